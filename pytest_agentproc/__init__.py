@@ -1,0 +1,42 @@
+"""The crash-test lab for programs that supervise agent CLIs. This docstring is the map of the code.
+
+Three things live here: the supervisor core (how to run an agent so that it is never killed while it works, never waited
+for once it is done, and never leaves a process behind), fake agents that misbehave on command, and the pytest plugin
+that judges any supervisor against them in exact virtual time. Read them in this order; each line only knows those below
+the next heading (`tests/architecture/test_imports.py` is the whole table of arrows, and it is enforced).
+
+Doors
+    plugin/       what pytest sees: collected scenarios, options, fixtures, reports; loads the rest when it is needed
+    hookspecs     the hooks that other plugins may implement
+
+What they open
+    harness/      launch fakes behind a lifeline, drive a subject through a scenario, collect the record;
+                  the model: the same player and machine on an in-memory stage, without a process
+    subjects/     the supervisors under test: the core
+    verdict/      expected against seen, row by row, and the text of a failure
+    defects/      named wrong supervisors: the core with one decider replaced
+
+What those are made of
+    scenario/     YAML -> checked once -> bound to a subject's policy -> a program; one table of steps and keys
+    record/       the one record of a run and its pure renderers
+    supervisor/   the core: one pure machine, `feed(event, now) -> commands`, made of deciders, and a thin driver
+    clock/        virtual time: the hub where processes park, the jump rule, both event loops
+    tree/         spawn, walk, signal, kill and reap a tree of processes
+
+The ground
+    vocabulary/   words that scenarios and supervisors share: policy, outcomes, exit codes, rule ids
+    errors        a caller's mistakes, scenario problems, clock errors
+
+Beside this package
+    fake_agents/  runs in the child: player, stage, wire formats; standard library only, never imports this package
+    scenarios/    the corpus (in a wheel: `pytest_agentproc/_corpus`), its README is the language on one page
+    tests/        unit, process, plugin, parity with the model, architecture, benchmarks
+
+Inside a subpackage, `__init__` is the public face and `_noun.py` files are its rooms. All times are whole nanoseconds.
+"""
+
+from __future__ import annotations
+
+__all__ = ["__version__"]
+
+__version__ = "0.1.0"

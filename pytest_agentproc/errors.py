@@ -1,0 +1,88 @@
+"""The kit's exceptions. Owns their wording rules; refuses to know who raises them.
+
+Three kinds are never mixed: a caller's mistake is one of these exceptions, an agent's behaviour is an `Outcome`
+and is never raised, and a bug of ours is an assertion or a `KitError`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = [
+    "AgentprocError",
+    "ClockError",
+    "Deadlock",
+    "KitError",
+    "Problem",
+    "ScenarioError",
+    "Spin",
+    "Stall",
+    "UsageError",
+]
+
+
+class AgentprocError(Exception):
+    """Every error that this kit raises on purpose."""
+
+
+class UsageError(AgentprocError):
+    """Report a caller's mistake: a lower-case clause with the value, then what to do.
+
+    Args:
+        message: what is wrong, with the value that was given.
+        remedy: what the caller can do about it; printed on a line of its own.
+    """
+
+    def __init__(self, message: str, remedy: str = "") -> None:
+        super().__init__(f"{message}\n{remedy}" if remedy else message)
+        self.message = message
+        self.remedy = remedy
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Problem:
+    """One mistake in a scenario file: where it stands (lines and columns count from 1) and what is wrong."""
+
+    file: str
+    line: int
+    column: int
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}: {self.message}"
+
+
+class ScenarioError(AgentprocError):
+    """Report every problem of one scenario at once, in the order of their lines."""
+
+    def __init__(self, problems: list[Problem] | tuple[Problem, ...]) -> None:
+        self.problems = tuple(sorted(problems))
+        super().__init__("\n".join(str(problem) for problem in self.problems))
+
+
+class ClockError(AgentprocError):
+    """Virtual time could not go on; the message names who waits for what."""
+
+    reason = "clock"
+
+
+class Deadlock(ClockError):
+    """Nobody can move: everyone waits, and no deadline is left to jump to."""
+
+    reason = "deadlock"
+
+
+class Stall(ClockError):
+    """A participant neither parked nor spoke within the real-time guard."""
+
+    reason = "stall"
+
+
+class Spin(ClockError):
+    """The supervising program runs on without a byte, a jump or a pause."""
+
+    reason = "spin"
+
+
+class KitError(AgentprocError):
+    """The kit itself failed: never a verdict on the program under test."""

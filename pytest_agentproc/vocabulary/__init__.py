@@ -1,0 +1,24 @@
+"""The words that scenarios and supervisors share: policy, outcomes, rules. A pure leaf."""
+
+from __future__ import annotations
+
+from pytest_agentproc.vocabulary._outcomes import Outcome, exit_code
+from pytest_agentproc.vocabulary._policy import NANOSECONDS, OPTIONAL_NAMES, POLICY_NAMES, Policy, to_nanoseconds
+from pytest_agentproc.vocabulary._rules import RULES
+from pytest_agentproc.vocabulary._signals import SIGNALS
+from pytest_agentproc.vocabulary._subject import Answer, Order, Subject
+
+__all__ = [
+    "NANOSECONDS",
+    "OPTIONAL_NAMES",
+    "POLICY_NAMES",
+    "RULES",
+    "SIGNALS",
+    "Answer",
+    "Order",
+    "Outcome",
+    "Policy",
+    "Subject",
+    "exit_code",
+    "to_nanoseconds",
+]

@@ -1,0 +1,64 @@
+"""How a run or a turn ended, and the exit code that a supervisor answers with. Knows no process."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+__all__ = ["Outcome", "exit_code"]
+
+
+class Outcome(StrEnum):
+    """The closed set of endings. None of them is ever raised."""
+
+    COMPLETED = "completed"
+    FAILED = "failed"
+    TOOL_USE = "tool_use"
+    CANCELLED = "cancelled"
+    STOPPED = "stopped"
+    INACTIVE = "inactive"
+    STALLED = "stalled"
+    OVERRAN = "overran"
+    TIMED_OUT = "timed_out"
+    INCOMPLETE = "incomplete"
+    INPUT_FAILED = "input_failed"
+    SPAWN_FAILED = "spawn_failed"
+    HANDSHAKE_FAILED = "handshake_failed"
+    PROTOCOL_ERROR = "protocol_error"
+    AGENT_LOST = "agent_lost"
+
+
+_FIXED = {
+    Outcome.COMPLETED: 0,
+    Outcome.TOOL_USE: 0,
+    Outcome.CANCELLED: 130,
+    Outcome.STOPPED: 130,
+    Outcome.INACTIVE: 124,
+    Outcome.STALLED: 124,
+    Outcome.OVERRAN: 124,
+    Outcome.TIMED_OUT: 124,
+    Outcome.INPUT_FAILED: 74,
+    Outcome.HANDSHAKE_FAILED: 69,
+    Outcome.PROTOCOL_ERROR: 76,
+}
+
+
+def exit_code(
+    outcome: Outcome, agent_status: int | None = None, *, forced: bool = False, executable: bool = True
+) -> int:
+    """Say the supervisor's exit code for an outcome.
+
+    Args:
+        outcome: how the run ended.
+        agent_status: the agent's own exit code, or minus the number of the signal that ended it; None while unknown.
+        forced: whether the supervisor's own signal ended the agent.
+        executable: for `spawn_failed`: False if the file was found but could not be executed.
+    """
+    if outcome in _FIXED:
+        return _FIXED[outcome]
+    if outcome is Outcome.SPAWN_FAILED:
+        return 127 if executable else 126
+    if agent_status is None:
+        return 1
+    if outcome is Outcome.FAILED:
+        return agent_status if agent_status > 0 and not forced else 1
+    return 128 - agent_status if agent_status < 0 else agent_status or 1

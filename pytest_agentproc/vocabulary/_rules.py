@@ -1,0 +1,25 @@
+"""The ids of the supervisor rules, append-only: an id keeps its meaning for ever. Knows no scenario."""
+
+from __future__ import annotations
+
+__all__ = ["RULES"]
+
+RULES = {
+    "A1": "any byte is activity; a run that is silent for inactivity_timeout ends as inactive",
+    "A2": "max_runtime caps a run whatever its activity",
+    "A3": "one watchdog holds all deadlines; at the same instant the gentler one wins",
+    "A4": "exit beats the timer: at one instant output first, then exit, then deadlines",
+    "A5": "a closed stdout or stderr is neither activity nor exit",
+    "C1": "a lingering agent gets linger_grace, terminate, linger_kill_grace, kill; the outcome stands",
+    "C2": "a stop reason that asks for a tool is not completion",
+    "C4": "exit is the process's exit, not its pipes' EOF",
+    "F1": "one line is one event whatever the chunking",
+    "F2": "a line that does not parse is noise: kept, counted, never fatal",
+    "F4": "stderr is always drained; its tail is kept",
+    "F5": "stdin is written while output is read; EPIPE never raises",
+    "P6": "an agent that cannot be started ends as spawn_failed",
+    "T1": "terminate and kill mean the whole tree",
+    "T2": "no signal to a pid that may have been reused",
+    "T3": "no zombie among the supervisor's own children",
+    "T6": "descendants left by an agent that exits by itself are ended before the run returns",
+}

@@ -1,0 +1,19 @@
+"""The signals that scenarios and records name, with Linux's numbers. Knows nobody who sends them."""
+
+from __future__ import annotations
+
+__all__ = ["SIGNALS"]
+
+SIGNALS = {
+    "HUP": 1,
+    "INT": 2,
+    "QUIT": 3,
+    "ABRT": 6,
+    "KILL": 9,
+    "USR1": 10,
+    "SEGV": 11,
+    "USR2": 12,
+    "PIPE": 13,
+    "ALRM": 14,
+    "TERM": 15,
+}

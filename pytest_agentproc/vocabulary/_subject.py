@@ -1,0 +1,79 @@
+"""What a supervisor under test is told and what it tells. Values and a protocol; knows no subject."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from pytest_agentproc.vocabulary._policy import Policy
+
+__all__ = ["Answer", "Order", "Subject"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """One run that a subject is to supervise.
+
+    Args:
+        argv: the fake agent's command, with the prompt if it goes by argv.
+        env: the agent's whole environment; its PATH holds fakes only.
+        cwd: where the agent runs.
+        dialect: the agent's wire format.
+        mode: its variant.
+        prompt: what the agent is asked.
+        prompt_by: "argv" or "stdin".
+        policy: the limits that count.
+        clock: whose time counts.
+        trace: called with (instant, code, data) for each thing that the supervisor does; who cannot, does not.
+    """
+
+    argv: tuple[str, ...]
+    env: Mapping[str, str]
+    cwd: str
+    dialect: str
+    mode: str
+    prompt: str
+    prompt_by: str
+    policy: Policy
+    clock: Any
+    trace: Callable[[int, str, dict[str, Any]], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What a subject reports; None: it does not say.
+
+    Args:
+        elapsed: nanoseconds from the first spawn to the outcome.
+        agent_status: the agent's exit code, or minus a signal's number.
+    """
+
+    outcome: str | None = None
+    exit_code: int | None = None
+    text: str | None = None
+    transcript: str | None = None
+    stop_reason: str | None = None
+    model: str | None = None
+    usage: Mapping[str, Any] | None = None
+    elapsed: int | None = None
+    agent_status: int | None = None
+    forced: bool | None = None
+    error: str | None = None
+    warnings: tuple[str, ...] | None = None
+    noise: int | None = None
+    stderr_tail: bytes | None = None
+
+
+class Subject(Protocol):
+    """A supervisor under test."""
+
+    name: str
+
+    def policy(self, overrides: Mapping[str, float | None]) -> Policy:
+        """State the limits that hold once the overrides (seconds) were told."""
+
+    async def run(self, order: Order) -> Answer:
+        """Supervise one run to its end."""
