@@ -1,0 +1,5 @@
+"""The fake agents: what runs in the child. Standard library only; never imports pytest_agentproc; found by path.
+
+Map: `player` plays a compiled program (`program` says its form) on a stage; `stage` is the real one, with every side
+effect; `dialects` encode text into a CLI's wire format; `wire` is the talk with the hub; `main` ties them together.
+"""

@@ -1,0 +1,32 @@
+"""The raw dialect: text is a line, and the exit is the completion. Knows no other dialect."""
+
+from __future__ import annotations
+
+from fake_agents.lines import Lines
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from fake_agents.program import Program
+
+
+class Encoder:
+    """Encode text as plain lines. A result prints its text, if any, and an error result makes the exit code 1."""
+
+    result_is_exit = True
+
+    def __init__(self, program: Program) -> None:
+        self._lines = Lines(program)
+
+    def say(self, text: str, stop: str | None, now: int) -> bytes:
+        """Give the bytes of a piece of text."""
+        return self._lines.join([text.encode()])
+
+    def answer(self, text: str, now: int) -> bytes:
+        """Give the bytes of the final text; the exit completes it."""
+        return self.say(text, None, now)
+
+    def result(self, fields: dict[str, Any], now: int) -> bytes:
+        """Give the bytes of a completion: its text alone, since the exit says the rest."""
+        return b"" if fields["text"] is None else self.say(fields["text"], None, now)

@@ -1,0 +1,25 @@
+"""Glob patterns over lines of bytes. Owns `*` and `?`; knows nothing else (`fnmatch` would load `re`)."""
+
+from __future__ import annotations
+
+_ANY, _ONE = b"*?"
+
+
+def matches(pattern: str | bytes, line: bytes) -> bool:
+    """Say whether the whole line fits the pattern, in which `*` is any run of bytes and `?` any single one."""
+    pattern = pattern.encode() if isinstance(pattern, str) else pattern
+    at = mark = start = 0
+    star = -1
+    while at < len(line):
+        if mark < len(pattern) and pattern[mark] == _ANY:
+            star, start = mark, at
+            mark += 1
+        elif mark < len(pattern) and pattern[mark] in (_ONE, line[at]):
+            mark += 1
+            at += 1
+        elif star >= 0:
+            start += 1
+            at, mark = start, star + 1
+        else:
+            return False
+    return all(byte == _ANY for byte in pattern[mark:])

@@ -1,0 +1,129 @@
+"""A fake's life: hold the lifeline, say hello, play. Owns the order of things; the player decides, the stage acts.
+
+With a hub every step waits for a grant and the instants are the hub's. Without one the fake keeps real time itself.
+"""
+
+from __future__ import annotations
+
+import _signal
+import _socket
+import fcntl
+import marshal
+import posix
+import time
+
+from fake_agents import wire
+from fake_agents.dialects import encoder
+from fake_agents.player import Player
+from fake_agents.stage import Reborn, Stage, keep, settle_signals
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from fake_agents.program import Program
+
+_F_SETSIG = 10
+_HIGH = 200
+"""Our own descriptors live up here, out of the way of what a scenario or a client does with low numbers."""
+
+
+def main(path: str) -> None:
+    """Play the baked program at `path`: what it holds is written by the kit's launcher."""
+    with open(path, "rb") as file:
+        baked: dict[str, Any] = marshal.loads(file.read())
+    born = (0, -1, {"id": baked["program"]["name"], "line": 0}, baked["program"])
+    while True:
+        try:
+            _live(baked, *born)
+        except Reborn as reborn:
+            keep(reborn.fields["holds"])
+            born = (reborn.parent, reborn.index, reborn.fields, reborn.program)
+
+
+def _live(baked: dict[str, Any], parent: int, index: int, fields: dict[str, Any], program: Program) -> None:
+    settle_signals()
+    link: _socket.socket | None = None
+    if baked["lifeline"]:
+        _hold_lifeline(baked["lifeline"])
+    if baked["hub"]:
+        link = _connect(baked["hub"])
+
+    def send(form: str, notes: list[Any]) -> None:
+        if link is not None:
+            link.send(wire.tell(form, notes))
+
+    def wake() -> None:
+        if link is not None:
+            link.send(wire.WAKE)
+
+    def tell_death(signum: int, notes: list[Any]) -> None:
+        if link is not None:
+            link.send(wire.death(signum, notes))
+
+    stage = Stage(send, wake, tell_death if parent else None)
+    player = Player(program, stage, encoder(program))
+    if link is None:
+        _play_in_real_time(player, stage)
+        return
+    descriptor = stage.epoll.fileno().to_bytes(4, "little")
+    message = wire.hello(baked["token"], parent, index, fields["id"], fields["line"])
+    link.sendmsg([message], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, descriptor)])
+    _play_by_grants(player, stage, link)
+
+
+def _play_by_grants(player: Player, stage: Stage, link: _socket.socket) -> None:
+    receive, send, take, load = link.recv, link.send, stage.take_notes, wire.granted
+    while True:
+        message = receive(16)
+        if not message:
+            posix._exit(70)
+        now, ready = load(message)
+        events = stage.epoll.poll(0) if ready else []
+        player.grant(now, stage.take_signals(), readable=stage.stdin_ready(events))
+        wants = player.wants
+        until = now if stage.arm(wants) else player.until
+        send(wire.wait(until, wants, take()))
+
+
+def _play_in_real_time(player: Player, stage: Stage) -> None:
+    begin, write = posix.pipe()
+    posix.set_blocking(write, False)
+    _signal.set_wakeup_fd(write)
+    stage.epoll.register(begin, 1)
+    zero = time.monotonic_ns()
+    events: list[tuple[int, int]] = []
+    while True:
+        if any(number == begin for number, _ in events):
+            posix.read(begin, 64)
+        readable = stage.stdin_ready(events)
+        player.grant(time.monotonic_ns() - zero, stage.take_signals(), readable=readable)
+        stage.take_notes()
+        until = player.until
+        if stage.arm(player.wants):
+            until = 0
+        left = None if until is None else max(0, until - (time.monotonic_ns() - zero))
+        events = stage.epoll.poll(-1 if left is None else (left + 999_999) // 1_000_000 / 1000)
+
+
+def _connect(address: bytes) -> _socket.socket:
+    """Connect, on a descriptor that no script and no client closes."""
+    low = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
+    low.connect(address)
+    high = fcntl.fcntl(low.fileno(), fcntl.F_DUPFD_CLOEXEC, _HIGH)
+    low.close()
+    return _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET, 0, high)
+
+
+_lifelines: list[_socket.socket] = []
+
+
+def _hold_lifeline(address: bytes) -> None:
+    """Die by SIGKILL, whatever we do, once the other end is gone: the kernel sends it."""
+    for inherited in _lifelines:
+        inherited.close()
+    line = _connect(address)
+    fcntl.fcntl(line.fileno(), fcntl.F_SETOWN, posix.getpid())
+    fcntl.fcntl(line.fileno(), _F_SETSIG, 9)
+    fcntl.fcntl(line.fileno(), fcntl.F_SETFL, fcntl.fcntl(line.fileno(), fcntl.F_GETFL) | posix.O_ASYNC)
+    _lifelines[:] = [line]

@@ -1,0 +1,307 @@
+"""Plays a program on a stage, one grant at a time. Owns tracks and reactions; refuses every side effect of its own.
+
+    grant(now) -> the ready tracks run, in order of appearance, repeatedly, until all are parked
+    until      -> the instant at which the earliest of them wants to go on (None: not by time alone)
+    wants      -> the streams whose readiness would wake one of them
+
+A track is a generator that yields what it waits for: `(TIME, instant)`, `(SPACE, stream)`, `(LINE, pattern)`,
+`(EOF, None)`, `(SIGNAL, None)` or `(NEVER, None)`. The program ends with its main track.
+"""
+
+from __future__ import annotations
+
+from fake_agents.glob import matches
+from fake_agents.program import CHUNK, PIPE, POLITE, READ
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from typing import Any, Protocol
+
+    from fake_agents.program import Program, Step
+
+    Wait = tuple[int, Any]
+    Key = tuple[str, int | None]
+
+    class Encoder(Protocol):
+        """A dialect's bytes for what a program says."""
+
+        result_is_exit: bool
+
+        def say(self, text: str, stop: str | None, now: int) -> bytes:
+            """Give the bytes of a piece of text."""
+
+        def answer(self, text: str, now: int) -> bytes:
+            """Give the bytes of the final text and its completion."""
+
+        def result(self, fields: dict[str, Any], now: int) -> bytes:
+            """Give the bytes of a completion."""
+
+    class Stage(Protocol):
+        """Every side effect that a program can have."""
+
+        def note(self, code: str, data: Any) -> None:
+            """Keep something for the record."""
+
+        def writable(self, stream: str) -> bool:
+            """Say whether a chunk can be written."""
+
+        def write(self, stream: str, data: bytes) -> bool:
+            """Write one chunk; False: nobody reads."""
+
+        def read(self, size: int) -> bytes | None:
+            """Take what stdin has."""
+
+        def close(self, stream: str) -> None:
+            """Close a stream."""
+
+        def catch(self, signum: int) -> None:
+            """Hear a signal."""
+
+        def release(self, signum: int) -> None:
+            """Die of a signal again."""
+
+        def spawn(self, index: int, fields: dict[str, Any], program: Program) -> None:
+            """Start a descendant."""
+
+        def leave(self, code: int) -> None:
+            """Exit."""
+
+        def die(self, signum: int) -> None:
+            """Die of a signal."""
+
+
+TIME, SPACE, LINE, EOF, SIGNAL, NEVER = range(6)
+
+
+class Track:
+    """One line of play: a generator and what it waits for."""
+
+    __slots__ = ("key", "kind", "since", "steps", "value")
+
+    def __init__(self, steps: Iterator[Wait], key: Key | None = None) -> None:
+        self.steps = steps
+        self.key = key
+        self.kind = TIME
+        self.value: Any = -1
+        self.since = -1
+
+
+class Player:
+    """Play a program.
+
+    Args:
+        program: see `fake_agents.program`.
+        stage: does what the program says: `read`, `write`, `writable`, `close`, `catch`, `release`, `spawn`,
+            `leave`, `die`, `note`.
+        encoder: the dialect's bytes for say, answer and result.
+    """
+
+    def __init__(self, program: Program, stage: Stage, encoder: Encoder) -> None:
+        self.program = program
+        self.stage = stage
+        self.encoder = encoder
+        self.now = 0
+        self.code: int = program["code"]
+        self.grants = 0
+        self.reading: bool = program.get("reads", True)
+        self.at_eof = False
+        self.buffer = b""
+        self.lines: list[bytes] = []
+        self.heard = 0
+        self.reactions: dict[Key, Sequence[Step]] = {}
+        self.children = 0
+        self.line = 0
+        self.main = Track(self._play(program["steps"]))
+        self.tracks = [self.main]
+
+    def grant(self, now: int, signals: Sequence[int], *, readable: bool) -> None:
+        """Run until every track is parked.
+
+        Args:
+            now: the instant, in nanoseconds of the run's clock.
+            signals: the numbers of signals caught since the last grant, in order.
+            readable: whether stdin has something, EOF included.
+        """
+        self.now = now
+        self.grants += 1
+        for signum in signals:
+            self._heard_signal(signum)
+        if readable and self.reading and not self.at_eof:
+            self._take_stdin()
+        moved = True
+        while moved:
+            moved = False
+            for track in tuple(self.tracks):
+                if track in self.tracks and self._is_ready(track):
+                    moved = True
+                    self._advance(track)
+
+    @property
+    def until(self) -> int | None:
+        """The earliest instant that a track waits for, or None."""
+        instants = [track.value for track in self.tracks if track.kind == TIME]
+        return min(instants) if instants else None
+
+    @property
+    def wants(self) -> tuple[bool, bool, bool]:
+        """Which streams would wake a track: (stdin, stdout, stderr)."""
+        streams = [track.value for track in self.tracks if track.kind == SPACE]
+        return (self.reading and not self.at_eof, "stdout" in streams, "stderr" in streams)
+
+    def _is_ready(self, track: Track) -> bool:
+        kind = track.kind
+        if kind == TIME:
+            return bool(track.value <= self.now)
+        if kind == SPACE:
+            return track.since < self.grants and self.stage.writable(track.value)
+        if kind == LINE:
+            return any(matches(track.value, line) for line in self.lines)
+        if kind == EOF:
+            return self.at_eof
+        return kind == SIGNAL and track.since < self.heard
+
+    def _advance(self, track: Track) -> None:
+        try:
+            track.kind, track.value = next(track.steps)
+        except StopIteration:
+            self.tracks.remove(track)
+            if track is self.main:
+                self.stage.leave(self.code)
+            return
+        if track.kind == SPACE:
+            track.since = self.grants
+        elif track.kind == SIGNAL:
+            track.since = self.heard
+
+    def _heard_signal(self, signum: int) -> None:
+        self.stage.note("s", signum)
+        self.heard += 1
+        self._react(("signal", signum))
+
+    def _take_stdin(self) -> None:
+        data = self.stage.read(READ)
+        if data is None:
+            return
+        self.stage.note("i", data)
+        if not data:
+            self.at_eof = True
+            if self.buffer:
+                self.lines.append(self.buffer)
+            self._react(("eof", None))
+            return
+        *lines, self.buffer = (self.buffer + data).split(b"\n")
+        self.lines.extend(line.removesuffix(b"\r") for line in lines)
+
+    def _react(self, key: Key) -> bool:
+        steps = self.reactions.get(key)
+        if steps is None:
+            return False
+        self.tracks = [track for track in self.tracks if track.key != key]
+        self.tracks.append(Track(self._play(steps), key))
+        return True
+
+    def _play(self, steps: Sequence[Step]) -> Iterator[Wait]:
+        for line, op, args in steps:
+            self.line = line
+            self.stage.note("m", (line, op))
+            made = getattr(self, "_do_" + op)(*args)
+            if made is not None:
+                yield from made
+
+    # Each op of the program: what it does, as a generator if it can wait.
+
+    def _do_say(self, text: str, stop: str | None) -> Iterator[Wait]:
+        return self._write("stdout", self.encoder.say(text, stop, self.now))
+
+    def _do_answer(self, text: str) -> Iterator[Wait]:
+        return self._write("stdout", self.encoder.answer(text, self.now))
+
+    def _do_result(self, fields: dict[str, Any]) -> Iterator[Wait]:
+        if fields["is_error"] and self.encoder.result_is_exit:
+            self.code = 1
+        return self._write("stdout", self.encoder.result(fields, self.now))
+
+    def _do_bytes(self, stream: str, data: bytes) -> Iterator[Wait]:
+        return self._write(stream, data)
+
+    def _do_flood(self, stream: str, size: int) -> Iterator[Wait]:
+        sizes = range(0, size, CHUNK)
+        return self._emit(stream, (b"x" * min(CHUNK, size - start) for start in sizes))
+
+    def _do_drip(self, stream: str, data: bytes | None, text: str, every: int, until: int | None) -> Iterator[Wait]:
+        start = self.now
+        at = start + every
+        while until is None or at <= start + until:
+            yield (TIME, at)
+            yield from self._write(stream, self.encoder.say(text, None, self.now) if data is None else data)
+            at += every
+
+    def _do_sleep(self, duration: int | None) -> Iterator[Wait]:
+        yield (NEVER, None) if duration is None else (TIME, self.now + duration)
+
+    def _do_await_signal(self) -> Iterator[Wait]:
+        for signum in POLITE:
+            self.stage.catch(signum)
+        yield (SIGNAL, None)
+        for signum in POLITE:
+            if ("signal", signum) not in self.reactions:
+                self.stage.release(signum)
+
+    def _do_await_eof(self) -> Iterator[Wait]:
+        yield (EOF, None)
+
+    def _do_await_stdin(self, pattern: str) -> Iterator[Wait]:
+        while not (found := [index for index, line in enumerate(self.lines) if matches(pattern, line)]):
+            yield (LINE, pattern)
+        del self.lines[: found[0] + 1]
+
+    def _do_stdin(self, what: str) -> None:
+        self.reading = what == "read"
+
+    def _do_close(self, stream: str) -> None:
+        if stream == "stdin":
+            self.reading = False
+        self.stage.close(stream)
+
+    def _do_when(self, kind: str, value: int | None, steps: Sequence[Step]) -> None:
+        self.reactions[(kind, value)] = steps
+        if value is not None:
+            self.stage.catch(value)
+
+    def _do_meanwhile(self, steps: Sequence[Step]) -> None:
+        self.tracks.append(Track(self._play(steps)))
+
+    def _do_spawn(self, fields: dict[str, Any], steps: Sequence[Step] | None) -> None:
+        fields = {**fields, "line": self.line}
+        self.stage.spawn(self.children, fields, descendant(self.program, fields, steps))
+        self.children += 1
+
+    def _do_exit(self, code: int) -> None:
+        self.stage.leave(code)
+
+    def _do_die(self, signum: int) -> None:
+        self.stage.die(signum)
+
+    def _write(self, stream: str, data: bytes) -> Iterator[Wait]:
+        return self._emit(stream, (data[start : start + CHUNK] for start in range(0, len(data), CHUNK)))
+
+    def _emit(self, stream: str, chunks: Iterable[bytes]) -> Iterator[Wait]:
+        """Write chunks: the first at once if there is room, each further one in a grant of its own."""
+        first = True
+        for chunk in chunks:
+            if not first or not self.stage.writable(stream):
+                yield (SPACE, stream)
+            first = False
+            if not self.stage.write(stream, chunk):
+                if not self._react(("epipe", None)):
+                    self.stage.die(PIPE)
+                yield (NEVER, None)
+
+
+def descendant(program: Program, fields: dict[str, Any], steps: Sequence[Step] | None) -> Program:
+    """Give the program of a spawned process: its own script, or living on for the time it is given."""
+    line = fields["line"]
+    deaf: list[Step] = [(line, "when", ("signal", signum, [])) for signum in POLITE] if fields["deaf"] else []
+    play: list[Step] = [(line, "sleep", (fields["for"],))] if steps is None else list(steps)
+    return {**program, "name": fields["id"], "code": 0, "reads": "stdin" in fields["holds"], "steps": deaf + play}

@@ -1,0 +1,54 @@
+"""The form of a program: what a scenario compiles to and a player plays. Owns the form; refuses to know YAML and I/O.
+
+A program is plain data that `marshal` can write:
+
+    {"format": 1, "dialect": "pi", "mode": "json", "name": "agent", "code": 0, "newline": "lf", "bom": False,
+     "steps": [(line, op, args), ...]}
+
+`code` is the exit code at the script's end. Times are whole nanoseconds, None stands for 'for ever'.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    Program = dict[str, Any]
+    Step = tuple[int, str, tuple[Any, ...]]
+
+FORMAT = 1
+
+CHUNK = 4096
+"""A fake writes at most this many bytes at a time, after the pipe has room: a full pipe parks, it never blocks."""
+
+READ = 65536
+"""A fake takes at most this many bytes from its stdin in one grant."""
+
+OPS = {
+    "say": ("text", "stop"),
+    "answer": ("text",),
+    "result": ("fields",),
+    "bytes": ("stream", "data"),
+    "drip": ("stream", "data", "text", "every", "until"),
+    "flood": ("stream", "size"),
+    "sleep": ("duration",),
+    "await_signal": (),
+    "await_eof": (),
+    "await_stdin": ("pattern",),
+    "stdin": ("what",),
+    "close": ("stream",),
+    "when": ("kind", "value", "steps"),
+    "meanwhile": ("steps",),
+    "spawn": ("fields", "steps"),
+    "exit": ("code",),
+    "die": ("signum",),
+}
+"""Every op with the names of its arguments."""
+
+TERM, INT, HUP, PIPE = 15, 2, 1, 13
+POLITE = (TERM, INT, HUP)
+"""The signals that `linger: until signal` waits for and that a deaf process catches and ignores."""
+
+FATAL = (1, 2, 3, 10, 12, 15)
+"""The signals whose default is death and that a descendant tells of as it dies: its parent is not the supervisor."""

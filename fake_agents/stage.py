@@ -1,0 +1,202 @@
+"""The real stage: every side effect of a fake process. Owns descriptors, signals and forks; decides nothing."""
+
+from __future__ import annotations
+
+import posix
+import select
+from _signal import SIG_DFL, SIG_IGN, SIG_SETMASK, SIGCHLD, pthread_sigmask, signal
+
+from fake_agents.program import FATAL
+from fake_agents.wire import FULL
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from fake_agents.program import Program
+
+_NUMBERS = {"stdin": 0, "stdout": 1, "stderr": 2}
+_CODES = {"stdout": "o", "stderr": "e"}
+_IN, _OUT = select.EPOLLIN, select.EPOLLOUT
+
+
+class Reborn(BaseException):
+    """Unwinds the forked child up to `main`, which starts over with the child's program."""
+
+    def __init__(self, parent: int, index: int, fields: dict[str, Any], program: Program) -> None:
+        super().__init__()
+        self.parent = parent
+        self.index = index
+        self.fields = fields
+        self.program = program
+
+
+class Stage:
+    """What a player may do to the world.
+
+    Args:
+        send: sends notes without parking, as `fake_agents.wire.tell` has it.
+        wake: called from the handler of a caught signal.
+        tell_death: called with a signal's number before dying of it; None: the parent sees it by itself.
+    """
+
+    def __init__(
+        self,
+        send: Callable[[str, list[Any]], None],
+        wake: Callable[[], None],
+        tell_death: Callable[[int, list[Any]], None] | None = None,
+    ) -> None:
+        self.notes: list[Any] = []
+        self.signals: list[int] = []
+        self.epoll = select.epoll()
+        self.always: set[int] = set()
+        self._send = send
+        self._wake = wake
+        self._tell_death = tell_death
+        self._armed = [0, 0, 0]
+        self._caught: set[int] = set()
+        self._room = {"stdout": select.poll(), "stderr": select.poll()}
+        self._size = 0
+        for stream, poll in self._room.items():
+            poll.register(_NUMBERS[stream], select.POLLOUT)
+        if tell_death is not None:
+            for signum in FATAL:
+                signal(signum, self._perish)
+
+    def note(self, code: str, data: Any) -> None:
+        """Keep a note for the record; it travels with the next message."""
+        self.notes.append((code, data))
+        if isinstance(data, bytes):
+            self._size += len(data)
+            if self._size > FULL:
+                self._send("N", self.take_notes())
+
+    def take_notes(self) -> list[Any]:
+        """Give the notes so far, once."""
+        notes, self.notes, self._size = self.notes, [], 0
+        return notes
+
+    def arm(self, wants: tuple[bool, bool, bool]) -> bool:
+        """Watch exactly these streams; return whether one of them is ready at all times (a file, /dev/null)."""
+        forever = False
+        for number, wanted in enumerate(wants):
+            mask = (_OUT if number else _IN) if wanted else 0
+            if number in self.always:
+                forever = forever or wanted
+            elif mask != self._armed[number]:
+                try:
+                    self.epoll.register(number, mask) if mask else self.epoll.unregister(number)
+                except PermissionError:
+                    self.always.add(number)
+                    forever = True
+                except OSError:
+                    continue
+                self._armed[number] = mask
+        return forever
+
+    def stdin_ready(self, events: list[tuple[int, int]]) -> bool:
+        """Say whether stdin can be read without blocking."""
+        return 0 in self.always or any(number == 0 for number, _ in events)
+
+    def writable(self, stream: str) -> bool:
+        """Say whether a chunk can be written without blocking; a broken pipe can."""
+        return bool(self._room[stream].poll(0))
+
+    def write(self, stream: str, data: bytes) -> bool:
+        """Write one chunk; return False if nobody reads any more."""
+        try:
+            posix.write(_NUMBERS[stream], data)
+        except OSError:
+            self.note("b", stream)
+            return False
+        self.note(_CODES[stream], data)
+        return True
+
+    def read(self, size: int) -> bytes | None:
+        """Take what stdin has; b"" is EOF."""
+        try:
+            return posix.read(0, size)
+        except OSError:
+            return b""
+
+    def close(self, stream: str) -> None:
+        """Close a stream for good; the number stays taken, so that nothing else gets it."""
+        number = _NUMBERS[stream]
+        self.arm_off(number)
+        self.note("c", stream)
+        null = posix.open("/dev/null", posix.O_RDWR)
+        posix.dup2(null, number)
+        posix.close(null)
+
+    def arm_off(self, number: int) -> None:
+        """Forget a stream that is about to be closed."""
+        if self._armed[number]:
+            self.epoll.unregister(number)
+            self._armed[number] = 0
+
+    def catch(self, signum: int) -> None:
+        """Hear a signal from now on instead of dying of it."""
+        if signum not in self._caught:
+            self._caught.add(signum)
+            signal(signum, self._hear)
+
+    def release(self, signum: int) -> None:
+        """Die of a signal again."""
+        self._caught.discard(signum)
+        signal(signum, SIG_DFL if self._tell_death is None else self._perish)
+
+    def _perish(self, signum: int, frame: object) -> None:
+        self.die(signum)
+
+    def _hear(self, signum: int, frame: object) -> None:
+        self.signals.append(signum)
+        self._wake()
+
+    def take_signals(self) -> list[int]:
+        """Give the signals caught so far, once."""
+        signals, self.signals = self.signals, []
+        return signals
+
+    def spawn(self, index: int, fields: dict[str, Any], program: Program) -> None:
+        """Fork a descendant; it is its parent's image and starts over with a program of its own."""
+        parent = posix.getpid()
+        pid = posix.fork()
+        if pid == 0:
+            raise Reborn(parent, index, fields, program)
+        self.note("p", (index, pid, fields["id"], fields["line"]))
+
+    def leave(self, code: int) -> None:
+        """Exit now, flushing nothing."""
+        self._send("B", [*self.take_notes(), ("x", code)])
+        posix._exit(code)
+
+    def die(self, signum: int) -> None:
+        """Die of a signal."""
+        if self._tell_death is None:
+            self._send("B", self.take_notes())
+        else:
+            self._tell_death(signum, self.take_notes())
+        if signum != _KILL:
+            signal(signum, SIG_DFL)
+        posix.kill(posix.getpid(), signum)
+
+
+_KILL = 9
+
+
+def settle_signals() -> None:
+    """Begin with default dispositions, nothing blocked, and children that leave no zombie."""
+    pthread_sigmask(SIG_SETMASK, [])
+    for signum in (1, 2, 3, 15):
+        signal(signum, SIG_DFL)
+    signal(SIGCHLD, SIG_IGN)
+
+
+def keep(streams: list[str]) -> None:
+    """Keep only these standard streams; the others lead to /dev/null."""
+    null = posix.open("/dev/null", posix.O_RDWR)
+    for stream, number in _NUMBERS.items():
+        if stream not in streams:
+            posix.dup2(null, number)
+    posix.close(null)

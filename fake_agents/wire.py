@@ -1,0 +1,63 @@
+"""The talk between a fake and the hub: one SEQPACKET message each. Owns the forms; refuses sockets and meaning.
+
+    fake -> hub   hello  ("H", token, parent pid, child index, name, line) with the fake's epoll descriptor
+                  wait   ("W", until or -1, wants, notes)  parked; also woken when its epoll descriptor is ready
+                  notes  ("N", notes)                  more of them than fit into one message
+                  bye    ("B", notes)                  about to be gone
+                  death  ("D", signal number, notes)   about to die of a signal, where only a parent could tell
+                  wake   b"K"                          a signal was caught while parked
+    hub -> fake   grant  eight bytes of now, one byte: whether the epoll descriptor was ready
+
+A note is (code, data): "o", "e" bytes written; "i" bytes read (none: EOF); "s" the signal caught; "m" (line, op);
+"c" stream closed; "b" stream found broken; "p" (child index, pid, name, line) spawned.
+"""
+
+from __future__ import annotations
+
+import marshal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+WAKE = b"K"
+MESSAGE = 1 << 18
+"""No message is longer than this."""
+
+FULL = 1 << 16
+"""Notes of more bytes than this go ahead in a message of their own."""
+
+
+def hello(token: bytes, parent: int, index: int, name: str, line: int) -> bytes:
+    """Introduce a process: root agents have index -1."""
+    return marshal.dumps(("H", token, parent, index, name, line))
+
+
+def wait(until: int | None, wants: tuple[bool, bool, bool], notes: list[Any]) -> bytes:
+    """Say 'parked until', and for room or data on which of stdin, stdout, stderr."""
+    return marshal.dumps(("W", -1 if until is None else until, wants, notes))
+
+
+def tell(form: str, notes: list[Any]) -> bytes:
+    """Send notes without parking: N (more to come) or B (bye)."""
+    return marshal.dumps((form, notes))
+
+
+def death(signum: int, notes: list[Any]) -> bytes:
+    """Say of which signal this process dies."""
+    return marshal.dumps(("D", signum, notes))
+
+
+def grant(now: int, *, ready: bool) -> bytes:
+    """Let a fake go on."""
+    return now.to_bytes(8, "little") + (b"\1" if ready else b"\0")
+
+
+def granted(message: bytes) -> tuple[int, bool]:
+    """Read a grant."""
+    return int.from_bytes(message[:8], "little"), message[8] == 1
+
+
+def load(message: bytes | memoryview) -> Any:
+    """Read what a fake said, other than WAKE."""
+    return marshal.loads(message)
