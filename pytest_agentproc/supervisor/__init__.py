@@ -1,0 +1,37 @@
+"""The supervisor core: the reference way to run an agent child process. Usable without pytest.
+
+The agent is never killed while it works, never waited for once it is done, and never leaves a process behind.
+`_machine` decides (with the deciders `_watchdog`, `_completion`, `_ladder`, `_framing`, `_feeder`, `_ending`),
+`_driver` carries out, `_run` is the door.
+"""
+
+from __future__ import annotations
+
+from pytest_agentproc.supervisor._completion import Completion
+from pytest_agentproc.supervisor._driver import Driver
+from pytest_agentproc.supervisor._ending import Ending
+from pytest_agentproc.supervisor._feeder import Feeder
+from pytest_agentproc.supervisor._framing import Framing
+from pytest_agentproc.supervisor._ladder import Ladder
+from pytest_agentproc.supervisor._machine import Deciders, Machine, Task
+from pytest_agentproc.supervisor._result import Result
+from pytest_agentproc.supervisor._run import run_once
+from pytest_agentproc.supervisor._watchdog import Watchdog
+from pytest_agentproc.vocabulary import Outcome, Policy
+
+__all__ = [
+    "Completion",
+    "Deciders",
+    "Driver",
+    "Ending",
+    "Feeder",
+    "Framing",
+    "Ladder",
+    "Machine",
+    "Outcome",
+    "Policy",
+    "Result",
+    "Task",
+    "Watchdog",
+    "run_once",
+]

@@ -1,0 +1,80 @@
+"""When the work is done: what the dialect's events say about the result. Pure; knows no process and no time limit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pytest_agentproc.supervisor.dialects import Finished, Line, Message, Noise, Resumed
+
+if TYPE_CHECKING:
+    from pytest_agentproc.supervisor.dialects import Meaning
+
+__all__ = ["Completion"]
+
+
+class Completion:
+    """Follow a run's events to its result.
+
+    `at` is the instant of the completion, None while there is none; `ok` says whether its result is good.
+    """
+
+    def __init__(self) -> None:
+        self.at: int | None = None
+        self.ok: bool | None = None
+        self.final = False
+        self.error = ""
+        self.messages: list[str] = []
+        self.has_lines = False
+        self.stop_reason: str | None = None
+        self.model: str | None = None
+        self.usage: dict[str, Any] | None = None
+        self.noise = 0
+
+    def feed(self, meaning: Meaning, now: int) -> None:
+        """Take one event."""
+        if isinstance(meaning, Line):
+            self.has_lines = True
+            self.messages.append(meaning.text)
+        elif isinstance(meaning, Message):
+            self._keep(meaning)
+        elif isinstance(meaning, Finished):
+            self.finish(meaning, now)
+        elif isinstance(meaning, Resumed):
+            self.resume()
+        elif isinstance(meaning, Noise):
+            self.noise += 1
+
+    @property
+    def text(self) -> str | None:
+        """The final message, or all lines of a dialect without messages; None if there was none."""
+        if not self.messages:
+            return None
+        return self.transcript if self.has_lines else self.messages[-1]
+
+    @property
+    def transcript(self) -> str:
+        """All messages or lines."""
+        return "\n".join(self.messages)
+
+    def finish(self, meaning: Finished, now: int) -> None:
+        """Complete; a second completion changes the result, not the instant."""
+        if self.at is None:
+            self.at = now
+        if meaning.ok is not None:
+            self.ok = meaning.ok
+            self.error = meaning.error
+        elif self.ok is None:
+            self.ok = True
+        self.final = self.final or meaning.final
+
+    def resume(self) -> None:
+        """Take a completion back that was not final."""
+        if not self.final:
+            self.at = self.ok = None
+            self.error = ""
+
+    def _keep(self, message: Message) -> None:
+        self.messages.append(message.text)
+        self.stop_reason = message.stop_reason or self.stop_reason
+        self.model = message.model or self.model
+        self.usage = message.usage or self.usage

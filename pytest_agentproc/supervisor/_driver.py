@@ -1,0 +1,224 @@
+"""Carries the machine's commands out, one look a wake. Owns the order of a look; judges nothing.
+
+A look takes, in this order: stdin, stdout, stderr (each until it would block), the exit, the descendants, the deadline.
+The answer to a command is fed before the next command. What commands bring about is seen in the next look.
+"""
+
+from __future__ import annotations
+
+import signal
+from typing import TYPE_CHECKING, Any, Protocol
+
+from pytest_agentproc.supervisor import _events as on
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pytest_agentproc.supervisor._events import Event
+    from pytest_agentproc.supervisor._machine import Machine
+
+__all__ = ["Driver", "Ports"]
+
+
+class Ports(Protocol):
+    """The world as a driver sees it: `pytest_agentproc.tree.Child` for real, a stage in memory in the model."""
+
+    pid: int
+
+    @property
+    def descriptor(self) -> int: ...
+    def poll(self) -> set[str]: ...
+    def watch(self, name: str, *, wanted: bool) -> None: ...
+    def read(self, name: str, limit: int) -> bytes | None: ...
+    def write(self, data: memoryview) -> int | None: ...
+    def close_stdin(self) -> None: ...
+    def status(self) -> int: ...
+    def terminate(self, *, tree: bool = True) -> None: ...
+    def kill(self, *, tree: bool = True) -> None: ...
+    def is_alone(self) -> bool: ...
+    def reap(self) -> None: ...
+    def abandon(self) -> None: ...
+    def close(self) -> None: ...
+
+
+class Driver:
+    """Drive one machine.
+
+    Args:
+        machine: who decides.
+        spawn: starts the agent; raises OSError if it cannot.
+        now: the clock, in nanoseconds.
+        trace: called with (instant, code, data) for the record's supervisor side; None: nobody looks.
+    """
+
+    def __init__(
+        self,
+        machine: Machine,
+        spawn: Callable[[], Ports],
+        now: Callable[[], int],
+        trace: Callable[[int, str, dict[str, Any]], None] | None = None,
+    ) -> None:
+        self.machine = machine
+        self.ports: Ports | None = None
+        self._spawn = spawn
+        self._now = now
+        self._trace = trace
+        self._timers: dict[str, int] = {}
+        self._told = False
+        self._done = False
+        self._execute: dict[type[Any], Callable[[Any], Event | None]] = {
+            on.Spawn: self._do_spawn,
+            on.Watch: self._do_watch,
+            on.Read: self._do_read,
+            on.Write: self._do_write,
+            on.Close: self._do_close,
+            on.Signal: self._do_signal,
+            on.Sweep: self._do_sweep,
+            on.Reap: self._do_reap,
+            on.Finish: self._do_finish,
+        }
+
+    # What a clock sees.
+
+    @property
+    def descriptor(self) -> int | None:
+        """See `Watched`."""
+        return None if self.ports is None else self.ports.descriptor
+
+    @property
+    def deadline(self) -> int | None:
+        """See `Watched`."""
+        return self.machine.deadline
+
+    def look(self) -> bool:
+        """Take one look; return whether the run is over."""
+        now = self._now()
+        ports = self.ports
+        if ports is None:
+            self._feed(on.Start(), now)
+            return self._after(now)
+        ready = ports.poll()
+        for stream in ("stdin", "stdout", "stderr"):
+            if stream in ready:
+                self._feed(on.Ready(stream), now)
+        if "exit" in ready:
+            self._see_exit(ports, now)
+        elif "members" in ready:
+            self._feed(on.Swept(ports.is_alone()), now)
+        deadline = self.machine.deadline
+        if deadline is not None and deadline <= now and not self._done:
+            self._note("t", {"timer": _first(self.machine.deadlines, now), "fired": True})
+            self._feed(on.Due(), now)
+        return self._after(now)
+
+    def describe(self) -> str:
+        """See `Watched`."""
+        return "waits for output or the exit of its agent, and no timer runs"
+
+    def _see_exit(self, ports: Ports, now: int) -> None:
+        """Read what came before the exit, then tell of it: the poll may have been between the two (C4)."""
+        for stream in tuple(self.machine.feeder.streams):
+            self._feed(on.Ready(stream), now)
+        status = ports.status()
+        self._note("x", {"process": "agent", "by": "supervisor", **_exit_words(status)})
+        self._feed(on.Exited(status), now)
+
+    def _feed(self, event: Event, now: int) -> None:
+        """Feed an event; each answer goes in before the next command goes out."""
+        commands = self.machine.feed(event, now)
+        while commands:
+            command, *commands = commands
+            answer = self._execute[type(command)](command)
+            if answer is not None:
+                commands = self.machine.feed(answer, now) + commands
+
+    # Commands.
+
+    def _do_spawn(self, command: on.Spawn) -> Event:
+        try:
+            self.ports = self._spawn()
+        except OSError as error:
+            return on.SpawnFailed(error.errno or 0, f"{error.filename or 'agent'}: {error.strerror}")
+        return on.Spawned(self.ports.pid)
+
+    def _do_watch(self, command: on.Watch) -> None:
+        self._world().watch(command.stream, wanted=command.wanted)
+
+    def _do_read(self, command: on.Read) -> Event | None:
+        data = self._world().read(command.stream, command.limit)
+        if data is None:
+            return None
+        if not data:
+            self._note(_CODES[command.stream], {"process": "agent", "by": "supervisor", "eof": True})
+            return on.Eof(command.stream)
+        self._note(_CODES[command.stream], {"process": "agent", "by": "supervisor", "size": len(data)})
+        return on.Output(command.stream, data, len(data) < command.limit)
+
+    def _do_write(self, command: on.Write) -> Event | None:
+        try:
+            count = self._world().write(command.data)
+        except BrokenPipeError:
+            self._note("i", {"process": "agent", "by": "supervisor", "broken": True})
+            return on.Broken()
+        if count is None:
+            return None
+        self._note("i", {"process": "agent", "by": "supervisor", "size": count})
+        return on.Wrote(count)
+
+    def _do_close(self, command: on.Close) -> None:
+        self._note("i", {"process": "agent", "by": "supervisor", "closed": True})
+        self._world().close_stdin()
+
+    def _do_signal(self, command: on.Signal) -> None:
+        target = "tree" if command.tree else "agent"
+        self._note("s", {"process": target, "by": "supervisor", "signal": command.name})
+        world = self._world()
+        (world.terminate if command.name == "TERM" else world.kill)(tree=command.tree)
+
+    def _do_sweep(self, command: on.Sweep) -> Event:
+        return on.Swept(self._world().is_alone())
+
+    def _do_reap(self, command: on.Reap) -> None:
+        self._world().reap()
+
+    def _do_finish(self, command: on.Finish) -> None:
+        self._done = True
+
+    def _world(self) -> Ports:
+        assert self.ports is not None
+        return self.ports
+
+    # The supervisor's side of the record.
+
+    def _after(self, now: int) -> bool:
+        if self._trace is not None:
+            self._note_changes(self._trace, now)
+        return self._done
+
+    def _note(self, code: str, data: dict[str, Any]) -> None:
+        if self._trace is not None:
+            self._trace(self._now(), code, {"process": "supervisor", **data})
+
+    def _note_changes(self, trace: Callable[[int, str, dict[str, Any]], None], now: int) -> None:
+        timers = dict(self.machine.deadlines)
+        for name, instant in timers.items():
+            if self._timers.get(name) != instant:
+                trace(now, "t", {"process": "supervisor", "timer": name, "armed": instant})
+        for name in self._timers:
+            if name not in timers:
+                trace(now, "t", {"process": "supervisor", "timer": name, "off": True})
+        self._timers = timers
+        if not self._told and self.machine.outcome is not None:
+            self._told = True
+            trace(now, "m", {"process": "supervisor", "outcome": self.machine.outcome.value})
+
+
+_CODES = {"stdout": "o", "stderr": "e"}
+
+
+def _first(deadlines: dict[str, int], now: int) -> str:
+    return min((name for name, at in deadlines.items() if at <= now), key=lambda name: deadlines[name])
+
+
+def _exit_words(status: int) -> dict[str, Any]:
+    return {"code": status} if status >= 0 else {"signal": signal.Signals(-status).name.removeprefix("SIG")}

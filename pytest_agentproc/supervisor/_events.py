@@ -1,0 +1,169 @@
+"""What goes into the machine and what comes out of it. Values only; the machine and the driver meet here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = [
+    "Broken",
+    "Close",
+    "Command",
+    "Due",
+    "Eof",
+    "Event",
+    "Exited",
+    "Finish",
+    "Output",
+    "Read",
+    "Ready",
+    "Reap",
+    "Signal",
+    "Spawn",
+    "SpawnFailed",
+    "Spawned",
+    "Start",
+    "Sweep",
+    "Swept",
+    "Watch",
+    "Write",
+    "Wrote",
+]
+
+# Events: what happened.
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """The run begins."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spawned:
+    """The agent was started."""
+
+    pid: int
+
+
+@dataclass(frozen=True, slots=True)
+class SpawnFailed:
+    """The agent could not be started: the system's error number and words."""
+
+    errno: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A stream can be read, or stdin written."""
+
+    stream: str
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """Bytes came; `drained` says that a further read would block."""
+
+    stream: str
+    data: bytes
+    drained: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Eof:
+    """A stream ended."""
+
+    stream: str
+
+
+@dataclass(frozen=True, slots=True)
+class Wrote:
+    """So many bytes of the prompt were taken; 0: none now."""
+
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """Nobody reads stdin any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exited:
+    """The agent is gone: a code, or minus a signal's number."""
+
+    status: int
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """Whether no descendant is left."""
+
+    alone: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """The machine's deadline has come."""
+
+
+# Commands: what to do. Its answer, if it has one, is fed before the next command is carried out.
+
+
+@dataclass(frozen=True, slots=True)
+class Spawn:
+    """Start the agent; answered by Spawned or SpawnFailed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """Tell when a stream is ready, or no longer."""
+
+    stream: str
+    wanted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """Read a stream; answered by Output or Eof, or by nothing if it would block."""
+
+    stream: str
+    limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """Write to stdin; answered by Wrote or Broken."""
+
+    data: memoryview
+
+
+@dataclass(frozen=True, slots=True)
+class Close:
+    """Close stdin."""
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """Terminate (TERM and CONT) or kill, the whole tree or the agent alone."""
+
+    name: str
+    tree: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """Look for descendants that are left; answered by Swept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reap:
+    """Take the agent's exit status."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """Nothing is left to be done."""
+
+
+Event = Start | Spawned | SpawnFailed | Ready | Output | Eof | Wrote | Broken | Exited | Swept | Due
+Command = Spawn | Watch | Read | Write | Close | Signal | Sweep | Reap | Finish

@@ -1,0 +1,76 @@
+"""The ladder from a completion or a failure to a dead tree: which step comes when. Pure; sends nothing itself.
+
+LINGER --linger_grace--> TERM --linger_kill_grace or kill_grace--> KILL
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from pytest_agentproc.supervisor._events import Signal
+
+if TYPE_CHECKING:
+    from pytest_agentproc.vocabulary import Policy
+
+__all__ = ["Ladder", "Rung"]
+
+
+class Rung(Enum):
+    """The step that the ladder waits to take."""
+
+    NONE = "none"
+    TERMINATE = "terminate"
+    KILL = "kill"
+    DONE = "done"
+
+
+class Ladder:
+    """Say when to terminate and when to kill.
+
+    Args:
+        policy: the graces.
+    """
+
+    whole_tree = True
+
+    def __init__(self, policy: Policy) -> None:
+        self.limits = policy.nanoseconds()
+        self.rung = Rung.NONE
+        self.timer = ""
+        self.deadline: int | None = None
+        self._kill_grace = "kill_grace"
+
+    def linger(self, now: int) -> None:
+        """Give the agent its grace after a completion."""
+        self._kill_grace = "linger_kill_grace"
+        self._wait(Rung.TERMINATE, "linger_grace", now)
+
+    def withdraw(self) -> None:
+        """Stop waiting: the completion was taken back."""
+        if self.rung is Rung.TERMINATE:
+            self.rung, self.deadline, self.timer = Rung.NONE, None, ""
+
+    def terminate(self, now: int, *, leftovers: bool = False) -> Signal:
+        """Terminate now; the kill comes after its grace."""
+        if leftovers:
+            self._kill_grace = "linger_kill_grace"
+        self._wait(Rung.KILL, self._kill_grace, now)
+        return Signal("TERM", self.whole_tree)
+
+    def due(self, now: int) -> Signal:
+        """Take the step whose instant has come."""
+        if self.rung is Rung.TERMINATE:
+            return self.terminate(now)
+        self.rung, self.deadline, self.timer = Rung.DONE, None, ""
+        return Signal("KILL", self.whole_tree)
+
+    @property
+    def has_signalled(self) -> bool:
+        """Whether TERM has gone out."""
+        return self.rung in (Rung.KILL, Rung.DONE)
+
+    def _wait(self, rung: Rung, grace: str, now: int) -> None:
+        limit = self.limits[grace]
+        assert limit is not None
+        self.rung, self.timer, self.deadline = rung, grace, now + limit

@@ -1,0 +1,265 @@
+"""The supervisor as one pure machine: events in, commands out. Knows no process, no loop and no clock but `now`.
+
+    STARTING --Spawned--> RUNNING --completion or a deadline--> ENDING --exit--> SWEEPING --alone--> DONE
+    STARTING --SpawnFailed--> DONE      RUNNING --exit--> SWEEPING
+
+ENDING and SWEEPING share one ladder: TERM to the tree, a grace, KILL. The outcome, once there, stands; only a
+completion that the dialect may take back is withdrawn. Every judgement is a decider's, and a defect replaces one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+from pytest_agentproc.supervisor import _events as on
+from pytest_agentproc.supervisor._completion import Completion
+from pytest_agentproc.supervisor._ending import Ending
+from pytest_agentproc.supervisor._feeder import Feeder
+from pytest_agentproc.supervisor._framing import Framing
+from pytest_agentproc.supervisor._ladder import Ladder, Rung
+from pytest_agentproc.supervisor._watchdog import Watchdog
+from pytest_agentproc.supervisor.dialects import decoder
+from pytest_agentproc.vocabulary import Outcome, Policy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pytest_agentproc.supervisor._events import Command, Event
+    from pytest_agentproc.supervisor.dialects import Meaning
+
+__all__ = ["Deciders", "Machine", "State", "Task"]
+
+_TAIL = 64 * 1024
+
+
+class State(Enum):
+    """Where a run stands."""
+
+    STARTING = "starting"
+    RUNNING = "running"
+    ENDING = "ending"
+    SWEEPING = "sweeping"
+    DONE = "done"
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What one run is to do: the dialect it reads, the bytes it writes to stdin, the limits it keeps."""
+
+    dialect: str = "raw"
+    prompt: bytes = b""
+    policy: Policy = field(default_factory=Policy)
+
+
+@dataclass(frozen=True, slots=True)
+class Deciders:
+    """The judgements of the machine, each replaceable."""
+
+    watchdog: Callable[[Policy], Watchdog] = Watchdog
+    completion: Callable[[], Completion] = Completion
+    ladder: Callable[[Policy], Ladder] = Ladder
+    framing: Callable[[], Framing] = Framing
+    ending: Callable[[], Ending] = Ending
+    feeder: Callable[[bytes], Feeder] = Feeder
+
+
+class Machine:
+    """Supervise one run.
+
+    Args:
+        task: what to do.
+        deciders: the judgements; a defect replaces one.
+    """
+
+    def __init__(self, task: Task, deciders: Deciders | None = None) -> None:
+        made = deciders or Deciders()
+        self.state = State.STARTING
+        self.task = task
+        self.watchdog = made.watchdog(task.policy)
+        self.completion = made.completion()
+        self.ladder = made.ladder(task.policy)
+        self.framing = made.framing()
+        self.ending = made.ending()
+        self.feeder = made.feeder(task.prompt)
+        self.decoder = decoder(task.dialect)
+        self.outcome: Outcome | None = None
+        self.outcome_at: int | None = None
+        self.error = ""
+        self.status: int | None = None
+        self.forced = False
+        self.executable = True
+        self.stderr_tail = b""
+        self._answers: dict[type[Any], Callable[[Any, int], list[Command]]] = {
+            on.Start: self._start,
+            on.Spawned: self._spawned,
+            on.SpawnFailed: self._spawn_failed,
+            on.Ready: self._ready,
+            on.Output: self._output,
+            on.Eof: self._eof,
+            on.Wrote: self._wrote,
+            on.Broken: self._broken,
+            on.Exited: self._exited,
+            on.Swept: self._swept,
+            on.Due: self._due,
+        }
+
+    def feed(self, event: Event, now: int) -> list[Command]:
+        """Take one event at an instant (nanoseconds); return what to do about it, in order."""
+        return self._answers[type(event)](event, now)
+
+    @property
+    def deadlines(self) -> dict[str, int]:
+        """Every timer that runs, by the name of its limit."""
+        ladder = self.ladder
+        if ladder.deadline is None:
+            return self.watchdog.deadlines
+        return {**self.watchdog.deadlines, ladder.timer: ladder.deadline}
+
+    @property
+    def deadline(self) -> int | None:
+        """The earliest timer."""
+        first, second = self.watchdog.deadline, self.ladder.deadline
+        if first is None or second is None:
+            return second if first is None else first
+        return min(first, second)
+
+    # Beginning.
+
+    def _start(self, event: on.Start, now: int) -> list[Command]:
+        return [on.Spawn()]
+
+    def _spawned(self, event: on.Spawned, now: int) -> list[Command]:
+        self.state = State.RUNNING
+        self.watchdog.start(now)
+        watched: list[Command] = [on.Watch(stream, True) for stream in self.feeder.streams]
+        if self.feeder.is_delivered:
+            self.feeder.is_closed = True
+            return [*watched, on.Close()]
+        return [*watched, on.Watch("stdin", True)]
+
+    def _spawn_failed(self, event: on.SpawnFailed, now: int) -> list[Command]:
+        self.executable = event.errno in _NOT_FOUND
+        self._conclude(Outcome.SPAWN_FAILED, now, event.reason)
+        self.state = State.DONE
+        return [on.Finish()]
+
+    # Streams.
+
+    def _ready(self, event: on.Ready, now: int) -> list[Command]:
+        if event.stream != "stdin":
+            return [on.Read(event.stream, self.feeder.READ_LIMIT)]
+        return [] if self.feeder.is_closed else [on.Write(self.feeder.rest)]
+
+    def _wrote(self, event: on.Wrote, now: int) -> list[Command]:
+        self.feeder.wrote(event.count)
+        return self._close_stdin() if self.feeder.is_delivered else []
+
+    def _broken(self, event: on.Broken, now: int) -> list[Command]:
+        self.feeder.is_broken = True
+        return self._close_stdin()
+
+    def _close_stdin(self) -> list[Command]:
+        self.feeder.is_closed = True
+        return [on.Watch("stdin", False), on.Close()]
+
+    def _eof(self, event: on.Eof, now: int) -> list[Command]:
+        self.feeder.ended(event.stream)
+        return [on.Watch(event.stream, False)]
+
+    def _output(self, event: on.Output, now: int) -> list[Command]:
+        if self.state is State.RUNNING and self.watchdog.deadlines:
+            self.watchdog.activity(now, event.stream, len(event.data))
+        more: list[Command] = [] if event.drained else [on.Read(event.stream, self.feeder.READ_LIMIT)]
+        if event.stream == "stderr":
+            self.stderr_tail = (self.stderr_tail + event.data)[-_TAIL:]
+            return more
+        return self._understand(self.framing.feed(event.data), now) + more
+
+    def _understand(self, lines: list[bytes], now: int) -> list[Command]:
+        for line in lines:
+            for meaning in self.decoder.decode(line):
+                self._mean(meaning, now)
+        return []
+
+    def _mean(self, meaning: Meaning, now: int) -> None:
+        """Follow the completion: it begins the linger, and ends it if it is taken back."""
+        before = self.completion.at
+        self.completion.feed(meaning, now)
+        if self.state not in (State.RUNNING, State.ENDING) or self.ladder.has_signalled:
+            return
+        if before is None and self.completion.at is not None:
+            self.state = State.ENDING
+            self.watchdog.rest()
+            self.ladder.linger(now)
+        elif before is not None and self.completion.at is None:
+            self.state = State.RUNNING
+            self.ladder.withdraw()
+            self.watchdog.last_activity = now
+            self.watchdog.arm(now)
+
+    # Ending.
+
+    def _due(self, event: on.Due, now: int) -> list[Command]:
+        if self.ladder.deadline is not None and self.ladder.deadline <= now:
+            if self.ladder.rung is Rung.TERMINATE:
+                self._conclude_result()
+            return self._signal(self.ladder.due(now))
+        due = self.watchdog.due(now)
+        if due is None:
+            return []
+        name, outcome = due
+        message = self.watchdog.explain(name, now)
+        if outcome is Outcome.INACTIVE and self.feeder.is_broken and not self.feeder.is_delivered:
+            outcome, message = Outcome.INPUT_FAILED, f"stdin was closed with {len(self.feeder.rest)} bytes to write"
+        self._conclude(outcome, now, message)
+        self.state = State.ENDING
+        return self._signal(self.ladder.terminate(now))
+
+    def _signal(self, command: on.Signal) -> list[Command]:
+        """Signal; once the agent is gone, a sweep tells whether anyone is left to wait for."""
+        if self.status is None:
+            self.forced = True
+        return [command]
+
+    def _exited(self, event: on.Exited, now: int) -> list[Command]:
+        self._understand(self.framing.flush(), now)
+        self.status = event.status
+        if self.outcome is None:
+            if self.completion.at is not None:
+                self._conclude_result()
+            else:
+                has = self.decoder.has_completion
+                outcome = self.ending.on_exit(self.completion, event.status, self.watchdog, now, has_completion=has)
+                self._conclude(outcome, now)
+        self.watchdog.rest()
+        self.state = State.SWEEPING
+        return [on.Sweep()] if self.ladder.whole_tree else self._finish()
+
+    def _swept(self, event: on.Swept, now: int) -> list[Command]:
+        if self.state is not State.SWEEPING:
+            return []
+        if event.alone:
+            return self._finish()
+        if self.ladder.has_signalled:
+            return []
+        return [self.ladder.terminate(now, leftovers=True)]
+
+    def _finish(self) -> list[Command]:
+        self.state = State.DONE
+        self.ladder.deadline = None
+        return [on.Reap(), on.Finish()]
+
+    def _conclude_result(self) -> None:
+        assert self.completion.at is not None
+        self._conclude(self.ending.of_result(self.completion), self.completion.at, self.completion.error)
+
+    def _conclude(self, outcome: Outcome, at: int, error: str = "") -> None:
+        if self.outcome is None:
+            self.outcome, self.outcome_at = outcome, at
+            self.error = error
+            self.watchdog.rest()
+
+
+_NOT_FOUND = frozenset({2, 20})

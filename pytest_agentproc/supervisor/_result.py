@@ -1,0 +1,78 @@
+"""What a run gives back to its caller. Values only."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from pytest_agentproc.vocabulary import Answer, Outcome, exit_code
+
+if TYPE_CHECKING:
+    from pytest_agentproc.supervisor._machine import Machine
+
+__all__ = ["Result"]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """How a run ended.
+
+    Args:
+        outcome: the ending; never raised.
+        exit_code: what the supervising program should exit with.
+        agent_status: the agent's exit code, or minus the number of the signal that ended it; None if it never ran.
+        forced: whether the supervisor's signal ended the agent.
+        text: the final message, or all output in a dialect without messages.
+        transcript: all messages.
+        stop_reason: the last one that the agent gave.
+        model: the model that the agent named.
+        usage: what the agent said that it used.
+        error: one sentence about a bad ending.
+        warnings: names of oddities, such as `exit_contradicts_result`.
+        noise: how many lines meant nothing.
+        stderr_tail: the last 64 KiB of stderr.
+        elapsed: nanoseconds from the spawn to the outcome.
+    """
+
+    outcome: Outcome
+    exit_code: int
+    agent_status: int | None
+    forced: bool
+    text: str | None
+    transcript: str
+    stop_reason: str | None
+    model: str | None
+    usage: dict[str, Any] | None
+    error: str
+    warnings: tuple[str, ...]
+    noise: int
+    stderr_tail: bytes
+    elapsed: int
+
+    @classmethod
+    def of(cls, machine: Machine, started: int) -> Result:
+        """Sum a finished machine up; `started` is the instant of the spawn."""
+        outcome, at = machine.outcome, machine.outcome_at
+        assert outcome is not None
+        assert at is not None
+        completion, status, forced = machine.completion, machine.status, machine.forced
+        return cls(
+            outcome=outcome,
+            exit_code=exit_code(outcome, status, forced=forced, executable=machine.executable),
+            agent_status=status,
+            forced=forced,
+            text=completion.text,
+            transcript=completion.transcript,
+            stop_reason=completion.stop_reason,
+            model=completion.model,
+            usage=completion.usage,
+            error=machine.error,
+            warnings=tuple(machine.ending.warnings(outcome, status, forced=forced)),
+            noise=completion.noise,
+            stderr_tail=machine.stderr_tail,
+            elapsed=at - started,
+        )
+
+    def answer(self) -> Answer:
+        """Put the result into the words of a verdict."""
+        return Answer(**(asdict(self) | {"outcome": self.outcome.value}))

@@ -1,0 +1,71 @@
+"""Run one agent from spawn to verdict. The public door of one-shot supervision; owns no judgement."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from pytest_agentproc.clock import SystemClock, current_clock
+from pytest_agentproc.errors import UsageError
+from pytest_agentproc.supervisor._driver import Driver
+from pytest_agentproc.supervisor._machine import Machine, Task
+from pytest_agentproc.supervisor._result import Result
+from pytest_agentproc.tree import Child
+from pytest_agentproc.vocabulary import Policy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from pytest_agentproc.clock import Clock
+    from pytest_agentproc.supervisor._machine import Deciders
+
+__all__ = ["run_once"]
+
+
+async def run_once(
+    argv: Sequence[str],
+    *,
+    dialect: str = "raw",
+    prompt: str | bytes = b"",
+    policy: Policy | None = None,
+    cwd: str | None = None,
+    env: Mapping[str, str] | None = None,
+    clock: Clock | None = None,
+    deciders: Deciders | None = None,
+    trace: Callable[[int, str, dict[str, Any]], None] | None = None,
+) -> Result:
+    """Run an agent to its end, with its whole process tree.
+
+    What the agent does is never raised: it is the result's `outcome`. Cancelling this kills the tree and reaps the
+    agent before the cancellation goes on.
+
+    Args:
+        argv: the agent's command, with the prompt if it goes by argv.
+        dialect: its wire format: "raw" or "pi".
+        prompt: what to write to its stdin, which is then closed.
+        policy: the limits; their units are seconds.
+        cwd: where it runs; None: here.
+        env: its whole environment; None: ours.
+        clock: whose time counts; None: the virtual clock that runs this code, or else real time.
+        deciders: replaced judgements, for tests of tests.
+        trace: called with (instant, code, data) for each thing that the supervisor does.
+
+    Raises:
+        UsageError: no command, or an unknown dialect.
+    """
+    if not argv:
+        raise UsageError("argv is empty, but must name the agent's command", 'write run_once(["pi", "--mode", "json"])')
+    clock = clock or current_clock.get() or SystemClock()
+    data = prompt.encode() if isinstance(prompt, str) else prompt
+    machine = Machine(Task(dialect, data, policy or Policy()), deciders)
+    driver = Driver(machine, partial(Child, argv, cwd, env), clock.instant, trace)
+    started = clock.instant()
+    try:
+        await clock.drive(driver)
+    except BaseException:
+        if driver.ports is not None:
+            driver.ports.abandon()
+        raise
+    if driver.ports is not None:
+        driver.ports.close()
+    return Result.of(machine, started)

@@ -1,0 +1,74 @@
+"""What every decoder gives: the events that a dialect's lines mean. Values and a protocol; knows no dialect."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+__all__ = ["Decoder", "Finished", "Line", "Meaning", "Message", "Noise", "Other", "Resumed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """An assistant message is complete."""
+
+    text: str
+    stop_reason: str | None = None
+    model: str | None = None
+    usage: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of plain text, in a dialect that has no messages."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The dialect says that the work is done.
+
+    Args:
+        ok: whether the result is good; None: as the last one said.
+        final: False if the agent may yet take it back.
+        error: its own words about a bad result.
+    """
+
+    ok: bool | None
+    final: bool
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Resumed:
+    """The agent goes on: a completion that was not final is taken back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """A line that means nothing in the dialect."""
+
+    line: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Other:
+    """An event of the dialect that changes nothing here."""
+
+    kind: str
+
+
+Meaning = Message | Line | Finished | Resumed | Noise | Other
+
+
+class Decoder(Protocol):
+    """Lines of one stream in, meanings out.
+
+    `has_completion` is False where the exit is the only completion.
+    """
+
+    has_completion: bool
+
+    def decode(self, line: bytes) -> list[Meaning]:
+        """Say what a line means."""

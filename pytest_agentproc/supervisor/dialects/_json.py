@@ -1,0 +1,31 @@
+"""JSON objects on a line: one, several, or none. Pure; knows no dialect."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+__all__ = ["objects"]
+
+_decoder = json.JSONDecoder()
+
+
+def objects(line: bytes) -> list[dict[str, Any]] | None:
+    """Give the JSON objects of a line, in order; None if it holds anything else (F1, F2)."""
+    try:
+        text = line.decode().strip()
+    except UnicodeDecodeError:
+        return None
+    found: list[dict[str, Any]] = []
+    at = 0
+    while at < len(text):
+        try:
+            value, at = _decoder.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            return None
+        if not isinstance(value, dict):
+            return None
+        found.append(value)
+        while at < len(text) and text[at].isspace():
+            at += 1
+    return found

@@ -1,0 +1,75 @@
+"""The events of `pi --mode json`. Knows no other dialect, and shares no code with the fake that writes them.
+
+A `message_end` of the assistant with stop, length, error or aborted completes, until a later turn_start, message_start
+or auto_retry_start takes it back; toolUse does not (C2); agent_end is final. An API failure is stop reason `error` with
+exit code 0.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pytest_agentproc.supervisor.dialects._base import Finished, Message, Noise, Other, Resumed
+from pytest_agentproc.supervisor.dialects._json import objects
+
+if TYPE_CHECKING:
+    from pytest_agentproc.supervisor.dialects._base import Meaning
+
+__all__ = ["PiDecoder"]
+
+_GOOD = frozenset({"stop", "length"})
+_BAD = frozenset({"error", "aborted"})
+_GOES_ON = frozenset({"turn_start", "message_start", "auto_retry_start"})
+
+
+class PiDecoder:
+    """Read the JSON events of pi."""
+
+    has_completion = True
+
+    def decode(self, line: bytes) -> list[Meaning]:
+        """Say what a line means."""
+        if not line.strip():
+            return []
+        found = objects(line)
+        if found is None:
+            return [Noise(line)]
+        return [meaning for event in found for meaning in self._meanings(event, line)]
+
+    def _meanings(self, event: dict[str, Any], line: bytes) -> list[Meaning]:
+        kind = event.get("type")
+        if not isinstance(kind, str):
+            return [Noise(line)]
+        if kind == "agent_end":
+            return [Finished(None, final=True)]
+        if kind in _GOES_ON:
+            return [Resumed()]
+        message = event.get("message")
+        if kind == "message_end" and isinstance(message, dict) and message.get("role") == "assistant":
+            return self._ended(message)
+        return [Other(kind)]
+
+    def _ended(self, message: dict[str, Any]) -> list[Meaning]:
+        stop = message.get("stopReason")
+        usage = message.get("usage")
+        model = message.get("model")
+        meaning = Message(
+            _text(message.get("content")),
+            stop if isinstance(stop, str) else None,
+            model if isinstance(model, str) else None,
+            usage if isinstance(usage, dict) else None,
+        )
+        if stop in _GOOD:
+            return [meaning, Finished(True, final=False)]
+        if stop in _BAD:
+            return [meaning, Finished(False, final=False, error=str(message.get("errorMessage") or stop))]
+        return [meaning]
+
+
+def _text(content: object) -> str:
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list):
+        return ""
+    blocks = [block for block in content if isinstance(block, dict) and block.get("type") == "text"]
+    return "".join(str(block.get("text", "")) for block in blocks)

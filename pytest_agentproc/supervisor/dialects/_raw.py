@@ -1,0 +1,22 @@
+"""The raw dialect: every line is text, the exit is the completion. Knows no other dialect."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pytest_agentproc.supervisor.dialects._base import Line
+
+if TYPE_CHECKING:
+    from pytest_agentproc.supervisor.dialects._base import Meaning
+
+__all__ = ["RawDecoder"]
+
+
+class RawDecoder:
+    """Read plain output."""
+
+    has_completion = False
+
+    def decode(self, line: bytes) -> list[Meaning]:
+        """Take a line for text; what is not UTF-8 shows as replacement characters."""
+        return [Line(line.decode(errors="replace"))]
