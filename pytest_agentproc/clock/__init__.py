@@ -1,0 +1,40 @@
+"""Time: the clock protocol, the real clock, and the virtual clock that spans real child processes.
+
+`_jump` is the rule that decides who moves next, `_hub` the lockstep that obeys it, `_participant` a process in it,
+`_runs` the host's side, `_window` what the host does, `_asyncio` and `_trio` the loops. Heavy parts load when used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pytest_agentproc.clock._events import signal_name, told
+from pytest_agentproc.clock._jump import Host, JumpRule, Move, Path
+from pytest_agentproc.clock._protocol import Clock, Watched, current_clock
+from pytest_agentproc.clock._system import SystemClock
+
+if TYPE_CHECKING:
+    from pytest_agentproc.clock._virtual import VirtualClock, require_backend
+
+__all__ = [
+    "Clock",
+    "Host",
+    "JumpRule",
+    "Move",
+    "Path",
+    "SystemClock",
+    "VirtualClock",
+    "Watched",
+    "current_clock",
+    "require_backend",
+    "signal_name",
+    "told",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("VirtualClock", "require_backend"):
+        from pytest_agentproc.clock import _virtual
+
+        return getattr(_virtual, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

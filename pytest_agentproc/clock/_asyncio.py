@@ -1,0 +1,158 @@
+"""Virtual time for asyncio: a loop whose selector waits at the hub. The one file that touches asyncio's private names.
+
+Touched: `BaseEventLoop._ready`, `_scheduled`, `_stopping`, `_clock_resolution`; before 3.12 the child watcher; anyio's
+backend for its worker threads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import selectors
+import sys
+import warnings
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from pytest_agentproc.errors import Spin
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from concurrent.futures import Executor
+
+    from pytest_agentproc.clock._hub import Hub
+
+__all__ = ["VirtualLoop", "asyncio_options"]
+
+_HALF_A_NANOSECOND = 0.5e-9
+_GLANCE = 64
+"""A loop that is never idle gets to look at its I/O this often, in iterations."""
+
+_SPIN = 200_000
+_WORKER = "run_sync_in_worker_thread"
+
+
+class _Selector(selectors.EpollSelector):
+    """Wait at the hub instead of in the kernel."""
+
+    loop: VirtualLoop
+
+    def __init__(self, hub: Hub) -> None:
+        super().__init__()
+        self._hub = hub
+        self._busy = 0
+        hub.watch_loop(self.fileno())
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        loop = self.loop
+        loop.hold_timers()
+        if loop.is_busy():
+            self._busy += 1
+            if self._busy % _GLANCE:
+                return []
+            if self._busy > _SPIN:
+                self._busy = 0
+                self._hub.fail(Spin(f"the asyncio loop ran {_SPIN} times without a pause, a byte or a jump"))
+            self._hub.settle()
+            return super().select(0)
+        fire = self._hub.turn(loop.next_timer())
+        self._busy = 0
+        if fire:
+            loop.release_timers()
+        return super().select(0)
+
+    def close(self) -> None:
+        self._hub.poller.forget(self.fileno())
+        super().close()
+
+
+class VirtualLoop(asyncio.SelectorEventLoop):
+    """An asyncio loop on the hub's time."""
+
+    def __init__(self, hub: Hub) -> None:
+        self._hub = hub
+        selector = _Selector(hub)
+        selector.loop = self
+        super().__init__(selector)
+
+    def time(self) -> float:
+        """Give virtual seconds since the clock's start."""
+        return self._hub.now / 1_000_000_000
+
+    def is_busy(self) -> bool:
+        """Say whether callbacks wait to be run."""
+        return bool(self._ready or self._stopping)  # type: ignore[attr-defined]
+
+    def next_timer(self) -> int | None:
+        """Give the instant of the earliest timer, from the timer itself: a timeout would have been rounded."""
+        scheduled = self._scheduled  # type: ignore[attr-defined]
+        return round(scheduled[0].when() * 1_000_000_000) if scheduled else None
+
+    def hold_timers(self) -> None:
+        """Keep timers that are due at this very instant from firing."""
+        self._clock_resolution = -_HALF_A_NANOSECOND
+
+    def release_timers(self) -> None:
+        """Let timers fire that are due at this very instant."""
+        self._clock_resolution = _HALF_A_NANOSECOND
+
+    def run_in_executor(  # type: ignore[override]  # the stub's variadic types say the same
+        self, executor: Executor | None, func: Callable[..., Any], *args: Any
+    ) -> asyncio.Future[Any]:
+        """Hold time while the thread runs."""
+        self._hub.busy += 1
+        future = super().run_in_executor(executor, func, *args)
+
+        def done(_: object) -> None:
+            self._hub.busy -= 1
+
+        future.add_done_callback(done)
+        return future
+
+
+@contextmanager
+def asyncio_options(hub: Hub) -> Iterator[dict[str, Any]]:
+    """Give anyio's backend options; threads and children are the hub's business meanwhile."""
+    from anyio._backends import _asyncio as backend
+
+    pool: Any = backend.AsyncIOBackend
+    kept, plain = pool.__dict__[_WORKER], getattr(pool, _WORKER)
+
+    async def run_sync_in_worker_thread(*args: Any, **kwargs: Any) -> Any:
+        hub.busy += 1
+        try:
+            return await plain(*args, **kwargs)
+        finally:
+            hub.busy -= 1
+
+    setattr(pool, _WORKER, staticmethod(run_sync_in_worker_thread))
+    try:
+        with _pidfd_children() as attach:
+            yield {"loop_factory": lambda: attach(VirtualLoop(hub))}
+    finally:
+        setattr(pool, _WORKER, kept)
+
+
+@contextmanager
+def _pidfd_children() -> Iterator[Callable[[VirtualLoop], VirtualLoop]]:
+    """Give what makes a loop wait for children by pidfd: before 3.12 asyncio has threads for that."""
+    if sys.version_info >= (3, 12):
+        yield lambda loop: loop
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        policy: Any = asyncio.get_event_loop_policy()
+        before = getattr(policy, "_watcher", None)
+        watcher: Any = asyncio.PidfdChildWatcher()
+        policy.set_child_watcher(watcher)
+
+    def attach(loop: VirtualLoop) -> VirtualLoop:
+        watcher.attach_loop(loop)
+        return loop
+
+    try:
+        yield attach
+    finally:
+        policy._watcher = before
+        for pidfd, *_ in watcher._callbacks.values():  # of children that outlived the loop
+            os.close(pidfd)

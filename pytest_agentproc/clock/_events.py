@@ -1,0 +1,29 @@
+"""From a fake's notes to events of the record: one translation for hub and model. Values only."""
+
+from __future__ import annotations
+
+import signal
+from typing import Any
+
+__all__ = ["signal_name", "told"]
+
+
+def told(about: dict[str, Any], code: str, data: Any) -> tuple[str, dict[str, Any]]:
+    """Turn a participant's note into an event of the record."""
+    if code == "s":
+        return "s", about | {"signal": signal_name(data)}
+    if code == "c":
+        return _STREAM_CODES[data], about | {"closed": True}
+    if code == "b":
+        return _STREAM_CODES[data], about | {"broken": True}
+    if code == "i" and not data:
+        return "i", about | {"eof": True}
+    return code, about | {"bytes": data}
+
+
+_STREAM_CODES = {"stdin": "i", "stdout": "o", "stderr": "e"}
+
+
+def signal_name(number: int) -> str:
+    """Give a signal's name as scenarios write it: TERM, not SIGTERM."""
+    return signal.Signals(number).name.removeprefix("SIG")

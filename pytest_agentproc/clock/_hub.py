@@ -1,0 +1,222 @@
+"""The hub: the lockstep between participants and the host. Owns the turns; the jump rule decides who moves.
+
+Participants run only while the host sits in `turn`; the host looks at real I/O only when every participant is inert.
+A participant's epoll descriptor stands in the hub's own, so one poll tells at once who could go on; only a signal, a
+birth or a death needs the slower proof that a process is blocked again (`_prove_quiet`). No loop is known here.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING
+
+from pytest_agentproc.clock._jump import JumpRule, Move
+from pytest_agentproc.clock._participant import Participant, State, process_state
+from pytest_agentproc.clock._poller import Poller
+from pytest_agentproc.clock._roll import Roll
+from pytest_agentproc.clock._runs import Runs
+from pytest_agentproc.errors import ClockError, Deadlock, Spin, Stall
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["Hub"]
+
+_LOOKS = 10_000
+"""So many looks in a row without a grant, a jump or a byte are a spin."""
+
+
+class Hub:
+    """Virtual time over real processes.
+
+    Args:
+        guard: real seconds that a participant may run, or a thread or birth may take, before it is a stall.
+    """
+
+    def __init__(self, guard: float = 10.0) -> None:
+        self.guard = guard
+        self.rule = JumpRule()
+        self.poller = Poller()
+        self.roll = Roll(self.poller, self.rule)
+        self.runs = Runs(self.poller)
+        self.fault: ClockError | None = None
+        self.on_fault: Callable[[], None] | None = None
+        self.busy = 0
+        self.held: set[int] = set()
+        self._loop_ready = False
+        self._looks = 0
+
+    @property
+    def now(self) -> int:
+        """The instant, in nanoseconds since the clock's start."""
+        return self.rule.now
+
+    def watch_loop(self, descriptor: int) -> None:
+        """Take a loop's own selector for a run of the host, the last one in order."""
+
+        def ready() -> None:
+            self._loop_ready = True
+
+        self.poller.watch(descriptor, ready)
+
+    # Everyone inert.
+
+    def settle(self) -> None:
+        """Return once every participant is inert, births are complete and the dying are dead."""
+        roll = self.roll
+        self.runs.ready.clear()
+        self._loop_ready = False
+        self.poller.poll()
+        if roll.changed or roll.dying or roll.expected:
+            self._complete()
+        roll.tell()
+
+    def _complete(self) -> None:
+        roll, start = self.roll, time.monotonic()
+        while True:
+            if roll.changed:
+                roll.changed = False
+                self._prove_quiet(start)
+                self.poller.poll()
+            elif roll.dying:
+                self._await(f"{roll.dying[0].describe()}: it does not end", start)
+            elif roll.expected:
+                self._await(f"process {next(iter(roll.expected))} was started but never said hello", start)
+            else:
+                return
+
+    def _await(self, trouble: str, start: float) -> None:
+        self.poller.poll(0.05)
+        if time.monotonic() - start > self.guard:
+            raise Stall(f"{trouble} within {self.guard:g} s")
+
+    def _prove_quiet(self, start: float) -> None:
+        """Wait until no live participant runs: a signal, a birth or a death may have woken any of them."""
+        for participant in self.roll.living():
+            while participant.lives:
+                state = process_state(participant.pid)
+                if state in ("T", "t"):
+                    participant.stopped = True
+                    self.rule.drop(participant.path)
+                    break
+                if participant.stopped:
+                    participant.stopped = False
+                    if participant.state is State.PARKED:
+                        self.roll.park(participant)
+                elif state == "S" and participant.state is State.PARKED:
+                    break
+                os.sched_yield()
+                self.poller.poll()
+                self._guard_runner(participant, start)
+
+    def feel_signals(self) -> None:
+        """Let a signal that the host has just sent take its whole effect, so that the next one meets what it left."""
+        start = time.monotonic()
+        self._prove_quiet(start)
+        while self.roll.dying:
+            self._await(f"{self.roll.dying[0].describe()}: it does not end", start)
+        self.roll.changed = True
+
+    def _guard_runner(self, participant: Participant, start: float) -> None:
+        if time.monotonic() - start > self.guard:
+            raise Stall(f"{participant.describe()}: it neither parked nor spoke for {self.guard:g} s")
+
+    # Turns.
+
+    def turn(self, deadline: int | None) -> bool:
+        """Let participants and runs move until the loop itself has something to do.
+
+        Args:
+            deadline: the loop's earliest timer, in nanoseconds, or None.
+
+        Returns:
+            True if the loop's deadline is due: it may fire its timers; False if it has something to read or to run.
+        """
+        try:
+            return self._turn(deadline)
+        except ClockError as error:
+            self.fail(error)
+            return False
+
+    def _turn(self, deadline: int | None) -> bool:
+        runs, rule = self.runs, self.rule
+        while True:
+            if self.busy or self.held:
+                self._hold()
+                return False
+            self.settle()
+            if runs.resumed:
+                runs.resumed = False
+                return False
+            host = runs.host(deadline)
+            if host.ready is None and self._loop_ready:
+                self._count_look("the loop of the supervising program")
+                return False
+            move, target = rule.next(host)
+            if move is Move.GRANT:
+                self._looks = 0
+                self._grant(self.roll.participants[target])
+                continue
+            if move is Move.STUCK:
+                raise Deadlock(self.describe())
+            if move is Move.FIRE:
+                self._looks = 0
+                if target == runs.LOOP:
+                    return True
+            self._count_look(runs.describe(target))
+            runs.look(target)
+
+    def _count_look(self, who: str) -> None:
+        self._looks += 1
+        if self._looks > _LOOKS:
+            self._looks = 0
+            raise Spin(f"{who} looks again and again, {_LOOKS} times at one instant, and takes nothing")
+
+    def _grant(self, participant: Participant) -> None:
+        asked = self.rule.asks(participant.path)
+        self.rule.drop(participant.path)
+        participant.woken = False
+        participant.grant(self.rule.now, ready=asked)
+        hear = self.roll.hear
+        start = 0.0
+        while participant.state is State.RUNNING:
+            try:
+                hear(participant)
+            except BlockingIOError:  # half a second without a word
+                start = start or time.monotonic()
+                self._guard_runner(participant, start)
+
+    def _hold(self) -> None:
+        """Wait in real time for threads in flight and for declared processes that are no participants."""
+        start = time.monotonic()
+        self._loop_ready = False
+        while (self.busy or self.held) and not self._loop_ready:
+            self.poller.poll(0.05)
+            if self.busy and time.monotonic() - start > self.guard:
+                raise Stall(f"{self.busy} thread(s) of the supervising program did not return within {self.guard:g} s")
+        self.roll.changed = True
+
+    # The end.
+
+    def fail(self, error: ClockError) -> None:
+        """Give up: keep the first fault, end every participant, and let the backend cancel what waits."""
+        if self.fault is not None:
+            raise error
+        self.fault = error
+        for participant in self.roll.living():
+            participant.kill()
+        self.roll.expected.clear()
+        self.roll.changed = True
+        if self.on_fault is not None:
+            self.on_fault()
+
+    def describe(self) -> str:
+        """Say who waits for what."""
+        living = [one.describe() for one in self.roll.in_order() if one.lives]
+        return "nobody can move: " + "; ".join([*self.runs.describe_all(), *(living or ["no agent lives"])])
+
+    def close(self) -> None:
+        """End whoever is left and give every descriptor back."""
+        self.roll.close()
+        self.poller.close()

@@ -1,0 +1,183 @@
+"""A process that virtual time waits for, as the hub sees it. Owns its socket, its state, its words; decides nothing."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import struct
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+from fake_agents import wire
+from pytest_agentproc.clock._events import signal_name
+from pytest_agentproc.errors import KitError
+
+if TYPE_CHECKING:
+    from collections.abc import Container
+
+    from pytest_agentproc.clock._jump import Path
+
+__all__ = ["Participant", "State", "new_listener", "process_state", "receive_hello"]
+
+
+_HALF_A_SECOND = struct.pack("ll", 0, 500_000)
+
+
+class State(Enum):
+    """Where a participant stands.
+
+    RUNNING --says it waits--> PARKED --grant--> RUNNING; either --its socket ends--> DYING --its pidfd--> GONE.
+    STOPPED is PARKED or RUNNING under SIGSTOP.
+    """
+
+    RUNNING = "running"
+    PARKED = "parked"
+    DYING = "dying"
+    GONE = "gone"
+
+
+class Participant:
+    """One connected fake process.
+
+    Args:
+        link: the connected socket.
+        pid: who is at its other end, as the kernel says.
+        stage: its epoll descriptor: readable when a stream that it waits for is ready.
+        path: its place in spawn order.
+        name: what the record calls it.
+        line: the scenario line that spawned it, 0 if none.
+        token: which fake it belongs to.
+    """
+
+    def __init__(
+        self, link: socket.socket, pid: int, stage: int, path: Path, name: str, line: int, token: bytes
+    ) -> None:
+        self.link = link
+        self.pid = pid
+        self.stage = stage
+        self.path = path
+        self.name = name
+        self.line = line
+        self.token = token
+        self.pidfd = os.pidfd_open(pid)
+        link.setblocking(True)
+        link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _HALF_A_SECOND)
+        self.state = State.PARKED
+        self.stopped = False
+        self.woken = False
+        self.until: int | None = None
+        self.wants = (False, False, False)
+        self.doing: tuple[int, str] = (line, "start")
+        self.code: int | None = None
+        self.signal: int | None = None
+
+    @property
+    def lives(self) -> bool:
+        """Whether the process has not been seen to end."""
+        return self.state in (State.RUNNING, State.PARKED)
+
+    def grant(self, now: int, *, ready: bool) -> None:
+        """Let it go on; a process that dies meanwhile is noticed at its socket's end."""
+        self.state = State.RUNNING
+        with contextlib.suppress(OSError):
+            self.link.send(wire.grant(now, ready=ready))
+
+    def status(self) -> dict[str, Any]:
+        """Tell how it ended, as far as its parent (this process) or its own last word says."""
+        try:
+            result = os.waitid(os.P_PIDFD, self.pidfd, os.WEXITED | os.WNOWAIT | os.WNOHANG)
+        except ChildProcessError:
+            result = None
+        if result is not None:
+            exited = result.si_code == os.CLD_EXITED
+            return {"code": result.si_status} if exited else {"signal": signal_name(result.si_status)}
+        if self.code is not None:
+            return {"code": self.code}
+        return {"signal": signal_name(self.signal or signal.SIGKILL)}  # KILL alone leaves no time for a word
+
+    def is_zombie(self) -> bool:
+        """Say whether it ended and its parent has not waited for it."""
+        if self.state is not State.GONE:
+            return False
+        try:
+            signal.pidfd_send_signal(self.pidfd, 0)
+        except ProcessLookupError:
+            return False
+        return True
+
+    def kill(self) -> None:
+        """End it for good, from outside the experiment."""
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
+
+    def describe(self) -> str:
+        """Say what it waits for and where in its script it stands."""
+        line, op = self.doing
+        place = f"line {line} ({op})" if line else op
+        streams = [name for name, wanted in zip(("stdin", "stdout", "stderr"), self.wants, strict=True) if wanted]
+        if self.stopped:
+            waits = "is stopped"
+        elif self.state is State.RUNNING:
+            waits = "runs on"
+        elif self.until is not None:
+            waits = f"waits until {self.until / 1e9:g} s"
+        else:
+            waits = "waits for " + (" or ".join(_BLOCKED[stream] for stream in streams) or "a signal")
+        return f"{self.name} (pid {self.pid}) {waits}, last at {place}"
+
+    def close(self) -> None:
+        """Give its descriptors back."""
+        self.link.close()
+        for descriptor in (self.stage, self.pidfd):
+            os.close(descriptor)
+
+
+_BLOCKED = {
+    "stdin": "data on stdin (descriptor 0)",
+    "stdout": "room in stdout (descriptor 1)",
+    "stderr": "room in stderr (descriptor 2)",
+}
+
+
+def process_state(pid: int) -> str:
+    """Give the kernel's letter for a process: R running, S blocked, T stopped, Z gone, "" no such process."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
+            return file.read(512).rpartition(b")")[2][1:2].decode()
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+
+
+def receive_hello(
+    listener: socket.socket, tokens: Container[bytes]
+) -> tuple[socket.socket, int, int, tuple[Any, ...]] | None:
+    """Accept one connection; None if nobody stands there or the caller does not belong to this run."""
+    try:
+        link, _ = listener.accept()
+    except BlockingIOError:
+        return None
+    link.settimeout(10.0)
+    pid = int.from_bytes(link.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)[:4], "little")
+    try:
+        message, descriptors, _, _ = socket.recv_fds(link, wire.MESSAGE, 1)
+    except TimeoutError as error:
+        raise KitError(f"process {pid} connected and said nothing for 10 s") from error
+    if not message or not descriptors:
+        link.close()
+        return None
+    said = wire.load(message)
+    if said[1] not in tokens:
+        link.close()
+        return None
+    return link, pid, descriptors[0], said
+
+
+def new_listener() -> tuple[socket.socket, bytes]:
+    """Open a listening socket in the abstract namespace: no path, no length limit, nothing to remove."""
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    listener.bind(b"")
+    listener.listen(256)
+    listener.setblocking(False)
+    return listener, listener.getsockname()

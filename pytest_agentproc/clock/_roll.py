@@ -1,0 +1,211 @@
+"""The roll of participants: who was born, what they said, who is gone. Owns their sockets; moves nobody.
+
+Births and deaths are recorded in spawn order once everyone is inert: who connected or died first is no order.
+"""
+
+from __future__ import annotations
+
+import secrets
+from typing import TYPE_CHECKING, Any
+
+from fake_agents import wire
+from pytest_agentproc.clock._events import told
+from pytest_agentproc.clock._participant import Participant, State, new_listener, receive_hello
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pytest_agentproc.clock._jump import JumpRule, Path
+    from pytest_agentproc.clock._poller import Poller
+
+    Sink = Callable[[int, str, dict[str, Any]], None]
+
+__all__ = ["Roll"]
+
+
+class Roll:
+    """Keep every participant there ever was.
+
+    Args:
+        poller: finds who speaks.
+        rule: is told who parks, asks, or is gone.
+    """
+
+    def __init__(self, poller: Poller, rule: JumpRule) -> None:
+        self.participants: dict[Path, Participant] = {}
+        self.expected: dict[int, Path] = {}
+        self.dying: list[Participant] = []
+        self.changed = False
+        self._poller = poller
+        self._rule = rule
+        self._listener, self.address = new_listener()
+        self._sinks: dict[bytes, Sink] = {}
+        self._by_pid: dict[int, Participant] = {}
+        self._births: list[Participant] = []
+        self._deaths: list[Participant] = []
+        self._buffer = bytearray(wire.MESSAGE)
+        self._roots = 0
+        poller.watch(self._listener.fileno(), self._accept)
+
+    def admit(self, sink: Sink) -> bytes:
+        """Give the token of one fake; its events, and those of its descendants, go to `sink`.
+
+        Args:
+            sink: called with (instant, code, data) in the record's codes.
+        """
+        token = secrets.token_bytes(16)
+        self._sinks[token] = sink
+        return token
+
+    # Births.
+
+    def next_root(self) -> Path:
+        """Number an agent that the host starts, in the order of the starts."""
+        self._roots += 1
+        return (self._roots - 1,)
+
+    def expect(self, pid: int, path: Path) -> None:
+        """Wait for the hello of process `pid`."""
+        with self._poller.lock:
+            self.changed = True
+            if pid not in self._by_pid:
+                self.expected[pid] = path
+
+    def is_known(self, pid: int) -> bool:
+        """Say whether a process has said hello."""
+        return pid in self._by_pid
+
+    def unexpect(self, pid: int) -> None:
+        """Wait no more for a process that is none of ours."""
+        with self._poller.lock:
+            self.expected.pop(pid, None)
+
+    def _accept(self) -> None:
+        while (hello := receive_hello(self._listener, self._sinks)) is not None:
+            link, pid, stage, (_, token, parent, index, name, line) = hello
+            path = self.expected.pop(pid, None)
+            if index >= 0:
+                path = (*self._by_pid[parent].path, index)
+            elif path is None:
+                path = self.next_root()
+            participant = Participant(link, pid, stage, path, name, line, token)
+            self.participants[path] = participant
+            self._by_pid[pid] = participant
+            self._poller.watch(link.fileno(), lambda one=participant: self.hear(one))  # type: ignore[misc]
+            self._poller.watch(stage, lambda one=participant: self._rule.ask(one.path))  # type: ignore[misc]
+            self._poller.watch(participant.pidfd, lambda one=participant: self._bury(one))  # type: ignore[misc]
+            self.changed = True
+            self._rule.park(path, self._rule.now)
+            self._births.append(participant)
+            if index < 0:
+                self._tell_births()
+
+    # What participants say.
+
+    def hear(self, participant: Participant) -> None:
+        """Take one message of a participant."""
+        try:
+            size = participant.link.recv_into(self._buffer)
+        except ConnectionError:
+            size = 0
+        if size == 0:
+            self._lose(participant)
+        elif size == 1:
+            participant.woken = True
+            self._rule.ask(participant.path)
+        else:
+            self._take(participant, wire.load(memoryview(self._buffer)[:size]))
+
+    def _take(self, participant: Participant, said: tuple[Any, ...]) -> None:
+        form = said[0]
+        if notes := said[-1]:
+            self._note(participant, notes)
+        if form == "W":
+            participant.until = None if said[1] < 0 else said[1]
+            participant.wants = said[2]
+            participant.state = State.PARKED
+            if not participant.stopped:
+                self.park(participant)
+        elif form == "D":
+            participant.signal = said[1]
+
+    def park(self, participant: Participant) -> None:
+        """Have the rule know that a participant waits, and whether it asks to go on."""
+        self._rule.park(participant.path, participant.until)
+        if participant.woken:
+            self._rule.ask(participant.path)
+
+    def _note(self, participant: Participant, notes: list[tuple[str, Any]]) -> None:
+        now, sink = self._rule.now, self._sinks[participant.token]
+        for code, data in notes:
+            about: dict[str, Any] = {"process": participant.name}
+            if code == "m":
+                participant.doing = data
+                about["line"], about["step"] = data
+                sink(now, "m", about)
+            elif code == "x":
+                participant.code = data
+            elif code == "p":
+                index, pid, _name, _line = data
+                if pid not in self._by_pid:
+                    self.expected[pid] = (*participant.path, index)
+            else:
+                sink(now, *told(about, code, data))
+
+    # Deaths.
+
+    def _lose(self, participant: Participant) -> None:
+        """Its socket has ended: it is dying, and dead once its pidfd says so."""
+        if participant.lives:
+            participant.state = State.DYING
+            self.changed = True
+            self.dying.append(participant)
+            self._rule.drop(participant.path)
+            self._poller.forget(participant.link.fileno())
+            self._poller.forget(participant.stage)
+
+    def _bury(self, participant: Participant) -> None:
+        while participant.lives:
+            self.hear(participant)
+        if participant.state is State.DYING:
+            participant.state = State.GONE
+            self.dying.remove(participant)
+            self._poller.forget(participant.pidfd)
+            self._deaths.append(participant)
+
+    # The record.
+
+    def tell(self) -> None:
+        """Record who is new and who is gone, in spawn order; call this when everyone is inert."""
+        self._tell_births()
+        if self._deaths:
+            for one in sorted(self._deaths, key=lambda one: one.path):
+                sink = self._sinks[one.token]
+                sink(self._rule.now, "x", {"process": one.name, **one.status()})
+                sink(self._rule.now, "p", {"process": one.name, "gone": True})
+            self._deaths.clear()
+
+    def _tell_births(self) -> None:
+        for one in sorted(self._births, key=lambda one: one.path):
+            parent = self.participants.get(one.path[:-1])
+            above = "supervisor" if parent is None else parent.name
+            born = {"process": one.name, "seen": True, "pid": one.pid, "parent": above, "line": one.line}
+            self._sinks[one.token](self._rule.now, "p", born)
+        self._births.clear()
+
+    def in_order(self, token: bytes | None = None) -> list[Participant]:
+        """List every participant there was, of one fake or of all, in spawn order."""
+        everyone = [self.participants[path] for path in sorted(self.participants)]
+        return [one for one in everyone if token in (None, one.token)]
+
+    def living(self) -> list[Participant]:
+        """List who lives."""
+        return [one for one in self.participants.values() if one.lives]
+
+    def close(self) -> None:
+        """End whoever is left and give every descriptor back."""
+        for one in self.participants.values():
+            if one.lives:
+                one.kill()
+            one.close()
+        self._listener.close()

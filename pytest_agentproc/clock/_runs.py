@@ -1,0 +1,104 @@
+"""The host's side of the lockstep: supervised runs that the hub looks after by itself, without a turn of the loop.
+
+A run is one waiter: its descriptor and its deadline. The hub calls its `look` in place, so that the order of several
+runs is the jump rule's alone and is the same on every backend. The loop counts as the last run.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import anyio
+
+from pytest_agentproc.clock._jump import Host
+
+if TYPE_CHECKING:
+    from pytest_agentproc.clock._poller import Poller
+    from pytest_agentproc.clock._protocol import Watched
+
+__all__ = ["Runs"]
+
+
+@dataclass(slots=True, eq=False)
+class _Run:
+    watched: Watched
+    number: int
+    done: anyio.Event = field(default_factory=anyio.Event)
+    begun: bool = False
+    descriptor: int | None = None
+    error: BaseException | None = None
+
+
+class Runs:
+    """The runs under one hub, numbered by declaration.
+
+    Args:
+        poller: finds whose descriptor is readable.
+    """
+
+    LOOP = 1 << 60
+    """The number of the loop itself: after every run."""
+
+    def __init__(self, poller: Poller) -> None:
+        self.ready: set[int] = set()
+        self.resumed = False
+        self._poller = poller
+        self._runs: dict[int, _Run] = {}
+        self._count = 0
+
+    async def drive(self, watched: Watched) -> None:
+        """See `Clock.drive`."""
+        run = _Run(watched, self._count)
+        self._count += 1
+        self._runs[run.number] = run
+        try:
+            await run.done.wait()
+        finally:
+            self._remove(run)
+        if run.error is not None:
+            raise run.error
+
+    def host(self, loop_deadline: int | None) -> Host:
+        """Tell the jump rule what the runs want."""
+        host = Host(ready=min(self.ready) if self.ready else None)
+        for number, run in self._runs.items():
+            if not run.begun:
+                host.pending = number if host.pending is None else host.pending
+            elif (deadline := run.watched.deadline) is not None and (
+                host.deadline is None or deadline < host.deadline[0]
+            ):
+                host.deadline = (deadline, number)
+        if loop_deadline is not None and (host.deadline is None or loop_deadline < host.deadline[0]):
+            host.deadline = (loop_deadline, self.LOOP)
+        return host
+
+    def look(self, number: int) -> None:
+        """Let one run look once."""
+        run = self._runs[number]
+        self.ready.discard(number)
+        run.begun = True
+        try:
+            done = run.watched.look()
+        except BaseException as error:  # noqa: BLE001  # it is raised in the task that waits
+            run.error, done = error, True
+        if done:
+            self._remove(run)
+            run.done.set()
+            self.resumed = True
+        elif run.descriptor is None and run.watched.descriptor is not None:
+            run.descriptor = run.watched.descriptor
+            self._poller.watch(run.descriptor, lambda: self.ready.add(number))
+
+    def describe(self, number: int) -> str:
+        """Say who a run is."""
+        return f"supervisor {number + 1}" if len(self._runs) > 1 else "the supervisor"
+
+    def describe_all(self) -> list[str]:
+        """Say for every run what it waits for."""
+        return [f"{self.describe(number)} {run.watched.describe()}" for number, run in self._runs.items()]
+
+    def _remove(self, run: _Run) -> None:
+        if self._runs.pop(run.number, None) is not None and run.descriptor is not None:
+            self._poller.forget(run.descriptor)
+        self.ready.discard(run.number)

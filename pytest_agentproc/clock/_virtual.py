@@ -1,0 +1,126 @@
+"""The virtual clock as its users see it: run an async function in virtual time. Owns one hub; knows no scenario."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from pytest_agentproc.clock._hub import Hub
+from pytest_agentproc.clock._protocol import current_clock
+from pytest_agentproc.clock._window import watch_host
+from pytest_agentproc.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable
+    from types import TracebackType
+
+    from pytest_agentproc.clock._protocol import Watched
+
+__all__ = ["BACKENDS", "VirtualClock", "require_backend"]
+
+BACKENDS = ("asyncio", "trio")
+
+
+class VirtualClock:
+    """Time that moves only when the program under test and every fake agent are blocked.
+
+    As a context manager it ends, at the end of the block, whoever is left.
+
+    Args:
+        allow: names of programs that are no fakes and may be started; time is held while they run.
+        guard: real seconds after which a fake or a thread that neither parks nor speaks is a `Stall`.
+    """
+
+    name = "virtual"
+
+    def __init__(self, *, allow: Iterable[str] = (), guard: float = 10.0) -> None:
+        self.hub = Hub(guard)
+        self.launchers: set[str] = set()
+        self.on_close: Callable[[], None] | None = None
+        self._allow = tuple(allow)
+
+    def __enter__(self) -> VirtualClock:  # noqa: PYI034  # nobody derives from it
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def now(self) -> float:
+        """Seconds since this clock's start."""
+        return self.hub.now / 1_000_000_000
+
+    @property
+    def now_ns(self) -> int:
+        """Nanoseconds since this clock's start."""
+        return self.hub.now
+
+    def instant(self) -> int:
+        """See `Clock.instant`: nanoseconds since this clock's start."""
+        return self.hub.now
+
+    async def drive(self, watched: Watched) -> None:
+        """See `Clock.drive`."""
+        await self.hub.runs.drive(watched)
+
+    def run(self, function: Callable[..., Awaitable[Any]], *args: Any, backend: str = "asyncio") -> Any:
+        """Run an async function to its end, in virtual time.
+
+        Args:
+            function: what to run; `asyncio`, `trio` and `anyio` code alike.
+            args: its arguments.
+            backend: "asyncio" or "trio".
+
+        Raises:
+            UsageError: the backend is unknown or not installed.
+            Deadlock: nobody could move any more.
+            Stall: a fake or a thread ran on in real time without a word.
+            Spin: the program looked again and again without taking anything.
+        """
+        require_backend(backend)
+        if backend == "trio":
+            from pytest_agentproc.clock._trio import trio_options as options
+        else:
+            from pytest_agentproc.clock._asyncio import asyncio_options as options
+        token = current_clock.set(self)
+        try:
+            with watch_host(self.hub, self.launchers, self._allow), options(self.hub) as backend_options:
+                return anyio.run(self._guarded, function, args, backend=backend, backend_options=backend_options)
+        finally:
+            current_clock.reset(token)
+
+    async def _guarded(self, function: Callable[..., Awaitable[Any]], args: tuple[Any, ...]) -> Any:
+        hub = self.hub
+        result: Any = None
+        with anyio.CancelScope() as scope:
+            hub.on_fault = scope.cancel
+            try:
+                result = await function(*args)
+            finally:
+                hub.on_fault = None
+        if hub.fault is not None:
+            raise hub.fault
+        hub.settle()
+        return result
+
+    def close(self) -> None:
+        """End whoever is left and give every descriptor back."""
+        self.hub.close()
+        if self.on_close is not None:
+            self.on_close()
+
+
+def require_backend(backend: str) -> None:
+    """Refuse a backend that is unknown or not installed, in one clear sentence.
+
+    Raises:
+        UsageError: with the remedy.
+    """
+    if backend not in BACKENDS:
+        raise UsageError(f"backend is {backend!r}, but must be asyncio or trio", "write --agentproc-backend=asyncio")
+    if backend == "trio" and importlib.util.find_spec("trio") is None:
+        raise UsageError("backend trio needs the trio package", "pip install 'pytest-agentproc[trio]'")
