@@ -1,0 +1,205 @@
+"""Owns the table of what a scenario expects: keys, value types, and the normal form of each. Refuses to judge."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pytest_agentproc.scenario._fields import Either, Fields, Key
+from pytest_agentproc.scenario._kinds import Choice, Data, Flag, ListOf, Regex, Signal, Text, Time, Whole, Word
+from pytest_agentproc.scenario._nodes import Mapping, Node, Sequence
+from pytest_agentproc.scenario._words import unknown
+from pytest_agentproc.vocabulary import SIGNALS, Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pytest_agentproc.scenario._check import Check
+    from pytest_agentproc.scenario._expressions import Expression
+    from pytest_agentproc.scenario._script import Scope
+
+__all__ = ["EXPECT", "EXPECT_KEYS", "PROCESS_KEYS", "Expected", "Wanted", "bind_value"]
+
+
+@dataclass(frozen=True)
+class Expected:
+    """One key of `expect` as the file has it: where it stands, and its value, times unevaluated."""
+
+    key: str
+    line: int
+    column: int
+    value: Any
+
+
+def _as_it_stands(value: Any, _scope: Scope) -> Any:
+    return value
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted(Key):
+    """The table's entry for an expect key: how its value gets its normal form under a policy."""
+
+    bind: Callable[[Any, Scope], Any] = _as_it_stands
+
+
+def bind_value(expected: Expected, scope: Scope) -> Any:
+    """Give the normal form; raises as `Scope.exact`."""
+    name = expected.key.rpartition(".")[2] if expected.key.startswith("processes.") else expected.key
+    table = PROCESS_KEYS if expected.key.startswith("processes.") else EXPECT_KEYS
+    return table[name].bind(expected.value, scope)
+
+
+def _time(value: Expression, scope: Scope) -> int:
+    return scope.exact(value)
+
+
+def _signals(value: list[tuple[str, Expression]], scope: Scope) -> list[tuple[str, int]]:
+    return [(name, scope.exact(time)) for name, time in value]
+
+
+def _status(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[str, Any]:
+    code, signal, forced = values.get("code"), values.get("signal"), values.get("forced")
+    if code is not None and code < 0:
+        name = next((name for name, number in SIGNALS.items() if number == -code), None)
+        if name is None:
+            check.at(node, f"{what} {code} stands for no signal that a scenario can name")
+        code, signal = None, name
+    return {"code": code, "signal": signal, "forced": forced}
+
+
+def _status_form(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[str, Any]:
+    if "code" in values and "signal" in values:
+        check.at(node, f"{what} has both code and signal: an agent exits or dies of a signal")
+    elif not values:
+        check.at(node, f"{what} says nothing: give code, signal or forced")
+    return _status(values, node, what, check)
+
+
+class _SignalTimes:
+    """Signals with their times, in order."""
+
+    label = "[{SIGNAL: T}, ...]"
+
+    def read(self, node: Node, what: str, check: Check) -> list[tuple[str, Any]]:
+        """Read a list of one-key mappings."""
+        if not isinstance(node, Sequence):
+            check.wrong(node, what, "a list such as [{TERM: 10s}]", "[] for none")
+            return []
+        found: list[tuple[str, Any]] = []
+        for item in node.items:
+            if not isinstance(item, Mapping) or len(item.pairs) != 1:
+                check.wrong(item, f"an item of {what}", "a signal with its time, such as {TERM: 10s}")
+                continue
+            [(name, time)] = item.pairs
+            found.append((Signal().read(name, what, check), Time().read(time, f"{what}.{name.text}", check)))
+        return found
+
+
+class _ProcessId(Word):
+    """The name of a process that the script spawns."""
+
+    def read(self, node: Node, what: str, check: Check) -> str:
+        """Take the name, and look it up."""
+        name = super().read(node, what, check)
+        known = ("agent", *check.spawned)
+        if name and name not in known and check.is_script_sound:
+            check.at(node, unknown("process", name, known))
+        return name
+
+
+_MATCHER = Either(
+    Text(),
+    Fields(
+        (
+            Key("exact", Text(), "all of it; the short form"),
+            Key("contains", Text(may_be_empty=False), "a part of it"),
+            Key("matches", Regex(), "a regular expression that fits somewhere in it"),
+        ),
+        one_of=("exact", "contains", "matches"),
+    ),
+    key="exact",
+)
+_STATUS = Either(
+    Whole(-64, 255, "CODE"),
+    Fields(
+        (
+            Key("code", Whole(0, 255, "CODE"), "its exit code"),
+            Key("signal", Signal(), "the signal that ended it"),
+            Key("forced", Flag(), "whether the supervisor's own signal ended it"),
+        ),
+        finish=_status_form,
+    ),
+    key="code",
+)
+_SIGNALS = _SignalTimes()
+
+_PROCESS = (
+    Wanted("signals", _SIGNALS, "what it got, caught ones and the one that killed it", bind=_signals),
+    Wanted("gone_at", Time(), "when it was gone", bind=_time),
+    Wanted("alive_at", Time(), "an instant at which it lived", bind=_time),
+)
+PROCESS_KEYS = {key.name: key for key in _PROCESS}
+
+
+class _Processes:
+    """Checks on single processes, by name."""
+
+    label = "{ID: {signals, gone_at, alive_at}}"
+    form = Fields(_PROCESS)
+
+    def read(self, node: Node, what: str, check: Check) -> list[Expected]:
+        """Read into one expectation per leaf."""
+        if not isinstance(node, Mapping):
+            check.wrong(node, what, f"a mapping such as {self.label}")
+            return []
+        found: list[Expected] = []
+        for name, value in node.pairs:
+            _ProcessId().read(name, what, check)
+            path = f"{what.removeprefix('expect.')}.{name.text}"
+            for key, place, leaf in self.form.pairs(value, path, check):
+                dotted = f"{path}.{key.name}"
+                found.append(Expected(dotted, place.line, place.column, key.kind.read(leaf, dotted, check)))
+        return found
+
+
+_TABLE = (
+    Wanted("outcome", Choice(tuple(str(outcome) for outcome in Outcome)), "how the run ended"),
+    Wanted("exit_code", Whole(0, 255, "CODE"), "the supervisor's exit code"),
+    Wanted("text", _MATCHER, "the final message"),
+    Wanted("transcript", _MATCHER, "all messages, each on a line of its own"),
+    Wanted("stop_reason", Text("REASON"), "the last message's, in the dialect's words"),
+    Wanted("model", Text(), "the model that answered"),
+    Wanted("usage", Data(), "token counts, in the dialect's words"),
+    Wanted("elapsed", Time(), "from the spawn to the outcome", bind=_time),
+    Wanted("returned", Time(), "from the spawn to the answer with an empty tree", bind=_time),
+    Wanted("agent_status", _STATUS, "how the agent itself ended; -9 is {signal: KILL}"),
+    Wanted("signals", _SIGNALS, "what the agent got, in order; [] for none", bind=_signals),
+    Wanted("processes", _Processes(), "checks on single processes"),
+    Wanted("error", _MATCHER, "the message of a bad end"),
+    Wanted("warnings", ListOf(Text()), "the warnings, all of them; [] for none"),
+    Wanted("noise", Whole(0, 10**9), "the number of lines that were no events"),
+    Wanted("stderr_tail", _MATCHER, "the end of stderr"),
+    Wanted("leaks", ListOf(_ProcessId(), unique=True), "who outlived the run; [] if absent"),
+)
+EXPECT_KEYS = {key.name: key for key in _TABLE}
+
+
+class _Expect:
+    """Everything that must be true; gives a list of Expected in the order of the file."""
+
+    label = "{outcome: ..., elapsed: ..., ...}"
+    form = Fields(_TABLE)
+
+    def read(self, node: Node, what: str, check: Check) -> tuple[Expected, ...]:
+        """Read every key that is there."""
+        found: list[Expected] = []
+        before = len(check.problems)
+        for key, place, value in self.form.pairs(node, what, check):
+            read = key.kind.read(value, f"{what}.{key.name}", check)
+            found.extend(read if key.name == "processes" else [Expected(key.name, place.line, place.column, read)])
+        check.is_expect_sound = len(check.problems) == before
+        check.expected.extend(expected.key for expected in found)
+        return tuple(sorted(found, key=lambda expected: (expected.line, expected.column)))
+
+
+EXPECT = _Expect()

@@ -1,0 +1,199 @@
+"""Owns the table of a file's own keys: who the agent is, what it is told, what belongs to the claim. Knows no step."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from pytest_agentproc.scenario._expect import EXPECT
+from pytest_agentproc.scenario._expressions import Expression, evaluate, names
+from pytest_agentproc.scenario._fields import Either, Fields, Key
+from pytest_agentproc.scenario._kinds import Choice, Flag, ListOf, Size, Text, Time
+from pytest_agentproc.scenario._nodes import Mapping, Node, Scalar, Sequence
+from pytest_agentproc.scenario._script import Step, Steps
+from pytest_agentproc.scenario._words import choices, unknown
+from pytest_agentproc.vocabulary import NANOSECONDS, OPTIONAL_NAMES, POLICY_NAMES, RULES
+
+if TYPE_CHECKING:
+    from pytest_agentproc.scenario._check import Check
+
+__all__ = ["AGENT", "FILE", "MODES", "PROMPT"]
+
+MODES = {"raw": ("text",), "pi": ("json",)}
+"""Every dialect with its modes, the default first."""
+
+_LARGEST_PROMPT = 64 * 1024**2
+
+
+class _Dialect(Choice):
+    """A dialect; the check keeps it, because steps differ."""
+
+    def read(self, node: Node, what: str, check: Check) -> str:
+        """Take the name."""
+        check.dialect = super().read(node, "dialect", check)
+        return check.dialect
+
+
+def _agent_finish(values: dict[str, Any], node: Node, _what: str, check: Check) -> dict[str, Any]:
+    modes = MODES[values["dialect"]]
+    mode = values.get("mode", modes[0])
+    if mode not in modes:
+        known = f"known {'is' if len(modes) == 1 else 'are'} {choices(modes)}"
+        check.at(node, f'the dialect {values["dialect"]} has no mode "{mode}": {known}')
+    check.prompt_by = values.get("prompt", "argv")
+    check.is_spawned = "cannot_spawn" not in values
+    return {**values, "mode": mode}
+
+
+class _Policy:
+    """Limits for the supervisor, in seconds; `off` switches one off."""
+
+    label = "{NAME: T / off}"
+
+    def read(self, node: Node, what: str, check: Check) -> dict[str, float | None]:
+        """Read the limits; the check keeps them, because expressions are tried with them."""
+        if not isinstance(node, Mapping):
+            check.wrong(node, what, f"a mapping such as {self.label}")
+            return {}
+        limits: dict[str, float | None] = {}
+        for name, value in node.pairs:
+            if name.text not in POLICY_NAMES:
+                check.at(name, unknown("limit", name.text, POLICY_NAMES))
+                continue
+            if name.text not in OPTIONAL_NAMES and isinstance(value, Scalar) and value.text == "off":
+                check.at(value, f"{what}.{name.text} cannot be off: only {choices(sorted(OPTIONAL_NAMES), 'and')} can")
+                continue
+            words = ("off",) if name.text in OPTIONAL_NAMES else ()
+            before = len(check.problems)
+            time = Time(words).read(value, f"{what}.{name.text}", check)
+            if len(check.problems) > before:
+                continue
+            if isinstance(time, Expression) and names(time.tree):
+                check.at(value, f"{what}.{name.text} must be a plain time: limits do not depend on one another")
+            elif isinstance(time, Expression):
+                limits[name.text] = evaluate(time, {}) / NANOSECONDS
+            else:
+                limits[name.text] = None
+        check.tell(limits)
+        return limits
+
+
+def _prompt_finish(values: dict[str, Any], node: Node, what: str, check: Check) -> str:
+    if "text" in values:
+        prompt: str = values["text"]
+    else:
+        unit, size = values["repeat"], values["size"]
+        times = size // len(unit.encode()) + 1
+        prompt = (unit * times).encode()[:size].decode(errors="ignore")
+    if "\0" in prompt and check.prompt_by == "argv":
+        check.at(node, f"{what} has a NUL in it, which no argument can carry: tell the agent with prompt: stdin")
+    return prompt
+
+
+PROMPT = Either(
+    Text(),
+    Fields(
+        (
+            Key("repeat", Text(may_be_empty=False), "a text that is repeated", required=True),
+            Key("size", Size(high=_LARGEST_PROMPT), "until the prompt is that long", required=True),
+        ),
+        finish=_prompt_finish,
+    ),
+    key="text",
+)
+
+
+class _Drive:
+    """What the caller does: in this version of the language one prompt."""
+
+    label = "[{prompt: TEXT or {repeat, size}}]"
+    form = Fields((Key("prompt", PROMPT, "what the agent is asked; hi if there is no drive", required=True),))
+
+    def read(self, node: Node, what: str, check: Check) -> str:
+        """Read the one item into its prompt."""
+        if not isinstance(node, Sequence) or len(node.items) != 1:
+            found = f"a list of {len(node.items)} items" if isinstance(node, Sequence) else None
+            if found:
+                check.at(node, f"{what} must have one item, the prompt, not {found}")
+            else:
+                check.wrong(node, what, f"a list such as {self.label}")
+            return ""
+        values = self.form.read(node.items[0], what, check)
+        return values["prompt"] if values else ""
+
+
+class _Script(Steps):
+    """The agent's own script; whether it is sound decides whether names of processes can be checked."""
+
+    def read(self, node: Node, what: str, check: Check) -> tuple[Step, ...]:
+        """Read the steps."""
+        before = len(check.problems)
+        steps = super().read(node, what, check)
+        check.is_script_sound = len(check.problems) == before
+        return steps
+
+
+class _Covers(Text):
+    """The id of a rule."""
+
+    def read(self, node: Node, what: str, check: Check) -> str:
+        """Take the id."""
+        name = super().read(node, what, check)
+        if name and name not in RULES:
+            check.at(node, unknown("rule", name, RULES))
+        return name
+
+
+class _Catches:
+    """Defects, each with the key that it must turn red."""
+
+    label = "{DEFECT: KEY, ...}"
+
+    def read(self, node: Node, what: str, check: Check) -> dict[str, str]:
+        """Read the pairs; a key must be one that this file expects, or leaks."""
+        if not isinstance(node, Mapping):
+            check.wrong(node, what, f"a mapping such as {self.label}")
+            return {}
+        found: dict[str, str] = {}
+        known = [*check.expected] if "leaks" in check.expected else [*check.expected, "leaks"]
+        for name, value in node.pairs:
+            if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name.text):
+                check.at(name, f'a defect is named in small letters with "-" between the words, not "{name.text}"')
+            key = Text().read(value, f"{what}.{name.text}", check)
+            if isinstance(value, Scalar) and key and key not in known and check.is_expect_sound:
+                check.at(value, unknown("key of this file's expect", key, known))
+            found[name.text] = key
+        return found
+
+
+AGENT = Either(
+    _Dialect(tuple(MODES)),
+    Fields(
+        (
+            Key("dialect", _Dialect(tuple(MODES)), "the wire format it speaks", required=True),
+            Key("mode", Text("MODE"), "its variant; raw has text, pi has json"),
+            Key("prompt", Choice(("argv", "stdin")), "how the prompt reaches it; argv if absent"),
+            Key("newline", Choice(("lf", "crlf", "none")), "how its lines end; none: not the last; lf if absent"),
+            Key("bom", Flag(), "whether a byte order mark comes first"),
+            Key("cannot_spawn", Choice(("not_found", "not_executable")), "why it cannot even be started"),
+        ),
+        finish=_agent_finish,
+    ),
+    key="dialect",
+)
+
+
+FILE = Fields(
+    (
+        Key("scenario", Text(may_be_empty=False), "the claim, in one sentence", required=True),
+        Key("source", Text(may_be_empty=False), "the URL of a bug report, or a seed"),
+        Key("covers", ListOf(_Covers("RULE"), unique=True), "ids of the rules that it covers"),
+        Key("tier", Choice(("must", "should", "info")), "whether it decides; must if absent"),
+        Key("agent", AGENT, "who the agent is: a dialect, or more", required=True),
+        Key("policy", _Policy(), "limits that the supervisor is told before the run"),
+        Key("drive", _Drive(), "what the caller does; one prompt, hi, if absent"),
+        Key("script", _Script(), "what the fake does"),
+        Key("expect", EXPECT, "what must be true"),
+        Key("catches", _Catches(), "defects, each with the expect key that it turns red"),
+    ),
+)

@@ -1,0 +1,282 @@
+"""Owns the value types that fields are made of. Refuses to know which field has which type."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pytest_agentproc.scenario._nodes import Mapping, Node, Scalar, Sequence
+from pytest_agentproc.scenario._words import choices, unknown
+from pytest_agentproc.vocabulary import SIGNALS
+
+if TYPE_CHECKING:
+    from pytest_agentproc.scenario._check import Check, Kind
+
+__all__ = [
+    "Choice",
+    "Data",
+    "Flag",
+    "ListOf",
+    "Only",
+    "Regex",
+    "Signal",
+    "Size",
+    "Text",
+    "Time",
+    "Whole",
+    "Word",
+]
+
+_SIZES = {"B": 1, "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3}
+_SIZE = re.compile(r"([0-9]{1,15})\s*([A-Za-z]*)")
+
+
+@dataclass(frozen=True)
+class Text:
+    """Any scalar, read as it stands."""
+
+    label: str = "TEXT"
+    may_be_empty: bool = True
+
+    def read(self, node: Node, what: str, check: Check) -> str:
+        """Take the text; an empty one must be quoted."""
+        if not isinstance(node, Scalar):
+            check.wrong(node, what, "text")
+        elif node.plain and not node.text:
+            check.wrong(node, what, "text", 'write "" for empty text' if self.may_be_empty else "")
+        elif not node.text and not self.may_be_empty:
+            check.at(node, f"{what} must not be empty")
+        else:
+            return node.text
+        return ""
+
+
+@dataclass(frozen=True)
+class Word:
+    """A name: letters, digits, `-` and `_`, beginning with a letter."""
+
+    label: str = "ID"
+
+    def read(self, node: Node, what: str, check: Check) -> str:
+        """Take the name."""
+        if isinstance(node, Scalar) and re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", node.text):
+            return node.text
+        check.wrong(node, what, 'a name of letters, digits, "-" and "_"')
+        return ""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One word of a closed set."""
+
+    options: tuple[str, ...]
+
+    @property
+    def label(self) -> str:
+        """Join the options."""
+        return " / ".join(self.options)
+
+    def read(self, node: Node, what: str, check: Check) -> str:
+        """Take the word."""
+        if not isinstance(node, Scalar) or not node.text:
+            check.wrong(node, what, choices(self.options))
+        elif node.text not in self.options and len(self.options) == 1:
+            check.wrong(node, what, self.options[0])
+        elif node.text not in self.options:
+            check.at(node, unknown(what, node.text, self.options))
+        else:
+            return node.text
+        return ""
+
+
+@dataclass(frozen=True)
+class Only:
+    """One word, where the other form of the field is a mapping; `wanted` shows both."""
+
+    label: str
+    wanted: str
+
+    def read(self, node: Node, what: str, check: Check) -> str:
+        """Take the word."""
+        if not isinstance(node, Scalar) or node.text != self.label:
+            check.wrong(node, what, self.wanted)
+        return self.label
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A whole number between two bounds."""
+
+    low: int
+    high: int
+    label: str = "N"
+
+    def read(self, node: Node, what: str, check: Check) -> int:
+        """Take the number."""
+        if isinstance(node, Scalar) and re.fullmatch(r"-?[0-9]{1,18}", node.text, re.ASCII):
+            number = int(node.text)
+            if self.low <= number <= self.high:
+                return number
+        check.wrong(node, what, f"a whole number from {self.low} to {self.high}")
+        return 0
+
+
+@dataclass(frozen=True)
+class Flag:
+    """Yes or no."""
+
+    label: str = "true / false"
+
+    def read(self, node: Node, what: str, check: Check) -> bool:
+        """Take the truth value."""
+        if isinstance(node, Scalar) and node.text in ("true", "false"):
+            return node.text == "true"
+        check.wrong(node, what, "true or false")
+        return False
+
+
+@dataclass(frozen=True)
+class Time:
+    """A time, or one of some words that stand for none; gives an Expression or the word."""
+
+    words: tuple[str, ...] = ()
+    positive: bool = False
+
+    @property
+    def label(self) -> str:
+        """Name the time and the words."""
+        return " / ".join(("T", *self.words))
+
+    def read(self, node: Node, what: str, check: Check) -> Any:
+        """Take the word, or parse the time."""
+        if not isinstance(node, Scalar) or not node.text.strip():
+            check.wrong(node, what, choices(("a time such as 10s", *self.words)))
+            return None
+        if node.text in self.words:
+            return node.text
+        return check.time(node, self.words, positive=self.positive)
+
+
+@dataclass(frozen=True)
+class Size:
+    """A number of bytes with its unit."""
+
+    low: int = 0
+    high: int = 64 * 1024**3
+    label: str = "SIZE"
+
+    def read(self, node: Node, what: str, check: Check) -> int:
+        """Take the size."""
+        found = _SIZE.fullmatch(node.text) if isinstance(node, Scalar) else None
+        if found is None:
+            check.wrong(node, what, "a size such as 64 KiB")
+        elif not found[2]:
+            check.at(node, f"{what} has no unit: write {found[1]} B, or KiB, MiB, GiB")
+        elif found[2] not in _SIZES:
+            check.at(node, unknown("unit", found[2], _SIZES))
+        else:
+            size = int(found[1]) * _SIZES[found[2]]
+            if self.low <= size <= self.high:
+                return size
+            check.at(node, f"{what} is {size} bytes: at least {self.low}, at most {self.high} are possible")
+        return 0
+
+
+@dataclass(frozen=True)
+class Signal:
+    """The name of a signal, without SIG."""
+
+    names: tuple[str, ...] = tuple(SIGNALS)
+    why: str = ""
+    label: str = "SIGNAL"
+
+    def read(self, node: Node, what: str, check: Check) -> str:
+        """Take the name."""
+        if isinstance(node, Scalar) and node.text in self.names:
+            return node.text
+        if not isinstance(node, Scalar) or not node.text:
+            check.wrong(node, what, "a signal such as TERM")
+        elif node.text in SIGNALS:
+            check.at(node, f"{what} cannot be {node.text}: {self.why}")
+        elif node.text.removeprefix("SIG") in self.names:
+            check.at(node, f'unknown signal "{node.text}": did you mean "{node.text.removeprefix("SIG")}"?')
+        else:
+            check.at(node, unknown("signal", node.text, self.names))
+        return ""
+
+
+@dataclass(frozen=True)
+class Regex:
+    """A regular expression of Python's."""
+
+    label: str = "REGEX"
+
+    def read(self, node: Node, what: str, check: Check) -> str:
+        """Take the pattern, and try it."""
+        text = Text().read(node, what, check)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                re.compile(text)
+        except (re.error, OverflowError, RecursionError) as error:
+            check.at(node, f"{what} is no regular expression: {error}")
+        return text
+
+
+@dataclass(frozen=True)
+class ListOf:
+    """A list of one type; `unique` refuses what is given twice."""
+
+    kind: Kind
+    unique: bool = False
+
+    @property
+    def label(self) -> str:
+        """Show the brackets."""
+        return f"[{self.kind.label}, ...]"
+
+    def read(self, node: Node, what: str, check: Check) -> list[Any]:
+        """Read every item."""
+        if not isinstance(node, Sequence):
+            check.wrong(node, what, f"a list such as {self.label}")
+            return []
+        values: list[Any] = []
+        for item in node.items:
+            before = len(check.problems)
+            value = self.kind.read(item, what, check)
+            if len(check.problems) > before:
+                continue
+            if self.unique and value in values:
+                check.at(item, f'"{value}" is given twice in {what}')
+            values.append(value)
+        return values
+
+
+@dataclass(frozen=True)
+class Data:
+    """Data as JSON has it; unquoted numbers, true, false and null are what they look like."""
+
+    label: str = "{NAME: VALUE, ...}"
+
+    def read(self, node: Node, what: str, check: Check) -> Any:
+        """Read a mapping."""
+        if not isinstance(node, Mapping):
+            check.wrong(node, what, f"a mapping such as {self.label}")
+            return {}
+        return self._value(node)
+
+    def _value(self, node: Node) -> Any:
+        if isinstance(node, Mapping):
+            return {key.text: self._value(value) for key, value in node.pairs}
+        if isinstance(node, Sequence):
+            return [self._value(item) for item in node.items]
+        words: dict[str, Any] = {"true": True, "false": False, "null": None, "": None}
+        if not node.plain:
+            return node.text
+        if node.text in words:
+            return words[node.text]
+        if re.fullmatch(r"-?[0-9]{1,18}", node.text, re.ASCII):
+            return int(node.text)
+        return float(node.text) if re.fullmatch(r"-?[0-9]{1,18}\.[0-9]{1,18}", node.text, re.ASCII) else node.text

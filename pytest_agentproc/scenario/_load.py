@@ -1,0 +1,94 @@
+"""Owns loading: text or file in, a checked scenario or all its problems out. Refuses to know any key's meaning."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from pytest_agentproc.errors import Problem, ScenarioError
+from pytest_agentproc.scenario._check import Check
+from pytest_agentproc.scenario._fields import WHOLE_FILE
+from pytest_agentproc.scenario._file import FILE
+from pytest_agentproc.scenario._nodes import Mapping, parse
+from pytest_agentproc.scenario._scenario import Scenario
+from pytest_agentproc.scenario._steps import STEPS
+from pytest_agentproc.scenario._words import nearest
+
+__all__ = ["load", "loads"]
+
+_SUFFIX = ".scenario.yaml"
+_LARGEST = 4 * 1024**2
+
+
+def load(path: str | os.PathLike[str]) -> Scenario:
+    """Read and check a scenario file.
+
+    Raises:
+        ScenarioError: every problem of the file at once; messages carry the path as it was given.
+    """
+    name = os.fspath(path)
+    try:
+        data = Path(path).read_bytes()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise ScenarioError([Problem(name, 1, 1, f"the file cannot be read: {reason}")]) from error
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        before = data[: error.start]
+        line, column = before.count(b"\n") + 1, error.start - (before.rfind(b"\n") + 1) + 1
+        raise ScenarioError([Problem(name, line, column, "the file is not UTF-8")]) from error
+    return loads(text, name, Path(path).parent)
+
+
+def loads(text: str, name: str = "<text>", folder: str | os.PathLike[str] | None = None) -> Scenario:
+    """Check a scenario's text.
+
+    Args:
+        text: the YAML.
+        name: what messages call it; its last part without `.scenario.yaml` is the scenario's id.
+        folder: where the files that the scenario names must stay; without one it can name none.
+
+    Raises:
+        ScenarioError: every problem of the text at once.
+    """
+    check = Check(name, None if folder is None else Path(folder), STEPS)
+    values = _values(text, check)
+    if check.problems:
+        raise ScenarioError(list(dict.fromkeys(check.problems)))
+    agent = values["agent"]
+    return Scenario(
+        id=name if name.startswith("<") else Path(name).name.removesuffix(_SUFFIX),
+        path=name,
+        claim=values["scenario"],
+        source=values.get("source", ""),
+        covers=tuple(values.get("covers", ())),
+        catches=values.get("catches", {}),
+        tier=values.get("tier", "must"),
+        dialect=agent["dialect"],
+        mode=agent["mode"],
+        prompt_by=agent.get("prompt", "argv"),
+        cannot_spawn=agent.get("cannot_spawn"),
+        newline=agent.get("newline", "lf"),
+        bom=agent.get("bom", False),
+        policy=values.get("policy", {}),
+        prompt=values.get("drive", "hi"),
+        text=text,
+        steps=values.get("script", ()),
+        expected=values.get("expect", ()),
+    )
+
+
+def _values(text: str, check: Check) -> dict[str, Any]:
+    if len(text) > _LARGEST:
+        check.report(1, 1, f"the file has {len(text)} characters: at most {_LARGEST} are read")
+        return {}
+    root = parse(text, check.report)
+    if root is None:
+        return {}
+    values = FILE.read(root, WHOLE_FILE, check)
+    keys = [key.text for key, _ in root.pairs] if isinstance(root, Mapping) else ["script"]
+    if check.is_spawned and nearest("script", keys) is None:
+        check.at(root, "the file needs the key script: what the fake does")
+    return values or {}

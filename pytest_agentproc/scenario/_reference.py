@@ -1,0 +1,55 @@
+"""Owns the reference's tables, made from the tables that check and compile. Refuses to say what they do not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pytest_agentproc.scenario._expect import EXPECT_KEYS, PROCESS_KEYS
+from pytest_agentproc.scenario._fields import Either, Fields, Key
+from pytest_agentproc.scenario._file import AGENT, FILE, PROMPT
+from pytest_agentproc.scenario._spawn import FORM as SPAWN_FORM
+from pytest_agentproc.scenario._steps import STEPS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+__all__ = ["reference"]
+
+
+def reference() -> str:
+    """Write the tables of the language in Markdown."""
+    parts = [
+        _table("top key", FILE.keys),
+        _table("agent", AGENT.mapping.keys),
+        _table("prompt", PROMPT.mapping.keys),
+        _table("script step", STEPS.values(), beside=True),
+        *(_table(f"{name}: {{...}}", fields.keys) for name, fields in _long_forms()),
+        _table("expect key", EXPECT_KEYS.values()),
+        _table("processes: {ID: {...}}", PROCESS_KEYS.values()),
+    ]
+    return "\n".join(parts)
+
+
+def _long_forms() -> Iterator[tuple[str, Fields]]:
+    for name, entry in STEPS.items():
+        if isinstance(entry.kind, Either):
+            yield name, entry.kind.mapping
+        elif isinstance(entry.kind, Fields):
+            yield name, entry.kind
+        elif name == "spawn":
+            yield name, SPAWN_FORM
+
+
+def _table(title: str, keys: Iterable[Key], *, beside: bool = False) -> str:
+    rows = [f"| {title} | value | what it is | since |", "|---|---|---|---|"]
+    for key in keys:
+        label = key.kind.label
+        also = getattr(key, "also", None) if beside else None
+        if also is not None:
+            label = f"{label}, beside it `{also.name}:` {also.kind.label}"
+        rows.append(f"| `{key.name}` | {_escape(label)} | {_escape(key.doc)} | {key.since} |")
+    return "\n".join(rows) + "\n"
+
+
+def _escape(text: str) -> str:
+    return text.replace("|", "\\|")

@@ -1,0 +1,111 @@
+"""Owns a loaded scenario and what binding it to a policy gives. Refuses to read files, and to run anything."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from pytest_agentproc.scenario._expect import Expected, bind_value
+from pytest_agentproc.scenario._expressions import NotApplicable
+from pytest_agentproc.scenario._script import Scope, Step
+from pytest_agentproc.scenario._steps import STEPS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pytest_agentproc.vocabulary import Policy
+
+__all__ = ["Bound", "Expectation", "Scenario"]
+
+_FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """One check: a key, where it stands, and the normal form of what it wants.
+
+    `not_applicable` names the limit that the check needs and the subject does not have; `wanted` is None then.
+    Line and column are 0 for the check on leaks that every scenario has without saying so.
+    """
+
+    key: str
+    line: int
+    column: int
+    wanted: Any
+    not_applicable: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A scenario under one policy: the program for the fake, and the checks, all times in whole nanoseconds."""
+
+    scenario: Scenario
+    program: dict[str, Any]
+    policy: Policy
+    expect: tuple[Expectation, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scenario:
+    """A scenario file that was found without mistake.
+
+    Args:
+        id: the file's name without `.scenario.yaml`.
+        path: the name that messages carry.
+        claim: the sentence behind `scenario:`.
+        catches: each defect with the expect key that it turns red.
+        policy: the limits that the file gives, in seconds; None is switched off.
+        prompt_by: `argv` or `stdin`.
+        text: the file's own text.
+    """
+
+    id: str
+    path: str
+    claim: str
+    source: str
+    covers: tuple[str, ...]
+    catches: Mapping[str, str]
+    tier: str
+    dialect: str
+    mode: str
+    prompt_by: str
+    cannot_spawn: str | None
+    newline: str
+    bom: bool
+    policy: Mapping[str, float | None]
+    prompt: str
+    text: str = field(repr=False)
+    steps: tuple[Step, ...] = field(repr=False)
+    expected: tuple[Expected, ...] = field(repr=False)
+
+    def bind(self, policy: Policy) -> Bound:
+        """Evaluate every time under the policy that the subject states for this scenario.
+
+        Raises:
+            NotApplicable: the script needs a limit that the policy switches off.
+            ScenarioError: under this policy an expression is no time (negative, not a whole number of nanoseconds).
+        """
+        scope = Scope(self.path, policy.nanoseconds(), STEPS)
+        program = {
+            "format": _FORMAT,
+            "dialect": self.dialect,
+            "mode": self.mode,
+            "name": "agent",
+            "code": 0,
+            "newline": self.newline,
+            "bom": self.bom,
+            "steps": scope.steps(self.steps),
+        }
+        expect = [_expectation(expected, scope) for expected in self.expected]
+        if all(expectation.key != "leaks" for expectation in expect):
+            expect.append(Expectation("leaks", 0, 0, []))
+        return Bound(self, program, policy, tuple(expect))
+
+
+def _expectation(expected: Expected, scope: Scope) -> Expectation:
+    wanted, missing = None, None
+    try:
+        wanted = bind_value(expected, scope)
+    except NotApplicable as limit:
+        missing = limit.name
+    return Expectation(expected.key, expected.line, expected.column, wanted, missing)

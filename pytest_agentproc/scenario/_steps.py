@@ -1,0 +1,169 @@
+"""Owns the table of steps: each one's name, value type, doc and compiled form. Refuses to know who plays them.
+
+Checker, compiler and reference are all made of this table: to add a step is to add an entry.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pytest_agentproc.scenario._fields import Either, Fields, Key
+from pytest_agentproc.scenario._kinds import Choice, Data, Flag, Only, Signal, Size, Text, Time, Whole
+from pytest_agentproc.scenario._raw import RAW, build_raw
+from pytest_agentproc.scenario._script import Entry, ProgramStep, Scope, Step, Steps, Table
+from pytest_agentproc.scenario._spawn import SPAWN, build_spawn
+from pytest_agentproc.scenario._words import unknown
+from pytest_agentproc.vocabulary import SIGNALS
+
+if TYPE_CHECKING:
+    from pytest_agentproc.scenario._check import Check
+    from pytest_agentproc.scenario._nodes import Node
+
+__all__ = ["STEPS", "STOP_REASONS"]
+
+STOP_REASONS = {"raw": (), "pi": ("stop", "length", "toolUse", "error", "aborted")}
+
+_STREAMS = ("stdout", "stderr")
+_OUTPUTS = (*_STREAMS, "say")
+_CATCHABLE = tuple(name for name in SIGNALS if name not in ("KILL", "SEGV", "ABRT"))
+
+
+def _say_finish(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[str, Any]:
+    reasons = STOP_REASONS.get(check.dialect)
+    if "stop" in values and reasons is not None and values["stop"] not in reasons:
+        known = unknown("stop reason", values["stop"], reasons) if reasons else ""
+        check.at(node, known or f"the dialect {check.dialect} has no stop reasons: leave stop out of {what}")
+    return values
+
+
+def _say(step: Step, _scope: Scope) -> list[ProgramStep]:
+    return [(step.line, "say", (step.value["text"], step.value.get("stop")))]
+
+
+def _answer(step: Step, _scope: Scope) -> list[ProgramStep]:
+    return [(step.line, "answer", (step.value,))]
+
+
+def _result(step: Step, _scope: Scope) -> list[ProgramStep]:
+    value = step.value
+    result = {"text": value.get("text"), "is_error": value.get("is_error", False), "usage": value.get("usage")}
+    return [(step.line, "result", (result,))]
+
+
+def _drip(step: Step, scope: Scope) -> list[ProgramStep]:
+    value = step.value
+    every, until = scope.ns(value["every"]), scope.ns(value.get("for"))
+    if "say" in value:
+        return [(step.line, "drip", ("stdout", None, value["say"], every, until))]
+    stream = next(name for name in _STREAMS if name in value)
+    return [(step.line, "drip", (stream, value[stream].encode(), None, every, until))]
+
+
+def _flood(step: Step, _scope: Scope) -> list[ProgramStep]:
+    [(stream, size)] = step.value.items()
+    return [(step.line, "flood", (stream, size))]
+
+
+def _silence(step: Step, scope: Scope) -> list[ProgramStep]:
+    return [(step.line, "sleep", (scope.ns(step.value),))]
+
+
+def _linger(step: Step, scope: Scope) -> list[ProgramStep]:
+    waits = {"until signal": "await_signal", "until eof": "await_eof"}
+    if isinstance(step.value, str) and step.value in waits:
+        return [(step.line, waits[step.value], ())]
+    return _silence(step, scope)
+
+
+def _wait_for(step: Step, _scope: Scope) -> list[ProgramStep]:
+    if "eof" in step.value:
+        return [(step.line, "await_eof", ())]
+    return [(step.line, "await_stdin", (step.value["stdin"],))]
+
+
+def _when(step: Step, scope: Scope) -> list[ProgramStep]:
+    reaction = scope.steps(step.also)
+    if "eof" in step.value:
+        return [(step.line, "when", ("eof", None, reaction))]
+    return [(step.line, "when", ("signal", SIGNALS[step.value["signal"]], reaction))]
+
+
+def _meanwhile(step: Step, scope: Scope) -> list[ProgramStep]:
+    return [(step.line, "meanwhile", (scope.steps(step.value),))]
+
+
+def _word(step: Step, _scope: Scope) -> list[ProgramStep]:
+    return [(step.line, step.name, (step.value,))]
+
+
+def _die(step: Step, _scope: Scope) -> list[ProgramStep]:
+    return [(step.line, "die", (SIGNALS[step.value],))]
+
+
+_SAY = Fields(
+    (
+        Key("text", Text(), "the text", required=True),
+        Key("stop", Text("REASON", may_be_empty=False), "the message's stop reason, in the dialect's words"),
+    ),
+    finish=_say_finish,
+)
+_RESULT = Fields(
+    (
+        Key("text", Text(), "the result's own text"),
+        Key("is_error", Flag(), "whether it reports an error; false if absent"),
+        Key("usage", Data(), "token counts, in the dialect's words"),
+    )
+)
+_DRIP = Fields(
+    (
+        Key("stdout", Text(may_be_empty=False), "bytes for stdout"),
+        Key("stderr", Text(may_be_empty=False), "bytes for stderr"),
+        Key("say", Text(), "a text in the dialect"),
+        Key("every", Time(positive=True), "the time before each, the first one too", required=True),
+        Key("for", Time(("ever",)), "how long, its end included; for ever if absent"),
+    ),
+    one_of=_OUTPUTS,
+)
+_FLOOD = Fields(
+    tuple(Key(name, Size(low=1), f"so many bytes on {name}") for name in _STREAMS),
+    one_of=_STREAMS,
+)
+_STDIN = Fields((Key("stdin", Text("PATTERN", may_be_empty=False), "a line on stdin that fits", required=True),))
+_EVENT = Fields((Key("signal", Signal(_CATCHABLE, "no program can catch it"), "that signal", required=True),))
+
+_ENTRIES = (
+    Entry("say", Either(Text(), _SAY, "text"), "text; it goes on: no completion unless stop says so", build=_say),
+    Entry("answer", Text(), "text and completion", build=_answer),
+    Entry("result", Either(Text(), _RESULT, "text"), "completion alone", build=_result),
+    Entry("raw", RAW, "bytes as they stand, on stdout unless `to` says otherwise", build=build_raw),
+    Entry("drip", _DRIP, "output again and again; the first after one `every`", build=_drip),
+    Entry("flood", _FLOOD, "that many bytes at once", build=_flood),
+    Entry("silence", Time(("for ever",)), "nothing for a time", build=_silence),
+    Entry(
+        "linger",
+        Time(("for ever", "until eof", "until signal")),
+        "as silence, after the work is done; a signal is TERM, INT or HUP",
+        build=_linger,
+    ),
+    Entry(
+        "wait_for",
+        Either(Only("eof", "eof or {stdin: PATTERN}"), _STDIN, "eof"),
+        "until stdin ends, or a whole line of it fits a glob",
+        build=_wait_for,
+    ),
+    Entry(
+        "when",
+        Either(Only("eof", "eof or {signal: TERM}"), _EVENT, "eof"),
+        "from this line on, what to do if that happens; `do: []` ignores it",
+        build=_when,
+        also=Key("do", Steps(), "the steps of the reaction", required=True),
+    ),
+    Entry("meanwhile", Steps(), "a second track; it is cut when the script ends", build=_meanwhile),
+    Entry("stdin", Choice(("stop", "read")), "stops reading stdin, or reads on; a fake reads unless told", build=_word),
+    Entry("close", Choice((*_STREAMS, "stdin")), "closes its end of a stream", build=_word),
+    Entry("spawn", SPAWN, "starts a descendant", build=build_spawn),
+    Entry("exit", Whole(0, 255, "CODE"), "exits; a script that ends exits 0", build=_word),
+    Entry("die", Signal(), "dies of a signal", build=_die),
+)
+
+STEPS: Table = {entry.name: entry for entry in _ENTRIES}

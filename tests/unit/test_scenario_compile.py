@@ -1,0 +1,155 @@
+"""Each step of the language, and the program that the fake gets for it."""
+
+from __future__ import annotations
+
+import marshal
+from typing import Any
+
+import pytest
+
+from pytest_agentproc.scenario import loads
+from pytest_agentproc.scenario._steps import STEPS
+from pytest_agentproc.vocabulary import Policy
+
+SECOND = 1_000_000_000
+CHILD: dict[str, Any] = {"id": "child1", "how": "same_group", "holds": [], "deaf": False, "for": None}
+NO_RESULT: dict[str, Any] = {"text": None, "is_error": False, "usage": None}
+
+CASES: list[tuple[str, list[tuple[str, tuple[Any, ...]]]]] = [
+    ("say: hi", [("say", ("hi", None))]),
+    ("say: yes", [("say", ("yes", None))]),
+    ("say: 0x1F", [("say", ("0x1F", None))]),
+    ('say: ""', [("say", ("", None))]),
+    ("say: {text: hi, stop: length}", [("say", ("hi", "length"))]),
+    ("answer: no", [("answer", ("no",))]),
+    ("result: done", [("result", ({**NO_RESULT, "text": "done"},))]),
+    ("result: {}", [("result", (NO_RESULT,))]),
+    (
+        'result: {text: bad, is_error: true, usage: {input: 3, cost: {total: 0.5}, "id": "7"}}',
+        [
+            (
+                "result",
+                ({"text": "bad", "is_error": True, "usage": {"input": 3, "cost": {"total": 0.5}, "id": "7"}},),
+            )
+        ],
+    ),
+    ("raw: naïve", [("bytes", ("stdout", "naïve".encode()))]),
+    ('raw: "a\\r\\n"', [("bytes", ("stdout", b"a\r\n"))]),
+    ("raw: {hex: e2 82 AC}", [("bytes", ("stdout", b"\xe2\x82\xac"))]),
+    ("raw: {base64: 4oKs, to: stderr}", [("bytes", ("stderr", b"\xe2\x82\xac"))]),
+    ("raw: {text: ab, repeat: 3}", [("bytes", ("stdout", b"ababab"))]),
+    (
+        "raw: {text: abc, repeat: 2, cut: [1, 5]}",
+        [("bytes", ("stdout", b"a")), ("bytes", ("stdout", b"bcab")), ("bytes", ("stdout", b"c"))],
+    ),
+    (
+        "raw: {text: ab, cut: [1], gap: kill_grace}",
+        [("bytes", ("stdout", b"a")), ("sleep", (2 * SECOND,)), ("bytes", ("stdout", b"b"))],
+    ),
+    (
+        'drip: {stdout: ".", every: 60s, for: 300s}',
+        [("drip", ("stdout", b".", None, 60 * SECOND, 300 * SECOND))],
+    ),
+    ("drip: {stderr: é, every: 1s}", [("drip", ("stderr", "é".encode(), None, SECOND, None))]),
+    ("drip: {say: hi, every: 1s, for: ever}", [("drip", ("stdout", None, "hi", SECOND, None))]),
+    ("flood: {stderr: 1 MiB}", [("flood", ("stderr", 1_048_576))]),
+    ("flood: {stdout: 7B}", [("flood", ("stdout", 7))]),
+    ("silence: inactivity_timeout", [("sleep", (120 * SECOND,))]),
+    ("silence: for ever", [("sleep", (None,))]),
+    ("linger: 0", [("sleep", (0,))]),
+    ("linger: for ever", [("sleep", (None,))]),
+    ("linger: until eof", [("await_eof", ())]),
+    ("linger: until signal", [("await_signal", ())]),
+    ("wait_for: eof", [("await_eof", ())]),
+    ('wait_for: {stdin: "*hi*"}', [("await_stdin", ("*hi*",))]),
+    ("stdin: stop", [("stdin", ("stop",))]),
+    ("stdin: read", [("stdin", ("read",))]),
+    ("close: stdout", [("close", ("stdout",))]),
+    ("close: stderr", [("close", ("stderr",))]),
+    ("close: stdin", [("close", ("stdin",))]),
+    ("{when: {signal: TERM}, do: []}", [("when", ("signal", 15, []))]),
+    ("{do: [{exit: 143}], when: {signal: HUP}}", [("when", ("signal", 1, [(4, "exit", (143,))]))]),
+    ("{when: eof, do: [{silence: 1s}]}", [("when", ("eof", None, [(4, "sleep", (SECOND,))]))]),
+    ("meanwhile: [{say: hi}, {exit: 0}]", [("meanwhile", ([(4, "say", ("hi", None)), (4, "exit", (0,))],))]),
+    ("spawn: server", [("spawn", ({**CHILD, "id": "server"}, None))]),
+    ("spawn: {}", [("spawn", (CHILD, None))]),
+    (
+        "spawn: {id: s, how: same_group, holds: [stderr, stdout], deaf: true, for: kill_grace}",
+        [
+            (
+                "spawn",
+                (
+                    {
+                        "id": "s",
+                        "how": "same_group",
+                        "holds": ["stderr", "stdout"],
+                        "deaf": True,
+                        "for": 2 * SECOND,
+                    },
+                    None,
+                ),
+            )
+        ],
+    ),
+    ("spawn: {for: ever}", [("spawn", (CHILD, None))]),
+    ("spawn: {script: []}", [("spawn", (CHILD, []))]),
+    (
+        "spawn: {script: [{spawn: {}}, {exit: 3}]}",
+        [("spawn", (CHILD, [(4, "spawn", ({**CHILD, "id": "child2"}, None)), (4, "exit", (3,))]))],
+    ),
+    ("exit: 3", [("exit", (3,))]),
+    ("die: KILL", [("die", (9,))]),
+]
+
+
+def program(steps: str, agent: str = "pi") -> dict[str, Any]:
+    """Compile one step, which stands in line 4, under the default policy."""
+    bound = loads(f"scenario: a\nagent: {agent}\nscript:\n  - {steps}\n").bind(Policy())
+    return bound.program
+
+
+@pytest.mark.parametrize(("step", "wanted"), CASES, ids=[step for step, _ in CASES])
+def test_a_step_compiles_to_its_program(step: str, wanted: list[tuple[str, tuple[Any, ...]]]) -> None:
+    """The player knows nothing but this form: what is wrong here is wrong in every run."""
+    assert program(step)["steps"] == [(4, op, args) for op, args in wanted]
+
+
+def test_every_step_of_the_table_is_compiled_here() -> None:
+    """A step that is added to the table is added to these cases."""
+    used = {name for step, _ in CASES for name in STEPS if step.startswith((f"{name}:", f"{{{name}:"))}
+    assert used == set(STEPS)
+
+
+def test_a_program_is_plain_data_that_marshal_carries() -> None:
+    """The fake reads its program with marshal, in a process that knows none of our classes."""
+    whole = program("spawn: {script: [{raw: {hex: ff, cut: []}}, {when: eof, do: []}]}")
+    assert marshal.loads(marshal.dumps(whole)) == whole  # noqa: S302 - our own bytes
+    assert {key: value for key, value in whole.items() if key != "steps"} == {
+        "format": 1,
+        "dialect": "pi",
+        "mode": "json",
+        "name": "agent",
+        "code": 0,
+        "newline": "lf",
+        "bom": False,
+    }
+
+
+def test_a_program_says_how_lines_end() -> None:
+    """Newline and byte order mark belong to the agent, not to any step."""
+    whole = program("say: hi", "{dialect: raw, newline: crlf, bom: true}")
+    assert (whole["dialect"], whole["mode"], whole["newline"], whole["bom"]) == ("raw", "text", "crlf", True)
+
+
+def test_steps_carry_the_line_that_they_stand_in() -> None:
+    """A failure names the step's line: the key's, not the item's or the value's."""
+    text = "scenario: a\nagent: raw\nscript:\n  -\n    say:\n      hi\n  - meanwhile:\n      - exit: 0\n"
+    steps = loads(text).bind(Policy()).program["steps"]
+    assert steps == [(5, "say", ("hi", None)), (7, "meanwhile", ([(8, "exit", (0,))],))]
+
+
+def test_processes_are_numbered_in_the_order_of_the_file() -> None:
+    """child1 is the first that a reader meets, whoever has a name beside it."""
+    text = "scenario: a\nagent: raw\nscript:\n  - spawn: {}\n  - spawn: child2\n  - spawn: {}\n"
+    steps = loads(text).bind(Policy()).program["steps"]
+    assert [args[0]["id"] for _, _, args in steps] == ["child1", "child2", "child3"]

@@ -1,0 +1,80 @@
+"""The corpus: every file loads, binds to any policy, and says nothing that only the default numbers make true."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_agentproc.scenario import Expectation, Scenario, load, loads, reference
+from pytest_agentproc.scenario.__main__ import refresh
+from pytest_agentproc.vocabulary import Policy
+
+SCENARIOS = Path(__file__).resolve().parents[2] / "scenarios"
+CORPUS = [load(file) for file in sorted(SCENARIOS.rglob("*.scenario.yaml"))]
+OTHER = {
+    "inactivity_timeout": 37.0,
+    "max_runtime": 1001.0,
+    "linger_grace": 0.7,
+    "linger_kill_grace": 0.11,
+    "kill_grace": 5.3,
+}
+"""Another supervisor's numbers, odd enough that no sum of some is another."""
+
+REPORTS = re.compile(r"seeds/00\d|https://github\.com/[\w./-]+/(issues|pull)/\d+")
+
+
+def _by_id(scenario: Scenario) -> str:
+    return scenario.id
+
+
+def _times(checks: tuple[Expectation, ...]) -> dict[str, list[int]]:
+    """List every instant that is expected, by key."""
+    times: dict[str, list[int]] = {}
+    for check in checks:
+        if check.key.endswith("signals"):
+            times[check.key] = [at for _, at in check.wanted]
+        elif check.key.rpartition(".")[2] in ("elapsed", "returned", "gone_at", "alive_at"):
+            times[check.key] = [check.wanted]
+    return times
+
+
+@pytest.mark.parametrize("scenario", CORPUS, ids=_by_id)
+def test_a_scenario_of_the_corpus_says_what_it_is_for(scenario: Scenario) -> None:
+    """In the corpus covers and source are not optional."""
+    assert scenario.covers
+    assert REPORTS.fullmatch(scenario.source), scenario.source
+
+
+@pytest.mark.parametrize("scenario", CORPUS, ids=_by_id)
+def test_a_scenario_of_the_corpus_binds_to_another_policy(scenario: Scenario) -> None:
+    """A supervisor with other numbers is judged by its own: nothing turns negative, uneven or out of order."""
+    limits: dict[str, Any] = {**OTHER, **scenario.policy}
+    policy = Policy(**limits)
+    times = _times(scenario.bind(policy).expect)
+    assert all(at == sorted(at) for at in times.values())
+    elapsed, returned = times.get("elapsed", [0])[0], times.get("returned")
+    assert returned is None or elapsed <= returned[0]
+    assert returned is None or all(at <= returned[0] for key in times for at in times[key])
+
+
+def test_ids_are_unique() -> None:
+    """An id is what baselines and reports name."""
+    ids = [scenario.id for scenario in CORPUS]
+    assert sorted(set(ids)) == sorted(ids)
+
+
+def test_the_page_of_the_language_has_the_current_tables() -> None:
+    """The reference is generated from the tables that check; the command in its mark brings it up to date."""
+    page = (SCENARIOS / "README.md").read_text("utf-8")
+    assert page == refresh(page)
+    assert reference() in page
+
+
+def test_the_example_of_the_page_is_a_scenario() -> None:
+    """What a reader copies first must work."""
+    page = (SCENARIOS / "README.md").read_text("utf-8")
+    examples = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    assert [loads(example).dialect for example in examples] == ["pi"]

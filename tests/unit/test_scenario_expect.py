@@ -1,0 +1,77 @@
+"""What a scenario expects, in the normal form that the verdict compares."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pytest_agentproc.scenario import Expectation, loads
+from pytest_agentproc.scenario._expect import EXPECT_KEYS
+from pytest_agentproc.vocabulary import Outcome, Policy
+
+SECOND = 1_000_000_000
+
+CASES: list[tuple[str, Any]] = [
+    *((f"outcome: {outcome}", str(outcome)) for outcome in Outcome),
+    ("exit_code: 124", 124),
+    ("text: 5", {"exact": "5"}),
+    ("text: {exact: a}", {"exact": "a"}),
+    ("transcript: {contains: a}", {"contains": "a"}),
+    ("stderr_tail: {matches: a+b}", {"matches": "a+b"}),
+    ("error: no", {"exact": "no"}),
+    ("stop_reason: stop", "stop"),
+    ("model: m1", "m1"),
+    ("usage: {input: 3}", {"input": 3}),
+    ("elapsed: kill_grace", 2 * SECOND),
+    ("returned: 0", 0),
+    ("agent_status: 3", {"code": 3, "signal": None, "forced": None}),
+    ("agent_status: -9", {"code": None, "signal": "KILL", "forced": None}),
+    ("agent_status: {code: 0, forced: false}", {"code": 0, "signal": None, "forced": False}),
+    ("agent_status: {signal: TERM, forced: true}", {"code": None, "signal": "TERM", "forced": True}),
+    ("signals: []", []),
+    ("signals: [{TERM: 1s}, {KILL: 1s + kill_grace}]", [("TERM", SECOND), ("KILL", 3 * SECOND)]),
+    ("warnings: [exit_contradicts_result]", ["exit_contradicts_result"]),
+    ("noise: 2", 2),
+    ("leaks: [helper]", ["helper"]),
+]
+
+
+def expectations(expect: str) -> tuple[Expectation, ...]:
+    """Bind an `expect`, whose first key stands in line 5, under the default policy."""
+    text = f"scenario: a\nagent: raw\nscript: [{{spawn: helper}}, {{spawn: tool}}]\nexpect:\n  {expect}\n"
+    return loads(text).bind(Policy()).expect
+
+
+@pytest.mark.parametrize(("expect", "wanted"), CASES, ids=[expect for expect, _ in CASES])
+def test_a_key_has_one_normal_form(expect: str, wanted: Any) -> None:
+    """However an author writes it, the verdict compares one form."""
+    first = expectations(expect)[0]
+    assert first == Expectation(expect.partition(":")[0], 5, 3, wanted)
+
+
+def test_every_key_of_the_table_is_bound_here() -> None:
+    """A key that is added to the table is added to these cases."""
+    assert {expect.partition(":")[0] for expect, _ in CASES} | {"processes"} == set(EXPECT_KEYS)
+
+
+def test_processes_become_one_expectation_for_each_leaf() -> None:
+    """`catches` names a leaf, and a row of the verdict is one."""
+    found = expectations("processes: {tool: {gone_at: 1s, alive_at: 0}, helper: {signals: [{HUP: 2s}]}}")
+    assert [(check.key, check.line, check.column, check.wanted) for check in found[:-1]] == [
+        ("processes.tool.gone_at", 5, 22, SECOND),
+        ("processes.tool.alive_at", 5, 35, 0),
+        ("processes.helper.signals", 5, 58, [("HUP", 2 * SECOND)]),
+    ]
+
+
+def test_nobody_may_leak_unless_the_file_says_so() -> None:
+    """The check that matters most is the one that nobody has to write."""
+    assert expectations("noise: 0")[-1] == Expectation("leaks", 0, 0, [])
+    assert [check.key for check in expectations("leaks: [tool]")] == ["leaks"]
+
+
+def test_expectations_keep_the_order_of_the_file() -> None:
+    """Rows are read beside the file."""
+    keys = [check.key for check in expectations("noise: 0\n  outcome: completed\n  elapsed: 0")]
+    assert keys == ["noise", "outcome", "elapsed", "leaks"]

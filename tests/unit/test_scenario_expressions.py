@@ -1,0 +1,114 @@
+"""Times: numbers with units and expressions over policy names, exact to the nanosecond."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pytest_agentproc.errors import ScenarioError
+from pytest_agentproc.scenario import Expectation, NotApplicable, loads
+from pytest_agentproc.vocabulary import Policy
+
+SECOND = 1_000_000_000
+
+
+def elapsed(time: str, policy: Policy | None = None, head: str = "") -> Expectation:
+    """Bind `elapsed: TIME`, as QA would write it."""
+    text = f"scenario: a\nagent: raw\n{head}script: []\nexpect: {{elapsed: {time}}}\n"
+    return loads(text).bind(policy or Policy()).expect[0]
+
+
+@pytest.mark.parametrize(
+    ("time", "nanoseconds"),
+    [
+        ("0", 0),
+        ("1ns", 1),
+        ("1us", 1_000),
+        ("1ms", 1_000_000),
+        ("1s", SECOND),
+        ("1m", 60 * SECOND),
+        ("1h", 3_600 * SECOND),
+        ("0.1s", 100_000_000),
+        ("0.000000001s", 1),
+        ("10 s", 10 * SECOND),
+        ("1h+1m+1s", 3_661 * SECOND),
+        ("inactivity_timeout", 120 * SECOND),
+        ("inactivity_timeout + 10s", 130 * SECOND),
+        ("linger_grace + linger_kill_grace", 500_000_000),
+        ("inactivity_timeout * 5 / 2", 300 * SECOND),
+        ("5 / 2 * inactivity_timeout", 300 * SECOND),
+        ("inactivity_timeout - kill_grace * 2", 116 * SECOND),
+        ("(inactivity_timeout - kill_grace) * 2", 236 * SECOND),
+        ("10s - 3s - 2s", 5 * SECOND),
+        ("10s / 2 / 5", SECOND),
+        ("inactivity_timeout / kill_grace * 1s", 60 * SECOND),
+        ("0 * 1h", 0),
+        ("0 + 1s", SECOND),
+        ("1s / 3 * 3", SECOND),
+        ("0.1s + 0.2s", 300_000_000),
+        ("'kill_grace'", 2 * SECOND),
+    ],
+)
+def test_a_time_is_exact(time: str, nanoseconds: int) -> None:
+    """A float's last digit would be a wrong verdict: thirds cancel out, tenths add up."""
+    assert elapsed(time).wanted == nanoseconds
+
+
+def test_a_time_follows_the_policy_of_the_subject() -> None:
+    """A supervisor with other numbers is judged by its own."""
+    policy = Policy(inactivity_timeout=30.0, kill_grace=0.125)
+    assert elapsed("inactivity_timeout + kill_grace", policy).wanted == 30_125_000_000
+
+
+def test_a_check_on_a_missing_limit_is_not_applicable() -> None:
+    """Only the check falls away: the rest of the scenario still judges."""
+    expectation = elapsed("max_runtime + 1s")
+    assert (expectation.wanted, expectation.not_applicable) == (None, "max_runtime")
+
+
+def test_a_script_on_a_missing_limit_is_not_applicable_as_a_whole() -> None:
+    """A fake cannot wait for a limit that nobody has; the line says who asked."""
+    scenario = loads("scenario: a\nagent: raw\nscript:\n  - say: hi\n  - silence: inactivity_timeout\n")
+    with pytest.raises(NotApplicable) as caught:
+        scenario.bind(Policy(inactivity_timeout=None))
+    assert (caught.value.name, caught.value.line, caught.value.where) == ("inactivity_timeout", 5, "script")
+
+
+def test_a_time_that_only_another_policy_makes_negative_is_located_when_it_is_bound() -> None:
+    """The file is sound for most supervisors; for this one the message must still say where."""
+    with pytest.raises(ScenarioError) as caught:
+        elapsed("inactivity_timeout - 10s", Policy(inactivity_timeout=5.0))
+    message = '<text>:4:19: "inactivity_timeout - 10s" is -5s: a time cannot be negative'
+    assert str(caught.value) == message
+
+
+def test_a_time_that_only_another_policy_makes_uneven_is_located_when_it_is_bound() -> None:
+    """Rounding would make two sides of a tie differ by a nanosecond."""
+    with pytest.raises(ScenarioError, match="not a whole number of nanoseconds"):
+        elapsed("linger_grace / 2", Policy(linger_grace=0.000000001))
+
+
+def test_a_file_is_checked_with_the_limits_that_it_gives() -> None:
+    """What is negative by default may be right under the file's own policy."""
+    head = "policy: {kill_grace: 20s}\n"
+    assert elapsed("kill_grace - 10s", Policy(kill_grace=20.0), head).wanted == 10 * SECOND
+
+
+_VALUES = st.integers(0, 10**6).flatmap(lambda n: st.sampled_from([(f"{n}ns", n), (f"{n}us", n * 1000)]))
+
+
+def _joined(parts: st.SearchStrategy[tuple[str, int]]) -> st.SearchStrategy[tuple[str, int]]:
+    sums = st.tuples(parts, parts).map(lambda two: (f"({two[0][0]} + {two[1][0]})", two[0][1] + two[1][1]))
+    scaled = st.tuples(parts, st.integers(0, 99)).map(lambda two: (f"{two[0][0]} * {two[1]}", two[0][1] * two[1]))
+    return sums | scaled
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.recursive(_VALUES, _joined, max_leaves=6).filter(lambda case: len(case[0]) <= 200))
+def test_a_sum_of_products_is_what_python_computes(case: tuple[str, Any]) -> None:
+    """An independent evaluation beside the parser's own."""
+    text, nanoseconds = case
+    assert elapsed(text).wanted == nanoseconds

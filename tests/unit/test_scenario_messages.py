@@ -1,0 +1,68 @@
+"""What a QA person reads about a broken scenario: every problem of the file at once, located, word for word."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pytest_agentproc.errors import Problem, ScenarioError
+from pytest_agentproc.scenario import load, loads
+
+MALFORMED = Path(__file__).parent / "malformed"
+"""Pairs: NAME.yaml is wrong, NAME.txt is all that is said about it."""
+
+NAMES = sorted(file.stem for file in MALFORMED.glob("*.yaml"))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_malformed_file_gets_all_its_messages_at_once(name: str) -> None:
+    """An author who mends one message only to meet the next gives up at the third."""
+    text = (MALFORMED / f"{name}.yaml").read_text("utf-8")
+    with pytest.raises(ScenarioError) as caught:
+        loads(text, name, MALFORMED)
+    assert str(caught.value).splitlines() == (MALFORMED / f"{name}.txt").read_text("utf-8").splitlines()
+
+
+def test_every_pinned_message_belongs_to_a_file() -> None:
+    """A text without its file pins nothing."""
+    assert sorted(file.stem for file in MALFORMED.glob("*.txt")) == NAMES
+
+
+def test_problems_carry_the_path_as_it_was_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A relative path is what an editor or a terminal opens on a click."""
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "a.scenario.yaml").write_text("scenario: a\nagent: raw\nscript: [{exit: x}]\n")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ScenarioError) as caught:
+        load("sub/a.scenario.yaml")
+    message = 'exit must be a whole number from 0 to 255, not "x"'
+    assert caught.value.problems == (Problem("sub/a.scenario.yaml", 3, 17, message),)
+
+
+def test_a_file_that_is_not_there_is_a_located_problem() -> None:
+    """A wrong path on the command line is no reason for a stack."""
+    with pytest.raises(ScenarioError, match=r"^no/such\.scenario\.yaml:1:1: the file cannot be read: No such file"):
+        load("no/such.scenario.yaml")
+
+
+def test_a_file_that_is_not_utf_8_is_a_located_problem(tmp_path: Path) -> None:
+    """The byte is named by line and column, so that an editor finds it."""
+    file = tmp_path / "latin.scenario.yaml"
+    file.write_bytes("scenario: a\nsource: café\n".encode("latin-1"))
+    with pytest.raises(ScenarioError) as caught:
+        load(file)
+    assert str(caught.value) == f"{file}:2:12: the file is not UTF-8"
+
+
+@pytest.mark.parametrize("text", ["[" * 200_000, "{a: " * 50_000, "- " * 50_000, "? " * 50_000])
+def test_bottomless_nesting_is_refused_at_once(text: str) -> None:
+    """A broken generator must not cost a stack overflow or a minute."""
+    with pytest.raises(ScenarioError, match=r"^<text>:1:\d+: nested deeper than 40 levels$"):
+        loads(text)
+
+
+def test_a_control_character_is_located() -> None:
+    """A byte that no editor shows is found by its place only."""
+    with pytest.raises(ScenarioError, match=r"^<text>:2:6: a character that YAML does not allow: write it in a quoted"):
+        loads("scenario: a\nagent\x07: raw\n")
