@@ -1,0 +1,7 @@
+"""Named wrong behaviours of a supervisor: the core with one pure judgement replaced. Scenarios say which they catch."""
+
+from __future__ import annotations
+
+from pytest_agentproc.defects._named import DEFECTS, NAMES, Defect, defect
+
+__all__ = ["DEFECTS", "NAMES", "Defect", "defect"]

@@ -1,0 +1,249 @@
+"""Processes and their parent's view of them, in memory. Owns the model's side effects; the order is the model's.
+
+`Process` is the stage that a player plays on; `World` is what a driver sees of one agent. Both do in memory what
+`fake_agents.stage` and `pytest_agentproc.tree` do for real.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fake_agents.dialects import encoder
+from fake_agents.player import Player
+from pytest_agentproc.clock import signal_name, told
+from pytest_agentproc.vocabulary import SIGNALS
+
+if TYPE_CHECKING:
+    from pytest_agentproc.clock import Path
+    from pytest_agentproc.harness._model import Model
+    from pytest_agentproc.harness._pipe import Pipe
+
+__all__ = ["Left", "Process", "World"]
+
+_STREAMS = ("stdin", "stdout", "stderr")
+
+
+class Left(Exception):
+    """Unwinds a player whose process is gone."""
+
+
+class Process:
+    """A fake process in memory, and the stage of its player.
+
+    Args:
+        model: where it lives.
+        path: its place in spawn order.
+        name: what the record calls it.
+        line: the line that spawned it.
+        program: what it plays.
+        pipes: its stdin, stdout and stderr; None leads nowhere.
+    """
+
+    def __init__(
+        self, model: Model, path: Path, name: str, line: int, program: dict[str, Any], pipes: dict[str, Pipe | None]
+    ) -> None:
+        self.model = model
+        self.path = path
+        self.name = name
+        self.line = line
+        self.pipes = pipes
+        self.is_alive = True
+        self.ended: dict[str, Any] | None = None
+        self.is_reaped = False
+        self.signals: list[int] = []
+        self.caught: set[int] = set()
+        self.children: list[Process] = []
+        self.player = Player(program, self, encoder(program))
+
+    # What the player does.
+
+    def note(self, code: str, data: Any) -> None:
+        if code == "m":
+            self.model.tell("m", {"process": self.name, "line": data[0], "step": data[1]})
+        else:
+            self.model.tell(*told({"process": self.name}, code, data))
+
+    def writable(self, stream: str) -> bool:
+        pipe = self.pipes[stream]
+        return pipe is None or pipe.has_room()
+
+    def write(self, stream: str, data: bytes) -> bool:
+        pipe = self.pipes[stream]
+        if pipe is not None:
+            try:
+                pipe.write(data)
+            except BrokenPipeError:
+                self.note("b", stream)
+                return False
+        self.note("o" if stream == "stdout" else "e", data)
+        return True
+
+    def read(self, size: int) -> bytes | None:
+        pipe = self.pipes["stdin"]
+        return b"" if pipe is None else pipe.read(size)
+
+    def close(self, stream: str) -> None:
+        self.note("c", stream)
+        self._let_go(stream)
+
+    def catch(self, signum: int) -> None:
+        self.caught.add(signum)
+
+    def release(self, signum: int) -> None:
+        self.caught.discard(signum)
+
+    def spawn(self, index: int, fields: dict[str, Any], program: dict[str, Any]) -> None:
+        pipes = {stream: self.pipes[stream] if stream in fields["holds"] else None for stream in _STREAMS}
+        for stream, pipe in pipes.items():
+            if pipe is not None:
+                _count(pipe, stream, 1)
+        child = Process(self.model, (*self.path, index), fields["id"], fields["line"], program, pipes)
+        self.children.append(child)
+        self.model.bear(child)
+
+    def leave(self, code: int) -> None:
+        self.end({"code": code})
+        raise Left
+
+    def die(self, signum: int) -> None:
+        self.end_by(signum)
+        raise Left
+
+    # What is done to it.
+
+    def hear(self, signum: int) -> None:
+        """Take a signal: caught, it wakes; not caught, it kills."""
+        if not self.is_alive:
+            return
+        if signum in self.caught:
+            self.signals.append(signum)
+            self.model.wake(self)
+        else:
+            self.end_by(signum)
+
+    def end_by(self, signum: int) -> None:
+        """Die of a signal."""
+        self.end({"signal": signal_name(signum)})
+
+    def end(self, ended: dict[str, Any]) -> None:
+        """Be gone: every stream is let go, the parent will see it."""
+        self.is_alive = False
+        self.ended = ended
+        for stream in _STREAMS:
+            self._let_go(stream)
+        self.model.bury(self)
+
+    def has_input(self) -> bool:
+        """Say whether stdin can be read."""
+        pipe = self.pipes["stdin"]
+        return pipe is None or pipe.has_news()
+
+    def is_woken(self) -> bool:
+        """Say whether a stream that a track waits for is ready."""
+        if not self.player.grants:
+            return False  # nothing is watched before the first grant
+        stdin, stdout, stderr = self.player.wants
+        if stdin and self.has_input():
+            return True
+        return (stdout and self.writable("stdout")) or (stderr and self.writable("stderr"))
+
+    def descendants(self) -> list[Process]:
+        """List who descends from it and lives."""
+        found = []
+        for child in self.children:
+            found += ([child] if child.is_alive else []) + child.descendants()
+        return found
+
+    def _let_go(self, stream: str) -> None:
+        pipe, self.pipes[stream] = self.pipes[stream], None
+        if pipe is not None:
+            _count(pipe, stream, -1)
+
+
+def _count(pipe: Pipe, stream: str, change: int) -> None:
+    if stream == "stdin":
+        pipe.readers += change
+    else:
+        pipe.writers += change
+
+
+class World:
+    """One agent in memory, as its driver sees it; see `supervisor`'s `Ports`.
+
+    Args:
+        agent: the process, whose pipes' other ends are here.
+    """
+
+    pid = 1
+    descriptor = -1
+
+    def __init__(self, agent: Process) -> None:
+        self.agent = agent
+        self._pipes: dict[str, Pipe] = {name: pipe for name, pipe in agent.pipes.items() if pipe is not None}
+        self._watched: set[str] = set()
+        self._members: list[Process] = []
+        self._saw_exit = False
+
+    def poll(self) -> set[str]:
+        ready = {name for name in self._watched if self._is_ready(name)}
+        if not self.agent.is_alive and not self._saw_exit:
+            ready.add("exit")
+        if any(not member.is_alive for member in self._members):
+            ready.add("members")
+        return ready
+
+    def _is_ready(self, name: str) -> bool:
+        pipe = self._pipes[name]
+        return pipe.has_room() if name == "stdin" else pipe.has_news()
+
+    def watch(self, name: str, *, wanted: bool) -> None:
+        (self._watched.add if wanted else self._watched.discard)(name)
+
+    def read(self, name: str, limit: int) -> bytes | None:
+        return self._pipes[name].read(limit)
+
+    def write(self, data: memoryview) -> int | None:
+        return self._pipes["stdin"].write(data)
+
+    def close_stdin(self) -> None:
+        self._pipes["stdin"].writers = 0
+
+    def status(self) -> int:
+        self._saw_exit = True
+        ended = self.agent.ended
+        assert ended is not None
+        return int(ended["code"]) if "code" in ended else -SIGNALS[ended["signal"]]
+
+    def terminate(self, *, tree: bool = True) -> None:
+        self._signal(15, tree=tree)
+
+    def kill(self, *, tree: bool = True) -> None:
+        self._signal(9, tree=tree)
+
+    def _signal(self, signum: int, *, tree: bool) -> None:
+        if tree:
+            self._refresh()
+        self.agent.hear(signum)
+        if tree:
+            for member in self._members:
+                member.hear(signum)
+
+    def is_alone(self) -> bool:
+        self._members = [member for member in self._members if member.is_alive]
+        return not self._members and not self._refresh()
+
+    def _refresh(self) -> bool:
+        new = [one for one in self.agent.descendants() if one not in self._members]
+        self._members += new
+        return bool(new)
+
+    def reap(self) -> None:
+        self.agent.is_reaped = True
+
+    def abandon(self) -> None:
+        self.kill()
+        self.agent.is_reaped = True
+
+    def close(self) -> None:
+        for pipe in self._pipes.values():
+            pipe.readers = pipe.writers = 0

@@ -1,0 +1,51 @@
+"""The lifeline broker: a process of its own that outlives the program under test. Standard library only; run by path.
+
+Every fake holds a connection to it under O_ASYNC with SIGKILL as its signal: when this process goes, or lets a line go,
+the kernel kills that fake, be it deaf, spinning or stopped. It goes when the harness goes, and it lets each line go
+after a hard real-time lifetime. Descriptor 0 is the listening socket; the arguments are the harness's pid and the
+lifetime in seconds.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+import sys
+import time
+
+
+def main() -> None:
+    """Hold lines until the harness is gone."""
+    harness, lifetime = int(sys.argv[1]), float(sys.argv[2])
+    listener = socket.socket(fileno=0)
+    pidfd = os.pidfd_open(harness)
+    if os.getppid() != harness:
+        return
+    poll = select.poll()
+    poll.register(listener, select.POLLIN)
+    poll.register(pidfd, select.POLLIN)
+    lines: dict[int, tuple[socket.socket, float]] = {}
+    while True:
+        for number, _ in poll.poll(1000 if lines else None):
+            if number == pidfd:
+                return
+            if number == listener.fileno():
+                line, _address = listener.accept()
+                lines[line.fileno()] = (line, time.monotonic() + lifetime)
+                poll.register(line, select.POLLIN)
+            else:
+                release(poll, lines, number)
+        now = time.monotonic()
+        for number in [number for number, (_, end) in lines.items() if end < now]:
+            release(poll, lines, number)
+
+
+def release(poll: select.poll, lines: dict[int, tuple[socket.socket, float]], number: int) -> None:
+    """Let one line go: its fake is dead, or has lived too long."""
+    poll.unregister(number)
+    lines.pop(number)[0].close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,108 @@
+"""Executable fakes on disk: one small script with everything baked in. Owns files; starts nothing.
+
+A launcher names the interpreter, the bundle (all modules of `fake_agents`, compiled) and the baked program, so it works
+from any directory, under any name, with an empty environment.
+"""
+
+from __future__ import annotations
+
+import marshal
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import fake_agents
+
+if TYPE_CHECKING:
+    from types import CodeType
+
+__all__ = ["Workshop", "interpreter"]
+
+_MODULES = ("", "program", "glob", "lines", "player", "wire", "stage", "dialects")
+_LONGEST_SHEBANG = 250
+
+_STUB = """{head}
+import marshal, sys
+for name, code in marshal.loads(open({bundle!r}, "rb").read()):
+    module = sys.modules[name] = type(sys)(name)
+    module.__path__ = []
+    exec(code, module.__dict__)
+    above, _, last = name.rpartition(".")
+    if above:
+        setattr(sys.modules[above], last, module)
+module.main({baked!r})
+"""
+
+
+class Workshop:
+    """Make executable fakes in a folder of their own, which goes with the workshop."""
+
+    def __init__(self) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="agentproc-"))
+        self._bundles: dict[str, str] = {}
+        self._count = 0
+
+    def make(self, name: str, baked: dict[str, Any], *, executable: bool = True) -> str:
+        """Write an executable fake and return its path, alone in a folder that can be a PATH.
+
+        Args:
+            name: the command's name, such as `pi`.
+            baked: what `fake_agents.main` reads.
+            executable: False writes a file that cannot be executed.
+        """
+        self._count += 1
+        folder = self.folder / str(self._count)
+        folder.mkdir()
+        data = folder.with_suffix(".baked")
+        data.write_bytes(marshal.dumps(baked))
+        path = folder / name
+        bundle = self._bundle(baked["program"]["dialect"])
+        path.write_text(_STUB.format(head=_head(), bundle=bundle, baked=str(data)), encoding="utf-8")
+        path.chmod(0o700 if executable else 0o600)
+        return str(path)
+
+    def remove(self, path: str) -> None:
+        """Remove one fake that `make` gave."""
+        folder = Path(path).parent
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.with_suffix(".baked").unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """Remove everything."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _bundle(self, dialect: str) -> str:
+        if dialect not in self._bundles:
+            path = self.folder / f"{dialect}.bundle"
+            path.write_bytes(marshal.dumps(_compile(dialect)))
+            self._bundles[dialect] = str(path)
+        return self._bundles[dialect]
+
+
+def _compile(dialect: str) -> list[tuple[str, CodeType]]:
+    modules = []
+    for name in (*_MODULES, f"dialects.{dialect}", "main"):
+        base = Path(fake_agents.__file__).parent.joinpath(*name.split("."))
+        path = base / "__init__.py" if base.is_dir() else base.with_suffix(".py")
+        source = path.read_text(encoding="utf-8")
+        full = f"fake_agents.{name}" if name else "fake_agents"
+        modules.append((full, compile(source, str(path), "exec", dont_inherit=True, optimize=2)))
+    return modules
+
+
+def _head() -> str:
+    """Give the first line: a shebang, or where the kernel would cut it, a shell's exec that Python takes for text."""
+    python = interpreter()
+    if " " in python or len(python) > _LONGEST_SHEBANG:
+        return f"#!/bin/sh\n'''exec' '{python}' -IS \"$0\" \"$@\"\n' '''"
+    return f"#!{python} -IS"
+
+
+def interpreter() -> str:
+    """Give the interpreter below any virtual environment.
+
+    It starts faster, and fakes need the standard library only.
+    """
+    return getattr(sys, "_base_executable", None) or sys.executable

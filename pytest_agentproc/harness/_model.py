@@ -1,0 +1,252 @@
+"""The model: the same player and the same machine on a stage in memory, without a process. Owns the settling.
+
+Nothing here decides order: the jump rule does, as in the hub. What the model adds is the settling that real processes
+do by themselves, and pipes that hold what real pipes hold. What equality with the lockstep proves is stage, hub and
+driver; the rules of the core are proven by expectations that people wrote.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+from pytest_agentproc.clock import Host, JumpRule, Move
+from pytest_agentproc.errors import ClockError, Deadlock, Spin
+from pytest_agentproc.harness._actors import Left, Process, World
+from pytest_agentproc.harness._pipe import Pipe
+from pytest_agentproc.harness._played import PROMPT_SHOWN, Played, command_line, header
+from pytest_agentproc.record import Record
+from pytest_agentproc.supervisor import Driver, Machine, Result, Task
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from pytest_agentproc.clock import Path
+    from pytest_agentproc.scenario import Bound, Scenario
+    from pytest_agentproc.supervisor import Deciders
+    from pytest_agentproc.vocabulary import Policy
+
+__all__ = ["CoreSubject", "Model", "add_run", "model_play"]
+
+_LOOKS = 10_000
+
+
+class CoreSubject(Protocol):
+    """The core as a subject: its judgements are what the model needs of it."""
+
+    name: str
+    deciders: Deciders
+
+    def policy(self, overrides: Mapping[str, float | None]) -> Policy: ...
+
+
+class Model:
+    """Virtual time over processes in memory.
+
+    Args:
+        record: where both sides are written.
+        rule: the jump rule.
+    """
+
+    rule_type = JumpRule
+    pipe_type = Pipe
+    process_type = Process
+    world_type = World
+
+    def __init__(self, record: Record) -> None:
+        self.record = record
+        self.rule = self.rule_type()
+        self.processes: dict[Path, Process] = {}
+        self.drivers: list[Driver] = []
+        self.begun: set[int] = set()
+        self.over: set[int] = set()
+        self.on_over: Callable[[], None] | None = None
+        self._births: list[Process] = []
+        self._deaths: list[Process] = []
+        self._roots = 0
+        self._looks = 0
+
+    # What processes and worlds call.
+
+    def now(self) -> int:
+        """Give the instant."""
+        return self.rule.now
+
+    def tell(self, code: str, data: dict[str, Any]) -> None:
+        """Record what a process did."""
+        self.record.add(self.rule.now, code, data)
+
+    def start(self, program: dict[str, Any]) -> World:
+        """Start an agent, as a driver asks for one."""
+        pipes: dict[str, Pipe | None] = {name: self.pipe_type() for name in ("stdin", "stdout", "stderr")}
+        agent = self.process_type(self, (self._roots,), program["name"], 0, program, pipes)
+        self._roots += 1
+        self.bear(agent)
+        self.tell_births()
+        return self.world_type(agent)
+
+    def bear(self, process: Process) -> None:
+        """Take a new process in."""
+        self.processes[process.path] = process
+        self.rule.park(process.path, self.rule.now)
+        self._births.append(process)
+
+    def wake(self, process: Process) -> None:
+        """A parked process caught a signal."""
+        self.rule.ask(process.path)
+
+    def bury(self, process: Process) -> None:
+        """A process is gone."""
+        self.rule.drop(process.path)
+        self._deaths.append(process)
+
+    # The lockstep.
+
+    def run(self) -> None:
+        """Let everything move until every driver is done.
+
+        Raises:
+            Deadlock: nobody can move.
+            Spin: a driver looks for ever and takes nothing.
+        """
+        while len(self.over) < len(self.drivers):
+            self.settle()
+            move, target = self.rule.next(self.host())
+            if move is Move.STUCK:
+                raise Deadlock("nobody can move")
+            if move is Move.GRANT:
+                self._looks = 0
+                self.grant(self.processes[target])
+            else:
+                if move is Move.FIRE:
+                    self._looks = 0
+                self._look(target)
+        self.settle()
+
+    def settle(self) -> None:
+        """Let what happened be seen: who could go on asks, and the new and the dead are recorded in spawn order."""
+        for process in self.processes.values():
+            if process.is_alive and process.is_woken():
+                self.rule.ask(process.path)
+        self.tell_births()
+        for process in self.in_order(self._deaths):
+            assert process.ended is not None
+            self.tell("x", {"process": process.name, **process.ended})
+            self.tell("p", {"process": process.name, "gone": True})
+        self._deaths.clear()
+
+    def tell_births(self) -> None:
+        """Record who is new."""
+        for process in self.in_order(self._births):
+            parent = self.processes.get(process.path[:-1])
+            above = "supervisor" if parent is None else parent.name
+            self.tell("p", {"process": process.name, "seen": True, "pid": 0, "parent": above, "line": process.line})
+        self._births.clear()
+
+    def in_order(self, processes: list[Process]) -> list[Process]:
+        """Give processes in spawn order (rules 2 and 4)."""
+        return sorted(processes, key=lambda one: one.path)
+
+    def host(self) -> Host:
+        """Tell the jump rule what the drivers want."""
+        host = Host()
+        for number, driver in enumerate(self.drivers):
+            if number in self.over:
+                continue
+            if number not in self.begun:
+                host.pending = number if host.pending is None else host.pending
+                continue
+            if host.ready is None and driver.ports is not None and driver.ports.poll():
+                host.ready = number
+            deadline = driver.deadline
+            if deadline is not None and (host.deadline is None or deadline < host.deadline[0]):
+                host.deadline = (deadline, number)
+        return host
+
+    def grant(self, process: Process) -> None:
+        """Let one process go on."""
+        asked = self.rule.asks(process.path)
+        self.rule.drop(process.path)
+        signals, process.signals = process.signals, []
+        try:
+            process.player.grant(self.rule.now, signals, readable=asked and process.has_input())
+        except Left:
+            return
+        self.rule.park(process.path, process.player.until)
+
+    def _look(self, number: int) -> None:
+        self._looks += 1
+        if self._looks > _LOOKS:
+            raise Spin(f"the supervisor looks again and again, {_LOOKS} times at one instant, and takes nothing")
+        self.begun.add(number)
+        if self.drivers[number].look():
+            self.over.add(number)
+            if self.on_over is not None:
+                self.on_over()
+
+
+def model_play(scenario: Scenario, subject: CoreSubject, *, model: type[Model] = Model) -> Played:
+    """Play a scenario against the core, or the core with judgements replaced, in the model.
+
+    Args:
+        scenario: what the fake does and what must be true.
+        subject: the core, as `subjects.core()` or a defect gives it.
+        model: the model; a broken one shows that a tie rule matters.
+    """
+    bound = scenario.bind(subject.policy(scenario.policy))
+    record = Record(header(scenario, subject.name, bound.policy))
+    made = model(record)
+    machine = add_run(made, bound, subject)
+    results = []
+
+    def over() -> None:
+        results.append(Result.of(machine, 0))
+        record.add(made.now(), "m", {"process": "supervisor", "returned": True})
+
+    made.on_over = over
+    fault = None
+    try:
+        made.run()
+        _note_leaks(made)
+    except ClockError as error:
+        fault = error
+        record.add(made.now(), "m", {"process": "supervisor", "fault": error.reason, "message": str(error)})
+    answer = results[0].answer() if results and fault is None else None
+    return Played(bound, record, answer, fault)
+
+
+def add_run(model: Model, bound: Bound, subject: CoreSubject) -> Machine:
+    """Give the model one more run of a scenario."""
+    scenario = bound.scenario
+    prompt = scenario.prompt if scenario.prompt_by == "stdin" else ""
+    machine = Machine(Task(scenario.dialect, prompt.encode(), bound.policy), subject.deciders)
+    program = {**bound.program, "prompt": scenario.prompt[:PROMPT_SHOWN]}
+
+    def spawn() -> World:
+        failure = spawn_failure(scenario)
+        if failure is not None:
+            raise failure
+        return model.start(program)
+
+    model.drivers.append(Driver(machine, spawn, model.now, model.record.add))
+    return machine
+
+
+def spawn_failure(scenario: Scenario) -> OSError | None:
+    """Say how the kernel would refuse to start the agent, if it would."""
+    if scenario.cannot_spawn == "not_found":
+        return FileNotFoundError(2, "No such file or directory", "agent")
+    if scenario.cannot_spawn == "not_executable":
+        return PermissionError(13, "Permission denied", "agent")
+    longest = max((len(word.encode()) for word in command_line(scenario)), default=0)
+    return OSError(7, "Argument list too long", "agent") if longest >= _LONGEST_ARGUMENT else None
+
+
+_LONGEST_ARGUMENT = 131_072
+
+
+def _note_leaks(model: Model) -> None:
+    for path in sorted(model.processes):
+        process = model.processes[path]
+        state = "alive" if process.is_alive else "zombie" if len(path) == 1 and not process.is_reaped else None
+        if state is not None:
+            model.tell("m", {"process": process.name, "leaked": state, "line": process.line})

@@ -1,0 +1,50 @@
+"""What a play leaves behind, and what the lab and the model share about it. Values and pure functions."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pytest_agentproc.errors import ClockError
+    from pytest_agentproc.record import Record
+    from pytest_agentproc.scenario import Bound, Scenario
+    from pytest_agentproc.vocabulary import Answer, Policy
+
+__all__ = ["PROMPT_SHOWN", "Played", "command_line", "header"]
+
+PROMPT_SHOWN = 1 << 16
+"""So much of its prompt a fake knows, for dialects that repeat it; the rest reaches it by its own way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """One play: what was asked, what happened, what the subject said.
+
+    Args:
+        bound: the scenario under the subject's policy.
+        record: both sides, in order.
+        answer: the subject's answer; None if it gave none.
+        fault: why virtual time could not go on, if it could not.
+    """
+
+    bound: Bound
+    record: Record
+    answer: Answer | None
+    fault: ClockError | None
+
+
+def command_line(scenario: Scenario) -> tuple[str, ...]:
+    """Give the arguments that a real supervisor would start such an agent with."""
+    options = ("--mode", "json", "-p") if scenario.dialect == "pi" else ()
+    return (*options, scenario.prompt) if scenario.prompt_by == "argv" else options
+
+
+def header(scenario: Scenario, subject: str, policy: Policy) -> Mapping[str, Any]:
+    """Give the head of a record: whatever tells what was run."""
+    limits = dict(policy.items())
+    python = ".".join(str(part) for part in sys.version_info[:3])
+    return {"scenario": scenario.id, "subject": subject, "clock": "virtual", "policy": limits, "python": python}

@@ -1,0 +1,50 @@
+"""The supervisor core as a subject. Owns the translation; knows no fake."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pytest_agentproc.supervisor import Deciders, run_once
+from pytest_agentproc.vocabulary import Answer, Order, Policy
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["Core", "core"]
+
+
+class Core:
+    """The core, or the core with judgements replaced.
+
+    Args:
+        name: what the verdict calls it.
+        deciders: the judgements.
+    """
+
+    def __init__(self, name: str = "core", deciders: Deciders | None = None) -> None:
+        self.name = name
+        self.deciders = deciders or Deciders()
+
+    def policy(self, overrides: Mapping[str, float | None]) -> Policy:
+        """Keep the default limits but for the overrides."""
+        return Policy(**overrides)  # type: ignore[arg-type]  # Policy checks each value itself
+
+    async def run(self, order: Order) -> Answer:
+        """Run the agent once."""
+        result = await run_once(
+            order.argv,
+            dialect=order.dialect,
+            prompt=order.prompt if order.prompt_by == "stdin" else "",
+            policy=order.policy,
+            cwd=order.cwd,
+            env=order.env,
+            clock=order.clock,
+            deciders=self.deciders,
+            trace=order.trace,
+        )
+        return result.answer()
+
+
+def core() -> Core:
+    """Give the supervisor core as it ships."""
+    return Core()
