@@ -63,9 +63,26 @@ def _live(baked: dict[str, Any], parent: int, index: int, fields: dict[str, Any]
 
     stage = Stage(send, wake, tell_death if parent else None)
     player = Player(program, stage, encoder(program))
+    try:
+        _play(baked, player, stage, link, (parent, index, fields))
+    except Reborn:
+        stage.epoll.close()  # the parent's, inherited by its fork
+        if link is not None:
+            link.close()
+        raise
+
+
+def _play(
+    baked: dict[str, Any],
+    player: Player,
+    stage: Stage,
+    link: _socket.socket | None,
+    birth: tuple[int, int, dict[str, Any]],
+) -> None:
     if link is None:
         _play_in_real_time(player, stage)
         return
+    parent, index, fields = birth
     descriptor = stage.epoll.fileno().to_bytes(4, "little")
     message = wire.hello(baked["token"], parent, index, fields["id"], fields["line"])
     link.sendmsg([message], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, descriptor)])

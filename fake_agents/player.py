@@ -132,10 +132,14 @@ class Player:
         moved = True
         while moved:
             moved = False
-            for track in tuple(self.tracks):
+            for track in self.in_order():
                 if track in self.tracks and self._is_ready(track):
                     moved = True
                     self._advance(track)
+
+    def in_order(self) -> tuple[Track, ...]:
+        """Give the tracks in order of appearance."""
+        return tuple(self.tracks)
 
     @property
     def until(self) -> int | None:

@@ -87,12 +87,11 @@ class Stage:
             elif mask != self._armed[number]:
                 try:
                     self.epoll.register(number, mask) if mask else self.epoll.unregister(number)
-                except PermissionError:
+                except PermissionError:  # no poll knows it: it never blocks
                     self.always.add(number)
                     forever = True
-                except OSError:
-                    continue
-                self._armed[number] = mask
+                else:
+                    self._armed[number] = mask
         return forever
 
     def stdin_ready(self, events: list[tuple[int, int]]) -> bool:

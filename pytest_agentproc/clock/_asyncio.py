@@ -11,6 +11,7 @@ import os
 import selectors
 import sys
 import warnings
+import weakref
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -73,6 +74,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         self._hub = hub
         selector = _Selector(hub)
         selector.loop = self
+        self._children: weakref.WeakSet[asyncio.SubprocessTransport] = weakref.WeakSet()
         super().__init__(selector)
 
     def time(self) -> float:
@@ -95,6 +97,25 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def release_timers(self) -> None:
         """Let timers fire that are due at this very instant."""
         self._clock_resolution = _HALF_A_NANOSECOND
+
+    async def _make_subprocess_transport(self, *args: Any, **kwargs: Any) -> asyncio.SubprocessTransport:
+        make = super()._make_subprocess_transport  # type: ignore[misc]
+        transport: asyncio.SubprocessTransport = await make(*args, **kwargs)
+        self._children.add(transport)
+        return transport
+
+    def close(self) -> None:
+        """Close, and before that the transports of children that nobody closes any more.
+
+        Those are: after a fault all, else those of the dead, whose last EOF came at the instant the program ended.
+        """
+        left = [one for one in self._children if self._hub.fault is not None or one.get_returncode() is not None]
+        if left and not self.is_closed():
+            for transport in left:
+                transport.close()
+            self.call_soon(self.stop)
+            self.run_forever()
+        super().close()
 
     def run_in_executor(  # type: ignore[override]  # the stub's variadic types say the same
         self, executor: Executor | None, func: Callable[..., Any], *args: Any

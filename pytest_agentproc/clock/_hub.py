@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING
+import weakref
+from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.clock._jump import JumpRule, Move
 from pytest_agentproc.clock._participant import Participant, State, process_state
@@ -19,6 +20,7 @@ from pytest_agentproc.clock._runs import Runs
 from pytest_agentproc.errors import ClockError, Deadlock, Spin, Stall
 
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Callable
 
 __all__ = ["Hub"]
@@ -44,6 +46,7 @@ class Hub:
         self.on_fault: Callable[[], None] | None = None
         self.busy = 0
         self.held: set[int] = set()
+        self.started: weakref.WeakSet[subprocess.Popen[Any]] = weakref.WeakSet()
         self._loop_ready = False
         self._looks = 0
 

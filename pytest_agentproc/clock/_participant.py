@@ -112,6 +112,11 @@ class Participant:
         with contextlib.suppress(ProcessLookupError):
             signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
 
+    def reap(self) -> None:
+        """Leave no zombie of a child of this process; call this once it is dead or killed."""
+        with contextlib.suppress(ChildProcessError):
+            os.waitid(os.P_PIDFD, self.pidfd, os.WEXITED)
+
     def describe(self) -> str:
         """Say what it waits for and where in its script it stands."""
         line, op = self.doing

@@ -5,6 +5,7 @@ Births and deaths are recorded in spawn order once everyone is inert: who connec
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 from typing import TYPE_CHECKING, Any
 
@@ -165,8 +166,11 @@ class Roll:
             self._poller.forget(participant.stage)
 
     def _bury(self, participant: Participant) -> None:
-        while participant.lives:
-            self.hear(participant)
+        with contextlib.suppress(BlockingIOError):  # whoever inherited the socket keeps it from ending
+            participant.link.setblocking(False)
+            while participant.lives:
+                self.hear(participant)
+        self._lose(participant)
         if participant.state is State.DYING:
             participant.state = State.GONE
             self.dying.remove(participant)
@@ -207,5 +211,7 @@ class Roll:
         for one in self.participants.values():
             if one.lives:
                 one.kill()
+            one.reap()
             one.close()
+        self.participants.clear()  # a second close must not meet descriptors that are somebody else's by then
         self._listener.close()

@@ -1,18 +1,25 @@
 """Virtual time for trio: a clock that waits at the hub. The one file that touches trio's private names.
 
 Trio asks its clock how long to sleep only when no task can run: that is the hub's turn, and the answer is always 'not
-at all'. Touched: the runner's `io_manager` and `waiting_for_idle`, and the start of worker threads.
+at all'. Touched: the runner's `io_manager` and `waiting_for_idle`, the start of worker threads, and
+`to_thread.run_sync`, through which trio starts processes.
 """
 
 from __future__ import annotations
 
 import math
+import subprocess
+import time
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import outcome
 import trio
 import trio._core._run
 import trio._threads
+
+from pytest_agentproc.errors import Spin, Stall
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -20,6 +27,42 @@ if TYPE_CHECKING:
     from pytest_agentproc.clock._hub import Hub
 
 __all__ = ["TrioClock", "trio_options"]
+
+_GLANCE = 64
+"""A loop that is never idle is timed this often, in iterations."""
+
+
+class _Threads:
+    """Worker threads in flight: each holds time until it delivers, or until a stall makes its waiter give up."""
+
+    def __init__(self, hub: Hub) -> None:
+        self._hub = hub
+        self._waiting: dict[object, Callable[[Any], Any]] = {}
+
+    def start(
+        self,
+        plain: Callable[..., None],
+        function: Callable[[], Any],
+        deliver: Callable[[Any], Any],
+        name: str | None = None,
+    ) -> None:
+        key = object()
+        self._waiting[key] = deliver
+        self._hub.busy += 1
+        plain(function, lambda result: self._deliver(key, result), name)
+
+    def give_up(self, error: Exception) -> None:
+        """Have every waiter raise the error; what its thread delivers later is dropped."""
+        for key in tuple(self._waiting):
+            self._deliver(key, outcome.Error(error))
+
+    def _deliver(self, key: object, result: Any) -> None:
+        deliver = self._waiting.pop(key, None)
+        if deliver is not None:
+            try:
+                deliver(result)
+            finally:
+                self._hub.busy -= 1
 
 
 class TrioClock(trio.abc.Clock, trio.abc.Instrument):
@@ -30,6 +73,9 @@ class TrioClock(trio.abc.Clock, trio.abc.Instrument):
         self._fire = True
         self._expiring = False
         self._descriptor: int | None = None
+        self._steps = 0
+        self._since = 0.0
+        self.threads = _Threads(hub)
 
     def start_clock(self) -> None:
         """Begin; the hub has begun already."""
@@ -48,14 +94,25 @@ class TrioClock(trio.abc.Clock, trio.abc.Instrument):
         if self._descriptor is None:
             self._descriptor = runner.io_manager._epoll.fileno()
             self._hub.watch_loop(self._descriptor)
+        self._steps = 0
         if runner.waiting_for_idle:
             self._fire = False
-            return 1.0
+            return math.inf  # more than whatever cushion they wait for
         self._fire = self._hub.turn(None if deadline == math.inf else round(deadline * 1_000_000_000))
+        if isinstance(self._hub.fault, Stall):
+            self.threads.give_up(self._hub.fault)
         return 0.0
 
     def before_io_wait(self, timeout: float) -> None:
-        """Nothing: the hub has waited."""
+        """Count the steps since the hub was asked last: tasks that run on for ever never ask it."""
+        self._steps += 1
+        if self._steps == 1:
+            self._since = time.monotonic()
+        elif self._steps % _GLANCE == 0 and time.monotonic() - self._since > self._hub.guard:
+            steps, self._steps = self._steps, 0
+            if self._hub.fault is None:
+                what = f"the trio loop ran {steps} times, for {self._hub.guard:g} s"
+                self._hub.fail(Spin(f"{what}, without a pause, a byte or a jump"))
 
     def after_io_wait(self, timeout: float) -> None:
         """Take the next question for the time as the one for due timers."""
@@ -70,23 +127,21 @@ class TrioClock(trio.abc.Clock, trio.abc.Instrument):
 @contextmanager
 def trio_options(hub: Hub) -> Iterator[dict[str, Any]]:
     """Give anyio's backend options; worker threads hold time meanwhile."""
-    threads: Any = trio._threads
-    plain = threads.start_thread_soon
-
-    def start_thread_soon(fn: Callable[[], Any], deliver: Callable[[Any], Any], name: str | None = None) -> None:
-        hub.busy += 1
-
-        def delivered(result: Any) -> None:
-            try:
-                deliver(result)
-            finally:
-                hub.busy -= 1
-
-        plain(fn, delivered, name)
-
-    threads.start_thread_soon = start_thread_soon
     clock = TrioClock(hub)
+    threads: Any = trio._threads
+    to_thread: Any = trio.to_thread
+    plain_start, plain_run = threads.start_thread_soon, to_thread.run_sync
+
+    async def run_sync(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
+        """Start processes in place: in threads of their own their order would be a race."""
+        if isinstance(function, partial) and function.func is subprocess.Popen:
+            await trio.lowlevel.checkpoint_if_cancelled()
+            return function(*args)
+        return await plain_run(function, *args, **options)
+
+    threads.start_thread_soon = partial(clock.threads.start, plain_start)
+    to_thread.run_sync = run_sync
     try:
         yield {"clock": clock, "instruments": [clock]}
     finally:
-        threads.start_thread_soon = plain
+        threads.start_thread_soon, to_thread.run_sync = plain_start, plain_run

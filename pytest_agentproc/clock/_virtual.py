@@ -9,7 +9,7 @@ import anyio
 
 from pytest_agentproc.clock._hub import Hub
 from pytest_agentproc.clock._protocol import current_clock
-from pytest_agentproc.clock._window import watch_host
+from pytest_agentproc.clock._window import end_started, watch_host
 from pytest_agentproc.errors import UsageError
 
 if TYPE_CHECKING:
@@ -90,6 +90,11 @@ class VirtualClock:
         try:
             with watch_host(self.hub, self.launchers, self._allow), options(self.hub) as backend_options:
                 return anyio.run(self._guarded, function, args, backend=backend, backend_options=backend_options)
+        except Exception as error:
+            fault = self.hub.fault
+            if fault is None or error is fault:
+                raise
+            raise fault from error  # what breaks while a fault unwinds is no verdict of its own
         finally:
             current_clock.reset(token)
 
@@ -109,6 +114,7 @@ class VirtualClock:
 
     def close(self) -> None:
         """End whoever is left and give every descriptor back."""
+        end_started(self.hub)
         self.hub.close()
         if self.on_close is not None:
             self.on_close()

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.clock._hub import Hub
 
-__all__ = ["Foreign", "watch_host"]
+__all__ = ["Foreign", "end_started", "watch_host"]
 
 
 class Foreign(ClockError):
@@ -46,6 +46,7 @@ def watch_host(hub: Hub, launchers: set[str], allowed: tuple[str, ...]) -> Itera
     def init(self: subprocess.Popen[Any], *args: Any, **kwargs: Any) -> None:
         path = hub.roll.next_root()
         plain_init(self, *args, **kwargs)
+        hub.started.add(self)
         _await_child(hub, self.pid, path, launchers, allowed)
 
     def signalling(function: Any) -> Any:
@@ -66,6 +67,16 @@ def watch_host(hub: Hub, launchers: set[str], allowed: tuple[str, ...]) -> Itera
         subprocess.Popen.__init__ = plain_init  # type: ignore[method-assign]
         for (module, name), function in plain.items():
             setattr(module, name, function)
+        if hub.fault is not None:
+            end_started(hub)
+
+
+def end_started(hub: Hub) -> None:
+    """End and reap what the host started and has not reaped: after a fault nobody else will."""
+    for process in tuple(hub.started):
+        if process.returncode is None and (hub.fault is not None or hub.roll.is_known(process.pid)):
+            process.kill()
+            process.wait()
 
 
 def _await_child(hub: Hub, pid: int, path: tuple[int, ...], launchers: set[str], allowed: tuple[str, ...]) -> None:

@@ -39,6 +39,8 @@ class Process:
         pipes: its stdin, stdout and stderr; None leads nowhere.
     """
 
+    player_type = Player
+
     def __init__(
         self, model: Model, path: Path, name: str, line: int, program: dict[str, Any], pipes: dict[str, Pipe | None]
     ) -> None:
@@ -53,7 +55,7 @@ class Process:
         self.signals: list[int] = []
         self.caught: set[int] = set()
         self.children: list[Process] = []
-        self.player = Player(program, self, encoder(program))
+        self.player = self.player_type(program, self, encoder(program))
 
     # What the player does.
 
@@ -97,7 +99,7 @@ class Process:
         for stream, pipe in pipes.items():
             if pipe is not None:
                 _count(pipe, stream, 1)
-        child = Process(self.model, (*self.path, index), fields["id"], fields["line"], program, pipes)
+        child = type(self)(self.model, (*self.path, index), fields["id"], fields["line"], program, pipes)
         self.children.append(child)
         self.model.bear(child)
 

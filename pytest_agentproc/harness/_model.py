@@ -42,15 +42,17 @@ class CoreSubject(Protocol):
 class Model:
     """Virtual time over processes in memory.
 
+    The types are what a broken model replaces, to show that a tie rule matters.
+
     Args:
         record: where both sides are written.
-        rule: the jump rule.
     """
 
     rule_type = JumpRule
     pipe_type = Pipe
     process_type = Process
     world_type = World
+    driver_type = Driver
 
     def __init__(self, record: Record) -> None:
         self.record = record
@@ -227,7 +229,7 @@ def add_run(model: Model, bound: Bound, subject: CoreSubject) -> Machine:
             raise failure
         return model.start(program)
 
-    model.drivers.append(Driver(machine, spawn, model.now, model.record.add))
+    model.drivers.append(model.driver_type(machine, spawn, model.now, model.record.add))
     return machine
 
 

@@ -44,12 +44,16 @@ class Ports(Protocol):
 class Driver:
     """Drive one machine.
 
+    `order` is the order in which a look takes the streams.
+
     Args:
         machine: who decides.
         spawn: starts the agent; raises OSError if it cannot.
         now: the clock, in nanoseconds.
         trace: called with (instant, code, data) for the record's supervisor side; None: nobody looks.
     """
+
+    order = ("stdin", "stdout", "stderr")
 
     def __init__(
         self,
@@ -98,7 +102,7 @@ class Driver:
             self._feed(on.Start(), now)
             return self._after(now)
         ready = ports.poll()
-        for stream in ("stdin", "stdout", "stderr"):
+        for stream in self.order:
             if stream in ready:
                 self._feed(on.Ready(stream), now)
         if "exit" in ready:

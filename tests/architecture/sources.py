@@ -1,0 +1,90 @@
+"""The project's own source text, parsed: files and imports. Knows no rule; the tests beside it hold the rules."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+__all__ = ["PRODUCT", "ROOT", "Import", "imports", "package_of", "parse", "product_files", "python_files"]
+
+ROOT = Path(__file__).resolve().parents[2]
+PRODUCT = ("pytest_agentproc", "fake_agents")
+_BUILDS = frozenset({"build", "dist"})
+
+
+@dataclass(frozen=True, slots=True)
+class Import:
+    """One import, wherever in the file it stands: what it loads (dotted, absolute), and at which place."""
+
+    module: str
+    where: str
+
+    @property
+    def package(self) -> str:
+        """The top-level package that it loads."""
+        return self.module.partition(".")[0]
+
+
+@cache
+def python_files() -> tuple[Path, ...]:
+    """Find every Python file of the project, tests included; environments, caches and builds are none."""
+    files = (file for file in ROOT.rglob("*.py") if not _is_foreign(file.relative_to(ROOT).parts[:-1]))
+    return tuple(sorted(files))
+
+
+def _is_foreign(folders: tuple[str, ...]) -> bool:
+    return any((name.startswith(".") and name != ".ci") or name in _BUILDS for name in folders)
+
+
+def product_files() -> list[Path]:
+    """Find the Python files that users install."""
+    return [file for file in python_files() if file.relative_to(ROOT).parts[0] in PRODUCT]
+
+
+@cache
+def parse(file: Path) -> ast.Module:
+    """Read a file's syntax tree."""
+    return ast.parse(file.read_text(encoding="utf-8"), filename=str(file))
+
+
+def package_of(file: Path) -> str:
+    """Name the row of the import table that a product file belongs to.
+
+    That is the subpackage or the module directly under `pytest_agentproc`, `pytest_agentproc` itself for its root,
+    and `fake_agents` for everything in there.
+    """
+    top, *rest = file.relative_to(ROOT).with_suffix("").parts
+    return rest[0] if top == "pytest_agentproc" and rest != ["__init__"] else top
+
+
+@cache
+def imports(file: Path) -> tuple[Import, ...]:
+    """List what a file imports: at its top, inside functions, for type checkers only, and by `import_module("...")`."""
+    place = file.relative_to(ROOT)
+    return tuple(
+        Import(module, f"{place}:{getattr(node, 'lineno', 0)}")
+        for node in ast.walk(parse(file))
+        for module in _modules(node, place)
+    )
+
+
+def _modules(node: ast.AST, place: Path) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom):
+        base = node.module or ""
+        if node.level:
+            parents = place.parts[: len(place.parts) - node.level]
+            base = ".".join([*parents, *([base] if base else [])])
+        return [f"{base}.{alias.name}" for alias in node.names] if base in PRODUCT else [base]
+    if isinstance(node, ast.Call) and _called(node) in ("import_module", "__import__") and node.args:
+        name = node.args[0]
+        return [name.value] if isinstance(name, ast.Constant) and isinstance(name.value, str) else []
+    return []
+
+
+def _called(call: ast.Call) -> str:
+    function = call.func
+    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")

@@ -1,0 +1,134 @@
+"""The arrows of the house: one table of who may import whom, and one of where each third-party package lives."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from graphlib import TopologicalSorter
+
+import pytest
+
+from tests.architecture.sources import PRODUCT, ROOT, Import, imports, package_of, parse, product_files
+
+GROUND = {"errors", "vocabulary"}
+LOWER = {"clock", "record", "scenario", "supervisor", "tree"}
+MIDDLE = {"harness", "subjects", "verdict"}
+
+MAY_IMPORT: dict[str, set[str]] = {
+    "pytest_agentproc": set(),
+    "errors": set(),
+    "vocabulary": {"errors"},
+    "hookspecs": {"record"},
+    "tree": GROUND,
+    "clock": GROUND | {"fake_agents"},
+    "record": GROUND,
+    "scenario": GROUND | {"fake_agents"},
+    "supervisor": GROUND | {"clock", "tree"},
+    "defects": GROUND | {"supervisor"},
+    "subjects": GROUND | LOWER,
+    "harness": GROUND | LOWER | {"fake_agents"},
+    "verdict": GROUND | LOWER,
+    "plugin": GROUND | LOWER | MIDDLE | {"defects", "hookspecs"},
+    "fake_agents": set(),
+}
+
+HOMES: dict[str, set[str]] = {
+    "anyio": {"clock", "harness"},
+    "argparse": set(),
+    "freezegun": {"clock"},
+    "psutil": {"tree"},
+    "pytest": {"plugin"},
+    "trio": {"clock"},
+    "yaml": {"scenario"},
+}
+
+
+def _target(loaded: Import) -> str | None:
+    """Name the row that an import of our own code points at; None for foreign code."""
+    if loaded.package not in PRODUCT:
+        return None
+    parts = loaded.module.split(".")
+    return parts[1] if loaded.package == "pytest_agentproc" and len(parts) > 1 else parts[0]
+
+
+def test_every_part_of_the_house_has_its_row() -> None:
+    """A subpackage without a row would import whatever it likes; a row without one would be a plan, not a fact."""
+    assert {package_of(file) for file in product_files()} == set(MAY_IMPORT)
+
+
+def test_the_table_has_no_cycle() -> None:
+    """Layers are layers only as long as nothing below knows what is above."""
+    assert list(TopologicalSorter(MAY_IMPORT).static_order())
+
+
+def test_parts_import_only_what_their_row_allows() -> None:
+    """Siblings that know each other can no longer be read, replaced or tested alone."""
+    wrong = [
+        f"{loaded.where}: {row} imports {loaded.module}"
+        for file in product_files()
+        for row in [package_of(file)]
+        for loaded in imports(file)
+        for target in [_target(loaded)]
+        if target is not None and target not in {row, *MAY_IMPORT[row]}
+    ]
+    assert wrong == []
+
+
+def test_parts_meet_at_their_public_names_only() -> None:
+    """A file `_noun.py` is free to change as long as nobody outside its subpackage names it."""
+    wrong = [
+        f"{loaded.where}: {loaded.module} is private"
+        for file in product_files()
+        for loaded in imports(file)
+        if _target(loaded) not in (None, package_of(file))
+        and any(part.startswith("_") for part in loaded.module.split(".")[1:])
+    ]
+    assert wrong == []
+
+
+def test_files_inside_a_subpackage_are_private_nouns() -> None:
+    """The file's name says whether it may be named from outside; `__init__` is the one public door."""
+    house = ROOT / "pytest_agentproc"
+    rooms = {file for file in product_files() if house in file.parents and file.parent != house}
+    assert [str(file.relative_to(ROOT)) for file in sorted(rooms) if not file.name.startswith("_")] == []
+
+
+def test_third_party_packages_stay_at_home() -> None:
+    """What one part imports can be replaced in one place, and loads only where it is needed."""
+    wrong = [
+        f"{loaded.where}: {package_of(file)} imports {loaded.package}"
+        for file in product_files()
+        for loaded in imports(file)
+        if loaded.package not in PRODUCT
+        and (loaded.package in HOMES or loaded.package not in sys.stdlib_module_names)
+        and package_of(file) not in HOMES.get(loaded.package, ())
+    ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("package", ["freezegun", "psutil", "trio", "yaml"])
+def test_a_package_that_could_be_replaced_has_one_file(package: str) -> None:
+    """Whoever replaces it, or reads how we use it, opens one file; anyio and pytest are what code is written in."""
+    files = {file for file in product_files() for loaded in imports(file) if loaded.package == package}
+    assert len(files) <= 1, sorted(str(file.relative_to(ROOT)) for file in files)
+
+
+def test_the_map_names_every_part_of_the_house() -> None:
+    """The root docstring is where a reader begins; a part that it leaves out is found last."""
+    tree = parse(ROOT / "pytest_agentproc" / "__init__.py")
+    named = set(re.findall(r"^    ([a-z_]+)/?  ", ast.get_docstring(tree) or "", re.MULTILINE))
+    assert set(MAY_IMPORT) - {"pytest_agentproc"} == named - {"scenarios", "tests"}
+
+
+def test_init_files_only_reexport() -> None:
+    """A reader who opens `__init__.py` sees the public names and nothing to understand."""
+    allowed = (ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign, ast.If, ast.Expr)
+    wrong = [
+        f"{file.relative_to(ROOT)}:{node.lineno}: not an import, a docstring or __all__"
+        for file in product_files()
+        if file.name == "__init__.py" and file.relative_to(ROOT).parts[0] == "pytest_agentproc"
+        for node in parse(file).body
+        if not isinstance(node, allowed) and getattr(node, "name", "") not in ("__getattr__", "__dir__")
+    ]
+    assert wrong == []

@@ -1,0 +1,50 @@
+"""Every rule has a scenario that covers it, every defect a scenario that catches it, and every name is a known one."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from pytest_agentproc import defects
+from pytest_agentproc.scenario import Scenario, load
+from pytest_agentproc.vocabulary import RULES, Policy
+from tests.architecture.sources import ROOT
+
+
+@cache
+def _corpus() -> tuple[Scenario, ...]:
+    return tuple(load(file) for file in sorted((ROOT / "scenarios").rglob("*.scenario.yaml")))
+
+
+def _policy(scenario: Scenario) -> Policy:
+    overrides: dict[str, Any] = dict(scenario.policy)
+    return Policy(**overrides)
+
+
+def test_every_rule_is_covered_by_a_scenario() -> None:
+    """A promise that no scenario covers is a promise that nobody checks."""
+    covered = {rule for scenario in _corpus() for rule in scenario.covers}
+    assert covered == set(RULES)
+
+
+def test_every_scenario_covers_a_rule_and_names_its_source() -> None:
+    """The corpus states what each file is for and where its facts come from."""
+    assert [scenario.id for scenario in _corpus() if not scenario.covers or not scenario.source] == []
+
+
+def test_every_defect_is_caught_by_a_scenario() -> None:
+    """A scenario that no wrong supervisor fails proves nothing about the right one."""
+    caught = {defect for scenario in _corpus() for defect in scenario.catches}
+    assert caught == set(defects.NAMES)
+
+
+def test_a_defect_is_caught_on_a_key_that_the_scenario_expects() -> None:
+    """`catches` says which row turns red; a row that is not there cannot."""
+    unknown = [
+        f"{scenario.id}: {defect} on {key}"
+        for scenario in _corpus()
+        for expected in [{expectation.key for expectation in scenario.bind(_policy(scenario)).expect}]
+        for defect, key in scenario.catches.items()
+        if key not in expected
+    ]
+    assert unknown == []

@@ -1,0 +1,152 @@
+"""Several supervised runs at once under one clock, for real and in the model. Owns who is who in one record.
+
+Every event of the supervisor's side carries the number of its run, so that a timeline tells whose it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import anyio.abc
+
+from pytest_agentproc.harness import Model, add_run
+from pytest_agentproc.record import Record
+from pytest_agentproc.subjects import core
+from pytest_agentproc.supervisor import Result
+from pytest_agentproc.vocabulary import Order
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from pytest_agentproc.clock import VirtualClock, Watched
+    from pytest_agentproc.harness import FakeAgent, Lab
+    from pytest_agentproc.scenario import Bound, Scenario
+    from pytest_agentproc.vocabulary import Answer
+
+    Trace = Callable[[int, str, Mapping[str, Any]], None]
+
+__all__ = ["bind_all", "model_together", "play_together"]
+
+
+class _Tagged(Record):
+    """Writes into another record, each event with the number of its run."""
+
+    __slots__ = ("_number", "_shared", "_trace")
+
+    def __init__(self, shared: Record, number: int, trace: Trace | None = None) -> None:
+        super().__init__()
+        self._shared = shared
+        self._number = number
+        self._trace = trace
+
+    def add(self, at_ns: int, code: str, data: Mapping[str, Any]) -> None:
+        self._shared.add(at_ns, code, {**data, "run": self._number})
+        if self._trace is not None:
+            self._trace(at_ns, code, data)
+
+
+class _Declared:
+    """The virtual clock, saying when a run was declared: start order would else be the backend's, which trio draws."""
+
+    name = "virtual"
+
+    def __init__(self, clock: VirtualClock, declared: Callable[[], None]) -> None:
+        self._clock = clock
+        self._declared = declared
+
+    def instant(self) -> int:
+        return self._clock.instant()
+
+    async def drive(self, watched: Watched) -> None:
+        self._declared()
+        await self._clock.drive(watched)
+
+
+def bind_all(scenarios: Sequence[Scenario]) -> list[Bound]:
+    """Bind each scenario to the core's limits, and name its agent after its number."""
+    bounds = [scenario.bind(core().policy(scenario.policy)) for scenario in scenarios]
+    return [
+        replace(bound, program={**bound.program, "name": f"agent{number}"}) for number, bound in enumerate(bounds, 1)
+    ]
+
+
+def model_together(bounds: Sequence[Bound], model_type: type[Model] = Model) -> tuple[Record, list[Answer | None]]:
+    """Play all at once in the model, or in a broken one.
+
+    Returns:
+        One record of all, and each run's answer.
+    """
+    record = Record()
+    model = model_type(record)
+    tagged = [_Tagged(record, number) for number in range(len(bounds))]
+    machines = []
+    for bound, own in zip(bounds, tagged, strict=True):
+        model.record = own  # the driver's side of the record is handed over now
+        machines.append(add_run(model, bound, core()))
+    model.record = record
+    answers: list[Answer | None] = [None] * len(bounds)
+
+    def over() -> None:
+        number = next(number for number in model.over if answers[number] is None)
+        answers[number] = Result.of(machines[number], 0).answer()
+        tagged[number].add(model.now(), "m", {"process": "supervisor", "returned": True})
+
+    model.on_over = over
+    model.run()
+    return record, answers
+
+
+def play_together(
+    lab: Lab, bounds: Sequence[Bound], backend: str, trace: Trace | None = None
+) -> tuple[Record, list[Answer | None]]:
+    """Play all at once with real processes under one virtual clock.
+
+    Args:
+        lab: where the fakes are made.
+        bounds: what the agents play, one run each, declared in this order.
+        backend: "asyncio" or "trio".
+        trace: called with each event of a supervisor besides.
+
+    Returns:
+        One record of all, and each run's answer.
+    """
+    record = Record()
+    answers: list[Answer | None] = [None] * len(bounds)
+    with lab.virtual_clock() as clock:
+        fakes = [lab.fake(one.scenario, clock=clock, name=one.program["name"]) for one in bounds]
+        for fake in fakes:
+            fake.record.events = record.events  # all write into one record, in the order in which things happen
+
+        async def run(number: int, *, task_status: anyio.abc.TaskStatus[None]) -> None:
+            own = _Tagged(record, number, trace)
+            order = _order(bounds[number], fakes[number], _Declared(clock, task_status.started), own)
+            answers[number] = await core().run(order)
+            own.add(clock.instant(), "m", {"process": "supervisor", "returned": True})
+
+        async def run_all() -> None:
+            async with anyio.create_task_group() as group:
+                for number in range(len(bounds)):
+                    await group.start(run, number)
+
+        clock.run(run_all, backend=backend)
+        for fake in fakes:
+            fake.finish()
+    return record, answers
+
+
+def _order(bound: Bound, fake: FakeAgent, clock: _Declared, record: Record) -> Order:
+    scenario = bound.scenario
+    return Order(
+        argv=tuple(fake.argv),
+        env={"PATH": fake.folder, "LANG": "C.UTF-8"},
+        cwd=fake.folder,
+        dialect=scenario.dialect,
+        mode=scenario.mode,
+        prompt=scenario.prompt,
+        prompt_by=scenario.prompt_by,
+        policy=bound.policy,
+        clock=clock,
+        trace=record.add,
+    )

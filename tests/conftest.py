@@ -1,0 +1,54 @@
+"""What holds for every test of ours: a test that starts processes ends with none. Knows no fixture of the kit."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytest_plugins = ["pytester"]
+
+_THREADS = Path("/proc/self/task")
+_BROKER = "harness/_broker.py"
+"""The session's lifeline broker: it serves every later test, and goes with the session's lab."""
+
+
+def _has_children() -> bool:
+    """Ask the kernel with a single call; zombies count."""
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return False
+    return True
+
+
+def _children() -> dict[int, str]:
+    """Describe this process's children, zombies included, by pid."""
+    if not _has_children():
+        return {}
+    pids = [int(pid) for file in _THREADS.glob("*/children") for pid in file.read_text().split()]
+    return {pid: _describe(pid) for pid in pids}
+
+
+def _describe(pid: int) -> str:
+    process = Path(f"/proc/{pid}")
+    try:
+        state = process.joinpath("stat").read_text().rpartition(")")[2].split()[0]
+        command = process.joinpath("cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
+    except OSError:
+        return "gone while looked at"
+    return "zombie" if state == "Z" else command
+
+
+@pytest.fixture(autouse=True)
+def _no_child_is_left() -> Iterator[None]:
+    """Fail a test that leaves a child process behind, alive or unreaped."""
+    before = _children()
+    yield
+    left = {pid: command for pid, command in _children().items() if pid not in before and _BROKER not in command}
+    assert left == {}, f"the test left child processes: {left}"

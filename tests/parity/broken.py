@@ -1,0 +1,205 @@
+"""Models in which one tie rule is broken. Each lies in one way; the parity tests show where that can be seen.
+
+Of rule 9 the half 'caught signals first' cannot be seen: a supervisor acts only when no process is due, so no track can
+be due in the grant that a signal asks for. Of rule 8 neither can a tie between runs that are ready to read: a grant
+makes one run ready, and that run looks before the next grant.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fake_agents.player import Player, Track
+from pytest_agentproc.clock import Host, JumpRule, Move
+from pytest_agentproc.harness import Model
+from pytest_agentproc.harness._actors import Process, World
+from pytest_agentproc.harness._pipe import Pipe
+from pytest_agentproc.supervisor import Driver
+
+if TYPE_CHECKING:
+    from pytest_agentproc.clock import Path
+
+__all__ = ["BROKEN", "UNSEEN"]
+
+
+class WorkTakesTime(Model):
+    """Rule 1: each grant costs a nanosecond."""
+
+    def grant(self, process: Process) -> None:
+        self.rule.now += 1
+        super().grant(process)
+
+
+class DeathsAsTheyCome(Model):
+    """Rule 2: the dead are recorded in another order than that of their births."""
+
+    def in_order(self, processes: list[Process]) -> list[Process]:
+        return super().in_order(processes)[::-1]
+
+
+class HostLast(Model):
+    """Rule 3: processes go on although the host has something to read."""
+
+    class Rule(JumpRule):
+        def host_first(self, host: Host) -> tuple[Move, int] | None:
+            due = self.first_due()
+            if host.pending is None and (self.first_asker() is not None or (due is not None and due[0] <= self.now)):
+                return None
+            return super().host_first(host)
+
+    rule_type = Rule
+
+
+class YoungestFirst(Model):
+    """Rule 4: of those that ask or are due, the youngest goes first."""
+
+    class Rule(JumpRule):
+        def first_asker(self) -> Path | None:
+            return max(self._askers) if self._askers else None
+
+        def first_due(self) -> tuple[int, Path] | None:
+            due = super().first_due()
+            if due is None:
+                return None
+            return due[0], max(path for path, until in self._until.items() if until == due[0])
+
+    rule_type = Rule
+
+
+class DeadlineFirst(Model):
+    """Rule 5: a deadline of the host fires before a process that is due at its instant."""
+
+    class Rule(JumpRule):
+        def agent_wins(self, until: int, deadline: int) -> bool:
+            return until < deadline
+
+    rule_type = Rule
+
+
+class OtherLookOrder(Model):
+    """Rule 6: a look takes stderr before stdout, and stdin last."""
+
+    class Look(Driver):
+        order = ("stderr", "stdout", "stdin")
+
+    driver_type = Look
+
+
+class LooksTwice(Model):
+    """Rule 6: what a look's commands brought about is looked at in the same wake."""
+
+    class Look(Driver):
+        def look(self) -> bool:
+            return super().look() or (self.ports is not None and super().look())
+
+    driver_type = Look
+
+
+class LastRunFirst(Model):
+    """Rule 8: of several runs whose deadlines are due at one instant the one that was declared last goes first."""
+
+    def host(self) -> Host:
+        host = super().host()
+        if host.deadline is not None:
+            first = host.deadline[0]
+            due = [number for number in self.begun - self.over if self.drivers[number].deadline == first]
+            host.deadline = first, max(due)
+        return host
+
+
+class TracksFromTheEnd(Model):
+    """Rule 9: the tracks of a process run from the last to the first."""
+
+    class Actor(Process):
+        class Backwards(Player):
+            def in_order(self) -> tuple[Track, ...]:
+                return super().in_order()[::-1]
+
+        player_type = Backwards
+
+    process_type = Actor
+
+
+class ReactionsFirst(Model):
+    """Rule 9: a reaction is put before the tracks that were there."""
+
+    class Actor(Process):
+        class Eager(Player):
+            def in_order(self) -> tuple[Track, ...]:
+                return tuple(sorted(super().in_order(), key=lambda track: track.key is None))
+
+        player_type = Eager
+
+    process_type = Actor
+
+
+class DeathWaitsForAGrant(Model):
+    """Rule 10: a signal that is not caught kills at the next grant, not while everything settles."""
+
+    class Actor(Process):
+        deadly = 0
+
+        def hear(self, signum: int) -> None:
+            if signum in self.caught or not self.is_alive or signum == 9:  # KILL waits for nobody
+                super().hear(signum)
+            else:
+                self.deadly = signum
+                self.model.wake(self)
+
+    def grant(self, process: Process) -> None:
+        signum = getattr(process, "deadly", 0)
+        if signum:
+            process.end_by(signum)
+        else:
+            super().grant(process)
+
+    process_type = Actor
+
+
+class BytesNotSlots(Model):
+    """Rule 11: a pipe is full at 65,536 bytes, however they were written."""
+
+    class Bytes(Pipe):
+        slots = 1 << 20
+
+        def has_room(self) -> bool:
+            held = sum(len(page.data) for page in self._pages)
+            return held < 65_536 or not self.readers
+
+    pipe_type = Bytes
+
+
+class WholeWrites(Model):
+    """Rule 11: a chunk is as long as its text, and goes out in one grant."""
+
+    class Actor(Process):
+        class Whole(Player):
+            def _write(self, stream: str, data: bytes) -> Any:
+                return self._emit(stream, iter([data] if data else []))
+
+        player_type = Whole
+
+    process_type = Actor
+
+
+BROKEN: dict[str, type[Model]] = {
+    "1 work takes time": WorkTakesTime,
+    "2 deaths as they come": DeathsAsTheyCome,
+    "3 host last": HostLast,
+    "4 youngest first": YoungestFirst,
+    "5 deadline first": DeadlineFirst,
+    "6 other look order": OtherLookOrder,
+    "6 looks twice": LooksTwice,
+    "8 last run first": LastRunFirst,
+    "9 tracks from the end": TracksFromTheEnd,
+    "9 reactions first": ReactionsFirst,
+    "10 death waits for a grant": DeathWaitsForAGrant,
+    "11 bytes, not slots": BytesNotSlots,
+    "11 whole writes": WholeWrites,
+}
+
+UNSEEN = {
+    7: "no list of commands of today's machine has anything behind a command that is answered, so there is no next "
+    "command for which the answer could come too late; tests/unit pins the order with a machine made for it",
+}
+assert World is Model.world_type

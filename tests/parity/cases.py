@@ -1,0 +1,120 @@
+"""Cases that show a broken tie rule where most scenarios do not. Owns their scripts; knows no rule and no verdict."""
+
+from __future__ import annotations
+
+from pytest_agentproc.scenario import Scenario, loads
+
+__all__ = ["CASES", "case", "pairs"]
+
+_HEAD = "scenario: {claim}\nagent: {{dialect: raw, prompt: stdin}}\n"
+_POLICY = "policy: {inactivity_timeout: 3s, kill_grace: 1s}\n"
+
+CASES = {
+    "five deaths at once": """
+script:
+  - when: {signal: TERM}
+    do: []
+  - spawn: {id: a, how: same_group}
+  - spawn: {id: b, how: same_group, holds: [stdout]}
+  - spawn: {id: c, how: same_group, script: [{spawn: {id: d, how: same_group, deaf: true}}, {silence: for ever}]}
+  - linger: for ever
+""",
+    "a flood that ends in an exit at the deadline": """
+script:
+  - flood: {stdout: 100 KiB}
+  - flood: {stderr: 70 KiB}
+  - silence: inactivity_timeout
+  - exit: 0
+""",
+    "a child that traps a signal while another dies of it": """
+script:
+  - spawn:
+      id: trap
+      how: same_group
+      holds: [stdout]
+      script:
+        - when: {signal: TERM}
+          do: [{say: saved}, {silence: kill_grace}, {exit: 3}]
+        - linger: for ever
+  - spawn: {id: soft, how: same_group}
+  - silence: for ever
+""",
+    "writes of 3,000 bytes fill a pipe before its bytes are used up": """
+script:
+  - raw: {text: "0123456789", repeat: 300}
+  - raw: {text: "0123456789", repeat: 300}
+  - raw: {text: "0123456789", repeat: 300}
+  - raw: {text: "0123456789", repeat: 300}
+  - raw: {text: "0123456789", repeat: 300}
+  - raw: {text: "0123456789", repeat: 300}
+  - raw: {text: "0123456789", repeat: 300}
+  - raw: {text: "0123456789", repeat: 300}
+  - raw: {text: "0123456789", repeat: 300}
+  - raw: {text: "0123456789", repeat: 300}
+  - raw: {text: "0123456789", repeat: 300}
+  - raw: {text: "0123456789", repeat: 300}
+  - raw: {text: "0123456789", repeat: 300}
+  - raw: {text: "0123456789", repeat: 300}
+  - raw: {text: "0123456789", repeat: 300}
+  - raw: {text: "0123456789", repeat: 300}
+  - raw: {text: "0123456789", repeat: 300}
+  - exit: 0
+""",
+    "both streams and a reader of stdin at one instant": """
+drive: [{prompt: {repeat: "y", size: 200 KiB}}]
+script:
+  - meanwhile: [{drip: {stderr: "!", every: 1s, for: 2s}}]
+  - meanwhile: [{drip: {stdout: "?", every: 1s, for: 2s}}]
+  - stdin: stop
+  - silence: 1s
+  - stdin: read
+  - silence: 1s
+  - exit: 4
+""",
+    "a parent and its child talk at the same instants": """
+script:
+  - spawn:
+      id: kid
+      how: same_group
+      holds: [stdout, stderr]
+      script: [{drip: {stdout: "k", every: 1s, for: 4s}}, {raw: {text: "x", to: stderr}}]
+  - drip: {stdout: "p", every: 1s, for: 4s}
+  - silence: inactivity_timeout
+""",
+    "a reader that wakes at the instant of another's timer": """
+drive: [{prompt: {repeat: "y", size: 200 KiB}}]
+script:
+  - spawn: {id: kid, how: same_group, holds: [stdout], script: [{drip: {stdout: "k", every: 1s, for: 3s}}]}
+  - stdin: stop
+  - silence: 2s
+  - stdin: read
+  - wait_for: eof
+  - say: thanks
+  - exit: 0
+""",
+    "a reaction beside tracks that are due with it": """
+policy: {inactivity_timeout: 30s, max_runtime: 5s, kill_grace: 3s}
+script:
+  - meanwhile: [{drip: {stderr: "m", every: 1s, for: 10s}}]
+  - when: {signal: TERM}
+    do: [{say: one}, {silence: 1s}, {say: two}, {silence: 1s}, {exit: 5}]
+  - linger: for ever
+""",
+}
+
+
+def case(claim: str) -> Scenario:
+    """Load one case."""
+    text = CASES[claim].lstrip()
+    policy = "" if text.startswith("policy") else _POLICY
+    return loads(_HEAD.format(claim=claim) + policy + text + "expect: {outcome: completed}\n", claim)
+
+
+def pairs() -> list[tuple[Scenario, Scenario]]:
+    """Give cases to be run two at a time under one clock."""
+    talk, trap, both = (
+        case("a parent and its child talk at the same instants"),
+        case("a child that traps a signal while another dies of it"),
+        case("both streams and a reader of stdin at one instant"),
+    )
+    return [(talk, both), (both, talk), (trap, trap)]

@@ -1,0 +1,127 @@
+"""Random scenarios that are rich in ties: few instants, many tracks, streams and processes. Owns the dice only.
+
+A seed gives the same text for ever; nothing in it is drawn from the clock or the machine.
+"""
+
+from __future__ import annotations
+
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from pytest_agentproc.scenario import Scenario, loads
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["program"]
+
+_TIMES = ("0s", "1s", "1s", "2s", "3s", "kill_grace", "inactivity_timeout", "inactivity_timeout - 1ns")
+_SIZES = ("1 B", "3000 B", "4096 B", "5000 B", "64 KiB", "70000 B", "150 KiB")
+_STREAMS = ("stdout", "stderr")
+
+
+class _Dice:
+    """Draws the steps of one scenario."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = Random(seed)
+        self.spawned = 0
+        self.dialect = self.random.choice(("raw", "raw", "pi"))
+
+    def steps(self, depth: int, most: int = 5) -> list[Any]:
+        """Draw a list of steps; deeper lists are shorter."""
+        made: list[Any] = []
+        for _ in range(self.random.randint(1, most)):
+            draw = self.random.choice(self._kinds(depth))
+            made.append(draw(depth))
+        return made
+
+    def _kinds(self, depth: int) -> list[Callable[[int], Any]]:
+        plain = [self._say, self._say, self._raw, self._drip, self._drip, self._silence, self._silence, self._flood]
+        rare = [self._close, self._stdin, self._answer, self._eof]
+        deep = [self._when, self._meanwhile, self._spawn, self._spawn] if depth < 2 else []
+        return [*plain, *rare, *deep]
+
+    def _time(self) -> str:
+        return self.random.choice(_TIMES)
+
+    def _stream(self) -> str:
+        return self.random.choice(_STREAMS)
+
+    def _say(self, depth: int) -> Any:
+        return {"say": self.random.choice(("a", "bb", "ü", "long " * 1000))}
+
+    def _answer(self, depth: int) -> Any:
+        return {"answer": "done"}
+
+    def _raw(self, depth: int) -> Any:
+        return {"raw": {"text": "0123456789", "repeat": self.random.choice((1, 300, 500)), "to": self._stream()}}
+
+    def _drip(self, depth: int) -> Any:
+        every = self.random.choice(("1s", "1s", "500ms", "2s"))
+        return {"drip": {self._stream(): ".", "every": every, "for": self.random.choice(("2s", "3s", "4s"))}}
+
+    def _flood(self, depth: int) -> Any:
+        return {"flood": {self._stream(): self.random.choice(_SIZES)}}
+
+    def _silence(self, depth: int) -> Any:
+        return {"silence": self._time()}
+
+    def _close(self, depth: int) -> Any:
+        return {"close": self._stream()}
+
+    def _stdin(self, depth: int) -> Any:
+        return {"stdin": self.random.choice(("stop", "read"))}
+
+    def _eof(self, depth: int) -> Any:
+        return self.random.choice(({"wait_for": "eof"}, {"linger": "until signal"}, {"linger": "2s"}))
+
+    def _when(self, depth: int) -> Any:
+        steps = [] if self.random.random() < 0.3 else self.steps(depth + 1, 3)
+        if steps and self.random.random() < 0.5:
+            steps.append({"exit": self.random.choice((0, 3, 143))})
+        return {"when": {"signal": "TERM"}, "do": steps}
+
+    def _meanwhile(self, depth: int) -> Any:
+        return {"meanwhile": self.steps(depth + 1, 3)}
+
+    def _spawn(self, depth: int) -> Any:
+        self.spawned += 1
+        made: dict[str, Any] = {"id": f"kid{self.spawned}", "how": "same_group"}
+        made["holds"] = self.random.choice(([], ["stdout"], ["stdout", "stderr"]))
+        if self.random.random() < 0.4:
+            made["deaf"] = "true"
+        if self.random.random() < 0.7:
+            made["script"] = self.steps(depth + 1, 3)
+        elif self.random.random() < 0.5:
+            made["for"] = self._time()
+        return {"spawn": made}
+
+    def ending(self) -> Any:
+        """Draw how the script ends."""
+        return self.random.choice(
+            ({"exit": 0}, {"exit": 3}, {"die": "KILL"}, {"linger": "for ever"}, {"silence": "inactivity_timeout"})
+        )
+
+
+def program(seed: int) -> Scenario:
+    """Make the scenario of a seed."""
+    dice = _Dice(seed)
+    size = dice.random.choice(("1 B", "1 B", "70000 B", "150 KiB"))
+    document = {
+        "scenario": f"random program {seed}",
+        "agent": {"dialect": dice.dialect, "prompt": "stdin"},
+        "policy": {
+            "inactivity_timeout": "3s",
+            "kill_grace": "1s",
+            "linger_grace": "1s",
+            "linger_kill_grace": "1s",
+            "max_runtime": "40s",
+        },
+        "drive": [{"prompt": {"repeat": "y", "size": size}}],
+        "script": [*dice.steps(0, 7), dice.ending()],
+        "expect": {"outcome": "completed"},
+    }
+    return loads(yaml.safe_dump(document, sort_keys=False, allow_unicode=True), f"program-{seed}")

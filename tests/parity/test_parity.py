@@ -1,0 +1,75 @@
+"""The lockstep with real processes tells the model's timeline: every event, nanosecond and order, on both loops."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_agentproc.harness import Lab, model_play
+from pytest_agentproc.record import normal_form
+from pytest_agentproc.scenario import Scenario, load
+from pytest_agentproc.subjects import core
+from tests.architecture.sources import ROOT
+from tests.benchmarks._together import bind_all, model_together, play_together
+from tests.parity.cases import CASES, case, pairs
+from tests.parity.programs import program
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_CORPUS = sorted((ROOT / "scenarios").glob("*.scenario.yaml"))
+_BATCH = 25
+_BATCHES = 20
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Lab]:
+    """Give one lab to all plays."""
+    with Lab() as lab:
+        yield lab
+
+
+@pytest.fixture(params=["asyncio", "trio"])
+def backend(request: pytest.FixtureRequest) -> str:
+    """Play on both event loops; trio is not seeded."""
+    return str(request.param)
+
+
+def _difference(lab: Lab, scenario: Scenario, backend: str) -> str:
+    """Play for real and in the model; return the first difference, or nothing."""
+    foretold = normal_form(model_play(scenario, core()).record)
+    happened = normal_form(lab.play(scenario, core(), backend=backend).record)
+    for number, (model, real) in enumerate(zip(foretold, happened, strict=False)):
+        if model != real:
+            return f"{scenario.id}, {backend}, event {number}:\n  model {model}\n  real  {real}\n{scenario.text}"
+    if len(foretold) != len(happened):
+        return f"{scenario.id}, {backend}: {len(foretold)} events foretold, {len(happened)} happened\n{scenario.text}"
+    return ""
+
+
+@pytest.mark.parametrize("path", _CORPUS, ids=lambda path: path.name.removesuffix(".scenario.yaml"))
+def test_the_model_foretells_the_corpus(lab: Lab, backend: str, path: object) -> None:
+    """A verdict is only as true as the order of the events that it is drawn from."""
+    assert _difference(lab, load(str(path)), backend) == ""
+
+
+@pytest.mark.parametrize("claim", CASES)
+def test_the_model_foretells_the_cases_of_the_tie_rules(lab: Lab, backend: str, claim: str) -> None:
+    """These show a broken tie rule where most scenarios do not."""
+    assert _difference(lab, case(claim), backend) == ""
+
+
+@pytest.mark.parametrize("number", range(len(pairs())))
+def test_the_model_foretells_two_agents_at_once(lab: Lab, backend: str, number: int) -> None:
+    """Several runs under one clock go one at a time, by declaration."""
+    bounds = bind_all(pairs()[number])
+    assert normal_form(play_together(lab, bounds, backend)[0]) == normal_form(model_together(bounds)[0])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("batch", range(_BATCHES))
+def test_the_model_foretells_random_programs(lab: Lab, backend: str, batch: int) -> None:
+    """Five hundred programs in all, made of few instants, so that nearly everything happens at once."""
+    seeds = range(batch * _BATCH, (batch + 1) * _BATCH)
+    assert [text for seed in seeds if (text := _difference(lab, program(seed), backend))] == []

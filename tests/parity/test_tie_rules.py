@@ -1,0 +1,51 @@
+"""Every tie rule matters: a model in which it is broken tells another timeline than the true one, and than reality."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+
+from pytest_agentproc.errors import ClockError
+from pytest_agentproc.harness import Model, model_play
+from pytest_agentproc.record import normal_form
+from pytest_agentproc.scenario import Scenario, load
+from pytest_agentproc.subjects import core
+from tests.architecture.sources import ROOT
+from tests.benchmarks._together import bind_all, model_together
+from tests.parity.broken import BROKEN, UNSEEN
+from tests.parity.cases import CASES, case, pairs
+
+
+@cache
+def _scenarios() -> tuple[Scenario, ...]:
+    corpus = [load(file) for file in sorted((ROOT / "scenarios").glob("*.scenario.yaml"))]
+    return (*(case(claim) for claim in CASES), *corpus)
+
+
+@cache
+def _told(model: type[Model]) -> dict[str, object]:
+    told: dict[str, object] = {}
+    for scenario in _scenarios():
+        told[scenario.id] = normal_form(model_play(scenario, core(), model=model).record)
+    for number, pair in enumerate(pairs()):
+        try:
+            told[f"pair {number}"] = normal_form(model_together(bind_all(pair), model)[0])
+        except ClockError as error:
+            told[f"pair {number}"] = error.reason
+    return told
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_tie_rule_changes_a_timeline(name: str) -> None:
+    """What no case can show is not proven by the equality of model and reality."""
+    true, false = _told(Model), _told(BROKEN[name])
+    assert [claim for claim in true if true[claim] != false[claim]]
+
+
+def test_every_tie_rule_is_broken_once_or_cannot_be_seen() -> None:
+    """The list of rules is complete."""
+    broken = {int(name.split()[0]) for name in BROKEN}
+    assert broken | set(UNSEEN) == set(range(1, 12))
+    assert not broken & set(UNSEEN)
