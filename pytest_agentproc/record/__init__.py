@@ -1,0 +1,10 @@
+"""The one record of a run, and its pure renderers. Knows no subject, no clock and no verdict."""
+
+from __future__ import annotations
+
+from pytest_agentproc.record._normal import Entry, normal_form
+from pytest_agentproc.record._record import Event, Record
+from pytest_agentproc.record._text import text
+from pytest_agentproc.record._times import duration, instant
+
+__all__ = ["Entry", "Event", "Record", "duration", "instant", "normal_form", "text"]

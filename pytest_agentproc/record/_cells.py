@@ -1,0 +1,191 @@
+"""Owns the words of the timeline: one cell per event, on the supervisor's side or the agent's; knows no layout."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pytest_agentproc.record._times import instant
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from pytest_agentproc.record._normal import AnyEvent
+
+__all__ = ["Cell", "cells"]
+
+_STREAMS = {"o": "stdout", "e": "stderr", "i": "stdin"}
+_PREVIEW_CHARS = 32
+_SOURCE_CHARS = 56
+
+
+class Cell(NamedTuple):
+    """One event in words.
+
+    Args:
+        at: its instant in nanoseconds.
+        side: `supervisor`, `agent` (descendants too) or `both` for what concerns everyone.
+        words: what is shown.
+        likeness: equal for two cells that differ in their instant only.
+        subject: (process, code); a supervisor's cell may stand beside the agent's cell with the same one.
+    """
+
+    at: int
+    side: str
+    words: str
+    likeness: tuple[Any, ...]
+    subject: tuple[str, str]
+
+
+def cells(events: Sequence[AnyEvent], source: Sequence[str]) -> list[Cell]:
+    """Put events into words.
+
+    A step that shows by what it did gets no cell of its own, nor do the steps of a descendant without a script, nor
+    the echo of a death.
+    """
+    result = []
+    lent: dict[int, int] = {}
+    births: dict[str, int] = {}
+    for index, event in enumerate(events):
+        at, code, data = event
+        process = data["process"]
+        if "seen" in data:
+            births[process] = data.get("line") or 0
+        elif code == "m" and "step" in data:
+            shown = index if data["line"] == births.get(process) else _shown_by(events, index)
+            if shown is not None:
+                lent.setdefault(shown, data["line"])
+                continue
+        elif (
+            "gone" in data
+            and index
+            and events[index - 1][:2] == (at, "x")
+            and events[index - 1][2]["process"] == process
+        ):
+            continue
+        result.append(_cell(event, data.get("line") or lent.get(index), source))
+    return result
+
+
+def _cell(event: AnyEvent, line: int | None, source: Sequence[str]) -> Cell:
+    at, code, data = event
+    process = data["process"]
+    side = "supervisor" if "by" in data or process == "supervisor" else "agent"
+    words = _step(data, source) if "step" in data else _WORDS[code](at, code, data)
+    if side == "agent" and process != "agent":
+        words = f"{process}: {words}"
+    if line:
+        words += f"  [line {line}]"
+    due = data.get("armed")
+    likeness = (side, process, data["timer"], due - at) if due is not None else (side, code, words)
+    return Cell(at, "both" if "fault" in data else side, words, likeness, (process, code))
+
+
+def _shown_by(events: Sequence[AnyEvent], index: int) -> int | None:
+    """Find the event of the same instant that shows a step: it carries the step's line, or ends its process."""
+    at, _, step = events[index]
+    is_next = True
+    for later in range(index + 1, len(events)):
+        when, code, data = events[later]
+        if when != at:
+            return None
+        if "by" in data or step["process"] not in (data["process"], data.get("parent")):
+            continue
+        if data.get("line") == step["line"] and code != "m":
+            return later
+        if data["process"] == step["process"]:
+            if is_next and (code == "x" or "closed" in data):
+                return later
+            is_next = False
+    return None
+
+
+def _step(data: Mapping[str, Any], source: Sequence[str]) -> str:
+    line = data["line"]
+    written = source[line - 1].strip().removeprefix("- ").strip() if 0 < line <= len(source) else ""
+    return _clip(written or str(data["step"]), _SOURCE_CHARS)
+
+
+def _output(_at: int, code: str, data: Mapping[str, Any]) -> str:
+    stream = _STREAMS[code]
+    if "by" not in data:
+        if "closed" in data:
+            return f"closes {stream}"
+        return f"{stream}, {_payload(data['bytes'])}"
+    return f"sees the end of {stream}" if "eof" in data else f"reads {stream}, {_size(data['size'])}"
+
+
+def _input(_at: int, _code: str, data: Mapping[str, Any]) -> str:
+    if "by" not in data:
+        return "reads the end of stdin" if "eof" in data else f"reads stdin, {_payload(data['bytes'])}"
+    if "broken" in data:
+        return "finds stdin broken"
+    return "closes stdin" if "closed" in data else f"writes stdin, {_size(data['size'])}"
+
+
+def _signal(_at: int, _code: str, data: Mapping[str, Any]) -> str:
+    return f"{data['signal']} ==> {data['process']}" if "by" in data else f"catches {data['signal']}"
+
+
+def _process(_at: int, _code: str, data: Mapping[str, Any]) -> str:
+    if "by" in data:
+        return f"sees {data['process']} {'gone' if 'gone' in data else 'start'}"
+    return "is gone" if "gone" in data else "starts"
+
+
+def _exit(_at: int, _code: str, data: Mapping[str, Any]) -> str:
+    seen = f"sees {data['process']}: " if "by" in data else ""
+    if "unknown" in data:
+        return f"{seen}ends, nobody knows how"
+    if "signal" in data:
+        return f"{seen}dies of {data['signal']}"
+    return f"{seen}exits with code {data['code']}"
+
+
+def _timer(_at: int, _code: str, data: Mapping[str, Any]) -> str:
+    name = data["timer"]
+    if "armed" in data:
+        return f"timer {name} set to {instant(data['armed'])}"
+    return f"timer {name} FIRES" if "fired" in data else f"timer {name} off"
+
+
+def _marker(_at: int, _code: str, data: Mapping[str, Any]) -> str:
+    if "outcome" in data:
+        return f"OUTCOME {data['outcome']}"
+    if "returned" in data:
+        return "RETURNS"
+    if "leaked" in data:
+        return "LEAKED: still alive" if data["leaked"] == "alive" else f"LEAKED: {data['leaked']}"
+    if "fault" in data:
+        return f"{str(data['fault']).upper()}: {data.get('message', '')}".rstrip(": ")
+    return ", ".join(f"{key}: {value}" for key, value in data.items() if key not in ("process", "by", "line"))
+
+
+_WORDS: dict[str, Callable[[int, str, Mapping[str, Any]], str]] = {
+    "o": _output,
+    "e": _output,
+    "i": _input,
+    "s": _signal,
+    "p": _process,
+    "x": _exit,
+    "t": _timer,
+    "m": _marker,
+}
+
+
+def _payload(payload: bytes) -> str:
+    start = payload[: 4 * _PREVIEW_CHARS].decode(errors="replace")
+    quoted = repr(start)[1:-1].replace("\\'", "'").replace('"', '\\"')
+    if len(payload) > 4 * _PREVIEW_CHARS:
+        quoted = quoted[: _PREVIEW_CHARS - 3] + "..."
+    return f'{_size(len(payload))} "{_clip(quoted, _PREVIEW_CHARS)}"'
+
+
+def _size(count: int) -> str:
+    for size, unit in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
+        if count >= size and count % size == 0:
+            return f"{count // size} {unit}"
+    return f"{count} B"
+
+
+def _clip(words: str, width: int) -> str:
+    return words if len(words) <= width else words[: width - 3] + "..."

@@ -1,0 +1,96 @@
+"""Owns what makes two runs equal: chunking, pids and repeated re-arms do not count, everything else does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol
+
+__all__ = ["AnyEvent", "Entry", "joined", "normal_form"]
+
+AnyEvent = tuple[int, str, Mapping[str, Any]]
+Entry = tuple[int, str, str, str, tuple[tuple[str, Any], ...]]
+"""One event of the normal form: at, code, process, by (or ""), and the rest of its data, sorted."""
+
+_UNCOUNTED = frozenset({"process", "by", "pid", "message"})
+_UNITED = ("bytes", "size")
+
+
+class _HasEvents(Protocol):
+    """Whatever holds the events of a run."""
+
+    @property
+    def events(self) -> Iterable[AnyEvent]: ...
+
+
+def joined(events: Iterable[AnyEvent], *, by_line: bool = False) -> list[AnyEvent]:
+    """Join, within one instant, the bytes of each (process, code, by) at their first occurrence; sizes are summed.
+
+    A timer that is armed again for the instant for which it is armed already is one event.
+
+    Args:
+        events: the events of one run.
+        by_line: keep the bytes of different steps apart, for those who want to see who wrote what.
+    """
+    result: list[AnyEvent] = []
+    now: int | None = None
+    chunks: dict[tuple[Any, ...], list[Any]] = {}
+    armed: dict[tuple[Any, ...], Any] = {}
+    united: list[tuple[int, str, list[Any]]] = []
+    for event in events:
+        at, code, data = event
+        if at != now:
+            now = at
+            chunks.clear()
+            armed.clear()
+        if code == "t":
+            timer = data["process"], data["timer"]
+            due = data.get("armed")
+            if due is not None and armed.get(timer) == due:
+                continue
+            armed[timer] = due
+        else:
+            kind = "bytes" if "bytes" in data else "size" if "size" in data else ""
+            if kind:
+                stream = data["process"], code, data.get("by"), kind, data.get("line") if by_line else None
+                parts = chunks.get(stream)
+                if parts is not None:
+                    parts.append(data[kind])
+                    continue
+                chunks[stream] = parts = [data[kind]]
+                united.append((len(result), kind, parts))
+        result.append(event)
+    for place, kind, parts in united:
+        if len(parts) > 1:
+            at, code, data = result[place]
+            result[place] = at, code, {**data, kind: b"".join(parts) if kind == "bytes" else sum(parts)}
+    return result
+
+
+def normal_form(record: _HasEvents) -> list[Entry]:
+    """Reduce a record to what must be equal in every run of one scenario, model and real processes alike.
+
+    Within one instant bytes are joined per process, stream and side, and identical re-arms collapse; pids and the
+    wording of faults are left out; ends of streams, deaths and timers stay where they are.
+    """
+    return [
+        (
+            at,
+            code,
+            data["process"],
+            data.get("by", ""),
+            tuple((key, _plain(data[key])) for key in sorted(data) if _counts(key, data[key])),
+        )
+        for at, code, data in joined(record.events)
+    ]
+
+
+def _counts(key: str, value: object) -> bool:
+    return key not in _UNCOUNTED and not (key == "parent" and isinstance(value, int))
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Mapping):
+        return tuple((key, _plain(value[key])) for key in sorted(value))
+    if isinstance(value, (list, tuple)):
+        return tuple(_plain(entry) for entry in value)
+    return value

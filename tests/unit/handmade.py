@@ -1,0 +1,68 @@
+"""Runs written by hand, for tests of verdicts: no process, no clock, no scenario file. Knows no expected value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from pytest_agentproc.record import Record
+from pytest_agentproc.verdict import Row, compare
+from pytest_agentproc.vocabulary import Answer, Policy
+
+__all__ = ["SECOND", "Bound", "Events", "Expected", "Played", "judge", "judged"]
+
+SECOND = 1_000_000_000
+Events = list[tuple[int, str, dict[str, Any]]]
+
+
+@dataclass(frozen=True)
+class Expected:
+    """One expect key as the scenario binds it."""
+
+    key: str
+    wanted: Any
+    line: int = 9
+    not_applicable: str | None = None
+
+
+@dataclass(frozen=True)
+class Script:
+    """The scenario, as far as a verdict looks at it."""
+
+    path: str = "one.scenario.yaml"
+    claim: str = "one"
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A scenario bound to the default policy."""
+
+    expect: tuple[Expected, ...]
+    policy: Policy = field(default_factory=Policy)
+    scenario: Script = field(default_factory=Script)
+
+
+@dataclass(frozen=True)
+class Played:
+    """A run, written by hand."""
+
+    bound: Bound
+    record: Record
+    answer: Answer | None
+    fault: Exception | None = None
+
+
+def judged(*expected: Expected, events: Events = (), fault: Exception | None = None, **answer: Any) -> tuple[Row, ...]:  # type: ignore[assignment]
+    """Compare a hand-made run; events are the agent's unless they name another process."""
+    record = Record()
+    for at, code, data in events:
+        record.add(at, code, {"process": "agent", **data})
+    return compare(Played(Bound(expected), record, None if fault else Answer(**answer), fault))
+
+
+def judge(key: str, wanted: Any, *, events: Events = (), **answer: Any) -> tuple[str, str, str, str]:  # type: ignore[assignment]
+    """Compare one key: its verdict, wanted and seen in words, hint."""
+    (row,) = judged(Expected(key, wanted), events=events, **answer)
+    assert (row.key, row.line) == (key, 9)
+    return row.verdict.value, row.wanted, row.seen, row.hint
