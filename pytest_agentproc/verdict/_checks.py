@@ -1,0 +1,238 @@
+"""Owns one check per expect key: the value seen, whether it is the wanted one, and a hint if one applies."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from itertools import takewhile, zip_longest
+from typing import Any
+
+from pytest_agentproc.record import duration, instant
+from pytest_agentproc.verdict import _facts
+from pytest_agentproc.verdict._rows import Finding, Played, Verdict
+from pytest_agentproc.verdict._words import listed, quoted, show_signals, show_status, show_usage
+
+__all__ = ["Check", "check_leaks", "check_of"]
+
+Check = Callable[[Played, Any], Finding]
+_NOT_REPORTED = Finding(Verdict.UNDECIDED, "not reported by the subject")
+
+
+def check_of(key: str) -> Check | None:
+    """Find the check of an expect key; None if there is none."""
+    head, _, rest = key.partition(".")
+    if head != "processes":
+        return _CHECKS.get(key)
+    process, _, leaf = rest.rpartition(".")
+    check = _PROCESS_CHECKS.get(leaf)
+    return None if check is None else _of_process(check, process)
+
+
+def check_leaks(played: Played, wanted: Sequence[str]) -> Finding:
+    """Compare the processes that were left with those that were to be left."""
+    left = _facts.leaks(played.record)
+    if sorted(leak.process for leak in left) == sorted(wanted):
+        return Finding(Verdict.PASSED, listed(leak.process for leak in left))
+    unwanted = [leak for leak in left if leak.process not in wanted]
+    hints = [f"{leak.process} was started by line {leak.line}" for leak in unwanted if leak.line]
+    missing = [process for process in wanted if process not in {leak.process for leak in left}]
+    hints += [f"{process} was to be left, but is gone" for process in missing]
+    seen = listed(f"{leak.process} ({'still alive' if leak.state == 'alive' else leak.state})" for leak in left)
+    return Finding(Verdict.FAILED, seen, "; ".join(hints), unwanted[0].line if unwanted else 0)
+
+
+def _found(*, fits: bool, seen: str, hint: str = "") -> Finding:
+    return Finding(Verdict.PASSED, seen) if fits else Finding(Verdict.FAILED, seen, hint)
+
+
+def _outcome(played: Played, wanted: str) -> Finding:
+    assert played.answer is not None
+    seen = played.answer.outcome
+    if seen is None:
+        return _NOT_REPORTED
+    hint = _exit_hint(played) or _silence_hint(played) if seen == "inactive" else ""
+    return _found(fits=seen == wanted, seen=str(seen), hint=hint)
+
+
+def _exit_hint(played: Played) -> str:
+    """Tell that the agent that was called inactive had ended by itself."""
+    status = _facts.status(played.record)
+    outcome_at = _facts.outcome_at(played.record)
+    if status is None or status.forced or outcome_at is None or status.at > outcome_at:
+        return ""
+    return f"the agent had ended by itself, at {instant(status.at)}"
+
+
+def _silence_hint(played: Played) -> str:
+    """Tell that the agent was not silent long enough to be called inactive."""
+    limit = played.bound.policy.nanoseconds().get("inactivity_timeout")
+    outcome_at = _facts.outcome_at(played.record)
+    if limit is None or outcome_at is None:
+        return ""
+    last = _facts.last_byte_at(played.record, outcome_at)
+    if last is None or outcome_at - last >= limit:
+        return ""
+    before = f"{duration(outcome_at - last)} before" if outcome_at > last else "the same instant"
+    return f"the last byte came at {instant(last)}, {before}; inactivity_timeout is {duration(limit)}"
+
+
+def _exit_code(played: Played, wanted: int) -> Finding:
+    assert played.answer is not None
+    seen = played.answer.exit_code
+    if seen is None:
+        return _NOT_REPORTED
+    status = _facts.status(played.record)
+    own = status is not None and status.code == seen
+    return _found(fits=seen == wanted, seen=str(seen), hint=f"{seen} is the agent's own code" if own else "")
+
+
+def _agent_status(played: Played, wanted: Mapping[str, Any]) -> Finding:
+    status = _facts.status(played.record)
+    if status is None:
+        there = _facts.appeared(played.record, "agent") is not None
+        return Finding(Verdict.FAILED, "it did not end" if there else "no agent was started")
+    if status.code is None and status.signal is None:
+        return Finding(Verdict.UNDECIDED, "nobody knows how it ended")
+    fits = all(getattr(status, key) == value for key, value in wanted.items() if value is not None)
+    return _found(fits=fits, seen=show_status(status))
+
+
+def _plain(name: str) -> Check:
+    def check(played: Played, wanted: Any) -> Finding:
+        seen = getattr(played.answer, name)
+        return _NOT_REPORTED if seen is None else _found(fits=seen == wanted, seen=str(seen))
+
+    return check
+
+
+def _usage(played: Played, wanted: Mapping[str, Any]) -> Finding:
+    assert played.answer is not None
+    seen = played.answer.usage
+    if seen is None:
+        return _NOT_REPORTED
+    fits = all(key in seen and seen[key] == value for key, value in wanted.items())
+    return _found(fits=fits, seen=show_usage(seen))
+
+
+def _warnings(played: Played, wanted: Sequence[str]) -> Finding:
+    assert played.answer is not None
+    seen = played.answer.warnings
+    return _NOT_REPORTED if seen is None else _found(fits=list(seen) == list(wanted), seen=listed(seen))
+
+
+def _text(name: str) -> Check:
+    def check(played: Played, wanted: Mapping[str, str]) -> Finding:
+        seen = getattr(played.answer, name)
+        if seen is None:
+            return _NOT_REPORTED
+        text = seen.decode(errors="replace") if isinstance(seen, bytes) else str(seen)
+        ((how, pattern),) = wanted.items()
+        if how == "exact":
+            return _found(fits=text == pattern, seen=quoted(text), hint=_text_hint(played, name, pattern, text))
+        fits = pattern in text if how == "contains" else re.search(pattern, text) is not None
+        return _found(fits=fits, seen=quoted(text))
+
+    return check
+
+
+def _text_hint(played: Played, name: str, wanted: str, seen: str) -> str:
+    if wanted.split() == seen.split():
+        return "they differ in white space only"
+    transcript = played.answer.transcript if played.answer is not None and name == "text" else None
+    if wanted and transcript and wanted in transcript and wanted not in seen:
+        return "the transcript has it: it is not the final message"
+    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(wanted, seen, strict=False)))
+    return f"they differ from character {same + 1} on" if same else ""
+
+
+def _time_finding(played: Played, wanted: int, seen: int) -> Finding:
+    if seen == wanted:
+        return Finding(Verdict.PASSED, instant(seen))
+    hint = _difference(wanted, seen)
+    limits = [name for name, value in played.bound.policy.nanoseconds().items() if value == seen != 0]
+    if limits:
+        hint += f"; {instant(seen)} is {' and '.join(limits)}"
+    return Finding(Verdict.FAILED, instant(seen), hint)
+
+
+def _difference(wanted: int, seen: int) -> str:
+    return f"{duration(abs(seen - wanted))} {'later' if seen > wanted else 'earlier'}"
+
+
+def _elapsed(played: Played, wanted: int) -> Finding:
+    assert played.answer is not None
+    seen = played.answer.elapsed
+    return _NOT_REPORTED if seen is None else _time_finding(played, wanted, seen)
+
+
+def _returned(played: Played, wanted: int) -> Finding:
+    seen = _facts.returned_at(played.record)
+    return Finding(Verdict.FAILED, "it did not return") if seen is None else _time_finding(played, wanted, seen)
+
+
+def _signals_of(played: Played, process: str, wanted: Sequence[tuple[str, int]]) -> Finding:
+    seen = _facts.signals(played.record, process)
+    pairs = [(name, at) for name, at in wanted]
+    if seen == pairs:
+        return Finding(Verdict.PASSED, show_signals(seen))
+    if [name for name, _ in seen] == [name for name, _ in pairs]:
+        both = zip(pairs, seen, strict=True)
+        hints = [f"{name} {_difference(due, at)}" for (name, due), (_, at) in both if due != at]
+    else:
+        hints = []
+        for due, came in zip_longest(pairs, seen):
+            if (due and due[0]) != (came and came[0]):
+                hints = [f"{due[0]} at {instant(due[1])} did not come" if due else f"{came[0]} was not expected"]
+                break
+    return Finding(Verdict.FAILED, show_signals(seen), ", ".join(hints))
+
+
+def _agent_signals(played: Played, wanted: Sequence[tuple[str, int]]) -> Finding:
+    return _signals_of(played, "agent", wanted)
+
+
+def _gone_at(played: Played, process: str, wanted: int) -> Finding:
+    seen = _facts.gone_at(played.record, process)
+    return Finding(Verdict.FAILED, "it never ended") if seen is None else _time_finding(played, wanted, seen)
+
+
+def _alive_at(played: Played, process: str, wanted: int) -> Finding:
+    start = _facts.appeared(played.record, process)
+    end = _facts.gone_at(played.record, process)
+    assert start is not None
+    seen = f"started at {instant(start)}, " + ("never ended" if end is None else f"ended at {instant(end)}")
+    return _found(fits=start <= wanted and (end is None or wanted < end), seen=seen)
+
+
+def _of_process(check: Callable[[Played, str, Any], Finding], process: str) -> Check:
+    def checked(played: Played, wanted: Any) -> Finding:
+        if _facts.appeared(played.record, process) is None:
+            return Finding(Verdict.NOT_EXERCISED, f"there was no process {process}")
+        return check(played, process, wanted)
+
+    return checked
+
+
+_PROCESS_CHECKS: dict[str, Callable[[Played, str, Any], Finding]] = {
+    "signals": _signals_of,
+    "gone_at": _gone_at,
+    "alive_at": _alive_at,
+}
+_CHECKS: dict[str, Check] = {
+    "outcome": _outcome,
+    "exit_code": _exit_code,
+    "agent_status": _agent_status,
+    "text": _text("text"),
+    "transcript": _text("transcript"),
+    "stop_reason": _plain("stop_reason"),
+    "model": _plain("model"),
+    "usage": _usage,
+    "elapsed": _elapsed,
+    "returned": _returned,
+    "signals": _agent_signals,
+    "error": _text("error"),
+    "warnings": _warnings,
+    "noise": _plain("noise"),
+    "stderr_tail": _text("stderr_tail"),
+    "leaks": check_leaks,
+}

@@ -1,0 +1,86 @@
+"""Owns the way from a played scenario to its rows and to one verdict over them; the checks are elsewhere."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pytest_agentproc.errors import ClockError
+from pytest_agentproc.verdict._checks import check_leaks, check_of
+from pytest_agentproc.verdict._facts import leaks
+from pytest_agentproc.verdict._rows import Expectation, Finding, Played, Row, Verdict
+from pytest_agentproc.verdict._words import show_wanted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["compare", "conclude"]
+
+
+def compare(played: Played) -> tuple[Row, ...]:
+    """Judge every expectation of a scenario.
+
+    A fault of the clock (deadlock, stall, spin) fails the check `outcome`, whether or not the file states one; what
+    the run then never came to is not exercised. A limit that the subject does not have makes a check not applicable.
+
+    Args:
+        played: what was bound, recorded, and answered.
+
+    Returns:
+        one row per expectation, in the file's order.
+    """
+    rows = [_row(played, expectation) for expectation in played.bound.expect]
+    if played.fault is not None and all(row.key != "outcome" for row in rows):
+        rows.insert(0, Row("outcome", 0, "any", *_fault(played.fault)))
+    return tuple(rows)
+
+
+def conclude(rows: Iterable[Row]) -> Verdict:
+    """Say one verdict over the rows of a scenario: the gravest of them.
+
+    Passed needs a check that the file states and that passed: if all that are stated are not applicable, so is the
+    scenario.
+    """
+    rows = tuple(rows)
+    found = {row.verdict for row in rows}
+    for verdict in Verdict:
+        if verdict in found and verdict not in (Verdict.NOT_APPLICABLE, Verdict.PASSED):
+            return verdict
+    stated = {row.verdict for row in rows if row.line}
+    return Verdict.NOT_APPLICABLE if stated == {Verdict.NOT_APPLICABLE} else Verdict.PASSED
+
+
+def _row(played: Played, expectation: Expectation) -> Row:
+    finding = _finding(played, expectation)
+    missing = expectation.not_applicable
+    wanted = f"it depends on {missing}" if missing else show_wanted(expectation.key, expectation.wanted)
+    return Row(expectation.key, expectation.line or finding.line, wanted, finding.seen, finding.verdict, finding.hint)
+
+
+def _finding(played: Played, expectation: Expectation) -> Finding:
+    key, wanted = expectation.key, expectation.wanted
+    if expectation.not_applicable is not None:
+        return Finding(Verdict.NOT_APPLICABLE, f"the subject has no {expectation.not_applicable}")
+    if played.fault is not None:
+        return _finding_of_fault(played, played.fault, key, wanted)
+    check = check_of(key)
+    if check is None or played.answer is None:
+        missing = "the run has neither an answer nor a fault" if check else "nothing checks this key"
+        return Finding(Verdict.KIT_ERROR, missing)
+    return check(played, wanted)
+
+
+def _finding_of_fault(played: Played, fault: Exception, key: str, wanted: Any) -> Finding:
+    if key == "outcome":
+        seen, verdict = _fault(fault)
+        return Finding(verdict, seen)
+    if key == "leaks" and leaks(played.record):
+        return check_leaks(played, wanted)
+    return Finding(Verdict.NOT_EXERCISED, f"the run ended in a {_reason(fault)}")
+
+
+def _fault(fault: Exception) -> tuple[str, Verdict]:
+    return f"{_reason(fault)}: {fault}", Verdict.FAILED
+
+
+def _reason(fault: Exception) -> str:
+    return fault.reason if isinstance(fault, ClockError) else type(fault).__name__

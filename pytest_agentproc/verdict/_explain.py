@@ -1,0 +1,93 @@
+"""Owns the text of a failure: where, expected and seen, then the timeline. Never a stack, never a judgement."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pytest_agentproc.record import text
+from pytest_agentproc.verdict._facts import last_step, leaks
+from pytest_agentproc.verdict._rows import Played, Row, Scenario, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pytest_agentproc.record import Record
+
+__all__ = ["explain", "explain_leaks"]
+
+_GOOD = (Verdict.PASSED, Verdict.NOT_APPLICABLE)
+
+
+def explain(played: Played, rows: Sequence[Row]) -> str:
+    """Tell what was expected, what was seen, and how it came to that.
+
+    Args:
+        played: the run.
+        rows: what `compare` made of it.
+
+    Returns:
+        `file:line: claim` of the first check that did not pass; those checks with file and line, expected and seen;
+        the step that the agent was at; the timeline of both sides; the record's digest.
+    """
+    scenario = played.bound.scenario
+    bad = sorted((row for row in rows if row.verdict not in _GOOD), key=lambda row: list(Verdict).index(row.verdict))
+    place = next((row.line for row in bad if row.line), None) or _first_line(scenario)
+    parts = [f"{scenario.path}:{place}: {scenario.claim}", ""]
+    for row in bad:
+        parts += _block(str(scenario.path), row)
+    for verdict in _GOOD:
+        names = [row.key for row in rows if row.verdict is verdict]
+        if names:
+            parts.append(f"  {verdict}: {', '.join(names)}")
+    line = last_step(played.record)
+    if line:
+        parts.append(f"  the agent's last step: {scenario.path}:{line}: {_step(scenario, line)}")
+    return "\n".join([*parts, *_story(scenario, played.record)])
+
+
+def explain_leaks(scenario: Scenario, record: Record) -> str:
+    """Tell which processes were left, each at the line of the step that started it, or that it was at.
+
+    Returns:
+        the text of a failure as `explain` writes it; empty if none was left.
+    """
+    left = leaks(record)
+    if not left:
+        return ""
+    lines = []
+    for leak in left:
+        place = leak.line or last_step(record, leak.process) or _first_line(scenario)
+        state = "still alive" if leak.state == "alive" else leak.state
+        lines.append(
+            f"{scenario.path}:{place}: {leak.process} was left ({state}): {_step(scenario, place)}".rstrip(": ")
+        )
+    return "\n".join([*lines, *_story(scenario, record)])
+
+
+def _first_line(scenario: Scenario) -> int:
+    return next((number for number, line in enumerate(scenario.text.splitlines(), 1) if line.strip()), 1)
+
+
+def _story(scenario: Scenario, record: Record) -> list[str]:
+    return ["", text(record, scenario), "", f"record {record.digest()}"]
+
+
+def _step(scenario: Scenario, line: int) -> str:
+    source = scenario.text.splitlines()
+    return source[line - 1].strip() if 0 < line <= len(source) else ""
+
+
+def _block(path: str, row: Row) -> list[str]:
+    place = f"  {path}:{row.line}" if row.line else ""
+    lines = [
+        f"  {row.key}: {row.verdict}{place}",
+        f"    expected  {row.wanted}",
+        f"    seen      {_indented(row.seen)}",
+    ]
+    if row.hint:
+        lines.append(f"              ({_indented(row.hint)})")
+    return lines
+
+
+def _indented(words: str) -> str:
+    return words.replace("\n", "\n" + " " * 14)

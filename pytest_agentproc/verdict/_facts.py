@@ -1,0 +1,124 @@
+"""Owns what a record proves by itself, on the agent's side; refuses to hear what the subject says of itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pytest_agentproc.record import Event, Record
+
+__all__ = [
+    "Leak",
+    "Status",
+    "appeared",
+    "gone_at",
+    "last_byte_at",
+    "last_step",
+    "leaks",
+    "outcome_at",
+    "returned_at",
+    "signals",
+    "status",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Leak:
+    """A process that outlived its supervisor: `alive` or a `zombie`, and the line of the step that started it."""
+
+    process: str
+    state: str
+    line: int
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """How a process ended: a code or a signal (neither: nobody knows), and whether somebody made it end."""
+
+    code: int | None
+    signal: str | None
+    forced: bool
+    at: int
+
+
+def leaks(record: Record) -> list[Leak]:
+    """List the processes that were left, in the order in which they were found."""
+    return [
+        Leak(event.data["process"], event.data["leaked"], event.data.get("line") or 0, event.at)
+        for event in record.events
+        if event.code == "m" and "leaked" in event.data
+    ]
+
+
+def signals(record: Record, process: str = "agent") -> list[tuple[str, int]]:
+    """List what a process caught, and the signal it died of, with their instants."""
+    return [(event.data["signal"], event.at) for event in _own(record, process, "sx") if "signal" in event.data]
+
+
+def status(record: Record, process: str = "agent") -> Status | None:
+    """Say how a process ended; None if it did not, or was never there.
+
+    It was forced if a signal had reached it before, or was on its way from the supervisor. A signal that a script
+    step raises (`die`) is the agent's own will.
+    """
+    reached = False
+    step = ""
+    for event in record.events:
+        data = event.data
+        if event.code == "s" and (data["process"] == process or (data["process"] == "tree" and "by" in data)):
+            reached = True
+        if data["process"] != process or "by" in data:
+            continue
+        if event.code == "m" and "step" in data:
+            step = str(data["step"])
+        elif event.code == "x":
+            signal = data.get("signal")
+            return Status(data.get("code"), signal, reached or bool(signal and not step.startswith("die")), event.at)
+    return None
+
+
+def appeared(record: Record, process: str) -> int | None:
+    """Give the instant at which a process was first heard of."""
+    return next((event.at for event in record.events if event.data["process"] == process), None)
+
+
+def gone_at(record: Record, process: str) -> int | None:
+    """Give the instant at which a process ended; None if it never did."""
+    return next((event.at for event in _own(record, process, "xp") if event.code == "x" or "gone" in event.data), None)
+
+
+def last_byte_at(record: Record, before: int) -> int | None:
+    """Give the instant of the last output of anybody in the tree, at or before an instant."""
+    written = (e.at for e in record.events if e.code in "oe" and "bytes" in e.data and "by" not in e.data)
+    return max((at for at in written if at <= before), default=None)
+
+
+def outcome_at(record: Record) -> int | None:
+    """Give the instant at which the supervisor had its outcome."""
+    return _marked_at(record, "outcome")
+
+
+def returned_at(record: Record) -> int | None:
+    """Give the instant at which the supervisor gave its answer and was done with the tree."""
+    return _marked_at(record, "returned")
+
+
+def _marked_at(record: Record, key: str) -> int | None:
+    return next((event.at for event in record.events if event.code == "m" and key in event.data), None)
+
+
+def last_step(record: Record, process: str = "agent") -> int | None:
+    """Give the line of the last step that a process began."""
+    lines = [event.data["line"] for event in _own(record, process, "m") if "step" in event.data]
+    return lines[-1] if lines else None
+
+
+def _own(record: Record, process: str, codes: str) -> Iterator[Event]:
+    """Yield what a process itself went through: never what its supervisor did or saw."""
+    for event in record.events:
+        if event.code in codes and event.data["process"] == process and "by" not in event.data:
+            yield event

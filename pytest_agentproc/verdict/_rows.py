@@ -1,0 +1,112 @@
+"""Owns the verdicts, the rows that carry them, and the shape of what is judged; decides nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from pytest_agentproc.record import Record
+    from pytest_agentproc.vocabulary import Answer
+
+__all__ = ["Expectation", "Finding", "Played", "Row", "Scenario", "Verdict"]
+
+
+class Verdict(StrEnum):
+    """What is said about one check, or about a whole scenario; the first of these that applies wins.
+
+    `failed` is the subject's doing, `undecided` means that it did not report what the check needs, `not_exercised`
+    that the run never came to what is checked, `not_applicable` that the subject has no such limit or ability.
+    """
+
+    KIT_ERROR = "kit error"
+    ADAPTER_ERROR = "adapter error"
+    FAILED = "failed"
+    UNDECIDED = "undecided"
+    NOT_EXERCISED = "not exercised"
+    NOT_APPLICABLE = "not applicable"
+    PASSED = "passed"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One check of a scenario.
+
+    Args:
+        key: the expect key, dotted where it is nested.
+        line: its line in the scenario file; 0 if the file does not state it.
+        wanted: what was expected, in words.
+        seen: what was there, in words.
+        verdict: what follows.
+        hint: what may explain a difference; empty if nothing is known to.
+    """
+
+    key: str
+    line: int
+    wanted: str
+    seen: str
+    verdict: Verdict
+    hint: str = ""
+
+
+class Finding(NamedTuple):
+    """What one check came to, before it is put into its row."""
+
+    verdict: Verdict
+    seen: str
+    hint: str = ""
+    line: int = 0
+
+
+class Expectation(Protocol):
+    """One expect key of a scenario, its value normalised and its times in nanoseconds."""
+
+    @property
+    def key(self) -> str: ...
+    @property
+    def line(self) -> int: ...
+    @property
+    def wanted(self) -> Any: ...
+    @property
+    def not_applicable(self) -> str | None: ...
+
+
+class _Policy(Protocol):
+    def nanoseconds(self) -> Mapping[str, int | None]: ...
+
+
+class Scenario(Protocol):
+    """The scenario, as far as a verdict speaks of it."""
+
+    @property
+    def path(self) -> str | Path: ...
+    @property
+    def claim(self) -> str: ...
+    @property
+    def text(self) -> str: ...
+
+
+class _Bound(Protocol):
+    @property
+    def scenario(self) -> Scenario: ...
+    @property
+    def policy(self) -> _Policy: ...
+    @property
+    def expect(self) -> Sequence[Expectation]: ...
+
+
+class Played(Protocol):
+    """A scenario that was played: what was bound, what was recorded, and the subject's answer or the clock's fault."""
+
+    @property
+    def bound(self) -> _Bound: ...
+    @property
+    def record(self) -> Record: ...
+    @property
+    def answer(self) -> Answer | None: ...
+    @property
+    def fault(self) -> Exception | None: ...

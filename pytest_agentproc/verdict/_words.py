@@ -1,0 +1,76 @@
+"""Owns how expected and seen values are written in a row; compares nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pytest_agentproc.record import instant
+
+if TYPE_CHECKING:
+    from pytest_agentproc.verdict._facts import Status
+
+__all__ = ["listed", "quoted", "show_matcher", "show_signals", "show_status", "show_usage", "show_wanted"]
+
+_LONG_CHARS = 300
+
+
+def quoted(text: str) -> str:
+    """Write text on one line in double quotes; the middle of a long one is left out."""
+    if len(text) > _LONG_CHARS:
+        half = _LONG_CHARS // 2
+        return f"{quoted(text[:half])} ... {quoted(text[-half:])} ({len(text)} characters)"
+    return json.dumps(text, ensure_ascii=False)
+
+
+def listed(names: Iterable[str]) -> str:
+    """Write names with commas, or `none`."""
+    return ", ".join(names) or "none"
+
+
+def show_matcher(matcher: Mapping[str, str]) -> str:
+    """Write a text matcher: exact text plainly, others with their word."""
+    ((how, text),) = matcher.items()
+    return quoted(text) if how == "exact" else f"{how} {quoted(text)}"
+
+
+def show_signals(signals: Sequence[tuple[str, int]]) -> str:
+    """Write signals with their instants."""
+    return listed(f"{name} at {instant(at)}" for name, at in signals)
+
+
+def show_status(status: Mapping[str, Any] | Status) -> str:
+    """Write how an agent ended or was to end."""
+    given = (
+        status if isinstance(status, Mapping) else {key: getattr(status, key) for key in ("code", "signal", "forced")}
+    )
+    words = []
+    if given.get("code") is not None:
+        words.append(f"code {given['code']}")
+    if given.get("signal") is not None:
+        words.append(f"signal {given['signal']}")
+    if given.get("forced") is not None:
+        words.append("forced" if given["forced"] else "by itself")
+    return ", ".join(words) or "unknown"
+
+
+def show_usage(usage: Mapping[str, Any]) -> str:
+    """Write usage figures by their names."""
+    return listed(f"{key}: {json.dumps(value, default=str)}" for key, value in usage.items())
+
+
+def show_wanted(key: str, wanted: Any) -> str:
+    """Write the expected value of a key."""
+    leaf = key.rpartition(".")[2]
+    if leaf in ("elapsed", "returned", "gone_at", "alive_at"):
+        return instant(wanted)
+    if leaf == "signals":
+        return show_signals(wanted)
+    if leaf == "agent_status":
+        return show_status(wanted)
+    if leaf in ("leaks", "warnings"):
+        return listed(wanted)
+    if leaf == "usage":
+        return show_usage(wanted)
+    return show_matcher(wanted) if isinstance(wanted, Mapping) else str(wanted)

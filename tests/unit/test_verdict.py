@@ -1,0 +1,162 @@
+"""What a check says: reports come from the subject, and nothing unseen is ever green."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pytest_agentproc.errors import Deadlock
+from pytest_agentproc.record import Record
+from pytest_agentproc.verdict import Row, Verdict, compare, conclude
+from tests.unit.handmade import SECOND, Bound, Events, Expected, Played, judge, judged
+
+
+@pytest.mark.parametrize(
+    ("key", "wanted", "answer"),
+    [
+        ("outcome", "completed", {"outcome": "completed"}),
+        ("exit_code", 0, {"exit_code": 0}),
+        ("text", {"exact": "done"}, {"text": "done"}),
+        ("text", {"contains": "on"}, {"text": "done"}),
+        ("text", {"matches": "^d.*e$"}, {"text": "done"}),
+        ("transcript", {"exact": "a\nb"}, {"transcript": "a\nb"}),
+        ("stop_reason", "stop", {"stop_reason": "stop"}),
+        ("model", "m1", {"model": "m1"}),
+        ("usage", {"input": 3}, {"usage": {"input": 3, "output": 4}}),
+        ("elapsed", 5, {"elapsed": 5}),
+        ("error", {"contains": "120 s"}, {"error": "silent for 120 s"}),
+        ("warnings", [], {"warnings": ()}),
+        ("warnings", ["exit_contradicts_result"], {"warnings": ("exit_contradicts_result",)}),
+        ("noise", 2, {"noise": 2}),
+        ("stderr_tail", {"contains": "oops"}, {"stderr_tail": b"\xffoops\n"}),
+    ],
+)
+def test_a_reported_value_that_fits_passes_and_one_that_is_not_reported_is_undecided(
+    key: str, wanted: Any, answer: dict[str, Any]
+) -> None:
+    """Silence of the subject is neither good nor bad, and never green."""
+    assert judge(key, wanted, **answer)[0] == "passed"
+    assert judge(key, wanted)[::2] == ("undecided", "not reported by the subject")
+
+
+@pytest.mark.parametrize(
+    ("key", "wanted", "answer", "row"),
+    [
+        ("outcome", "completed", {"outcome": "failed"}, ("completed", "failed", "")),
+        ("exit_code", 0, {"exit_code": 1}, ("0", "1", "")),
+        ("text", {"exact": "one"}, {"text": "two"}, ('"one"', '"two"', "")),
+        ("text", {"exact": "one"}, {"text": "ode"}, ('"one"', '"ode"', "they differ from character 2 on")),
+        ("text", {"exact": "one"}, {"text": "one\n"}, ('"one"', '"one\\n"', "they differ in white space only")),
+        (
+            "text",
+            {"exact": "first"},
+            {"text": "last", "transcript": "first\nlast"},
+            ('"first"', '"last"', "the transcript has it: it is not the final message"),
+        ),
+        ("text", {"contains": "x"}, {"text": "done"}, ('contains "x"', '"done"', "")),
+        ("text", {"matches": "^x"}, {"text": "done"}, ('matches "^x"', '"done"', "")),
+        ("usage", {"input": 3}, {"usage": {"input": 4}}, ("input: 3", "input: 4", "")),
+        ("warnings", [], {"warnings": ("a", "b")}, ("none", "a, b", "")),
+        ("noise", 0, {"noise": 2}, ("0", "2", "")),
+    ],
+)
+def test_a_reported_value_that_differs_fails_with_both_in_words(
+    key: str, wanted: Any, answer: dict[str, Any], row: tuple[str, str, str]
+) -> None:
+    """Expected, seen, and a hint only where one applies."""
+    assert judge(key, wanted, **answer) == ("failed", *row)
+
+
+def test_times_are_exact_and_told_with_their_difference() -> None:
+    """One nanosecond is a difference, and the kit must be able to show it."""
+    assert judge("elapsed", 120 * SECOND, elapsed=120 * SECOND + 1) == (
+        "failed",
+        "120 s",
+        "120.000000001 s",
+        "1 ns later",
+    )
+
+
+def test_a_time_that_equals_a_limit_names_the_limit() -> None:
+    """300 s expected, 120 s seen: that it is the inactivity timeout is half of the diagnosis."""
+    hint = judge("elapsed", 300 * SECOND, elapsed=120 * SECOND)[3]
+    assert hint == "180 s earlier; 120 s is inactivity_timeout"
+
+
+def test_an_inactive_verdict_on_an_agent_that_spoke_tells_when_it_spoke() -> None:
+    """The first defect of all: duration taken for silence."""
+    events: Events = [
+        (60 * SECOND, "o", {"bytes": b".", "line": 3}),
+        (120 * SECOND, "m", {"process": "supervisor", "outcome": "inactive"}),
+    ]
+    hint = "the last byte came at 60 s, 60 s before; inactivity_timeout is 120 s"
+    assert judge("outcome", "completed", events=events, outcome="inactive") == ("failed", "completed", "inactive", hint)
+    events[1] = (180 * SECOND, *events[1][1:])
+    assert judge("outcome", "completed", events=events, outcome="inactive")[3] == ""
+
+
+def test_an_inactive_verdict_on_an_agent_that_had_ended_tells_that() -> None:
+    """Exit beats the timer: whoever ends at the deadline has ended."""
+    events: Events = [
+        (120 * SECOND, "x", {"code": 0}),
+        (120 * SECOND, "m", {"process": "supervisor", "outcome": "inactive"}),
+    ]
+    hint = judge("outcome", "completed", events=events, outcome="inactive")[3]
+    assert hint == "the agent had ended by itself, at 120 s"
+
+
+def test_a_fault_of_the_clock_fails_the_outcome_and_exercises_nothing_else() -> None:
+    """Nobody can say what the run would have come to."""
+    fault = Deadlock("nobody can move\nagent waits for stdin")
+    rows = judged(Expected("outcome", "completed"), Expected("elapsed", 5), Expected("leaks", [], line=0), fault=fault)
+    assert [(row.key, row.verdict, row.seen) for row in rows] == [
+        ("outcome", Verdict.FAILED, "deadlock: nobody can move\nagent waits for stdin"),
+        ("elapsed", Verdict.NOT_EXERCISED, "the run ended in a deadlock"),
+        ("leaks", Verdict.NOT_EXERCISED, "the run ended in a deadlock"),
+    ]
+
+
+def test_a_fault_fails_a_scenario_that_expects_no_outcome() -> None:
+    """A file may check times only; a deadlock fails it all the same."""
+    rows = judged(Expected("elapsed", 5), fault=Deadlock("nobody can move"))
+    assert (rows[0].key, rows[0].verdict, rows[0].wanted) == ("outcome", Verdict.FAILED, "any")
+
+
+def test_a_leak_is_seen_through_a_fault() -> None:
+    """A leak fails by itself."""
+    leak: Events = [(9, "m", {"process": "child1", "leaked": "zombie", "line": 4})]
+    (_, row) = judged(Expected("leaks", []), events=leak, fault=Deadlock("nobody can move"))
+    assert (row.verdict, row.seen) == (Verdict.FAILED, "child1 (zombie)")
+
+
+def test_a_limit_that_the_subject_does_not_have_makes_its_check_not_applicable() -> None:
+    """A supervisor with other limits is judged by its own."""
+    (row,) = judged(Expected("elapsed", None, not_applicable="max_runtime"), elapsed=5)
+    assert (row.verdict, row.seen) == (Verdict.NOT_APPLICABLE, "the subject has no max_runtime")
+
+
+def test_our_own_mistakes_are_kit_errors() -> None:
+    """They must never be read as a verdict on the subject."""
+    assert judge("no_such_key", 1)[::2] == ("kit error", "nothing checks this key")
+    (row,) = compare(Played(Bound((Expected("outcome", "completed"),)), Record(), None))
+    assert (row.verdict, row.seen) == (Verdict.KIT_ERROR, "the run has neither an answer nor a fault")
+
+
+@pytest.mark.parametrize(
+    ("found", "verdict"),
+    [
+        ([("passed", 3), ("passed", 0)], "passed"),
+        ([("passed", 3), ("not applicable", 4)], "passed"),
+        ([("not applicable", 4), ("passed", 0)], "not applicable"),
+        ([("passed", 0)], "passed"),
+        ([("passed", 3), ("not exercised", 4)], "not exercised"),
+        ([("undecided", 3), ("not exercised", 4)], "undecided"),
+        ([("undecided", 3), ("failed", 4)], "failed"),
+        ([("failed", 3), ("adapter error", 4)], "adapter error"),
+        ([("adapter error", 3), ("kit error", 4)], "kit error"),
+    ],
+)
+def test_the_gravest_row_speaks_for_the_scenario(found: list[tuple[str, int]], verdict: str) -> None:
+    """A check that was not exercised is never green, and neither is its scenario."""
+    assert conclude(Row("key", line, "", "", Verdict(name)) for name, line in found) == verdict

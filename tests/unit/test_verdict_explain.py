@@ -1,0 +1,114 @@
+"""The text of a failure, word for word: it is what users of the kit read most."""
+
+from __future__ import annotations
+
+import textwrap
+from types import SimpleNamespace
+
+from pytest_agentproc.errors import Deadlock
+from pytest_agentproc.record import Record
+from pytest_agentproc.verdict import compare, explain, explain_leaks
+from pytest_agentproc.vocabulary import Policy
+
+SECOND = 1_000_000_000
+SCENARIO = SimpleNamespace(
+    path="scenarios/drip.scenario.yaml",
+    claim="a byte a minute is activity",
+    text=textwrap.dedent(
+        """\
+        scenario: a byte a minute is activity
+        agent: raw
+        script:
+          - drip: {stdout: ".", every: 60s, for: 300s}
+        expect:
+          outcome: completed
+          elapsed: 300s
+          exit_code: 0
+        """
+    ),
+)
+
+
+def expected(key: str, wanted: object, line: int) -> SimpleNamespace:
+    """State one expect key as the scenario binds it."""
+    return SimpleNamespace(key=key, wanted=wanted, line=line, not_applicable=None)
+
+
+def played(record: Record, answer: SimpleNamespace | None, fault: Exception | None = None) -> SimpleNamespace:
+    """Put a run together by hand."""
+    expect = (
+        expected("outcome", "completed", 6),
+        expected("elapsed", 300 * SECOND, 7),
+        expected("exit_code", 0, 8),
+        expected("leaks", [], 0),
+    )
+    bound = SimpleNamespace(scenario=SCENARIO, policy=Policy(), expect=expect)
+    return SimpleNamespace(bound=bound, record=record, answer=answer, fault=fault)
+
+
+def test_a_failure_says_where_what_and_how_it_came_to_that() -> None:
+    """First line clickable, rows of expected and seen with their lines, the step, the timeline, the digest."""
+    record = Record()
+    record.add(0, "p", {"process": "agent", "seen": True, "pid": 7, "parent": None, "line": 0})
+    record.add(0, "m", {"process": "agent", "line": 4, "step": "drip"})
+    record.add(60 * SECOND, "o", {"process": "agent", "bytes": b".", "line": 4})
+    record.add(60 * SECOND, "o", {"process": "agent", "by": "supervisor", "size": 1})
+    record.add(120 * SECOND, "m", {"process": "supervisor", "outcome": "inactive"})
+    run = played(record, SimpleNamespace(outcome="inactive", elapsed=120 * SECOND, exit_code=0))
+    assert explain(run, compare(run)) == textwrap.dedent(
+        f"""\
+        scenarios/drip.scenario.yaml:6: a byte a minute is activity
+
+          outcome: failed  scenarios/drip.scenario.yaml:6
+            expected  completed
+            seen      inactive
+                      (the last byte came at 60 s, 60 s before; inactivity_timeout is 120 s)
+          elapsed: failed  scenarios/drip.scenario.yaml:7
+            expected  300 s
+            seen      120 s
+                      (180 s earlier; 120 s is inactivity_timeout)
+          passed: exit_code, leaks
+          the agent's last step: scenarios/drip.scenario.yaml:4: - drip: {{stdout: ".", every: 60s, for: 300s}}
+
+         time  supervisor         agent and descendants
+          0 s                     starts
+                                  drip: {{stdout: ".", every: 60s, for: 300s}}  [line 4]
+               ~~~ 60 s pass ~~~
+         60 s  reads stdout, 1 B  stdout, 1 B "."  [line 4]
+               ~~~ 60 s pass ~~~
+        120 s  OUTCOME inactive
+
+        record {record.digest()}"""
+    )
+
+
+def test_a_fault_is_shown_as_what_was_seen() -> None:
+    """A deadlock names who waits for what, indented under its row; the gravest row comes first."""
+    run = played(Record(), None, Deadlock("nobody can move\nagent waits for stdin"))
+    assert explain(run, compare(run)).splitlines()[:10] == [
+        "scenarios/drip.scenario.yaml:6: a byte a minute is activity",
+        "",
+        "  outcome: failed  scenarios/drip.scenario.yaml:6",
+        "    expected  completed",
+        "    seen      deadlock: nobody can move",
+        "              agent waits for stdin",
+        "  elapsed: not exercised  scenarios/drip.scenario.yaml:7",
+        "    expected  300 s",
+        "    seen      the run ended in a deadlock",
+        "  exit_code: not exercised  scenarios/drip.scenario.yaml:8",
+    ]
+
+
+def test_processes_that_were_left_are_named_with_their_steps() -> None:
+    """A descendant is found at its spawn, an agent at the step that it was at."""
+    record = Record()
+    record.add(0, "m", {"process": "agent", "line": 4, "step": "drip"})
+    assert explain_leaks(SCENARIO, record) == ""
+    record.add(0, "m", {"process": "agent", "leaked": "alive", "line": 0})
+    record.add(0, "m", {"process": "child1", "leaked": "zombie", "line": 2})
+    assert explain_leaks(SCENARIO, record).splitlines()[:4] == [
+        'scenarios/drip.scenario.yaml:4: agent was left (still alive): - drip: {stdout: ".", every: 60s, for: 300s}',
+        "scenarios/drip.scenario.yaml:2: child1 was left (zombie): agent: raw",
+        "",
+        "time  supervisor  agent and descendants",
+    ]

@@ -1,0 +1,140 @@
+"""What the record proves by itself: signals, deaths, descendants and leaks, whatever the subject says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pytest_agentproc.verdict import Row, Verdict
+from tests.unit.handmade import Events, Expected, judge, judged
+
+EXIT_143: Events = [(5, "s", {"signal": "TERM"}), (6, "x", {"code": 143}), (6, "x", {"by": "supervisor", "code": 143})]
+KILLED: Events = [
+    (0, "p", {"seen": True, "line": 0}),
+    (5, "s", {"process": "tree", "by": "supervisor", "signal": "TERM"}),
+    (5, "s", {"signal": "TERM"}),
+    (7, "s", {"process": "tree", "by": "supervisor", "signal": "KILL"}),
+    (7, "x", {"signal": "KILL"}),
+]
+CHILD: Events = [
+    (2, "p", {"process": "child1", "seen": True, "line": 4}),
+    (5, "s", {"process": "child1", "signal": "TERM"}),
+    (7, "x", {"process": "child1", "signal": "KILL"}),
+]
+
+
+def test_returned_is_the_instant_of_the_marker_not_of_the_answer() -> None:
+    """A supervisor that says it returned early is not believed."""
+    returned: Events = [(5, "m", {"process": "supervisor", "returned": True})]
+    assert judge("returned", 5, events=returned)[0] == "passed"
+    assert judge("returned", 4, events=returned)[::3] == ("failed", "1 ns later")
+    assert judge("returned", 4)[::2] == ("failed", "it did not return")
+
+
+def test_signals_are_what_the_agent_got() -> None:
+    """Caught ones and the deadly one count; what the supervisor says it sent does not."""
+    assert judge("signals", [("TERM", 5), ("KILL", 7)], events=KILLED)[0] == "passed"
+    assert judge("signals", [])[0] == "passed"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "hint"),
+    [
+        ([("TERM", 5), ("KILL", 2_000_000_007)], "KILL 2 s earlier"),
+        ([("TERM", 4), ("KILL", 8)], "TERM 1 ns later, KILL 1 ns earlier"),
+        ([("TERM", 5)], "KILL was not expected"),
+        ([], "TERM was not expected"),
+        ([("INT", 5), ("KILL", 7)], "INT at 0.000000005 s did not come"),
+        ([("TERM", 5), ("KILL", 7), ("INT", 9)], "INT at 0.000000009 s did not come"),
+    ],
+)
+def test_a_signal_that_differs_is_named(wanted: list[tuple[str, int]], hint: str) -> None:
+    """The row shows two lists; the hint says where to look."""
+    assert judge("signals", wanted, events=KILLED) == (
+        "failed",
+        ", ".join(f"{name} at {at / 1e9:.9f} s" for name, at in wanted) or "none",
+        "TERM at 0.000000005 s, KILL at 0.000000007 s",
+        hint,
+    )
+
+
+@pytest.mark.parametrize(
+    ("events", "wanted", "verdict", "seen"),
+    [
+        (EXIT_143, {"code": 143, "signal": None, "forced": True}, "passed", "code 143, forced"),
+        (EXIT_143, {"code": 143, "signal": None, "forced": None}, "passed", "code 143, forced"),
+        (EXIT_143, {"code": 143, "signal": None, "forced": False}, "failed", "code 143, forced"),
+        (EXIT_143, {"code": 0, "signal": None, "forced": None}, "failed", "code 143, forced"),
+        (KILLED, {"code": None, "signal": "KILL", "forced": True}, "passed", "signal KILL, forced"),
+        (KILLED, {"code": None, "signal": "TERM", "forced": None}, "failed", "signal KILL, forced"),
+        ([(1, "x", {"code": 0})], {"code": 0, "signal": None, "forced": False}, "passed", "code 0, by itself"),
+        (
+            [(1, "m", {"line": 3, "step": "die"}), (1, "x", {"signal": "SEGV"})],
+            {"code": None, "signal": "SEGV", "forced": False},
+            "passed",
+            "signal SEGV, by itself",
+        ),
+        (
+            [(1, "x", {"signal": "TERM"})],
+            {"code": None, "signal": "TERM", "forced": True},
+            "passed",
+            "signal TERM, forced",
+        ),
+        (
+            [(1, "x", {"unknown": True})],
+            {"code": 0, "signal": None, "forced": None},
+            "undecided",
+            "nobody knows how it ended",
+        ),
+        (KILLED[:3], {"code": 0, "signal": None, "forced": None}, "failed", "it did not end"),
+        ([], {"code": 0, "signal": None, "forced": None}, "failed", "no agent was started"),
+    ],
+)
+def test_the_agents_status_is_read_from_its_death(
+    events: Events, wanted: dict[str, Any], verdict: str, seen: str
+) -> None:
+    """A supervisor that reports 0 for an agent that it killed does not decide this check."""
+    assert judge("agent_status", wanted, events=events)[::2] == (verdict, seen)
+
+
+def test_an_exit_code_that_is_the_agents_own_is_told() -> None:
+    """S1's program passed the agent's 143 on as its own failure."""
+    assert judge("exit_code", 0, events=EXIT_143, exit_code=143)[3] == "143 is the agent's own code"
+
+
+@pytest.mark.parametrize(
+    ("key", "wanted", "verdict", "seen"),
+    [
+        (
+            "processes.child1.signals",
+            [("TERM", 5), ("KILL", 7)],
+            "passed",
+            "TERM at 0.000000005 s, KILL at 0.000000007 s",
+        ),
+        ("processes.child1.gone_at", 7, "passed", "0.000000007 s"),
+        ("processes.child1.gone_at", 8, "failed", "0.000000007 s"),
+        ("processes.child1.alive_at", 6, "passed", "started at 0.000000002 s, ended at 0.000000007 s"),
+        ("processes.child1.alive_at", 7, "failed", "started at 0.000000002 s, ended at 0.000000007 s"),
+        ("processes.child1.alive_at", 1, "failed", "started at 0.000000002 s, ended at 0.000000007 s"),
+        ("processes.child2.gone_at", 7, "not exercised", "there was no process child2"),
+    ],
+)
+def test_a_descendant_is_judged_like_its_agent(key: str, wanted: Any, verdict: str, seen: str) -> None:
+    """A process that never appeared is not exercised: its checks are not green."""
+    assert judge(key, wanted, events=CHILD)[::2] == (verdict, seen)
+
+
+def test_a_descendant_that_lives_on_never_ended() -> None:
+    """No end is an end of the wrong time."""
+    assert judge("processes.child1.gone_at", 7, events=CHILD[:1])[::2] == ("failed", "it never ended")
+    assert judge("processes.child1.alive_at", 7, events=CHILD[:1])[0] == "passed"
+
+
+def test_a_leak_fails_at_the_line_that_started_the_process() -> None:
+    """The default of every file is an empty tree; the place to look is the spawn."""
+    leak: Events = [(9, "m", {"process": "child1", "leaked": "alive", "line": 4})]
+    (row,) = judged(Expected("leaks", [], line=0), events=leak)
+    assert row == Row("leaks", 4, "none", "child1 (still alive)", Verdict.FAILED, "child1 was started by line 4")
+    assert judge("leaks", ["child1"], events=leak)[0] == "passed"
+    assert judge("leaks", ["child1"])[2:] == ("none", "child1 was to be left, but is gone")
