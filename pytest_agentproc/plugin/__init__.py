@@ -1,0 +1,18 @@
+"""What pytest sees of the kit: options, collected scenario files, fixtures. Loads everything else when it is used."""
+
+from __future__ import annotations
+
+from pytest_agentproc.plugin._collect import pytest_collect_file
+from pytest_agentproc.plugin._fixtures import agent_run, fake_agent, virtual_clock
+from pytest_agentproc.plugin._options import pytest_addhooks, pytest_addoption, pytest_configure, pytest_unconfigure
+
+__all__ = [
+    "agent_run",
+    "fake_agent",
+    "pytest_addhooks",
+    "pytest_addoption",
+    "pytest_collect_file",
+    "pytest_configure",
+    "pytest_unconfigure",
+    "virtual_clock",
+]

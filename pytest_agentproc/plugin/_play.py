@@ -1,0 +1,53 @@
+"""Owns the way of one scenario through lab and verdict, for items and fixtures alike. Knows nothing of files."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_agentproc.plugin._options import lab_of, subject_of
+from pytest_agentproc.scenario import NotApplicable, Scenario
+from pytest_agentproc.verdict import Row, Verdict, compare, conclude, explain
+
+if TYPE_CHECKING:
+    from pytest_agentproc.harness import Played
+
+__all__ = ["NotGreen", "play"]
+
+
+class NotGreen(Exception):
+    """A scenario whose verdict is not `passed`; its text is the explanation, whole."""
+
+
+def play(node: pytest.Item, scenario: Scenario, backend: str) -> Played:
+    """Play a scenario with the session's subject and judge it.
+
+    Args:
+        node: the test for which it is played.
+        scenario: what is played.
+        backend: the event loop: asyncio or trio.
+
+    Raises:
+        NotGreen: a check failed, was not exercised or could not be decided.
+        pytest.skip.Exception: the subject has none of the limits that the scenario is about.
+    """
+    try:
+        played = lab_of(node.config).play(scenario, subject_of(node.config), backend=backend)
+    except NotApplicable as limit:
+        pytest.skip(f"not applicable: line {limit.line} needs {limit.name}, which the subject does not have")
+    node.ihook.pytest_agentproc_record(nodeid=node.nodeid, record=played.record)
+    rows = compare(played)
+    verdict = conclude(rows)
+    if verdict is Verdict.NOT_APPLICABLE:
+        pytest.skip(f"not applicable: {_reason(rows, verdict)}")
+    if verdict is Verdict.PASSED:
+        return played
+    text = explain(played, rows)
+    if scenario.tier == "info":
+        pytest.skip(f"for information: {text.splitlines()[0]}")
+    raise NotGreen(text)
+
+
+def _reason(rows: tuple[Row, ...], verdict: Verdict) -> str:
+    return next(row.seen for row in rows if row.verdict is verdict)

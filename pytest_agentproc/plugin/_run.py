@@ -1,0 +1,103 @@
+"""Owns a supervised run inside a test: the call, and its result in seconds. Judges nothing itself."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_agentproc.errors import UsageError
+from pytest_agentproc.plugin._options import backends_of
+from pytest_agentproc.plugin._play import NotGreen, play
+from pytest_agentproc.plugin._scripts import scenario_of
+from pytest_agentproc.record import Record, text
+from pytest_agentproc.verdict import returned_at, signals
+from pytest_agentproc.vocabulary import NANOSECONDS, POLICY_NAMES
+
+if TYPE_CHECKING:
+    from pytest_agentproc.harness import Played
+
+__all__ = ["AgentRun", "Runner"]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class AgentRun:
+    """What came of a run. Times are seconds since the agent was started, on the virtual clock.
+
+    Args:
+        outcome: how it ended: `completed`, `inactive`, ...
+        exit_code: the supervisor's answer.
+        text: the final message.
+        elapsed: from the start to the outcome.
+        returned: from the start until the supervisor was done with the tree.
+        signals: what the agent got, and when: [("TERM", 120.0), ...].
+        warnings: what the supervisor noted beside the outcome.
+        record: both sides, every event.
+        timeline: the record as text.
+    """
+
+    outcome: str | None
+    exit_code: int | None
+    text: str | None
+    elapsed: float | None
+    returned: float | None
+    signals: tuple[tuple[str, float], ...]
+    warnings: tuple[str, ...]
+    record: Record = dataclasses.field(repr=False)
+    timeline: str = dataclasses.field(repr=False)
+
+
+class Runner:
+    """Runs scenarios for one test."""
+
+    def __init__(self, request: pytest.FixtureRequest) -> None:
+        self._request = request
+
+    def __call__(self, scenario: Any, *, backend: str | None = None, **policy: float | None) -> AgentRun:
+        """Run one scenario to its end.
+
+        Args:
+            scenario: as `fake_agent` takes it.
+            backend: asyncio or trio; default: the first of the session's.
+            policy: limits in seconds that the supervisor is told, beside those of the scenario.
+
+        Raises:
+            pytest.fail.Exception: a check failed, a process was left, or the clock could not go on.
+            UsageError: there is no such limit.
+        """
+        for name in policy:
+            if name not in POLICY_NAMES:
+                near = difflib.get_close_matches(name, POLICY_NAMES, 1)
+                raise UsageError(
+                    f"there is no limit {name}" + (f", did you mean {near[0]}?" if near else ""),
+                    f"limits are {', '.join(POLICY_NAMES)}",
+                )
+        loaded = scenario_of(scenario, self._request)
+        asked = dataclasses.replace(loaded, policy={**loaded.policy, **policy})
+        try:
+            played = play(self._request.node, asked, backend or backends_of(self._request.config)[0])
+        except NotGreen as red:
+            pytest.fail(str(red), pytrace=False)
+        return _result(played)
+
+
+def _result(played: Played) -> AgentRun:
+    answer, record = played.answer, played.record
+    assert answer is not None, "a run without an answer is red"
+    return AgentRun(
+        outcome=None if answer.outcome is None else str(answer.outcome),
+        exit_code=answer.exit_code,
+        text=answer.text,
+        elapsed=_seconds(answer.elapsed),
+        returned=_seconds(returned_at(record)),
+        signals=tuple((name, at / NANOSECONDS) for name, at in signals(record)),
+        warnings=tuple(answer.warnings or ()),
+        record=record,
+        timeline=text(record, played.bound.scenario),
+    )
+
+
+def _seconds(ns: int | None) -> float | None:
+    return None if ns is None else ns / NANOSECONDS

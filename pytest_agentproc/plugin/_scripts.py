@@ -1,0 +1,98 @@
+"""Owns how a test may write a scenario: file, text, steps or mapping; keeps the lines of the test's own file."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import textwrap
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pytest_agentproc.errors import UsageError
+from pytest_agentproc.scenario import Scenario, load, loads
+
+if TYPE_CHECKING:
+    import pytest
+
+__all__ = ["scenario_of", "shown_path"]
+
+_SUFFIXES = (".yaml", ".yml")
+
+
+def scenario_of(given: Any, request: pytest.FixtureRequest) -> Scenario:
+    """Load what a test gave as its scenario.
+
+    Args:
+        given: a loaded scenario, the path of a file (relative to the test's own), the text of a scenario, its list of
+            steps alone as text, or a mapping of its keys; steps and mappings without an agent get `raw`.
+        request: the test's; text that stands in its file keeps its line numbers there.
+
+    Raises:
+        ScenarioError: every problem of it.
+        UsageError: it is none of these.
+    """
+    if isinstance(given, Scenario):
+        return given
+    folder = request.path.parent
+    if isinstance(given, Path) or (isinstance(given, str) and _is_path(given)):
+        return load(shown_path(folder / given))
+    claim = f"an agent of {request.node.name}"
+    if isinstance(given, str):
+        name, text = _located(given, request)
+        return loads(_whole(text, claim), name, folder)
+    if isinstance(given, Mapping):
+        try:
+            text = json.dumps({"scenario": claim, "agent": "raw", **given}, indent=1, ensure_ascii=False)
+        except TypeError as error:
+            raise UsageError(f"the mapping is no scenario: {error}", "write its values as a YAML file would") from error
+        return loads(text, f"<{request.node.name}>", folder)
+    raise UsageError(
+        f"a scenario is text, a path or a mapping, not {type(given).__name__}",
+        'write fake_agent("- say: hello"), for example',
+    )
+
+
+def _is_path(given: str) -> bool:
+    return "\n" not in given and given.endswith(_SUFFIXES)
+
+
+def shown_path(path: Path) -> str:
+    """Write a path as people do: relative to where they are, unless it is elsewhere."""
+    relative = os.path.relpath(path)
+    return str(path) if relative.startswith("..") else relative
+
+
+def _located(text: str, request: pytest.FixtureRequest) -> tuple[str, str]:
+    """Name the text after the test's file and push it down to its line there, if it stands there as it is."""
+    source = _source(request.path)
+    code = getattr(inspect.unwrap(getattr(request, "function", None) or _located), "__code__", None)
+    lines_before = code.co_firstlineno - 1 if code is not None and code is not _located.__code__ else 0
+    begin = sum(len(line) for line in source.splitlines(keepends=True)[:lines_before])
+    place = source.find(text, begin) if text.strip() else -1
+    if place < 0:
+        return f"<{request.node.name}>", textwrap.dedent(text)
+    return shown_path(request.path), "\n" * source.count("\n", 0, place) + textwrap.dedent(text)
+
+
+def _source(file: Path) -> str:
+    try:
+        return file.read_text("utf-8")
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
+def _whole(text: str, claim: str) -> str:
+    """Make a scenario of a bare list of steps, on the same lines; leave anything else as it is."""
+    lines = text.splitlines()
+    first = next(
+        (index for index, line in enumerate(lines) if line.strip() and not line.lstrip().startswith("#")), None
+    )
+    if first is None or not (lines[first].startswith("- ") or lines[first].rstrip() == "-"):
+        return text
+    if first > 0 and not lines[first - 1].strip():
+        lines[first - 1] = "script:"
+    else:
+        lines.insert(first, "script:")
+    return "\n".join([*lines, f"scenario: {json.dumps(claim)}", "agent: raw", ""])

@@ -1,0 +1,18 @@
+"""What every inner pytest run needs: no foreign plugin that warns, nothing loaded twice. Knows no scenario."""
+
+from __future__ import annotations
+
+import importlib
+
+import pytest
+
+# An inner run forgets what it has imported, but C extensions (yaml's) cannot be loaded twice: load them here, for all.
+for _name in ("defects", "harness", "scenario", "subjects", "verdict"):
+    importlib.import_module(f"pytest_agentproc.{_name}")
+
+
+@pytest.fixture(autouse=True)
+def _quiet_inner_runs(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave out of inner runs what warns of its options (pytest-asyncio) or takes a second to load (hypothesis)."""
+    request.getfixturevalue("pytester")  # it clears the variable, so it comes first
+    monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:asyncio -p no:hypothesispytest")

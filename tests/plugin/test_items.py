@@ -1,0 +1,165 @@
+"""Scenarios under pytest: green, red, leaking, deadlocked; what is printed, and how other tools see it."""
+
+from __future__ import annotations
+
+import json
+import re
+import xml.etree.ElementTree as ET
+
+import pytest
+
+from tests.plugin.scenarios import GREEN, RED
+
+EXPLAINED = """\
+two.scenario.yaml:9: an agent says hello and exits with code 3
+
+  outcome: failed  two.scenario.yaml:9
+    expected  completed
+    seen      failed
+  exit_code: failed  two.scenario.yaml:10
+    expected  0
+    seen      3
+              (3 is the agent's own code)
+  passed: leaks
+  the agent's last step: two.scenario.yaml:7: - exit: 3
+"""
+
+
+def test_a_green_scenario_passes_on_both_backends(pytester: pytest.Pytester) -> None:
+    """The whole way, with a real process: file, lab, core, verdict."""
+    (pytester.path / "one.scenario.yaml").write_text(GREEN)
+    pytester.runpytest("--agentproc-backend=both").assert_outcomes(passed=2)
+
+
+@pytest.mark.parametrize("more", [[], ["--full-trace", "-vv", "--showlocals"]])
+def test_a_red_scenario_is_explained_without_a_stack(pytester: pytest.Pytester, more: list[str]) -> None:
+    """Where, expected, seen, the timeline of both sides, the digest; none of our code."""
+    (pytester.path / "two.scenario.yaml").write_text(RED)
+    result = pytester.runpytest("-p", "no:terminalprogress", *more)
+    result.assert_outcomes(failed=1)
+    text = result.stdout.str()
+    assert EXPLAINED in text
+    assert re.search(r"^ *time  supervisor  +agent and descendants$", text, re.MULTILINE)
+    assert re.search(r"^ *2 s  .*stdout, 6 B .*  \[line 6\]$", text, re.MULTILINE)
+    assert re.search(r"^record [0-9a-f]{64}$", text, re.MULTILINE)
+    assert not re.search(r"Traceback|pytest_agentproc|\.py:\d", text)
+
+
+def test_equal_runs_print_equal_failures(pytester: pytest.Pytester) -> None:
+    """Digest and timeline are the same in every run and on every backend: anything else is a bug of the kit."""
+    (pytester.path / "two.scenario.yaml").write_text(RED)
+    text = pytester.runpytest("--agentproc-backend=both", "-p", "no:cacheprovider").stdout.str()
+    first, second = re.findall(r"^two\.scenario\.yaml:9: .*?^record [0-9a-f]{64}$", text, re.MULTILINE | re.DOTALL)
+    assert first == second
+
+
+def test_x_stops_at_the_first_red_scenario(pytester: pytest.Pytester) -> None:
+    """Scenarios count as failures like any test."""
+    for name in ("a", "b"):
+        (pytester.path / f"{name}.scenario.yaml").write_text(RED)
+    pytester.runpytest("-x").assert_outcomes(failed=1)
+
+
+def test_lf_runs_the_red_ones_again(pytester: pytest.Pytester) -> None:
+    """Ids are stable, so the cache knows them."""
+    (pytester.path / "one.scenario.yaml").write_text(GREEN)
+    (pytester.path / "two.scenario.yaml").write_text(RED)
+    pytester.runpytest().assert_outcomes(passed=1, failed=1)
+    pytester.runpytest("--lf").assert_outcomes(failed=1)
+
+
+def test_the_junit_file_has_the_explanation(pytester: pytest.Pytester) -> None:
+    """CI shows what the terminal shows."""
+    (pytester.path / "two.scenario.yaml").write_text(RED)
+    pytester.runpytest("--junitxml=out.xml")
+    (case,) = ET.parse(pytester.path / "out.xml").iter("testcase")  # noqa: S314 - pytest has just written it
+    (failure,) = case
+    assert (case.get("name"), failure.tag) == ("two[asyncio]", "failure")
+    assert failure.text is not None
+    assert EXPLAINED in failure.text
+
+
+@pytest.mark.slow
+def test_two_workers_share_the_scenarios(pytester: pytest.Pytester) -> None:
+    """Each worker of xdist has a lab of its own; reports cross the wire whole."""
+    for name in ("a", "b", "c"):
+        (pytester.path / f"{name}.scenario.yaml").write_text(GREEN)
+    (pytester.path / "two.scenario.yaml").write_text(RED)
+    result = pytester.runpytest("-n", "2")
+    result.assert_outcomes(passed=3, failed=1)
+    assert EXPLAINED in result.stdout.str()
+
+
+@pytest.mark.slow
+def test_two_workers_share_the_corpus(pytester: pytest.Pytester) -> None:
+    """The workers find the corpus by themselves, in the same order."""
+    result = pytester.runpytest("-n", "2", "--agentproc-corpus", "-k", "silent or lingers")
+    counts = result.parseoutcomes()
+    assert set(counts) == {"passed"}
+
+
+def test_a_check_that_was_not_exercised_is_not_green(pytester: pytest.Pytester) -> None:
+    """What a process does that never came to life must not count as seen."""
+    text = GREEN.replace("script:\n", "script:\n  - {when: {signal: TERM}, do: [{spawn: child1}]}\n")
+    text = text.replace("  elapsed: 0\n", "  processes: {child1: {gone_at: 0}}\n")
+    (pytester.path / "one.scenario.yaml").write_text(text)
+    result = pytester.runpytest()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["  processes.child1.gone_at: not exercised  one.scenario.yaml:9"])
+
+
+def test_a_scenario_about_limits_that_are_off_is_skipped(pytester: pytest.Pytester) -> None:
+    """Whoever has no max_runtime is not judged by it; that is no success either."""
+    script = GREEN.replace("- say: hello", "- silence: max_runtime")
+    checks = GREEN[: GREEN.index("  outcome")] + "  elapsed: max_runtime\n"
+    (pytester.path / "script.scenario.yaml").write_text(script)
+    (pytester.path / "checks.scenario.yaml").write_text(checks)
+    result = pytester.runpytest("-rs")
+    result.assert_outcomes(skipped=2)
+    result.stdout.fnmatch_lines(
+        [
+            "SKIPPED * not applicable: the subject has no max_runtime",
+            "SKIPPED * not applicable: line 4 needs max_runtime, which the subject does not have",
+        ]
+    )
+
+
+def test_a_scenario_for_information_never_fails(pytester: pytest.Pytester) -> None:
+    """Tier `info` records what was seen and asserts nothing."""
+    (pytester.path / "two.scenario.yaml").write_text(f"tier: info\n{RED}")
+    result = pytester.runpytest("-rs")
+    result.assert_outcomes(skipped=1)
+    result.stdout.fnmatch_lines(["SKIPPED * for information: two.scenario.yaml:10: an agent says hello*"])
+
+
+def test_a_defect_is_built_into_the_subject(pytester: pytest.Pytester) -> None:
+    """A limit on silence that is taken for one on the whole run turns an agent that drips red."""
+    text = (
+        "scenario: a dot now and then\n"
+        "agent: raw\n"
+        "script:\n"
+        '  - drip: {stderr: ".", every: inactivity_timeout / 2, for: 3 * inactivity_timeout}\n'
+        "expect: {outcome: completed}\n"
+    )
+    (pytester.path / "dots.scenario.yaml").write_text(text)
+    pytester.runpytest().assert_outcomes(passed=1)
+    result = pytester.runpytest("--agentproc-defect=duration-timeout")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        ["    seen      inactive", "*(the last byte came at 120 s, the same instant; inactivity_timeout is 120 s)"]
+    )
+
+
+def test_other_plugins_can_watch_the_record_of_a_run(pytester: pytest.Pytester) -> None:
+    """Reports, recorders and statistics need no place of their own in the kit."""
+    pytester.makeconftest(
+        """
+        def pytest_agentproc_record(nodeid, record):
+            print("WATCHED", nodeid, *list(record.lines())[:1])
+        """
+    )
+    (pytester.path / "one.scenario.yaml").write_text(GREEN)
+    result = pytester.runpytest("-s")
+    (line,) = [line for line in result.outlines if "WATCHED" in line]
+    _, _, rest = line.partition("WATCHED one.scenario.yaml::one[asyncio] ")
+    assert json.loads(rest)["subject"] == "core"

@@ -1,0 +1,163 @@
+"""The command line: backends, defects, the bundled corpus; what cannot be run is refused in one sentence."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from typing import Any
+
+import pytest
+
+from tests.architecture.sources import ROOT
+from tests.plugin.scenarios import GREEN
+
+CORPUS = [path.name.removesuffix(".scenario.yaml") for path in sorted((ROOT / "scenarios").glob("*.scenario.yaml"))]
+
+
+def collected(result: pytest.RunResult) -> list[str]:
+    """List the ids of a quiet collection."""
+    return [line for line in result.outlines if "::" in line]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "ini", "backends"),
+    [
+        ([], "", ["asyncio"]),
+        (["--agentproc-backend=trio"], "", ["trio"]),
+        (["--agentproc-backend=both"], "", ["asyncio", "trio"]),
+        ([], "agentproc_backend = trio", ["trio"]),
+        (["--agentproc-backend=asyncio"], "agentproc_backend = both", ["asyncio"]),
+    ],
+)
+def test_a_scenario_runs_on_each_chosen_backend(
+    pytester: pytest.Pytester, arguments: list[str], ini: str, backends: list[str]
+) -> None:
+    """The command line wins over the ini file, the ini file over asyncio."""
+    pytester.makeini(f"[pytest]\n{ini}\n")
+    (pytester.path / "one.scenario.yaml").write_text(GREEN)
+    result = pytester.runpytest("--collect-only", "-q", *arguments)
+    assert collected(result) == [f"one.scenario.yaml::one[{backend}]" for backend in backends]
+
+
+def test_a_missing_trio_is_one_clear_sentence(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The remedy stands in the message, and the exit code says that the call was wrong."""
+    find_spec = importlib.util.find_spec
+
+    def without_trio(name: str, package: str | None = None) -> Any:
+        return None if name == "trio" else find_spec(name, package)
+
+    monkeypatch.setattr(importlib.util, "find_spec", without_trio)
+    result = pytester.runpytest("--agentproc-backend=both")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert result.errlines[0] == (
+        "ERROR: agentproc backend both needs trio, which is not installed: "
+        "run pip install 'pytest-agentproc[trio]' or choose --agentproc-backend=asyncio"
+    )
+
+
+def test_an_unknown_backend_is_refused(pytester: pytest.Pytester) -> None:
+    """A typing mistake in an ini file must not mean the default."""
+    pytester.makeini("[pytest]\nagentproc_backend = curio\n")
+    result = pytester.runpytest()
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: agentproc_backend is 'curio', but must be one of asyncio, trio, both"])
+    pytester.makeini("[pytest]\n")
+    assert pytester.runpytest("--agentproc-backend=curio").ret == pytest.ExitCode.USAGE_ERROR
+
+
+def test_an_unknown_defect_is_refused_with_the_known_ones(pytester: pytest.Pytester) -> None:
+    """A defect that is not there would be caught by nobody, and look like a hole in the corpus."""
+    from pytest_agentproc import defects
+
+    result = pytester.runpytest("--agentproc-defect=no-such")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    names = ", ".join(defects.NAMES)
+    assert result.errlines[0] == f"ERROR: --agentproc-defect=no-such: there is no such defect, only {names}"
+
+
+@pytest.mark.slow
+def test_the_corpus_is_found_from_an_empty_directory(pytester: pytest.Pytester) -> None:
+    """That is how a downstream project meets the kit; ids do not depend on where it is installed."""
+    result = pytester.runpytest("--agentproc-corpus", "--collect-only", "-q")
+    assert collected(result) == [f"agentproc-corpus/{name}.scenario.yaml::{name}[asyncio]" for name in CORPUS]
+
+
+@pytest.mark.slow
+def test_the_corpus_stands_in_for_other_tests_unless_they_are_named(pytester: pytest.Pytester) -> None:
+    """Who asks for the corpus judges a supervisor; the project's own tests are another question."""
+    pytester.makepyfile(test_own="def test_own(): pass")
+    alone = collected(pytester.runpytest("--agentproc-corpus", "--collect-only", "-q"))
+    both = collected(pytester.runpytest("--agentproc-corpus", "--collect-only", "-q", "test_own.py"))
+    assert len(alone) == len(CORPUS)
+    assert both == ["test_own.py::test_own", *alone]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("named", ["", "scenarios", "."])
+def test_in_its_own_project_the_corpus_is_collected_once_with_ids_that_can_be_named(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, named: str
+) -> None:
+    """An editable install finds scenarios/ beside the package, also if that folder was named as well."""
+    monkeypatch.chdir(ROOT)
+    arguments = ["-p", "no:cacheprovider", "-c", "pyproject.toml", "--rootdir", ".", "--agentproc-corpus"]
+    if named == ".":
+        arguments.append("--ignore=tests")
+    result = pytester.runpytest(*arguments, "--collect-only", "-q", *filter(None, [named]))
+    assert collected(result) == [f"scenarios/{name}.scenario.yaml::{name}[asyncio]" for name in CORPUS]
+
+
+HEAVY = ("yaml", "anyio", "trio", "psutil", "freezegun")
+
+
+@pytest.mark.slow
+def test_a_suite_that_does_not_use_the_kit_does_not_load_it(pytester: pytest.Pytester) -> None:
+    """Every pytest run of every project that has the kit installed pays for what it imports."""
+    pytester.makeconftest(
+        f"""
+        import sys
+        def pytest_unconfigure():
+            print("LOADED", *[name for name in {HEAVY!r} if name in sys.modules])
+            print("OURS", *sorted(name for name in sys.modules if name.startswith("pytest_agentproc.")))
+        """
+    )
+    result = pytester.run(sys.executable, "-m", "pytest", "-p", "no:anyio", "-p", "no:hypothesispytest", "-s")
+    assert [line.split() for line in result.outlines if line.startswith(("LOADED", "OURS"))] == [
+        ["LOADED"],
+        [
+            "OURS",
+            "pytest_agentproc.hookspecs",
+            "pytest_agentproc.plugin",
+            "pytest_agentproc.plugin._collect",
+            "pytest_agentproc.plugin._fixtures",
+            "pytest_agentproc.plugin._options",
+        ],
+    ]
+
+
+def test_the_options_are_documented(pytester: pytest.Pytester) -> None:
+    """`pytest --help` is the reference."""
+    result = pytester.runpytest("--help")
+    result.stdout.fnmatch_lines(
+        [
+            "agent supervisors (pytest-agentproc):",
+            "*--agentproc-corpus*",
+            "*--agentproc-backend=*",
+            "*--agentproc-defect=NAME*",
+        ]
+    )
+    result.stdout.fnmatch_lines(["*agentproc_backend (string):*"])
+
+
+def test_the_fixtures_are_documented(pytester: pytest.Pytester) -> None:
+    """`pytest --fixtures` shows what each is for in its first line."""
+    result = pytester.runpytest("--fixtures")
+    result.stdout.fnmatch_lines(
+        [
+            "virtual_clock -- *",
+            "    Run async code in virtual time: *",
+            "fake_agent -- *",
+            "    Make a fake agent: *",
+            "agent_run -- *",
+            "    Run a scenario under the supervisor core in virtual time*",
+        ]
+    )

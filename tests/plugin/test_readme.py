@@ -1,0 +1,62 @@
+"""The README is true: its commands are the project's, its examples run as they stand, its failure is the real one."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.architecture.sources import ROOT
+
+COMMANDS = [
+    "python3 -m venv .venv && .venv/bin/pip install -e . && .venv/bin/pytest scenarios",
+    "python3 -m venv .venv && .venv/bin/pip install -e '.[test]' && .venv/bin/pytest",
+]
+README = (ROOT / "README.md").read_text("utf-8")
+
+
+def _blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+
+
+def test_the_first_screen_has_the_two_commands() -> None:
+    """Whoever clones the project pastes these; .ci/run does the same."""
+    assert [block.strip() for block in _blocks("sh")] == COMMANDS
+
+
+def test_the_scenario_fits_on_a_postcard() -> None:
+    """The first example decides whether a QA person reads on."""
+    [scenario] = _blocks("yaml")
+    assert len(scenario.splitlines()) <= 12
+
+
+@pytest.mark.slow
+def test_the_scenario_passes(pytester: pytest.Pytester) -> None:
+    """An example that fails as written is worse than none."""
+    [scenario] = _blocks("yaml")
+    pytester.path.joinpath("dots.scenario.yaml").write_text(scenario, "utf-8")
+    pytester.runpytest_subprocess("dots.scenario.yaml").assert_outcomes(passed=1)
+
+
+@pytest.mark.slow
+def test_the_failure_is_printed_as_shown(pytester: pytest.Pytester) -> None:
+    """The text of a failure is the product; the README shows the real one."""
+    [scenario] = _blocks("yaml")
+    [(command, shown)] = re.findall(r"\A\$ pytest (.*)\n((?:.*\n)*)\Z", _blocks("console")[0])
+    pytester.path.joinpath("dots.scenario.yaml").write_text(scenario, "utf-8")
+    result = pytester.runpytest_subprocess(*command.split())
+    result.assert_outcomes(failed=1)
+    assert shown in result.stdout.str()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("example", _blocks("python"), ids=["fake_agent", "agent_run", "virtual_clock"])
+def test_the_python_examples_pass(pytester: pytest.Pytester, example: str) -> None:
+    """They are copied before they are read."""
+    pytester.makepyfile(example)
+    pytester.runpytest_subprocess("-W", "error", "-p", "no:asyncio").assert_outcomes(passed=1)
+
+
+def test_every_link_leads_somewhere() -> None:
+    """A map with a road that ends is no map."""
+    assert [link for link in re.findall(r"\]\(([^)]+)\)", README) if not (ROOT / link).exists()] == []
