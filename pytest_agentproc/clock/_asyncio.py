@@ -1,7 +1,7 @@
 """Virtual time for asyncio: a loop whose selector waits at the hub. The one file that touches asyncio's private names.
 
-Touched: `BaseEventLoop._ready`, `_scheduled`, `_stopping`, `_clock_resolution`; before 3.12 the child watcher; anyio's
-backend for its worker threads.
+Touched: `BaseEventLoop._ready`, `_scheduled`, `_stopping`, `_clock_resolution`, `_default_executor`,
+`_make_*_transport`; before 3.12 the child watcher; anyio's backend for its worker threads.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import asyncio
 import os
 import selectors
 import sys
+import time
 import warnings
 import weakref
 from contextlib import contextmanager
@@ -28,8 +29,6 @@ __all__ = ["VirtualLoop", "asyncio_options"]
 _HALF_A_NANOSECOND = 0.5e-9
 _GLANCE = 64
 """A loop that is never idle gets to look at its I/O this often, in iterations."""
-
-_SPIN = 200_000
 _WORKER = "run_sync_in_worker_thread"
 
 
@@ -42,6 +41,7 @@ class _Selector(selectors.EpollSelector):
         super().__init__()
         self._hub = hub
         self._busy = 0
+        self._since = 0.0
         hub.watch_loop(self.fileno())
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
@@ -49,11 +49,10 @@ class _Selector(selectors.EpollSelector):
         loop.hold_timers()
         if loop.is_busy():
             self._busy += 1
+            self._hub.turns += 1
             if self._busy % _GLANCE:
                 return []
-            if self._busy > _SPIN:
-                self._busy = 0
-                self._hub.fail(Spin(f"the asyncio loop ran {_SPIN} times without a pause, a byte or a jump"))
+            self._guard_spin()
             self._hub.settle()
             return super().select(0)
         fire = self._hub.turn(loop.next_timer())
@@ -62,9 +61,19 @@ class _Selector(selectors.EpollSelector):
             loop.release_timers()
         return super().select(0)
 
+    def _guard_spin(self) -> None:
+        if self._busy == _GLANCE:
+            self._since = time.monotonic()
+        elif time.monotonic() - self._since > self._hub.guard:
+            turns, self._busy = self._busy, 0
+            self._hub.fail(Spin(f"the asyncio loop ran {turns} times, for {self._hub.guard:g} s, {_WITHOUT}"))
+
     def close(self) -> None:
         self._hub.poller.forget(self.fileno())
         super().close()
+
+
+_WITHOUT = "without a pause, a byte or a jump"
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
@@ -75,6 +84,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         selector = _Selector(hub)
         selector.loop = self
         self._children: weakref.WeakSet[asyncio.SubprocessTransport] = weakref.WeakSet()
+        self._pipes: weakref.WeakSet[asyncio.BaseTransport] = weakref.WeakSet()
         super().__init__(selector)
 
     def time(self) -> float:
@@ -104,18 +114,42 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         self._children.add(transport)
         return transport
 
+    def _make_read_pipe_transport(self, *args: Any, **kwargs: Any) -> asyncio.BaseTransport:
+        return self._keep_pipe(super()._make_read_pipe_transport(*args, **kwargs))  # type: ignore[misc]
+
+    def _make_write_pipe_transport(self, *args: Any, **kwargs: Any) -> asyncio.BaseTransport:
+        return self._keep_pipe(super()._make_write_pipe_transport(*args, **kwargs))  # type: ignore[misc]
+
+    def _keep_pipe(self, transport: asyncio.BaseTransport) -> asyncio.BaseTransport:
+        self._pipes.add(transport)
+        return transport
+
     def close(self) -> None:
         """Close, and before that the transports of children that nobody closes any more.
 
         Those are: after a fault all, else those of the dead, whose last EOF came at the instant the program ended.
         """
-        left = [one for one in self._children if self._hub.fault is not None or one.get_returncode() is not None]
+        left: list[Any] = [one for one in self._children if one.get_returncode() is not None]
+        if self._hub.fault is not None:
+            left = [*self._children, *self._pipes]
         if left and not self.is_closed():
             for transport in left:
-                transport.close()
+                getattr(transport, "abort", transport.close)()
             self.call_soon(self.stop)
             self.run_forever()
         super().close()
+
+    async def shutdown_default_executor(self, *timeout: Any) -> None:
+        """Hold time while the threads end; after a fault wait for none, since one may never end."""
+        executor: Executor | None = self._default_executor  # type: ignore[has-type]
+        if self._hub.fault is not None and executor is not None:
+            executor.shutdown(wait=False, cancel_futures=True)
+            self._default_executor = None
+        self._hub.busy += 1
+        try:
+            await super().shutdown_default_executor(*timeout)
+        finally:
+            self._hub.busy -= 1
 
     def run_in_executor(  # type: ignore[override]  # the stub's variadic types say the same
         self, executor: Executor | None, func: Callable[..., Any], *args: Any

@@ -8,6 +8,7 @@ birth or a death needs the slower proof that a process is blocked again (`_prove
 from __future__ import annotations
 
 import os
+import threading
 import time
 import weakref
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,9 @@ __all__ = ["Hub"]
 _LOOKS = 10_000
 """So many looks in a row without a grant, a jump or a byte are a spin."""
 
+_LAST_GUARD = 0.5
+"""After a fault threads and declared programs get so many real seconds: the verdict is there already."""
+
 
 class Hub:
     """Virtual time over real processes.
@@ -45,8 +49,13 @@ class Hub:
         self.fault: ClockError | None = None
         self.on_fault: Callable[[], None] | None = None
         self.busy = 0
-        self.held: set[int] = set()
+        self.held: dict[int, str] = {}
+        self._thread = threading.get_ident()
         self.started: weakref.WeakSet[subprocess.Popen[Any]] = weakref.WeakSet()
+        self._kept: list[subprocess.Popen[Any]] = []
+        """What was started and may be dropped while a fault unwinds: it lives until it is reaped."""
+        self.turns = 0
+        self.is_waiting = False
         self._loop_ready = False
         self._looks = 0
 
@@ -136,11 +145,18 @@ class Hub:
         Returns:
             True if the loop's deadline is due: it may fire its timers; False if it has something to read or to run.
         """
+        self.turns += 1
+        self.is_waiting = True
         try:
+            if self._is_untold:
+                self._tell_fault()
+                return False
             return self._turn(deadline)
         except ClockError as error:
             self.fail(error)
             return False
+        finally:
+            self.is_waiting = False
 
     def _turn(self, deadline: int | None) -> bool:
         runs, rule = self.runs, self.rule
@@ -194,10 +210,11 @@ class Hub:
         """Wait in real time for threads in flight and for declared processes that are no participants."""
         start = time.monotonic()
         self._loop_ready = False
-        while (self.busy or self.held) and not self._loop_ready:
+        guard = self.guard if self.fault is None else min(self.guard, _LAST_GUARD)
+        while (self.busy or self.held) and not self._loop_ready and not self._is_untold:
             self.poller.poll(0.05)
-            if self.busy and time.monotonic() - start > self.guard:
-                raise Stall(f"{self.busy} thread(s) of the supervising program did not return within {self.guard:g} s")
+            if time.monotonic() - start > guard:
+                raise Stall(f"{self._describe_held()} within {guard:g} s, and time is held until then")
         self.roll.changed = True
 
     # The end.
@@ -207,12 +224,28 @@ class Hub:
         if self.fault is not None:
             raise error
         self.fault = error
+        self._kept = list(self.started)
         for participant in self.roll.living():
             participant.kill()
         self.roll.expected.clear()
         self.roll.changed = True
-        if self.on_fault is not None:
-            self.on_fault()
+        if threading.get_ident() == self._thread:
+            self._tell_fault()
+
+    @property
+    def _is_untold(self) -> bool:
+        return self.fault is not None and self.on_fault is not None
+
+    def _tell_fault(self) -> None:
+        """Have the backend cancel what waits, once, and in its own thread."""
+        tell, self.on_fault = self.on_fault, None
+        if tell is not None:
+            tell()
+
+    def _describe_held(self) -> str:
+        if self.busy:
+            return f"{self.busy} thread(s) of the supervising program did not return"
+        return f"{' and '.join(self.held.values())} did not end"
 
     def describe(self) -> str:
         """Say who waits for what."""

@@ -58,6 +58,10 @@ class Roll:
         self._sinks[token] = sink
         return token
 
+    def mute(self, token: bytes) -> None:
+        """Send a fake's events nowhere from now on."""
+        self._sinks[token] = _nowhere
+
     # Births.
 
     def next_root(self) -> Path:
@@ -215,3 +219,7 @@ class Roll:
             one.close()
         self.participants.clear()  # a second close must not meet descriptors that are somebody else's by then
         self._listener.close()
+
+
+def _nowhere(at: int, code: str, data: dict[str, Any]) -> None:
+    """Take an event that nobody wants."""

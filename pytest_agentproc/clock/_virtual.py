@@ -9,6 +9,7 @@ import anyio
 
 from pytest_agentproc.clock._hub import Hub
 from pytest_agentproc.clock._protocol import current_clock
+from pytest_agentproc.clock._sentry import sentry
 from pytest_agentproc.clock._window import end_started, watch_host
 from pytest_agentproc.errors import UsageError
 
@@ -88,7 +89,11 @@ class VirtualClock:
             from pytest_agentproc.clock._asyncio import asyncio_options as options
         token = current_clock.set(self)
         try:
-            with watch_host(self.hub, self.launchers, self._allow), options(self.hub) as backend_options:
+            with (
+                watch_host(self.hub, self.launchers, self._allow),
+                sentry(self.hub),
+                options(self.hub) as backend_options,
+            ):
                 return anyio.run(self._guarded, function, args, backend=backend, backend_options=backend_options)
         except Exception as error:
             fault = self.hub.fault

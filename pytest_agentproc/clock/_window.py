@@ -7,8 +7,10 @@ to be no fake, the caller waits. So a signal that follows a start meets a child 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
+import shutil
 import signal
 import subprocess
 import time
@@ -47,7 +49,7 @@ def watch_host(hub: Hub, launchers: set[str], allowed: tuple[str, ...]) -> Itera
         path = hub.roll.next_root()
         plain_init(self, *args, **kwargs)
         hub.started.add(self)
-        _await_child(hub, self.pid, path, launchers, allowed)
+        _await_child(hub, self, path, _Programs(launchers, allowed, kwargs))
 
     def signalling(function: Any) -> Any:
         def wrapped(*args: Any) -> Any:
@@ -77,9 +79,40 @@ def end_started(hub: Hub) -> None:
         if process.returncode is None and (hub.fault is not None or hub.roll.is_known(process.pid)):
             process.kill()
             process.wait()
+        for stream in (process.stdin, process.stdout, process.stderr) if hub.fault is not None else ():
+            if stream is not None:
+                with contextlib.suppress(OSError):
+                    stream.close()
 
 
-def _await_child(hub: Hub, pid: int, path: tuple[int, ...], launchers: set[str], allowed: tuple[str, ...]) -> None:
+class _Programs:
+    """Who is a fake and who is declared, as one start sees it.
+
+    Args:
+        launchers: real paths of the executables that are fakes.
+        allowed: names of other programs that the test starts on purpose.
+        options: the start's own, for `cwd` and `env`.
+    """
+
+    def __init__(self, launchers: set[str], allowed: tuple[str, ...], options: dict[str, Any]) -> None:
+        self.launchers = launchers
+        self.allowed = allowed
+        self.folder = os.path.abspath(os.fsdecode(options.get("cwd") or "."))
+        self.environment = options.get("env") or os.environ
+
+    def is_fake(self, command: list[str], folder: str) -> bool:
+        """Say whether a running command is a fake: one of its first words leads to a launcher."""
+        return any(os.path.realpath(os.path.join(folder, word)) in self.launchers for word in command[:4])
+
+    def was_fake(self, command: list[str]) -> bool:
+        """Say the same of a command that is gone already, by what was asked for."""
+        search = self.environment.get("PATH")
+        found = [word if os.sep in word else shutil.which(word, path=search) or word for word in command[:4]]
+        return self.is_fake(found, self.folder)
+
+
+def _await_child(hub: Hub, process: subprocess.Popen[Any], path: tuple[int, ...], programs: _Programs) -> None:
+    pid = process.pid
     hub.roll.expect(pid, path)
     pidfd = os.pidfd_open(pid)
     gone = select.poll()
@@ -93,12 +126,15 @@ def _await_child(hub: Hub, pid: int, path: tuple[int, ...], launchers: set[str],
                 return
             if gone.poll(pause):
                 hub.roll.unexpect(pid)
+                asked = _words(process.args)
+                if not programs.was_fake(asked):
+                    _judge_foreign(hub, pid, asked[0], programs.allowed)
                 return
             pause = 1
-            command = _command(pid)
-            if command and not _is_fake(pid, command, launchers):
+            command, folder = _command(pid)
+            if command and folder and not programs.is_fake(command, folder):
                 hub.roll.unexpect(pid)
-                _judge_foreign(hub, pid, command, allowed)
+                _judge_foreign(hub, pid, command[0], programs.allowed)
                 return
             if time.monotonic() - start > hub.guard:
                 raise Stall(f"process {pid} was started but never said hello within {hub.guard:g} s")
@@ -106,26 +142,28 @@ def _await_child(hub: Hub, pid: int, path: tuple[int, ...], launchers: set[str],
         os.close(pidfd)
 
 
-def _command(pid: int) -> list[str]:
-    """Give the argv of a process; empty while the kernel has yet to lay it out."""
+def _command(pid: int) -> tuple[list[str], str]:
+    """Give argv and folder of a process; empty while the kernel has yet to lay them out, or when it is just going."""
     try:
         with open(f"/proc/{pid}/cmdline", "rb", buffering=0) as file:
-            return [os.fsdecode(part) for part in file.read(65536).split(b"\0")[:-1]]
+            command = [os.fsdecode(part) for part in file.read(65536).split(b"\0")[:-1]]
+        return command, os.readlink(f"/proc/{pid}/cwd")
     except OSError:
-        return []
+        return [], ""
 
 
-def _is_fake(pid: int, command: list[str], launchers: set[str]) -> bool:
-    try:
-        folder = os.readlink(f"/proc/{pid}/cwd")
-    except OSError:
-        return True  # it is just going: the caller sees the exit
-    return any(os.path.realpath(os.path.join(folder, part)) in launchers for part in command[:4])
+def _words(args: Any) -> list[str]:
+    """Give the words of what `Popen` was asked to start; a shell's line is the shell's."""
+    if isinstance(args, (str, bytes, os.PathLike)):
+        return [os.fsdecode(args)]
+    return [os.fsdecode(word) for word in args]
 
 
-def _judge_foreign(hub: Hub, pid: int, command: list[str], allowed: tuple[str, ...]) -> None:
-    name = os.path.basename(command[0])
+def _judge_foreign(hub: Hub, pid: int, program: str, allowed: tuple[str, ...]) -> None:
+    name = os.path.basename(program)
     if name not in allowed:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)  # a child that nobody has waited for: the pid is still its own
         hub.fail(
             Foreign(
                 f"{name!r} (pid {pid}) is no fake agent, and virtual time cannot see what it does\n"
@@ -133,12 +171,12 @@ def _judge_foreign(hub: Hub, pid: int, command: list[str], allowed: tuple[str, .
             )
         )
         return
-    pidfd = os.pidfd_open(pid)
-    hub.held.add(pidfd)
+    pidfd = os.pidfd_open(pid)  # a zombie has one too, and lets go at the next look
+    hub.held[pidfd] = f"the declared program {name!r} (pid {pid})"
 
     def over() -> None:
         hub.poller.forget(pidfd)
-        hub.held.discard(pidfd)
+        hub.held.pop(pidfd, None)
         os.close(pidfd)
 
     hub.poller.watch(pidfd, over)

@@ -39,6 +39,7 @@ class FakeAgent:
         if self._clock is not None:
             self._clock.hub.settle()
             note_leaks(self.record, self._clock, self.token)
+            self._clock.hub.roll.mute(self.token)
             for one in self._clock.hub.roll.in_order(self.token):
                 if one.lives:
                     one.kill()

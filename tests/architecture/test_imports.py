@@ -37,6 +37,7 @@ HOMES: dict[str, set[str]] = {
     "anyio": {"clock", "harness"},
     "argparse": set(),
     "freezegun": {"clock"},
+    "outcome": {"clock"},  # comes with trio, and speaks for it
     "psutil": {"tree"},
     "pytest": {"plugin"},
     "trio": {"clock"},

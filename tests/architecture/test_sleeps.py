@@ -25,9 +25,14 @@ def _sleeps(file: Path) -> list[tuple[str, int]]:
 
 
 def _is_on_the_virtual_clock(file: Path) -> bool:
-    """Say whether the file works with the virtual clock: it imports it or takes the fixture."""
-    names = {node.arg for node in ast.walk(parse(file)) if isinstance(node, ast.arg)}
-    return "virtual_clock" in names or any(used.module.startswith("pytest_agentproc.clock") for used in imports(file))
+    """Say whether a file works with the virtual clock: by fixture, import, or a helper of ours."""
+    used = [loaded.module for loaded in imports(file)]
+    helpers = [ROOT.joinpath(*module.split(".")).with_suffix(".py") for module in used if module.startswith("tests.")]
+    return (
+        any(node.arg == "virtual_clock" for node in ast.walk(parse(file)) if isinstance(node, ast.arg))
+        or any(module.startswith("pytest_agentproc.clock") for module in used)
+        or any(_is_on_the_virtual_clock(helper) for helper in helpers if helper.exists())
+    )
 
 
 def test_tests_never_sleep_in_real_time() -> None:

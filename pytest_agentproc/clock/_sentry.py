@@ -1,0 +1,49 @@
+"""Sees a host that runs on for ever without coming back to its loop. Owns the process's real-time alarm for one run.
+
+The alarm rings every guard period; if the host has not come to the hub between two rings, it is raised out of whatever it
+does. Where somebody else uses the alarm (a test's time limit), or off the main thread, theirs is the limit that counts.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from pytest_agentproc.errors import Spin
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import FrameType
+
+    from pytest_agentproc.clock._hub import Hub
+
+__all__ = ["sentry"]
+
+
+@contextmanager
+def sentry(hub: Hub) -> Iterator[None]:
+    """Raise `Spin` in a host that does not come to the hub for a whole guard period."""
+    free = signal.getsignal(signal.SIGALRM) is signal.SIG_DFL and signal.getitimer(signal.ITIMER_REAL)[0] == 0
+    if not free or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    seen = -1
+
+    def ring(signum: int, frame: FrameType | None) -> None:
+        nonlocal seen
+        if seen == hub.turns and not hub.is_waiting:
+            place = f"{frame.f_code.co_filename}:{frame.f_lineno} ({frame.f_code.co_qualname})" if frame else "?"
+            error = Spin(f"the supervising program has run for {hub.guard:g} s without a pause, now at {place}")
+            hub.fail(error)
+            raise error
+        seen = hub.turns
+
+    signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, hub.guard / 2, hub.guard / 2)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)

@@ -1,0 +1,124 @@
+"""The shared words: what a policy accepts and says, and the exit code of every outcome."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import pytest
+
+from pytest_agentproc.errors import UsageError
+from pytest_agentproc.vocabulary import POLICY_NAMES, RULES, Outcome, Policy, exit_code, to_nanoseconds
+
+EXIT_CODES = [
+    # outcome, the agent's own status, forced, executable, the supervisor's exit code
+    (Outcome.COMPLETED, 0, False, True, 0),
+    (Outcome.COMPLETED, 143, True, True, 0),
+    (Outcome.COMPLETED, 3, False, True, 0),
+    (Outcome.FAILED, 3, False, True, 3),
+    (Outcome.FAILED, 0, False, True, 1),
+    (Outcome.FAILED, 143, True, True, 1),
+    (Outcome.FAILED, -15, True, True, 1),
+    (Outcome.FAILED, None, False, True, 1),
+    (Outcome.TOOL_USE, -15, True, True, 0),
+    (Outcome.CANCELLED, 0, False, True, 130),
+    (Outcome.STOPPED, -9, True, True, 130),
+    (Outcome.INACTIVE, -15, True, True, 124),
+    (Outcome.STALLED, -15, True, True, 124),
+    (Outcome.OVERRAN, -9, True, True, 124),
+    (Outcome.TIMED_OUT, None, False, True, 124),
+    (Outcome.INCOMPLETE, 5, False, True, 5),
+    (Outcome.INCOMPLETE, 0, False, True, 1),
+    (Outcome.INCOMPLETE, -9, False, True, 137),
+    (Outcome.INCOMPLETE, None, False, True, 1),
+    (Outcome.INPUT_FAILED, None, False, True, 74),
+    (Outcome.SPAWN_FAILED, None, False, True, 127),
+    (Outcome.SPAWN_FAILED, None, False, False, 126),
+    (Outcome.HANDSHAKE_FAILED, 1, False, True, 69),
+    (Outcome.PROTOCOL_ERROR, -15, True, True, 76),
+    (Outcome.AGENT_LOST, 5, False, True, 5),
+    (Outcome.AGENT_LOST, 0, False, True, 1),
+    (Outcome.AGENT_LOST, -9, True, True, 137),
+]
+
+
+@pytest.mark.parametrize(("outcome", "agent_status", "forced", "executable", "code"), EXIT_CODES)
+def test_an_outcome_has_the_exit_code_of_the_table(
+    outcome: Outcome, agent_status: int | None, forced: bool, executable: bool, code: int
+) -> None:
+    """Scripts around a supervisor read nothing but its exit code."""
+    assert exit_code(outcome, agent_status, forced=forced, executable=executable) == code
+
+
+def test_the_table_has_a_row_for_every_outcome() -> None:
+    """An outcome without a row would have an exit code that nobody chose."""
+    assert {row[0] for row in EXIT_CODES} == set(Outcome)
+
+
+def test_outcomes_are_the_closed_set() -> None:
+    """Users match on these words; a new or renamed one is a change of the contract."""
+    assert " ".join(Outcome) == (
+        "completed failed tool_use cancelled stopped inactive stalled overran timed_out incomplete input_failed "
+        "spawn_failed handshake_failed protocol_error agent_lost"
+    )
+
+
+def test_policy_defaults_are_the_documented_ones() -> None:
+    """The numbers are promises: a changed default changes when somebody's agent is killed."""
+    assert dict(Policy().items()) == {
+        "inactivity_timeout": 120.0,
+        "max_runtime": None,
+        "linger_grace": 0.25,
+        "linger_kill_grace": 0.25,
+        "kill_grace": 2.0,
+    }
+    assert tuple(dict(Policy().items())) == POLICY_NAMES
+
+
+def test_policy_in_nanoseconds_is_exact_and_keeps_limits_that_are_off() -> None:
+    """Clocks count whole nanoseconds, and an absent limit must not become a limit of zero."""
+    policy = Policy(inactivity_timeout=None, linger_grace=0.1, kill_grace=3)
+    assert policy.nanoseconds() == {
+        "inactivity_timeout": None,
+        "max_runtime": None,
+        "linger_grace": 100_000_000,
+        "linger_kill_grace": 250_000_000,
+        "kill_grace": 3_000_000_000,
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "problem"),
+    [
+        ("kill_grace", -1, "policy kill_grace is -1, but must be seconds (0 or more)"),
+        ("kill_grace", None, "policy kill_grace is None, but must be seconds (0 or more)"),
+        ("linger_grace", "250ms", "policy linger_grace is '250ms', but must be seconds (0 or more)"),
+        ("linger_kill_grace", math.nan, "policy linger_kill_grace is nan, but must be seconds (0 or more)"),
+        ("inactivity_timeout", math.inf, "policy inactivity_timeout is inf, but must be seconds (0 or more) or None"),
+        ("max_runtime", True, "policy max_runtime is True, but must be seconds (0 or more) or None"),
+    ],
+)
+def test_a_wrong_duration_is_told_with_its_value_and_what_to_write(name: str, value: object, problem: str) -> None:
+    """A caller reads this message instead of our source."""
+    with pytest.raises(UsageError) as caught:
+        Policy(**{name: value})  # type: ignore[arg-type]  # the point of the test
+    assert str(caught.value) == f"{problem}\nwrite {name}=2.0, for example"
+    assert (caught.value.message, caught.value.remedy) == (problem, f"write {name}=2.0, for example")
+
+
+def test_a_policy_takes_zero_and_none_where_a_limit_may_be_off() -> None:
+    """Zero means at once, None means never; both are wanted."""
+    policy = Policy(inactivity_timeout=None, max_runtime=0, kill_grace=0)
+    assert (policy.inactivity_timeout, policy.max_runtime, policy.kill_grace) == (None, 0, 0)
+
+
+def test_seconds_become_the_nearest_whole_nanosecond() -> None:
+    """0.1 + 0.2 in floats must not miss an instant by a nanosecond."""
+    assert to_nanoseconds(0.1 + 0.2) == 300_000_000
+    assert to_nanoseconds(1e-9) == 1
+
+
+def test_rule_ids_are_a_letter_and_a_number_and_rules_are_clauses() -> None:
+    """Ids stand in scenario files for ever, and a rule is printed behind its id."""
+    assert [rule for rule in RULES if not re.fullmatch(r"[A-Z][1-9][0-9]*", rule)] == []
+    assert [rule for rule, text in RULES.items() if text.endswith(".")] == []
