@@ -7,6 +7,7 @@ Touched: `BaseEventLoop._ready`, `_scheduled`, `_stopping`, `_clock_resolution`,
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import selectors
 import sys
@@ -62,6 +63,7 @@ class _Selector(selectors.EpollSelector):
         return super().select(0)
 
     def _guard_spin(self) -> None:
+        self._hub.turns += 1
         if self._busy == _GLANCE:
             self._since = time.monotonic()
         elif time.monotonic() - self._since > self._hub.guard:
@@ -84,7 +86,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         selector = _Selector(hub)
         selector.loop = self
         self._children: weakref.WeakSet[asyncio.SubprocessTransport] = weakref.WeakSet()
-        self._pipes: weakref.WeakSet[asyncio.BaseTransport] = weakref.WeakSet()
+        self._pipes: weakref.WeakSet[Any] = weakref.WeakSet()
         super().__init__(selector)
 
     def time(self) -> float:
@@ -98,7 +100,9 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def next_timer(self) -> int | None:
         """Give the instant of the earliest timer, from the timer itself: a timeout would have been rounded."""
         scheduled = self._scheduled  # type: ignore[attr-defined]
-        return round(scheduled[0].when() * 1_000_000_000) if scheduled else None
+        if not scheduled or (when := scheduled[0].when()) == math.inf:
+            return None
+        return round(when * 1_000_000_000)
 
     def hold_timers(self) -> None:
         """Keep timers that are due at this very instant from firing."""
@@ -131,7 +135,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         """
         left: list[Any] = [one for one in self._children if one.get_returncode() is not None]
         if self._hub.fault is not None:
-            left = [*self._children, *self._pipes]
+            left = [*self._children, *(pipe for pipe in self._pipes if pipe._pipe is not None)]
         if left and not self.is_closed():
             for transport in left:
                 getattr(transport, "abort", transport.close)()

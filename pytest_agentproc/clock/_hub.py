@@ -8,6 +8,7 @@ birth or a death needs the slower proof that a process is blocked again (`_prove
 from __future__ import annotations
 
 import os
+import select
 import threading
 import time
 import weakref
@@ -99,7 +100,13 @@ class Hub:
                 return
 
     def _await(self, trouble: str, start: float) -> None:
-        self.poller.poll(0.05)
+        """Wait for a hello or an end, and for nothing else: what else is readable stays so until the host looks."""
+        waits = select.poll()
+        waits.register(self.roll.door, select.POLLIN)
+        for one in self.roll.dying:
+            waits.register(one.pidfd, select.POLLIN)
+        waits.poll(50)
+        self.poller.poll()
         if time.monotonic() - start > self.guard:
             raise Stall(f"{trouble} within {self.guard:g} s")
 
@@ -250,7 +257,8 @@ class Hub:
     def describe(self) -> str:
         """Say who waits for what."""
         living = [one.describe() for one in self.roll.in_order() if one.lives]
-        return "nobody can move: " + "; ".join([*self.runs.describe_all(), *(living or ["no agent lives"])])
+        host = self.runs.describe_all() or ["the supervising program waits, and no timer of it runs"]
+        return "nobody can move: " + "; ".join([*host, *(living or ["no agent lives"])])
 
     def close(self) -> None:
         """End whoever is left and give every descriptor back."""

@@ -17,7 +17,10 @@ class Watched(Protocol):
 
     @property
     def deadline(self) -> int | None:
-        """The instant, in nanoseconds of this clock, at which to look whatever happened; None: never."""
+        """The instant, in nanoseconds of this clock, at which to look whatever happened; None: never.
+
+        It changes in `look` only.
+        """
 
     def look(self) -> bool:
         """Take one look at everything; return True once there is nothing left to wait for."""

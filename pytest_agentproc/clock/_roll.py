@@ -48,6 +48,11 @@ class Roll:
         self._roots = 0
         poller.watch(self._listener.fileno(), self._accept)
 
+    @property
+    def door(self) -> int:
+        """The descriptor at which new participants knock."""
+        return self._listener.fileno()
+
     def admit(self, sink: Sink) -> bytes:
         """Give the token of one fake; its events, and those of its descendants, go to `sink`.
 

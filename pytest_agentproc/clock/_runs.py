@@ -6,6 +6,7 @@ runs is the jump rule's alone and is the same on every backend. The loop counts 
 
 from __future__ import annotations
 
+import heapq
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -25,7 +26,7 @@ class _Run:
     watched: Watched
     number: int
     done: anyio.Event = field(default_factory=anyio.Event)
-    begun: bool = False
+    deadline: int | None = None
     descriptor: int | None = None
     error: BaseException | None = None
 
@@ -46,12 +47,15 @@ class Runs:
         self._poller = poller
         self._runs: dict[int, _Run] = {}
         self._count = 0
+        self._pending: set[int] = set()
+        self._dues: list[tuple[int, int]] = []
 
     async def drive(self, watched: Watched) -> None:
         """See `Clock.drive`."""
         run = _Run(watched, self._count)
         self._count += 1
         self._runs[run.number] = run
+        self._pending.add(run.number)
         try:
             await run.done.wait()
         finally:
@@ -61,14 +65,12 @@ class Runs:
 
     def host(self, loop_deadline: int | None) -> Host:
         """Tell the jump rule what the runs want."""
-        host = Host(ready=min(self.ready) if self.ready else None)
-        for number, run in self._runs.items():
-            if not run.begun:
-                host.pending = number if host.pending is None else host.pending
-            elif (deadline := run.watched.deadline) is not None and (
-                host.deadline is None or deadline < host.deadline[0]
-            ):
-                host.deadline = (deadline, number)
+        host = Host(min(self.ready) if self.ready else None, min(self._pending) if self._pending else None)
+        dues = self._dues
+        while dues and not self._is_current(*dues[0]):
+            heapq.heappop(dues)
+        if dues:
+            host.deadline = dues[0]
         if loop_deadline is not None and (host.deadline is None or loop_deadline < host.deadline[0]):
             host.deadline = (loop_deadline, self.LOOP)
         return host
@@ -77,11 +79,16 @@ class Runs:
         """Let one run look once."""
         run = self._runs[number]
         self.ready.discard(number)
-        run.begun = True
+        self._pending.discard(number)
         try:
             done = run.watched.look()
         except BaseException as error:  # noqa: BLE001  # it is raised in the task that waits
             run.error, done = error, True
+        deadline = run.watched.deadline
+        if deadline != run.deadline:
+            run.deadline = deadline
+            if deadline is not None:
+                heapq.heappush(self._dues, (deadline, number))
         if done:
             self._remove(run)
             run.done.set()
@@ -98,7 +105,12 @@ class Runs:
         """Say for every run what it waits for."""
         return [f"{self.describe(number)} {run.watched.describe()}" for number, run in self._runs.items()]
 
+    def _is_current(self, deadline: int, number: int) -> bool:
+        run = self._runs.get(number)
+        return run is not None and run.deadline == deadline
+
     def _remove(self, run: _Run) -> None:
         if self._runs.pop(run.number, None) is not None and run.descriptor is not None:
             self._poller.forget(run.descriptor)
         self.ready.discard(run.number)
+        self._pending.discard(run.number)

@@ -1,7 +1,8 @@
-"""Sees a host that runs on for ever without coming back to its loop. Owns the process's real-time alarm for one run.
+"""Sees a host that runs on for ever without coming back to its loop. Owns a thread and the alarm signal for one run.
 
-The alarm rings every guard period; if the host has not come to the hub between two rings, it is raised out of whatever it
-does. Where somebody else uses the alarm (a test's time limit), or off the main thread, theirs is the limit that counts.
+The thread only watches; it rings when the host has not come to the hub for a whole guard period, and the alarm's handler
+raises in whatever the host does. A timer instead of the thread would wake the loop each time it rings. Where somebody
+else uses the alarm (a test's time limit), or off the main thread, theirs is the limit that counts.
 """
 
 from __future__ import annotations
@@ -21,29 +22,41 @@ if TYPE_CHECKING:
 
 __all__ = ["sentry"]
 
+_ROUNDS = 4
+"""The sentry looks so often in a guard period."""
+
 
 @contextmanager
 def sentry(hub: Hub) -> Iterator[None]:
     """Raise `Spin` in a host that does not come to the hub for a whole guard period."""
-    free = signal.getsignal(signal.SIGALRM) is signal.SIG_DFL and signal.getitimer(signal.ITIMER_REAL)[0] == 0
-    if not free or threading.current_thread() is not threading.main_thread():
+    host = threading.current_thread()
+    if host is not threading.main_thread() or signal.getsignal(signal.SIGALRM) is not signal.SIG_DFL:
         yield
         return
-    seen = -1
 
     def ring(signum: int, frame: FrameType | None) -> None:
-        nonlocal seen
-        if seen == hub.turns and not hub.is_waiting:
-            place = f"{frame.f_code.co_filename}:{frame.f_lineno} ({frame.f_code.co_qualname})" if frame else "?"
-            error = Spin(f"the supervising program has run for {hub.guard:g} s without a pause, now at {place}")
-            hub.fail(error)
-            raise error
-        seen = hub.turns
+        place = f"{frame.f_code.co_filename}:{frame.f_lineno} ({frame.f_code.co_qualname})" if frame else "?"
+        error = Spin(f"the supervising program has run for {hub.guard:g} s without a pause, now at {place}")
+        hub.fail(error)
+        raise error
 
+    over = threading.Event()
+    thread = threading.Thread(target=_watch, args=(hub, over, host.ident), name="agentproc sentry", daemon=True)
     signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, hub.guard / 2, hub.guard / 2)
+    thread.start()
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        over.set()
+        thread.join()
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
+
+
+def _watch(hub: Hub, over: threading.Event, host: int) -> None:
+    seen, rounds = -1, 0
+    while not over.wait(hub.guard / _ROUNDS):
+        rounds = rounds + 1 if seen == hub.turns and not hub.is_waiting else 0
+        seen = hub.turns
+        if rounds == _ROUNDS:
+            rounds = 0
+            signal.pthread_kill(host, signal.SIGALRM)

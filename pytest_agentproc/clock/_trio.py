@@ -1,8 +1,8 @@
 """Virtual time for trio: a clock that waits at the hub. The one file that touches trio's private names.
 
 Trio asks its clock how long to sleep only when no task can run: that is the hub's turn, and the answer is always 'not
-at all'. Touched: the runner's `io_manager` and `waiting_for_idle`, the start of worker threads, and
-`to_thread.run_sync`, through which trio starts processes.
+at all'. Touched: the runner's `io_manager` and `waiting_for_idle`, tasks' `_attempt_abort`, the start of worker
+threads, and `to_thread.run_sync`, through which trio starts processes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import trio
 import trio._core._run
 import trio._threads
 
-from pytest_agentproc.errors import Spin, Stall
+from pytest_agentproc.errors import ClockError, Spin, Stall
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -30,6 +30,9 @@ __all__ = ["TrioClock", "trio_options"]
 
 _GLANCE = 64
 """A loop that is never idle is timed this often, in iterations."""
+
+_THROWS = 3
+"""After so many faults thrown into tasks that wait on and on the run is broken off."""
 
 
 class _Threads:
@@ -75,6 +78,7 @@ class TrioClock(trio.abc.Clock, trio.abc.Instrument):
         self._descriptor: int | None = None
         self._steps = 0
         self._since = 0.0
+        self._throws = 0
         self.threads = _Threads(hub)
 
     def start_clock(self) -> None:
@@ -98,17 +102,40 @@ class TrioClock(trio.abc.Clock, trio.abc.Instrument):
         if runner.waiting_for_idle:
             self._fire = False
             return math.inf  # more than whatever cushion they wait for
-        self._fire = self._hub.turn(None if deadline == math.inf else round(deadline * 1_000_000_000))
+        try:
+            self._fire = self._hub.turn(None if deadline == math.inf else round(deadline * 1_000_000_000))
+        except ClockError as error:
+            self._throw(runner, error)
         if isinstance(self._hub.fault, Stall):
             self.threads.give_up(self._hub.fault)
         return 0.0
+
+    def _throw(self, runner: Any, error: ClockError) -> None:
+        """Raise in every task that waits: this is the second fault, so they hide from cancellation.
+
+        Raised here it would be an internal error of trio, and the program's own clean-up would never run.
+        """
+        self._fire = False
+        self._throws += 1
+        if self._throws > _THROWS:
+            raise error
+
+        def raise_error() -> None:
+            raise error
+
+        for task in tuple(runner.tasks):
+            if task is not runner.init_task and task.parent_nursery is not runner.system_nursery and task._abort_func:
+                task._attempt_abort(raise_error)
 
     def before_io_wait(self, timeout: float) -> None:
         """Count the steps since the hub was asked last: tasks that run on for ever never ask it."""
         self._steps += 1
         if self._steps == 1:
             self._since = time.monotonic()
-        elif self._steps % _GLANCE == 0 and time.monotonic() - self._since > self._hub.guard:
+        if self._steps % _GLANCE:
+            return
+        self._hub.turns += 1
+        if time.monotonic() - self._since > self._hub.guard:
             steps, self._steps = self._steps, 0
             if self._hub.fault is None:
                 what = f"the trio loop ran {steps} times, for {self._hub.guard:g} s"

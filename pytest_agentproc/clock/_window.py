@@ -111,28 +111,34 @@ class _Programs:
         return self.is_fake(found, self.folder)
 
 
+_GLANCE = 5
+"""Milliseconds until the first look at who a silent child is; a hello or an end is seen at once."""
+
+
 def _await_child(hub: Hub, process: subprocess.Popen[Any], path: tuple[int, ...], programs: _Programs) -> None:
     pid = process.pid
     hub.roll.expect(pid, path)
     pidfd = os.pidfd_open(pid)
-    gone = select.poll()
-    gone.register(pidfd, select.POLLIN)
+    news = select.poll()
+    news.register(pidfd, select.POLLIN)
+    news.register(hub.roll.door, select.POLLIN)
     start = time.monotonic()
-    pause = 0
+    is_fake = False
     try:
         while not hub.roll.is_known(pid):
-            hub.poller.poll()
-            if hub.roll.is_known(pid):
-                return
-            if gone.poll(pause):
+            found = [descriptor for descriptor, _ in news.poll(50 if is_fake else _GLANCE)]
+            if pidfd in found:
                 hub.roll.unexpect(pid)
                 asked = _words(process.args)
                 if not programs.was_fake(asked):
                     _judge_foreign(hub, pid, asked[0], programs.allowed)
                 return
-            pause = 1
-            command, folder = _command(pid)
-            if command and folder and not programs.is_fake(command, folder):
+            if found:
+                hub.poller.poll()
+                continue
+            command, folder = ([], "") if is_fake else _command(pid)
+            is_fake = is_fake or bool(command and folder and programs.is_fake(command, folder))
+            if command and folder and not is_fake:
                 hub.roll.unexpect(pid)
                 _judge_foreign(hub, pid, command[0], programs.allowed)
                 return

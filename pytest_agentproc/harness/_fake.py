@@ -26,7 +26,7 @@ class FakeAgent:
     def __init__(
         self, path: str, arguments: tuple[str, ...], record: Record, clock: VirtualClock | None, token: bytes
     ) -> None:
-        self.path = path
+        self.path = self.launcher = path
         self.argv = [path, *arguments]
         self.name = Path(path).name
         self.folder = str(Path(path).parent)

@@ -65,7 +65,7 @@ class Lab:
             return _supervise(subject, bound, fake, clock, backend)
         finally:
             clock.close()
-            self._shop().remove(fake.path)
+            self._shop().take_back(fake.launcher)
 
     def fake(self, scenario: Scenario, *, clock: VirtualClock | None = None, name: str = "agent") -> FakeAgent:
         """Make the scenario's fake, to be started by code of your own.
@@ -112,7 +112,9 @@ class Lab:
         if clock:
             clock.launchers.add(os.path.realpath(path))
         missing = "-not-there" if scenario.cannot_spawn == "not_found" else ""
-        return FakeAgent(path + missing, command_line(scenario), record, clock, token)
+        fake = FakeAgent(path + missing, command_line(scenario), record, clock, token)
+        fake.launcher = path
+        return fake
 
     def _shop(self) -> Workshop:
         if self._workshop is None:

@@ -5,7 +5,9 @@ from any directory, under any name, with an empty environment.
 """
 
 from __future__ import annotations
+import __future__
 
+import ast
 import marshal
 import shutil
 import sys
@@ -42,6 +44,8 @@ class Workshop:
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="agentproc-"))
         self._bundles: dict[str, str] = {}
+        self._free: dict[tuple[str, str, bool], list[Path]] = {}
+        self._kinds: dict[str, tuple[str, str, bool]] = {}
         self._count = 0
 
     def make(self, name: str, baked: dict[str, Any], *, executable: bool = True) -> str:
@@ -52,22 +56,26 @@ class Workshop:
             baked: what `fake_agents.main` reads.
             executable: False writes a file that cannot be executed.
         """
+        kind = (name, baked["program"]["dialect"], executable)
+        free = self._free.setdefault(kind, [])
+        path = free.pop() if free else self._write(*kind)
+        path.parent.with_suffix(".baked").write_bytes(marshal.dumps(baked))
+        self._kinds[str(path)] = kind
+        return str(path)
+
+    def take_back(self, path: str) -> None:
+        """Take one fake that `make` gave for the next that is made: nobody starts it any more."""
+        self._free[self._kinds.pop(path)].append(Path(path))
+
+    def _write(self, name: str, dialect: str, executable: bool) -> Path:  # noqa: FBT001  # the parts of a kind
         self._count += 1
         folder = self.folder / str(self._count)
         folder.mkdir()
-        data = folder.with_suffix(".baked")
-        data.write_bytes(marshal.dumps(baked))
         path = folder / name
-        bundle = self._bundle(baked["program"]["dialect"])
-        path.write_text(_STUB.format(head=_head(), bundle=bundle, baked=str(data)), encoding="utf-8")
+        stub = _STUB.format(head=_head(), bundle=self._bundle(dialect), baked=str(folder.with_suffix(".baked")))
+        path.write_text(stub, encoding="utf-8")
         path.chmod(0o700 if executable else 0o600)
-        return str(path)
-
-    def remove(self, path: str) -> None:
-        """Remove one fake that `make` gave."""
-        folder = Path(path).parent
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.with_suffix(".baked").unlink(missing_ok=True)
+        return path
 
     def close(self) -> None:
         """Remove everything."""
@@ -86,10 +94,17 @@ def _compile(dialect: str) -> list[tuple[str, CodeType]]:
     for name in (*_MODULES, f"dialects.{dialect}", "main"):
         base = Path(fake_agents.__file__).parent.joinpath(*name.split("."))
         path = base / "__init__.py" if base.is_dir() else base.with_suffix(".py")
-        source = path.read_text(encoding="utf-8")
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        tree.body = [node for node in tree.body if not _is_future(node)]
+        flags = __future__.annotations.compiler_flag
         full = f"fake_agents.{name}" if name else "fake_agents"
-        modules.append((full, compile(source, str(path), "exec", dont_inherit=True, optimize=2)))
+        modules.append((full, compile(tree, str(path), "exec", flags, dont_inherit=True, optimize=2)))
     return modules
+
+
+def _is_future(node: ast.stmt) -> bool:
+    """Say whether a statement imports from `__future__`, which a start would pay for though it says nothing then."""
+    return isinstance(node, ast.ImportFrom) and node.module == "__future__"
 
 
 def _head() -> str:

@@ -204,7 +204,14 @@ class Driver:
             self._trace(self._now(), code, {"process": "supervisor", **data})
 
     def _note_changes(self, trace: Callable[[int, str, dict[str, Any]], None], now: int) -> None:
-        timers = dict(self.machine.deadlines)
+        timers = self.machine.deadlines
+        if timers != self._timers:
+            self._note_timers(trace, now, dict(timers))
+        if not self._told and self.machine.outcome is not None:
+            self._told = True
+            trace(now, "m", {"process": "supervisor", "outcome": self.machine.outcome.value})
+
+    def _note_timers(self, trace: Callable[[int, str, dict[str, Any]], None], now: int, timers: dict[str, int]) -> None:
         for name, instant in timers.items():
             if self._timers.get(name) != instant:
                 trace(now, "t", {"process": "supervisor", "timer": name, "armed": instant})
@@ -212,9 +219,6 @@ class Driver:
             if name not in timers:
                 trace(now, "t", {"process": "supervisor", "timer": name, "off": True})
         self._timers = timers
-        if not self._told and self.machine.outcome is not None:
-            self._told = True
-            trace(now, "m", {"process": "supervisor", "outcome": self.machine.outcome.value})
 
 
 _CODES = {"stdout": "o", "stderr": "e"}

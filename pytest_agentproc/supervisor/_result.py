@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.vocabulary import Answer, Outcome, exit_code
@@ -75,4 +75,5 @@ class Result:
 
     def answer(self) -> Answer:
         """Put the result into the words of a verdict."""
-        return Answer(**(asdict(self) | {"outcome": self.outcome.value}))
+        told = {field.name: getattr(self, field.name) for field in fields(self)}
+        return Answer(**(told | {"outcome": self.outcome.value}))

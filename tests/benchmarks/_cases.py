@@ -1,0 +1,146 @@
+"""What the determinism benchmark plays: the corpus, and what no scenario file can hold. Knows no load and no count."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fnmatch import fnmatch
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from pytest_agentproc.harness import model_play
+from pytest_agentproc.record import normal_form
+from pytest_agentproc.scenario import load, loads
+from pytest_agentproc.subjects import core
+from tests.architecture.sources import ROOT
+from tests.benchmarks._together import bind_all, model_together, play_together
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pytest_agentproc.harness import Lab, Played
+    from pytest_agentproc.record import Record
+    from pytest_agentproc.scenario import Scenario
+    from pytest_agentproc.vocabulary import Answer
+
+__all__ = ["Case", "Seen", "cases"]
+
+FLOOD = """
+scenario: 256 KiB on each stream, beside a descendant that talks at the same instants, end in an exit at the deadline
+agent: {dialect: raw, prompt: stdin}
+drive: [{prompt: {repeat: "z", size: 256 KiB}}]
+script:
+  - spawn:
+      id: helper
+      how: same_group
+      holds: [stdout]
+      script:
+        - flood: {stdout: 256 KiB}
+        - drip: {stdout: "h", every: inactivity_timeout / 4, for: inactivity_timeout * 3 / 4}
+  - meanwhile: [{flood: {stderr: 256 KiB}}]
+  - flood: {stdout: 256 KiB}
+  - drip: {stdout: "a", every: inactivity_timeout / 4, for: inactivity_timeout * 3 / 4}
+  - wait_for: eof
+  - silence: inactivity_timeout
+  - exit: 0
+expect: {outcome: completed}
+"""
+
+FIRST = """
+scenario: the first of two talks, falls silent, traps TERM and exits where the other one is killed
+agent: raw
+script:
+  - when: {signal: TERM}
+    do: [{say: saving}, {silence: kill_grace}, {exit: 143}]
+  - spawn: {id: kid, how: same_group, holds: [stdout], deaf: true}
+  - say: begin
+  - drip: {stdout: ".", every: inactivity_timeout / 2, for: inactivity_timeout * 3 / 2}
+  - linger: for ever
+expect: {outcome: inactive}
+"""
+
+SECOND = """
+scenario: the second of two talks at the instants of the first and is deaf
+agent: pi
+script:
+  - when: {signal: TERM}
+    do: []
+  - meanwhile: [{drip: {stderr: "!", every: inactivity_timeout / 2, for: inactivity_timeout * 3 / 2}}]
+  - drip: {stdout: ".\\n", every: inactivity_timeout / 4, for: inactivity_timeout * 3 / 2}
+  - linger: for ever
+expect: {outcome: inactive}
+"""
+
+TWINS = """
+scenario: two agents in step answer, linger and exit at one instant
+agent: pi
+script:
+  - silence: inactivity_timeout
+  - answer: done
+  - linger: linger_grace
+  - exit: 0
+expect: {outcome: completed}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What two plays must agree on.
+
+    Args:
+        timeline: the record's normal form: every event, nanosecond, order.
+        answers: what each supervised run reported, but for the wording of errors, which holds paths.
+        fault: why virtual time stopped, if it did.
+    """
+
+    timeline: list[tuple[object, ...]]
+    answers: list[Answer | None]
+    fault: str = ""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One thing to play: one scenario, or several at once under one clock.
+
+    Args:
+        id: what the report calls it.
+        scenarios: whose agents run.
+    """
+
+    id: str
+    scenarios: tuple[Scenario, ...]
+
+    @cached_property
+    def foretold(self) -> Seen:
+        """What the model says, in which there is no process."""
+        if len(self.scenarios) == 1:
+            return _seen_alone(model_play(self.scenarios[0], core()))
+        return _seen(*model_together(bind_all(self.scenarios)))
+
+    def play(self, lab: Lab, backend: str) -> Seen:
+        """Play it with real processes."""
+        if len(self.scenarios) == 1:
+            return _seen_alone(lab.play(self.scenarios[0], core(), backend=backend))
+        return _seen(*play_together(lab, bind_all(self.scenarios), backend))
+
+
+def _seen_alone(played: Played) -> Seen:
+    return _seen(played.record, [played.answer], played.fault.reason if played.fault is not None else "")
+
+
+def _seen(record: Record, answers: Sequence[Answer | None], fault: str = "") -> Seen:
+    plain = [None if one is None else replace(one, error=None) for one in answers]
+    return Seen(list(normal_form(record)), plain, fault)
+
+
+def cases(pattern: str = "*") -> list[Case]:
+    """Give the whole corpus and the cases that it cannot hold.
+
+    Args:
+        pattern: only those whose id contains it; `*` and `?` stand for anything.
+    """
+    corpus = [load(file) for file in sorted((ROOT / "scenarios").glob("*.scenario.yaml"))]
+    found = [Case(scenario.id, (scenario,)) for scenario in corpus]
+    found.append(Case("256-KiB-flood", (loads(FLOOD, "flood"),)))
+    found.append(Case("two-agents", (loads(FIRST, "first"), loads(SECOND, "second"))))
+    found.append(Case("two-agents-twins", (loads(TWINS, "twin"), loads(TWINS, "twin"))))
+    return [case for case in found if fnmatch(case.id, f"*{pattern}*")]

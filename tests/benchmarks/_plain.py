@@ -1,0 +1,138 @@
+"""What the kit's costs are divided by: bare interpreters and a bare ping-pong. Owns these; knows nothing of the kit."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import socket
+import subprocess
+import time
+from functools import partial
+from typing import TYPE_CHECKING
+
+import anyio
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+__all__ = ["ENVIRONMENT", "PLACEMENTS", "PingPong", "first_byte", "placed", "spawns"]
+
+ENVIRONMENT: Mapping[str, str] = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
+"""As small as a fake's: what it holds changes how an interpreter starts."""
+
+_CORES = sorted(os.sched_getaffinity(0))
+
+PLACEMENTS: Mapping[str, tuple[list[int], list[int]]] = {
+    "free": (_CORES, _CORES),
+    "apart": (_CORES[:1], _CORES[-1:]),
+    "together": (_CORES[:1], _CORES[:1]),
+}
+"""Where two processes that take turns run: the cores of the first and of the second. Waking a core that sleeps costs
+several times what a change of process on one core does, so that the same code has three prices."""
+
+
+@contextlib.contextmanager
+def placed(cores: Sequence[int]) -> Iterator[None]:
+    """Keep this process, and what it starts, on these cores."""
+    os.sched_setaffinity(0, cores)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, _CORES)
+
+
+def spawns(interpreter: str, count: int, backend: str) -> list[float]:
+    """Spawn `python -I -S -c pass` through `anyio.run_process` and wait for it, in a loop that has done so before.
+
+    Returns:
+        Seconds of each of `count` spawns, from the call to its return: the exit is seen, both pipes are at their end.
+    """
+
+    async def measure() -> list[float]:
+        command = [interpreter, "-I", "-S", "-c", "pass"]
+        spawn = partial(anyio.run_process, command, stdin=subprocess.DEVNULL, env=ENVIRONMENT)
+        await spawn()
+        taken = []
+        for _ in range(count):
+            start = time.perf_counter()
+            await spawn()
+            taken.append(time.perf_counter() - start)
+        return taken
+
+    return anyio.run(measure, backend=backend)
+
+
+def first_byte(command: Sequence[str], environment: Mapping[str, str] = ENVIRONMENT) -> float:
+    """Start a command as the core starts agents, and give the seconds until its first byte of output is read."""
+    pipe = subprocess.PIPE
+    start = time.perf_counter()
+    process = subprocess.Popen(
+        command, bufsize=0, stdin=pipe, stdout=pipe, stderr=pipe, env=environment, start_new_session=True
+    )
+    assert process.stdout is not None
+    data = process.stdout.read(1)
+    taken = time.perf_counter() - start
+    process.kill()
+    process.communicate()
+    if not data:
+        raise RuntimeError(f"{command[0]} ended without a byte")
+    return taken
+
+
+_PONG = """
+import select, _socket
+link = _socket.socket(fileno=0)
+poll = select.poll()
+poll.register(0, select.POLLIN)
+wait, receive, send = poll.poll, link.recv, link.send
+{wait}
+    message = receive(64)
+    if not message:
+        break
+    send(message)
+"""
+
+
+class PingPong:
+    """Two Python processes that send one small message to and fro over AF_UNIX SEQPACKET.
+
+    Args:
+        interpreter: whose process is at the other end.
+        placement: one of `PLACEMENTS`.
+        polls: whether each side waits in `select.poll` before it receives, as an event-driven program does; else
+            both block in `recv`, which is the least that two processes can do.
+    """
+
+    def __init__(self, interpreter: str, placement: str, *, polls: bool) -> None:
+        self._polls = polls
+        self._here, there = PLACEMENTS[placement]
+        self._link, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        source = _PONG.format(wait="while wait():" if polls else "while True:")
+        with other, placed(there):
+            command = [interpreter, "-I", "-S", "-c", source]
+            self._process = subprocess.Popen(command, stdin=other.fileno(), env=ENVIRONMENT)
+        self.round_trip(100)
+
+    def round_trip(self, count: int) -> float:
+        """Give the seconds of one round trip, over `count` of them."""
+        poll = select.poll()
+        poll.register(self._link, select.POLLIN)
+        wait, send, receive = poll.poll, self._link.send, self._link.recv
+        with placed(self._here):
+            start = time.perf_counter()
+            if self._polls:
+                for _ in range(count):
+                    send(b"12345678")
+                    wait()
+                    receive(64)
+            else:
+                for _ in range(count):
+                    send(b"12345678")
+                    receive(64)
+            return (time.perf_counter() - start) / count
+
+    def close(self) -> None:
+        """End the other process."""
+        self._link.close()
+        self._process.wait()

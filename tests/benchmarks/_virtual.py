@@ -1,0 +1,294 @@
+"""What virtual time costs: a scenario, a step, a step among many agents, a fake's start. Owns how each is measured."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from pytest_agentproc.scenario import loads
+from pytest_agentproc.subjects import core
+from pytest_agentproc.vocabulary import NANOSECONDS
+from tests.benchmarks._figures import Samples, ratios, summary
+from tests.benchmarks._plain import ENVIRONMENT, PLACEMENTS, PingPong, first_byte, placed, spawns
+from tests.benchmarks._together import bind_all, play_together
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from pytest_agentproc.harness import Lab
+    from pytest_agentproc.vocabulary import Answer, Order, Policy
+
+__all__ = ["AgentsPart", "ScenarioPart", "StartPart", "StepPart"]
+
+BACKENDS = ("asyncio", "trio")
+
+SCENARIO = """
+scenario: an agent with a few steps, one of them half the limit of silence
+agent: pi
+script:
+  - say: let me look
+  - silence: inactivity_timeout / 2
+  - say: still here
+  - answer: done
+  - exit: 0
+expect: {outcome: completed}
+"""
+
+DRIP = """
+scenario: a byte a second
+agent: raw
+script:
+  - drip: {{stdout: ".", every: 1s, for: {seconds}s}}
+expect: {{outcome: completed}}
+"""
+
+FIRST_WORD = """
+scenario: a byte at once, then silence
+agent: raw
+script:
+  - raw: "x"
+  - silence: for ever
+expect: {outcome: inactive}
+"""
+
+_PRIMARY = "together"
+
+_WARM_UP = 5
+"""Virtual seconds of a drip that are not counted: the births are over by then."""
+
+
+class _Stopwatch:
+    """Measures the real time between two virtual instants, by the first thing that a supervisor reads at each."""
+
+    def __init__(self, begin: int, end: int) -> None:
+        self._begin = begin
+        self._end = end
+        self._started = self.stopped = 0.0
+
+    def trace(self, at: int, code: str, data: Mapping[str, Any]) -> None:
+        """See `Order.trace`."""
+        if code != "o":
+            return
+        if not self._started and at >= self._begin:
+            self._started = time.perf_counter()
+        if not self.stopped and at >= self._end:
+            self.stopped = time.perf_counter()
+
+    @property
+    def taken(self) -> float:
+        """The seconds."""
+        assert self._started
+        assert self.stopped
+        return self.stopped - self._started
+
+
+class _Traced:
+    """The core, with one more listener to its trace."""
+
+    name = "core"
+
+    def __init__(self, trace: Callable[[int, str, Mapping[str, Any]], None]) -> None:
+        self._trace = trace
+        self.started = 0.0
+
+    def policy(self, overrides: Mapping[str, float | None]) -> Policy:
+        return core().policy(overrides)
+
+    async def run(self, order: Order) -> Answer:
+        record = order.trace
+
+        def trace(at: int, code: str, data: dict[str, Any]) -> None:
+            record(at, code, data)
+            self._trace(at, code, data)
+
+        self.started = time.perf_counter()
+        return await core().run(replace(order, trace=trace))
+
+
+class ScenarioPart:
+    """scenario_ratio: `Lab.play` of a one-agent scenario over a plain spawn-and-wait in a loop that runs already.
+
+    A play is everything: the fake's files, a loop of its own, the spawn, all steps, the exit, the verdict's record.
+    """
+
+    name = "scenario"
+
+    def __init__(self, lab: Lab, interpreter: str) -> None:
+        self._lab = lab
+        self._interpreter = interpreter
+        self._scenario = loads(SCENARIO, "scenario")
+        self._plays = {backend: Samples() for backend in BACKENDS}
+        self._spawns = {backend: Samples() for backend in BACKENDS}
+
+    def sample(self) -> None:
+        for backend in BACKENDS:
+            taken = spawns(self._interpreter, 3, backend)
+            plays = [self._play(backend) for _ in range(7)]
+            self._spawns[backend].add(taken + spawns(self._interpreter, 4, backend))
+            self._plays[backend].add(plays)
+
+    def _play(self, backend: str) -> float:
+        start = time.perf_counter()
+        played = self._lab.play(self._scenario, core(), backend=backend)
+        taken = time.perf_counter() - start
+        assert played.answer is not None
+        assert played.answer.outcome == "completed"
+        return taken
+
+    def report(self) -> dict[str, Any]:
+        return {
+            "scenario_ratio": {name: summary(ratios(self._plays[name], self._spawns[name])) for name in BACKENDS},
+            "scenario_ms": {name: summary([one * 1e3 for one in self._plays[name].rounds]) for name in BACKENDS},
+            "spawn_ms": {name: summary([one * 1e3 for one in self._spawns[name].rounds]) for name in BACKENDS},
+        }
+
+    def close(self) -> None:
+        """Nothing is left."""
+
+
+class StepPart:
+    """step_ratio: one virtual step (an agent writes a byte, its supervisor reads it) over one bare round trip.
+
+    The step's time is that of a thousand virtual seconds of a drip, divided; start and end are left out. Both sides of
+    the ratio are placed alike. `step_ratio` itself is that on one core: pure work, while across cores both sides mostly
+    wait for a core to wake up, and where the kernel is free, chance decides for a process's whole life which it is.
+    """
+
+    name = "step"
+    steps = 1000
+
+    def __init__(self, lab: Lab, interpreter: str) -> None:
+        self._lab = lab
+        self._scenario = loads(DRIP.format(seconds=self.steps + _WARM_UP + 1), "drip")
+        self._interpreter = interpreter
+        self._bare = {(place, kind): Samples() for place in PLACEMENTS for kind in ("polling", "blocking")}
+        self._steps = {(place, backend): Samples() for place in PLACEMENTS for backend in BACKENDS}
+
+    def sample(self) -> None:
+        for place in PLACEMENTS:
+            bare: dict[str, list[float]] = {"polling": [], "blocking": []}
+            for backend in BACKENDS:
+                for kind, taken in bare.items():
+                    taken.append(self._round_trip(place, kind))
+                self._steps[place, backend].add([self._step(place, backend)])
+            for kind, taken in bare.items():
+                taken.append(self._round_trip(place, kind))
+                self._bare[place, kind].add(taken)
+
+    def _round_trip(self, place: str, kind: str) -> float:
+        """Measure with a pair of its own: where the kernel put it once, it stays."""
+        pair = PingPong(self._interpreter, place, polls=kind == "polling")
+        taken = pair.round_trip(self.steps)
+        pair.close()
+        return taken
+
+    def _step(self, place: str, backend: str) -> float:
+        here, there = PLACEMENTS[place]
+        begin = _WARM_UP * NANOSECONDS
+        watch = _Stopwatch(begin, begin + self.steps * NANOSECONDS)
+
+        def trace(at: int, code: str, data: Mapping[str, Any]) -> None:
+            if at == 0:
+                os.sched_setaffinity(0, here)  # the agent, just born, stays where it is
+            watch.trace(at, code, data)
+
+        with placed(there):
+            self._lab.play(self._scenario, _Traced(trace), backend=backend)
+        return watch.taken / self.steps
+
+    def report(self) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for kind, name in (("polling", "step_ratio"), ("blocking", "step_ratio_to_blocking")):
+            for place in PLACEMENTS:
+                found[name if place == _PRIMARY else f"{name}_{place}"] = {
+                    backend: summary(ratios(self._steps[place, backend], self._bare[place, kind]))
+                    for backend in BACKENDS
+                }
+        times = {**self._steps, **self._bare}
+        for place in PLACEMENTS:
+            found[f"step_us_{place}"] = {
+                key[1]: summary([one * 1e6 for one in taken.rounds]) for key, taken in times.items() if key[0] == place
+            }
+        return found
+
+    def close(self) -> None:
+        """Nothing is left."""
+
+
+class AgentsPart:
+    """agent_step_us: microseconds of one agent's step when so many drip at once, each due at the same instants."""
+
+    name = "agents"
+    sizes = (1, 5, 20, 100)
+    agent_steps = 1500
+
+    def __init__(self, lab: Lab) -> None:
+        self._lab = lab
+        self._taken = {size: Samples() for size in self.sizes}
+        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        with contextlib.suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (min(4096, most) if most > 0 else 4096, most))
+
+    def sample(self) -> None:
+        for size, samples in self._taken.items():
+            steps = self.agent_steps // size
+            begin = _WARM_UP * NANOSECONDS
+            watch = _Stopwatch(begin, begin + steps * NANOSECONDS)
+            scenario = loads(DRIP.format(seconds=steps + _WARM_UP + 1), "drip")
+            _, answers = play_together(self._lab, bind_all([scenario] * size), "asyncio", watch.trace)
+            assert all(answer is not None and answer.outcome == "completed" for answer in answers)
+            samples.add([watch.taken / steps / size])
+
+    def report(self) -> dict[str, Any]:
+        figures = {str(size): summary([one * 1e6 for one in taken.rounds]) for size, taken in self._taken.items()}
+        return {"agent_step_us": figures, "agents_100_over_5": summary(ratios(self._taken[100], self._taken[5]))}
+
+    def close(self) -> None:
+        """Nothing is left."""
+
+
+class StartPart:
+    """fake_start_ratio: spawn of a fake to its first byte over a bare interpreter that writes one byte.
+
+    The fake keeps real time and has its lifeline; `fake_start_in_lockstep_ratio` is the same under a virtual clock,
+    from the call of `run_once` to its first read, so it holds the spawn window and the first grants.
+    """
+
+    name = "start"
+
+    def __init__(self, lab: Lab, interpreter: str) -> None:
+        self._lab = lab
+        self._scenario = loads(FIRST_WORD, "first-word")
+        self._fake = lab.fake(self._scenario)
+        self._bare = [interpreter, "-I", "-S", "-c", "import posix; posix.write(1, b'x')"]
+        self._taken = {name: Samples() for name in ("bare", "fake", "lockstep")}
+
+    def sample(self) -> None:
+        taken: dict[str, list[float]] = {name: [] for name in self._taken}
+        for _ in range(5):
+            taken["bare"].append(first_byte(self._bare))
+            taken["fake"].append(first_byte(self._fake.argv, {**ENVIRONMENT, "PATH": self._fake.folder}))
+            taken["lockstep"].append(self._in_lockstep())
+        for name, samples in self._taken.items():
+            samples.add(taken[name])
+
+    def _in_lockstep(self) -> float:
+        watch = _Stopwatch(0, 0)
+        subject = _Traced(watch.trace)
+        self._lab.play(self._scenario, subject)
+        return watch.stopped - subject.started
+
+    def report(self) -> dict[str, Any]:
+        taken = self._taken
+        return {
+            "fake_start_ratio": summary(ratios(taken["fake"], taken["bare"])),
+            "fake_start_in_lockstep_ratio": summary(ratios(taken["lockstep"], taken["bare"])),
+            "start_ms": {name: summary([one * 1e3 for one in samples.rounds]) for name, samples in taken.items()},
+        }
+
+    def close(self) -> None:
+        """The lab removes the fake."""

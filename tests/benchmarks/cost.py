@@ -1,0 +1,130 @@
+"""`python -m tests.benchmarks.cost`: what virtual time costs, as ratios to what a machine does without it.
+
+All parts are measured in turn, round by round, so that both sides of a ratio see the same machine; a ratio is taken in
+each round, and the median over the rounds counts. Exit code 1: a limit is passed. Run by hand; it is no test.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+from pytest_agentproc.harness import Lab
+from tests.benchmarks._plugin import PluginPart
+from tests.benchmarks._virtual import AgentsPart, ScenarioPart, StartPart, StepPart
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from tests.benchmarks._figures import Part
+
+PARTS = ("scenario", "step", "agents", "start", "plugin")
+
+LIMITS = {
+    "scenario_ratio asyncio": 1.7,
+    "scenario_ratio trio": 1.7,
+    "step_ratio asyncio": 3.0,
+    "step_ratio trio": 5.0,
+    "agents_100_over_5": 4.0,
+    "fake_start_ratio": 1.3,
+    "plugin_import_ratio": 1.05,
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure; return the exit code: 1 if a limit is passed."""
+    options = _options(arguments)
+    with Lab() as lab:
+        parts = _parts(lab, options.only)
+        try:
+            for number in range(options.rounds):
+                start = time.perf_counter()
+                for part in parts:
+                    part.sample()
+                taken = time.perf_counter() - start
+                print(f"round {number + 1} of {options.rounds}: {taken:.1f} s", file=sys.stderr, flush=True)
+        finally:
+            for part in parts:
+                part.close()
+    figures: dict[str, Any] = {"rounds": options.rounds, "python": sys.version.split()[0], "cores": os.cpu_count()}
+    for part in parts:
+        figures |= part.report()
+    passed = _passed_limits(figures)
+    print(json.dumps(figures, indent=1) if options.json else _table(figures))
+    for name in passed:
+        print(f"over its limit: {name}", file=sys.stderr)
+    return 1 if passed else 0
+
+
+def _parts(lab: Lab, only: Sequence[str]) -> list[Part]:
+    makers: dict[str, Callable[[], Part]] = {
+        "scenario": lambda: ScenarioPart(lab, _interpreter()),
+        "step": lambda: StepPart(lab, _interpreter()),
+        "agents": lambda: AgentsPart(lab),
+        "start": lambda: StartPart(lab, _interpreter()),
+        "plugin": lambda: PluginPart(_interpreter()),
+    }
+    return [makers[name]() for name in PARTS if name in only]
+
+
+def _interpreter() -> str:
+    """Give the interpreter of the fakes, below any virtual environment."""
+    return getattr(sys, "_base_executable", None) or sys.executable
+
+
+def _rows(figures: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """List every figure that has a median, by a name of one or two words."""
+    rows = []
+    for name, figure in figures.items():
+        if not isinstance(figure, dict):
+            continue
+        if "median" in figure:
+            rows.append((name, figure))
+        rows += [(f"{name} {key}", one) for key, one in figure.items() if isinstance(one, dict)]
+    return rows
+
+
+def _passed_limits(figures: dict[str, Any]) -> list[str]:
+    over = [name for name, figure in _rows(figures) if figure["median"] > LIMITS.get(name, figure["median"])]
+    loads = figures.get("plugin_loads", {}).get("heavy", [])
+    return over + [f"the plugin loads {name}" for name in loads]
+
+
+def _table(figures: dict[str, Any]) -> str:
+    head = f"{'figure':38} {'median':>9} {'p10':>9} {'p90':>9} {'limit':>7}"
+    lines = [f"CPython {figures['python']}, {figures['cores']} cores, {figures['rounds']} rounds", head]
+    for name, one in _rows(figures):
+        limit = LIMITS.get(name)
+        judged = "" if limit is None else f" {limit:7g} {'ok' if one['median'] <= limit else 'OVER'}"
+        lines.append(f"{name:38} {one['median']:9.4g} {one['p10']:9.4g} {one['p90']:9.4g}{judged}")
+    if "plugin_loads" in figures:
+        loads = figures["plugin_loads"]
+        heavy = ", ".join(loads["heavy"]) or "none"
+        lines.append(f"of {', '.join(loads['must_not_load'])} the plugin loads: {heavy}")
+    return "\n".join(lines)
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.cost", description=__doc__)
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    parser.add_argument("--rounds", type=int, default=20, metavar="N", help="default: 20, which is 40 plugin pairs")
+    parser.add_argument(
+        "--only", type=_parts_named, default=PARTS, metavar="PARTS", help=f"some of {','.join(PARTS)}; default: all"
+    )
+    return parser.parse_args(arguments)
+
+
+def _parts_named(text: str) -> tuple[str, ...]:
+    names = tuple(text.split(","))
+    for name in names:
+        if name not in PARTS:
+            raise argparse.ArgumentTypeError(f"there is no part {name}; parts are {', '.join(PARTS)}")
+    return names
+
+
+if __name__ == "__main__":
+    sys.exit(main())
