@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from pytest_agentproc.harness._fake import FakeAgent
-from pytest_agentproc.harness._lab import Lab
+from pytest_agentproc.harness._lab import Lab, order_of
 from pytest_agentproc.harness._model import Model, add_run, model_play
 from pytest_agentproc.harness._played import Played
 
-__all__ = ["FakeAgent", "Lab", "Model", "Played", "add_run", "model_play"]
+__all__ = ["FakeAgent", "Lab", "Model", "Played", "add_run", "model_play", "order_of"]

@@ -17,12 +17,14 @@ from pytest_agentproc.record import Record
 from pytest_agentproc.vocabulary import Order, Policy
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import TracebackType
 
+    from pytest_agentproc.clock import Clock
     from pytest_agentproc.scenario import Bound, Scenario
     from pytest_agentproc.vocabulary import Answer, Subject
 
-__all__ = ["LIFETIME", "Lab"]
+__all__ = ["LIFETIME", "Lab", "order_of"]
 
 LIFETIME = 300.0
 """Real seconds after which a fake is killed whatever happens."""
@@ -135,19 +137,8 @@ class Lab:
 
 
 def _supervise(subject: Subject, bound: Bound, fake: FakeAgent, clock: VirtualClock, backend: str) -> Played:
-    scenario, record = bound.scenario, fake.record
-    order = Order(
-        argv=tuple(fake.argv),
-        env={"PATH": fake.folder, "LANG": "C.UTF-8"},
-        cwd=fake.folder,
-        dialect=scenario.dialect,
-        mode=scenario.mode,
-        prompt=scenario.prompt,
-        prompt_by=scenario.prompt_by,
-        policy=bound.policy,
-        clock=clock,
-        trace=record.add,
-    )
+    record = fake.record
+    order = order_of(bound, fake, clock, record.add)
 
     async def supervise() -> Answer:
         answer = await subject.run(order)
@@ -163,3 +154,27 @@ def _supervise(subject: Subject, bound: Bound, fake: FakeAgent, clock: VirtualCl
         told = {"process": "supervisor", "fault": error.reason, "message": str(error)}
         record.add(clock.instant(), "m", told)
     return Played(bound, record, answer, fault)
+
+
+def order_of(bound: Bound, fake: FakeAgent, clock: Clock, trace: Callable[[int, str, dict[str, Any]], None]) -> Order:
+    """Give the order for one run of a fake.
+
+    Args:
+        bound: the scenario under the subject's policy.
+        fake: the executable agent.
+        clock: whose time counts.
+        trace: takes the supervisor's side of the record.
+    """
+    scenario = bound.scenario
+    return Order(
+        argv=tuple(fake.argv),
+        env={"PATH": fake.folder, "LANG": "C.UTF-8"},
+        cwd=fake.folder,
+        dialect=scenario.dialect,
+        mode=scenario.mode,
+        prompt=scenario.prompt,
+        prompt_by=scenario.prompt_by,
+        policy=bound.policy,
+        clock=clock,
+        trace=trace,
+    )

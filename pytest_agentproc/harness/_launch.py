@@ -8,6 +8,7 @@ from __future__ import annotations
 import __future__
 
 import ast
+import importlib.util
 import marshal
 import shutil
 import sys
@@ -26,7 +27,10 @@ _MODULES = ("", "program", "glob", "lines", "player", "wire", "stage", "dialects
 _LONGEST_SHEBANG = 250
 
 _STUB = """{head}
-import marshal, sys
+import _imp, marshal, sys
+for name, origin in {extensions!r}:
+    module = sys.modules[name] = _imp.create_dynamic(type(sys.implementation)(name=name, origin=origin))
+    _imp.exec_dynamic(module)
 for name, code in marshal.loads(open({bundle!r}, "rb").read()):
     module = sys.modules[name] = type(sys)(name)
     module.__path__ = []
@@ -72,7 +76,12 @@ class Workshop:
         folder = self.folder / str(self._count)
         folder.mkdir()
         path = folder / name
-        stub = _STUB.format(head=_head(), bundle=self._bundle(dialect), baked=str(folder.with_suffix(".baked")))
+        stub = _STUB.format(
+            head=_head(),
+            extensions=_extensions(dialect),
+            bundle=self._bundle(dialect),
+            baked=str(folder.with_suffix(".baked")),
+        )
         path.write_text(stub, encoding="utf-8")
         path.chmod(0o700 if executable else 0o600)
         return path
@@ -100,6 +109,13 @@ def _compile(dialect: str) -> list[tuple[str, CodeType]]:
         full = f"fake_agents.{name}" if name else "fake_agents"
         modules.append((full, compile(tree, str(path), "exec", flags, dont_inherit=True, optimize=2)))
     return modules
+
+
+def _extensions(dialect: str) -> list[tuple[str, str]]:
+    """Give the extension modules of a fake with their files: a start would look for them in every folder."""
+    names = ("select", "_socket", "fcntl", *(("_json",) if dialect != "raw" else ()))
+    specs = [(name, importlib.util.find_spec(name)) for name in names]
+    return [(name, spec.origin) for name, spec in specs if spec and spec.origin and spec.origin.endswith(".so")]
 
 
 def _is_future(node: ast.stmt) -> bool:

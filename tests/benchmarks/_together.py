@@ -11,17 +11,16 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import anyio.abc
 
-from pytest_agentproc.harness import Model, add_run
+from pytest_agentproc.harness import Model, add_run, order_of
 from pytest_agentproc.record import Record
 from pytest_agentproc.subjects import core
 from pytest_agentproc.supervisor import Result
-from pytest_agentproc.vocabulary import Order
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from pytest_agentproc.clock import VirtualClock, Watched
-    from pytest_agentproc.harness import FakeAgent, Lab
+    from pytest_agentproc.harness import Lab
     from pytest_agentproc.scenario import Bound, Scenario
     from pytest_agentproc.vocabulary import Answer
 
@@ -121,7 +120,7 @@ def play_together(
 
         async def run(number: int, *, task_status: anyio.abc.TaskStatus[None]) -> None:
             own = _Tagged(record, number, trace)
-            order = _order(bounds[number], fakes[number], _Declared(clock, task_status.started), own)
+            order = order_of(bounds[number], fakes[number], _Declared(clock, task_status.started), own.add)
             answers[number] = await core().run(order)
             own.add(clock.instant(), "m", {"process": "supervisor", "returned": True})
 
@@ -134,19 +133,3 @@ def play_together(
         for fake in fakes:
             fake.finish()
     return record, answers
-
-
-def _order(bound: Bound, fake: FakeAgent, clock: _Declared, record: Record) -> Order:
-    scenario = bound.scenario
-    return Order(
-        argv=tuple(fake.argv),
-        env={"PATH": fake.folder, "LANG": "C.UTF-8"},
-        cwd=fake.folder,
-        dialect=scenario.dialect,
-        mode=scenario.mode,
-        prompt=scenario.prompt,
-        prompt_by=scenario.prompt_by,
-        policy=bound.policy,
-        clock=clock,
-        trace=record.add,
-    )

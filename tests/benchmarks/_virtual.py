@@ -55,7 +55,10 @@ script:
 expect: {outcome: inactive}
 """
 
-_PRIMARY = "together"
+_PRIMARY = "apart"
+"""The ping-pong has two prices: one core shared, or a core each, where most of it is waking a sleeping core. Unpinned,
+chance decides between them, round by round. The limits are on a core each, as a supervisor and its agent run when there
+are two; the other figures are told beside it."""
 
 _WARM_UP = 5
 """Virtual seconds of a drip that are not counted: the births are over by then."""
