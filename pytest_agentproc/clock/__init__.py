@@ -1,7 +1,8 @@
 """Time: the clock protocol, the real clock, and the virtual clock that spans real child processes.
 
 `_jump` is the rule that decides who moves next, `_hub` the lockstep that obeys it, `_participant` a process in it,
-`_runs` the host's side, `_window` what the host does, `_asyncio` and `_trio` the loops. Heavy parts load when used.
+`_runs` the host's side, `_window` what the host does, `_sentry` a host that never comes back, `_asyncio` and `_trio`
+the loops, `_wall` dates. Heavy parts load when used.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from pytest_agentproc.clock._system import SystemClock
 
 if TYPE_CHECKING:
     from pytest_agentproc.clock._virtual import VirtualClock, require_backend
+    from pytest_agentproc.clock._wall import wall_clock
 
 __all__ = [
     "Clock",
@@ -29,6 +31,7 @@ __all__ = [
     "require_backend",
     "signal_name",
     "told",
+    "wall_clock",
 ]
 
 
@@ -37,4 +40,8 @@ def __getattr__(name: str) -> Any:
         from pytest_agentproc.clock import _virtual
 
         return getattr(_virtual, name)
+    if name == "wall_clock":
+        from pytest_agentproc.clock._wall import wall_clock
+
+        return wall_clock
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -99,7 +99,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
     def next_timer(self) -> int | None:
         """Give the instant of the earliest timer, from the timer itself: a timeout would have been rounded."""
-        scheduled = self._scheduled  # type: ignore[attr-defined]
+        scheduled: list[asyncio.TimerHandle] = self._scheduled  # type: ignore[attr-defined]
         if not scheduled or (when := scheduled[0].when()) == math.inf:
             return None
         return round(when * 1_000_000_000)

@@ -105,6 +105,7 @@ class Hub:
         waits.register(self.roll.door, select.POLLIN)
         for one in self.roll.dying:
             waits.register(one.pidfd, select.POLLIN)
+        self.turns += 1
         waits.poll(50)
         self.poller.poll()
         if time.monotonic() - start > self.guard:
@@ -138,6 +139,7 @@ class Hub:
         self.roll.changed = True
 
     def _guard_runner(self, participant: Participant, start: float) -> None:
+        self.turns += 1
         if time.monotonic() - start > self.guard:
             raise Stall(f"{participant.describe()}: it neither parked nor spoke for {self.guard:g} s")
 

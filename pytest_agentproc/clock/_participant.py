@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Participant", "State", "new_listener", "process_state", "receive_hello"]
 
 
+_send_signal = signal.pidfd_send_signal  # as it is before a host is watched: what the kit does is no signal of the host
 _HALF_A_SECOND = struct.pack("ll", 0, 500_000)
 
 
@@ -102,7 +103,7 @@ class Participant:
         if self.state is not State.GONE:
             return False
         try:
-            signal.pidfd_send_signal(self.pidfd, 0)
+            _send_signal(self.pidfd, 0)
         except ProcessLookupError:
             return False
         return True
@@ -110,7 +111,7 @@ class Participant:
     def kill(self) -> None:
         """End it for good, from outside the experiment."""
         with contextlib.suppress(ProcessLookupError):
-            signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
+            _send_signal(self.pidfd, signal.SIGKILL)
 
     def reap(self) -> None:
         """Leave no zombie of a child of this process; call this once it is dead or killed."""

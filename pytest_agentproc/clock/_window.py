@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Foreign", "end_started", "watch_host"]
 
+_kill = os.kill  # as it is before a host is watched: what the kit does is no signal of the host
+
 
 class Foreign(ClockError):
     """A process that is no fake was started under the virtual clock without being declared."""
@@ -56,7 +58,10 @@ def watch_host(hub: Hub, launchers: set[str], allowed: tuple[str, ...]) -> Itera
             try:
                 return function(*args)
             finally:
-                hub.feel_signals()
+                try:
+                    hub.feel_signals()
+                except ClockError as error:
+                    hub.fail(error)
 
         return wrapped
 
@@ -142,8 +147,12 @@ def _await_child(hub: Hub, process: subprocess.Popen[Any], path: tuple[int, ...]
                 hub.roll.unexpect(pid)
                 _judge_foreign(hub, pid, command[0], programs.allowed)
                 return
+            hub.turns += 1
             if time.monotonic() - start > hub.guard:
-                raise Stall(f"process {pid} was started but never said hello within {hub.guard:g} s")
+                _kill(pid, signal.SIGKILL)
+                hub.roll.unexpect(pid)
+                hub.fail(Stall(f"process {pid} was started but never said hello within {hub.guard:g} s"))
+                return
     finally:
         os.close(pidfd)
 
@@ -169,7 +178,7 @@ def _judge_foreign(hub: Hub, pid: int, program: str, allowed: tuple[str, ...]) -
     name = os.path.basename(program)
     if name not in allowed:
         with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)  # a child that nobody has waited for: the pid is still its own
+            _kill(pid, signal.SIGKILL)  # a child that nobody has waited for: the pid is still its own
         hub.fail(
             Foreign(
                 f"{name!r} (pid {pid}) is no fake agent, and virtual time cannot see what it does\n"

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from pytest_agentproc.plugin._collect import pytest_collect_file
-from pytest_agentproc.plugin._fixtures import agent_run, fake_agent, virtual_clock
+from pytest_agentproc.plugin._fixtures import (
+    agent_run,
+    fake_agent,
+    pytest_collection_modifyitems,
+    virtual_clock,
+    wall_clock,
+)
 from pytest_agentproc.plugin._options import pytest_addhooks, pytest_addoption, pytest_configure, pytest_unconfigure
 
 __all__ = [
@@ -12,7 +18,9 @@ __all__ = [
     "pytest_addhooks",
     "pytest_addoption",
     "pytest_collect_file",
+    "pytest_collection_modifyitems",
     "pytest_configure",
     "pytest_unconfigure",
     "virtual_clock",
+    "wall_clock",
 ]

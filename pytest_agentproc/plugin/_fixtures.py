@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.harness import FakeAgent
     from pytest_agentproc.plugin._run import AgentRun
 
-__all__ = ["agent_run", "fake_agent", "virtual_clock"]
+__all__ = ["agent_run", "fake_agent", "pytest_collection_modifyitems", "virtual_clock", "wall_clock"]
 
 
 @pytest.fixture
@@ -28,6 +28,28 @@ def virtual_clock(request: pytest.FixtureRequest) -> Iterator[VirtualClock]:
     """
     with lab_of(request.config).virtual_clock() as clock:
         yield clock
+
+
+@pytest.fixture
+def wall_clock(request: pytest.FixtureRequest, virtual_clock: VirtualClock) -> Iterator[None]:
+    """Have `datetime.now()` and `time.time()` of this test follow `virtual_clock`, code under test included.
+
+    `@pytest.mark.wall_clock("2026-11-22T12:00:00Z")` does the same and says what the wall clock shows at the start;
+    without a date that is 2026-01-01, midnight UTC. It counts in microseconds. `freeze_time` cannot be used beside it.
+    """
+    from pytest_agentproc.clock import wall_clock
+
+    marker = request.node.get_closest_marker("wall_clock")
+    with wall_clock(virtual_clock, *(marker.args if marker else ())):
+        yield
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give the wall clock to tests that carry its marker."""
+    for item in items:
+        names = getattr(item, "fixturenames", None)
+        if names is not None and "wall_clock" not in names and item.get_closest_marker("wall_clock"):
+            names.append("wall_clock")
 
 
 @pytest.fixture

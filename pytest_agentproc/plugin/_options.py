@@ -57,6 +57,10 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Refuse what cannot be run, in one sentence each, before anything is collected."""
+    config.addinivalue_line(
+        "markers",
+        "wall_clock(start): datetime.now() and time.time() of the test follow virtual_clock from this date on",
+    )
     if "trio" in backends_of(config) and importlib.util.find_spec("trio") is None:
         raise pytest.UsageError(
             f"agentproc backend {_chosen(config)} needs trio, which is not installed: "

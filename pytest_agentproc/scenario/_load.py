@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +84,12 @@ def loads(text: str, name: str = "<text>", folder: str | os.PathLike[str] | None
 def _values(text: str, check: Check) -> dict[str, Any]:
     if len(text) > _LARGEST:
         check.report(1, 1, f"the file has {len(text)} characters: at most {_LARGEST} are read")
+        return {}
+    half = re.search("[\ud800-\udfff]", text)
+    if half is not None:
+        before = text[: half.start()]
+        column = half.start() - (before.rfind("\n") + 1) + 1
+        check.report(before.count("\n") + 1, column, f"U+{ord(half[0]):04X} is half a character: no file can hold it")
         return {}
     root = parse(text, check.report)
     if root is None:

@@ -104,3 +104,9 @@ def test_a_loop_of_links_is_a_located_problem(tmp_path: Path) -> None:
     (tmp_path / "loop").symlink_to("loop")
     with pytest.raises(ScenarioError, match=r"^<text>:3:16: raw\.file \"loop\" "):
         loads("scenario: a\nagent: raw\nscript: [{raw: {file: loop}}]\n", folder=tmp_path)
+
+
+def test_half_a_character_is_a_located_problem() -> None:
+    """Text made in Python can hold what no UTF-8 file can; it must not end in a traceback of the parser."""
+    with pytest.raises(ScenarioError, match=r"<text>:2:8: U\+D800 is half a character: no file can hold it"):
+        loads("scenario: a\nagent: \ud800\n")
