@@ -10,6 +10,7 @@ import _socket
 import fcntl
 import marshal
 import posix
+import select
 import time
 
 from fake_agents import wire
@@ -43,50 +44,43 @@ def main(path: str) -> None:
 
 def _live(baked: dict[str, Any], parent: int, index: int, fields: dict[str, Any], program: Program) -> None:
     settle_signals()
-    link: _socket.socket | None = None
     if baked["lifeline"]:
         _hold_lifeline(baked["lifeline"])
-    if baked["hub"]:
-        link = _connect(baked["hub"])
-
-    def send(form: str, notes: list[Any]) -> None:
-        if link is not None:
-            link.send(wire.tell(form, notes))
-
-    def wake() -> None:
-        if link is not None:
-            link.send(wire.WAKE)
-
-    def tell_death(signum: int, notes: list[Any]) -> None:
-        if link is not None:
-            link.send(wire.death(signum, notes))
-
-    stage = Stage(send, wake, tell_death if parent else None)
-    player = Player(program, stage, encoder(program))
-    try:
-        _play(baked, player, stage, link, (parent, index, fields))
-    except Reborn:
-        stage.epoll.close()  # the parent's, inherited by its fork
-        if link is not None:
-            link.close()
-        raise
-
-
-def _play(
-    baked: dict[str, Any],
-    player: Player,
-    stage: Stage,
-    link: _socket.socket | None,
-    birth: tuple[int, int, dict[str, Any]],
-) -> None:
-    if link is None:
-        _play_in_real_time(player, stage)
+    if not baked["hub"]:
+        stage = Stage(_unheard, _unheard)
+        _play_in_real_time(Player(program, stage, encoder(program)), stage)
         return
-    parent, index, fields = birth
+    link = _connect(baked["hub"])
+    stage = _staged(link, descends=parent != 0)
+    player = Player(program, stage, encoder(program))
     descriptor = stage.epoll.fileno().to_bytes(4, "little")
     message = wire.hello(baked["token"], parent, index, fields["id"], fields["line"])
     link.sendmsg([message], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, descriptor)])
-    _play_by_grants(player, stage, link)
+    try:
+        _play_by_grants(player, stage, link)
+    except Reborn:
+        stage.epoll.close()  # the parent's, inherited by its fork
+        link.close()
+        raise
+
+
+def _unheard(*words: object) -> None:
+    """Say it to nobody: in real time there is no hub."""
+
+
+def _staged(link: _socket.socket, *, descends: bool) -> Stage:
+    """Give a stage whose words go to the hub."""
+
+    def send(form: str, notes: list[Any]) -> None:
+        link.send(wire.tell(form, notes))
+
+    def wake() -> None:
+        link.send(wire.WAKE)
+
+    def tell_death(signum: int, notes: list[Any]) -> None:
+        link.send(wire.death(signum, notes))
+
+    return Stage(send, wake, tell_death if descends else None)
 
 
 def _play_by_grants(player: Player, stage: Stage, link: _socket.socket) -> None:
@@ -122,6 +116,8 @@ def _play_in_real_time(player: Player, stage: Stage) -> None:
         until = player.until
         if stage.arm(player.wants):
             until = 0
+        if player.burns:
+            until = 0
         left = None if until is None else max(0, until - (time.monotonic_ns() - zero))
         events = stage.epoll.poll(-1 if left is None else (left + 999_999) // 1_000_000 / 1000)
 
@@ -147,3 +143,7 @@ def _hold_lifeline(address: bytes) -> None:
     fcntl.fcntl(line.fileno(), _F_SETSIG, 9)
     fcntl.fcntl(line.fileno(), fcntl.F_SETFL, fcntl.fcntl(line.fileno(), fcntl.F_GETFL) | posix.O_ASYNC)
     _lifelines[:] = [line]
+    broken = select.poll()
+    broken.register(line, 0)
+    if broken.poll(0):  # it broke before the signal was asked for, and would never come
+        posix._exit(70)

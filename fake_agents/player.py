@@ -4,8 +4,8 @@
     until      -> the instant at which the earliest of them wants to go on (None: not by time alone)
     wants      -> the streams whose readiness would wake one of them
 
-A track is a generator that yields what it waits for: `(TIME, instant)`, `(SPACE, stream)`, `(LINE, pattern)`,
-`(EOF, None)`, `(SIGNAL, None)` or `(NEVER, None)`. The program ends with its main track.
+A track is a generator that yields what it waits for: `(TIME, instant)`, `(BUSY, instant)`, `(SPACE, stream)`,
+`(LINE, pattern)`, `(EOF, None)`, `(SIGNAL, None)` or `(NEVER, None)`. The program ends with its main track.
 """
 
 from __future__ import annotations
@@ -15,10 +15,13 @@ from fake_agents.program import CHUNK, PIPE, POLITE, READ
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import Any, Protocol
 
     from fake_agents.program import Program, Step
+
+    Events = Mapping[str, Callable[[Any, int], bytes]]
+    """What a dialect can tell beside text: the name of a step, and the bytes for its value at an instant."""
 
     Wait = tuple[int, Any]
     Key = tuple[str, int | None]
@@ -27,6 +30,8 @@ if TYPE_CHECKING:
         """A dialect's bytes for what a program says."""
 
         result_is_exit: bool
+        error_stream: str
+        events: Events
 
         def say(self, text: str, stop: str | None, now: int) -> bytes:
             """Give the bytes of a piece of text."""
@@ -42,6 +47,9 @@ if TYPE_CHECKING:
 
         def note(self, code: str, data: Any) -> None:
             """Keep something for the record."""
+
+        def given(self, names: Sequence[str]) -> dict[str, Any]:
+            """Tell arguments, working directory, and these variables of the environment."""
 
         def writable(self, stream: str) -> bool:
             """Say whether a chunk can be written."""
@@ -71,7 +79,8 @@ if TYPE_CHECKING:
             """Die of a signal."""
 
 
-TIME, SPACE, LINE, EOF, SIGNAL, NEVER = range(6)
+TIME, BUSY, SPACE, LINE, EOF, SIGNAL, NEVER = range(7)
+_EPIPE = ("epipe", None)
 
 
 class Track:
@@ -92,7 +101,7 @@ class Player:
 
     Args:
         program: see `fake_agents.program`.
-        stage: does what the program says: `read`, `write`, `writable`, `close`, `catch`, `release`, `spawn`,
+        stage: does what the program says: `given`, `read`, `write`, `writable`, `close`, `catch`, `release`, `spawn`,
             `leave`, `die`, `note`.
         encoder: the dialect's bytes for say, answer and result.
     """
@@ -109,6 +118,7 @@ class Player:
         self.buffer = b""
         self.lines: list[bytes] = []
         self.heard = 0
+        self.acting: Key | None = None
         self.reactions: dict[Key, Sequence[Step]] = {}
         self.children = 0
         self.line = 0
@@ -144,8 +154,13 @@ class Player:
     @property
     def until(self) -> int | None:
         """The earliest instant that a track waits for, or None."""
-        instants = [track.value for track in self.tracks if track.kind == TIME]
+        instants = [track.value for track in self.tracks if track.kind in (TIME, BUSY) and track.value is not None]
         return min(instants) if instants else None
+
+    @property
+    def burns(self) -> bool:
+        """Whether a track keeps a core busy meanwhile; in virtual time it only waits."""
+        return any(track.kind == BUSY for track in self.tracks)
 
     @property
     def wants(self) -> tuple[bool, bool, bool]:
@@ -155,8 +170,8 @@ class Player:
 
     def _is_ready(self, track: Track) -> bool:
         kind = track.kind
-        if kind == TIME:
-            return bool(track.value <= self.now)
+        if kind in (TIME, BUSY):
+            return track.value is not None and bool(track.value <= self.now)
         if kind == SPACE:
             return track.since < self.grants and self.stage.writable(track.value)
         if kind == LINE:
@@ -166,6 +181,7 @@ class Player:
         return kind == SIGNAL and track.since < self.heard
 
     def _advance(self, track: Track) -> None:
+        self.acting = track.key
         try:
             track.kind, track.value = next(track.steps)
         except StopIteration:
@@ -224,7 +240,8 @@ class Player:
     def _do_result(self, fields: dict[str, Any]) -> Iterator[Wait]:
         if fields["is_error"] and self.encoder.result_is_exit:
             self.code = 1
-        return self._write("stdout", self.encoder.result(fields, self.now))
+        stream = self.encoder.error_stream if fields["is_error"] else "stdout"
+        return self._write(stream, self.encoder.result(fields, self.now))
 
     def _do_bytes(self, stream: str, data: bytes) -> Iterator[Wait]:
         return self._write(stream, data)
@@ -240,6 +257,15 @@ class Player:
             yield (TIME, at)
             yield from self._write(stream, self.encoder.say(text, None, self.now) if data is None else data)
             at += every
+
+    def _do_event(self, kind: str, value: Any) -> Iterator[Wait]:
+        return self._write("stdout", self.encoder.events[kind](value, self.now))
+
+    def _do_tell(self, names: Sequence[str]) -> None:
+        self.stage.note("g", self.stage.given(names))
+
+    def _do_busy(self, duration: int | None) -> Iterator[Wait]:
+        yield (BUSY, None if duration is None else self.now + duration)
 
     def _do_sleep(self, duration: int | None) -> Iterator[Wait]:
         yield (NEVER, None) if duration is None else (TIME, self.now + duration)
@@ -298,7 +324,9 @@ class Player:
                 yield (SPACE, stream)
             first = False
             if not self.stage.write(stream, chunk):
-                if not self._react(("epipe", None)):
+                if self.reactions.get(_EPIPE) == []:
+                    return  # ignored: the track goes on without its words
+                if self.acting == _EPIPE or not self._react(_EPIPE):
                     self.stage.die(PIPE)
                 yield (NEVER, None)
 

@@ -22,17 +22,23 @@ FORMAT = 1
 CHUNK = 4096
 """A fake writes at most this many bytes at a time, after the pipe has room: a full pipe parks, it never blocks."""
 
+LONGEST = 1024
+"""So many bytes of each argument and variable a fake tells: a message of more than 256 KiB cannot be sent."""
+
 READ = 65536
 """A fake takes at most this many bytes from its stdin in one grant."""
 
 OPS = {
+    "tell": ("names",),
     "say": ("text", "stop"),
     "answer": ("text",),
     "result": ("fields",),
     "bytes": ("stream", "data"),
     "drip": ("stream", "data", "text", "every", "until"),
     "flood": ("stream", "size"),
+    "event": ("kind", "value"),
     "sleep": ("duration",),
+    "busy": ("duration",),
     "await_signal": (),
     "await_eof": (),
     "await_stdin": ("pattern",),

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import posix
 import select
+import sys
 from _signal import SIG_DFL, SIG_IGN, SIG_SETMASK, SIGCHLD, pthread_sigmask, signal
 
-from fake_agents.program import FATAL
+from fake_agents.program import FATAL, LONGEST
 from fake_agents.wire import FULL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     from fake_agents.program import Program
@@ -71,6 +72,16 @@ class Stage:
             self._size += len(data)
             if self._size > FULL:
                 self._send("N", self.take_notes())
+
+    def given(self, names: Sequence[str]) -> dict[str, Any]:
+        """Tell arguments, working directory, and these variables of the environment, as text."""
+        found = {name: posix.environ.get(name.encode()) for name in names}
+        return {
+            "argv": [_shown(word.encode("utf-8", "surrogateescape")) for word in sys.argv[1:101]],
+            "env": {name: None if value is None else _shown(value) for name, value in found.items()},
+            "cwd": _shown(posix.getcwdb()),
+            "longest": LONGEST,
+        }
 
     def take_notes(self) -> list[Any]:
         """Give the notes so far, once."""
@@ -182,6 +193,10 @@ class Stage:
 
 
 _KILL = 9
+
+
+def _shown(word: bytes) -> str:
+    return word[:LONGEST].decode("utf-8", "replace")
 
 
 def settle_signals() -> None:

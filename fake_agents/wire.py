@@ -9,7 +9,7 @@
     hub -> fake   grant  eight bytes of now, one byte: whether the epoll descriptor was ready
 
 A note is (code, data): "o", "e" bytes written; "i" bytes read (none: EOF); "s" the signal caught; "m" (line, op);
-"c" stream closed; "b" stream found broken; "p" (child index, pid, name, line) spawned.
+"c" stream closed; "b" stream found broken; "p" (child index, pid, name, line) spawned; "g" what the agent was given.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from fake_agents.player import Events
     from fake_agents.program import Program
 
 
@@ -15,9 +16,11 @@ class Encoder:
     """Encode text as plain lines. A result prints its text, if any, and an error result makes the exit code 1."""
 
     result_is_exit = True
+    error_stream = "stdout"
 
     def __init__(self, program: Program) -> None:
         self._lines = Lines(program)
+        self.events: Events = {}
 
     def say(self, text: str, stop: str | None, now: int) -> bytes:
         """Give the bytes of a piece of text."""

@@ -16,6 +16,8 @@ def told(about: dict[str, Any], code: str, data: Any) -> tuple[str, dict[str, An
         return _STREAM_CODES[data], about | {"closed": True}
     if code == "b":
         return _STREAM_CODES[data], about | {"broken": True}
+    if code == "g":
+        return "m", about | {"given": data}
     if code == "i" and not data:
         return "i", about | {"eof": True}
     return code, about | {"bytes": data}

@@ -56,6 +56,10 @@ class Hub:
         self._kept: list[subprocess.Popen[Any]] = []
         """What was started and may be dropped while a fault unwinds: it lives until it is reaped."""
         self.turns = 0
+        self.rings = 0
+        """How often the sentry's alarm rang: a loop that it woke has not moved, and what is held is held on."""
+        self._held_since = 0.0
+        self._rings_held = 0
         self.is_waiting = False
         self._loop_ready = False
         self._looks = 0
@@ -217,7 +221,8 @@ class Hub:
 
     def _hold(self) -> None:
         """Wait in real time for threads in flight and for declared processes that are no participants."""
-        start = time.monotonic()
+        start = time.monotonic() if self.rings == self._rings_held else self._held_since
+        self._held_since, self._rings_held = start, self.rings
         self._loop_ready = False
         guard = self.guard if self.fault is None else min(self.guard, _LAST_GUARD)
         while (self.busy or self.held) and not self._loop_ready and not self._is_untold:

@@ -149,7 +149,7 @@ def _await_child(hub: Hub, process: subprocess.Popen[Any], path: tuple[int, ...]
                 return
             hub.turns += 1
             if time.monotonic() - start > hub.guard:
-                _kill(pid, signal.SIGKILL)
+                _end(pid, hub.guard)
                 hub.roll.unexpect(pid)
                 hub.fail(Stall(f"process {pid} was started but never said hello within {hub.guard:g} s"))
                 return
@@ -174,11 +174,20 @@ def _words(args: Any) -> list[str]:
     return [os.fsdecode(word) for word in args]
 
 
+def _end(pid: int, patience: float) -> None:
+    """Kill a child that nobody has waited for, so the pid is still its own, and see it dead before the host goes on."""
+    pidfd = os.pidfd_open(pid)
+    _kill(pid, signal.SIGKILL)
+    gone = select.poll()
+    gone.register(pidfd, select.POLLIN)
+    gone.poll(patience * 1000)
+    os.close(pidfd)
+
+
 def _judge_foreign(hub: Hub, pid: int, program: str, allowed: tuple[str, ...]) -> None:
     name = os.path.basename(program)
     if name not in allowed:
-        with contextlib.suppress(ProcessLookupError):
-            _kill(pid, signal.SIGKILL)  # a child that nobody has waited for: the pid is still its own
+        _end(pid, hub.guard)
         hub.fail(
             Foreign(
                 f"{name!r} (pid {pid}) is no fake agent, and virtual time cannot see what it does\n"

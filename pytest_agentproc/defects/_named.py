@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pytest_agentproc.defects import _judgements as wrong
+from pytest_agentproc.defects import _endings as ends
+from pytest_agentproc.defects import _streams as streams
+from pytest_agentproc.defects import _watchdogs as times
 from pytest_agentproc.errors import UsageError
-from pytest_agentproc.supervisor import Deciders
+from pytest_agentproc.supervisor import Deciders, Policy
 
 __all__ = ["DEFECTS", "NAMES", "Defect", "defect"]
 
@@ -28,26 +30,79 @@ class Defect:
     deciders: Deciders
 
 
-DEFECTS = {
+_TIMES = (
+    ("duration-timeout", "A1", "takes the inactivity limit for a limit of the whole duration", times.DurationWatchdog),
+    ("stderr-blind", "A1", "takes bytes on stderr for no activity", times.StderrBlindWatchdog),
+    ("line-only-activity", "A1", "takes bytes for activity only once their line ends", times.LineWatchdog),
+    ("polls-once-a-second", "A1", "looks once a second whether the limit is over", times.PollingWatchdog),
+    ("no-hard-cap", "A2", "lets an agent that prints run for ever", times.UncappedWatchdog),
+    ("double-timer", "A3", "has a second timer that no activity winds up", times.DoubleTimerWatchdog),
+    ("harsher-limit-first", "A3", "prefers the harsher of two limits at one instant", times.HarsherFirstWatchdog),
+    ("closed-output-is-exit", "A5", "stops its timers when stdout ends", times.ClosedIsExitWatchdog),
+    ("noise-is-progress", "A8", "takes a line that is no event for progress", times.NoiseIsProgressWatchdog),
+    ("bytes-are-progress", "A8", "takes every byte for progress", times.BytesAreProgressWatchdog),
+    ("closed-output-is-activity", "A5", "takes the end of a stream for output", times.ClosedIsActivityWatchdog),
+)
+_COMPLETIONS = (
+    ("any-stop-reason", "C2", "takes a stop for a tool for the last word", ends.AnyStopCompletion),
+    ("never-withdraws", "C1", "holds on to a result that the agent goes on from", ends.StubbornCompletion),
+    ("noise-is-fatal", "F2", "gives up at a line that is no event", ends.FatalNoiseCompletion),
+    ("noise-uncounted", "F2", "drops a line that is no event, and tells nobody", ends.UncountedNoiseCompletion),
+)
+_ENDINGS = (
+    (
+        "timer-beats-exit",
+        "A4",
+        "calls an agent inactive that exits at the very instant of the deadline",
+        ends.TimerFirstEnding,
+    ),
+    ("exit-overrules-result", "C1", "throws a good result away for an exit code", ends.ExitOverResultEnding),
+    ("raw-exit-code", "C1", "answers with the agent's own code, forced or not", ends.RawCodeEnding),
+    ("exit-0-is-success", "C2", "takes exit 0 for a good result", ends.ZeroIsGoodEnding),
+    ("signal-is-exit-0", "C4", "takes a death by signal for exit 0", ends.NullCodeEnding),
+    ("waits-for-eof", "C4", "believes an exit only once stdout has ended", ends.PipeEndEnding),
+    ("epipe-is-fatal", "F5", "fails the run when stdin breaks", ends.FatalPipeEnding),
+    ("always-not-found", "P6", "takes every failure to start for a missing file", ends.MissingEnding),
+)
+_LADDERS = (
+    ("direct-child-only", "T1", "signals the agent itself and never its descendants", ends.DirectChildLadder),
+    ("waits-for-exit", "C1", "waits for the exit however long an agent lingers", ends.PatientLadder),
+    ("no-grace", "C1", "terminates at the very completion", ends.HastyLadder),
+    ("one-grace", "C1", "waits for the long grace also after a good end", ends.OneGraceLadder),
+    ("kill-without-term", "T1", "kills where it should terminate", ends.KillOnlyLadder),
+    ("no-kill-after-term", "T1", "waits for ever for an agent that ignores TERM", ends.NoKillLadder),
+    ("killed-flag", "T1", "takes 'a signal was sent' for 'it is dead'", ends.DeadFlagLadder),
+    ("leaves-zombie", "T3", "never reaps the agent", ends.ZombieLadder),
+    ("leftovers-stay", "T6", "lets what an exited agent has started live on", ends.LeavingLadder),
+)
+_FRAMINGS = (
+    ("per-chunk-utf8", "F1", "decodes each chunk by itself", streams.ChunkFraming),
+    ("drops-unfinished-line", "F1", "drops a last line without an end", streams.UnfinishedFraming),
+    ("first-object-only", "F1", "takes one object from a line", streams.FirstObjectFraming),
+    ("endless-line", "F3", "waits for the end of a line however long it grows", streams.EndlessLineFraming),
+    ("bom-is-data", "F1", "takes a byte order mark for text", streams.BomFraming),
+)
+_FEEDERS = (
+    ("closed-output-spins", "A5", "goes on reading a stream that has ended", streams.EndlessFeeder),
+    ("stderr-unread", "F4", "never reads stderr", streams.StdoutFeeder),
+    ("writes-before-reading", "F5", "reads only once the prompt is through", streams.WriteFirstFeeder),
+    ("stdin-left-open", "C1", "never closes stdin", streams.OpenFeeder),
+)
+
+DEFECTS: dict[str, Defect] = {
     made.name: made
     for made in (
+        *(Defect(name, rule, story, Deciders(watchdog=wrong)) for name, rule, story, wrong in _TIMES),
+        *(Defect(name, rule, story, Deciders(completion=wrong)) for name, rule, story, wrong in _COMPLETIONS),
+        *(Defect(name, rule, story, Deciders(ending=wrong)) for name, rule, story, wrong in _ENDINGS),
+        *(Defect(name, rule, story, Deciders(ladder=wrong)) for name, rule, story, wrong in _LADDERS),
+        *(Defect(name, rule, story, Deciders(framing=wrong)) for name, rule, story, wrong in _FRAMINGS),
+        *(Defect(name, rule, story, Deciders(feeder=wrong)) for name, rule, story, wrong in _FEEDERS),
         Defect(
-            "duration-timeout",
-            "A1",
-            "takes the inactivity limit for a limit of the whole duration",
-            Deciders(watchdog=wrong.DurationWatchdog),
-        ),
-        Defect(
-            "timer-beats-exit",
-            "A4",
-            "calls an agent inactive that exits at the very instant of the deadline",
-            Deciders(ending=wrong.TimerFirstEnding),
-        ),
-        Defect(
-            "direct-child-only",
-            "T1",
-            "signals the agent itself and never its descendants",
-            Deciders(ladder=wrong.DirectChildLadder),
+            "timeout-is-duration",
+            "A9",
+            "takes the one number for the longest runtime",
+            Deciders(one_number=lambda seconds: Policy(inactivity_timeout=None, max_runtime=seconds)),
         ),
     )
 }

@@ -14,6 +14,8 @@ from pytest_agentproc.clock import signal_name, told
 from pytest_agentproc.vocabulary import SIGNALS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pytest_agentproc.clock import Path
     from pytest_agentproc.harness._model import Model
     from pytest_agentproc.harness._pipe import Pipe
@@ -64,6 +66,10 @@ class Process:
             self.model.tell("m", {"process": self.name, "line": data[0], "step": data[1]})
         else:
             self.model.tell(*told({"process": self.name}, code, data))
+
+    def given(self, names: Sequence[str]) -> dict[str, Any]:
+        given: dict[str, Any] = self.player.program["given"]
+        return {**given, "env": {name: given["env"].get(name) for name in names}}
 
     def writable(self, stream: str) -> bool:
         pipe = self.pipes[stream]

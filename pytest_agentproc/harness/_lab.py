@@ -12,7 +12,7 @@ from pytest_agentproc.clock import VirtualClock
 from pytest_agentproc.errors import ClockError
 from pytest_agentproc.harness._fake import FakeAgent, note_leaks
 from pytest_agentproc.harness._launch import Workshop, interpreter
-from pytest_agentproc.harness._played import PROMPT_SHOWN, Played, command_line, header
+from pytest_agentproc.harness._played import PROMPT_SHOWN, Played, command_line, environment, header
 from pytest_agentproc.record import Record
 from pytest_agentproc.vocabulary import Order, Policy
 
@@ -29,7 +29,7 @@ __all__ = ["LIFETIME", "Lab", "order_of"]
 LIFETIME = 300.0
 """Real seconds after which a fake is killed whatever happens."""
 
-_COMMANDS = {"raw": "agent", "pi": "pi"}
+_COMMANDS = {"raw": "agent", "pi": "pi", "gemini": "gemini"}
 
 
 class Lab:
@@ -168,7 +168,7 @@ def order_of(bound: Bound, fake: FakeAgent, clock: Clock, trace: Callable[[int, 
     scenario = bound.scenario
     return Order(
         argv=tuple(fake.argv),
-        env={"PATH": fake.folder, "LANG": "C.UTF-8"},
+        env=environment(fake.folder),
         cwd=fake.folder,
         dialect=scenario.dialect,
         mode=scenario.mode,

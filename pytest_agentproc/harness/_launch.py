@@ -100,7 +100,8 @@ class Workshop:
 
 def _compile(dialect: str) -> list[tuple[str, CodeType]]:
     modules = []
-    for name in (*_MODULES, f"dialects.{dialect}", "main"):
+    extra = () if dialect == "raw" else ("objects",)
+    for name in (*_MODULES, *extra, f"dialects.{dialect}", "main"):
         base = Path(fake_agents.__file__).parent.joinpath(*name.split("."))
         path = base / "__init__.py" if base.is_dir() else base.with_suffix(".py")
         tree = ast.parse(path.read_text(encoding="utf-8"))

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
+from fake_agents.program import LONGEST
 from pytest_agentproc.clock import Host, JumpRule, Move
 from pytest_agentproc.errors import ClockError, Deadlock, Spin
 from pytest_agentproc.harness._actors import Left, Process, World
 from pytest_agentproc.harness._pipe import Pipe
-from pytest_agentproc.harness._played import PROMPT_SHOWN, Played, command_line, header
+from pytest_agentproc.harness._played import PROMPT_SHOWN, Played, command_line, environment, header
 from pytest_agentproc.record import Record
 from pytest_agentproc.supervisor import Driver, Machine, Result, Task
 
@@ -220,8 +221,14 @@ def add_run(model: Model, bound: Bound, subject: CoreSubject) -> Machine:
     """Give the model one more run of a scenario."""
     scenario = bound.scenario
     prompt = scenario.prompt if scenario.prompt_by == "stdin" else ""
-    machine = Machine(Task(scenario.dialect, prompt.encode(), bound.policy), subject.deciders)
-    program = {**bound.program, "prompt": scenario.prompt[:PROMPT_SHOWN]}
+    machine = Machine(Task(scenario.dialect, prompt.encode(), bound.policy, scenario.mode), subject.deciders)
+    given = {
+        "argv": [_cut(word) for word in command_line(scenario)],
+        "env": environment(_FOLDER),
+        "cwd": _FOLDER,
+        "longest": LONGEST,
+    }
+    program = {**bound.program, "prompt": scenario.prompt[:PROMPT_SHOWN], "given": given}
 
     def spawn() -> World:
         failure = spawn_failure(scenario)
@@ -244,6 +251,11 @@ def spawn_failure(scenario: Scenario) -> OSError | None:
 
 
 _LONGEST_ARGUMENT = 131_072
+_FOLDER = "/agent"
+
+
+def _cut(word: str) -> str:
+    return word.encode()[:LONGEST].decode(errors="replace")
 
 
 def _note_leaks(model: Model) -> None:

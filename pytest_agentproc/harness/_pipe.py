@@ -47,16 +47,15 @@ class Pipe:
         """
         if not self.readers:
             raise BrokenPipeError
-        data = bytes(data[: self.slots * PAGE])
         odd = len(data) % PAGE
         taken = 0
         if odd and self._pages and self._pages[-1].end + odd <= PAGE:
             last = self._pages[-1]
-            last.data += data[:odd]
+            last.data += bytes(data[:odd])
             last.end += odd
             taken = odd
         while taken < len(data) and len(self._pages) < self.slots:
-            page = data[taken : taken + PAGE]
+            page = bytes(data[taken : taken + PAGE])
             self._pages.append(_Page(page))
             taken += len(page)
         return taken or None

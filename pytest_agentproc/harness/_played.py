@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario import Bound, Scenario
     from pytest_agentproc.vocabulary import Answer, Policy
 
-__all__ = ["PROMPT_SHOWN", "Played", "command_line", "header"]
+__all__ = ["PROMPT_SHOWN", "Played", "command_line", "environment", "header"]
 
 PROMPT_SHOWN = 1 << 16
 """So much of its prompt a fake knows, for dialects that repeat it; the rest reaches it by its own way."""
@@ -39,8 +39,23 @@ class Played:
 
 def command_line(scenario: Scenario) -> tuple[str, ...]:
     """Give the arguments that a real supervisor would start such an agent with."""
-    options = ("--mode", "json", "-p") if scenario.dialect == "pi" else ()
+    options = _OPTIONS[scenario.dialect, scenario.mode]
     return (*options, scenario.prompt) if scenario.prompt_by == "argv" else options
+
+
+_GEMINI = ("-y", "-m", "gemini-2.5-flash", "-e", "", "-o")
+_OPTIONS: dict[tuple[str, str], tuple[str, ...]] = {
+    ("raw", "text"): (),
+    ("pi", "json"): ("--mode", "json", "-p"),
+    ("gemini", "text"): (*_GEMINI, "text"),
+    ("gemini", "json"): (*_GEMINI, "json"),
+    ("gemini", "stream"): (*_GEMINI, "stream-json"),
+}
+
+
+def environment(folder: str) -> Mapping[str, str]:
+    """Give the whole environment that a subject is told to give its agent: a PATH of fakes only."""
+    return {"PATH": folder, "LANG": "C.UTF-8"}
 
 
 def header(scenario: Scenario, subject: str, policy: Policy) -> Mapping[str, Any]:

@@ -155,6 +155,8 @@ def _marker(_at: int, _code: str, data: Mapping[str, Any]) -> str:
         return "RETURNS"
     if "leaked" in data:
         return "LEAKED: still alive" if data["leaked"] == "alive" else f"LEAKED: {data['leaked']}"
+    if "given" in data:
+        return f"was given {' '.join(data['given']['argv']) or 'no arguments'}"
     if "fault" in data:
         return f"{str(data['fault']).upper()}: {data.get('message', '')}".rstrip(": ")
     return ", ".join(f"{key}: {value}" for key, value in data.items() if key not in ("process", "by", "line"))

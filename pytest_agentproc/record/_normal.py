@@ -11,7 +11,7 @@ AnyEvent = tuple[int, str, Mapping[str, Any]]
 Entry = tuple[int, str, str, str, tuple[tuple[str, Any], ...]]
 """One event of the normal form: at, code, process, by (or ""), and the rest of its data, sorted."""
 
-_UNCOUNTED = frozenset({"process", "by", "pid", "message"})
+_UNCOUNTED = frozenset({"process", "by", "pid", "message", "given"})
 _UNITED = ("bytes", "size")
 
 
@@ -69,8 +69,9 @@ def joined(events: Iterable[AnyEvent], *, by_line: bool = False) -> list[AnyEven
 def normal_form(record: _HasEvents) -> list[Entry]:
     """Reduce a record to what must be equal in every run of one scenario, model and real processes alike.
 
-    Within one instant bytes are joined per process, stream and side, and identical re-arms collapse; pids and the
-    wording of faults are left out; ends of streams, deaths and timers stay where they are.
+    Within one instant bytes are joined per process, stream and side, and identical re-arms collapse; pids, the wording
+    of faults, and what an agent was given (it names folders) are left out; ends of streams, deaths and timers stay
+    where they are.
     """
     return [
         (

@@ -52,10 +52,12 @@ class Check:
     steps: Table
     problems: list[Problem] = field(default_factory=list)
     dialect: str = ""
+    mode: str = ""
     prompt_by: str = "argv"
     overrides: dict[str, float | None] = field(default_factory=dict)
     limits: dict[str, int | None] = field(default_factory=Policy().nanoseconds)
     spawned: dict[str, int] = field(default_factory=dict)
+    tools: dict[str, int] = field(default_factory=dict)
     expected: list[str] = field(default_factory=list)
     is_spawned: bool = True
     is_script_sound: bool = True

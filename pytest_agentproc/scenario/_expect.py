@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_agentproc.scenario._fields import Either, Fields, Key
 from pytest_agentproc.scenario._kinds import Choice, Data, Flag, ListOf, Regex, Signal, Text, Time, Whole, Word
 from pytest_agentproc.scenario._nodes import Mapping, Node, Sequence
+from pytest_agentproc.scenario._saw import Variables
 from pytest_agentproc.scenario._words import unknown
 from pytest_agentproc.vocabulary import SIGNALS, Outcome
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario._expressions import Expression
     from pytest_agentproc.scenario._script import Scope
 
-__all__ = ["EXPECT", "EXPECT_KEYS", "PROCESS_KEYS", "Expected", "Wanted", "bind_value"]
+__all__ = ["EXPECT", "EXPECT_KEYS", "PROCESS_KEYS", "SAW_KEYS", "Expected", "Wanted", "bind_value"]
 
 
 @dataclass(frozen=True)
@@ -44,9 +45,9 @@ class Wanted(Key):
 
 def bind_value(expected: Expected, scope: Scope) -> Any:
     """Give the normal form; raises as `Scope.exact`."""
-    name = expected.key.rpartition(".")[2] if expected.key.startswith("processes.") else expected.key
-    table = PROCESS_KEYS if expected.key.startswith("processes.") else EXPECT_KEYS
-    return table[name].bind(expected.value, scope)
+    head, _, rest = expected.key.partition(".")
+    table = {"processes": PROCESS_KEYS, "saw": SAW_KEYS}.get(head, EXPECT_KEYS)
+    return table[rest.rpartition(".")[2] or head].bind(expected.value, scope)
 
 
 def _time(value: Expression, scope: Scope) -> int:
@@ -162,6 +163,30 @@ class _Processes:
         return found
 
 
+_SAW = (
+    Wanted("argv", ListOf(Text()), "its arguments, without the command itself"),
+    Wanted("env", Variables(), "variables of its environment; others are not looked at"),
+    Wanted("cwd", _MATCHER, "the folder in which it was started"),
+    Wanted("stdin", _MATCHER, "all that it read"),
+)
+SAW_KEYS = {key.name: key for key in _SAW}
+
+
+class _Saw:
+    """Checks on what the agent was given."""
+
+    form = Fields(_SAW)
+    label = form.label
+
+    def read(self, node: Node, what: str, check: Check) -> list[Expected]:
+        """Read into one expectation per leaf."""
+        found: list[Expected] = []
+        for key, place, leaf in self.form.pairs(node, what, check):
+            dotted = f"saw.{key.name}"
+            found.append(Expected(dotted, place.line, place.column, key.kind.read(leaf, f"expect.{dotted}", check)))
+        return found
+
+
 _TABLE = (
     Wanted("outcome", Choice(tuple(str(outcome) for outcome in Outcome)), "how the run ended"),
     Wanted("exit_code", Whole(0, 255, "CODE"), "the supervisor's exit code"),
@@ -175,6 +200,7 @@ _TABLE = (
     Wanted("agent_status", _STATUS, "how the agent itself ended; -9 is {signal: KILL}"),
     Wanted("signals", _SIGNALS, "what the agent got, in order; [] for none", bind=_signals),
     Wanted("processes", _Processes(), "checks on single processes"),
+    Wanted("saw", _Saw(), "what the agent was given"),
     Wanted("error", _MATCHER, "the message of a bad end"),
     Wanted("warnings", ListOf(Text()), "the warnings, all of them; [] for none"),
     Wanted("noise", Whole(0, 10**9), "the number of lines that were no events"),
@@ -182,6 +208,7 @@ _TABLE = (
     Wanted("leaks", ListOf(_ProcessId(), unique=True), "who outlived the run; [] if absent"),
 )
 EXPECT_KEYS = {key.name: key for key in _TABLE}
+_NESTED = ("processes", "saw")
 
 
 class _Expect:
@@ -196,7 +223,7 @@ class _Expect:
         before = len(check.problems)
         for key, place, value in self.form.pairs(node, what, check):
             read = key.kind.read(value, f"{what}.{key.name}", check)
-            found.extend(read if key.name == "processes" else [Expected(key.name, place.line, place.column, read)])
+            found.extend(read if key.name in _NESTED else [Expected(key.name, place.line, place.column, read)])
         check.is_expect_sound = len(check.problems) == before
         check.expected.extend(expected.key for expected in found)
         return tuple(sorted(found, key=lambda expected: (expected.line, expected.column)))

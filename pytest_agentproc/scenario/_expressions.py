@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.errors import AgentprocError
 from pytest_agentproc.scenario._words import nearest, shorten, unknown
-from pytest_agentproc.vocabulary import POLICY_NAMES
+from pytest_agentproc.vocabulary import TIME_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -229,7 +229,7 @@ def _tokens(text: str, words: tuple[str, ...]) -> list[tuple[str, Any, int]]:
         if match["number"] is not None:
             found.append((*_number(match["number"], match["unit"], match.start("unit")), offset))
         elif match["name"] is not None:
-            if match["name"] not in POLICY_NAMES:
+            if match["name"] not in TIME_NAMES:
                 raise ExpressionError(offset, _unknown(match["name"], text, words))
             found.append(("name", match["name"], offset))
         else:
@@ -239,13 +239,13 @@ def _tokens(text: str, words: tuple[str, ...]) -> list[tuple[str, Any, int]]:
 
 def _unknown(name: str, text: str, words: tuple[str, ...]) -> str:
     is_word = nearest(text, words) is not None
-    return unknown("name", text if is_word else name, words if is_word else POLICY_NAMES)
+    return unknown("name", text if is_word else name, words if is_word else TIME_NAMES)
 
 
 def _number(number: str, unit: str | None, offset: int) -> tuple[str, Fraction]:
     if unit is None:
         return "number", Fraction(number)
-    if unit in POLICY_NAMES:
+    if unit in TIME_NAMES:
         raise ExpressionError(offset, f"a sign is missing between {number} and {unit}: write {number} * {unit}")
     if unit not in UNITS:
         raise ExpressionError(offset, f'unknown unit "{unit}": the units are {", ".join(UNITS)}')

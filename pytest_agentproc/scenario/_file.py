@@ -12,14 +12,14 @@ from pytest_agentproc.scenario._kinds import Choice, Flag, ListOf, Size, Text, T
 from pytest_agentproc.scenario._nodes import Mapping, Node, Scalar, Sequence
 from pytest_agentproc.scenario._script import Step, Steps
 from pytest_agentproc.scenario._words import choices, unknown
-from pytest_agentproc.vocabulary import NANOSECONDS, OPTIONAL_NAMES, POLICY_NAMES, RULES
+from pytest_agentproc.vocabulary import NANOSECONDS, OPTIONAL_NAMES, POLICY_NAMES, RULES, SIZE_NAMES
 
 if TYPE_CHECKING:
     from pytest_agentproc.scenario._check import Check
 
 __all__ = ["AGENT", "FILE", "MODES", "PROMPT"]
 
-MODES = {"raw": ("text",), "pi": ("json",)}
+MODES = {"raw": ("text",), "pi": ("json",), "gemini": ("text", "json", "stream")}
 """Every dialect with its modes, the default first."""
 
 _LARGEST_PROMPT = 64 * 1024**2
@@ -40,15 +40,16 @@ def _agent_finish(values: dict[str, Any], node: Node, _what: str, check: Check) 
     if mode not in modes:
         known = f"known {'is' if len(modes) == 1 else 'are'} {choices(modes)}"
         check.at(node, f'the dialect {values["dialect"]} has no mode "{mode}": {known}')
+    check.mode = mode
     check.prompt_by = values.get("prompt", "argv")
     check.is_spawned = "cannot_spawn" not in values
     return {**values, "mode": mode}
 
 
 class _Policy:
-    """Limits for the supervisor, in seconds; `off` switches one off."""
+    """Limits for the supervisor, in seconds or bytes; `off` switches one off."""
 
-    label = "{NAME: T / off}"
+    label = "{NAME: T / SIZE / off}"
 
     def read(self, node: Node, what: str, check: Check) -> dict[str, float | None]:
         """Read the limits; the check keeps them, because expressions are tried with them."""
@@ -59,6 +60,9 @@ class _Policy:
         for name, value in node.pairs:
             if name.text not in POLICY_NAMES:
                 check.at(name, unknown("limit", name.text, POLICY_NAMES))
+                continue
+            if name.text in SIZE_NAMES:
+                limits[name.text] = Size(low=1).read(value, f"{what}.{name.text}", check) or None
                 continue
             if name.text not in OPTIONAL_NAMES and isinstance(value, Scalar) and value.text == "off":
                 check.at(value, f"{what}.{name.text} cannot be off: only {choices(sorted(OPTIONAL_NAMES), 'and')} can")
@@ -171,7 +175,11 @@ AGENT = Either(
     Fields(
         (
             Key("dialect", _Dialect(tuple(MODES)), "the wire format it speaks", required=True),
-            Key("mode", Text("MODE"), "its variant; raw has text, pi has json"),
+            Key(
+                "mode",
+                Text("MODE"),
+                "its variant: text for raw; json for pi; text (if absent), json or stream for gemini",
+            ),
             Key("prompt", Choice(("argv", "stdin")), "how the prompt reaches it; argv if absent"),
             Key("newline", Choice(("lf", "crlf", "none")), "how its lines end; none: not the last; lf if absent"),
             Key("bom", Flag(), "whether a byte order mark comes first"),

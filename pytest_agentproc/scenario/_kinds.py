@@ -93,16 +93,22 @@ class Choice:
 
 @dataclass(frozen=True)
 class Only:
-    """One word, where the other form of the field is a mapping; `wanted` shows both."""
+    """One of a few words, where the other form of the field is a mapping; `wanted` shows both."""
 
-    label: str
+    words: tuple[str, ...]
     wanted: str
+
+    @property
+    def label(self) -> str:
+        """Join the words."""
+        return " / ".join(self.words)
 
     def read(self, node: Node, what: str, check: Check) -> str:
         """Take the word."""
-        if not isinstance(node, Scalar) or node.text != self.label:
+        if not isinstance(node, Scalar) or node.text not in self.words:
             check.wrong(node, what, self.wanted)
-        return self.label
+            return ""
+        return node.text
 
 
 @dataclass(frozen=True)

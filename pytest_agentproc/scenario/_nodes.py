@@ -75,8 +75,9 @@ def parse(text: str, report: Report) -> Node | None:
     except yaml.MarkedYAMLError as error:
         report(*_traps.explain(text.splitlines(), error))
         return None
-    except yaml.reader.ReaderError as error:
-        line, column = _traps.position(text, error.position)
+    except (yaml.reader.ReaderError, UnicodeEncodeError) as error:  # the latter: half of a surrogate pair
+        place = error.start if isinstance(error, UnicodeEncodeError) else error.position
+        line, column = _traps.position(text, place)
         report(line, column, "a character that YAML does not allow: write it in a quoted text, as \\x07 for example")
         return None
     except _TooDeep:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.scenario._expect import EXPECT_KEYS, PROCESS_KEYS
+from pytest_agentproc.scenario._expect import EXPECT_KEYS, PROCESS_KEYS, SAW_KEYS
 from pytest_agentproc.scenario._fields import Either, Fields, Key
 from pytest_agentproc.scenario._file import AGENT, FILE, PROMPT
 from pytest_agentproc.scenario._spawn import FORM as SPAWN_FORM
@@ -26,6 +26,7 @@ def reference() -> str:
         *(_table(f"{name}: {{...}}", fields.keys) for name, fields in _long_forms()),
         _table("expect key", EXPECT_KEYS.values()),
         _table("processes: {ID: {...}}", PROCESS_KEYS.values()),
+        _table("saw: {...}", SAW_KEYS.values()),
     ]
     return "\n".join(parts)
 

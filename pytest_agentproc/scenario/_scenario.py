@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.scenario._expect import Expected, bind_value
 from pytest_agentproc.scenario._expressions import NotApplicable
-from pytest_agentproc.scenario._script import Scope, Step
+from pytest_agentproc.scenario._script import ProgramStep, Scope, Step
 from pytest_agentproc.scenario._steps import STEPS
 
 if TYPE_CHECKING:
@@ -94,12 +94,19 @@ class Scenario:
             "code": 0,
             "newline": self.newline,
             "bom": self.bom,
-            "steps": scope.steps(self.steps),
+            "steps": [*_asked(self.expected), *scope.steps(self.steps)],
         }
         expect = [_expectation(expected, scope) for expected in self.expected]
         if all(expectation.key != "leaks" for expectation in expect):
             expect.append(Expectation("leaks", 0, 0, []))
         return Bound(self, program, policy, tuple(expect))
+
+
+def _asked(expected: tuple[Expected, ...]) -> list[ProgramStep]:
+    """Give the step that tells what the agent was given, if a check needs it; variables by name, as few as need be."""
+    given = [one for one in expected if one.key in ("saw.argv", "saw.env", "saw.cwd")]
+    names = [name for one in given if one.key == "saw.env" for name in one.value]
+    return [(given[0].line, "tell", (names,))] if given else []
 
 
 def _expectation(expected: Expected, scope: Scope) -> Expectation:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pytest_agentproc.scenario._events import EVENT, THINK, TOOL, TOOL_DONE, build_event
 from pytest_agentproc.scenario._fields import Either, Fields, Key
 from pytest_agentproc.scenario._kinds import Choice, Data, Flag, Only, Signal, Size, Text, Time, Whole
 from pytest_agentproc.scenario._raw import RAW, build_raw
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["STEPS", "STOP_REASONS"]
 
-STOP_REASONS = {"raw": (), "pi": ("stop", "length", "toolUse", "error", "aborted")}
+STOP_REASONS = {"raw": (), "pi": ("stop", "length", "toolUse", "error", "aborted"), "gemini": ()}
 
 _STREAMS = ("stdout", "stderr")
 _OUTPUTS = (*_STREAMS, "say")
@@ -68,6 +69,10 @@ def _silence(step: Step, scope: Scope) -> list[ProgramStep]:
     return [(step.line, "sleep", (scope.ns(step.value),))]
 
 
+def _busy(step: Step, scope: Scope) -> list[ProgramStep]:
+    return [(step.line, "busy", (scope.ns(step.value),))]
+
+
 def _linger(step: Step, scope: Scope) -> list[ProgramStep]:
     waits = {"until signal": "await_signal", "until eof": "await_eof"}
     if isinstance(step.value, str) and step.value in waits:
@@ -83,8 +88,8 @@ def _wait_for(step: Step, _scope: Scope) -> list[ProgramStep]:
 
 def _when(step: Step, scope: Scope) -> list[ProgramStep]:
     reaction = scope.steps(step.also)
-    if "eof" in step.value:
-        return [(step.line, "when", ("eof", None, reaction))]
+    if "event" in step.value:
+        return [(step.line, "when", (step.value["event"], None, reaction))]
     return [(step.line, "when", ("signal", SIGNALS[step.value["signal"]], reaction))]
 
 
@@ -135,10 +140,15 @@ _ENTRIES = (
     Entry("say", Either(Text(), _SAY, "text"), "text; it goes on: no completion unless stop says so", build=_say),
     Entry("answer", Text(), "text and completion", build=_answer),
     Entry("result", Either(Text(), _RESULT, "text"), "completion alone", build=_result),
+    Entry("think", THINK, "a thought", build=build_event),
+    Entry("tool", TOOL, "a tool of the agent's own starts", build=build_event),
+    Entry("tool_done", TOOL_DONE, "that tool ends", build=build_event),
+    Entry("event", EVENT, "an event of the dialect as it stands", build=build_event),
     Entry("raw", RAW, "bytes as they stand, on stdout unless `to` says otherwise", build=build_raw),
     Entry("drip", _DRIP, "output again and again; the first after one `every`", build=_drip),
     Entry("flood", _FLOOD, "that many bytes at once", build=_flood),
     Entry("silence", Time(("for ever",)), "nothing for a time", build=_silence),
+    Entry("busy", Time(("for ever",)), "as silence, but it burns a core on the real clock", build=_busy),
     Entry(
         "linger",
         Time(("for ever", "until eof", "until signal")),
@@ -147,14 +157,14 @@ _ENTRIES = (
     ),
     Entry(
         "wait_for",
-        Either(Only("eof", "eof or {stdin: PATTERN}"), _STDIN, "eof"),
+        Either(Only(("eof",), "eof or {stdin: PATTERN}"), _STDIN, "eof"),
         "until stdin ends, or a whole line of it fits a glob",
         build=_wait_for,
     ),
     Entry(
         "when",
-        Either(Only("eof", "eof or {signal: TERM}"), _EVENT, "eof"),
-        "from this line on, what to do if that happens; `do: []` ignores it",
+        Either(Only(("eof", "epipe"), "eof, epipe or {signal: TERM}"), _EVENT, "event"),
+        "from this line on, what to do if that happens (epipe: nobody reads it any more); `do: []` ignores it",
         build=_when,
         also=Key("do", Steps(), "the steps of the reaction", required=True),
     ),

@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from pytest_agentproc.subjects._core import Core, core
+from pytest_agentproc.subjects._trivial import TRIVIAL, KillAtOnce, Null, SpawnAndForget, SubprocessRun
 
-__all__ = ["Core", "core"]
+__all__ = ["TRIVIAL", "Core", "KillAtOnce", "Null", "SpawnAndForget", "SubprocessRun", "core"]

@@ -26,7 +26,10 @@ class Core:
         self.deciders = deciders or Deciders()
 
     def policy(self, overrides: Mapping[str, float | None]) -> Policy:
-        """Keep the default limits but for the overrides."""
+        """Keep the default limits but for the overrides; a limit of silence alone is the one-number form (A9)."""
+        silence = overrides.get("inactivity_timeout")
+        if silence is not None and len(overrides) == 1:
+            return self.deciders.one_number(silence)
         return Policy(**overrides)  # type: ignore[arg-type]  # Policy checks each value itself
 
     async def run(self, order: Order) -> Answer:
@@ -34,6 +37,7 @@ class Core:
         result = await run_once(
             order.argv,
             dialect=order.dialect,
+            mode=order.mode,
             prompt=order.prompt if order.prompt_by == "stdin" else "",
             policy=order.policy,
             cwd=order.cwd,

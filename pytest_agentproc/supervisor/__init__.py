@@ -10,6 +10,7 @@ from __future__ import annotations
 from pytest_agentproc.supervisor._completion import Completion
 from pytest_agentproc.supervisor._driver import Driver
 from pytest_agentproc.supervisor._ending import Ending
+from pytest_agentproc.supervisor._events import Command, Signal
 from pytest_agentproc.supervisor._feeder import Feeder
 from pytest_agentproc.supervisor._framing import Framing
 from pytest_agentproc.supervisor._ladder import Ladder
@@ -20,6 +21,7 @@ from pytest_agentproc.supervisor._watchdog import Watchdog
 from pytest_agentproc.vocabulary import Outcome, Policy
 
 __all__ = [
+    "Command",
     "Completion",
     "Deciders",
     "Driver",
@@ -31,6 +33,7 @@ __all__ = [
     "Outcome",
     "Policy",
     "Result",
+    "Signal",
     "Task",
     "Watchdog",
     "run_once",

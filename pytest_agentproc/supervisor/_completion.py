@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.supervisor.dialects import Finished, Line, Message, Noise, Resumed
+from pytest_agentproc.supervisor.dialects import Failure, Finished, Line, Message, Noise, Resumed
 
 if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects import Meaning
@@ -43,6 +43,8 @@ class Completion:
             self.resume()
         elif isinstance(meaning, Noise):
             self.noise += 1
+        elif isinstance(meaning, Failure):
+            self.error = meaning.error
 
     @property
     def text(self) -> str | None:
@@ -60,6 +62,8 @@ class Completion:
         """Complete; a second completion changes the result, not the instant."""
         if self.at is None:
             self.at = now
+        self.model = meaning.model or self.model
+        self.usage = meaning.usage or self.usage
         if meaning.ok is not None:
             self.ok = meaning.ok
             self.error = meaning.error

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.vocabulary import Outcome
+from pytest_agentproc.vocabulary import Outcome, exit_code
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from pytest_agentproc.supervisor._completion import Completion
+    from pytest_agentproc.supervisor._feeder import Feeder
     from pytest_agentproc.supervisor._watchdog import Watchdog
 
 __all__ = ["Ending"]
@@ -15,6 +18,18 @@ __all__ = ["Ending"]
 
 class Ending:
     """Judge a run by its completion, or else by the agent's exit."""
+
+    def is_missing(self, errno: int) -> bool:
+        """Say whether a start failed because there is no such file; else it is there and cannot be executed (P6)."""
+        return errno in _NOT_FOUND
+
+    def is_gone(self, status: int | None, streams: Collection[str]) -> bool:
+        """Say whether the agent is gone: its exit alone says so, whatever streams are open yet (C4)."""
+        return status is not None
+
+    def is_input_lost(self, feeder: Feeder, *, silent: bool) -> bool:
+        """Say whether a run fails for a prompt that nobody read: only once the agent lives on in silence (F5)."""
+        return silent and feeder.is_broken and not feeder.is_delivered
 
     def on_exit(
         self, completion: Completion, status: int, watchdog: Watchdog, now: int, *, has_completion: bool
@@ -30,8 +45,15 @@ class Ending:
         """Say the outcome of a completion."""
         return Outcome.COMPLETED if completion.ok else Outcome.FAILED
 
+    def exit_code(self, outcome: Outcome, status: int | None, *, forced: bool, executable: bool) -> int:
+        """Say what the supervising program should exit with."""
+        return exit_code(outcome, status, forced=forced, executable=executable)
+
     def warnings(self, outcome: Outcome, status: int | None, *, forced: bool) -> list[str]:
         """Warn of a good result and then a self-chosen exit code."""
         if outcome is Outcome.COMPLETED and not forced and status is not None and status > 0:
             return ["exit_contradicts_result"]
         return []
+
+
+_NOT_FOUND = frozenset({2, 20})

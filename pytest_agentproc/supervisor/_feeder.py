@@ -1,6 +1,13 @@
-"""The prompt on its way into stdin, and how much to read at a time. Pure; knows no descriptor (F5)."""
+"""The prompt on its way into stdin, and what is read meanwhile. Pure; knows no descriptor (F5)."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pytest_agentproc.supervisor._events import Close
+
+if TYPE_CHECKING:
+    from pytest_agentproc.supervisor._events import Command
 
 __all__ = ["Feeder"]
 
@@ -18,12 +25,17 @@ class Feeder:
         self._rest = memoryview(prompt)
         self.is_broken = False
         self.is_closed = False
-        self.streams = ["stdout", "stderr"]
+        self._open = ["stdout", "stderr"]
 
     @property
     def rest(self) -> memoryview:
         """What is still to be written."""
         return self._rest
+
+    @property
+    def streams(self) -> list[str]:
+        """What is to be read now: every stream that has not ended."""
+        return self._open
 
     @property
     def is_delivered(self) -> bool:
@@ -36,5 +48,10 @@ class Feeder:
 
     def ended(self, stream: str) -> None:
         """Take note of a stream's end: it is read no more."""
-        if stream in self.streams:
-            self.streams.remove(stream)
+        if stream in self._open:
+            self._open.remove(stream)
+
+    def end(self) -> list[Command]:
+        """End the agent's input: the prompt is through, or nobody reads it (C1)."""
+        self.is_closed = True
+        return [Close()]

@@ -1,9 +1,12 @@
 """Bytes to lines. Pure; knows no dialect.
 
-A line ends with LF or CRLF; a byte order mark at the start of the stream is dropped (F1).
+A line ends with LF or CRLF; a byte order mark at the start of the stream is dropped (F1). Nothing is kept of a line
+that is longer than `limit`, nor of what follows it (F3).
 """
 
 from __future__ import annotations
+
+from itertools import takewhile
 
 __all__ = ["Framing"]
 
@@ -11,25 +14,49 @@ _BOM = b"\xef\xbb\xbf"
 
 
 class Framing:
-    """Cut a stream into lines, whatever the chunks were."""
+    """Cut a stream into lines, whatever the chunks were.
+
+    `limit` is the size of the longest line; `is_overlong` says that there was a longer one.
+    """
+
+    limit = 16 * 1024**2
 
     def __init__(self) -> None:
+        self.is_overlong = False
         self._parts: list[bytes] = []
+        self._size = 0
         self._begun = False
 
     def feed(self, data: bytes) -> list[bytes]:
         """Take bytes; return the lines that are now complete, without their ends."""
+        if self.is_overlong:
+            return []
         if b"\n" not in data:
-            self._parts.append(data)
+            self._keep(data)
             return []
         *lines, rest = b"".join([*self._parts, data]).split(b"\n")
-        self._parts = [rest] if rest else []
-        return [self._clean(line) for line in lines]
+        self._parts, self._size = [], 0
+        whole = list(takewhile(lambda line: not self.is_too_long(len(line)), lines))
+        self.is_overlong = len(whole) < len(lines)
+        self._keep(rest)
+        return [self._clean(line) for line in whole]
+
+    def is_too_long(self, size: int) -> bool:
+        """Say whether a line of so many bytes, its end not counted, is longer than a line may be (F3)."""
+        return size > self.limit
+
+    def _keep(self, data: bytes) -> None:
+        self._size += len(data)
+        self.is_overlong = self.is_overlong or self.is_too_long(self._size)
+        if self.is_overlong:
+            self._parts = []
+        elif data:
+            self._parts.append(data)
 
     def flush(self) -> list[bytes]:
         """Return the last line, if it had no end."""
         rest = b"".join(self._parts)
-        self._parts = []
+        self._parts, self._size = [], 0
         return [self._clean(rest)] if rest else []
 
     def _clean(self, line: bytes) -> bytes:

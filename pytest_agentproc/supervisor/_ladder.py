@@ -8,9 +8,10 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.supervisor._events import Signal
+from pytest_agentproc.supervisor._events import Finish, Reap, Signal
 
 if TYPE_CHECKING:
+    from pytest_agentproc.supervisor._events import Command
     from pytest_agentproc.vocabulary import Policy
 
 __all__ = ["Ladder", "Rung"]
@@ -58,12 +59,21 @@ class Ladder:
         self._wait(Rung.KILL, self._kill_grace, now)
         return Signal("TERM", self.whole_tree)
 
-    def due(self, now: int) -> Signal:
+    def due(self, now: int) -> Command:
         """Take the step whose instant has come."""
         if self.rung is Rung.TERMINATE:
             return self.terminate(now)
         self.rung, self.deadline, self.timer = Rung.DONE, None, ""
         return Signal("KILL", self.whole_tree)
+
+    def leftovers(self, now: int) -> list[Command]:
+        """Say what to do about descendants that a dead agent left: terminate, unless that is under way (T6)."""
+        return [] if self.has_signalled else [self.terminate(now, leftovers=True)]
+
+    def finish(self) -> list[Command]:
+        """Say what is left to do once the tree is dead: reap the agent (T3)."""
+        self.deadline = None
+        return [Reap(), Finish()]
 
     @property
     def has_signalled(self) -> bool:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Deciders", "Machine", "State", "Task"]
 
+_STREAMS = ("stdout", "stderr")
 _TAIL = 64 * 1024
 
 
@@ -46,11 +47,12 @@ class State(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What one run is to do: the dialect it reads, the bytes it writes to stdin, the limits it keeps."""
+    """What one run is to do: the dialect it reads and its mode, the bytes it writes to stdin, the limits it keeps."""
 
     dialect: str = "raw"
     prompt: bytes = b""
     policy: Policy = field(default_factory=Policy)
+    mode: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,7 @@ class Deciders:
     framing: Callable[[], Framing] = Framing
     ending: Callable[[], Ending] = Ending
     feeder: Callable[[bytes], Feeder] = Feeder
+    one_number: Callable[[float], Policy] = Policy.of_silence
 
 
 class Machine:
@@ -81,9 +84,10 @@ class Machine:
         self.completion = made.completion()
         self.ladder = made.ladder(task.policy)
         self.framing = made.framing()
+        self.framing.limit = task.policy.max_line_bytes
         self.ending = made.ending()
         self.feeder = made.feeder(task.prompt)
-        self.decoder = decoder(task.dialect)
+        self.decoder = decoder(task.dialect, task.mode)
         self.outcome: Outcome | None = None
         self.outcome_at: int | None = None
         self.error = ""
@@ -91,6 +95,7 @@ class Machine:
         self.forced = False
         self.executable = True
         self.stderr_tail = b""
+        self._watched: list[str] = []
         self._answers: dict[type[Any], Callable[[Any, int], list[Command]]] = {
             on.Start: self._start,
             on.Spawned: self._spawned,
@@ -133,14 +138,11 @@ class Machine:
     def _spawned(self, event: on.Spawned, now: int) -> list[Command]:
         self.state = State.RUNNING
         self.watchdog.start(now)
-        watched: list[Command] = [on.Watch(stream, True) for stream in self.feeder.streams]
-        if self.feeder.is_delivered:
-            self.feeder.is_closed = True
-            return [*watched, on.Close()]
-        return [*watched, on.Watch("stdin", True)]
+        delivered = self.feeder.is_delivered
+        return [*self._watch(), *(self.feeder.end() if delivered else [on.Watch("stdin", True)])]
 
     def _spawn_failed(self, event: on.SpawnFailed, now: int) -> list[Command]:
-        self.executable = event.errno in _NOT_FOUND
+        self.executable = self.ending.is_missing(event.errno)
         self._conclude(Outcome.SPAWN_FAILED, now, event.reason)
         self.state = State.DONE
         return [on.Finish()]
@@ -158,18 +160,25 @@ class Machine:
 
     def _broken(self, event: on.Broken, now: int) -> list[Command]:
         self.feeder.is_broken = True
-        return self._close_stdin()
+        return [*self._close_stdin(), *self._lose_input(now, silent=False)]
 
     def _close_stdin(self) -> list[Command]:
-        self.feeder.is_closed = True
-        return [on.Watch("stdin", False), on.Close()]
+        return [on.Watch("stdin", False), *self.feeder.end(), *self._watch()]
+
+    def _watch(self) -> list[Command]:
+        """Watch the streams that are to be read now, and no others."""
+        before, self._watched = self._watched, list(self.feeder.streams)
+        changed = [stream for stream in _STREAMS if (stream in before) is not (stream in self._watched)]
+        return [on.Watch(stream, stream in self._watched) for stream in changed]
 
     def _eof(self, event: on.Eof, now: int) -> list[Command]:
         self.feeder.ended(event.stream)
-        return [on.Watch(event.stream, False)]
+        self.watchdog.ended(now, event.stream)
+        return [*self._watch(), *self._see_gone(now)]
 
     def _output(self, event: on.Output, now: int) -> list[Command]:
-        if self.state is State.RUNNING and self.watchdog.deadlines:
+        is_armed = self.state is State.RUNNING and bool(self.watchdog.deadlines)
+        if is_armed and self.watchdog.is_activity(event.stream, event.data):
             self.watchdog.activity(now, event.stream, len(event.data))
         more: list[Command] = [] if event.drained else [on.Read(event.stream, self.feeder.READ_LIMIT)]
         if event.stream == "stderr":
@@ -181,12 +190,20 @@ class Machine:
         for line in lines:
             for meaning in self.decoder.decode(line):
                 self._mean(meaning, now)
-        return []
+        return self._refuse_line(now) if self.framing.is_overlong else []
+
+    def _refuse_line(self, now: int) -> list[Command]:
+        """Give up on an agent that prints a line without end (F3); what is completed stands."""
+        if self.state is not State.RUNNING:
+            return []
+        return self._give_up(Outcome.PROTOCOL_ERROR, f"a line of more than {self.framing.limit} bytes", now)
 
     def _mean(self, meaning: Meaning, now: int) -> None:
         """Follow the completion: it begins the linger, and ends it if it is taken back."""
         before = self.completion.at
         self.completion.feed(meaning, now)
+        if self.watchdog.is_progress(meaning):
+            self.watchdog.progress(now)
         if self.state not in (State.RUNNING, State.ENDING) or self.ladder.has_signalled:
             return
         if before is None and self.completion.at is not None:
@@ -210,29 +227,44 @@ class Machine:
         if due is None:
             return []
         name, outcome = due
-        message = self.watchdog.explain(name, now)
-        if outcome is Outcome.INACTIVE and self.feeder.is_broken and not self.feeder.is_delivered:
-            outcome, message = Outcome.INPUT_FAILED, f"stdin was closed with {len(self.feeder.rest)} bytes to write"
+        lost = self._lose_input(now, silent=True) if outcome is Outcome.INACTIVE else []
+        return lost or self._give_up(outcome, self.watchdog.explain(name, now), now)
+
+    def _lose_input(self, now: int, *, silent: bool) -> list[Command]:
+        """Give up on a prompt that nobody reads, if it has come to that (F5)."""
+        if self.outcome is not None or not self.ending.is_input_lost(self.feeder, silent=silent):
+            return []
+        return self._give_up(Outcome.INPUT_FAILED, f"stdin was closed with {len(self.feeder.rest)} bytes to write", now)
+
+    def _give_up(self, outcome: Outcome, message: str, now: int) -> list[Command]:
         self._conclude(outcome, now, message)
         self.state = State.ENDING
         return self._signal(self.ladder.terminate(now))
 
-    def _signal(self, command: on.Signal) -> list[Command]:
+    def _signal(self, command: Command) -> list[Command]:
         """Signal; once the agent is gone, a sweep tells whether anyone is left to wait for."""
         if self.status is None:
             self.forced = True
         return [command]
 
     def _exited(self, event: on.Exited, now: int) -> list[Command]:
-        self._understand(self.framing.flush(), now)
         self.status = event.status
+        return self._see_gone(now)
+
+    def _see_gone(self, now: int) -> list[Command]:
+        """Conclude and sweep, once, when the agent is gone."""
+        is_over = self.state in (State.SWEEPING, State.DONE)
+        if is_over or not self.ending.is_gone(self.status, self.feeder.streams):
+            return []
+        assert self.status is not None
+        self._understand(self.framing.flush(), now)
+        for meaning in self.decoder.end(self.stderr_tail):
+            self._mean(meaning, now)
         if self.outcome is None:
-            if self.completion.at is not None:
-                self._conclude_result()
-            else:
-                has = self.decoder.has_completion
-                outcome = self.ending.on_exit(self.completion, event.status, self.watchdog, now, has_completion=has)
-                self._conclude(outcome, now)
+            has = self.decoder.has_completion
+            outcome = self.ending.on_exit(self.completion, self.status, self.watchdog, now, has_completion=has)
+            at = now if self.completion.at is None else self.completion.at
+            self._conclude(outcome, at, "" if outcome is Outcome.COMPLETED else self.completion.error)
         self.watchdog.rest()
         self.state = State.SWEEPING
         return [on.Sweep()] if self.ladder.whole_tree else self._finish()
@@ -240,16 +272,11 @@ class Machine:
     def _swept(self, event: on.Swept, now: int) -> list[Command]:
         if self.state is not State.SWEEPING:
             return []
-        if event.alone:
-            return self._finish()
-        if self.ladder.has_signalled:
-            return []
-        return [self.ladder.terminate(now, leftovers=True)]
+        return self._finish() if event.alone else self.ladder.leftovers(now)
 
     def _finish(self) -> list[Command]:
         self.state = State.DONE
-        self.ladder.deadline = None
-        return [on.Reap(), on.Finish()]
+        return self.ladder.finish()
 
     def _conclude_result(self) -> None:
         assert self.completion.at is not None
@@ -260,6 +287,3 @@ class Machine:
             self.outcome, self.outcome_at = outcome, at
             self.error = error
             self.watchdog.rest()
-
-
-_NOT_FOUND = frozenset({2, 20})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.vocabulary import Answer, Outcome, exit_code
+from pytest_agentproc.vocabulary import Answer, Outcome
 
 if TYPE_CHECKING:
     from pytest_agentproc.supervisor._machine import Machine
@@ -58,7 +58,7 @@ class Result:
         completion, status, forced = machine.completion, machine.status, machine.forced
         return cls(
             outcome=outcome,
-            exit_code=exit_code(outcome, status, forced=forced, executable=machine.executable),
+            exit_code=machine.ending.exit_code(outcome, status, forced=forced, executable=machine.executable),
             agent_status=status,
             forced=forced,
             text=completion.text,

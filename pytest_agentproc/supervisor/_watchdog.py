@@ -1,21 +1,27 @@
 """The one watchdog: every deadline of a run. Pure; knows instants and limits, and nobody who acts on them.
 
-Armed from the spawn until the outcome. Activity is any byte on stdout or stderr (A1); at one instant the gentler
-deadline wins, among equals inactivity before max_runtime (A3).
+Armed from the spawn until the outcome. Activity is any byte on stdout or stderr (A1), progress an event of the dialect
+(A8); at one instant the gentler deadline wins, among equals progress, then inactivity, then max_runtime (A3).
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pytest_agentproc.supervisor.dialects import Noise
 from pytest_agentproc.vocabulary import Outcome
 
 if TYPE_CHECKING:
+    from pytest_agentproc.supervisor.dialects import Meaning
     from pytest_agentproc.vocabulary import Policy
 
 __all__ = ["Watchdog"]
 
-_ENDINGS = {"inactivity_timeout": Outcome.INACTIVE, "max_runtime": Outcome.OVERRAN}
+_ENDINGS = {
+    "progress_timeout": Outcome.STALLED,
+    "inactivity_timeout": Outcome.INACTIVE,
+    "max_runtime": Outcome.OVERRAN,
+}
 
 
 class Watchdog:
@@ -31,26 +37,51 @@ class Watchdog:
         self.deadlines: dict[str, int] = {}
         self.started = 0
         self.last_activity = 0
+        self.last_progress = 0
         self.count = 0
+        self.closed: list[str] = []
 
     def start(self, now: int) -> None:
         """Arm every limit that is on."""
-        self.started = self.last_activity = now
+        self.started = self.last_activity = self.last_progress = now
         self.arm(now)
 
     def arm(self, now: int) -> None:
-        """Arm (again) from the last activity and from the start."""
-        since = {"inactivity_timeout": self.last_activity, "max_runtime": self.started}
+        """Arm (again) from the last progress, the last activity and the start."""
+        since = {
+            "progress_timeout": self.last_progress,
+            "inactivity_timeout": self.last_activity,
+            "max_runtime": self.started,
+        }
         self.deadlines = {name: since[name] + limit for name, limit in self.limits.items() if limit is not None}
+
+    def is_activity(self, stream: str, data: bytes) -> bool:
+        """Say whether output shows that the agent works: any byte does, of either stream (A1)."""
+        return bool(data)
 
     def activity(self, now: int, stream: str, size: int) -> None:
         """Take note of bytes."""
         self.count += size
         self.last_activity = now
-        if "inactivity_timeout" in self.deadlines:
-            limit = self.limits["inactivity_timeout"]
-            assert limit is not None
-            self.deadlines["inactivity_timeout"] = now + limit
+        self._wind("inactivity_timeout", now)
+
+    def is_progress(self, meaning: Meaning) -> bool:
+        """Say whether a line shows that the work goes on: any event does, and text; noise does not (A8)."""
+        return not isinstance(meaning, Noise)
+
+    def progress(self, now: int) -> None:
+        """Take note of an event."""
+        self.last_progress = now
+        self._wind("progress_timeout", now)
+
+    def _wind(self, name: str, now: int) -> None:
+        limit = self.limits[name]
+        if name in self.deadlines and limit is not None:
+            self.deadlines[name] = now + limit
+
+    def ended(self, now: int, stream: str) -> None:
+        """Take note of a closed stream, which is neither activity nor exit: the deadlines stand (A5)."""
+        self.closed.append(stream)
 
     def rest(self) -> None:
         """Disarm everything."""
@@ -70,7 +101,10 @@ class Watchdog:
 
     def explain(self, name: str, now: int) -> str:
         """Say in a sentence how long the agent was silent, or ran, and after how many bytes."""
+        if name == "progress_timeout":
+            return f"no progress for {(now - self.last_progress) / 1e9:g} s, with {self.count} bytes of output"
         if name == "inactivity_timeout":
             silent = (now - self.last_activity) / 1e9
-            return f"no output for {silent:g} s, after {self.count} bytes"
+            closed = f", and {' and '.join(self.closed)} closed" if self.closed else ""
+            return f"no output for {silent:g} s, after {self.count} bytes{closed}"
         return f"still running after {(now - self.started) / 1e9:g} s, with {self.count} bytes of output"

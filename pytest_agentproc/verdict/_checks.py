@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from itertools import takewhile, zip_longest
 from typing import Any
@@ -10,7 +9,8 @@ from typing import Any
 from pytest_agentproc.record import duration, instant
 from pytest_agentproc.verdict import _facts
 from pytest_agentproc.verdict._rows import Finding, Played, Verdict
-from pytest_agentproc.verdict._words import listed, quoted, show_signals, show_status, show_usage
+from pytest_agentproc.verdict._saw import SAW_CHECKS
+from pytest_agentproc.verdict._words import listed, matches, quoted, show_signals, show_status, show_usage
 
 __all__ = ["Check", "check_leaks", "check_of"]
 
@@ -22,7 +22,7 @@ def check_of(key: str) -> Check | None:
     """Find the check of an expect key; None if there is none."""
     head, _, rest = key.partition(".")
     if head != "processes":
-        return _CHECKS.get(key)
+        return _CHECKS.get(key) or SAW_CHECKS.get(key)
     process, _, leaf = rest.rpartition(".")
     check = _PROCESS_CHECKS.get(leaf)
     return None if check is None else _of_process(check, process)
@@ -89,8 +89,9 @@ def _exit_code(played: Played, wanted: int) -> Finding:
 def _agent_status(played: Played, wanted: Mapping[str, Any]) -> Finding:
     status = _facts.status(played.record)
     if status is None:
-        there = _facts.appeared(played.record, "agent") is not None
-        return Finding(Verdict.FAILED, "it did not end" if there else "no agent was started")
+        return Finding(
+            Verdict.FAILED, "it did not end" if _facts.was_started(played.record) else "no agent was started"
+        )
     if status.code is None and status.signal is None:
         return Finding(Verdict.UNDECIDED, "nobody knows how it ended")
     fits = all(getattr(status, key) == value for key, value in wanted.items() if value is not None)
@@ -126,11 +127,8 @@ def _text(name: str) -> Check:
         if seen is None:
             return _NOT_REPORTED
         text = seen.decode(errors="replace") if isinstance(seen, bytes) else str(seen)
-        ((how, pattern),) = wanted.items()
-        if how == "exact":
-            return _found(fits=text == pattern, seen=quoted(text), hint=_text_hint(played, name, pattern, text))
-        fits = pattern in text if how == "contains" else re.search(pattern, text) is not None
-        return _found(fits=fits, seen=quoted(text))
+        hint = _text_hint(played, name, wanted["exact"], text) if "exact" in wanted else ""
+        return _found(fits=matches(text, wanted), seen=quoted(text), hint=hint)
 
     return check
 

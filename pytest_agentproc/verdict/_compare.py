@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.errors import ClockError
 from pytest_agentproc.verdict._checks import check_leaks, check_of
-from pytest_agentproc.verdict._facts import leaks
+from pytest_agentproc.verdict._facts import leaks, was_started
 from pytest_agentproc.verdict._rows import Expectation, Finding, Played, Row, Verdict
 from pytest_agentproc.verdict._words import show_wanted
 
@@ -20,7 +20,8 @@ def compare(played: Played) -> tuple[Row, ...]:
     """Judge every expectation of a scenario.
 
     A fault of the clock (deadlock, stall, spin) fails the check `outcome`, whether or not the file states one; what
-    the run then never came to is not exercised. A limit that the subject does not have makes a check not applicable.
+    the run then never came to is not exercised, and neither is anything that would be green though no agent was
+    started. A limit that the subject does not have makes a check not applicable.
 
     Args:
         played: what was bound, recorded, and answered.
@@ -66,7 +67,16 @@ def _finding(played: Played, expectation: Expectation) -> Finding:
     if check is None or played.answer is None:
         missing = "the run has neither an answer nor a fault" if check else "nothing checks this key"
         return Finding(Verdict.KIT_ERROR, missing)
-    return check(played, wanted)
+    finding = check(played, wanted)
+    if finding.verdict is Verdict.PASSED and not was_started(played.record) and not _is_unstartable(played):
+        return Finding(Verdict.NOT_EXERCISED, f"no agent was started; {finding.seen}")
+    return finding
+
+
+def _is_unstartable(played: Played) -> bool:
+    """Say whether the scenario is about an agent that cannot be started."""
+    wanted = [one.wanted for one in played.bound.expect if one.key == "outcome"]
+    return played.bound.scenario.cannot_spawn is not None or wanted == ["spawn_failed"]
 
 
 def _finding_of_fault(played: Played, fault: Exception, key: str, wanted: Any) -> Finding:

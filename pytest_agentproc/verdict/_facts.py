@@ -22,6 +22,7 @@ __all__ = [
     "returned_at",
     "signals",
     "status",
+    "was_started",
 ]
 
 
@@ -79,6 +80,11 @@ def status(record: Record, process: str = "agent") -> Status | None:
             signal = data.get("signal")
             return Status(data.get("code"), signal, reached or bool(signal and not step.startswith("die")), event.at)
     return None
+
+
+def was_started(record: Record) -> bool:
+    """Say whether an agent was there at all: it told so itself, whatever its supervisor says."""
+    return any("by" not in event.data and event.data["process"] == "agent" for event in record.events)
 
 
 def appeared(record: Record, process: str) -> int | None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.record import instant
@@ -11,7 +12,17 @@ from pytest_agentproc.record import instant
 if TYPE_CHECKING:
     from pytest_agentproc.verdict._facts import Status
 
-__all__ = ["listed", "quoted", "show_matcher", "show_signals", "show_status", "show_usage", "show_wanted"]
+__all__ = [
+    "listed",
+    "matches",
+    "quoted",
+    "show_matcher",
+    "show_signals",
+    "show_status",
+    "show_usage",
+    "show_variables",
+    "show_wanted",
+]
 
 _LONG_CHARS = 300
 
@@ -60,17 +71,41 @@ def show_usage(usage: Mapping[str, Any]) -> str:
     return listed(f"{key}: {json.dumps(value, default=str)}" for key, value in usage.items())
 
 
+def show_variables(variables: Mapping[str, str | None]) -> str:
+    """Write environment variables by their names."""
+    return listed(f"{name}: {'unset' if value is None else quoted(value)}" for name, value in variables.items())
+
+
+def matches(text: str, matcher: Mapping[str, str]) -> bool:
+    """Say whether a text is, contains or fits what a matcher wants."""
+    ((how, pattern),) = matcher.items()
+    if how == "exact":
+        return text == pattern
+    return pattern in text if how == "contains" else re.search(pattern, text) is not None
+
+
 def show_wanted(key: str, wanted: Any) -> str:
     """Write the expected value of a key."""
-    leaf = key.rpartition(".")[2]
-    if leaf in ("elapsed", "returned", "gone_at", "alive_at"):
-        return instant(wanted)
-    if leaf == "signals":
-        return show_signals(wanted)
-    if leaf == "agent_status":
-        return show_status(wanted)
-    if leaf in ("leaks", "warnings"):
-        return listed(wanted)
-    if leaf == "usage":
-        return show_usage(wanted)
+    show = _SHOWN.get(key.rpartition(".")[2])
+    if show is not None:
+        return show(wanted)
     return show_matcher(wanted) if isinstance(wanted, Mapping) else str(wanted)
+
+
+def _show_words(words: Iterable[str]) -> str:
+    return listed(quoted(word) for word in words)
+
+
+_SHOWN: dict[str, Callable[[Any], str]] = {
+    "elapsed": instant,
+    "returned": instant,
+    "gone_at": instant,
+    "alive_at": instant,
+    "signals": show_signals,
+    "agent_status": show_status,
+    "argv": _show_words,
+    "env": show_variables,
+    "leaks": listed,
+    "warnings": listed,
+    "usage": show_usage,
+}

@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from pytest_agentproc.vocabulary._outcomes import Outcome, exit_code
-from pytest_agentproc.vocabulary._policy import NANOSECONDS, OPTIONAL_NAMES, POLICY_NAMES, Policy, to_nanoseconds
+from pytest_agentproc.vocabulary._policy import (
+    NANOSECONDS,
+    OPTIONAL_NAMES,
+    POLICY_NAMES,
+    SIZE_NAMES,
+    TIME_NAMES,
+    Policy,
+    to_nanoseconds,
+)
 from pytest_agentproc.vocabulary._rules import RULES
 from pytest_agentproc.vocabulary._signals import SIGNALS
 from pytest_agentproc.vocabulary._subject import Answer, Order, Subject
@@ -14,6 +22,8 @@ __all__ = [
     "POLICY_NAMES",
     "RULES",
     "SIGNALS",
+    "SIZE_NAMES",
+    "TIME_NAMES",
     "Answer",
     "Order",
     "Outcome",

@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 
 from pytest_agentproc.errors import UsageError
 
-__all__ = ["NANOSECONDS", "OPTIONAL_NAMES", "POLICY_NAMES", "Policy", "to_nanoseconds"]
+__all__ = ["NANOSECONDS", "OPTIONAL_NAMES", "POLICY_NAMES", "SIZE_NAMES", "TIME_NAMES", "Policy", "to_nanoseconds"]
 
 NANOSECONDS = 1_000_000_000
 
@@ -18,27 +18,39 @@ def to_nanoseconds(seconds: float) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """What a supervisor promises about time. Durations are seconds; None switches a limit off.
+    """What a supervisor promises. Durations are seconds, sizes bytes; None switches a limit off.
 
     Args:
         inactivity_timeout: silence (no byte on stdout or stderr) after which a run ends as `inactive` (A1).
+        progress_timeout: time without an event of the dialect after which a run ends as `stalled`, whatever bytes it
+            prints (A8).
         max_runtime: the longest a run may take, whatever its activity; it then ends as `overran` (A2).
         linger_grace: how long a one-shot agent may live on after its completion (C1).
         linger_kill_grace: from TERM to KILL for an agent, or its leftovers, after a good end (C1, T6).
         kill_grace: from TERM to KILL otherwise (T1).
+        max_line_bytes: the longest line on stdout, without its end; a longer one is a `protocol_error` (F3).
 
     Raises:
-        UsageError: a duration is negative or not a number.
+        UsageError: a duration is negative or not a number, a size is no whole number above 0.
     """
 
     inactivity_timeout: float | None = 120.0
+    progress_timeout: float | None = None
     max_runtime: float | None = None
     linger_grace: float = 0.25
     linger_kill_grace: float = 0.25
     kill_grace: float = 2.0
+    max_line_bytes: int = 16 * 1024**2
 
     def __post_init__(self) -> None:
-        for name, value in self.items():
+        size = self.max_line_bytes
+        if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+            raise UsageError(
+                f"policy max_line_bytes is {size!r}, but must be bytes (a whole number, 1 or more)",
+                "write max_line_bytes=16 * 1024**2, for example",
+            )
+        for name in TIME_NAMES:
+            value = getattr(self, name)
             optional = name in OPTIONAL_NAMES
             if value is None and optional:
                 continue
@@ -51,9 +63,17 @@ class Policy:
         return [(field.name, getattr(self, field.name)) for field in fields(self)]
 
     def nanoseconds(self) -> dict[str, int | None]:
-        """Give every limit in whole nanoseconds."""
-        return {name: None if value is None else to_nanoseconds(value) for name, value in self.items()}
+        """Give every duration in whole nanoseconds."""
+        times = {name: value for name, value in self.items() if name in TIME_NAMES}
+        return {name: None if value is None else to_nanoseconds(value) for name, value in times.items()}
+
+    @classmethod
+    def of_silence(cls, seconds: float) -> Policy:
+        """Give the limits that one number stands for: it limits silence, never the whole duration (A9)."""
+        return cls(inactivity_timeout=seconds)
 
 
-OPTIONAL_NAMES = frozenset({"inactivity_timeout", "max_runtime"})
+OPTIONAL_NAMES = frozenset({"inactivity_timeout", "progress_timeout", "max_runtime"})
+SIZE_NAMES = frozenset({"max_line_bytes"})
 POLICY_NAMES = tuple(field.name for field in fields(Policy))
+TIME_NAMES = tuple(name for name in POLICY_NAMES if name not in SIZE_NAMES)

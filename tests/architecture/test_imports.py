@@ -34,7 +34,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 }
 
 HOMES: dict[str, set[str]] = {
-    "anyio": {"clock", "harness"},
+    "anyio": {"clock", "harness", "subjects"},
     "argparse": set(),
     "freezegun": {"clock"},
     "outcome": {"clock"},  # comes with trio, and speaks for it

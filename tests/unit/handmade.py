@@ -9,7 +9,7 @@ from pytest_agentproc.record import Record
 from pytest_agentproc.verdict import Row, compare
 from pytest_agentproc.vocabulary import Answer, Policy
 
-__all__ = ["SECOND", "Bound", "Events", "Expected", "Played", "judge", "judged"]
+__all__ = ["SECOND", "Bound", "Events", "Expected", "Played", "Script", "judge", "judged"]
 
 SECOND = 1_000_000_000
 Events = list[tuple[int, str, dict[str, Any]]]
@@ -32,6 +32,7 @@ class Script:
     path: str = "one.scenario.yaml"
     claim: str = "one"
     text: str = ""
+    cannot_spawn: str | None = None
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,7 @@ class Played:
 def judged(*expected: Expected, events: Events = (), fault: Exception | None = None, **answer: Any) -> tuple[Row, ...]:  # type: ignore[assignment]
     """Compare a hand-made run; events are the agent's unless they name another process."""
     record = Record()
+    record.add(0, "p", {"process": "agent", "seen": True, "line": 0})
     for at, code, data in events:
         record.add(at, code, {"process": "agent", **data})
     return compare(Played(Bound(expected), record, None if fault else Answer(**answer), fault))

@@ -33,6 +33,26 @@ CASES: list[tuple[str, list[tuple[str, tuple[Any, ...]]]]] = [
             )
         ],
     ),
+    ("think: no", [("event", ("think", "no"))]),
+    (
+        "{tool: {id: 1, name: bash}}",
+        [("event", ("tool", {"id": "1", "name": "bash", "input": {}}))],
+    ),
+    (
+        "{meanwhile: [{tool: {id: a, name: b, input: {c: 1}}}, {tool_done: a}]}",
+        [
+            (
+                "meanwhile",
+                (
+                    [
+                        (4, "event", ("tool", {"id": "a", "name": "b", "input": {"c": 1}})),
+                        (4, "event", ("tool_done", {"id": "a", "output": "", "error": None})),
+                    ],
+                ),
+            )
+        ],
+    ),
+    ("event: {type: x, n: [1]}", [("event", ("event", {"type": "x", "n": [1]}))]),
     ("raw: naïve", [("bytes", ("stdout", "naïve".encode()))]),
     ('raw: "a\\r\\n"', [("bytes", ("stdout", b"a\r\n"))]),
     ("raw: {hex: e2 82 AC}", [("bytes", ("stdout", b"\xe2\x82\xac"))]),
@@ -56,6 +76,8 @@ CASES: list[tuple[str, list[tuple[str, tuple[Any, ...]]]]] = [
     ("flood: {stdout: 7B}", [("flood", ("stdout", 7))]),
     ("silence: inactivity_timeout", [("sleep", (120 * SECOND,))]),
     ("silence: for ever", [("sleep", (None,))]),
+    ("busy: 1s", [("busy", (SECOND,))]),
+    ("busy: for ever", [("busy", (None,))]),
     ("linger: 0", [("sleep", (0,))]),
     ("linger: for ever", [("sleep", (None,))]),
     ("linger: until eof", [("await_eof", ())]),
@@ -70,6 +92,7 @@ CASES: list[tuple[str, list[tuple[str, tuple[Any, ...]]]]] = [
     ("{when: {signal: TERM}, do: []}", [("when", ("signal", 15, []))]),
     ("{do: [{exit: 143}], when: {signal: HUP}}", [("when", ("signal", 1, [(4, "exit", (143,))]))]),
     ("{when: eof, do: [{silence: 1s}]}", [("when", ("eof", None, [(4, "sleep", (SECOND,))]))]),
+    ("{when: epipe, do: []}", [("when", ("epipe", None, []))]),
     ("meanwhile: [{say: hi}, {exit: 0}]", [("meanwhile", ([(4, "say", ("hi", None)), (4, "exit", (0,))],))]),
     ("spawn: server", [("spawn", ({**CHILD, "id": "server"}, None))]),
     ("spawn: {}", [("spawn", (CHILD, None))]),
@@ -116,7 +139,7 @@ def test_a_step_compiles_to_its_program(step: str, wanted: list[tuple[str, tuple
 
 def test_every_step_of_the_table_is_compiled_here() -> None:
     """A step that is added to the table is added to these cases."""
-    used = {name for step, _ in CASES for name in STEPS if step.startswith((f"{name}:", f"{{{name}:"))}
+    used = {name for step, _ in CASES for name in STEPS if step.startswith(f"{name}:") or f"{{{name}:" in step}
     assert used == set(STEPS)
 
 
@@ -153,3 +176,12 @@ def test_processes_are_numbered_in_the_order_of_the_file() -> None:
     text = "scenario: a\nagent: raw\nscript:\n  - spawn: {}\n  - spawn: child2\n  - spawn: {}\n"
     steps = loads(text).bind(Policy()).program["steps"]
     assert [args[0]["id"] for _, _, args in steps] == ["child1", "child2", "child3"]
+
+
+def test_an_agent_tells_what_it_was_given_only_if_a_check_asks() -> None:
+    """Variables can hold secrets: those that a check names are told, and no others."""
+    text = "scenario: a\nagent: raw\nscript:\n  - say: hi\nexpect:\n  saw: {stdin: ''}\n"
+    assert loads(text).bind(Policy()).program["steps"] == [(4, "say", ("hi", None))]
+    text += "  outcome: completed\n"
+    text = text.replace("{stdin: ''}", "{env: {A: b, C: unset}}")
+    assert loads(text).bind(Policy()).program["steps"][0] == (6, "tell", (["A", "C"],))

@@ -69,6 +69,7 @@ def problems(text: str) -> list[str] | None:
 @example("scenario: a\nagent: raw\nscript: []\nexpect: {text: {matches: '[[a]--b]'}}")
 @example("scenario: a\nagent: raw\nscript: &x [*x]")
 @example("scenario: a\nagent: raw\nscript:\n  - exit: ٣")
+@example("\ud800scenario: a")
 @example("%YAML 9.9\n---\nscenario: a")
 @example("scenario: a\nagent: raw\nscript:\n  - exit: 99999999999999999999999999")
 @example("scenario: a\nagent: raw\npolicy: {kill_grace: " + "9" * 190 + "h}\nscript: []")

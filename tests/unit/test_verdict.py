@@ -9,7 +9,8 @@ import pytest
 from pytest_agentproc.errors import Deadlock
 from pytest_agentproc.record import Record
 from pytest_agentproc.verdict import Row, Verdict, compare, conclude
-from tests.unit.handmade import SECOND, Bound, Events, Expected, Played, judge, judged
+from pytest_agentproc.vocabulary import Answer
+from tests.unit.handmade import SECOND, Bound, Events, Expected, Played, Script, judge, judged
 
 
 @pytest.mark.parametrize(
@@ -134,6 +135,32 @@ def test_a_limit_that_the_subject_does_not_have_makes_its_check_not_applicable()
     """A supervisor with other limits is judged by its own."""
     (row,) = judged(Expected("elapsed", None, not_applicable="max_runtime"), elapsed=5)
     assert (row.verdict, row.seen) == (Verdict.NOT_APPLICABLE, "the subject has no max_runtime")
+
+
+def test_nothing_is_green_if_no_agent_was_started() -> None:
+    """Whoever starts nothing leaks nothing, sends no signal, and must not look like a good supervisor."""
+    checks = {"outcome": "completed", "text": {"exact": "x"}, "signals": [], "leaks": [], "error": {"contains": "x"}}
+    expected = tuple(Expected(key, wanted) for key, wanted in checks.items())
+    status = Expected("agent_status", {"code": 0, "signal": None, "forced": None})
+    record = Record()
+    record.add(0, "x", {"process": "agent", "by": "supervisor", "code": 0})  # the subject's word is not enough
+    answer = Answer(outcome="completed", text="other")
+    rows = compare(Played(Bound((*expected, status)), record, answer))
+    assert [row.verdict.value for row in rows] == [
+        *("not exercised", "failed", "not exercised", "not exercised", "undecided", "failed"),
+    ]
+    assert (rows[0].seen, rows[-1].seen) == ("no agent was started; completed", "no agent was started")
+
+
+@pytest.mark.parametrize(
+    ("outcome", "cannot_spawn"), [("spawn_failed", None), ("spawn_failed", "not_found"), ("failed", "not_found")]
+)
+def test_an_agent_that_cannot_be_started_need_not_be(outcome: str, cannot_spawn: str | None) -> None:
+    """There the start is what is judged."""
+    expected = (Expected("outcome", outcome), Expected("leaks", []))
+    bound = Bound(expected, scenario=Script(cannot_spawn=cannot_spawn))
+    rows = compare(Played(bound, Record(), Answer(outcome=outcome)))
+    assert {row.verdict for row in rows} == {Verdict.PASSED}
 
 
 def test_our_own_mistakes_are_kit_errors() -> None:

@@ -87,8 +87,7 @@ def test_a_signal_that_differs_is_named(wanted: list[tuple[str, int]], hint: str
             "undecided",
             "nobody knows how it ended",
         ),
-        (KILLED[:3], {"code": 0, "signal": None, "forced": None}, "failed", "it did not end"),
-        ([], {"code": 0, "signal": None, "forced": None}, "failed", "no agent was started"),
+        ([], {"code": 0, "signal": None, "forced": None}, "failed", "it did not end"),
     ],
 )
 def test_the_agents_status_is_read_from_its_death(

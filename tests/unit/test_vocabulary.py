@@ -67,10 +67,12 @@ def test_policy_defaults_are_the_documented_ones() -> None:
     """The numbers are promises: a changed default changes when somebody's agent is killed."""
     assert dict(Policy().items()) == {
         "inactivity_timeout": 120.0,
+        "progress_timeout": None,
         "max_runtime": None,
         "linger_grace": 0.25,
         "linger_kill_grace": 0.25,
         "kill_grace": 2.0,
+        "max_line_bytes": 16_777_216,
     }
     assert tuple(dict(Policy().items())) == POLICY_NAMES
 
@@ -80,6 +82,7 @@ def test_policy_in_nanoseconds_is_exact_and_keeps_limits_that_are_off() -> None:
     policy = Policy(inactivity_timeout=None, linger_grace=0.1, kill_grace=3)
     assert policy.nanoseconds() == {
         "inactivity_timeout": None,
+        "progress_timeout": None,
         "max_runtime": None,
         "linger_grace": 100_000_000,
         "linger_kill_grace": 250_000_000,
@@ -104,6 +107,19 @@ def test_a_wrong_duration_is_told_with_its_value_and_what_to_write(name: str, va
         Policy(**{name: value})  # type: ignore[arg-type]  # the point of the test
     assert str(caught.value) == f"{problem}\nwrite {name}=2.0, for example"
     assert (caught.value.message, caught.value.remedy) == (problem, f"write {name}=2.0, for example")
+
+
+@pytest.mark.parametrize("value", [0, -1, 1.5, True, None, "16 MiB"])
+def test_a_wrong_size_is_told_with_its_value_and_what_to_write(value: object) -> None:
+    """Half a byte and no limit at all are both mistakes: memory is bounded whatever the agent prints."""
+    with pytest.raises(UsageError) as caught:
+        Policy(max_line_bytes=value)  # type: ignore[arg-type]  # the point of the test
+    assert caught.value.message == f"policy max_line_bytes is {value!r}, but must be bytes (a whole number, 1 or more)"
+
+
+def test_one_number_limits_silence_and_nothing_else() -> None:
+    """Who gave a timeout before keeps an agent alive that works (A9)."""
+    assert Policy.of_silence(30) == Policy(inactivity_timeout=30, max_runtime=None)
 
 
 def test_a_policy_takes_zero_and_none_where_a_limit_may_be_off() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pytest_agentproc.supervisor.dialects._base import Finished, Line, Meaning, Message, Noise, Other, Resumed
+from pytest_agentproc.supervisor.dialects._base import Failure, Finished, Line, Meaning, Message, Noise, Other, Resumed
 from pytest_agentproc.supervisor.dialects._choice import DIALECTS, decoder
 
-__all__ = ["DIALECTS", "Finished", "Line", "Meaning", "Message", "Noise", "Other", "Resumed", "decoder"]
+__all__ = ["DIALECTS", "Failure", "Finished", "Line", "Meaning", "Message", "Noise", "Other", "Resumed", "decoder"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-__all__ = ["Decoder", "Finished", "Line", "Meaning", "Message", "Noise", "Other", "Resumed"]
+__all__ = ["Decoder", "Failure", "Finished", "Line", "Meaning", "Message", "Noise", "Other", "Resumed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +33,22 @@ class Finished:
         ok: whether the result is good; None: as the last one said.
         final: False if the agent may yet take it back.
         error: its own words about a bad result.
+        model: the model that answered, where the result says so.
+        usage: what was used, where the result says so.
     """
 
     ok: bool | None
     final: bool
     error: str = ""
+    model: str | None = None
+    usage: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """The agent's own words about an error, in a dialect in which the exit alone decides."""
+
+    error: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +70,7 @@ class Other:
     kind: str
 
 
-Meaning = Message | Line | Finished | Resumed | Noise | Other
+Meaning = Message | Line | Finished | Failure | Resumed | Noise | Other
 
 
 class Decoder(Protocol):
@@ -72,3 +83,6 @@ class Decoder(Protocol):
 
     def decode(self, line: bytes) -> list[Meaning]:
         """Say what a line means."""
+
+    def end(self, stderr: bytes) -> list[Meaning]:
+        """Say what was begun and not ended, now that the agent is gone; `stderr` is the tail of what it told there."""

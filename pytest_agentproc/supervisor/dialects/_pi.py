@@ -36,6 +36,10 @@ class PiDecoder:
             return [Noise(line)]
         return [meaning for event in found for meaning in self._meanings(event, line)]
 
+    def end(self, stderr: bytes) -> list[Meaning]:
+        """Say nothing: every line is complete in itself."""
+        return []
+
     def _meanings(self, event: dict[str, Any], line: bytes) -> list[Meaning]:
         kind = event.get("type")
         if not isinstance(kind, str):

@@ -20,3 +20,7 @@ class RawDecoder:
     def decode(self, line: bytes) -> list[Meaning]:
         """Take a line for text; what is not UTF-8 shows as replacement characters."""
         return [Line(line.decode(errors="replace"))]
+
+    def end(self, stderr: bytes) -> list[Meaning]:
+        """Say nothing: every line is complete in itself."""
+        return []

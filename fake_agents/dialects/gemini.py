@@ -1,0 +1,177 @@
+"""The wire formats of `gemini -o text`, `json` and `stream-json`, as the real CLI prints them. Knows no other dialect.
+
+Text is plain lines. Json is silent until its one object, which is printed over many lines; an error's goes to stderr,
+as in text. The stream begins with init and the user's message, which come with the first event, so that a silent agent
+is silent.
+"""
+
+from __future__ import annotations
+
+import time
+
+from fake_agents.lines import Lines
+from fake_agents.objects import line, pretty
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from fake_agents.player import Encoder as AnyEncoder
+    from fake_agents.player import Events
+    from fake_agents.program import Program
+
+_BASE_MS = 1_795_304_218_000
+_SESSION = "60a8170f-4808-45da-8069-f11b9c1cba29"
+_MODEL = "gemini-2.5-flash"
+_NO_TOKENS = {"total_tokens": 0, "input_tokens": 0, "output_tokens": 0, "cached": 0, "input": 0}
+_NO_PARTS = {"input": 0, "prompt": 0, "candidates": 0, "total": 0, "cached": 0, "thoughts": 0, "tool": 0}
+_NO_REQUESTS = {"totalRequests": 1, "totalErrors": 0, "totalLatencyMs": 0}
+
+
+def Encoder(program: Program) -> AnyEncoder:  # noqa: N802  # what every dialect's module calls its encoder
+    """Give the encoder of the program's mode."""
+    return _MODES[program["mode"]](program)
+
+
+class _Text:
+    """Encode text as plain lines; an error is told on stderr, and makes the exit code 1."""
+
+    result_is_exit = True
+    error_stream = "stderr"
+
+    def __init__(self, program: Program) -> None:
+        self._lines = Lines(program)
+        self.events: Events = {}
+
+    def say(self, text: str, stop: str | None, now: int) -> bytes:
+        """Give the bytes of a piece of text."""
+        return self._lines.join([text.encode()])
+
+    def answer(self, text: str, now: int) -> bytes:
+        """Give the bytes of the final text; the exit completes it."""
+        return self.say(text, None, now)
+
+    def result(self, fields: dict[str, Any], now: int) -> bytes:
+        """Give the bytes of a completion: its text or its error, since the exit says the rest."""
+        if fields["is_error"]:
+            return (fields["text"] or "error").encode() + b"\n"
+        return b"" if fields["text"] is None else self.say(fields["text"], None, now)
+
+
+class _Json:
+    """Encode everything as one object at the end; until then the text is kept."""
+
+    result_is_exit = True
+    error_stream = "stderr"
+
+    def __init__(self, program: Program) -> None:
+        self._lines = Lines(program)
+        self._model = program.get("model", _MODEL)
+        self._said = ""
+        self.events: Events = {}
+
+    def say(self, text: str, stop: str | None, now: int) -> bytes:
+        """Keep the text for the object."""
+        self._said += text
+        return b""
+
+    def answer(self, text: str, now: int) -> bytes:
+        """Give the object; its response is all that was said."""
+        return self.result({"text": text, "is_error": False, "usage": None}, now)
+
+    def result(self, fields: dict[str, Any], now: int) -> bytes:
+        """Give the object: with a response, or with an error."""
+        if fields["is_error"]:
+            error = {"type": "Error", "message": fields["text"] or "error", "code": 1}
+            return pretty({"session_id": _SESSION, "error": error}).encode() + b"\n"
+        response = self._said + (fields["text"] or "")
+        stats = {**self._stats(now // 1_000_000), **(fields["usage"] or {})}
+        made = pretty({"session_id": _SESSION, "response": response, "stats": stats})
+        return self._lines.join(made.encode().split(b"\n"))
+
+    def _stats(self, duration: int) -> dict[str, Any]:
+        api = {**_NO_REQUESTS, "totalLatencyMs": duration}
+        roles = {"main": {**api, "tokens": _NO_PARTS}}
+        model = {"api": {**api, "errorsByType": {}}, "tokens": _NO_PARTS, "roles": roles}
+        tools = {"totalCalls": 0, "totalSuccess": 0, "totalFail": 0, "totalDurationMs": 0, "byName": {}}
+        return {
+            "models": {self._model: model},
+            "tools": tools,
+            "files": {"totalLinesAdded": 0, "totalLinesRemoved": 0},
+        }
+
+
+class _Stream:
+    """Encode text as the events of `-o stream-json`."""
+
+    result_is_exit = False
+    error_stream = "stdout"
+
+    def __init__(self, program: Program) -> None:
+        self._lines = Lines(program)
+        self._prompt = program.get("prompt", "")
+        self._model = program.get("model", _MODEL)
+        self._begun = False
+        self._tools = 0
+        self.events: Events = {"tool": self.tool, "tool_done": self.tool_done, "event": self.event}
+
+    def say(self, text: str, stop: str | None, now: int) -> bytes:
+        """Give a delta of the assistant's message."""
+        return self._lines.join([*self._begin(now), self._said(text, now)])
+
+    def answer(self, text: str, now: int) -> bytes:
+        """Give a delta and the result."""
+        return self.result({"text": text, "is_error": False, "usage": None}, now)
+
+    def result(self, fields: dict[str, Any], now: int) -> bytes:
+        """Give the result, after a delta if there is a text; an error's text is in the result itself."""
+        events = self._begin(now)
+        end: dict[str, Any] = {"status": "error" if fields["is_error"] else "success"}
+        if fields["is_error"]:
+            end["error"] = {"type": "unknown", "message": fields["text"] or "error"}
+        elif fields["text"] is not None:
+            events.append(self._said(fields["text"], now))
+        stats: dict[str, Any] = {**_NO_TOKENS, "duration_ms": now // 1_000_000, "tool_calls": self._tools}
+        stats["models"] = {self._model: _NO_TOKENS}
+        end["stats"] = {**stats, **(fields["usage"] or {})}
+        return self._lines.join([*events, self._event("result", now, end)])
+
+    def tool(self, fields: dict[str, Any], now: int) -> bytes:
+        """Give the start of a tool of the agent's own."""
+        self._tools += 1
+        told = {"tool_name": fields["name"], "tool_id": fields["id"], "parameters": fields["input"]}
+        return self._lines.join([*self._begin(now), self._event("tool_use", now, told)])
+
+    def tool_done(self, fields: dict[str, Any], now: int) -> bytes:
+        """Give the end of a tool."""
+        told = {"tool_id": fields["id"], "status": "success", "output": fields["output"]}
+        if fields["error"] is not None:
+            told |= {"status": "error", "error": {"type": "unknown", "message": fields["error"]}}
+        return self._lines.join([*self._begin(now), self._event("tool_result", now, told)])
+
+    def event(self, value: dict[str, Any], now: int) -> bytes:
+        """Give an event as it stands."""
+        return self._lines.join([line(value)])
+
+    def _begin(self, now: int) -> list[bytes]:
+        if self._begun:
+            return []
+        self._begun = True
+        return [
+            self._event("init", now, {"session_id": _SESSION, "model": self._model}),
+            self._event("message", now, {"role": "user", "content": self._prompt}),
+        ]
+
+    def _said(self, text: str, now: int) -> bytes:
+        return self._event("message", now, {"role": "assistant", "content": text, "delta": True})
+
+    def _event(self, kind: str, now: int, fields: dict[str, Any]) -> bytes:
+        return line({"type": kind, "timestamp": _stamp(now), **fields})
+
+
+_MODES: dict[str, type[_Text | _Json | _Stream]] = {"text": _Text, "json": _Json, "stream": _Stream}
+
+
+def _stamp(now: int) -> str:
+    seconds, milliseconds = divmod(_BASE_MS + now // 1_000_000, 1000)
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{milliseconds:03}Z"

@@ -1,0 +1,34 @@
+"""JSON text as the real CLIs print it: an object on one line, or over many. Owns the writing; knows no dialect.
+
+The C encoder alone, since the `json` package loads `re`.
+"""
+
+from __future__ import annotations
+
+import _json
+
+__all__ = ["line", "pretty"]
+
+
+def _refuse(value: object) -> object:
+    raise TypeError(f"{value!r} has no JSON form")
+
+
+_encode = _json.make_encoder(None, _refuse, _json.encode_basestring, None, ":", ",", False, False, True)
+
+
+def line(value: object) -> bytes:
+    """Give one JSON line without its end."""
+    return "".join(_encode(value, 0)).encode()
+
+
+def pretty(value: object, indent: str = "") -> str:
+    """Give JSON over many lines, each level two blanks deeper, as JavaScript's `JSON.stringify(value, null, 2)`."""
+    deeper = indent + "  "
+    if isinstance(value, dict) and value:
+        items = [f"{_json.encode_basestring(key)}: {pretty(value[key], deeper)}" for key in value]
+        return "{\n" + deeper + f",\n{deeper}".join(items) + "\n" + indent + "}"
+    if isinstance(value, list) and value:
+        items = [pretty(item, deeper) for item in value]
+        return "[\n" + deeper + f",\n{deeper}".join(items) + "\n" + indent + "]"
+    return "".join(_encode(value, 0))

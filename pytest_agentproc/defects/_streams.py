@@ -1,0 +1,105 @@
+"""Framings and feeders that get bytes wrong, each in one way. Pure, as the right ones are; knows no dialect."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from pytest_agentproc.supervisor import Feeder, Framing
+
+if TYPE_CHECKING:
+    from pytest_agentproc.supervisor import Command
+
+__all__ = [
+    "BomFraming",
+    "ChunkFraming",
+    "EndlessFeeder",
+    "EndlessLineFraming",
+    "FirstObjectFraming",
+    "OpenFeeder",
+    "StdoutFeeder",
+    "UnfinishedFraming",
+    "WriteFirstFeeder",
+]
+
+
+class ChunkFraming(Framing):
+    """Decodes every chunk by itself (F1)."""
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """Replace what a cut has torn."""
+        return super().feed(data.decode(errors="replace").encode())
+
+
+class UnfinishedFraming(Framing):
+    """Drops a last line that has no end (F1)."""
+
+    def flush(self) -> list[bytes]:
+        """Hold nothing."""
+        super().flush()
+        return []
+
+
+class FirstObjectFraming(Framing):
+    """Takes one object from a line, and drops the rest of it (F1)."""
+
+    def _clean(self, line: bytes) -> bytes:
+        """Cut behind the first object."""
+        line = super()._clean(line)
+        if not line.startswith(b"{"):
+            return line
+        text = line.decode(errors="surrogateescape")
+        try:
+            return text[: json.JSONDecoder().raw_decode(text)[1]].encode(errors="surrogateescape")
+        except ValueError:
+            return line
+
+
+class BomFraming(Framing):
+    """Takes a byte order mark for a part of the first line (F1)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._begun = True
+
+
+class EndlessLineFraming(Framing):
+    """Waits for the end of a line however long it grows (F3)."""
+
+    def is_too_long(self, size: int) -> bool:
+        """Take any length."""
+        return False
+
+
+class EndlessFeeder(Feeder):
+    """Goes on watching a stream that has ended (A5)."""
+
+    def ended(self, stream: str) -> None:
+        """Take note of nothing."""
+
+
+class StdoutFeeder(Feeder):
+    """Never reads stderr (F4)."""
+
+    @property
+    def streams(self) -> list[str]:
+        """Give stdout alone."""
+        return [stream for stream in super().streams if stream == "stdout"]
+
+
+class WriteFirstFeeder(Feeder):
+    """Reads nothing before the prompt is through (F5)."""
+
+    @property
+    def streams(self) -> list[str]:
+        """Give none while there is something to write."""
+        return super().streams if self.is_delivered or self.is_broken else []
+
+
+class OpenFeeder(Feeder):
+    """Never closes stdin (C1)."""
+
+    def end(self) -> list[Command]:
+        """Write no more, and leave it at that."""
+        super().end()
+        return []

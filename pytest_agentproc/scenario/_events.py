@@ -1,0 +1,97 @@
+"""Owns the steps that only some dialects can tell: thoughts, tools, events as they stand. Knows no wire format."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pytest_agentproc.scenario._fields import Either, Fields, Key
+from pytest_agentproc.scenario._kinds import Data, Text
+from pytest_agentproc.scenario._words import choices, unknown
+
+if TYPE_CHECKING:
+    from pytest_agentproc.scenario._check import Check
+    from pytest_agentproc.scenario._nodes import Node
+    from pytest_agentproc.scenario._script import ProgramStep, Scope, Step
+
+__all__ = ["EVENT", "EVENTS", "THINK", "TOOL", "TOOL_DONE", "build_event"]
+
+EVENTS = {("pi", "json"): ("think", "tool", "tool_done", "event"), ("gemini", "stream"): ("tool", "tool_done", "event")}
+"""Every dialect and mode that has such steps, with their names."""
+
+_TOOL: dict[str, Any] = {"input": {}}
+_TOOL_DONE: dict[str, Any] = {"output": "", "error": None}
+
+
+def build_event(step: Step, _scope: Scope) -> list[ProgramStep]:
+    """Compile to `event`: what is told, and its value."""
+    return [(step.line, "event", (step.name, step.value))]
+
+
+def _is_told(name: str, node: Node, check: Check) -> bool:
+    """Say whether the dialect has the step; report it if not. Of a dialect that is itself wrong nothing is said."""
+    able = [f"{dialect} {mode}" for (dialect, mode), names in EVENTS.items() if name in names]
+    if not check.mode or f"{check.dialect} {check.mode}" in able:
+        return True
+    check.at(node, f"the dialect {check.dialect} has no {name} in mode {check.mode}: known by {choices(able)}")
+    return False
+
+
+@dataclass(frozen=True)
+class _Thought(Text):
+    """A text, in a dialect that tells thoughts."""
+
+    def read(self, node: Node, what: str, check: Check) -> str:
+        """Take the text."""
+        return super().read(node, what, check) if _is_told("think", node, check) else ""
+
+
+@dataclass(frozen=True)
+class _Event(Data):
+    """An event, in a dialect of events."""
+
+    def read(self, node: Node, what: str, check: Check) -> Any:
+        """Read the mapping."""
+        return super().read(node, what, check) if _is_told("event", node, check) else {}
+
+
+def _tool(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[str, Any]:
+    if _is_told("tool", node, check):
+        number = values["id"]
+        if number in check.tools:
+            check.at(node, f'{what}.id "{number}" is taken by the tool in line {check.tools[number]}')
+        check.tools.setdefault(number, node.line)
+    return {**_TOOL, **values}
+
+
+def _tool_done(values: dict[str, Any], node: Node, _what: str, check: Check) -> dict[str, Any]:
+    if _is_told("tool_done", node, check) and values["id"] not in check.tools:
+        known = unknown("tool", values["id"], check.tools) if check.tools else "no tool was started before"
+        check.at(node, known)
+    return {**_TOOL_DONE, **values}
+
+
+_ID = Text("ID", may_be_empty=False)
+
+THINK = _Thought()
+EVENT = _Event()
+TOOL = Fields(
+    (
+        Key("id", _ID, "what tool_done calls it", required=True),
+        Key("name", Text("NAME", may_be_empty=False), "the tool's name", required=True),
+        Key("input", Data(), "its arguments; {} if absent"),
+    ),
+    finish=_tool,
+)
+TOOL_DONE = Either(
+    _ID,
+    Fields(
+        (
+            Key("id", _ID, "the tool's id", required=True),
+            Key("output", Text(), "what it gave"),
+            Key("error", Text(), "why it failed"),
+        ),
+        finish=_tool_done,
+    ),
+    key="id",
+)

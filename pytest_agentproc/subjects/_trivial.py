@@ -1,0 +1,138 @@
+"""Supervisors that do next to nothing. What they pass shows what a scenario does not ask. They know no dialect.
+
+They claim every limit of the default policy and report all that they can say, so that nothing is excused.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from typing import TYPE_CHECKING
+
+import anyio
+
+from pytest_agentproc.vocabulary import Answer, Order, Outcome, Policy, exit_code
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["TRIVIAL", "KillAtOnce", "Null", "SpawnAndForget", "SubprocessRun"]
+
+
+class Null:
+    """Starts nothing and calls it completed."""
+
+    name = "null"
+
+    def policy(self, overrides: Mapping[str, float | None]) -> Policy:
+        """Claim the default limits but for the overrides."""
+        return Policy(**overrides)  # type: ignore[arg-type]  # Policy checks each value itself
+
+    async def run(self, order: Order) -> Answer:
+        """Say that it went well, in every way in which that can be said."""
+        return _well()
+
+
+class SpawnAndForget(Null):
+    """Starts the agent, calls it completed, and never looks back."""
+
+    name = "spawn-and-forget"
+
+    def __init__(self) -> None:
+        self.forgotten: list[subprocess.Popen[bytes]] = []
+
+    async def run(self, order: Order) -> Answer:
+        """Start it and be done."""
+        try:
+            self.forgotten.append(_start(order))
+        except OSError as error:
+            return _not_started(error)
+        return _well()
+
+
+class KillAtOnce(Null):
+    """Starts the agent and kills it, and nobody else: no leak, no late exit, no work done."""
+
+    name = "kill-at-once"
+
+    async def run(self, order: Order) -> Answer:
+        """Start it, kill it, reap it."""
+        try:
+            process = _start(order)
+        except OSError as error:
+            return _not_started(error)
+        process.kill()
+        process.wait()
+        return _well()
+
+
+class SubprocessRun(Null):
+    """Does what `subprocess.run(..., timeout=...)` does: waits for exit and pipes, then kills the agent alone."""
+
+    name = "subprocess.run"
+
+    async def run(self, order: Order) -> Answer:
+        """Wait for so long as the silence that it was told, whatever the agent does meanwhile."""
+        start = order.clock.instant()
+        prompt = order.prompt.encode() if order.prompt_by == "stdin" else b""
+        try:
+            with anyio.fail_after(order.policy.inactivity_timeout):
+                done = await anyio.run_process(
+                    order.argv, input=prompt, check=False, cwd=order.cwd, env=order.env, start_new_session=True
+                )
+        except TimeoutError:
+            elapsed = order.clock.instant() - start
+            return Answer(outcome="inactive", exit_code=124, elapsed=elapsed, error="it timed out", warnings=())
+        except OSError as error:
+            return _not_started(error)
+        except ExceptionGroup as error:
+            if error.split(anyio.BrokenResourceError)[1] is not None:
+                raise
+            return Answer(outcome="failed", exit_code=1, error="stdin broke", warnings=())
+        outcome = Outcome.FAILED if done.returncode > 0 else Outcome.INCOMPLETE
+        outcome = outcome if done.returncode else Outcome.COMPLETED
+        return Answer(
+            outcome=outcome.value,
+            exit_code=exit_code(outcome, done.returncode),
+            text=done.stdout.decode(errors="replace").strip(),
+            elapsed=order.clock.instant() - start,
+            agent_status=done.returncode,
+            forced=False,
+            error="",
+            warnings=(),
+            noise=0,
+            stderr_tail=done.stderr,
+        )
+
+
+TRIVIAL = (Null, SpawnAndForget, SubprocessRun, KillAtOnce)
+
+
+def _start(order: Order) -> subprocess.Popen[bytes]:
+    """Start the agent, in a session of its own, without any pipe."""
+    none = subprocess.DEVNULL
+    return subprocess.Popen(
+        order.argv, stdin=none, stdout=none, stderr=none, cwd=order.cwd, env=order.env, start_new_session=True
+    )
+
+
+def _well() -> Answer:
+    return Answer(
+        outcome="completed",
+        exit_code=0,
+        text="",
+        transcript="",
+        stop_reason="stop",
+        elapsed=0,
+        agent_status=0,
+        forced=False,
+        error="",
+        warnings=(),
+        noise=0,
+        stderr_tail=b"",
+    )
+
+
+def _not_started(error: OSError) -> Answer:
+    return Answer(
+        outcome="spawn_failed", exit_code=126 if isinstance(error, PermissionError) else 127, error=str(error)
+    )

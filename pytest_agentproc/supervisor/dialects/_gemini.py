@@ -1,0 +1,161 @@
+"""What `gemini -o json` and `-o stream-json` print. Knows no other dialect, and shares no code with the fake's side.
+
+The stream completes by its `result`; assistant messages come in deltas, which a tool, the result or the exit ends. Json
+is one object over many lines, the real CLI's error object comes on stderr, and the exit alone completes. `-o text` is
+plain lines, as raw.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from pytest_agentproc.supervisor.dialects._base import Failure, Finished, Message, Noise, Other
+from pytest_agentproc.supervisor.dialects._json import objects
+
+if TYPE_CHECKING:
+    from pytest_agentproc.supervisor.dialects._base import Meaning
+
+__all__ = ["GeminiJsonDecoder", "GeminiStreamDecoder"]
+
+_LARGEST = 64 * 1024**2
+"""An object that grows beyond this is none: memory is bounded whatever the agent prints."""
+
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"')
+
+
+class GeminiStreamDecoder:
+    """Read the JSON events of `-o stream-json`."""
+
+    has_completion = True
+
+    def __init__(self) -> None:
+        self._model: str | None = None
+        self._deltas: list[str] = []
+
+    def decode(self, line: bytes) -> list[Meaning]:
+        """Say what a line means."""
+        if not line.strip():
+            return []
+        found = objects(line)
+        if found is None:
+            return [Noise(line)]
+        return [meaning for event in found for meaning in self._meanings(event, line)]
+
+    def end(self, stderr: bytes) -> list[Meaning]:
+        """Give the message that was begun, if its end never came."""
+        return self._message()
+
+    def _meanings(self, event: dict[str, Any], line: bytes) -> list[Meaning]:
+        kind = event.get("type")
+        if not isinstance(kind, str):
+            return [Noise(line)]
+        if kind == "result":
+            return [*self._message(), self._finished(event)]
+        if kind == "message" and event.get("role") == "assistant":
+            return self._said(event)
+        if kind == "init":
+            self._model = _word(event.get("model"))
+        ended = self._message() if kind in ("message", "tool_use") else []
+        return [*ended, Other(kind)]
+
+    def _said(self, event: dict[str, Any]) -> list[Meaning]:
+        text = event.get("content")
+        if event.get("delta") is not True:
+            whole: list[Meaning] = [Message(text if isinstance(text, str) else "", model=self._model)]
+            return [*self._message(), *whole]
+        self._deltas.append(text if isinstance(text, str) else "")
+        return [Other("message")]
+
+    def _message(self) -> list[Meaning]:
+        deltas, self._deltas = self._deltas, []
+        return [Message("".join(deltas), model=self._model)] if deltas else []
+
+    def _finished(self, event: dict[str, Any]) -> Finished:
+        stats = event.get("stats")
+        stats = stats if isinstance(stats, dict) else None
+        model = _resolved(stats, lambda used: used.get("total_tokens")) or self._model
+        if event.get("status") == "success":
+            return Finished(True, final=True, model=model, usage=stats)
+        said = _error(event.get("error")) or str(event.get("status") or "error")
+        return Finished(False, final=True, error=said, model=model, usage=stats)
+
+
+class GeminiJsonDecoder:
+    """Read the one object of `-o json`, from its first brace to the brace that closes it.
+
+    A brace at the very start of a line begins an object: inside of one the real CLI indents.
+    """
+
+    has_completion = False
+
+    def __init__(self) -> None:
+        self._lines: list[bytes] = []
+        self._size = 0
+        self._depth = 0
+
+    def decode(self, line: bytes) -> list[Meaning]:
+        """Say what a line means; an object means something at its last line."""
+        begins = line.startswith(b"{")
+        given_up: list[Meaning] = self._give_up() if begins else []
+        if not begins and not self._lines:
+            return [Noise(line)] if line.strip() else []
+        self._lines.append(line)
+        self._size += len(line)
+        if self._size > _LARGEST:
+            return [*given_up, *self._give_up()]
+        bare = _STRING.sub(b"", line)
+        self._depth += bare.count(b"{") - bare.count(b"}")
+        return given_up if self._depth > 0 else [*given_up, *self._closed()]
+
+    def end(self, stderr: bytes) -> list[Meaning]:
+        """Give up what was begun and never closed, and look for the error that the real CLI tells on stderr."""
+        given_up = self._give_up()
+        told = [meaning for line in stderr.splitlines() for meaning in self.decode(line)]
+        self._give_up()
+        return [*given_up, *(meaning for meaning in told if isinstance(meaning, Failure))]
+
+    def _give_up(self) -> list[Meaning]:
+        lines, self._lines, self._size, self._depth = self._lines, [], 0, 0
+        return [Noise(line) for line in lines if line.strip()]
+
+    def _closed(self) -> list[Meaning]:
+        found = objects(b"\n".join(self._lines))
+        if found is None or not all("response" in one or "error" in one for one in found):
+            return self._give_up()
+        self._give_up()
+        return [meaning for one in found for meaning in _answer(one)]
+
+
+def _answer(found: dict[str, Any]) -> list[Meaning]:
+    meanings: list[Meaning] = []
+    response, stats = found.get("response"), found.get("stats")
+    if isinstance(response, str):
+        stats = stats if isinstance(stats, dict) else None
+        meanings.append(Message(response, model=_resolved(stats, _main_tokens), usage=stats))
+    error = _error(found.get("error"))
+    return [*meanings, Failure(error)] if error else meanings
+
+
+def _main_tokens(used: dict[str, Any]) -> object:
+    roles = used.get("roles")
+    return isinstance(roles, dict) and "main" in roles
+
+
+def _resolved(stats: dict[str, Any] | None, answered: Any) -> str | None:
+    """Name the model that answered, if exactly one did: routers and helpers are in the stats too."""
+    models = (stats or {}).get("models")
+    if not isinstance(models, dict):
+        return None
+    names = [str(name) for name, used in models.items() if isinstance(used, dict) and answered(used)]
+    return names[0] if len(names) == 1 else None
+
+
+def _error(error: object) -> str:
+    if isinstance(error, dict):
+        return str(error.get("message") or error.get("type") or "error")
+    return str(error) if error else ""
+
+
+def _word(value: object) -> str | None:
+    return value if isinstance(value, str) else None

@@ -1,0 +1,67 @@
+"""Owns the checks of what the agent was given, as it told by itself; refuses to ask the subject."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pytest_agentproc.verdict._facts import was_started
+from pytest_agentproc.verdict._rows import Finding, Played, Verdict
+from pytest_agentproc.verdict._words import listed, matches, quoted, show_variables
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+__all__ = ["SAW_CHECKS"]
+
+
+def _given(played: Played) -> Mapping[str, Any] | None:
+    told = (event.data["given"] for event in played.record.events if "given" in event.data)
+    return next(told, None)
+
+
+def _of_given(check: Callable[[Mapping[str, Any], Any], Finding]) -> Callable[[Played, Any], Finding]:
+    def checked(played: Played, wanted: Any) -> Finding:
+        given = _given(played)
+        return Finding(Verdict.NOT_EXERCISED, "no agent was started") if given is None else check(given, wanted)
+
+    return checked
+
+
+def _cut(given: Mapping[str, Any], word: str) -> str:
+    """Cut a word where the agent cuts what it tells."""
+    return word.encode()[: given["longest"]].decode(errors="replace")
+
+
+def _argv(given: Mapping[str, Any], wanted: Sequence[str]) -> Finding:
+    fits = given["argv"] == [_cut(given, word) for word in wanted]
+    return Finding(Verdict.PASSED if fits else Verdict.FAILED, listed(quoted(word) for word in given["argv"]))
+
+
+def _env(given: Mapping[str, Any], wanted: Mapping[str, str | None]) -> Finding:
+    seen = {name: given["env"].get(name) for name in wanted}
+    fits = all(seen[name] == (None if value is None else _cut(given, value)) for name, value in wanted.items())
+    return Finding(Verdict.PASSED if fits else Verdict.FAILED, show_variables(seen))
+
+
+def _cwd(given: Mapping[str, Any], wanted: Mapping[str, str]) -> Finding:
+    return Finding(Verdict.PASSED if matches(given["cwd"], wanted) else Verdict.FAILED, quoted(given["cwd"]))
+
+
+def _stdin(played: Played, wanted: Mapping[str, str]) -> Finding:
+    if not was_started(played.record):
+        return Finding(Verdict.NOT_EXERCISED, "no agent was started")
+    read = (event.data["bytes"] for event in played.record.events if event.code == "i" and _is_read(event.data))
+    text = b"".join(read).decode(errors="replace")
+    return Finding(Verdict.PASSED if matches(text, wanted) else Verdict.FAILED, quoted(text))
+
+
+def _is_read(data: Mapping[str, Any]) -> bool:
+    return data["process"] == "agent" and "bytes" in data
+
+
+SAW_CHECKS: dict[str, Callable[[Played, Any], Finding]] = {
+    "saw.argv": _of_given(_argv),
+    "saw.env": _of_given(_env),
+    "saw.cwd": _of_given(_cwd),
+    "saw.stdin": _stdin,
+}

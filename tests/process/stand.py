@@ -1,0 +1,102 @@
+"""Where process tests stand: real fakes under a virtual clock, started by the test's own code. Knows no expectation."""
+
+from __future__ import annotations
+
+import os
+import select
+import textwrap
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pytest_agentproc.clock import VirtualClock
+from pytest_agentproc.scenario import loads
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from pytest_agentproc.harness import FakeAgent, Lab
+    from pytest_agentproc.scenario import Scenario
+
+__all__ = ["CEILING", "SECOND", "Stand", "descriptors", "is_gone", "make_spinning", "scenario_of"]
+
+SECOND = 1_000_000_000
+CEILING = 20.0
+"""Real seconds that anything here may take at most, on a machine with every core burnt."""
+
+
+def scenario_of(script: str, agent: str = "raw") -> Scenario:
+    """Make a scenario of a script's steps alone."""
+    steps = textwrap.indent(textwrap.dedent(script).strip(), "  ")
+    return loads(f"scenario: an agent of a test\nagent: {agent}\nscript:\n{steps}\n")
+
+
+def descriptors() -> list[str]:
+    """List the descriptors that this process has open."""
+    return sorted(file.name for file in Path("/proc/self/fd").iterdir())
+
+
+def is_gone(pid: int, seconds: float = CEILING) -> bool:
+    """Say whether a process of any parent is dead (a zombie is) within so many real seconds."""
+    try:
+        pidfd = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    try:
+        poll = select.poll()
+        poll.register(pidfd, select.POLLIN)
+        return bool(poll.poll(seconds * 1000))
+    finally:
+        os.close(pidfd)
+
+
+class Stand:
+    """One test's virtual clock and its fakes.
+
+    Args:
+        lab: who makes the fakes.
+        options: those of `VirtualClock`.
+    """
+
+    def __init__(self, lab: Lab, **options: Any) -> None:
+        self.clock = VirtualClock(**options)
+        self.fakes: list[FakeAgent] = []
+        self._lab = lab
+
+    def fake(self, script: str, agent: str = "raw", name: str = "agent") -> list[str]:
+        """Make a fake and give its command."""
+        fake = self._lab.fake(scenario_of(script, agent), clock=self.clock, name=name)
+        self.fakes.append(fake)
+        return fake.argv
+
+    @property
+    def seconds(self) -> float:
+        """The instant, in virtual seconds since the start."""
+        return self.clock.now
+
+    def run(self, function: Callable[..., Awaitable[Any]], *args: Any, backend: str = "asyncio") -> Any:
+        """Run an async function in virtual time."""
+        return self.clock.run(function, *args, backend=backend)
+
+    def pids(self) -> list[int]:
+        """List the processes that said hello, in the order of the fakes."""
+        return [event.data["pid"] for fake in self.fakes for event in fake.record.events if event.data.get("seen")]
+
+    def close(self) -> None:
+        """End what is left."""
+        self.clock.close()
+
+
+_SPINS = """
+def spin(player, duration):
+    while True:
+        pass
+sys.modules["fake_agents.player"].Player._do_sleep = spin
+module.main("""
+
+
+def make_spinning(argv: list[str]) -> list[str]:
+    """Have a fake burn its processor where its script is silent: what no scenario can make a fake do."""
+    launcher = Path(argv[0])
+    text = launcher.read_text("utf-8")
+    launcher.write_text(_SPINS.join(text.split("\nmodule.main(")), "utf-8")
+    return argv

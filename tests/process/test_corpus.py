@@ -1,0 +1,37 @@
+"""The whole corpus is green for the core: in the model, and with real processes on both event loops."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_agentproc.harness import model_play
+from pytest_agentproc.scenario import Scenario, load
+from pytest_agentproc.subjects import core
+from pytest_agentproc.verdict import Verdict, compare, explain
+from tests.architecture.sources import ROOT
+
+if TYPE_CHECKING:
+    from pytest_agentproc.harness import Lab, Played
+
+CORPUS = [load(file) for file in sorted((ROOT / "scenarios").rglob("*.scenario.yaml"))]
+corpus = pytest.mark.parametrize("scenario", CORPUS, ids=[scenario.id for scenario in CORPUS])
+
+
+def assert_green(played: Played) -> None:
+    """Have every row passed."""
+    rows = compare(played)
+    assert {row.verdict for row in rows} <= {Verdict.PASSED}, explain(played, rows)
+
+
+@corpus
+def test_a_scenario_is_green_in_the_model(scenario: Scenario) -> None:
+    """Its expectations were written by hand, and the machine meets them without any process."""
+    assert_green(model_play(scenario, core()))
+
+
+@corpus
+def test_a_scenario_is_green_with_real_processes(lab: Lab, backend: str, scenario: Scenario) -> None:
+    """The same expectations hold for real pipes, signals and exits."""
+    assert_green(lab.play(scenario, core(), backend=backend))

@@ -1,0 +1,221 @@
+"""Whoever runs on without end fails within the guard of real time and is named; nothing is left of it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import anyio.lowlevel
+import pytest
+
+from pytest_agentproc.clock import VirtualClock
+from pytest_agentproc.errors import ClockError, Spin, Stall
+from pytest_agentproc.supervisor import Policy, run_once
+from tests.process.stand import CEILING, is_gone, make_spinning, scenario_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pytest_agentproc.harness import Lab
+    from tests.process.stand import Stand
+
+GUARD = 0.2
+
+
+def fault(stand: Stand, backend: str, host: Callable[[], Any]) -> ClockError:
+    """Run into a fault; give it once every process is gone, and that in time."""
+    begun = time.monotonic()
+    with pytest.raises(ClockError) as found:
+        stand.run(host, backend=backend)
+    assert GUARD * 0.9 <= time.monotonic() - begun <= CEILING
+    assert all(is_gone(pid) for pid in stand.pids())
+    return found.value
+
+
+@pytest.fixture
+def guarded(make_stand: Callable[..., Stand]) -> Stand:
+    """Give a stand with a very short guard, once what a first run loads is loaded."""
+    for name in ("asyncio", "trio"):
+        make_stand().run(anyio.sleep, 0, backend=name)
+    return make_stand(guard=GUARD)
+
+
+@pytest.mark.slow
+def test_an_agent_that_spins_is_a_stall_that_names_its_line(guarded: Stand, backend: str) -> None:
+    """A program that neither parks nor speaks is never taken for a silent one; it is killed."""
+    argv = make_spinning(guarded.fake("- say: hello\n- silence: 1s"))
+
+    async def host() -> None:
+        await anyio.run_process(argv)
+
+    found = fault(guarded, backend, host)
+    (pid,) = guarded.pids()
+    assert isinstance(found, Stall)
+    assert str(found) == f"agent (pid {pid}) runs on, last at start: it neither parked nor spoke for {GUARD:g} s"
+
+
+@pytest.mark.slow
+def test_a_descendant_that_spins_is_named_too(guarded: Stand, backend: str) -> None:
+    """Whoever spins is named, and the whole tree goes."""
+    argv = make_spinning(guarded.fake("- spawn: {id: helper, script: [{silence: 1s}]}\n- linger: until signal"))
+
+    async def host() -> None:
+        async with await anyio.open_process(argv) as process:
+            await process.wait()
+
+    found = fault(guarded, backend, host)
+    assert isinstance(found, Stall)
+    assert str(found).startswith("helper (pid ")
+    assert len(guarded.pids()) == 2
+
+
+@pytest.mark.slow
+def test_a_supervised_agent_that_spins_is_a_stall(guarded: Stand, backend: str) -> None:
+    """The core's own run ends in the same fault, and its agent is reaped."""
+    argv = make_spinning(guarded.fake("- silence: 1s"))
+
+    async def host() -> None:
+        await run_once(argv, policy=Policy(inactivity_timeout=60))
+
+    assert isinstance(fault(guarded, backend, host), Stall)
+
+
+@pytest.mark.slow
+def test_a_program_that_yields_for_ever_is_a_spin(guarded: Stand, backend: str) -> None:
+    """`while True: await sleep(0)` never lets time move; it is cancelled and named."""
+
+    async def host() -> None:
+        while True:
+            await anyio.lowlevel.checkpoint()
+
+    found = fault(guarded, backend, host)
+    assert isinstance(found, Spin)
+    assert f"the {backend} loop ran " in str(found)
+    assert str(found).endswith(f"times, for {GUARD:g} s, without a pause, a byte or a jump")
+
+
+@pytest.mark.slow
+def test_a_program_that_computes_for_ever_is_a_spin_that_names_its_line(guarded: Stand, backend: str) -> None:
+    """A callback in a pure loop never comes back to its event loop: the alarm says where it is."""
+    argv = guarded.fake("- linger: for ever")
+
+    async def host() -> None:
+        async with await anyio.open_process(argv):
+            while True:
+                pass
+
+    found = fault(guarded, backend, host)
+    assert isinstance(found, Spin)
+    said = f"the supervising program has run for {GUARD:g} s without a pause, now at {__file__}:"
+    assert str(found).startswith(said)
+    assert str(found).endswith(f" ({host.__code__.co_qualname})")
+
+
+def test_much_work_is_no_spin(make_stand: Callable[..., Stand], backend: str) -> None:
+    """A program that yields thousands of times and then waits is a busy one, and work takes no time."""
+    stand = make_stand(guard=CEILING)
+
+    async def host() -> float:
+        for _ in range(5_000):
+            await anyio.lowlevel.checkpoint()
+        await anyio.sleep(1)
+        return stand.seconds
+
+    assert stand.run(host, backend=backend) == 1.0
+
+
+class Restless:
+    """A run that looks and looks: its descriptor is always readable, and it never takes anything."""
+
+    deadline = None
+
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor = descriptor
+        self.looks = 0
+
+    def look(self) -> bool:
+        """Take nothing."""
+        self.looks += 1
+        return False
+
+    def describe(self) -> str:
+        """Say who it is."""
+        return "is restless"
+
+
+def test_a_run_that_looks_for_ever_is_a_spin(stand: Stand, backend: str) -> None:
+    """A closed stream that is watched on is readable for ever; ten thousand looks at one instant are enough."""
+    begin, end = os.pipe()
+    os.close(end)
+    restless = Restless(begin)
+
+    async def host() -> None:
+        await stand.clock.drive(restless)
+
+    with pytest.raises(Spin) as found:
+        stand.run(host, backend=backend)
+    os.close(begin)
+    assert str(found.value) == ("the supervisor looks again and again, 10000 times at one instant, and takes nothing")
+    assert restless.looks <= 10_002
+
+
+class Broken(Restless):
+    """A run whose look fails."""
+
+    def look(self) -> bool:
+        """Fail."""
+        raise LookupError("a bug in a look")
+
+
+def test_an_error_in_a_look_is_raised_where_the_run_is_awaited(stand: Stand, backend: str) -> None:
+    """Not in the clock, not in the loop: in the task that waits for the run."""
+
+    async def host() -> str:
+        try:
+            await stand.clock.drive(Broken(0))
+        except LookupError as error:
+            return str(error)
+        return "nothing"
+
+    assert stand.run(host, backend=backend) == "a bug in a look"
+
+
+@pytest.mark.slow
+def test_a_process_that_never_says_hello_is_a_stall(guarded: Stand, backend: str) -> None:
+    """A launcher that hangs before its hello is waited for no longer than the guard."""
+    argv = guarded.fake("- exit: 0")
+    launcher = Path(argv[0])
+    head = launcher.read_text("utf-8").splitlines()[0]
+    launcher.write_text(f"{head}\nwhile True: pass\n", "utf-8")
+
+    async def host() -> None:
+        await anyio.run_process(argv)
+
+    found = fault(guarded, backend, host)
+    assert isinstance(found, Stall)
+    assert str(found).startswith("process ")
+    assert str(found).endswith(f" was started but never said hello within {GUARD:g} s")
+
+
+@pytest.mark.slow
+def test_an_unbound_clock_leaves_no_trace_after_a_fault(lab: Lab, guarded: Stand, backend: str) -> None:
+    """Patches are undone, the alarm is off, and the next clock of the same interpreter is exact."""
+    patched = (subprocess.Popen.__init__, os.kill, os.killpg)
+
+    async def spin() -> None:
+        while True:
+            await anyio.lowlevel.checkpoint()
+
+    fault(guarded, backend, spin)
+    assert (subprocess.Popen.__init__, os.kill, os.killpg) == patched
+    with VirtualClock() as clock:
+        argv = lab.fake(scenario_of("- silence: 1m\n- exit: 9"), clock=clock).argv
+
+        async def host() -> int:
+            return (await anyio.run_process(argv, check=False)).returncode
+
+        assert (clock.run(host, backend=backend), clock.now) == (9, 60.0)

@@ -1,0 +1,77 @@
+"""Every defect is caught where the corpus says so, in the model and with real processes, and every rule is broken."""
+
+from __future__ import annotations
+
+import gc
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_agentproc import defects
+from pytest_agentproc.subjects import Core
+from pytest_agentproc.verdict import Verdict, compare
+from pytest_agentproc.vocabulary import RULES
+from tests.process.kill_matrix import FILE, corpus, red_keys, table
+
+if TYPE_CHECKING:
+    from pytest_agentproc.harness import Lab
+    from pytest_agentproc.scenario import Scenario
+
+UNBREAKABLE = {
+    "T2": "signals go through pidfds, so no decider can name a wrong pid; and only a bystander could tell",
+}
+"""Rules that no replaced decider can break in a one-shot run, and why."""
+
+CLAIMS = [(scenario, defect, key) for scenario in corpus() for defect, key in scenario.catches.items()]
+
+
+def _subject(defect: str) -> Core:
+    return Core(defect, defects.defect(defect).deciders)
+
+
+def _of_claim(value: object) -> str:
+    return getattr(value, "id", str(value))
+
+
+@pytest.mark.slow
+def test_the_matrix_is_current() -> None:
+    """A defect that nothing catches any more, or that something new catches, is a change that somebody reads."""
+    assert table() == FILE.read_text("utf-8"), "run python -m tests.process.kill_matrix, and read what changed"
+
+
+def test_a_rule_is_broken_by_a_defect_or_it_is_said_why_not() -> None:
+    """A promise that no defect breaks is a promise of which nobody knows whether the corpus would notice."""
+    broken = {defect.breaks for defect in defects.DEFECTS.values()}
+    assert broken | set(UNBREAKABLE) == set(RULES)
+    assert broken & set(UNBREAKABLE) == set()
+
+
+def test_a_defect_is_caught_by_a_scenario_of_the_rule_that_it_breaks() -> None:
+    """A scenario that covers a rule, and lets the rule be broken, covers it in name only."""
+    caught = {(defect, rule) for scenario, defect, _ in CLAIMS for rule in scenario.covers}
+    assert [one.name for one in defects.DEFECTS.values() if (one.name, one.breaks) not in caught] == []
+
+
+def test_a_rule_is_covered_by_a_scenario_that_catches_something() -> None:
+    """Both ways: the scenario is there, and it can turn red."""
+    assert {rule for scenario, _, _ in CLAIMS for rule in scenario.covers} | set(UNBREAKABLE) == set(RULES)
+
+
+@pytest.mark.parametrize(("scenario", "defect", "key"), CLAIMS, ids=_of_claim)
+def test_a_claim_holds_in_the_model(scenario: Scenario, defect: str, key: str) -> None:
+    """`catches` names the key on which a reader looks for the defect."""
+    assert key in red_keys(scenario, defect)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:subprocess .* is still running:ResourceWarning")  # some defects leave theirs
+@pytest.mark.parametrize(("scenario", "defect", "key"), CLAIMS, ids=_of_claim)
+def test_a_claim_holds_with_processes(lab: Lab, scenario: Scenario, defect: str, key: str) -> None:
+    """What is wrong in the model only would be a mistake of the model."""
+    gc.disable()  # a forgotten child is reaped with its object, and that must not be between the run and the look
+    try:
+        rows = {row.key: row.verdict for row in compare(lab.play(scenario, _subject(defect)))}
+    finally:
+        gc.enable()
+    gc.collect()
+    assert rows[key] is Verdict.FAILED

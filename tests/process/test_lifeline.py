@@ -1,0 +1,220 @@
+"""The net under every fake: whoever dies, however, within a second no fake is left."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+import pytest
+
+from pytest_agentproc.harness import Lab, _lab
+from pytest_agentproc.subjects import core
+from tests.process.stand import CEILING, is_gone, scenario_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.process.stand import Stand
+
+ROOT = Path(__file__).resolve().parents[2]
+
+SUITE = """
+import os, signal
+import anyio
+from pytest_agentproc.harness import Lab
+from tests.process.stand import Stand, make_spinning
+
+DEAF = "- spawn: {id: child, deaf: true, holds: [stdout]}\\n- when: {signal: TERM}\\n  do: []\\n- linger: for ever"
+
+def test_that_is_killed_in_its_middle():
+    with Lab() as lab:
+        stand = Stand(lab, guard=60)
+        deaf = stand.fake(DEAF)
+        stopped = stand.fake("- spawn: child\\n- linger: for ever")
+        spinning = make_spinning(stand.fake("- silence: 1s"))
+
+        async def host():
+            async with await anyio.open_process(deaf), await anyio.open_process(stopped) as second:
+                await anyio.sleep(1)
+                for pid in stand.pids()[2:]:
+                    os.kill(pid, signal.SIGSTOP)
+                async with await anyio.open_process(spinning):
+                    print("STARTED", *stand.pids(), flush=True)
+                    await anyio.sleep(3600)
+
+        stand.run(host)
+"""
+
+
+def pids_of(process: subprocess.Popen[bytes]) -> list[int]:
+    """Read the line in which a suite names its fakes, within the ceiling."""
+    assert process.stdout is not None
+    poll = select.poll()
+    poll.register(process.stdout, select.POLLIN)
+    line = b""
+    deadline = time.monotonic() + CEILING
+    while b"STARTED" not in line and poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
+        line = process.stdout.readline()
+        assert line or process.poll() is None, "the suite ended before its fakes ran"
+    return [int(word) for word in line.partition(b"STARTED")[2].split()]
+
+
+@pytest.mark.slow
+def test_killing_pytest_leaves_no_process_be_it_deaf_spinning_or_stopped(tmp_path: Path) -> None:
+    """SIGKILL gives pytest no chance to clean up: the broker's end is what the kernel acts on."""
+    (tmp_path / "test_suite.py").write_text(SUITE, "utf-8")
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-s",
+        "-p",
+        "no:cacheprovider",
+        "-c",
+        os.devnull,
+        "--rootdir",
+        str(tmp_path),
+    ]
+    with subprocess.Popen(
+        [*command, str(tmp_path / "test_suite.py")], stdout=subprocess.PIPE, cwd=ROOT, start_new_session=True
+    ) as suite:
+        try:
+            pids = pids_of(suite)
+            assert len(pids) == 5
+            pidfds = [os.pidfd_open(pid) for pid in pids]
+        finally:
+            suite.kill()
+        killed = time.monotonic()
+        alive = set(pidfds)
+        for pidfd in pidfds:
+            poll = select.poll()
+            poll.register(pidfd, select.POLLIN)
+            if poll.poll(CEILING * 1000):
+                alive.discard(pidfd)
+            os.close(pidfd)
+        took = time.monotonic() - killed
+    assert alive == set()
+    assert took < 1.0
+
+
+def broker_of(lab: Lab) -> subprocess.Popen[bytes]:
+    """Give the process that holds the lines, once it runs."""
+    broker = lab._broker  # noqa: SLF001  # whom to kill is nothing that users ask a lab
+    assert broker is not None
+    return broker
+
+
+@pytest.mark.parametrize("end", ["deaf", "stopped"])
+def test_killing_the_broker_kills_every_fake(end: str) -> None:
+    """The kernel sends SIGKILL when a line's other end goes: no handler runs, and a stopped process dies too."""
+    with Lab() as lab:
+        fake = lab.fake(scenario_of("- when: {signal: TERM}\n  do: []\n- say: ready\n- linger: for ever"))
+        with subprocess.Popen(fake.argv, stdout=subprocess.PIPE) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"ready\n"
+            if end == "stopped":
+                process.send_signal(signal.SIGSTOP)
+            broker_of(lab).kill()
+            assert is_gone(process.pid)
+            assert process.wait() == -signal.SIGKILL
+
+
+def test_a_play_whose_broker_is_killed_ends_with_a_killed_agent(backend: str) -> None:
+    """The play does not hang: the agent is gone, and the supervisor sees it; the next play has a new broker."""
+    scenario = scenario_of("- silence: 1h\n- answer: done", "pi")
+    with Lab() as lab:
+        subject = core()
+        plain = subject.run
+
+        async def run(order: object) -> object:
+            answers = []
+            async with anyio.create_task_group() as group:
+                group.start_soon(end_broker)
+                answers.append(await plain(order))  # type: ignore[arg-type]
+            return answers[0]
+
+        async def end_broker() -> None:
+            await anyio.sleep(60)
+            broker_of(lab).kill()
+            broker_of(lab).wait()
+
+        subject.run = run  # type: ignore[method-assign,assignment]
+        played = lab.play(scenario, subject, backend=backend)
+        assert played.answer is not None
+        assert (played.answer.outcome, played.answer.agent_status) == ("incomplete", -9)
+        again = lab.play(scenario, core(), backend=backend)
+        assert again.answer is not None
+        assert again.answer.outcome == "inactive"
+
+
+def test_closing_the_lab_ends_real_time_fakes() -> None:
+    """A fake that a test forgot goes with the lab that made it."""
+    with Lab() as lab:
+        fake = lab.fake(scenario_of("- say: ready\n- linger: for ever"))
+        process = subprocess.Popen(fake.argv, stdout=subprocess.PIPE)
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+    assert is_gone(process.pid)
+    with process:
+        assert process.wait() == -signal.SIGKILL
+
+
+@pytest.mark.slow
+def test_a_fake_has_a_hard_lifetime(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever holds the broker and the lab alive, no fake outlives its real-time limit."""
+    monkeypatch.setattr(_lab, "LIFETIME", 0.3)
+    with Lab() as lab:
+        begun = time.monotonic()
+        fake = lab.fake(scenario_of("- say: ready\n- linger: for ever"))
+        with subprocess.Popen(fake.argv, stdout=subprocess.PIPE) as process:
+            assert is_gone(process.pid)
+            assert process.wait() == -signal.SIGKILL
+            assert time.monotonic() - begun >= 0.3
+
+
+def test_a_fake_whose_broker_goes_while_it_takes_the_line_does_not_live() -> None:
+    """Between connecting and asking for the signal the line may break: the kernel then has nobody to tell any more."""
+    code = """
+import sys, _socket
+from fake_agents import main
+listener = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
+listener.bind(b"")
+listener.listen(8)
+plain = main._connect
+def connect(address):
+    line = plain(address)
+    listener.close()
+    return line
+main._connect = connect
+main._hold_lifeline(listener.getsockname())
+print("lives on")
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=CEILING, check=False
+    )
+    assert done.stdout == ""
+    assert done.returncode != 0
+
+
+def test_nobody_without_the_token_gets_in(stand: Stand, make_stand: Callable[..., Stand]) -> None:
+    """A fake of another run that finds the address by chance is turned away and takes part in nothing."""
+    other = make_stand()
+    other.fake("- silence: 1s")
+    argv = stand.fake("- silence: 1s\n- exit: 3")
+
+    async def host() -> int:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as stranger:
+            stranger.connect(stand.clock.hub.roll.address)
+            stranger.close()
+        return int((await anyio.run_process(argv, check=False)).returncode)
+
+    assert stand.run(host) == 3
+    assert len(stand.pids()) == 1

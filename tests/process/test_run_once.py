@@ -1,0 +1,246 @@
+"""The core on the real clock, with ordinary commands: what it does is true of any program, not of fakes alone."""
+
+from __future__ import annotations
+
+import gc
+import os
+import subprocess
+import sys
+import time
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+
+from pytest_agentproc.errors import UsageError
+from pytest_agentproc.supervisor import Outcome, Policy, Result, run_once
+from tests.process.stand import CEILING, descriptors, is_gone
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+    from pathlib import Path
+
+QUICK = Policy(inactivity_timeout=CEILING, linger_grace=0.05, linger_kill_grace=0.05, kill_grace=0.05)
+PYTHON = sys.executable
+
+
+def bounded(backend: str, function: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
+    """Run in real time, with a ceiling."""
+
+    async def run() -> Any:
+        with anyio.fail_after(CEILING):
+            return await function()
+
+    return anyio.run(run, backend=backend)
+
+
+def once(backend: str, *argv: str, **options: Any) -> Result:
+    """Run one command under the core."""
+    options.setdefault("policy", QUICK)
+
+    async def run() -> Result:
+        return await run_once(argv, **options)
+
+    result = bounded(backend, run)
+    assert isinstance(result, Result)
+    return result
+
+
+def shell(backend: str, line: str, **options: Any) -> Result:
+    """Run one line of shell under the core."""
+    return once(backend, "/bin/sh", "-c", line, **options)
+
+
+def test_output_exit_code_and_stderr_are_the_commands(backend: str) -> None:
+    """The plainest run of all."""
+    result = shell(backend, "echo one; echo two; echo oops >&2; exit 0")
+    assert (result.outcome, result.exit_code, result.agent_status) == (Outcome.COMPLETED, 0, 0)
+    assert (result.text, result.stderr_tail, result.forced) == ("one\ntwo", b"oops\n", False)
+
+
+@pytest.mark.parametrize(
+    ("line", "outcome", "code", "status"),
+    [
+        ("exit 3", Outcome.FAILED, 3, 3),
+        ("exit 255", Outcome.FAILED, 255, 255),
+        ("kill -SEGV $$", Outcome.INCOMPLETE, 139, -11),
+        ("kill -KILL $$", Outcome.INCOMPLETE, 137, -9),
+    ],
+)
+def test_exit_codes_and_signals_become_outcomes(
+    backend: str, line: str, outcome: Outcome, code: int, status: int
+) -> None:
+    """128 + n for a signal, the agent's own code else."""
+    result = shell(backend, line)
+    assert (result.outcome, result.exit_code, result.agent_status) == (outcome, code, status)
+
+
+def test_a_command_that_does_not_exist_is_spawn_failed(backend: str) -> None:
+    """It is an outcome and not an exception, and it says what was not found."""
+    result = once(backend, "/nope/agent")
+    assert (result.outcome, result.exit_code, result.agent_status) == (Outcome.SPAWN_FAILED, 127, None)
+    assert result.error == "/nope/agent: No such file or directory"
+
+
+def test_a_command_that_cannot_be_executed_is_spawn_failed_with_126(backend: str, tmp_path: Path) -> None:
+    """As a shell has it."""
+    (tmp_path / "agent").write_text("no program", "utf-8")
+    result = once(backend, str(tmp_path / "agent"))
+    assert (result.outcome, result.exit_code) == (Outcome.SPAWN_FAILED, 126)
+    assert result.error.endswith("agent: Permission denied")
+
+
+def test_no_command_is_a_callers_mistake(backend: str) -> None:
+    """What no agent does is raised."""
+    with pytest.raises(UsageError, match="argv is empty"):
+        once(backend)
+
+
+@pytest.mark.slow
+def test_a_big_prompt_goes_through_while_output_comes_back(backend: str) -> None:
+    """Writing and reading at once: several MiB both ways cannot deadlock."""
+    prompt = b"0123456789abcde\n" * (1 << 17)
+    result = once(backend, "/bin/cat", prompt=prompt)
+    assert result.outcome is Outcome.COMPLETED
+    assert result.transcript.encode() + b"\n" == prompt
+
+
+def test_a_big_prompt_that_nobody_reads_is_no_error(backend: str) -> None:
+    """EPIPE never raises: the exit decides."""
+    result = shell(backend, "exec 0<&-; echo done", prompt=b"x" * (1 << 20))
+    assert (result.outcome, result.text) == (Outcome.COMPLETED, "done")
+
+
+@pytest.mark.slow
+def test_silence_ends_a_run_and_says_how_long_it_was(backend: str) -> None:
+    """The real clock keeps the limit: not before, and the tree is gone."""
+    result = shell(backend, "echo begun; sleep 60", policy=Policy(inactivity_timeout=0.2, kill_grace=0.05))
+    assert (result.outcome, result.exit_code, result.forced) == (Outcome.INACTIVE, 124, True)
+    assert result.elapsed >= 200_000_000
+    assert result.error.startswith("no output for 0.2")
+
+
+@pytest.mark.slow
+def test_a_deaf_tree_is_killed_after_the_grace(backend: str) -> None:
+    """TERM is ignored by shell and child alike; KILL is not."""
+    line = "trap '' TERM; sh -c 'trap \"\" TERM; echo $$; sleep 60'; sleep 60"
+    begun = time.monotonic()
+    result = shell(backend, line, policy=Policy(inactivity_timeout=0.2, kill_grace=0.1))
+    assert result.outcome is Outcome.INACTIVE
+    assert result.agent_status == -9
+    assert time.monotonic() - begun >= 0.3
+    assert is_gone(int(result.transcript))
+
+
+def test_leftovers_of_an_agent_that_exits_are_ended_before_the_run_returns(backend: str) -> None:
+    """Outcome and instant are the exit's; the background job goes first by TERM, then by KILL (T6)."""
+    result = shell(backend, "sh -c 'trap \"\" TERM; sleep 60' & echo $!; exit 3")
+    assert (result.outcome, result.agent_status, result.forced) == (Outcome.FAILED, 3, False)
+    assert is_gone(int(result.transcript))
+
+
+def test_a_leftover_that_holds_the_output_open_does_not_hold_the_run(backend: str) -> None:
+    """Exit is the process's exit, not its pipes' EOF (C4)."""
+    begun = time.monotonic()
+    result = shell(backend, "sleep 60 & echo $!; echo done")
+    assert result.transcript.endswith("\ndone")
+    assert time.monotonic() - begun < CEILING
+    assert is_gone(int(result.transcript.split()[0]))
+
+
+@pytest.mark.parametrize("way", ["deadline", "cancel"])
+def test_cancelling_a_run_kills_and_reaps_its_tree(backend: str, way: str, tmp_path: Path) -> None:
+    """When the cancelled task goes on, nobody is left, deaf or not (T4)."""
+    fifo = tmp_path / "pids"
+    os.mkfifo(fifo)
+    begin = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+    line = f"trap '' TERM; (trap '' TERM; sleep 60) & echo $$ $! >{fifo}; wait"
+
+    async def host() -> list[int]:
+        with anyio.CancelScope() as scope:
+            async with anyio.create_task_group() as group:
+                group.start_soon(supervise)
+                await anyio.wait_readable(begin)
+                if way == "cancel":
+                    scope.cancel()
+                else:
+                    scope.deadline = anyio.current_time()
+        return [int(word) for word in os.read(begin, 100).split()]
+
+    async def supervise() -> None:
+        await run_once(["/bin/sh", "-c", line], policy=QUICK)
+
+    pids = bounded(backend, host)
+    os.close(begin)
+    assert len(pids) == 2
+    assert all(is_gone(pid) for pid in pids)
+
+
+def test_a_run_leaves_neither_descriptor_nor_zombie_nor_warning(backend: str) -> None:
+    """Twenty runs of every kind of ending cost nothing that stays."""
+    shell(backend, "exit 0")
+    before = descriptors()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for line in ("exit 0", "exit 3", "kill -TERM $$", "sleep 60 & exit 0", "exec 1>&- 2>&-; exit 1") * 3:
+            shell(backend, line)
+        once(backend, "/nope/agent")
+        gc.collect()
+    assert descriptors() == before
+
+
+def test_many_runs_at_once_keep_apart(backend: str) -> None:
+    """One machine and one driver each: nothing is shared."""
+    results: dict[int, str | None] = {}
+
+    async def supervise(number: int) -> None:
+        results[number] = (await run_once(["/bin/echo", str(number)], policy=QUICK)).text
+
+    async def host() -> None:
+        async with anyio.create_task_group() as group:
+            for number in range(8):
+                group.start_soon(supervise, number)
+
+    bounded(backend, host)
+    assert results == {number: str(number) for number in range(8)}
+
+
+def test_an_agent_that_closes_its_output_is_still_waited_for(backend: str) -> None:
+    """A closed stream is neither an exit nor a reason to spin (A5)."""
+    code = "import os; os.close(1); os.close(2); os._exit(len(os.read(0, 99)))"
+    result = once(backend, PYTHON, "-S", "-c", code, prompt=b"seven..")
+    assert (result.agent_status, result.text) == (7, None)
+
+
+@pytest.mark.slow
+def test_a_stopped_agent_is_ended_all_the_same(backend: str) -> None:
+    """TERM reaches it because CONT comes with it."""
+    result = shell(
+        backend,
+        "trap 'exit 9' TERM; kill -STOP $$; sleep 60",
+        policy=Policy(inactivity_timeout=0.2, kill_grace=CEILING),
+    )
+    assert (result.outcome, result.agent_status) == (Outcome.INACTIVE, 9)
+
+
+@pytest.mark.slow
+def test_a_child_that_left_the_group_is_still_its_parents_child(backend: str) -> None:
+    """Real CLIs put each tool in a session of its own: the walk finds it, a group kill would not (T1)."""
+    code = (
+        "import subprocess, sys, time;"
+        "child = subprocess.Popen(['/bin/sleep', '60'], start_new_session=True);"
+        "print(child.pid, flush=True); time.sleep(60)"
+    )
+    result = once(backend, PYTHON, "-S", "-c", code, policy=Policy(inactivity_timeout=0.5, kill_grace=0.1))
+    assert result.outcome is Outcome.INACTIVE
+    assert is_gone(int(result.transcript))
+
+
+def test_the_core_needs_no_loop_of_its_own_choice(backend: str) -> None:
+    """Started beside other children of the same program, it reaps its own only."""
+    other = subprocess.Popen(["/bin/cat"], stdin=subprocess.PIPE)
+    assert shell(backend, "exit 5").agent_status == 5
+    assert other.poll() is None
+    other.communicate(timeout=CEILING)
+    assert other.returncode == 0

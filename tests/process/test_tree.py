@@ -1,0 +1,178 @@
+"""A child process as the supervisor holds it: its streams, its exit, its descendants, with ordinary commands."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_agentproc.tree import Child
+from tests.process.stand import CEILING, descriptors, is_gone
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+GRANDCHILD = (
+    "import subprocess, sys;"
+    "child = subprocess.Popen(['/bin/sleep', '60'], start_new_session={});"
+    "print(child.pid, flush=True); sys.stdin.read()"
+)
+
+
+@pytest.fixture
+def start() -> Iterator[Callable[..., Child]]:
+    """Give a starter of children, of which none outlives the test."""
+    children: list[Child] = []
+
+    def starter(*argv: str, **options: object) -> Child:
+        children.append(Child(argv, **options))  # type: ignore[arg-type]
+        return children[-1]
+
+    yield starter
+    for child in children:
+        child.abandon()
+
+
+def wait_for(child: Child, name: str) -> None:
+    """Wait until a child's poll tells of something."""
+    poll = select.poll()
+    poll.register(child.descriptor, select.POLLIN)
+    while name not in child.poll():
+        assert poll.poll(CEILING * 1000), f"no {name}"
+
+
+def read(child: Child, name: str = "stdout") -> bytes:
+    """Read what comes next on a stream."""
+    child.watch(name, wanted=True)
+    wait_for(child, name)
+    child.watch(name, wanted=False)
+    data = child.read(name, 65536)
+    assert data is not None
+    return data
+
+
+def test_a_child_leads_its_own_session(start: Callable[..., Child]) -> None:
+    """A signal for its group is none for ours, and its session finds what a dead root's walk cannot."""
+    child = start("/bin/cat")
+    assert os.getsid(child.pid) == os.getpgid(child.pid) == child.pid
+
+
+def test_streams_would_block_or_end_and_never_wait(start: Callable[..., Child]) -> None:
+    """None is 'not now', nothing is 'never again', and a full pipe takes no more."""
+    child = start("/bin/cat")
+    assert child.read("stdout", 10) is None
+    assert child.write(b"abc") == 3
+    assert read(child) == b"abc"
+    stopped = start("/bin/sh", "-c", "kill -STOP $$")
+    count = 0
+    while (more := stopped.write(b"x" * 65536)) is not None:
+        count += more
+    assert count == 65536
+    child.close_stdin()
+    assert read(child) == b""
+    wait_for(child, "exit")
+
+
+def test_writing_to_a_child_that_reads_no_more_is_a_broken_pipe(start: Callable[..., Child]) -> None:
+    """And no SIGPIPE of ours."""
+    child = start("/bin/true")
+    wait_for(child, "exit")
+    with pytest.raises(BrokenPipeError):
+        child.write(b"x")
+
+
+def test_an_exit_is_told_once_and_reaped_on_demand(start: Callable[..., Child]) -> None:
+    """The status comes without reaping: until then the pid, and so the tree, stays ours."""
+    child = start("/bin/sh", "-c", "exit 7")
+    wait_for(child, "exit")
+    assert (child.status(), child.status()) == (7, 7)
+    assert child.poll() == set()
+    assert os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT) is not None
+    child.reap()
+    with pytest.raises(ChildProcessError):
+        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+
+
+def test_a_signal_is_told_as_its_negative_number(start: Callable[..., Child]) -> None:
+    """As subprocess has it."""
+    child = start("/bin/cat")
+    child.terminate()
+    wait_for(child, "exit")
+    assert child.status() == -signal.SIGTERM
+
+
+@pytest.mark.parametrize("own_session", [False, True], ids=["same group", "session of its own"])
+def test_killing_the_tree_kills_a_grandchild_wherever_it_is(start: Callable[..., Child], own_session: bool) -> None:
+    """A real CLI gives each of its tools a session of its own: the walk finds them all the same."""
+    child = start(sys.executable, "-S", "-c", GRANDCHILD.format(own_session))
+    grandchild = int(read(child))
+    child.kill()
+    assert is_gone(grandchild)
+    wait_for(child, "exit")
+    assert child.status() == -signal.SIGKILL
+
+
+def test_signalling_the_agent_alone_spares_the_grandchild(start: Callable[..., Child]) -> None:
+    """What is left is then found by its session, though its parent is gone."""
+    child = start(sys.executable, "-S", "-c", GRANDCHILD.format(False))
+    grandchild = int(read(child))
+    child.kill(tree=False)
+    wait_for(child, "exit")
+    assert not is_gone(grandchild, 0)
+    assert not child.is_alone()
+    child.kill()
+    assert is_gone(grandchild)
+    wait_for(child, "members")
+    assert child.is_alone()
+
+
+def test_terminating_reaches_a_stopped_child(start: Callable[..., Child]) -> None:
+    """CONT comes with TERM: a stopped process would never hear it."""
+    child = start("/bin/sh", "-c", "trap 'exit 9' TERM; echo; kill -STOP $$; sleep 60")
+    read(child)
+    child.terminate()
+    wait_for(child, "exit")
+    assert child.status() == 9
+
+
+def test_signalling_after_the_exit_harms_nobody(start: Callable[..., Child]) -> None:
+    """Signals go by pidfd: a pid that may be somebody else's by now is never used (T2)."""
+    child = start("/bin/true")
+    wait_for(child, "exit")
+    child.terminate()
+    child.kill()
+    child.status()
+    child.reap()
+    child.terminate()
+    child.kill(tree=False)
+
+
+def test_a_bystander_outside_the_tree_is_left_alone(start: Callable[..., Child]) -> None:
+    """Neither a sibling of ours nor its children belong to the agent's tree."""
+    bystander, child = start("/bin/cat"), start("/bin/cat")
+    child.kill()
+    wait_for(child, "exit")
+    assert bystander.poll() == set()
+    assert not is_gone(bystander.pid, 0)
+
+
+def test_abandoning_kills_and_reaps_and_may_be_done_twice(start: Callable[..., Child]) -> None:
+    """For a caller that was cancelled in the middle of anything."""
+    child = start("/bin/sh", "-c", "trap '' TERM; echo; sleep 60")
+    read(child)
+    child.abandon()
+    child.abandon()
+    with pytest.raises(ChildProcessError):
+        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+
+
+def test_a_child_that_cannot_start_leaves_no_descriptor() -> None:
+    """The pipes of a failed start are closed again."""
+    before = descriptors()
+    with pytest.raises(FileNotFoundError):
+        Child(["/nope"])
+    assert descriptors() == before

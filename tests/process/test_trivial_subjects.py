@@ -1,0 +1,84 @@
+"""What supervisors that do next to nothing pass: a scenario that they pass asks for no more than they do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_agentproc.scenario import NotApplicable
+from pytest_agentproc.subjects import KillAtOnce, Null, SpawnAndForget, SubprocessRun
+from pytest_agentproc.verdict import Verdict, compare, conclude
+from tests.process.kill_matrix import corpus
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pytest_agentproc.harness import Lab
+    from pytest_agentproc.scenario import Scenario
+    from pytest_agentproc.vocabulary import Subject
+
+SCORES: dict[str, dict[str, list[str]]] = {
+    # verdict: scenarios; every scenario that is not named here fails
+    "null": {"not exercised": ["sees-its-prompt"]},
+    "spawn-and-forget": {"passed": ["cannot-be-executed", "cannot-be-found"]},
+    "subprocess.run": {
+        "passed": [
+            "big-prompt-late-reader",
+            "cannot-be-executed",
+            "cannot-be-found",
+            "exits-at-the-deadline",
+            "fails-at-the-deadline",
+            "gemini-error-exits-1",
+            "gemini-text-exit-code",
+            "gemini-text-killed",
+            "killed-from-outside",
+            "last-words-at-the-deadline",
+            "line-as-long-as-can-be",
+            "sees-its-prompt",
+            "split-utf8-plain",
+            "stdin-ends-with-the-prompt",
+        ]
+    },
+    "kill-at-once": {"passed": ["cannot-be-executed", "cannot-be-found"]},
+}
+
+
+def _verdict(lab: Lab, scenario: Scenario, subject: Subject) -> Verdict:
+    try:
+        return conclude(compare(lab.play(scenario, subject)))
+    except NotApplicable:
+        return Verdict.NOT_APPLICABLE
+
+
+def _score(lab: Lab, subject: Subject) -> dict[str, list[str]]:
+    score: dict[str, list[str]] = {}
+    for scenario in corpus():
+        verdict = _verdict(lab, scenario, subject)
+        if verdict is not Verdict.FAILED:
+            score.setdefault(verdict.value, []).append(scenario.id)
+    return score
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("make", [Null, SubprocessRun, KillAtOnce], ids=lambda make: str(make.name))
+def test_a_trivial_subject_scores_what_it_is_worth(lab: Lab, make: Callable[[], Subject]) -> None:
+    """A scenario that becomes green for one of them has lost what made it worth playing."""
+    subject = make()
+    assert _score(lab, subject) == SCORES[subject.name]
+
+
+@pytest.mark.slow
+def test_a_subject_that_forgets_its_agent_scores_what_it_is_worth(lab: Lab) -> None:
+    """It leaves a process in every scenario that has one."""
+    subject = SpawnAndForget()
+    score = _score(lab, subject)
+    for process in subject.forgotten:
+        process.wait()
+    assert score == SCORES[subject.name]
+
+
+def test_null_passes_no_scenario_that_decides() -> None:
+    """A supervisor that starts nothing must never look conformant."""
+    passed = SCORES["null"].get("passed", [])
+    assert [scenario.id for scenario in corpus() if scenario.tier == "must" and scenario.id in passed] == []

@@ -1,0 +1,128 @@
+"""A stage that only keeps book: what a program does in which grant, without a process. Judges nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from fake_agents.dialects import encoder
+from fake_agents.player import Player
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fake_agents.program import Program, Step
+
+TERM, INT, PIPE = 15, 2, 13
+FOR_EVER = ("sleep", None)
+
+
+class Gone(Exception):
+    """The program is over: nothing after it may happen."""
+
+
+@dataclass
+class Book:
+    """A stage on which everything is written down.
+
+    Args:
+        room: how many chunks each stream has room for.
+        broken: the streams that nobody reads.
+        stdin: what stdin will give, read by read.
+    """
+
+    room: dict[str, int] = field(default_factory=lambda: {"stdout": 99, "stderr": 99})
+    broken: set[str] = field(default_factory=set)
+    stdin: list[bytes] = field(default_factory=list)
+    done: list[tuple[Any, ...]] = field(default_factory=list)
+
+    def note(self, code: str, data: Any) -> None:
+        """Keep what was heard and read."""
+        if code in "is":
+            self.done.append((code, data))
+
+    def given(self, names: Sequence[str]) -> dict[str, Any]:
+        """Tell of no variable."""
+        return {"env": dict.fromkeys(names)}
+
+    def writable(self, stream: str) -> bool:
+        """Say whether there is room, or nobody to make any."""
+        return stream in self.broken or self.room[stream] > 0
+
+    def write(self, stream: str, data: bytes) -> bool:
+        """Take a chunk, unless nobody reads."""
+        if stream in self.broken:
+            return False
+        self.room[stream] -= 1
+        self.done.append((stream, data))
+        return True
+
+    def read(self, size: int) -> bytes | None:
+        """Give the next read."""
+        return self.stdin.pop(0) if self.stdin else None
+
+    def close(self, stream: str) -> None:
+        """Keep it."""
+        self.done.append(("close", stream))
+
+    def catch(self, signum: int) -> None:
+        """Keep it."""
+        self.done.append(("catch", signum))
+
+    def release(self, signum: int) -> None:
+        """Keep it."""
+        self.done.append(("release", signum))
+
+    def spawn(self, index: int, fields: dict[str, Any], program: Program) -> None:
+        """Keep who is to play what."""
+        self.done.append(("spawn", index, fields["id"], [step[1:] for step in program["steps"]]))
+
+    def leave(self, code: int) -> None:
+        """Keep the code, and end."""
+        self.done.append(("exit", code))
+        raise Gone
+
+    def die(self, signum: int) -> None:
+        """Keep the signal, and end."""
+        self.done.append(("die", signum))
+        raise Gone
+
+
+class Play:
+    """A player with its book; steps are (op, arguments...)."""
+
+    def __init__(self, *steps: tuple[Any, ...], **stage: Any) -> None:
+        program = {"dialect": "raw", "code": 0, "steps": script(*steps)}
+        self.book = Book(**stage)
+        self.player = Player(program, self.book, encoder(program))
+
+    def grant(self, now: int, *signals: int, stdin: bytes | None = None) -> list[tuple[Any, ...]]:
+        """Let it go on, with bytes on stdin or without; give what it did."""
+        self.book.done = []
+        if stdin is not None:
+            self.book.stdin.append(stdin)
+        try:
+            self.player.grant(now, signals, readable=bool(self.book.stdin))
+        except Gone:
+            self.player.tracks = []
+        return self.book.done
+
+
+def script(*steps: tuple[Any, ...]) -> list[Step]:
+    """Number steps by line."""
+    return [(line, step[0], step[1:]) for line, step in enumerate(steps, 1)]
+
+
+def say(text: str) -> tuple[str, str, None]:
+    """Make the step that prints a line."""
+    return ("say", text, None)
+
+
+def out(*texts: str) -> list[tuple[str, bytes]]:
+    """Give what is done where lines are printed."""
+    return [("stdout", text.encode() + b"\n") for text in texts]
+
+
+def reacts(*steps: tuple[Any, ...], to: int = TERM) -> tuple[Any, ...]:
+    """Make the step that reacts to a signal."""
+    return ("when", "signal", to, script(*steps))

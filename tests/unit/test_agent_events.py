@@ -1,0 +1,241 @@
+"""Thoughts, tools and what the agent was given: the steps, the bytes, and the player that plays them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fake_agents.dialects import encoder
+from fake_agents.player import Player
+from pytest_agentproc.errors import ScenarioError
+from pytest_agentproc.record import Record
+from pytest_agentproc.scenario import loads
+from pytest_agentproc.scenario._events import EVENTS
+from pytest_agentproc.scenario._file import MODES
+from pytest_agentproc.supervisor import Completion
+from pytest_agentproc.supervisor.dialects import decoder
+from pytest_agentproc.verdict import Verdict, compare
+from pytest_agentproc.vocabulary import Answer, Policy
+from tests.unit.handmade import Bound, Expected, Played, judge
+
+TRANSCRIPTS = Path(__file__).parents[1] / "data" / "transcripts"
+TOOL: dict[str, Any] = {"id": "c1", "name": "bash", "input": {"command": "ls"}}
+DONE: dict[str, Any] = {"id": "c1", "output": "hi\n", "error": None}
+
+
+class _Stage:
+    """A stage on which stdout has no reader."""
+
+    def __init__(self) -> None:
+        self.notes: list[tuple[str, Any]] = []
+        self.left: list[int] = []
+
+    def note(self, code: str, data: Any) -> None:
+        self.notes.append((code, data))
+
+    def given(self, names: Any) -> dict[str, Any]:
+        return {"names": names}
+
+    def writable(self, stream: str) -> bool:
+        return True
+
+    def write(self, stream: str, data: bytes) -> bool:
+        return False
+
+    def read(self, size: int) -> bytes | None:
+        return b""
+
+    def close(self, stream: str) -> None:
+        self.note("c", stream)
+
+    def catch(self, signum: int) -> None:
+        self.note("catch", signum)
+
+    def release(self, signum: int) -> None:
+        self.note("release", signum)
+
+    def spawn(self, index: int, fields: dict[str, Any], program: dict[str, Any]) -> None:
+        self.note("p", index)
+
+    def leave(self, code: int) -> None:
+        self.left.append(code)
+
+    def die(self, signum: int) -> None:
+        self.left.append(-signum)
+
+
+def player(steps: str) -> tuple[Player, _Stage]:
+    """Compile steps for a raw agent, and put its player on a stage."""
+    text = f"scenario: a\nagent: raw\nscript:\n{steps}"
+    program, stage = loads(text).bind(Policy()).program, _Stage()
+    return Player(program, stage, encoder(program)), stage
+
+
+def test_the_steps_that_a_dialect_has_are_the_events_that_its_encoder_has() -> None:
+    """A step that passes the check and has no encoder would end in a stack inside the fake."""
+    made = {
+        (dialect, mode): tuple(encoder({"dialect": dialect, "mode": mode}).events)
+        for dialect, modes in MODES.items()
+        for mode in modes
+    }
+    assert {key: events for key, events in made.items() if events} == EVENTS
+
+
+def test_a_step_that_the_dialect_does_not_have_names_those_that_have_it() -> None:
+    """Who writes a scenario for plain text must learn that it has no tools, and where there are some."""
+    steps = "[{think: a}, {tool: {id: a, name: b}}, {tool_done: a}, {event: {}}]"
+    with pytest.raises(ScenarioError) as caught:
+        loads(f"scenario: a\nagent: gemini\nscript: {steps}\n")
+    assert str(caught.value).splitlines() == [
+        "<text>:3:18: the dialect gemini has no think in mode text: known by pi json",
+        "<text>:3:29: the dialect gemini has no tool in mode text: known by pi json or gemini stream",
+        "<text>:3:60: the dialect gemini has no tool_done in mode text: known by pi json or gemini stream",
+        "<text>:3:72: the dialect gemini has no event in mode text: known by pi json or gemini stream",
+    ]
+
+
+def test_a_tool_is_named_once_and_ends_only_after_its_start() -> None:
+    """A pair that does not fit would make the run mean something else than the file says."""
+    steps = "[{tool_done: a}, {tool: {id: call, name: b}}, {tool: {id: call, name: b}}, {tool_done: cal}]"
+    with pytest.raises(ScenarioError) as caught:
+        loads(f"scenario: a\nagent: pi\nscript: {steps}\n")
+    assert str(caught.value).splitlines() == [
+        "<text>:3:22: no tool was started before",
+        '<text>:3:62: tool.id "call" is taken by the tool in line 3',
+        '<text>:3:96: unknown tool "cal": did you mean "call"?',
+    ]
+
+
+def test_pi_prints_a_tool_as_the_real_cli_does() -> None:
+    """The same events in the same order with the same keys, but for what updates repeat and only an API can know."""
+    fake = encoder({"dialect": "pi", "mode": "json", "prompt": "p"})
+    data = fake.events["tool"](TOOL, 0) + fake.events["tool_done"](DONE, 0) + fake.answer("pi answer", 0)
+    made = [json.loads(line) for line in data.splitlines()][1:]  # the header is what rpc mode leaves out
+    real = [json.loads(line) for line in (TRANSCRIPTS / "pi" / "tool.jsonl").read_text("utf-8").splitlines()]
+    assert _shapes(made) == _shapes(real)
+
+
+def _shapes(events: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
+    shapes: list[tuple[Any, ...]] = []
+    for event in events:
+        update = event.get("assistantMessageEvent", {"type": "", "partial": 0})
+        if event["type"] == "tool_execution_update" or (
+            update["type"] == "text_delta" and shapes[-1][1] == "text_delta"
+        ):
+            continue
+        keys = [key for key in event if event["type"] != "message_update" or key != "message"]
+        about = [key for key in event.get("message", {}) if key not in ("responseId", "responseModel")]
+        told = [key for key in update if key != "partial"]
+        shapes.append((event["type"], update["type"], keys, told, about if event["type"] != "message_update" else []))
+    return shapes
+
+
+def test_a_real_tool_run_of_pi_is_understood() -> None:
+    """The message that asks for the tool completes nothing, the one after it does."""
+    completion, decoding = Completion(), decoder("pi")
+    for line in (TRANSCRIPTS / "pi" / "tool.jsonl").read_bytes().splitlines():
+        for meaning in decoding.decode(line):
+            completion.feed(meaning, 0)
+    assert (completion.text, completion.ok, completion.final, completion.noise) == ("pi answer", True, True, 0)
+
+
+def test_a_failed_tool_is_told_as_an_error() -> None:
+    """Each in its dialect's words; a tool that was never started has its id for a name."""
+    failed = {**DONE, "error": "no"}
+    pi = [
+        json.loads(line)
+        for line in encoder({"dialect": "pi", "mode": "json"}).events["tool_done"](failed, 0).splitlines()
+    ]
+    gemini = encoder({"dialect": "gemini", "mode": "stream"}).events["tool_done"](failed, 0).splitlines()
+    assert [(event["toolName"], event["isError"]) for event in pi if event["type"] == "tool_execution_end"] == [
+        ("c1", True)
+    ]
+    last = json.loads(gemini[-1])
+    assert (last["status"], last["error"]) == ("error", {"type": "unknown", "message": "no"})
+
+
+def test_gemini_prints_a_tool_as_the_real_cli_does() -> None:
+    """The same types with the same keys in the same order."""
+    fake = encoder({"dialect": "gemini", "mode": "stream", "prompt": "USETOOL"})
+    made = fake.events["tool"](TOOL, 0) + fake.events["tool_done"](DONE, 0) + fake.answer("Hello from fake", 0)
+    real = (TRANSCRIPTS / "gemini" / "tool.jsonl").read_bytes()
+    shapes = [[list(json.loads(line)) for line in data.splitlines()] for data in (made, real)]
+    assert shapes[0] == shapes[1]
+    assert json.loads(made.splitlines()[-1])["stats"]["tool_calls"] == 1
+
+
+def test_an_agent_without_a_reader_dies_of_it_unless_it_reacts() -> None:
+    """SIGPIPE is what a CLI gets whose supervisor let its stdout go."""
+    playing, stage = player("  - say: hi\n  - exit: 0\n")
+    playing.grant(0, [], readable=False)
+    assert stage.left == [-13]
+    playing, stage = player("  - when: epipe\n    do: [{exit: 9}]\n  - say: hi\n  - exit: 0\n")
+    playing.grant(0, [], readable=False)
+    assert stage.left == [9]
+
+
+def test_a_busy_agent_burns_until_its_time_is_over() -> None:
+    """In virtual time it waits as silence does; the fake on the real clock asks whether it burns."""
+    playing, stage = player("  - busy: 2s\n  - meanwhile: []\n  - silence: 1s\n  - busy: for ever\n")
+    playing.grant(0, [], readable=False)
+    assert (playing.until, playing.burns) == (2_000_000_000, True)
+    playing.grant(2_000_000_000, [], readable=False)
+    assert (playing.until, playing.burns) == (3_000_000_000, False)
+    playing.grant(3_000_000_000, [], readable=False)
+    assert (playing.until, playing.burns, stage.left) == (None, True, [])
+
+
+GIVEN: tuple[str, dict[str, Any]] = (
+    "m",
+    {"given": {"argv": ["-p", "hi" * 8], "env": {"A": "1", "B": None}, "cwd": "/w", "longest": 16}},
+)
+
+
+@pytest.mark.parametrize(
+    ("key", "wanted", "row"),
+    [
+        ("saw.argv", ["-p", "hi" * 9], ("passed", f'"-p", "{"hi" * 9}"', f'"-p", "{"hi" * 8}"', "")),
+        ("saw.argv", ["-p"], ("failed", '"-p"', f'"-p", "{"hi" * 8}"', "")),
+        ("saw.env", {"A": "1", "B": None}, ("passed", 'A: "1", B: unset', 'A: "1", B: unset', "")),
+        ("saw.env", {"A": None}, ("failed", "A: unset", 'A: "1"', "")),
+        ("saw.env", {"B": ""}, ("failed", 'B: ""', "B: unset", "")),
+        ("saw.cwd", {"matches": "^/w$"}, ("passed", 'matches "^/w$"', '"/w"', "")),
+        ("saw.cwd", {"exact": "/"}, ("failed", '"/"', '"/w"', "")),
+        ("saw.stdin", {"exact": "yes"}, ("passed", '"yes"', '"yes"', "")),
+        ("saw.stdin", {"contains": "no"}, ("failed", 'contains "no"', '"yes"', "")),
+    ],
+)
+def test_what_the_agent_saw_comes_from_the_agent(key: str, wanted: Any, row: tuple[str, ...]) -> None:
+    """What a supervisor says that it gave is no proof; a word is cut where the agent cut it."""
+    read: list[tuple[str, dict[str, Any]]] = [
+        ("i", {"bytes": b"ye"}),
+        ("i", {"size": 3, "by": "supervisor"}),
+        ("i", {"bytes": b"s"}),
+        ("i", {"eof": True}),
+    ]
+    assert judge(key, wanted, events=[(0, *GIVEN), *((0, *event) for event in read)]) == row
+    (unseen,) = compare(Played(Bound((Expected(key, wanted),)), Record(), Answer()))
+    assert (unseen.verdict, unseen.seen) == (Verdict.NOT_EXERCISED, "no agent was started")
+
+
+def test_what_the_agent_saw_is_one_expectation_for_each_leaf() -> None:
+    """`catches` names a leaf, and a row of the verdict is one."""
+    saw = "{env: {A: unset, B: 'unset', C: ''}, argv: [1, '']}"
+    bound = loads(f"scenario: a\nagent: raw\nscript: []\nexpect:\n  saw: {saw}\n").bind(Policy())
+    assert [(check.key, check.line, check.column, check.wanted) for check in bound.expect[:-1]] == [
+        ("saw.env", 5, 9, {"A": None, "B": "unset", "C": ""}),
+        ("saw.argv", 5, 45, ["1", ""]),
+    ]
+
+
+def test_variables_are_a_mapping_of_names() -> None:
+    """The message shows the form."""
+    with pytest.raises(ScenarioError) as caught:
+        loads("scenario: a\nagent: raw\nscript: []\nexpect:\n  saw: {env: [A]}\n")
+    assert str(caught.value) == "<text>:5:14: expect.saw.env must be a mapping such as {NAME: TEXT / unset}, not a list"
+    with pytest.raises(ScenarioError) as caught:
+        loads("scenario: a\nagent: raw\nscript: []\nexpect:\n  saw: {env: {A=B: c}}\n")
+    assert str(caught.value) == '<text>:5:15: expect.saw.env has no variable "A=B": a name is text without "="'

@@ -1,0 +1,147 @@
+"""Gemini: real transcripts are understood however they are cut, and the fake prints the shapes that they have."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fake_agents.dialects import encoder
+from pytest_agentproc.errors import UsageError
+from pytest_agentproc.supervisor import Completion, Framing
+from pytest_agentproc.supervisor.dialects import decoder
+
+TRANSCRIPTS = Path(__file__).parents[1] / "data" / "transcripts" / "gemini"
+
+
+@dataclass(frozen=True)
+class Read:
+    """What was understood of one run's stdout."""
+
+    text: str | None
+    ok: bool | None
+    error: str
+    model: str | None
+    total: Any
+    noise: int
+
+
+def read(mode: str, *chunks: bytes, stderr: bytes = b"") -> Read:
+    """Decode the chunks of one run to its end."""
+    framing, completion, decoding = Framing(), Completion(), decoder("gemini", mode)
+    lines = [line for chunk in chunks for line in framing.feed(chunk)]
+    for line in [*lines, *framing.flush()]:
+        for meaning in decoding.decode(line):
+            completion.feed(meaning, 0)
+    for meaning in decoding.end(stderr):
+        completion.feed(meaning, 0)
+    total = (completion.usage or {}).get("total_tokens")
+    return Read(completion.text, completion.ok, completion.error, completion.model, total, completion.noise)
+
+
+REFUSED = (
+    '[API Error: {"type":"error","error":{"type":"invalid_request_error","message":"fake 400","code":400,'
+    '"status":"INVALID_ARGUMENT"}}]'
+)
+WHOLE = {
+    "hello.json": ("json", Read("Hello from fake", None, "", "gemini-fake", None, 0)),
+    "stream.jsonl": ("stream", Read("Hello from fake", True, "", "gemini-fake", 15, 0)),
+    "tool.jsonl": ("stream", Read("Hello from fake", True, "", "gemini-fake", 30, 0)),
+    "fail.jsonl": ("stream", Read(None, False, REFUSED, "auto", 0, 0)),
+}
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_a_transcript_of_the_real_cli_is_understood(name: str) -> None:
+    """What the fake and the decoder could both have wrong, the real CLI has right."""
+    mode, expected = WHOLE[name]
+    assert read(mode, (TRANSCRIPTS / name).read_bytes()) == expected
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_a_transcript_means_the_same_wherever_it_is_cut(name: str) -> None:
+    """A pipe cuts where it likes: inside a key, a character, or the braces of an object over many lines."""
+    mode, expected = WHOLE[name]
+    data = (TRANSCRIPTS / name).read_bytes()
+    assert {read(mode, data[:cut], data[cut:]) for cut in range(len(data))} == {expected}
+    assert read(mode, *(data[at : at + 1] for at in range(len(data)))) == expected
+
+
+def test_an_object_with_other_line_ends_and_without_the_last_one_is_the_same() -> None:
+    """CRLF and a missing final newline belong to the transport."""
+    mode, expected = WHOLE["hello.json"]
+    data = (TRANSCRIPTS / "hello.json").read_bytes().rstrip(b"\n")
+    assert read(mode, data.replace(b"\n", b"\r\n")) == expected
+
+
+def test_deltas_are_one_message_until_a_tool_ends_it() -> None:
+    """The final text is what was said after the last tool, not its last piece."""
+    lines = [
+        {"type": "message", "role": "assistant", "content": "let me ", "delta": True},
+        {"type": "message", "role": "assistant", "content": "see", "delta": True},
+        {"type": "tool_use", "tool_name": "ls", "tool_id": "1", "parameters": {}},
+        {"type": "tool_result", "tool_id": "1", "status": "success", "output": ""},
+        {"type": "message", "role": "assistant", "content": "two ", "delta": True},
+        {"type": "message", "role": "assistant", "content": "files", "delta": True},
+        {"type": "message", "role": "assistant", "content": "whole"},
+    ]
+    data = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+    assert read("stream", data.rsplit(b"{", 1)[0]).text == "two files"
+    assert read("stream", data).text == "whole"
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (b'{"level": "info"}\n', Read(None, None, "", None, None, 1)),
+        (b'{\n  "response": "a"\n', Read(None, None, "", None, None, 2)),
+        (b'{broken\n{"response": "a"}\n', Read("a", None, "", None, None, 1)),
+        (b'{\n "response": 7\n}\n', Read(None, None, "", None, None, 0)),
+        (b'{"response": "a"}{"response": "b"}\n', Read("b", None, "", None, None, 0)),
+        (b'{"error": {"type": "Error", "message": "no"}}\n', Read(None, None, "no", None, None, 0)),
+        (b'{"error": "no"}\n', Read(None, None, "no", None, None, 0)),
+        (b"}\n\n \n", Read(None, None, "", None, None, 1)),
+    ],
+)
+def test_what_is_no_answer_in_json_is_noise(data: bytes, expected: Read) -> None:
+    """A line that begins with a brace and never ends must not swallow the answer behind it."""
+    assert read("json", data) == expected
+
+
+def test_the_error_object_on_stderr_is_found_among_the_chatter() -> None:
+    """The real CLI leaves stdout empty then and says why on stderr."""
+    error = b'Ripgrep is not available.\n{\n  "session_id": "1",\n  "error": {\n    "message": "400"\n  }\n}\n'
+    assert read("json", stderr=error) == Read(None, None, "400", None, None, 0)
+
+
+@pytest.mark.parametrize("status", ["cancelled", None, 7])
+def test_a_status_that_is_not_success_is_an_error(status: object) -> None:
+    """A result that a later version invents must not pass for a good one."""
+    done = read("stream", json.dumps({"type": "result", "status": status}).encode())
+    assert (done.ok, done.error) == (False, str(status or "error"))
+
+
+def test_the_fake_prints_the_events_of_the_real_cli() -> None:
+    """The same types with the same keys in the same order, but for what only an API can know."""
+    made = encoder({"dialect": "gemini", "mode": "stream", "prompt": "hello"}).answer("Hello from fake", 396_000_000)
+    real = (TRANSCRIPTS / "stream.jsonl").read_bytes()
+    shapes = [[(list(event), event["type"]) for event in map(json.loads, data.splitlines())] for data in (made, real)]
+    assert shapes[0] == shapes[1]
+    assert json.loads(made.splitlines()[-1])["timestamp"] == "2026-11-21T23:36:58.396Z"
+
+
+def test_the_fake_prints_the_object_of_the_real_cli() -> None:
+    """Over many lines, indented by two, with the same keys at the top."""
+    made = encoder({"dialect": "gemini", "mode": "json"}).answer("Hello from fake", 196_000_000).decode()
+    real = json.loads((TRANSCRIPTS / "hello.json").read_bytes())
+    assert list(json.loads(made)) == list(real)
+    assert made == json.dumps(json.loads(made), indent=2) + "\n"
+
+
+def test_an_unknown_mode_is_refused() -> None:
+    """A caller who misspells it must not get another decoder."""
+    with pytest.raises(UsageError, match="mode is 'stream-json', but gemini has text, json, stream"):
+        decoder("gemini", "stream-json")

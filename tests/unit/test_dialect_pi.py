@@ -1,0 +1,223 @@
+"""Pi: real transcripts are understood however they are cut, and the fake prints the shapes that they have."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fake_agents.dialects import encoder
+from pytest_agentproc.supervisor import Completion, Framing
+from pytest_agentproc.supervisor.dialects import decoder
+
+TRANSCRIPTS = Path(__file__).parents[1] / "data" / "transcripts" / "pi"
+
+
+@dataclass(frozen=True)
+class Read:
+    """What was understood of one run's stdout."""
+
+    ok: bool | None
+    final: bool
+    text: str | None
+    model: str | None
+    stop_reason: str | None
+    error: str = ""
+    total: Any = None
+    noise: int = 0
+
+
+def frame(*chunks: bytes) -> tuple[bytes, ...]:
+    """Give the lines of one run's chunks."""
+    framing = Framing()
+    return (*(line for chunk in chunks for line in framing.feed(chunk)), *framing.flush())
+
+
+def understand(lines: tuple[bytes, ...]) -> Read:
+    """Decode the lines of one run to its end."""
+    completion, decoding = Completion(), decoder("pi")
+    for line in lines:
+        for meaning in decoding.decode(line):
+            completion.feed(meaning, 0)
+    for meaning in decoding.end(b""):
+        completion.feed(meaning, 0)
+    return Read(
+        ok=completion.ok,
+        final=completion.final,
+        text=completion.text,
+        model=completion.model,
+        stop_reason=completion.stop_reason,
+        error=completion.error,
+        total=(completion.usage or {}).get("totalTokens"),
+        noise=completion.noise,
+    )
+
+
+def read(*chunks: bytes) -> Read:
+    """Decode the chunks of one run to its end."""
+    return understand(frame(*chunks))
+
+
+def transcript(*events: Any) -> bytes:
+    """Give the bytes of events."""
+    return b"".join(json.dumps(event).encode() + b"\n" for event in events)
+
+
+def ended(stop: str | None, text: str = "", **more: Any) -> dict[str, Any]:
+    """Give the end of an assistant's message."""
+    content = [{"type": "text", "text": text}]
+    return {"type": "message_end", "message": {"role": "assistant", "content": content, "stopReason": stop, **more}}
+
+
+def say(program: dict[str, Any], *calls: tuple[Any, ...]) -> bytes:
+    """Have the fake's side encode what is said, one call after another."""
+    made = encoder({"dialect": "pi", **program})
+    return b"".join(getattr(made, name)(*args, 0) for name, *args in calls)
+
+
+WHOLE = {
+    "hello.jsonl": Read(True, True, "Hello from fake", "m1", "stop", total=15),
+    "fail.jsonl": Read(False, True, "", "m1", "error", error="400 fake 400", total=0),
+    "term.jsonl": Read(None, False, None, None, None),
+    "tool.jsonl": Read(True, True, "pi answer", "m1", "stop", total=15),
+}
+NAMES = sorted(file.name for file in TRANSCRIPTS.iterdir())
+
+
+def test_every_transcript_has_an_expectation() -> None:
+    """A file that nobody reads proves nothing."""
+    assert sorted(WHOLE) == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_transcript_of_the_real_cli_is_understood(name: str) -> None:
+    """What the fake and the decoder could both have wrong, the real CLI has right."""
+    assert read((TRANSCRIPTS / name).read_bytes()) == WHOLE[name]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_a_transcript_means_the_same_wherever_it_is_cut(name: str) -> None:
+    """A pipe cuts where it likes: inside a key, a character, or between the lines."""
+    data = (TRANSCRIPTS / name).read_bytes()
+    seen = {frame(data[:cut], data[cut:]) for cut in range(len(data))}
+    assert {understand(lines) for lines in seen} == {WHOLE[name]}
+    assert read(*(data[at : at + 1] for at in range(len(data)))) == WHOLE[name]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_transcript_with_other_line_ends_is_the_same(name: str) -> None:
+    """CRLF, a byte order mark and a missing final newline belong to the transport."""
+    data = (TRANSCRIPTS / name).read_bytes().rstrip(b"\n")
+    assert read(b"\xef\xbb\xbf" + data.replace(b"\n", b"\r\n")) == WHOLE[name]
+
+
+@pytest.mark.parametrize("stop", ["toolUse", None, "a reason of tomorrow"])
+def test_only_a_reason_that_ends_completes(stop: str | None) -> None:
+    """A message that asks for a tool is the middle of the work (C2)."""
+    assert read(transcript(ended(stop, "let me see"))) == Read(None, False, "let me see", None, stop)
+
+
+@pytest.mark.parametrize(
+    ("stop", "ok", "error"),
+    [("stop", True, ""), ("length", True, ""), ("error", False, "error"), ("aborted", False, "aborted")],
+)
+def test_a_last_message_completes_until_the_agent_goes_on(stop: str, ok: bool, error: str) -> None:
+    """Pi may retry or take another turn after a message that looked like the last one."""
+    last = ended(stop, "done")
+    assert read(transcript(last)) == Read(ok, False, "done", None, stop, error=error)
+    for kind in ("turn_start", "message_start", "auto_retry_start"):
+        assert read(transcript(last, {"type": kind})) == Read(None, False, "done", None, stop)
+
+
+def test_nothing_takes_the_end_of_the_agent_back() -> None:
+    """After agent_end there is no more work, whatever is still printed."""
+    data = transcript(ended("stop", "done"), {"type": "agent_end"}, {"type": "turn_start"})
+    assert read(data) == Read(True, True, "done", None, "stop")
+
+
+def test_a_retry_that_succeeds_is_a_success() -> None:
+    """The failure before it was not the result."""
+    retried = transcript(ended("error", errorMessage="overloaded"), {"type": "auto_retry_start"}, ended("stop", "ok"))
+    assert read(retried) == Read(True, False, "ok", None, "stop")
+
+
+@pytest.mark.parametrize("line", [b"warning: slow", b"[1]", b"{}", b'{"type": 7}', b"\xff\xfe", b'{"type": "x"'])
+def test_a_line_that_is_no_event_is_noise(line: bytes) -> None:
+    """It is counted, and what comes behind it counts as well (F2)."""
+    assert read(line + b"\n" + transcript(ended("stop", "ok"))) == Read(True, False, "ok", None, "stop", noise=1)
+
+
+@pytest.mark.parametrize("content", [None, 7, ["text"], [{"type": "thinking", "thinking": "hm"}]])
+def test_content_without_text_is_no_text(content: object) -> None:
+    """A field of another type than today's must not be fatal."""
+    event = {"type": "message_end", "message": {"role": "assistant", "content": content, "stopReason": "stop"}}
+    assert read(transcript(event)).text == ""
+
+
+def test_what_the_fake_answers_is_understood() -> None:
+    """The two sides share no code: they agree because both follow the real CLI."""
+    calls = (("say", "let me see", None), ("answer", "zwei Dateien: ä, ö"))
+    assert read(say({"prompt": "hi", "model": "m7"}, *calls)) == Read(
+        True, True, "zwei Dateien: ä, ö", "m7", "stop", total=0
+    )
+
+
+@pytest.mark.parametrize(
+    ("stop", "expected"),
+    [
+        (None, Read(None, False, "part", "m1", "toolUse", total=0)),
+        ("stop", Read(True, False, "part", "m1", "stop", total=0)),
+        ("aborted", Read(False, False, "part", "m1", "aborted", error="aborted", total=0)),
+    ],
+)
+def test_what_the_fake_says_is_understood(stop: str | None, expected: Read) -> None:
+    """Text alone goes on; only a stop reason of its own completes."""
+    assert read(say({}, ("say", "part", stop))) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "is_error", "expected"),
+    [
+        ("done", False, Read(True, True, "done", "m1", "stop", total=9)),
+        (None, True, Read(False, True, "", "m1", "error", error="error", total=9)),
+        ("no quota", True, Read(False, True, "", "m1", "error", error="no quota", total=9)),
+    ],
+)
+def test_what_the_fake_gives_as_a_result_is_understood(text: str | None, is_error: bool, expected: Read) -> None:
+    """A failure is told on stdout with exit code 0, as the real CLI does."""
+    fields = {"text": text, "is_error": is_error, "usage": {"totalTokens": 9}}
+    assert read(say({}, ("result", fields))) == expected
+
+
+@pytest.mark.parametrize("newline", ["lf", "crlf", "none"])
+def test_the_fakes_line_ends_do_not_change_the_meaning(newline: str) -> None:
+    """They are the scenario's to choose."""
+    calls = (("say", "a", None), ("answer", "b"))
+    program = {"newline": newline, "bom": True}
+    assert read(say(program, *calls)) == Read(True, True, "b", "m1", "stop", total=0)
+
+
+def test_the_fake_prints_the_events_of_the_real_cli() -> None:
+    """The same types in the same order with no key that the real one has not, but for the pieces of a text."""
+    made = [json.loads(line) for line in say({"prompt": "hello"}, ("answer", "Hello from fake")).splitlines()]
+    real = [json.loads(line) for line in (TRANSCRIPTS / "hello.jsonl").read_bytes().splitlines()]
+    deltas = [event for event in real if event.get("assistantMessageEvent", {}).get("type") == "text_delta"]
+    real.remove(deltas[-1])
+    assert [event["type"] for event in made] == [event["type"] for event in real]
+    extra = [
+        (event["type"], added) for event, seen in zip(made, real, strict=True) if (added := _keys(event) - _keys(seen))
+    ]
+    assert extra == []
+
+
+def _keys(value: Any) -> set[str]:
+    """Name every key of an event with its way there."""
+    if isinstance(value, dict):
+        return {name + below for name, inner in value.items() for below in ("", *("." + key for key in _keys(inner)))}
+    if isinstance(value, list):
+        return {"[]." + key for inner in value for key in _keys(inner)}
+    return set()

@@ -1,0 +1,164 @@
+"""The jump rule as values: each tie is decided by a rule and never by chance."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_agentproc.clock import Host, JumpRule, Move
+
+if TYPE_CHECKING:
+    from pytest_agentproc.clock import Path
+
+STUCK = (Move.STUCK, None)
+
+
+def parked(*processes: tuple[Path, int | None], now: int = 0) -> JumpRule:
+    """Make a rule whose processes are parked, each until an instant."""
+    rule = JumpRule()
+    rule.now = now
+    for path, until in processes:
+        rule.park(path, until)
+    return rule
+
+
+def grants(rule: JumpRule, host: Host | None = None) -> list[tuple[Path, int]]:
+    """Grant until nobody is to be granted; list who went on, and when."""
+    made: list[tuple[Path, int]] = []
+    while True:
+        move, target = rule.next(host or Host())
+        if move is not Move.GRANT:
+            return made
+        made.append((target, rule.now))
+        rule.drop(target)
+
+
+def test_a_host_with_news_goes_before_everybody() -> None:
+    """What one grant brought about is seen before anybody else adds to it."""
+    rule = parked(((0,), 0), ((1,), None))
+    rule.ask((1,))
+    assert rule.next(Host(ready=1, pending=0, deadline=(0, 0))) == (Move.LOOK, 1)
+
+
+def test_a_run_begins_before_any_process_goes_on() -> None:
+    """Runs of one instant start together; an agent of the first may not be ahead of the second's."""
+    rule = parked(((0,), 0), ((1,), None))
+    rule.ask((1,))
+    assert rule.next(Host(pending=2, deadline=(0, 0))) == (Move.START, 2)
+
+
+def test_who_asks_goes_before_who_is_due() -> None:
+    """A signal or a byte that has come wakes its process before time wakes another."""
+    rule = parked(((0,), 0), ((1,), None))
+    rule.ask((1,))
+    assert grants(rule) == [((1,), 0), ((0,), 0)]
+
+
+def test_askers_go_in_spawn_order_and_not_in_that_of_asking() -> None:
+    """The kernel tells of them in any order; a path is the same in every run, a pid is not."""
+    rule = parked(((1,), None), ((0, 1), None), ((0,), None), ((0, 0), None))
+    for path in ((1,), (0, 1), (0, 0), (0,)):
+        rule.ask(path)
+    assert [path for path, _ in grants(rule)] == [(0,), (0, 0), (0, 1), (1,)]
+
+
+def test_asking_sticks_until_the_grant() -> None:
+    """The readiness may be gone by the time the host has looked; the wish to go on is not."""
+    rule = parked(((0,), None))
+    rule.ask((0,))
+    assert rule.next(Host(ready=0)) == (Move.LOOK, 0)
+    assert rule.asks((0,))
+    assert rule.next(Host()) == (Move.GRANT, (0,))
+
+
+def test_a_granted_process_that_parks_again_asks_no_more() -> None:
+    """A wish is good for one grant, or a process would go on for ever."""
+    rule = parked(((0,), None))
+    rule.ask((0,))
+    rule.drop((0,))
+    rule.park((0,), None)
+    assert not rule.asks((0,))
+    assert rule.next(Host()) == STUCK
+
+
+def test_who_is_not_parked_cannot_ask() -> None:
+    """A late wake-up of a process that is running or gone must not be granted."""
+    rule = parked()
+    rule.ask((0,))
+    assert rule.next(Host()) == STUCK
+
+
+def test_the_earliest_goes_first_and_time_moves_with_it() -> None:
+    """Time is nothing but the instant of who goes next."""
+    rule = parked(((0,), 30), ((1,), 10), ((2,), 20))
+    assert grants(rule) == [((1,), 10), ((2,), 20), ((0,), 30)]
+
+
+def test_who_is_due_at_one_instant_goes_in_spawn_order() -> None:
+    """A tie is broken by the script, whoever parked first."""
+    rule = parked(((1,), 5), ((0, 2), 5), ((0,), 5), ((0, 10), 5))
+    assert grants(rule) == [((0,), 5), ((0, 2), 5), ((0, 10), 5), ((1,), 5)]
+
+
+@pytest.mark.parametrize(
+    ("deadline", "move", "now"),
+    [(9, (Move.FIRE, 0), 9), (10, (Move.GRANT, (3,)), 10), (11, (Move.GRANT, (3,)), 10)],
+)
+def test_an_agent_goes_before_a_deadline_of_its_instant(deadline: int, move: tuple[Move, int | Path], now: int) -> None:
+    """What an agent does at the very last moment is in time, and a nanosecond later it is not."""
+    rule = parked(((3,), 10))
+    assert rule.next(Host(deadline=(deadline, 0))) == move
+    assert rule.now == now
+
+
+def test_a_deadline_fires_when_nobody_else_can_move() -> None:
+    """A process that waits for the host alone holds no time."""
+    rule = parked(((0,), None))
+    assert rule.next(Host(deadline=(7, 4))) == (Move.FIRE, 4)
+    assert rule.now == 7
+
+
+def test_an_overdue_deadline_fires_now_and_after_who_is_due_now() -> None:
+    """A deadline may be set in the past, but time never goes back, and the tie stays the agents'."""
+    rule = parked(((0,), 10), now=10)
+    overdue = Host(deadline=(3, 0))
+    assert grants(rule, overdue) == [((0,), 10)]
+    assert rule.next(overdue) == (Move.FIRE, 0)
+    assert rule.now == 10
+
+
+def test_nobody_to_move_is_told_and_moves_no_time() -> None:
+    """A deadlock is an answer of its own, so that it can be explained where it happened."""
+    rule = parked(((0,), None), ((1,), None), now=8)
+    assert rule.next(Host()) == STUCK
+    assert rule.now == 8
+
+
+def test_an_instant_that_has_passed_is_now() -> None:
+    """Processes that are late are equally late: spawn order decides, and time stands."""
+    rule = parked(((1,), 3), ((0,), 6), ((2,), 10), now=10)
+    assert grants(rule) == [((0,), 10), ((1,), 10), ((2,), 10)]
+
+
+def test_who_is_dropped_is_neither_due_nor_asks() -> None:
+    """A process that died or was stopped must not be granted, whatever it wanted."""
+    rule = parked(((0,), 5), ((1,), None), ((2,), 7))
+    rule.ask((1,))
+    rule.drop((0,))
+    rule.drop((1,))
+    rule.drop((9,))
+    assert grants(rule) == [((2,), 7)]
+
+
+@pytest.mark.parametrize(("again", "expected"), [(20, [((0,), 20)]), (2, [((0,), 2)]), (None, [])])
+def test_only_the_last_parking_counts(again: int | None, expected: list[tuple[Path, int]]) -> None:
+    """A signal may cut a sleep short, and what was meant before it is void."""
+    rule = parked(((0,), 5), ((0,), again))
+    assert grants(rule) == expected
+
+
+def test_a_process_that_parks_for_the_same_instant_twice_goes_once() -> None:
+    """The first parking leaves its mark behind, which must not count as a second one."""
+    rule = parked(((0,), 5), ((0,), 5))
+    assert grants(rule) == [((0,), 5)]

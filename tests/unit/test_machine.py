@@ -1,0 +1,321 @@
+"""The machine and its driver with values: what happened goes in, what to do comes out, and no process is there."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_agentproc.supervisor import Driver, Machine, Result, Signal, Task
+from pytest_agentproc.supervisor import _events as on
+from pytest_agentproc.supervisor._machine import State
+from pytest_agentproc.vocabulary import Outcome, Policy
+
+if TYPE_CHECKING:
+    from pytest_agentproc.supervisor._events import Command, Event
+
+SECOND = 1_000_000_000
+POLICY = Policy(inactivity_timeout=10.0, linger_grace=1.0, linger_kill_grace=2.0, kill_grace=5.0)
+TERM, KILL = Signal("TERM"), Signal("KILL")
+WATCHES: list[Command] = [on.Watch("stdout", True), on.Watch("stderr", True)]
+FINISH: list[Command] = [on.Reap(), on.Finish()]
+STOP = {"type": "message_end", "message": {"role": "assistant", "content": "done", "stopReason": "stop"}}
+
+
+def running(dialect: str = "raw", prompt: bytes = b"") -> Machine:
+    """Make a machine whose agent was started at zero."""
+    machine = Machine(Task(dialect, prompt, POLICY))
+    assert machine.feed(on.Start(), 0) == [on.Spawn()]
+    stdin: list[Command] = [on.Watch("stdin", True)] if prompt else [on.Close()]
+    assert machine.feed(on.Spawned(7), 0) == [*WATCHES, *stdin]
+    return machine
+
+
+def said(data: bytes, stream: str = "stdout") -> on.Output:
+    """Make the event of bytes behind which nothing waits."""
+    return on.Output(stream, data, drained=True)
+
+
+def event(value: dict[str, Any]) -> on.Output:
+    """Make the event of one JSON line."""
+    return said(json.dumps(value).encode() + b"\n")
+
+
+def test_a_run_that_ends_by_itself_is_swept_and_reaped() -> None:
+    """The shortest life: output, exit, nobody left."""
+    machine = running()
+    assert machine.feed(said(b"hello\n"), SECOND) == []
+    assert machine.feed(on.Exited(0), 2 * SECOND) == [on.Sweep()]
+    assert machine.feed(on.Swept(alone=True), 2 * SECOND) == FINISH
+    assert (machine.state, machine.deadline) == (State.DONE, None)
+    result = Result.of(machine, 0)
+    assert (result.outcome, result.exit_code, result.text) == (Outcome.COMPLETED, 0, "hello")
+    assert (result.elapsed, result.forced) == (2 * SECOND, False)
+
+
+def test_leftovers_are_terminated_and_killed_before_the_run_is_over() -> None:
+    """The outcome is that of the exit, and the agent stays unreaped as long as anyone is signalled (T2, T6)."""
+    machine = running()
+    machine.feed(on.Exited(0), SECOND)
+    assert machine.feed(on.Swept(alone=False), SECOND) == [TERM]
+    assert machine.feed(on.Swept(alone=False), 2 * SECOND) == []
+    assert machine.deadlines == {"linger_kill_grace": 3 * SECOND}
+    assert machine.feed(on.Due(), 3 * SECOND) == [KILL]
+    assert machine.feed(on.Swept(alone=True), 3 * SECOND) == FINISH
+    assert (machine.outcome, machine.outcome_at, machine.forced) == (Outcome.COMPLETED, SECOND, False)
+
+
+def test_a_completion_is_lingered_and_terminated() -> None:
+    """The agent's work was over at its last message, whenever its process ended (C1)."""
+    machine = running("pi")
+    machine.feed(event(STOP), SECOND)
+    assert (machine.state, machine.deadlines) == (State.ENDING, {"linger_grace": 2 * SECOND})
+    assert machine.feed(on.Due(), 2 * SECOND) == [TERM]
+    assert machine.feed(on.Exited(-15), 3 * SECOND) == [on.Sweep()]
+    assert machine.feed(on.Swept(alone=True), 3 * SECOND) == FINISH
+    result = Result.of(machine, 0)
+    assert (result.outcome, result.elapsed, result.forced, result.exit_code) == (Outcome.COMPLETED, SECOND, True, 0)
+
+
+def test_a_completion_that_is_taken_back_brings_the_limits_back() -> None:
+    """A retry after a message that looked like the last one is work like any other."""
+    machine = running("pi")
+    machine.feed(event(STOP), SECOND)
+    machine.feed(event({"type": "auto_retry_start"}), 2 * SECOND)
+    assert (machine.state, machine.deadlines) == (State.RUNNING, {"inactivity_timeout": 12 * SECOND})
+    assert machine.feed(on.Exited(0), 3 * SECOND) == [on.Sweep()]
+    assert (machine.outcome, machine.outcome_at) == (Outcome.INCOMPLETE, 3 * SECOND)
+
+
+def test_a_completion_stands_once_the_agent_is_signalled() -> None:
+    """What a dying agent still prints cannot take anything back."""
+    machine = running("pi")
+    machine.feed(event(STOP), SECOND)
+    machine.feed(on.Due(), 2 * SECOND)
+    machine.feed(event({"type": "turn_start"}), 3 * SECOND)
+    machine.feed(on.Exited(0), 3 * SECOND)
+    assert (machine.outcome, machine.outcome_at) == (Outcome.COMPLETED, SECOND)
+
+
+def test_a_silent_agent_is_terminated_and_killed() -> None:
+    """The outcome is settled with the first signal; a late exit code changes nothing (A1, T1)."""
+    machine = running()
+    machine.feed(said(b".", "stderr"), SECOND)
+    assert machine.deadline == 11 * SECOND
+    assert machine.feed(on.Due(), 11 * SECOND) == [TERM]
+    assert machine.deadlines == {"kill_grace": 16 * SECOND}
+    assert machine.feed(said(b"wait\n"), 12 * SECOND) == []
+    assert machine.feed(on.Due(), 16 * SECOND) == [KILL]
+    machine.feed(on.Exited(-9), 16 * SECOND)
+    assert machine.feed(on.Swept(alone=True), 16 * SECOND) == FINISH
+    result = Result.of(machine, 0)
+    assert (result.outcome, result.elapsed, result.exit_code) == (Outcome.INACTIVE, 11 * SECOND, 124)
+    assert result.error == "no output for 10 s, after 1 bytes"
+
+
+def test_output_at_the_instant_of_the_limit_is_in_time() -> None:
+    """It is fed first, and then nothing is due."""
+    machine = running()
+    machine.feed(said(b"."), 10 * SECOND)
+    assert machine.feed(on.Due(), 10 * SECOND) == []
+    assert (machine.outcome, machine.deadline) == (None, 20 * SECOND)
+
+
+def test_an_exit_at_the_instant_of_the_limit_beats_the_timer() -> None:
+    """An agent that made it in time is not told that it was too slow (A4)."""
+    machine = running()
+    machine.feed(on.Exited(0), 10 * SECOND)
+    assert machine.feed(on.Due(), 10 * SECOND) == []
+    assert (machine.outcome, machine.forced) == (Outcome.COMPLETED, False)
+
+
+def test_the_end_of_a_stream_is_not_the_exit() -> None:
+    """Both pipes may close long before; the limits stand, and nobody sweeps (A5, C4)."""
+    machine = running()
+    assert machine.feed(on.Eof("stdout"), SECOND) == [on.Watch("stdout", False)]
+    assert machine.feed(on.Eof("stderr"), SECOND) == [on.Watch("stderr", False)]
+    assert (machine.state, machine.outcome, machine.deadline) == (State.RUNNING, None, 10 * SECOND)
+    assert machine.feed(on.Exited(3), 2 * SECOND) == [on.Sweep()]
+    assert (machine.outcome, machine.status) == (Outcome.FAILED, 3)
+
+
+def test_an_exit_before_the_end_of_the_streams_is_the_exit() -> None:
+    """A descendant may hold them for ever; their end sweeps no second time (C4)."""
+    machine = running()
+    assert machine.feed(on.Exited(0), SECOND) == [on.Sweep()]
+    assert machine.feed(on.Eof("stdout"), SECOND) == [on.Watch("stdout", False)]
+
+
+def test_a_last_line_without_its_end_counts() -> None:
+    """The exit ends it."""
+    machine = running()
+    machine.feed(said(b"one\ntw"), SECOND)
+    machine.feed(said(b"o"), SECOND)
+    machine.feed(on.Exited(0), SECOND)
+    assert machine.completion.text == "one\ntwo"
+
+
+def test_a_stream_is_read_until_it_would_block() -> None:
+    """Each read is a command of its own, so that the limits see every byte."""
+    machine = running()
+    limit = machine.feeder.READ_LIMIT
+    assert machine.feed(on.Ready("stderr"), SECOND) == [on.Read("stderr", limit)]
+    assert machine.feed(on.Output("stderr", b"e" * limit, drained=False), SECOND) == [on.Read("stderr", limit)]
+    assert machine.feed(said(b"the end", "stderr"), SECOND) == []
+    assert machine.stderr_tail == b"e" * (limit - 7) + b"the end"
+
+
+def test_a_prompt_goes_in_piece_by_piece() -> None:
+    """As much as the pipe takes; stdin is closed behind the last byte and not before (F5)."""
+    machine = running(prompt=b"prompt")
+    assert machine.feed(on.Ready("stdin"), 0) == [on.Write(memoryview(b"prompt"))]
+    assert machine.feed(on.Wrote(4), 0) == []
+    assert machine.feed(on.Ready("stdin"), 0) == [on.Write(memoryview(b"pt"))]
+    assert machine.feed(on.Wrote(2), 0) == [on.Watch("stdin", False), on.Close()]
+    assert machine.feed(on.Ready("stdin"), 0) == []
+
+
+def test_a_prompt_that_nobody_reads_fails_the_run_once_it_is_silent() -> None:
+    """A broken pipe alone ends nothing; with it, the silence has a better name (F5)."""
+    machine = running(prompt=b"prompt")
+    machine.feed(on.Wrote(2), 0)
+    assert machine.feed(on.Broken(), SECOND) == [on.Watch("stdin", False), on.Close()]
+    assert (machine.outcome, machine.deadline) == (None, 10 * SECOND)
+    assert machine.feed(on.Due(), 10 * SECOND) == [TERM]
+    assert (machine.outcome, machine.error) == (Outcome.INPUT_FAILED, "stdin was closed with 4 bytes to write")
+
+
+def test_an_agent_that_needs_no_prompt_may_leave_it() -> None:
+    """`head -1` and its kind close their input and succeed (F5)."""
+    machine = running(prompt=b"prompt")
+    machine.feed(on.Broken(), SECOND)
+    machine.feed(on.Exited(0), 2 * SECOND)
+    assert machine.outcome is Outcome.COMPLETED
+
+
+@pytest.mark.parametrize(("errno", "code"), [(2, 127), (13, 126), (7, 126)])
+def test_an_agent_that_cannot_be_started_ends_the_run(errno: int, code: int) -> None:
+    """There is nothing to sweep and nothing to reap (P6)."""
+    machine = Machine(Task("raw", b"prompt", POLICY))
+    machine.feed(on.Start(), 5)
+    assert machine.feed(on.SpawnFailed(errno, "agent: no"), 5) == [on.Finish()]
+    assert (machine.state, machine.deadline) == (State.DONE, None)
+    result = Result.of(machine, 5)
+    assert (result.outcome, result.exit_code, result.error) == (Outcome.SPAWN_FAILED, code, "agent: no")
+    assert (result.agent_status, result.elapsed) == (None, 0)
+
+
+# The driver.
+
+
+class Diary(Machine):
+    """A machine with fixed answers, which writes down what it is fed."""
+
+    def __init__(self, answers: dict[type[Any], list[Command]], pages: list[Any]) -> None:
+        super().__init__(Task())
+        self._fixed = answers
+        self._pages = pages
+
+    def feed(self, event: Event, now: int) -> list[Command]:
+        """Write the event down, and answer what is laid down for its kind."""
+        self._pages.append(event)
+        return list(self._fixed.get(type(event), []))
+
+
+class World:
+    """A world in which everything is ready, which writes down what is done to it."""
+
+    pid, descriptor = 7, 0
+
+    def __init__(self, pages: list[Any], ready: set[str]) -> None:
+        self._pages = pages
+        self._ready = ready
+
+    def poll(self) -> set[str]:
+        """Tell what is laid down."""
+        return self._ready
+
+    def watch(self, name: str, *, wanted: bool) -> None:
+        """Write it down."""
+        self._pages.append(f"watch {name}")
+
+    def read(self, name: str, limit: int) -> bytes | None:
+        """Give some bytes."""
+        self._pages.append(f"read {name}")
+        return b"x"
+
+    def write(self, data: memoryview) -> int | None:
+        """Take nothing."""
+        return None
+
+    def close_stdin(self) -> None:
+        """Write it down."""
+        self._pages.append("close")
+
+    def status(self) -> int:
+        """Tell of a good exit."""
+        return 0
+
+    def terminate(self, *, tree: bool = True) -> None:
+        """Write it down."""
+        self._pages.append("terminate")
+
+    def kill(self, *, tree: bool = True) -> None:
+        """Write it down."""
+        self._pages.append("kill")
+
+    def is_alone(self) -> bool:
+        """Write it down; nobody is left."""
+        self._pages.append("sweep")
+        return True
+
+    def reap(self) -> None:
+        """Write it down."""
+        self._pages.append("reap")
+
+    def abandon(self) -> None:
+        """Write it down."""
+        self._pages.append("abandon")
+
+    def close(self) -> None:
+        """Write it down."""
+        self._pages.append("over")
+
+
+def looked(answers: dict[type[Any], list[Command]], *ready: str) -> list[Any]:
+    """Take one look at a world; give what was fed and done, in one order."""
+    pages: list[Any] = []
+    driver = Driver(Diary(answers, pages), lambda: World(pages, set(ready)), lambda: 0)
+    driver.ports = World(pages, set(ready))
+    driver.look()
+    return pages
+
+
+def test_the_answer_to_a_command_is_fed_before_the_next_command() -> None:
+    """And what the answer asks for comes before what was still to do, however deep."""
+    answers: dict[type[Any], list[Command]] = {
+        on.Ready: [on.Read("stdout", 9), TERM, on.Reap()],
+        on.Output: [on.Sweep(), on.Watch("stdout", False)],
+        on.Swept: [on.Close()],
+    }
+    told = [on.Ready("stdout"), "read stdout", on.Output("stdout", b"x", drained=True), "sweep", on.Swept(alone=True)]
+    assert looked(answers, "stdout") == [*told, "close", "watch stdout", "terminate", "reap"]
+
+
+def test_a_command_without_an_answer_feeds_nothing() -> None:
+    """A write that would block is no event."""
+    answers: dict[type[Any], list[Command]] = {on.Ready: [on.Write(memoryview(b"x")), on.Reap()]}
+    assert looked(answers, "stdin") == [on.Ready("stdin"), "reap"]
+
+
+def test_a_look_takes_the_streams_before_the_exit() -> None:
+    """Both are taken again with the exit: the last bytes may have come between the two (C4)."""
+    streams = [on.Ready("stdout"), on.Ready("stderr")]
+    taken = looked({}, "exit", "stderr", "stdin", "stdout", "members")
+    assert taken == [on.Ready("stdin"), *streams, *streams, on.Exited(0)]
+
+
+def test_dead_descendants_are_a_reason_to_sweep() -> None:
+    """Their descriptors tell; whether anybody is left is looked up."""
+    assert looked({}, "members") == ["sweep", on.Swept(alone=True)]

@@ -1,0 +1,237 @@
+"""The player on a stage that only keeps book: what a program does in which grant, without a process."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fake_agents.program import CHUNK, POLITE
+from tests.unit.bookkeeping import FOR_EVER, INT, PIPE, TERM, Play, out, reacts, say, script
+
+
+def test_tracks_run_in_order_of_appearance() -> None:
+    """Two tracks that wake at one instant always write in the same order."""
+    play = Play(("meanwhile", script(("sleep", 5), say("second"))), ("sleep", 5), say("first"), FOR_EVER)
+    assert play.grant(0) == []
+    assert play.player.until == 5
+    assert play.grant(5) == out("first", "second")
+
+
+def test_a_grant_goes_on_until_every_track_is_parked() -> None:
+    """A wait of no time is one turn for each other track and not another grant."""
+    play = Play(("meanwhile", script(say("b"))), ("sleep", 0), say("a"), ("sleep", 0), say("c"), FOR_EVER)
+    assert play.grant(0) == out("a", "b", "c")
+    assert play.player.until is None
+
+
+def test_the_end_of_the_main_track_cuts_the_others() -> None:
+    """The script ends with its main track, even where another is due at the very instant."""
+    play = Play(("meanwhile", script(("sleep", 5), say("never"))), ("sleep", 5))
+    play.grant(0)
+    assert play.grant(5) == [("exit", 0)]
+
+
+def test_the_end_of_another_track_ends_nothing() -> None:
+    """A track beside the main one only stops."""
+    play = Play(("meanwhile", script(say("beside"))), ("sleep", 5), say("main"))
+    assert play.grant(0) == out("beside")
+    assert play.grant(5) == [*out("main"), ("exit", 0)]
+
+
+def test_a_reaction_runs_last_while_the_tracks_go_on() -> None:
+    """A signal adds a track; it takes no other one's turn and stops none."""
+    play = Play(reacts(say("caught")), ("sleep", 5), say("main"), FOR_EVER)
+    assert play.grant(0) == [("catch", TERM)]
+    assert play.grant(5, TERM) == [("s", TERM), *out("main", "caught")]
+
+
+def test_a_second_occurrence_restarts_the_reaction() -> None:
+    """There is one track for each thing to react to: it begins anew and does not run twice."""
+    play = Play(reacts(say("one"), ("sleep", 5), say("two")), FOR_EVER)
+    play.grant(0)
+    assert play.grant(1, TERM) == [("s", TERM), *out("one")]
+    assert play.grant(4, TERM) == [("s", TERM), *out("one")]
+    assert play.grant(6) == []
+    assert play.grant(9) == out("two")
+
+
+def test_two_signals_at_once_react_in_their_order() -> None:
+    """Both are heard before any track moves."""
+    play = Play(reacts(say("term")), reacts(say("int"), to=INT), FOR_EVER)
+    play.grant(0)
+    assert play.grant(1, INT, TERM) == [("s", INT), ("s", TERM), *out("int", "term")]
+
+
+def test_a_later_when_replaces_an_earlier_one() -> None:
+    """A script may change its mind; from then on only the last word counts."""
+    play = Play(reacts(say("old")), ("sleep", 5), reacts(say("new")), FOR_EVER)
+    play.grant(0)
+    assert play.grant(1, TERM) == [("s", TERM), *out("old")]
+    play.grant(5)
+    assert play.grant(6, TERM) == [("s", TERM), *out("new")]
+
+
+def test_a_reaction_of_nothing_ignores() -> None:
+    """The signal is caught and heard, and that is all."""
+    play = Play(reacts(), FOR_EVER)
+    assert play.grant(0) == [("catch", TERM)]
+    assert play.grant(1, TERM) == [("s", TERM)]
+    assert play.player.until is None
+
+
+@pytest.mark.parametrize(("until", "drops"), [(6, [2, 4, 6]), (5, [2, 4]), (1, []), (None, [2, 4, 6, 8])])
+def test_a_drip_includes_its_end(until: int | None, drops: list[int]) -> None:
+    """The first drop comes after one interval, and one that falls on the end still falls."""
+    play = Play(("drip", "stdout", b".", None, 2, until), FOR_EVER)
+    assert [now for now in range(9) if play.grant(now)] == drops
+
+
+def test_a_flood_is_one_chunk_a_grant() -> None:
+    """Between any two chunks the other side may look, as with a pipe that is full."""
+    play = Play(("flood", "stderr", 2 * CHUNK + 1))
+    grants = [play.grant(0) for _ in range(3)]
+    assert grants == [[("stderr", b"x" * CHUNK)], [("stderr", b"x" * CHUNK)], [("stderr", b"x"), ("exit", 0)]]
+
+
+def test_a_write_parks_while_there_is_no_room() -> None:
+    """A full pipe must show as 'waits for room', never as a blocked process."""
+    play = Play(say("a"), say("b"), room={"stdout": 1, "stderr": 0})
+    assert play.grant(0) == out("a")
+    assert (play.player.wants, play.player.until) == ((True, True, False), None)
+    assert play.grant(0) == []
+    play.book.room["stdout"] = 1
+    assert play.grant(0) == [*out("b"), ("exit", 0)]
+
+
+def test_a_parked_write_holds_up_its_own_track_only() -> None:
+    """An agent may go on to stderr while nobody reads stdout."""
+    play = Play(("meanwhile", script(("bytes", "stderr", b"e"))), say("a"), room={"stdout": 0, "stderr": 1})
+    assert play.grant(0) == [("stderr", b"e")]
+
+
+def test_stdin_is_read_unless_the_script_stops_it() -> None:
+    """`stdin: stop` leaves the bytes in the pipe, `stdin: read` takes them up again."""
+    play = Play(("stdin", "stop"), ("sleep", 5), ("stdin", "read"), FOR_EVER)
+    assert play.player.wants == (True, False, False)
+    play.grant(0)
+    assert play.player.wants == (False, False, False)
+    assert play.grant(1, stdin=b"late") == []
+    assert play.grant(5) == []
+    assert play.player.wants == (True, False, False)
+    assert play.grant(6) == [("i", b"late")]
+
+
+def test_a_closed_stdin_is_read_no_more() -> None:
+    """Nothing can wake a process through a stream that it has closed."""
+    play = Play(("close", "stdin"), FOR_EVER)
+    assert play.grant(0) == [("close", "stdin")]
+    assert play.player.wants == (False, False, False)
+
+
+def test_waiting_for_the_end_of_stdin_takes_all_bytes_before_it() -> None:
+    """The end comes behind the last byte; afterwards stdin wakes nobody."""
+    play = Play(("await_eof",), say("over"), FOR_EVER)
+    play.grant(0)
+    assert play.grant(0, stdin=b"prompt") == [("i", b"prompt")]
+    assert play.grant(0, stdin=b"") == [("i", b""), *out("over")]
+    assert play.player.wants == (False, False, False)
+
+
+def test_a_reaction_to_the_end_of_stdin_runs() -> None:
+    """The end is an event like a signal."""
+    play = Play(("when", "eof", None, script(say("bye"))), FOR_EVER)
+    play.grant(0)
+    assert play.grant(0, stdin=b"") == [("i", b""), *out("bye")]
+
+
+@pytest.mark.parametrize("chunks", [(b"no\ngo on\n",), (b"no\ngo", b" on\r\n"), (b"go on", b"")])
+def test_waiting_for_a_line_of_stdin_takes_whole_lines(chunks: tuple[bytes, ...]) -> None:
+    """The pattern is a glob against a line, however it arrived and whether or not it was ended."""
+    play = Play(("await_stdin", "go*n"), say("gone"), FOR_EVER)
+    play.grant(0)
+    for chunk in chunks[:-1]:
+        assert play.grant(0, stdin=chunk) == [("i", chunk)]
+    assert play.grant(0, stdin=chunks[-1]) == [("i", chunks[-1]), *out("gone")]
+
+
+def test_a_line_is_waited_for_once() -> None:
+    """A line and all before it are used up by the wait that they end."""
+    play = Play(("await_stdin", "go"), say("one"), ("await_stdin", "*"), say("two"), FOR_EVER)
+    play.grant(0)
+    assert play.grant(0, stdin=b"x\ngo\n")[1:] == out("one")
+    assert play.grant(0, stdin=b"y\n")[1:] == out("two")
+
+
+@pytest.mark.parametrize("signum", POLITE)
+def test_lingering_until_a_signal_ends_with_any_polite_one(signum: int) -> None:
+    """The script goes on, and from then on the signals kill again but for those with a reaction."""
+    play = Play(reacts(to=INT), ("await_signal",), say("bye"), FOR_EVER)
+    assert play.grant(0)[1:] == [("catch", each) for each in POLITE]
+    assert play.grant(5) == []
+    released = [("release", each) for each in POLITE if each != INT]
+    assert play.grant(6, signum) == [("s", signum), *released, *out("bye")]
+
+
+def test_a_signal_before_the_lingering_does_not_end_it() -> None:
+    """Only what comes while it lingers counts."""
+    play = Play(reacts(), ("sleep", 5), ("await_signal",), say("bye"))
+    play.grant(0)
+    play.grant(1, TERM)
+    assert ("exit", 0) not in play.grant(5)
+    assert play.grant(6, TERM)[-1] == ("exit", 0)
+
+
+def test_writing_to_nobody_dies_of_the_pipe_signal() -> None:
+    """So does any program that leaves the signal alone."""
+    assert Play(say("a"), say("b"), broken={"stdout"}).grant(0) == [("die", PIPE)]
+
+
+def test_a_reaction_to_a_broken_pipe_replaces_the_death() -> None:
+    """The track that wrote is at its end; the reaction decides what comes."""
+    play = Play(("when", "epipe", None, script(("exit", 9))), say("a"), say("b"), broken={"stdout"})
+    assert play.grant(0) == [("exit", 9)]
+
+
+def test_a_broken_pipe_that_is_ignored_lets_the_track_go_on() -> None:
+    """Its words are lost; what comes after them is not."""
+    assert Play(("when", "epipe", None, []), say("a"), ("exit", 4), broken={"stdout"}).grant(0) == [("exit", 4)]
+
+
+def test_a_reaction_that_writes_to_nobody_too_dies_of_it() -> None:
+    """It would else start itself again and again, in one instant."""
+    play = Play(("when", "epipe", None, script(say("x"))), say("a"), broken={"stdout"})
+    assert play.grant(0) == [("die", PIPE)]
+
+
+@pytest.mark.parametrize(("step", "end"), [(("exit", 3), ("exit", 3)), (("die", 9), ("die", 9))])
+def test_an_end_in_any_track_ends_the_program(step: tuple[str, int], end: tuple[str, int]) -> None:
+    """Nothing after it happens, in no track."""
+    play = Play(("meanwhile", script(step)), ("meanwhile", script(say("never"))), FOR_EVER)
+    assert play.grant(0) == [end]
+
+
+def test_an_error_result_makes_the_exit_code_where_the_exit_is_the_result() -> None:
+    """In a dialect of plain lines nothing else could tell of it."""
+    fields = {"text": "broken", "is_error": True, "usage": None}
+    assert Play(("result", fields)).grant(0) == [*out("broken"), ("exit", 1)]
+
+
+def test_descendants_are_numbered_and_play_what_they_are_given() -> None:
+    """A script of its own, or living on for its time; a deaf one first ignores the polite signals."""
+    plain = {"id": "a", "how": "same_group", "holds": [], "deaf": False, "for": 7}
+    deaf = {**plain, "id": "b", "deaf": True}
+    play = Play(("spawn", plain, None), ("spawn", deaf, script(say("x"))), FOR_EVER)
+    ignoring: list[tuple[Any, ...]] = [("when", ("signal", signum, [])) for signum in POLITE]
+    assert play.grant(0) == [
+        ("spawn", 0, "a", [("sleep", (7,))]),
+        ("spawn", 1, "b", [*ignoring, ("say", ("x", None))]),
+    ]
+
+
+def test_a_busy_track_waits_like_a_silent_one_and_says_that_it_burns() -> None:
+    """In virtual time a burnt core is only a duration; in real time the stage has to know."""
+    play = Play(("busy", 5), say("cool"))
+    play.grant(0)
+    assert (play.player.burns, play.player.until) == (True, 5)
+    assert play.grant(5) == [*out("cool"), ("exit", 0)]
