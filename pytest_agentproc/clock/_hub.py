@@ -59,7 +59,6 @@ class Hub:
         self.rings = 0
         """How often the sentry's alarm rang: a loop that it woke has not moved, and what is held is held on."""
         self._held_since = 0.0
-        self._rings_held = 0
         self.is_waiting = False
         self._loop_ready = False
         self._looks = 0
@@ -221,14 +220,15 @@ class Hub:
 
     def _hold(self) -> None:
         """Wait in real time for threads in flight and for declared processes that are no participants."""
-        start = time.monotonic() if self.rings == self._rings_held else self._held_since
-        self._held_since, self._rings_held = start, self.rings
-        self._loop_ready = False
+        start = self._held_since or time.monotonic()
+        rings, self._held_since, self._loop_ready = self.rings, 0.0, False
         guard = self.guard if self.fault is None else min(self.guard, _LAST_GUARD)
         while (self.busy or self.held) and not self._loop_ready and not self._is_untold:
             self.poller.poll(0.05)
             if time.monotonic() - start > guard:
                 raise Stall(f"{self._describe_held()} within {guard:g} s, and time is held until then")
+        if rings != self.rings:
+            self._held_since = start
         self.roll.changed = True
 
     # The end.

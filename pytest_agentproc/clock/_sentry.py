@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 __all__ = ["sentry"]
 
 _ROUNDS = 4
-"""The alarm rings so often in a guard period."""
+"""The alarm rings so often in a guard period, if that is not too often."""
+
+_SHORTEST = 0.6
+"""Real seconds between two rings at least: each begins the wait for a participant's word (half a second) anew."""
 
 
 @contextmanager
@@ -34,14 +37,14 @@ def sentry(hub: Hub) -> Iterator[None]:
     if not free or threading.current_thread() is not threading.main_thread():
         yield
         return
-    seen, rounds = -1, 0
+    seen, rounds, period = -1, 0, max(hub.guard / _ROUNDS, _SHORTEST)
 
     def ring(_signum: int, frame: FrameType | None) -> None:
         nonlocal seen, rounds
         hub.rings += 1
         rounds = rounds + 1 if seen == hub.turns and not hub.is_waiting else 0
         seen = hub.turns
-        if rounds == _ROUNDS:
+        if rounds * period >= hub.guard:
             rounds = 0
             place = f"{frame.f_code.co_filename}:{frame.f_lineno} ({frame.f_code.co_qualname})" if frame else "?"
             error = Spin(f"the supervising program has run for {hub.guard:g} s without a pause, now at {place}")
@@ -49,7 +52,7 @@ def sentry(hub: Hub) -> Iterator[None]:
             raise error
 
     signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, hub.guard / _ROUNDS, hub.guard / _ROUNDS)
+    signal.setitimer(signal.ITIMER_REAL, period, period)
     try:
         yield
     finally:

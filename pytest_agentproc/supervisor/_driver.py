@@ -134,7 +134,7 @@ class Driver:
             command, *commands = commands
             answer = self._execute[type(command)](command)
             if answer is not None:
-                commands = self.machine.feed(answer, now) + commands
+                commands = self.machine.feed(answer, self._now()) + commands
 
     # Commands.
 
@@ -173,11 +173,12 @@ class Driver:
         self._note("i", {"process": "agent", "by": "supervisor", "closed": True})
         self._world().close_stdin()
 
-    def _do_signal(self, command: on.Signal) -> None:
+    def _do_signal(self, command: on.Signal) -> Event:
         target = "tree" if command.tree else "agent"
         self._note("s", {"process": target, "by": "supervisor", "signal": command.name})
         world = self._world()
         (world.terminate if command.name == "TERM" else world.kill)(tree=command.tree)
+        return on.Signalled()
 
     def _do_sweep(self, command: on.Sweep) -> Event:
         return on.Swept(self._world().is_alone())

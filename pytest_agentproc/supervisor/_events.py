@@ -18,6 +18,7 @@ __all__ = [
     "Ready",
     "Reap",
     "Signal",
+    "Signalled",
     "Spawn",
     "SpawnFailed",
     "Spawned",
@@ -102,6 +103,11 @@ class Swept:
 
 
 @dataclass(frozen=True, slots=True)
+class Signalled:
+    """Signals have gone out: a grace counts from now."""
+
+
+@dataclass(frozen=True, slots=True)
 class Due:
     """The machine's deadline has come."""
 
@@ -144,7 +150,7 @@ class Close:
 
 @dataclass(frozen=True, slots=True)
 class Signal:
-    """Terminate (TERM and CONT) or kill, the whole tree or the agent alone."""
+    """Terminate (TERM and CONT) or kill, the whole tree or the agent alone; answered by Signalled."""
 
     name: str
     tree: bool = True
@@ -165,5 +171,5 @@ class Finish:
     """Nothing is left to be done."""
 
 
-Event = Start | Spawned | SpawnFailed | Ready | Output | Eof | Wrote | Broken | Exited | Swept | Due
+Event = Start | Spawned | SpawnFailed | Ready | Output | Eof | Wrote | Broken | Exited | Swept | Signalled | Due
 Command = Spawn | Watch | Read | Write | Close | Signal | Sweep | Reap | Finish

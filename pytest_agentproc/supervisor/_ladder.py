@@ -59,6 +59,11 @@ class Ladder:
         self._wait(Rung.KILL, self._kill_grace, now)
         return Signal("TERM", self.whole_tree)
 
+    def signalled(self, now: int) -> None:
+        """Count the grace from the instant at which the signals have gone out: finding a tree takes real time."""
+        if self.rung is Rung.KILL and self.deadline is not None:
+            self._wait(Rung.KILL, self.timer, now)
+
     def due(self, now: int) -> Command:
         """Take the step whose instant has come."""
         if self.rung is Rung.TERMINATE:

@@ -107,6 +107,7 @@ class Machine:
             on.Broken: self._broken,
             on.Exited: self._exited,
             on.Swept: self._swept,
+            on.Signalled: self._signalled,
             on.Due: self._due,
         }
 
@@ -240,6 +241,10 @@ class Machine:
         self._conclude(outcome, now, message)
         self.state = State.ENDING
         return self._signal(self.ladder.terminate(now))
+
+    def _signalled(self, event: on.Signalled, now: int) -> list[Command]:
+        self.ladder.signalled(now)
+        return []
 
     def _signal(self, command: Command) -> list[Command]:
         """Signal; once the agent is gone, a sweep tells whether anyone is left to wait for."""

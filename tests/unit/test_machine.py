@@ -300,7 +300,7 @@ def test_the_answer_to_a_command_is_fed_before_the_next_command() -> None:
         on.Swept: [on.Close()],
     }
     told = [on.Ready("stdout"), "read stdout", on.Output("stdout", b"x", drained=True), "sweep", on.Swept(alone=True)]
-    assert looked(answers, "stdout") == [*told, "close", "watch stdout", "terminate", "reap"]
+    assert looked(answers, "stdout") == [*told, "close", "watch stdout", "terminate", on.Signalled(), "reap"]
 
 
 def test_a_command_without_an_answer_feeds_nothing() -> None:
