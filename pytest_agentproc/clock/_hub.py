@@ -214,7 +214,7 @@ class Hub:
         while participant.state is State.RUNNING:
             try:
                 hear(participant)
-            except BlockingIOError:  # half a second without a word
+            except TimeoutError:  # half a second without a word
                 start = start or time.monotonic()
                 self._guard_runner(participant, start)
 

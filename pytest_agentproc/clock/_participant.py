@@ -6,7 +6,6 @@ import contextlib
 import os
 import signal
 import socket
-import struct
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +22,8 @@ __all__ = ["Participant", "State", "new_listener", "process_state", "receive_hel
 
 
 _send_signal = signal.pidfd_send_signal  # as it is before a host is watched: what the kit does is no signal of the host
-_HALF_A_SECOND = struct.pack("ll", 0, 500_000)
+_PATIENCE = 0.5
+"""Real seconds that a read of a participant's word waits, whatever signals interrupt it."""
 
 
 class State(Enum):
@@ -63,8 +63,7 @@ class Participant:
         self.line = line
         self.token = token
         self.pidfd = os.pidfd_open(pid)
-        link.setblocking(True)
-        link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _HALF_A_SECOND)
+        link.settimeout(_PATIENCE)
         self.state = State.PARKED
         self.stopped = False
         self.woken = False

@@ -24,10 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["sentry"]
 
 _ROUNDS = 4
-"""The alarm rings so often in a guard period, if that is not too often."""
-
-_SHORTEST = 0.6
-"""Real seconds between two rings at least: each begins the wait for a participant's word (half a second) anew."""
+"""The alarm rings so often in a guard period."""
 
 
 @contextmanager
@@ -37,7 +34,7 @@ def sentry(hub: Hub) -> Iterator[None]:
     if not free or threading.current_thread() is not threading.main_thread():
         yield
         return
-    seen, rounds, period = -1, 0, max(hub.guard / _ROUNDS, _SHORTEST)
+    seen, rounds, period = -1, 0, hub.guard / _ROUNDS
 
     def ring(_signum: int, frame: FrameType | None) -> None:
         nonlocal seen, rounds
