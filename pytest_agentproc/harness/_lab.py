@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.clock import VirtualClock
-from pytest_agentproc.errors import ClockError
+from pytest_agentproc.errors import ClockError, KitError
 from pytest_agentproc.harness._fake import FakeAgent, note_leaks
 from pytest_agentproc.harness._launch import Workshop, interpreter
 from pytest_agentproc.harness._played import PROMPT_SHOWN, Played, command_line, environment, header
@@ -59,12 +59,16 @@ class Lab:
 
         Raises:
             NotApplicable: the script needs a limit that the subject does not have.
+            KitError: the harness failed, so there is no verdict on the subject.
         """
         bound = scenario.bind(subject.policy(scenario.policy))
         clock = VirtualClock()
         fake = self._make(bound, clock, Record(header(scenario, subject.name, bound.policy)))
         try:
-            return _supervise(subject, bound, fake, clock, backend)
+            played = _supervise(subject, bound, fake, clock, backend)
+            if self._broker is None or self._broker.poll() is not None:
+                raise KitError("the lifeline broker ended during the play, and every fake with it")
+            return played
         finally:
             clock.close()
             self._shop().take_back(fake.launcher)
