@@ -62,7 +62,9 @@ class _Policy:
                 check.at(name, unknown("limit", name.text, POLICY_NAMES))
                 continue
             if name.text in SIZE_NAMES:
-                limits[name.text] = Size(low=1).read(value, f"{what}.{name.text}", check) or None
+                size = Size(low=1).read(value, f"{what}.{name.text}", check)
+                if size:
+                    limits[name.text] = size
                 continue
             if name.text not in OPTIONAL_NAMES and isinstance(value, Scalar) and value.text == "off":
                 check.at(value, f"{what}.{name.text} cannot be off: only {choices(sorted(OPTIONAL_NAMES), 'and')} can")

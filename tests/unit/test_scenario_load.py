@@ -110,3 +110,10 @@ def test_half_a_character_is_a_located_problem() -> None:
     """Text made in Python can hold what no UTF-8 file can; it must not end in a traceback of the parser."""
     with pytest.raises(ScenarioError, match=r"<text>:2:8: U\+D800 is half a character: no file can hold it"):
         loads("scenario: a\nagent: \ud800\n")
+
+
+def test_a_limit_that_is_no_size_is_a_located_problem() -> None:
+    """The other limits of the file are tried all the same."""
+    text = "scenario: a\nagent: raw\npolicy: {max_line_bytes: many, linger_grace: 1s}\nscript:\n  - silence: 1s\n"
+    with pytest.raises(ScenarioError, match=r"<text>:3:26: policy.max_line_bytes must be a size such as 64 KiB"):
+        loads(text)
