@@ -2,8 +2,8 @@
 
 Every fake holds a connection to it under O_ASYNC with SIGKILL as its signal: when this process goes, or lets a line go,
 the kernel kills that fake, be it deaf, spinning or stopped. It goes when the harness goes, and it lets each line go
-after a hard real-time lifetime. Descriptor 0 is the listening socket; the arguments are the harness's pid and the
-lifetime in seconds.
+after a hard real-time lifetime. A harness that was killed leaves its folder of fakes: the broker removes it.
+Descriptor 0 is the listening socket; the arguments are the harness's pid, the lifetime in seconds, and the folder.
 """
 
 from __future__ import annotations
@@ -48,4 +48,9 @@ def release(poll: select.poll, lines: dict[int, tuple[socket.socket, float]], nu
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    finally:
+        import shutil  # seldom needed, and slow to load
+
+        shutil.rmtree(sys.argv[3], ignore_errors=True)

@@ -48,7 +48,7 @@ def test_that_is_killed_in_its_middle():
                 for pid in stand.pids()[2:]:
                     os.kill(pid, signal.SIGSTOP)
                 async with await anyio.open_process(spinning):
-                    print("STARTED", *stand.pids(), flush=True)
+                    print("STARTED", *stand.pids(), lab._broker.pid, flush=True)
                     await anyio.sleep(3600)
 
         stand.run(host)
@@ -70,8 +70,10 @@ def pids_of(process: subprocess.Popen[bytes]) -> list[int]:
 
 @pytest.mark.slow
 def test_killing_pytest_leaves_no_process_be_it_deaf_spinning_or_stopped(tmp_path: Path) -> None:
-    """SIGKILL gives pytest no chance to clean up: the broker's end is what the kernel acts on."""
+    """SIGKILL gives pytest no chance to clean up: the broker removes the files and goes; the kernel does the rest."""
     (tmp_path / "test_suite.py").write_text(SUITE, "utf-8")
+    (tmp_path / "made").mkdir()
+    env = {**os.environ, "TMPDIR": str(tmp_path / "made")}
     command = [
         sys.executable,
         "-m",
@@ -85,11 +87,11 @@ def test_killing_pytest_leaves_no_process_be_it_deaf_spinning_or_stopped(tmp_pat
         str(tmp_path),
     ]
     with subprocess.Popen(
-        [*command, str(tmp_path / "test_suite.py")], stdout=subprocess.PIPE, cwd=ROOT, start_new_session=True
+        [*command, str(tmp_path / "test_suite.py")], stdout=subprocess.PIPE, cwd=ROOT, start_new_session=True, env=env
     ) as suite:
         try:
             pids = pids_of(suite)
-            assert len(pids) == 5
+            assert len(pids) == 6
             pidfds = [os.pidfd_open(pid) for pid in pids]
         finally:
             suite.kill()
@@ -104,6 +106,7 @@ def test_killing_pytest_leaves_no_process_be_it_deaf_spinning_or_stopped(tmp_pat
         took = time.monotonic() - killed
     assert alive == set()
     assert took < 1.0
+    assert list((tmp_path / "made").iterdir()) == []
 
 
 def broker_of(lab: Lab) -> subprocess.Popen[bytes]:
