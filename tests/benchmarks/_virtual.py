@@ -55,10 +55,12 @@ script:
 expect: {outcome: inactive}
 """
 
-_PRIMARY = "apart"
-"""The ping-pong has two prices: one core shared, or a core each, where most of it is waking a sleeping core. Unpinned,
-chance decides between them, round by round. The limits are on a core each, as a supervisor and its agent run when there
-are two; the other figures are told beside it."""
+_PRIMARY = "free"
+"""The limits are on processes that nobody pins, as the words of the figure have it.
+
+The ping-pong then has two prices, one core shared or a core each, and the scheduler decides between them. Both are told
+beside it; on one shared core, which is pure work, a step is far over the limits.
+"""
 
 _WARM_UP = 5
 """Virtual seconds of a drip that are not counted: the births are over by then."""
