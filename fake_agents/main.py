@@ -1,17 +1,15 @@
 """A fake's life: hold the lifeline, say hello, play. Owns the order of things; the player decides, the stage acts.
 
-With a hub every step waits for a grant and the instants are the hub's. Without one the fake keeps real time itself.
+With a hub every step waits for a grant and the instants are the hub's. Without one it keeps time itself (`realtime`).
 """
 
 from __future__ import annotations
 
-import _signal
 import _socket
 import fcntl
 import marshal
 import posix
 import select
-import time
 
 from fake_agents import wire
 from fake_agents.dialects import encoder
@@ -47,8 +45,9 @@ def _live(baked: dict[str, Any], parent: int, index: int, fields: dict[str, Any]
     if baked["lifeline"]:
         _hold_lifeline(baked["lifeline"])
     if not baked["hub"]:
-        stage = Stage(_unheard, _unheard)
-        _play_in_real_time(Player(program, stage, encoder(program)), stage)
+        from fake_agents import realtime
+
+        realtime.play(baked, parent, index, fields, program)
         return
     link = _connect(baked["hub"])
     stage = _staged(link, descends=parent != 0)
@@ -62,10 +61,6 @@ def _live(baked: dict[str, Any], parent: int, index: int, fields: dict[str, Any]
         stage.epoll.close()  # the parent's, inherited by its fork
         link.close()
         raise
-
-
-def _unheard(*words: object) -> None:
-    """Say it to nobody: in real time there is no hub."""
 
 
 def _staged(link: _socket.socket, *, descends: bool) -> Stage:
@@ -98,28 +93,6 @@ def _play_by_grants(player: Player, stage: Stage, link: _socket.socket) -> None:
         wants = player.wants
         until = now if stage.arm(wants) else player.until
         send(wire.wait(until, wants, take()))
-
-
-def _play_in_real_time(player: Player, stage: Stage) -> None:
-    begin, write = posix.pipe()
-    posix.set_blocking(write, False)
-    _signal.set_wakeup_fd(write)
-    stage.epoll.register(begin, 1)
-    zero = time.monotonic_ns()
-    events: list[tuple[int, int]] = []
-    while True:
-        if any(number == begin for number, _ in events):
-            posix.read(begin, 64)
-        readable = stage.stdin_ready(events)
-        player.grant(time.monotonic_ns() - zero, stage.take_signals(), readable=readable)
-        stage.take_notes()
-        until = player.until
-        if stage.arm(player.wants):
-            until = 0
-        if player.burns:
-            until = 0
-        left = None if until is None else max(0, until - (time.monotonic_ns() - zero))
-        events = stage.epoll.poll(-1 if left is None else (left + 999_999) // 1_000_000 / 1000)
 
 
 def _connect(address: bytes) -> _socket.socket:

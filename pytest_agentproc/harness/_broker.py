@@ -2,7 +2,9 @@
 
 Every fake holds a connection to it under O_ASYNC with SIGKILL as its signal: when this process goes, or lets a line go,
 the kernel kills that fake, be it deaf, spinning or stopped. It goes when the harness goes, and it lets each line go
-after a hard real-time lifetime. A harness that was killed leaves its folder of fakes: the broker removes it.
+after a hard real-time lifetime. When a line breaks, its fake is dead: who and when is noted in the file `deaths` of the
+harness's folder, since of a process that is nobody's child nobody else can tell. A harness that was killed leaves its
+folder: the broker removes it.
 Descriptor 0 is the listening socket; the arguments are the harness's pid, the lifetime in seconds, and the folder.
 """
 
@@ -26,6 +28,7 @@ def main() -> None:
     poll.register(listener, select.POLLIN)
     poll.register(pidfd, select.POLLIN)
     lines: dict[int, tuple[socket.socket, float]] = {}
+    deaths = os.open(f"{sys.argv[3]}/deaths", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     while True:
         for number, _ in poll.poll(1000 if lines else None):
             if number == pidfd:
@@ -35,6 +38,10 @@ def main() -> None:
                 lines[line.fileno()] = (line, time.monotonic() + lifetime)
                 poll.register(line, select.POLLIN)
             else:
+                pid = int.from_bytes(
+                    lines[number][0].getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)[:4], "little"
+                )
+                os.write(deaths, b"%d %d\n" % (pid, time.monotonic_ns()))
                 release(poll, lines, number)
         now = time.monotonic()
         for number in [number for number, (_, end) in lines.items() if end < now]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pytest_agentproc.clock import VirtualClock
+    from pytest_agentproc.harness._diaries import Diaries
     from pytest_agentproc.record import Record
 
-__all__ = ["FakeAgent", "note_leaks"]
+__all__ = ["FakeAgent", "Lockstep"]
 
 
 class FakeAgent:
@@ -19,38 +20,53 @@ class FakeAgent:
         path: the executable, alone in a folder that can be a PATH.
         arguments: what a real supervisor would write after it.
         record: what the fake and its descendants do.
-        clock: the virtual clock that it obeys; None: real time.
-        token: what it shows to the clock.
+        watch: who sees its processes: the virtual clock that they obey, or their diaries in real time.
     """
 
-    def __init__(
-        self, path: str, arguments: tuple[str, ...], record: Record, clock: VirtualClock | None, token: bytes
-    ) -> None:
+    def __init__(self, path: str, arguments: tuple[str, ...], record: Record, watch: Lockstep | Diaries) -> None:
         self.path = self.launcher = path
         self.argv = [path, *arguments]
         self.name = Path(path).name
         self.folder = str(Path(path).parent)
         self.record = record
-        self.token = token
-        self._clock = clock
+        self.watch = watch
 
     def finish(self) -> Record:
         """End it and its descendants, and give the record, with a note for each that was left."""
-        if self._clock is not None:
-            self._clock.hub.settle()
-            note_leaks(self.record, self._clock, self.token)
-            self._clock.hub.roll.mute(self.token)
-            for one in self._clock.hub.roll.in_order(self.token):
-                if one.lives:
-                    one.kill()
-            self._clock.hub.settle()
+        self.watch.collect(self.record)
+        self.watch.end()
         return self.record
 
 
-def note_leaks(record: Record, clock: VirtualClock, token: bytes) -> None:
-    """Record who is left of one fake once its supervisor has returned and everyone is inert."""
-    for one in clock.hub.roll.in_order(token):
-        is_own_child = len(one.path) == 1
-        state = "alive" if one.lives else "zombie" if is_own_child and one.is_zombie() else None
-        if state is not None:
-            record.add(clock.instant(), "m", {"process": one.name, "leaked": state, "line": one.line})
+class Lockstep:
+    """The processes of one fake as a virtual clock sees them.
+
+    Args:
+        clock: the clock.
+        record: where it writes what they do.
+
+    `baked` is what the fake must be told.
+    """
+
+    def __init__(self, clock: VirtualClock, record: Record) -> None:
+        self.clock = clock
+        self._token = clock.hub.roll.admit(record.add)
+        self.baked: dict[str, Any] = {"hub": clock.hub.roll.address, "token": self._token}
+
+    def collect(self, record: Record) -> int:
+        """Note who is left once the supervisor has returned and everyone is inert; nothing was late."""
+        self.clock.hub.settle()
+        for one in self.clock.hub.roll.in_order(self._token):
+            is_own_child = len(one.path) == 1
+            state = "alive" if one.lives else "zombie" if is_own_child and one.is_zombie() else None
+            if state is not None:
+                record.add(self.clock.instant(), "m", {"process": one.name, "leaked": state, "line": one.line})
+        return 0
+
+    def end(self) -> None:
+        """Kill whoever is left; what they do from here on is not recorded."""
+        self.clock.hub.roll.mute(self._token)
+        for one in self.clock.hub.roll.in_order(self._token):
+            if one.lives:
+                one.kill()
+        self.clock.hub.settle()

@@ -9,22 +9,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.clock import VirtualClock
-from pytest_agentproc.errors import ClockError, KitError
-from pytest_agentproc.harness._fake import FakeAgent, note_leaks
+from pytest_agentproc.errors import KitError
+from pytest_agentproc.harness._diaries import Diaries
+from pytest_agentproc.harness._fake import FakeAgent, Lockstep
 from pytest_agentproc.harness._launch import Workshop, interpreter
-from pytest_agentproc.harness._played import PROMPT_SHOWN, Played, command_line, environment, header
+from pytest_agentproc.harness._margin import foresee
+from pytest_agentproc.harness._pace import pace_of
+from pytest_agentproc.harness._played import PROMPT_SHOWN, Played, command_line, header
+from pytest_agentproc.harness._supervise import supervise, supervise_real
 from pytest_agentproc.record import Record
-from pytest_agentproc.vocabulary import Order, Policy
+from pytest_agentproc.vocabulary import Policy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from types import TracebackType
 
-    from pytest_agentproc.clock import Clock
     from pytest_agentproc.scenario import Bound, Scenario
-    from pytest_agentproc.vocabulary import Answer, Subject
+    from pytest_agentproc.vocabulary import Subject
 
-__all__ = ["LIFETIME", "Lab", "order_of"]
+__all__ = ["LIFETIME", "Lab"]
 
 LIFETIME = 300.0
 """Real seconds after which a fake is killed whatever happens."""
@@ -65,12 +67,40 @@ class Lab:
         clock = VirtualClock()
         fake = self._make(bound, clock, Record(header(scenario, subject.name, bound.policy)))
         try:
-            played = _supervise(subject, bound, fake, clock, backend)
-            if self._broker is None or self._broker.poll() is not None:
-                raise KitError("the lifeline broker ended during the play, and every fake with it")
+            played = supervise(subject, bound, fake, clock, backend)
+            self._require_broker()
             return played
         finally:
             clock.close()
+            self._shop().take_back(fake.launcher)
+
+    def play_real(
+        self, scenario: Scenario, subject: Subject, *, backend: str = "asyncio", scale: float | None = None
+    ) -> Played:
+        """Play a scenario against a subject in real time, if it can be told apart there what must be told apart.
+
+        Args:
+            scenario: what the fake does and what must be true.
+            subject: the supervisor under test.
+            backend: "asyncio" or "trio".
+            scale: every duration is divided by it; None: by as much as the scenario bears.
+
+        Raises:
+            NotForReal: two instants that must not change places are too near to one another, or it takes too long.
+            NotApplicable: the script needs a limit that the subject does not have.
+            KitError: the harness failed, so there is no verdict on the subject.
+        """
+        bound = scenario.bind(subject.policy(scenario.policy))
+        pace = pace_of(foresee(scenario, bound.policy), scale, LIFETIME)
+        head = header(scenario, subject.name, bound.policy)
+        record = Record({**head, "clock": "real", "scale": pace.scale})
+        fake = self._make(bound, None, record, scale=pace.scale)
+        try:
+            played = supervise_real(subject, bound, fake, pace, backend)
+            self._require_broker()
+            return played
+        finally:
+            fake.watch.end()
             self._shop().take_back(fake.launcher)
 
     def fake(self, scenario: Scenario, *, clock: VirtualClock | None = None, name: str = "agent") -> FakeAgent:
@@ -104,21 +134,24 @@ class Lab:
     def _forget_clock(self) -> None:
         self._clock = None
 
-    def _make(self, bound: Bound, clock: VirtualClock | None, record: Record, name: str = "agent") -> FakeAgent:
-        scenario = bound.scenario
-        token = clock.hub.roll.admit(record.add) if clock else b""
-        baked = {
-            "hub": clock.hub.roll.address if clock else b"",
-            "token": token,
-            "lifeline": self._lifelines(),
-            "program": {**bound.program, "name": name, "prompt": scenario.prompt[:PROMPT_SHOWN]},
-        }
+    def _require_broker(self) -> None:
+        if self._broker is None or self._broker.poll() is not None:
+            raise KitError("the lifeline broker ended during the play, and every fake with it")
+
+    def _make(
+        self, bound: Bound, clock: VirtualClock | None, record: Record, name: str = "agent", scale: float = 1
+    ) -> FakeAgent:
+        scenario, shop = bound.scenario, self._shop()
+        watch: Lockstep | Diaries
+        watch = Lockstep(clock, record) if clock else Diaries(shop.new_diary(), shop.deaths, scale)
+        program = {**bound.program, "name": name, "prompt": scenario.prompt[:PROMPT_SHOWN]}
+        baked = {**watch.baked, "lifeline": self._lifelines(), "program": program}
         executable = scenario.cannot_spawn != "not_executable"
-        path = self._shop().make(_COMMANDS[scenario.dialect], baked, executable=executable)
+        path = shop.make(_COMMANDS[scenario.dialect], baked, executable=executable)
         if clock:
             clock.launchers.add(os.path.realpath(path))
         missing = "-not-there" if scenario.cannot_spawn == "not_found" else ""
-        fake = FakeAgent(path + missing, command_line(scenario), record, clock, token)
+        fake = FakeAgent(path + missing, command_line(scenario), record, watch)
         fake.launcher = path
         return fake
 
@@ -138,47 +171,3 @@ class Lab:
                 command = [interpreter(), "-IS", script, str(os.getpid()), str(LIFETIME), str(self._shop().folder)]
                 self._broker = subprocess.Popen(command, stdin=listener.fileno(), start_new_session=True)
         return self._lifeline
-
-
-def _supervise(subject: Subject, bound: Bound, fake: FakeAgent, clock: VirtualClock, backend: str) -> Played:
-    record = fake.record
-    order = order_of(bound, fake, clock, record.add)
-
-    async def supervise() -> Answer:
-        answer = await subject.run(order)
-        record.add(clock.instant(), "m", {"process": "supervisor", "returned": True})
-        return answer
-
-    answer, fault = None, None
-    try:
-        answer = clock.run(supervise, backend=backend)
-        note_leaks(record, clock, fake.token)
-    except ClockError as error:
-        fault = error
-        told = {"process": "supervisor", "fault": error.reason, "message": str(error)}
-        record.add(clock.instant(), "m", told)
-    return Played(bound, record, answer, fault)
-
-
-def order_of(bound: Bound, fake: FakeAgent, clock: Clock, trace: Callable[[int, str, dict[str, Any]], None]) -> Order:
-    """Give the order for one run of a fake.
-
-    Args:
-        bound: the scenario under the subject's policy.
-        fake: the executable agent.
-        clock: whose time counts.
-        trace: takes the supervisor's side of the record.
-    """
-    scenario = bound.scenario
-    return Order(
-        argv=tuple(fake.argv),
-        env=environment(fake.folder),
-        cwd=fake.folder,
-        dialect=scenario.dialect,
-        mode=scenario.mode,
-        prompt=scenario.prompt,
-        prompt_by=scenario.prompt_by,
-        policy=bound.policy,
-        clock=clock,
-        trace=trace,
-    )

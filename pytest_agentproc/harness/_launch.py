@@ -14,7 +14,7 @@ import shutil
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import fake_agents
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["Workshop", "interpreter"]
 
 _MODULES = ("", "program", "glob", "lines", "player", "wire", "stage", "dialects")
+_REAL_TIME = ("diary", "realtime")
 _LONGEST_SHEBANG = 250
 
 _STUB = """{head}
@@ -42,15 +43,33 @@ module.main({baked!r})
 """
 
 
+class _Kind(NamedTuple):
+    """What two launchers have in common if one can stand for the other."""
+
+    name: str
+    dialect: str
+    is_executable: bool
+    is_real: bool
+
+
 class Workshop:
     """Make executable fakes in a folder of their own, which goes with the workshop."""
 
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="agentproc-"))
         self._bundles: dict[str, str] = {}
-        self._free: dict[tuple[str, str, bool], list[Path]] = {}
-        self._kinds: dict[str, tuple[str, str, bool]] = {}
+        self._free: dict[_Kind, list[Path]] = {}
+        self._kinds: dict[str, _Kind] = {}
         self._count = 0
+
+    @property
+    def deaths(self) -> Path:
+        """Where the lifeline broker notes deaths."""
+        return self.folder / "deaths"
+
+    def new_diary(self) -> Path:
+        """Make an empty folder for the diaries of one fake's processes."""
+        return Path(tempfile.mkdtemp(prefix="diary-", dir=self.folder))
 
     def make(self, name: str, baked: dict[str, Any], *, executable: bool = True) -> str:
         """Write an executable fake and return its path, alone in a folder that can be a PATH.
@@ -60,9 +79,9 @@ class Workshop:
             baked: what `fake_agents.main` reads.
             executable: False writes a file that cannot be executed.
         """
-        kind = (name, baked["program"]["dialect"], executable)
+        kind = _Kind(name, baked["program"]["dialect"], executable, not baked["hub"])
         free = self._free.setdefault(kind, [])
-        path = free.pop() if free else self._write(*kind)
+        path = free.pop() if free else self._write(kind)
         path.parent.with_suffix(".baked").write_bytes(marshal.dumps(baked))
         self._kinds[str(path)] = kind
         return str(path)
@@ -71,37 +90,38 @@ class Workshop:
         """Take one fake that `make` gave for the next that is made: nobody starts it any more."""
         self._free[self._kinds.pop(path)].append(Path(path))
 
-    def _write(self, name: str, dialect: str, executable: bool) -> Path:  # noqa: FBT001  # the parts of a kind
+    def _write(self, kind: _Kind) -> Path:
         self._count += 1
         folder = self.folder / str(self._count)
         folder.mkdir()
-        path = folder / name
+        path = folder / kind.name
         stub = _STUB.format(
             head=_head(),
-            extensions=_extensions(dialect),
-            bundle=self._bundle(dialect),
+            extensions=_extensions(kind.dialect),
+            bundle=self._bundle(kind.dialect, _REAL_TIME if kind.is_real else ()),
             baked=str(folder.with_suffix(".baked")),
         )
         path.write_text(stub, encoding="utf-8")
-        path.chmod(0o700 if executable else 0o600)
+        path.chmod(0o700 if kind.is_executable else 0o600)
         return path
 
     def close(self) -> None:
         """Remove everything."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def _bundle(self, dialect: str) -> str:
-        if dialect not in self._bundles:
-            path = self.folder / f"{dialect}.bundle"
-            path.write_bytes(marshal.dumps(_compile(dialect)))
-            self._bundles[dialect] = str(path)
-        return self._bundles[dialect]
+    def _bundle(self, dialect: str, more: tuple[str, ...]) -> str:
+        name = ".".join((dialect, *more, "bundle"))
+        if name not in self._bundles:
+            path = self.folder / name
+            path.write_bytes(marshal.dumps(_compile(dialect, more)))
+            self._bundles[name] = str(path)
+        return self._bundles[name]
 
 
-def _compile(dialect: str) -> list[tuple[str, CodeType]]:
+def _compile(dialect: str, more: tuple[str, ...]) -> list[tuple[str, CodeType]]:
     modules = []
     extra = () if dialect == "raw" else ("objects",)
-    for name in (*_MODULES, *extra, f"dialects.{dialect}", "main"):
+    for name in (*_MODULES, *extra, *more, f"dialects.{dialect}", "main"):
         base = Path(fake_agents.__file__).parent.joinpath(*name.split("."))
         path = base / "__init__.py" if base.is_dir() else base.with_suffix(".py")
         tree = ast.parse(path.read_text(encoding="utf-8"))

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pytest_agentproc.errors import ClockError
+    from pytest_agentproc.harness._pace import Pace
     from pytest_agentproc.record import Record
     from pytest_agentproc.scenario import Bound, Scenario
     from pytest_agentproc.vocabulary import Answer, Policy
@@ -28,13 +29,29 @@ class Played:
         bound: the scenario under the subject's policy.
         record: both sides, in order.
         answer: the subject's answer; None if it gave none.
-        fault: why virtual time could not go on, if it could not.
+        fault: why time could not go on, if it could not.
+        pace: how it was played in real time; None: in virtual time.
+        lateness: the most nanoseconds of the scenario's time by which a step of the fake came late.
     """
 
     bound: Bound
     record: Record
     answer: Answer | None
     fault: ClockError | None
+    pace: Pace | None = None
+    lateness: int = 0
+
+    @property
+    def tolerance(self) -> int:
+        """How much later than expected a thing may have happened, in nanoseconds: 0 in virtual time."""
+        return 0 if self.pace is None else self.pace.tolerance
+
+    @property
+    def was_starved(self) -> bool:
+        """Whether the machine was so slow that competing instants may have changed places."""
+        if self.pace is None or self.pace.margin is None:
+            return False
+        return self.lateness / self.pace.scale * 2 > self.pace.margin
 
 
 def command_line(scenario: Scenario) -> tuple[str, ...]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_agentproc.errors import AgentprocError, ScenarioError
-from pytest_agentproc.plugin._options import backends_of
-from pytest_agentproc.plugin._play import NotGreen, play
+from pytest_agentproc.plugin._options import backends_of, clocks_of
+from pytest_agentproc.plugin._play import NotGreen, play, play_real
 from pytest_agentproc.plugin._scripts import shown_path
 from pytest_agentproc.scenario import Scenario, load
 
@@ -23,15 +24,16 @@ class ScenarioFile(pytest.File):
     """A file with one scenario; a malformed one is an error of its own, with all its problems, and of nobody else."""
 
     def collect(self) -> Iterator[ScenarioItem]:
-        """Load the scenario, and give it once for each backend."""
+        """Load the scenario, and give it once for each clock and backend."""
         try:
             scenario = load(shown_path(self.path))
         except ScenarioError as problems:
             raise self.CollectError(str(problems)) from None
-        for backend in backends_of(self.config):
-            name = f"{scenario.id}[{backend}]"
+        for clock, backend in product(clocks_of(self.config), backends_of(self.config)):
+            name = f"{scenario.id}[{backend}]" if clock == "virtual" else f"{scenario.id}[{backend}-{clock}]"
             nodeid = f"{self.nodeid}::{name}"  # as text, so that pytest reads [backend] as it does for functions
-            yield ScenarioItem.from_parent(self, name=name, nodeid=nodeid, scenario=scenario, backend=backend)
+            how: dict[str, Any] = {"backend": backend, "clock": clock}
+            yield ScenarioItem.from_parent(self, name=name, nodeid=nodeid, scenario=scenario, **how)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], _style: Any = None) -> Any:
         """Show the located problems alone, with --full-trace too."""
@@ -41,16 +43,17 @@ class ScenarioFile(pytest.File):
 
 
 class ScenarioItem(pytest.Item):
-    """One scenario on one backend."""
+    """One scenario on one backend under one clock."""
 
-    def __init__(self, *, scenario: Scenario, backend: str, **others: Any) -> None:
+    def __init__(self, *, scenario: Scenario, backend: str, clock: str, **others: Any) -> None:
         super().__init__(**others)
         self.scenario = scenario
         self.backend = backend
+        self.clock = clock
 
     def runtest(self) -> None:
         """Play the scenario and judge what was seen."""
-        play(self, self.scenario, self.backend)
+        (play if self.clock == "virtual" else play_real)(self, self.scenario, self.backend)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """Show the explanation of a red scenario, or the sentence of an error; a stack only of our own mistakes."""

@@ -13,16 +13,21 @@ if TYPE_CHECKING:
 
 __all__ = [
     "backends_of",
+    "clocks_of",
     "lab_of",
     "pytest_addhooks",
     "pytest_addoption",
     "pytest_configure",
     "pytest_unconfigure",
+    "scale_of",
     "subject_of",
 ]
 
 _BACKENDS = ("asyncio", "trio")
 _CHOICES = (*_BACKENDS, "both")
+_CLOCKS = ("virtual", "real")
+_CLOCK_CHOICES = (*_CLOCKS, "both")
+_LARGEST_SCALE = 1000
 _LAB: pytest.StashKey[Lab] = pytest.StashKey()
 _SUBJECT: pytest.StashKey[Subject] = pytest.StashKey()
 
@@ -41,11 +46,24 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="the event loop that supervisors run on; default: agentproc_backend of the ini file, else asyncio",
     )
     group.addoption(
+        "--agentproc-clock",
+        choices=_CLOCK_CHOICES,
+        help="the time in which scenarios are played; default: agentproc_clock of the ini file, else virtual",
+    )
+    group.addoption(
+        "--agentproc-scale",
+        metavar="N",
+        help="in real time every duration is divided by N; auto: each scenario is as fast as can be judged; "
+        "default: agentproc_scale of the ini file, else auto",
+    )
+    group.addoption(
         "--agentproc-defect",
         metavar="NAME",
         help="judge the supervisor core with this defect built in, to see what catches it",
     )
     parser.addini("agentproc_backend", "the default of --agentproc-backend", default="asyncio")
+    parser.addini("agentproc_clock", "the default of --agentproc-clock", default="virtual")
+    parser.addini("agentproc_scale", "the default of --agentproc-scale", default="auto")
 
 
 def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
@@ -66,6 +84,8 @@ def pytest_configure(config: pytest.Config) -> None:
             f"agentproc backend {_chosen(config)} needs trio, which is not installed: "
             "run pip install 'pytest-agentproc[trio]' or choose --agentproc-backend=asyncio"
         )
+    clocks_of(config)
+    scale_of(config)
     defect = config.getoption("agentproc_defect")
     if defect is not None:
         _refuse_unknown_defect(defect)
@@ -93,6 +113,37 @@ def backends_of(config: pytest.Config) -> tuple[str, ...]:
     if chosen not in _CHOICES:
         raise pytest.UsageError(f"agentproc_backend is {chosen!r}, but must be one of {', '.join(_CHOICES)}")
     return _BACKENDS if chosen == "both" else (chosen,)
+
+
+def clocks_of(config: pytest.Config) -> tuple[str, ...]:
+    """List the clocks under which every scenario is played.
+
+    Raises:
+        pytest.UsageError: the ini file names none that exists.
+    """
+    chosen = str(config.getoption("agentproc_clock") or config.getini("agentproc_clock"))
+    if chosen not in _CLOCK_CHOICES:
+        raise pytest.UsageError(f"agentproc_clock is {chosen!r}, but must be one of {', '.join(_CLOCK_CHOICES)}")
+    return _CLOCKS if chosen == "both" else (chosen,)
+
+
+def scale_of(config: pytest.Config) -> float | None:
+    """Give the number by which durations are divided in real time; None: what suits each scenario.
+
+    Raises:
+        pytest.UsageError: it is no number from 1 on.
+    """
+    given = str(config.getoption("agentproc_scale") or config.getini("agentproc_scale"))
+    if given == "auto":
+        return None
+    try:
+        scale = float(given)
+    except ValueError:
+        scale = 0
+    if not 1 <= scale <= _LARGEST_SCALE:
+        allowed = f"auto or a number from 1 to {_LARGEST_SCALE}"
+        raise pytest.UsageError(f"agentproc_scale is {given!r}, but must be {allowed}")
+    return scale
 
 
 def lab_of(config: pytest.Config) -> Lab:

@@ -143,10 +143,17 @@ def _text_hint(played: Played, name: str, wanted: str, seen: str) -> str:
     return f"they differ from character {same + 1} on" if same else ""
 
 
+def _fits_time(played: Played, wanted: int, seen: int) -> bool:
+    """Say whether an instant is the one that was wanted: in real time not before it, and not long after."""
+    return wanted <= seen <= wanted + played.tolerance
+
+
 def _time_finding(played: Played, wanted: int, seen: int) -> Finding:
-    if seen == wanted:
+    if _fits_time(played, wanted, seen):
         return Finding(Verdict.PASSED, instant(seen))
     hint = _difference(wanted, seen)
+    if played.tolerance and seen > wanted:
+        hint += f", and {duration(played.tolerance)} are allowed in real time"
     limits = [name for name, value in played.bound.policy.nanoseconds().items() if value == seen != 0]
     if limits:
         hint += f"; {instant(seen)} is {' and '.join(limits)}"
@@ -171,11 +178,11 @@ def _returned(played: Played, wanted: int) -> Finding:
 def _signals_of(played: Played, process: str, wanted: Sequence[tuple[str, int]]) -> Finding:
     seen = _facts.signals(played.record, process)
     pairs = [(name, at) for name, at in wanted]
-    if seen == pairs:
-        return Finding(Verdict.PASSED, show_signals(seen))
     if [name for name, _ in seen] == [name for name, _ in pairs]:
         both = zip(pairs, seen, strict=True)
-        hints = [f"{name} {_difference(due, at)}" for (name, due), (_, at) in both if due != at]
+        hints = [f"{name} {_difference(due, at)}" for (name, due), (_, at) in both if not _fits_time(played, due, at)]
+        if not hints:
+            return Finding(Verdict.PASSED, show_signals(seen))
     else:
         hints = []
         for due, came in zip_longest(pairs, seen):

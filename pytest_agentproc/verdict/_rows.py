@@ -102,7 +102,10 @@ class _Bound(Protocol):
 
 
 class Played(Protocol):
-    """A scenario that was played: what was bound, what was recorded, and the subject's answer or the clock's fault."""
+    """A scenario that was played: what was bound, what was recorded, and the subject's answer or the clock's fault.
+
+    `tolerance` is how much later than expected a thing may have happened, in nanoseconds: 0 in virtual time.
+    """
 
     @property
     def bound(self) -> _Bound: ...
@@ -112,3 +115,5 @@ class Played(Protocol):
     def answer(self) -> Answer | None: ...
     @property
     def fault(self) -> Exception | None: ...
+    @property
+    def tolerance(self) -> int: ...

@@ -28,6 +28,8 @@ class Order:
         policy: the limits that count.
         clock: whose time counts.
         trace: called with (instant, code, data) for each thing that the supervisor does; who cannot, does not.
+        scale: so many times faster than the machine's own clock that `clock` is: a subject that keeps real time by
+            itself divides its limits by it. 1 in virtual time.
     """
 
     argv: tuple[str, ...]
@@ -40,6 +42,7 @@ class Order:
     policy: Policy
     clock: Any
     trace: Callable[[int, str, dict[str, Any]], None]
+    scale: float = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -52,6 +52,7 @@ class Played:
     record: Record
     answer: Answer | None
     fault: Exception | None = None
+    tolerance: int = 0
 
 
 def judged(*expected: Expected, events: Events = (), fault: Exception | None = None, **answer: Any) -> tuple[Row, ...]:  # type: ignore[assignment]

@@ -1,0 +1,43 @@
+"""The diary of a fake in real time: what it would tell a hub, in a file of its own. Owns the form; knows no player.
+
+A file is called after the process's pid and holds entries, each four bytes of length and a marshalled tuple: the
+instant (nanoseconds of the machine's monotonic clock), and a message as `fake_agents.wire` has it:
+
+    ("H", parent pid, child index, name, line)   born; a root agent has index -1
+    ("N", notes)                                 what it did since the last entry
+    ("D", signal number, notes)                  about to die of a signal
+    ("L", lateness)                              a step came so many nanoseconds (of scaled time) late, the most so far
+
+An entry is written by one call, so a process that is killed leaves whole ones.
+"""
+
+from __future__ import annotations
+
+import marshal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    Entry = tuple[int, tuple[Any, ...]]
+
+_LENGTH = 4
+
+
+def entry(at: int, message: tuple[Any, ...]) -> bytes:
+    """Give the bytes of one entry."""
+    data = marshal.dumps((at, message))
+    return len(data).to_bytes(_LENGTH, "little") + data
+
+
+def entries(data: bytes) -> Iterator[Entry]:
+    """Read a whole diary; a last entry that was cut off is left out."""
+    start = 0
+    while start + _LENGTH <= len(data):
+        end = start + _LENGTH + int.from_bytes(data[start : start + _LENGTH], "little")
+        if end > len(data):
+            return
+        at, message = marshal.loads(data[start + _LENGTH : end])
+        yield at, message
+        start = end

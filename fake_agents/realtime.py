@@ -1,0 +1,143 @@
+"""A fake without a hub keeps time itself: the machine's own, as many times faster as it was told.
+
+Its zero is the start of the process and not of the interpreter, and a step that comes late is played at the instant at
+which it was due: neither a slow start nor a busy machine moves what follows.
+"""
+
+from __future__ import annotations
+
+import _signal
+import fcntl
+import posix
+import time
+
+from fake_agents import diary
+from fake_agents.dialects import encoder
+from fake_agents.player import Player
+from fake_agents.stage import Stage
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from fake_agents.program import Program
+
+_HIGH = 200
+"""The diary lives up here, out of the way of what a scenario or a client does with low numbers."""
+
+_SLOWEST_START = 60_000_000_000
+
+
+class _Time:
+    """Instants in nanoseconds since the root agent's start; descendants inherit it by their fork.
+
+    Args:
+        scale: so many times faster than the machine's clock.
+    """
+
+    def __init__(self, scale: float) -> None:
+        self.scale = scale
+        self.zero = _started_at()
+        self.now = 0
+        self.moment = self.zero
+        """The machine's instant at which the player was last let go on: nothing that it tells came before."""
+
+    def move(self, until: int | None) -> int:
+        """Go on to the present instant, or to the one that was waited for if it has passed; return the lateness."""
+        self.moment = time.monotonic_ns()
+        present = self._instant(self.moment)
+        self.now = present if until is None else min(present, max(until, self.now))
+        return present - self.now
+
+    def _instant(self, moment: int) -> int:
+        return int((moment - self.zero) * self.scale)
+
+    def milliseconds_until(self, instant: int) -> float:
+        """Give the wait that does not end before an instant, in whole milliseconds of the machine."""
+        left = (instant - self._instant(time.monotonic_ns())) / self.scale
+        return max(0, -(-left // 1_000_000))
+
+
+_times: list[_Time] = []
+
+
+def play(baked: dict[str, Any], parent: int, index: int, fields: dict[str, Any], program: Program) -> None:
+    """Play to the end, and keep a diary if there is a folder for it."""
+    if not _times:
+        _times.append(_Time(baked.get("scale", 1)))
+    times = _times[0]
+    started = times.zero if index < 0 else time.monotonic_ns()
+    if not baked.get("diary"):
+        stage, tell = Stage(_unheard, _unheard), _unheard
+    else:
+        tell = _diary(baked["diary"])
+        tell(started, "H", parent, index, fields["id"], fields["line"])
+
+        def send(_form: str, notes: list[Any]) -> None:
+            tell(times.moment, "N", notes)
+
+        def tell_death(signum: int, notes: list[Any]) -> None:
+            tell(time.monotonic_ns(), "D", signum, notes)
+
+        stage = Stage(send, _unheard, tell_death)
+    _play(Player(program, stage, encoder(program)), stage, times, tell)
+
+
+def _play(player: Player, stage: Stage, times: _Time, tell: Any) -> None:
+    bell, ring = posix.pipe()
+    posix.set_blocking(ring, False)
+    _signal.set_wakeup_fd(ring)
+    stage.epoll.register(bell, 1)
+    try:
+        _play_on(player, stage, times, tell, bell)
+    finally:  # only a forked child comes here: these are its parent's
+        _signal.set_wakeup_fd(-1)
+        stage.epoll.close()
+        posix.close(bell)
+        posix.close(ring)
+
+
+def _play_on(player: Player, stage: Stage, times: _Time, tell: Any, bell: int) -> None:
+    events: list[tuple[int, int]] = []
+    latest = 0
+    while True:
+        if any(number == bell for number, _ in events):
+            posix.read(bell, 64)
+        late = times.move(player.until)
+        if late > latest and player.until is not None:
+            latest = late
+            tell(times.moment, "L", late)
+        player.grant(times.now, stage.take_signals(), readable=stage.stdin_ready(events))
+        if notes := stage.take_notes():
+            tell(times.moment, "N", notes)
+        is_ready = stage.arm(player.wants) or player.burns
+        until = player.until
+        wait = 0 if is_ready else -1 if until is None else times.milliseconds_until(until) / 1000
+        events = stage.epoll.poll(wait)
+
+
+def _diary(folder: str) -> Any:
+    """Open this process's diary and give what writes into it: an instant, and the words of an entry."""
+    flags = posix.O_WRONLY | posix.O_CREAT | posix.O_APPEND | posix.O_CLOEXEC
+    low = posix.open(f"{folder}/{posix.getpid()}", flags, 0o600)
+    high = fcntl.fcntl(low, fcntl.F_DUPFD_CLOEXEC, _HIGH)
+    posix.close(low)
+
+    def tell(at: int, *message: Any) -> None:
+        posix.write(high, diary.entry(at, message))
+
+    return tell
+
+
+def _unheard(*words: object) -> None:
+    """Say it to nobody: no folder was given for a diary."""
+
+
+def _started_at() -> int:
+    """Give the instant at which this process was started, on the monotonic clock; never before it was."""
+    now = time.monotonic_ns()
+    with open("/proc/self/stat", "rb", buffering=0) as file:
+        ticks = int(file.read(4096).rpartition(b")")[2].split()[19])
+    tick = 1_000_000_000 // posix.sysconf("SC_CLK_TCK")
+    started = (ticks + 1) * tick - (time.clock_gettime_ns(time.CLOCK_BOOTTIME) - now)
+    return started if now - _SLOWEST_START < started < now else now

@@ -1,0 +1,185 @@
+"""What a fake's processes did in real time, read from their diaries. Owns who was born, who is dead, who was left."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import shutil
+import signal
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fake_agents import diary
+from pytest_agentproc.clock import SystemClock, signal_name, told
+from pytest_agentproc.record import Event, Record
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["Diaries"]
+
+_SETTLE = 0.2
+"""Real seconds that a process may take to be gone once its supervisor has returned."""
+
+
+@dataclass(slots=True)
+class _Kept:
+    """One process, as its diary has it; instants are the machine's."""
+
+    pid: int
+    parent: int
+    index: int
+    name: str
+    line: int
+    born: int
+    notes: list[tuple[int, str, Any]] = field(default_factory=list)
+    code: int | None = None
+    signum: int | None = None
+    died: int | None = None
+    late: int = 0
+
+    @property
+    def ended(self) -> dict[str, Any]:
+        if self.code is not None:
+            return {"code": self.code}
+        return {"signal": signal_name(self.signum or signal.SIGKILL)}  # KILL alone leaves no time for a word
+
+
+class Diaries:
+    """The diaries of one fake and its descendants.
+
+    Args:
+        folder: where they write.
+        deaths: where the lifeline broker notes who died and when.
+        scale: so many times faster than the machine their time is.
+
+    `baked` is what the fake must be told.
+    """
+
+    def __init__(self, folder: Path, deaths: Path, scale: float) -> None:
+        self.folder = folder
+        self.baked: dict[str, Any] = {"hub": b"", "diary": str(folder), "scale": scale}
+        self.clock = SystemClock(scale, time.monotonic_ns())
+        self._deaths = deaths
+        self._place = os.fsencode(folder.parent)
+
+    def collect(self, record: Record) -> int:
+        """Put what the processes did among what the supervisor did, and note who was left.
+
+        A fake that was started by somebody who records nothing counts from its own start.
+
+        Returns:
+            The most nanoseconds, in the run's own time, by which a step came late.
+        """
+        kept = self._settled()
+        if kept and not record.events:
+            self.clock.zero = min(one.born for one in kept.values())
+        seen = [event.at for event in record.events if event.code == "x" and event.data["process"] == "agent"]
+        for one in kept.values():
+            if one.index < 0 and one.died is not None and seen:  # the supervisor may have seen it before the broker did
+                one.died = min(one.died, self.clock.moment_of(seen[0]))
+        events = [event for one in kept.values() for event in self._events(one, kept)]
+        record.events[:] = sorted([*events, *record.events], key=lambda event: event.at)
+        now = self.clock.instant()
+        for one in kept.values():
+            if (state := self._state(one)) is not None:
+                record.add(now, "m", {"process": one.name, "leaked": state, "line": one.line})
+        return max((one.late for one in kept.values()), default=0)
+
+    def end(self) -> None:
+        """Kill whoever is left, leave no zombie of our own children, and remove the diaries."""
+        for one in self._read().values():
+            with contextlib.suppress(ProcessLookupError):
+                pidfd = os.pidfd_open(one.pid)
+                try:
+                    if self._is_ours(one.pid):
+                        signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+                    with contextlib.suppress(ChildProcessError):
+                        os.waitid(os.P_PIDFD, pidfd, os.WEXITED)
+                finally:
+                    os.close(pidfd)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    # Who there is.
+
+    def _settled(self) -> dict[int, _Kept]:
+        """Read until everyone's end is known, or the time for that is up."""
+        limit = time.monotonic() + _SETTLE
+        while True:
+            kept = self._read()
+            self._bury(kept)
+            if all(one.died for one in kept.values()) or time.monotonic() > limit:
+                break
+            select.poll().poll(5)
+        for one in kept.values():
+            if one.died is None and not self._is_ours(one.pid):
+                one.died = time.monotonic_ns()  # its end was seen here before the broker told of it
+        return kept
+
+    def _read(self) -> dict[int, _Kept]:
+        kept: dict[int, _Kept] = {}
+        for path in sorted(self.folder.iterdir()):
+            one: _Kept | None = None
+            for at, message in diary.entries(path.read_bytes()):
+                if message[0] == "H":
+                    pid, (parent, index, name, line) = int(path.name), message[1:]
+                    one = kept[pid] = _Kept(pid, parent, index, name, line, at)
+                elif one is not None:
+                    _write(one, at, message)
+        return dict(sorted(kept.items(), key=lambda item: item[1].born))
+
+    def _bury(self, kept: dict[int, _Kept]) -> None:
+        for line in self._deaths.read_text("ascii").splitlines():
+            pid, at = (int(word) for word in line.split())
+            if pid in kept and at >= kept[pid].born and kept[pid].died is None:
+                kept[pid].died = at
+
+    def _state(self, one: _Kept) -> str | None:
+        """Say how a process was left: alive, or a zombie that this process should have waited for."""
+        if one.died is None:
+            return "alive"
+        with contextlib.suppress(ChildProcessError):
+            if os.waitid(os.P_PID, one.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None:
+                return "zombie"
+        return None
+
+    def _is_ours(self, pid: int) -> bool:
+        """Say whether a pid is still the process that it was: a fake runs a file of the harness, a dead one nothing."""
+        try:
+            words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+            return any(word.startswith(self._place) for word in words)
+        except (FileNotFoundError, ProcessLookupError):
+            return False
+
+    # What they did.
+
+    def _events(self, one: _Kept, kept: dict[int, _Kept]) -> Iterator[Event]:
+        about = {"process": one.name}
+        above = "supervisor" if one.index < 0 or one.parent not in kept else kept[one.parent].name
+        born = {"seen": True, "pid": one.pid, "parent": above, "line": one.line}
+        yield Event(self.clock.instant_of(one.born), "p", about | born)
+        for at, code, data in one.notes:
+            if code == "m":
+                yield Event(self.clock.instant_of(at), "m", about | {"line": data[0], "step": data[1]})
+            else:
+                yield Event(self.clock.instant_of(at), *told(about, code, data))
+        if one.died is not None:
+            yield Event(self.clock.instant_of(one.died), "x", about | one.ended)
+            yield Event(self.clock.instant_of(one.died), "p", about | {"gone": True})
+
+
+def _write(one: _Kept, at: int, message: tuple[Any, ...]) -> None:
+    form = message[0]
+    if form == "L":
+        one.late = max(one.late, message[1])
+        return
+    if form == "D":
+        one.signum = message[1]
+    for code, data in message[-1]:
+        if code == "x":
+            one.code = data
+        elif code != "p":
+            one.notes.append((at, code, data))

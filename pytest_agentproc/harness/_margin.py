@@ -1,0 +1,138 @@
+"""How near to one another the competing instants of a scenario are, from its run in the model. Owns the rule of that.
+
+In real time everything takes time: a fake starts, a byte arrives, a timer rings late. That changes nothing as long as
+all of it happens before the next instant at which somebody else would have acted. The smallest such distance is the
+margin: before each move, from its instant to the nearest deadline or end of a pause that belongs to another actor. What
+the supervisor does because an agent moved competes with its own next deadline, too. A tie has no margin at all. The
+supervisor looks after each step here, because in real time it does: between an answer and the exit after it lies time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from fake_agents.player import Player
+from pytest_agentproc.clock import JumpRule, Move
+from pytest_agentproc.harness._actors import Process
+from pytest_agentproc.harness._model import Model, model_play
+from pytest_agentproc.supervisor import Deciders
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from fake_agents.player import Track, Wait
+    from fake_agents.program import Step
+    from pytest_agentproc.clock import Host, Path
+    from pytest_agentproc.scenario import Scenario
+    from pytest_agentproc.vocabulary import Policy
+
+__all__ = ["Foreseen", "foresee"]
+
+
+@dataclass(frozen=True, slots=True)
+class Foreseen:
+    """What the model says of a scenario's run in real time, in nanoseconds before any scaling.
+
+    Args:
+        margin: the smallest distance between competing instants; None: nothing competes.
+        duration: the instant of its end.
+        fault: why it has no end, if it has none.
+    """
+
+    margin: int | None
+    duration: int
+    fault: str = ""
+
+
+class _Measured(JumpRule):
+    """The jump rule, and beside each of its decisions the distance to whoever might have been next."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pauses: dict[Path, int] = {}
+        self.margin: int | None = None
+
+    def park(self, path: Path, until: int | None) -> None:
+        super().park(path, until)
+        if until is not None and until > self.now:
+            self.pauses[path] = until
+        else:
+            self.pauses.pop(path, None)
+
+    def drop(self, path: Path) -> None:
+        super().drop(path)
+        self.pauses.pop(path, None)
+
+    def next(self, host: Host) -> tuple[Move, Any]:
+        pauses = dict(self.pauses)
+        move, target = super().next(host)
+        others = [until for path, until in pauses.items() if move is not Move.GRANT or path != target]
+        if host.deadline is not None and move is not Move.FIRE:
+            others.append(host.deadline[0])
+        near = min(others, default=None)
+        if near is not None and (self.margin is None or near - self.now < self.margin):
+            self.margin = near - self.now
+        return move, target
+
+
+_NEXT_GRANT = -1
+"""What a track waits for between two steps."""
+
+
+class _Stepwise(Player):
+    """A player that parks after each step, at the same instant."""
+
+    def _play(self, steps: Sequence[Step]) -> Iterator[Wait]:
+        for step in steps:
+            yield from super()._play([step])
+            yield _NEXT_GRANT, self.grants
+
+    def _is_ready(self, track: Track) -> bool:
+        if track.kind == _NEXT_GRANT:
+            return bool(track.value < self.grants)
+        return super()._is_ready(track)
+
+    @property
+    def until(self) -> int | None:
+        if any(track.kind == _NEXT_GRANT for track in self.tracks):
+            return self.now
+        return super().until
+
+
+class _StepwiseProcess(Process):
+    player_type = _Stepwise
+
+
+class _Stated:
+    """The core, with the limits that the subject under test states."""
+
+    name = "core"
+    deciders = Deciders()
+
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
+
+    def policy(self, overrides: Mapping[str, float | None]) -> Policy:
+        return self._policy
+
+
+def foresee(scenario: Scenario, policy: Policy) -> Foreseen:
+    """Play a scenario in the model and measure.
+
+    Args:
+        scenario: what the fake does.
+        policy: the limits that the subject states for it.
+    """
+    rules: list[_Measured] = []
+
+    def measured() -> _Measured:
+        rules.append(_Measured())
+        return rules[-1]
+
+    class Measured(Model):
+        rule_type = staticmethod(measured)  # type: ignore[assignment]  # a maker is as good as the type
+        process_type = _StepwiseProcess
+
+    played = model_play(scenario, _Stated(policy), model=Measured)
+    return Foreseen(rules[0].margin, rules[0].now, "" if played.fault is None else played.fault.reason)

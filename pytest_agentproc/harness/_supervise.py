@@ -1,0 +1,108 @@
+"""One run of a subject with one fake: the order that it gets, and what is kept of it. Makes no fake, judges nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from pytest_agentproc.clock import SystemClock, require_backend
+from pytest_agentproc.errors import ClockError, Stall
+from pytest_agentproc.harness._played import Played, environment
+from pytest_agentproc.vocabulary import Order
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pytest_agentproc.clock import Clock, VirtualClock
+    from pytest_agentproc.harness._fake import FakeAgent
+    from pytest_agentproc.harness._pace import Pace
+    from pytest_agentproc.record import Record
+    from pytest_agentproc.scenario import Bound
+    from pytest_agentproc.vocabulary import Answer, Subject
+
+__all__ = ["order_of", "supervise", "supervise_real"]
+
+
+def supervise(subject: Subject, bound: Bound, fake: FakeAgent, clock: VirtualClock, backend: str) -> Played:
+    """Have a subject supervise a fake in virtual time, and see who is left."""
+    record = fake.record
+    order = order_of(bound, fake, clock, record.add)
+
+    async def run() -> Answer:
+        answer = await subject.run(order)
+        record.add(clock.instant(), "m", {"process": "supervisor", "returned": True})
+        return answer
+
+    answer, fault = None, None
+    try:
+        answer = clock.run(run, backend=backend)
+        fake.watch.collect(record)
+    except ClockError as error:
+        fault = error
+        told = {"process": "supervisor", "fault": error.reason, "message": str(error)}
+        record.add(clock.instant(), "m", told)
+    return Played(bound, record, answer, fault)
+
+
+def supervise_real(subject: Subject, bound: Bound, fake: FakeAgent, pace: Pace, backend: str) -> Played:
+    """Have a subject supervise a fake in real time, and see who is left."""
+    require_backend(backend)
+    record, clock = fake.record, fake.watch.clock
+    assert isinstance(clock, SystemClock)
+    order = order_of(bound, fake, clock, record.add, pace.scale)
+    answers: list[Answer] = []
+
+    async def run() -> None:
+        clock.start()
+        with anyio.move_on_after(pace.limit):
+            answers.append(await subject.run(order))
+            record.add(clock.instant(), "m", {"process": "supervisor", "returned": True})
+
+    anyio.run(run, backend=backend)
+    fault = None if answers else Stall(f"the supervisor did not return within {pace.limit:.0f} real seconds")
+    lateness = max(fake.watch.collect(record), _latest_timer(record))
+    if fault is not None:
+        told = {"process": "supervisor", "fault": fault.reason, "message": str(fault)}
+        record.add(clock.instant(), "m", told)
+    return Played(bound, record, answers[0] if answers else None, fault, pace, lateness)
+
+
+def _latest_timer(record: Record) -> int:
+    """Give the most nanoseconds by which a timer of the supervisor fired late."""
+    armed: dict[str, int] = {}
+    latest = 0
+    for event in record.events:
+        if event.code == "t" and "armed" in event.data:
+            armed[event.data["timer"]] = event.data["armed"]
+        elif event.code == "t" and "fired" in event.data:
+            latest = max(latest, event.at - armed.get(event.data["timer"], event.at))
+    return latest
+
+
+def order_of(
+    bound: Bound, fake: FakeAgent, clock: Clock, trace: Callable[[int, str, dict[str, Any]], None], scale: float = 1
+) -> Order:
+    """Give the order for one run of a fake.
+
+    Args:
+        bound: the scenario under the subject's policy.
+        fake: the executable agent.
+        clock: whose time counts.
+        trace: takes the supervisor's side of the record.
+        scale: so many times faster than the machine that clock is.
+    """
+    scenario = bound.scenario
+    return Order(
+        argv=tuple(fake.argv),
+        env=environment(fake.folder),
+        cwd=fake.folder,
+        dialect=scenario.dialect,
+        mode=scenario.mode,
+        prompt=scenario.prompt,
+        prompt_by=scenario.prompt_by,
+        policy=bound.policy,
+        clock=clock,
+        trace=trace,
+        scale=scale,
+    )
