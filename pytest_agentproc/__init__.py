@@ -10,8 +10,8 @@ Doors
     hookspecs     the hooks that other plugins may implement
 
 What they open
-    harness/      launch fakes behind a lifeline, drive a subject through a scenario, collect the record;
-                  the model: the same player and machine on an in-memory stage, without a process
+    harness/      launch fakes behind a lifeline, drive a subject through a scenario, in virtual or in real time,
+                  collect the record; the model: the same player and machine on an in-memory stage, without a process
     subjects/     the supervisors under test: the core
     verdict/      expected against seen, row by row, and the text of a failure
     defects/      named wrong supervisors: the core with one decider replaced
@@ -20,7 +20,7 @@ What those are made of
     scenario/     YAML -> checked once -> bound to a subject's policy -> a program; one table of steps and keys
     record/       the one record of a run and its pure renderers
     supervisor/   the core: one pure machine, `feed(event, now) -> commands`, made of deciders, and a thin driver
-    clock/        virtual time: the hub where processes park, the jump rule, both event loops
+    clock/        real time; virtual time: the hub where processes park, the jump rule, both event loops
     tree/         spawn, walk, signal, kill and reap a tree of processes
 
 The ground

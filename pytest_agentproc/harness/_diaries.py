@@ -17,7 +17,7 @@ from pytest_agentproc.clock import SystemClock, signal_name, told
 from pytest_agentproc.record import Event, Record
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
 __all__ = ["Diaries"]
 
@@ -64,7 +64,8 @@ class Diaries:
         self.baked: dict[str, Any] = {"hub": b"", "diary": str(folder), "scale": scale}
         self.clock = SystemClock(scale, time.monotonic_ns())
         self._deaths = deaths
-        self._place = os.fsencode(folder.parent)
+        self.command = ""
+        """The fake's executable, which every one of its processes shows among its arguments."""
 
     def collect(self, record: Record) -> int:
         """Put what the processes did among what the supervisor did, and note who was left.
@@ -91,11 +92,12 @@ class Diaries:
 
     def end(self) -> None:
         """Kill whoever is left, leave no zombie of our own children, and remove the diaries."""
-        for one in self._read().values():
+        kept = self._read()
+        for pid in (*kept, *self._unwritten(kept)):
             with contextlib.suppress(ProcessLookupError):
-                pidfd = os.pidfd_open(one.pid)
+                pidfd = os.pidfd_open(pid)
                 try:
-                    if self._is_ours(one.pid):
+                    if self._is_ours(pid):
                         signal.pidfd_send_signal(pidfd, signal.SIGKILL)
                     with contextlib.suppress(ChildProcessError):
                         os.waitid(os.P_PIDFD, pidfd, os.WEXITED)
@@ -111,9 +113,12 @@ class Diaries:
         while True:
             kept = self._read()
             self._bury(kept)
-            if all(one.died for one in kept.values()) or time.monotonic() > limit:
+            new = self._unwritten(kept)
+            if time.monotonic() > limit or not (new or any(one.died is None for one in kept.values())):
                 break
             select.poll().poll(5)
+        for pid in new:  # it has not come so far as to open a diary
+            kept[pid] = _Kept(pid, 0, -1, "agent", 0, time.monotonic_ns())
         for one in kept.values():
             if one.died is None and not self._is_ours(one.pid):
                 one.died = time.monotonic_ns()  # its end was seen here before the broker told of it
@@ -131,6 +136,11 @@ class Diaries:
                     _write(one, at, message)
         return dict(sorted(kept.items(), key=lambda item: item[1].born))
 
+    def _unwritten(self, kept: Collection[int]) -> list[int]:
+        """List the processes of this fake that have no diary yet."""
+        pids = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdecimal()]
+        return [pid for pid in pids if pid not in kept and self._is_ours(pid)]
+
     def _bury(self, kept: dict[int, _Kept]) -> None:
         for line in self._deaths.read_text("ascii").splitlines():
             pid, at = (int(word) for word in line.split())
@@ -147,10 +157,9 @@ class Diaries:
         return None
 
     def _is_ours(self, pid: int) -> bool:
-        """Say whether a pid is still the process that it was: a fake runs a file of the harness, a dead one nothing."""
+        """Say whether a pid is a process of this fake: a dead one has no command, any other one another."""
         try:
-            words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-            return any(word.startswith(self._place) for word in words)
+            return os.fsencode(self.command) in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
         except (FileNotFoundError, ProcessLookupError):
             return False
 

@@ -148,8 +148,10 @@ class Lab:
         baked = {**watch.baked, "lifeline": self._lifelines(), "program": program}
         executable = scenario.cannot_spawn != "not_executable"
         path = shop.make(_COMMANDS[scenario.dialect], baked, executable=executable)
-        if clock:
-            clock.launchers.add(os.path.realpath(path))
+        if isinstance(watch, Lockstep):
+            watch.clock.launchers.add(os.path.realpath(path))
+        else:
+            watch.command = path
         missing = "-not-there" if scenario.cannot_spawn == "not_found" else ""
         fake = FakeAgent(path + missing, command_line(scenario), record, watch)
         fake.launcher = path

@@ -20,10 +20,10 @@ _FASTEST = 100
 _LONGEST = 20
 """Left to itself a scenario leaves twice the margin, and is not played if that takes more real seconds than this."""
 
-_LATE = 2_000_000_000
+_LATE = 1_000_000_000
 """So many real nanoseconds after its instant a thing may happen; never before it."""
 
-_FINISH = 30
+_FINISH = 10
 """Real seconds beyond the expected end after which a supervisor that has not returned is given up."""
 
 

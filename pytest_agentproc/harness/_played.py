@@ -48,10 +48,13 @@ class Played:
 
     @property
     def was_starved(self) -> bool:
-        """Whether the machine was so slow that competing instants may have changed places."""
-        if self.pace is None or self.pace.margin is None:
+        """Whether the machine was so slow that competing instants may have changed places, or come too late."""
+        if self.pace is None:
             return False
-        return self.lateness / self.pace.scale * 2 > self.pace.margin
+        allowed = self.pace.tolerance / self.pace.scale
+        if self.pace.margin is not None:
+            allowed = min(allowed, self.pace.margin)
+        return self.lateness / self.pace.scale > allowed / 2
 
 
 def command_line(scenario: Scenario) -> tuple[str, ...]:

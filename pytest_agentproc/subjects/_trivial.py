@@ -75,7 +75,8 @@ class SubprocessRun(Null):
         start = order.clock.instant()
         prompt = order.prompt.encode() if order.prompt_by == "stdin" else b""
         try:
-            with anyio.fail_after(order.policy.inactivity_timeout):
+            limit = order.policy.inactivity_timeout
+            with anyio.fail_after(None if limit is None else limit / order.scale):
                 done = await anyio.run_process(
                     order.argv, input=prompt, check=False, cwd=order.cwd, env=order.env, start_new_session=True
                 )

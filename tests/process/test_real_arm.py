@@ -1,0 +1,145 @@
+"""Scenarios in real time, with real processes: what is right is green, what is wrong red, and nobody is left."""
+
+from __future__ import annotations
+
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_agentproc import defects, subjects
+from pytest_agentproc.harness import Lab, NotForReal, Played, _pace, foresee
+from pytest_agentproc.harness._pace import pace_of
+from pytest_agentproc.scenario import load
+from pytest_agentproc.verdict import Verdict, compare, conclude, explain
+from tests.architecture.sources import ROOT
+from tests.process.stand import is_gone, scenario_of
+
+if TYPE_CHECKING:
+    from pytest_agentproc.scenario import Scenario
+    from pytest_agentproc.vocabulary import Subject
+
+SCALE = 40
+NAMED = (
+    "big-prompt-late-reader",
+    "byte-a-minute",
+    "cannot-be-executed",
+    "closes-stdout-talks-on",
+    "exits-without-a-result",
+    "gemini-batch-of-25",
+    "gemini-json-answer",
+    "gemini-json-cut-anywhere",
+    "gemini-stream-without-result",
+    "gemini-text-killed",
+    "killed-from-outside",
+    "last-line-without-newline",
+    "line-as-long-as-can-be",
+    "one-number-is-silence",
+    "stderr-only",
+    "stdin-ends-with-the-prompt",
+)
+"""Scenarios that real time can judge at that scale; the checks of a release play them all."""
+
+
+def scenario(name: str) -> Scenario:
+    """Load a scenario of the corpus."""
+    return load(ROOT / "scenarios" / f"{name}.scenario.yaml")
+
+
+def played(lab: Lab, told: Scenario, subject: Subject | None = None, backend: str = "asyncio") -> Played:
+    """Play in real time, as fast as can be."""
+    return lab.play_real(told, subject or subjects.core(), backend=backend)
+
+
+def test_the_named_scenarios_suit_real_time() -> None:
+    """All of them together within ninety seconds."""
+    core = subjects.core()
+    seconds = 0.0
+    for name in NAMED:
+        told = scenario(name)
+        foreseen = foresee(told, core.policy(told.policy))
+        assert pace_of(foreseen, SCALE, 300).scale == SCALE
+        seconds += foreseen.duration / 1e9 / SCALE
+    assert seconds < 90
+
+
+@pytest.mark.parametrize(
+    "name", ["exits-3-after-a-good-result", "gemini-json-cut-anywhere", "killed-from-outside", "lingers-deaf"]
+)
+def test_a_scenario_is_green_in_real_time(lab: Lab, name: str, backend: str) -> None:
+    """Every check of it, times too: not before, and not long after."""
+    run = played(lab, scenario(name), backend=backend)
+    rows = compare(run)
+    assert conclude(rows) is Verdict.PASSED, explain(run, rows)
+
+
+def test_a_tie_is_not_for_real_time(lab: Lab) -> None:
+    """Whoever is faster by chance would win."""
+    with pytest.raises(NotForReal, match="at the same time"):
+        played(lab, scenario("exits-at-the-deadline"))
+
+
+def red(run: Played) -> list[str]:
+    """List the keys of the rows that failed."""
+    return [row.key for row in compare(run) if row.verdict is Verdict.FAILED]
+
+
+@pytest.mark.parametrize(
+    ("defect", "name", "key"),
+    [
+        ("raw-exit-code", "exits-3-after-a-good-result", "exit_code"),
+        ("one-grace", "lingers-deaf", "returned"),
+    ],
+)
+def test_a_defect_is_red_in_real_time(lab: Lab, defect: str, name: str, key: str) -> None:
+    """On the key on which it is red in virtual time."""
+    told = scenario(name)
+    assert told.catches[defect] == key
+    assert key in red(played(lab, told, subjects.Core(defect, defects.defect(defect).deciders)))
+
+
+def test_who_does_not_return_is_given_up(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    """That fails the outcome, and ends the agent."""
+    monkeypatch.setattr(_pace, "_FINISH", 0.5)
+    run = played(lab, scenario("lingers-deaf"), subjects.Core("w", defects.defect("waits-for-exit").deciders))
+    (outcome,) = [row for row in compare(run) if row.key == "outcome"]
+    assert (outcome.verdict, outcome.seen) == (
+        Verdict.FAILED,
+        "stall: the supervisor did not return within 2 real seconds",
+    )
+
+
+def test_what_was_left_is_named_and_ended(lab: Lab) -> None:
+    """A supervisor that looks away leaves an agent that lives, and a verdict that says so."""
+    forgetful = subjects.SpawnAndForget()
+    run = lab.play_real(scenario_of("- say: ready\n- linger: for ever"), forgetful, scale=4)
+    rows = {row.key: row for row in compare(run)}
+    assert (rows["leaks"].verdict, rows["leaks"].seen) == (Verdict.FAILED, "agent (still alive)")
+    (agent,) = forgetful.forgotten
+    assert is_gone(agent.pid)
+    agent.wait()
+
+
+def test_a_real_time_fake_keeps_a_record(lab: Lab) -> None:
+    """Whoever starts it: what it got and did, counted from its own start."""
+    fake = lab.fake(
+        scenario_of(
+            "- when: {signal: TERM}\n  do: [{exit: 5}]\n- wait_for: {stdin: go}\n- say: ready\n- linger: for ever"
+        )
+    )
+    with subprocess.Popen(fake.argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(b"go\n")
+        process.stdin.flush()
+        assert process.stdout.readline() == b"ready\n"
+        process.terminate()
+        assert process.wait() == 5
+        record = fake.finish()
+    told = [
+        (event.code, event.data.get("bytes") or event.data.get("signal") or event.data.get("code"))
+        for event in record.events
+    ]
+    assert [one for one in told if one[1] is not None] == [("i", b"go\n"), ("o", b"ready\n"), ("s", "TERM"), ("x", 5)]
+    assert record.events[0].at == 0
+    assert [event.at for event in record.events] == sorted(event.at for event in record.events)

@@ -1,0 +1,99 @@
+"""How near competing instants are, and what pace follows: from the model alone, without a process."""
+
+from __future__ import annotations
+
+import pytest
+
+from pytest_agentproc.harness import Foreseen, NotForReal, foresee
+from pytest_agentproc.harness._pace import MARGIN, pace_of
+from pytest_agentproc.scenario import loads
+from pytest_agentproc.vocabulary import Policy
+
+SECOND = 1_000_000_000
+LIFETIME = 300.0
+
+
+def margin(script: str, agent: str = "raw", **policy: float | None) -> int | None:
+    """Give the margin of an agent with a script, in nanoseconds."""
+    scenario = loads(f"scenario: an agent\nagent: {agent}\nscript:\n{script}\n")
+    return foresee(scenario, Policy(**policy)).margin  # type: ignore[arg-type]
+
+
+def test_a_pause_competes_with_the_limit_on_silence() -> None:
+    """Twenty seconds before its time is up the agent speaks."""
+    assert margin("  - silence: 100s\n  - say: done", inactivity_timeout=120) == 20 * SECOND
+
+
+def test_a_tie_has_no_margin() -> None:
+    """Which of the two comes first is virtual time's to say."""
+    assert margin("  - silence: 120s\n  - say: done", inactivity_timeout=120) == 0
+
+
+def test_an_exit_after_an_answer_competes_with_the_grace() -> None:
+    """In one virtual instant; in real time the supervisor has begun to count between the two."""
+    assert margin("  - answer: done", "pi", linger_grace=0.25) == SECOND // 4
+
+
+def test_a_death_by_signal_competes_with_the_kill_that_would_follow() -> None:
+    """TERM takes its time, too."""
+    assert margin("  - silence: for ever", inactivity_timeout=120, kill_grace=2) == 2 * SECOND
+
+
+def test_two_processes_compete_with_one_another() -> None:
+    """Who of them goes first may matter."""
+    script = "  - spawn: {id: helper, script: [{silence: 3s}]}\n  - silence: 2s"
+    assert margin(script, linger_kill_grace=10) == SECOND
+
+
+def test_nothing_competes_in_an_agent_that_cannot_be_started() -> None:
+    """And every pace is right."""
+    scenario = loads("scenario: an agent\nagent: {dialect: raw, cannot_spawn: not_found}\n")
+    assert foresee(scenario, Policy()) == Foreseen(None, 0)
+
+
+@pytest.mark.parametrize(
+    ("foreseen", "scale", "expected"),
+    [
+        (Foreseen(None, 0), None, 100),
+        (Foreseen(10 * SECOND, 100 * SECOND), None, 20),
+        (Foreseen(100 * SECOND, 100 * SECOND), None, 100),
+        (Foreseen(MARGIN, SECOND), None, 1),
+        (Foreseen(10 * SECOND, 100 * SECOND), 40, 40),
+        (Foreseen(10 * SECOND, 100 * SECOND), 1, 1),
+    ],
+)
+def test_a_pace_leaves_the_margin(foreseen: Foreseen, scale: float | None, expected: float) -> None:
+    """Chosen by itself it leaves twice as much as it must."""
+    pace = pace_of(foreseen, scale, LIFETIME)
+    assert pace.scale == expected
+    assert pace.tolerance == SECOND * expected
+    assert pace.margin is None or pace.margin >= MARGIN
+
+
+@pytest.mark.parametrize(
+    ("foreseen", "scale", "reason"),
+    [
+        (Foreseen(0, SECOND), None, "two of its competing instants are at the same time, and 250 ms are needed"),
+        (
+            Foreseen(2 * SECOND, SECOND),
+            20,
+            "two of its competing instants are 2 s apart, and 5 s are needed at scale 20",
+        ),
+        (
+            Foreseen(SECOND, 300 * SECOND),
+            None,
+            "it takes 150 s at scale 2, and 20 s are allowed; a scale can be given",
+        ),
+        (Foreseen(SECOND, 300 * SECOND), 1, "it takes 300 s, and 150 s are allowed"),
+        (
+            Foreseen(None, 0, "deadlock"),
+            None,
+            "it ends in a deadlock, which virtual time alone can tell from a long wait",
+        ),
+    ],
+)
+def test_what_real_time_cannot_judge_is_said(foreseen: Foreseen, scale: float | None, reason: str) -> None:
+    """With what would be needed, and what can be done."""
+    with pytest.raises(NotForReal) as raised:
+        pace_of(foreseen, scale, LIFETIME)
+    assert str(raised.value) == reason
