@@ -169,6 +169,7 @@ class Lab:
                 listener.bind(b"")
                 listener.listen(1024)
                 self._lifeline = listener.getsockname()
+                self._shop().deaths.touch()
                 script = str(Path(__file__).with_name("_broker.py"))
                 command = [interpreter(), "-IS", script, str(os.getpid()), str(LIFETIME), str(self._shop().folder)]
                 self._broker = subprocess.Popen(command, stdin=listener.fileno(), start_new_session=True)
