@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,15 @@ from pytest_agentproc.clock import VirtualClock
 from pytest_agentproc.errors import ClockError, KitError
 from pytest_agentproc.harness._fake import FakeAgent, note_leaks
 from pytest_agentproc.harness._launch import Workshop, interpreter
-from pytest_agentproc.harness._played import PROMPT_SHOWN, Played, command_line, environment, header
+from pytest_agentproc.harness._played import (
+    PROMPT_SHOWN,
+    Played,
+    command_line,
+    environment,
+    header,
+    requested_model,
+)
+from pytest_agentproc.harness._room import Room
 from pytest_agentproc.record import Record
 from pytest_agentproc.vocabulary import Order, Policy
 
@@ -58,19 +67,21 @@ class Lab:
             backend: "asyncio" or "trio".
 
         Raises:
-            NotApplicable: the script needs a limit that the subject does not have.
+            NotApplicable: the script needs a limit that the subject does not have, or its host a disk that it has not.
             KitError: the harness failed, so there is no verdict on the subject.
         """
         bound = scenario.bind(subject.policy(scenario.policy))
+        room = Room(scenario, self._shop().folder, keeps_artifacts=subject.keeps_artifacts)
         clock = VirtualClock()
         fake = self._make(bound, clock, Record(header(scenario, subject.name, bound.policy)))
         try:
-            played = _supervise(subject, bound, fake, clock, backend)
+            played = _supervise(subject, bound, fake, clock, backend, room)
             if self._broker is None or self._broker.poll() is not None:
                 raise KitError("the lifeline broker ended during the play, and every fake with it")
             return played
         finally:
             clock.close()
+            room.close()
             self._shop().take_back(fake.launcher)
 
     def fake(self, scenario: Scenario, *, clock: VirtualClock | None = None, name: str = "agent") -> FakeAgent:
@@ -140,9 +151,11 @@ class Lab:
         return self._lifeline
 
 
-def _supervise(subject: Subject, bound: Bound, fake: FakeAgent, clock: VirtualClock, backend: str) -> Played:
+def _supervise(
+    subject: Subject, bound: Bound, fake: FakeAgent, clock: VirtualClock, backend: str, room: Room
+) -> Played:
     record = fake.record
-    order = order_of(bound, fake, clock, record.add)
+    order = replace(order_of(bound, fake, clock, record.add), artifacts=room.path, disk=room.disk)
 
     async def supervise() -> Answer:
         answer = await subject.run(order)
@@ -157,7 +170,7 @@ def _supervise(subject: Subject, bound: Bound, fake: FakeAgent, clock: VirtualCl
         fault = error
         told = {"process": "supervisor", "fault": error.reason, "message": str(error)}
         record.add(clock.instant(), "m", told)
-    return Played(bound, record, answer, fault)
+    return Played(bound, record, answer, fault, room.files())
 
 
 def order_of(bound: Bound, fake: FakeAgent, clock: Clock, trace: Callable[[int, str, dict[str, Any]], None]) -> Order:
@@ -181,4 +194,5 @@ def order_of(bound: Bound, fake: FakeAgent, clock: Clock, trace: Callable[[int, 
         policy=bound.policy,
         clock=clock,
         trace=trace,
+        model=requested_model(scenario),
     )

@@ -102,7 +102,7 @@ class _Bound(Protocol):
 
 
 class Played(Protocol):
-    """A scenario that was played: what was bound, what was recorded, and the subject's answer or the clock's fault."""
+    """A scenario that was played: what was bound, recorded and kept, and the subject's answer or the clock's fault."""
 
     @property
     def bound(self) -> _Bound: ...
@@ -112,3 +112,5 @@ class Played(Protocol):
     def answer(self) -> Answer | None: ...
     @property
     def fault(self) -> Exception | None: ...
+    @property
+    def artifacts(self) -> Mapping[str, bytes] | None: ...

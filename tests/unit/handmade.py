@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.record import Record
 from pytest_agentproc.verdict import Row, compare
 from pytest_agentproc.vocabulary import Answer, Policy
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 __all__ = ["SECOND", "Bound", "Events", "Expected", "Played", "Script", "judge", "judged"]
 
@@ -52,6 +55,7 @@ class Played:
     record: Record
     answer: Answer | None
     fault: Exception | None = None
+    artifacts: Mapping[str, bytes] | None = None
 
 
 def judged(*expected: Expected, events: Events = (), fault: Exception | None = None, **answer: Any) -> tuple[Row, ...]:  # type: ignore[assignment]
