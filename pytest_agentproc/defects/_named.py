@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pytest_agentproc.defects import _endings as ends
+from pytest_agentproc.defects import _keepers as keepers
 from pytest_agentproc.defects import _streams as streams
 from pytest_agentproc.defects import _watchdogs as times
 from pytest_agentproc.errors import UsageError
@@ -88,6 +89,13 @@ _FEEDERS = (
     ("writes-before-reading", "F5", "reads only once the prompt is through", streams.WriteFirstFeeder),
     ("stdin-left-open", "C1", "never closes stdin", streams.OpenFeeder),
 )
+_KEEPERS = (
+    ("artifacts-fatal", "C3", "fails a run because an artifact could not be written", keepers.FatalArtifacts),
+    ("artifacts-unmentioned", "C3", "says nothing of an artifact that it could not write", keepers.SilentArtifacts),
+    ("result-lost", "C3", "forgets in result.json what a forced agent had reported", keepers.ForgetfulArtifacts),
+    ("no-result-unless-started", "C3", "writes no result.json if the agent never started", keepers.StartedArtifacts),
+    ("log-is-text", "C3", "decodes what it writes to the logs of bytes", keepers.DecodingArtifacts),
+)
 
 DEFECTS: dict[str, Defect] = {
     made.name: made
@@ -98,6 +106,7 @@ DEFECTS: dict[str, Defect] = {
         *(Defect(name, rule, story, Deciders(ladder=wrong)) for name, rule, story, wrong in _LADDERS),
         *(Defect(name, rule, story, Deciders(framing=wrong)) for name, rule, story, wrong in _FRAMINGS),
         *(Defect(name, rule, story, Deciders(feeder=wrong)) for name, rule, story, wrong in _FEEDERS),
+        *(Defect(name, rule, story, Deciders(artifacts=wrong)) for name, rule, story, wrong in _KEEPERS),
         Defect(
             "timeout-is-duration",
             "A9",

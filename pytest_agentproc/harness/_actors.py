@@ -248,9 +248,13 @@ class World:
     def reap(self) -> None:
         self.agent.is_reaped = True
 
-    def abandon(self) -> None:
+    def abandon(self) -> int:
         self.kill()
         self.agent.is_reaped = True
+        return self.status()
+
+    def leaks(self) -> list[int]:
+        return []
 
     def close(self) -> None:
         for pipe in self._pipes.values():

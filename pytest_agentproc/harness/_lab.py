@@ -16,6 +16,7 @@ from pytest_agentproc.harness._launch import Workshop, interpreter
 from pytest_agentproc.harness._margin import foresee
 from pytest_agentproc.harness._pace import pace_of
 from pytest_agentproc.harness._played import PROMPT_SHOWN, Played, command_line, header
+from pytest_agentproc.harness._room import Room
 from pytest_agentproc.harness._supervise import supervise, supervise_real
 from pytest_agentproc.record import Record
 from pytest_agentproc.vocabulary import Policy
@@ -60,18 +61,20 @@ class Lab:
             backend: "asyncio" or "trio".
 
         Raises:
-            NotApplicable: the script needs a limit that the subject does not have.
+            NotApplicable: the script needs a limit that the subject does not have, or its host a disk that it has not.
             KitError: the harness failed, so there is no verdict on the subject.
         """
         bound = scenario.bind(subject.policy(scenario.policy))
+        room = Room(scenario, self._shop().folder, keeps_artifacts=subject.keeps_artifacts)
         clock = VirtualClock()
         fake = self._make(bound, clock, Record(header(scenario, subject.name, bound.policy)))
         try:
-            played = supervise(subject, bound, fake, clock, backend)
+            played = supervise(subject, bound, fake, clock, backend, room)
             self._require_broker()
             return played
         finally:
             clock.close()
+            room.close()
             self._shop().take_back(fake.launcher)
 
     def play_real(
@@ -87,20 +90,22 @@ class Lab:
 
         Raises:
             NotForReal: two instants that must not change places are too near to one another, or it takes too long.
-            NotApplicable: the script needs a limit that the subject does not have.
+            NotApplicable: the script needs a limit that the subject does not have, or its host a disk that it has not.
             KitError: the harness failed, so there is no verdict on the subject.
         """
         bound = scenario.bind(subject.policy(scenario.policy))
         pace = pace_of(foresee(scenario, bound.policy), scale, LIFETIME)
+        room = Room(scenario, self._shop().folder, keeps_artifacts=subject.keeps_artifacts)
         head = header(scenario, subject.name, bound.policy)
         record = Record({**head, "clock": "real", "scale": pace.scale})
         fake = self._make(bound, None, record, scale=pace.scale)
         try:
-            played = supervise_real(subject, bound, fake, pace, backend)
+            played = supervise_real(subject, bound, fake, pace, backend, room)
             self._require_broker()
             return played
         finally:
             fake.watch.end()
+            room.close()
             self._shop().take_back(fake.launcher)
 
     def fake(self, scenario: Scenario, *, clock: VirtualClock | None = None, name: str = "agent") -> FakeAgent:

@@ -7,6 +7,7 @@ driver; the rules of the core are proven by expectations that people wrote.
 
 from __future__ import annotations
 
+import datetime as dt
 from typing import TYPE_CHECKING, Any, Protocol
 
 from fake_agents.program import LONGEST
@@ -14,16 +15,24 @@ from pytest_agentproc.clock import Host, JumpRule, Move
 from pytest_agentproc.errors import ClockError, Deadlock, Spin
 from pytest_agentproc.harness._actors import Left, Process, World
 from pytest_agentproc.harness._pipe import Pipe
-from pytest_agentproc.harness._played import PROMPT_SHOWN, Played, command_line, environment, header
+from pytest_agentproc.harness._played import (
+    PROMPT_SHOWN,
+    Played,
+    command_line,
+    environment,
+    header,
+    requested_model,
+)
+from pytest_agentproc.harness._room import MemoryStore
 from pytest_agentproc.record import Record
-from pytest_agentproc.supervisor import Driver, Machine, Result, Task
+from pytest_agentproc.supervisor import Driver, Headline, Machine, Result, Task
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from pytest_agentproc.clock import Path
     from pytest_agentproc.scenario import Bound, Scenario
-    from pytest_agentproc.supervisor import Deciders
+    from pytest_agentproc.supervisor import Artifacts, Deciders
     from pytest_agentproc.vocabulary import Policy
 
 __all__ = ["CoreSubject", "Model", "add_run", "model_play"]
@@ -198,11 +207,14 @@ def model_play(scenario: Scenario, subject: CoreSubject, *, model: type[Model] =
     bound = scenario.bind(subject.policy(scenario.policy))
     record = Record(header(scenario, subject.name, bound.policy))
     made = model(record)
-    machine = add_run(made, bound, subject)
+    store = MemoryStore(scenario.disk) if scenario.asks_for_artifacts else None
+    kept = subject.deciders.artifacts(store, _headline(scenario)) if store else None
+    machine = add_run(made, bound, subject, kept)
     results = []
 
     def over() -> None:
-        results.append(Result.of(machine, 0))
+        result = Result.of(machine, 0, made.now())
+        results.append(kept.finish(result) if kept else result)
         record.add(made.now(), "m", {"process": "supervisor", "returned": True})
 
     made.on_over = over
@@ -214,11 +226,22 @@ def model_play(scenario: Scenario, subject: CoreSubject, *, model: type[Model] =
         fault = error
         record.add(made.now(), "m", {"process": "supervisor", "fault": error.reason, "message": str(error)})
     answer = results[0].answer() if results and fault is None else None
-    return Played(bound, record, answer, fault)
+    return Played(bound, record, answer, fault, store.files if store else None)
 
 
-def add_run(model: Model, bound: Bound, subject: CoreSubject) -> Machine:
-    """Give the model one more run of a scenario."""
+def _headline(scenario: Scenario) -> Headline:
+    return Headline(
+        run_id="model",
+        argv=("agent", *command_line(scenario)),
+        cwd=_FOLDER,
+        requested_model=requested_model(scenario),
+        started_at=dt.datetime(2026, 1, 1, tzinfo=dt.UTC),
+        started=0,
+    )
+
+
+def add_run(model: Model, bound: Bound, subject: CoreSubject, kept: Artifacts | None = None) -> Machine:
+    """Give the model one more run of a scenario, whose artifacts are kept or not."""
     scenario = bound.scenario
     prompt = scenario.prompt if scenario.prompt_by == "stdin" else ""
     machine = Machine(Task(scenario.dialect, prompt.encode(), bound.policy, scenario.mode), subject.deciders)
@@ -236,7 +259,8 @@ def add_run(model: Model, bound: Bound, subject: CoreSubject) -> Machine:
             raise failure
         return model.start(program)
 
-    model.drivers.append(model.driver_type(machine, spawn, model.now, model.record.add))
+    keep = kept.take if kept else None
+    model.drivers.append(model.driver_type(machine, spawn, model.now, model.record.add, keep))
     return machine
 
 

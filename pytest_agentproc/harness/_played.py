@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario import Bound, Scenario
     from pytest_agentproc.vocabulary import Answer, Policy
 
-__all__ = ["PROMPT_SHOWN", "Played", "command_line", "environment", "header"]
+__all__ = ["PROMPT_SHOWN", "Played", "command_line", "environment", "header", "requested_model"]
 
 PROMPT_SHOWN = 1 << 16
 """So much of its prompt a fake knows, for dialects that repeat it; the rest reaches it by its own way."""
@@ -30,6 +30,7 @@ class Played:
         record: both sides, in order.
         answer: the subject's answer; None if it gave none.
         fault: why time could not go on, if it could not.
+        artifacts: the files that the subject kept; None if it keeps none, or was not asked to.
         pace: how it was played in real time; None: in virtual time.
         lateness: the most nanoseconds of the scenario's time by which a step of the fake came late.
     """
@@ -38,6 +39,7 @@ class Played:
     record: Record
     answer: Answer | None
     fault: ClockError | None
+    artifacts: Mapping[str, bytes] | None = None
     pace: Pace | None = None
     lateness: int = 0
 
@@ -63,7 +65,13 @@ def command_line(scenario: Scenario) -> tuple[str, ...]:
     return (*options, scenario.prompt) if scenario.prompt_by == "argv" else options
 
 
-_GEMINI = ("-y", "-m", "gemini-2.5-flash", "-e", "", "-o")
+def requested_model(scenario: Scenario) -> str | None:
+    """Give the model that the command line asks for; None if it names none."""
+    return _MODEL if scenario.dialect == "gemini" else None
+
+
+_MODEL = "gemini-2.5-flash"
+_GEMINI = ("-y", "-m", _MODEL, "-e", "", "-o")
 _OPTIONS: dict[tuple[str, str], tuple[str, ...]] = {
     ("raw", "text"): (),
     ("pi", "json"): ("--mode", "json", "-p"),

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import anyio
 
 from pytest_agentproc.clock import SystemClock, require_backend
 from pytest_agentproc.errors import ClockError, Stall
-from pytest_agentproc.harness._played import Played, environment
+from pytest_agentproc.harness._played import Played, environment, requested_model
 from pytest_agentproc.vocabulary import Order
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.clock import Clock, VirtualClock
     from pytest_agentproc.harness._fake import FakeAgent
     from pytest_agentproc.harness._pace import Pace
+    from pytest_agentproc.harness._room import Room
     from pytest_agentproc.record import Record
     from pytest_agentproc.scenario import Bound
     from pytest_agentproc.vocabulary import Answer, Subject
@@ -24,10 +26,10 @@ if TYPE_CHECKING:
 __all__ = ["order_of", "supervise", "supervise_real"]
 
 
-def supervise(subject: Subject, bound: Bound, fake: FakeAgent, clock: VirtualClock, backend: str) -> Played:
+def supervise(subject: Subject, bound: Bound, fake: FakeAgent, clock: VirtualClock, backend: str, room: Room) -> Played:
     """Have a subject supervise a fake in virtual time, and see who is left."""
     record = fake.record
-    order = order_of(bound, fake, clock, record.add)
+    order = replace(order_of(bound, fake, clock, record.add), artifacts=room.path, disk=room.disk)
 
     async def run() -> Answer:
         answer = await subject.run(order)
@@ -42,15 +44,16 @@ def supervise(subject: Subject, bound: Bound, fake: FakeAgent, clock: VirtualClo
         fault = error
         told = {"process": "supervisor", "fault": error.reason, "message": str(error)}
         record.add(clock.instant(), "m", told)
-    return Played(bound, record, answer, fault)
+    return Played(bound, record, answer, fault, room.files())
 
 
-def supervise_real(subject: Subject, bound: Bound, fake: FakeAgent, pace: Pace, backend: str) -> Played:
+def supervise_real(subject: Subject, bound: Bound, fake: FakeAgent, pace: Pace, backend: str, room: Room) -> Played:
     """Have a subject supervise a fake in real time, and see who is left."""
     require_backend(backend)
     record, clock = fake.record, fake.watch.clock
     assert isinstance(clock, SystemClock)
-    order = order_of(bound, fake, clock, record.add, pace.scale)
+    order = order_of(bound, fake, clock, record.add)
+    order = replace(order, artifacts=room.path, disk=room.disk, scale=pace.scale)
     answers: list[Answer] = []
 
     async def run() -> None:
@@ -65,7 +68,7 @@ def supervise_real(subject: Subject, bound: Bound, fake: FakeAgent, pace: Pace, 
     if fault is not None:
         told = {"process": "supervisor", "fault": fault.reason, "message": str(fault)}
         record.add(clock.instant(), "m", told)
-    return Played(bound, record, answers[0] if answers else None, fault, pace, lateness)
+    return Played(bound, record, answers[0] if answers else None, fault, room.files(), pace, lateness)
 
 
 def _latest_timer(record: Record) -> int:
@@ -80,9 +83,7 @@ def _latest_timer(record: Record) -> int:
     return latest
 
 
-def order_of(
-    bound: Bound, fake: FakeAgent, clock: Clock, trace: Callable[[int, str, dict[str, Any]], None], scale: float = 1
-) -> Order:
+def order_of(bound: Bound, fake: FakeAgent, clock: Clock, trace: Callable[[int, str, dict[str, Any]], None]) -> Order:
     """Give the order for one run of a fake.
 
     Args:
@@ -90,7 +91,6 @@ def order_of(
         fake: the executable agent.
         clock: whose time counts.
         trace: takes the supervisor's side of the record.
-        scale: so many times faster than the machine that clock is.
     """
     scenario = bound.scenario
     return Order(
@@ -104,5 +104,5 @@ def order_of(
         policy=bound.policy,
         clock=clock,
         trace=trace,
-        scale=scale,
+        model=requested_model(scenario),
     )

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from pytest_agentproc.scenario._artifacts import ARTIFACT_KEYS, RESULT_KEYS, Artifacts
 from pytest_agentproc.scenario._fields import Either, Fields, Key
-from pytest_agentproc.scenario._kinds import Choice, Data, Flag, ListOf, Regex, Signal, Text, Time, Whole, Word
+from pytest_agentproc.scenario._kinds import Choice, Data, Flag, ListOf, Signal, Text, Time, Whole, Word
 from pytest_agentproc.scenario._nodes import Mapping, Node, Sequence
 from pytest_agentproc.scenario._saw import Variables
+from pytest_agentproc.scenario._wanted import MATCHER, Expected, Wanted, exact_time
 from pytest_agentproc.scenario._words import unknown
 from pytest_agentproc.vocabulary import SIGNALS, Outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from pytest_agentproc.scenario._check import Check
     from pytest_agentproc.scenario._expressions import Expression
     from pytest_agentproc.scenario._script import Scope
@@ -22,36 +21,14 @@ if TYPE_CHECKING:
 __all__ = ["EXPECT", "EXPECT_KEYS", "PROCESS_KEYS", "SAW_KEYS", "Expected", "Wanted", "bind_value"]
 
 
-@dataclass(frozen=True)
-class Expected:
-    """One key of `expect` as the file has it: where it stands, and its value, times unevaluated."""
-
-    key: str
-    line: int
-    column: int
-    value: Any
-
-
-def _as_it_stands(value: Any, _scope: Scope) -> Any:
-    return value
-
-
-@dataclass(frozen=True, kw_only=True)
-class Wanted(Key):
-    """The table's entry for an expect key: how its value gets its normal form under a policy."""
-
-    bind: Callable[[Any, Scope], Any] = _as_it_stands
-
-
 def bind_value(expected: Expected, scope: Scope) -> Any:
     """Give the normal form; raises as `Scope.exact`."""
     head, _, rest = expected.key.partition(".")
+    if head == "artifacts":
+        wanted = ARTIFACT_KEYS.get(rest) or RESULT_KEYS.get(rest.rpartition(".")[2])
+        return expected.value if wanted is None else wanted.bind(expected.value, scope)
     table = {"processes": PROCESS_KEYS, "saw": SAW_KEYS}.get(head, EXPECT_KEYS)
     return table[rest.rpartition(".")[2] or head].bind(expected.value, scope)
-
-
-def _time(value: Expression, scope: Scope) -> int:
-    return scope.exact(value)
 
 
 def _signals(value: list[tuple[str, Expression]], scope: Scope) -> list[tuple[str, int]]:
@@ -108,18 +85,6 @@ class _ProcessId(Word):
         return name
 
 
-_MATCHER = Either(
-    Text(),
-    Fields(
-        (
-            Key("exact", Text(), "all of it; the short form"),
-            Key("contains", Text(may_be_empty=False), "a part of it"),
-            Key("matches", Regex(), "a regular expression that fits somewhere in it"),
-        ),
-        one_of=("exact", "contains", "matches"),
-    ),
-    key="exact",
-)
 _STATUS = Either(
     Whole(-64, 255, "CODE"),
     Fields(
@@ -136,8 +101,8 @@ _SIGNALS = _SignalTimes()
 
 _PROCESS = (
     Wanted("signals", _SIGNALS, "what it got, caught ones and the one that killed it", bind=_signals),
-    Wanted("gone_at", Time(), "when it was gone", bind=_time),
-    Wanted("alive_at", Time(), "an instant at which it lived", bind=_time),
+    Wanted("gone_at", Time(), "when it was gone", bind=exact_time),
+    Wanted("alive_at", Time(), "an instant at which it lived", bind=exact_time),
 )
 PROCESS_KEYS = {key.name: key for key in _PROCESS}
 
@@ -166,8 +131,8 @@ class _Processes:
 _SAW = (
     Wanted("argv", ListOf(Text()), "its arguments, without the command itself"),
     Wanted("env", Variables(), "variables of its environment; others are not looked at"),
-    Wanted("cwd", _MATCHER, "the folder in which it was started"),
-    Wanted("stdin", _MATCHER, "all that it read"),
+    Wanted("cwd", MATCHER, "the folder in which it was started"),
+    Wanted("stdin", MATCHER, "all that it read"),
 )
 SAW_KEYS = {key.name: key for key in _SAW}
 
@@ -190,25 +155,26 @@ class _Saw:
 _TABLE = (
     Wanted("outcome", Choice(tuple(str(outcome) for outcome in Outcome)), "how the run ended"),
     Wanted("exit_code", Whole(0, 255, "CODE"), "the supervisor's exit code"),
-    Wanted("text", _MATCHER, "the final message"),
-    Wanted("transcript", _MATCHER, "all messages, each on a line of its own"),
+    Wanted("text", MATCHER, "the final message"),
+    Wanted("transcript", MATCHER, "all messages, each on a line of its own"),
     Wanted("stop_reason", Text("REASON"), "the last message's, in the dialect's words"),
     Wanted("model", Text(), "the model that answered"),
     Wanted("usage", Data(), "token counts, in the dialect's words"),
-    Wanted("elapsed", Time(), "from the spawn to the outcome", bind=_time),
-    Wanted("returned", Time(), "from the spawn to the answer with an empty tree", bind=_time),
+    Wanted("elapsed", Time(), "from the spawn to the outcome", bind=exact_time),
+    Wanted("returned", Time(), "from the spawn to the answer with an empty tree", bind=exact_time),
     Wanted("agent_status", _STATUS, "how the agent itself ended; -9 is {signal: KILL}"),
     Wanted("signals", _SIGNALS, "what the agent got, in order; [] for none", bind=_signals),
     Wanted("processes", _Processes(), "checks on single processes"),
     Wanted("saw", _Saw(), "what the agent was given"),
-    Wanted("error", _MATCHER, "the message of a bad end"),
+    Wanted("error", MATCHER, "the message of a bad end"),
     Wanted("warnings", ListOf(Text()), "the warnings, all of them; [] for none"),
     Wanted("noise", Whole(0, 10**9), "the number of lines that were no events"),
-    Wanted("stderr_tail", _MATCHER, "the end of stderr"),
+    Wanted("stderr_tail", MATCHER, "the end of stderr"),
+    Wanted("artifacts", Artifacts(), "the files that the supervisor kept; none: not one"),
     Wanted("leaks", ListOf(_ProcessId(), unique=True), "who outlived the run; [] if absent"),
 )
 EXPECT_KEYS = {key.name: key for key in _TABLE}
-_NESTED = ("processes", "saw")
+_NESTED = ("artifacts", "processes", "saw")
 
 
 class _Expect:
@@ -223,7 +189,8 @@ class _Expect:
         before = len(check.problems)
         for key, place, value in self.form.pairs(node, what, check):
             read = key.kind.read(value, f"{what}.{key.name}", check)
-            found.extend(read if key.name in _NESTED else [Expected(key.name, place.line, place.column, read)])
+            is_nested = key.name in _NESTED and read is not None
+            found.extend(read if is_nested else [Expected(key.name, place.line, place.column, read)])
         check.is_expect_sound = len(check.problems) == before
         check.expected.extend(expected.key for expected in found)
         return tuple(sorted(found, key=lambda expected: (expected.line, expected.column)))

@@ -44,13 +44,13 @@ class NotApplicable(AgentprocError):
     """A scenario, or one check of it, needs a limit that the subject does not have.
 
     Args:
-        name: the limit's name in the policy.
+        name: the limit's name in the policy, or what else it needs.
         line: the line that needs it.
         where: `script` when the whole scenario needs it.
     """
 
     def __init__(self, name: str, line: int, where: str = "script") -> None:
-        super().__init__(f"line {line} needs {name}, which the subject's policy switches off")
+        super().__init__(f"line {line} needs {name}, which the subject does not have")
         self.name = name
         self.line = line
         self.where = where

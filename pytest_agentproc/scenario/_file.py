@@ -17,7 +17,7 @@ from pytest_agentproc.vocabulary import NANOSECONDS, OPTIONAL_NAMES, POLICY_NAME
 if TYPE_CHECKING:
     from pytest_agentproc.scenario._check import Check
 
-__all__ = ["AGENT", "FILE", "MODES", "PROMPT"]
+__all__ = ["AGENT", "FILE", "HOST", "MODES", "PROMPT"]
 
 MODES = {"raw": ("text",), "pi": ("json",), "gemini": ("text", "json", "stream")}
 """Every dialect with its modes, the default first."""
@@ -193,6 +193,23 @@ AGENT = Either(
 )
 
 
+def _host_finish(values: dict[str, Any], node: Node, _what: str, _check: Check) -> tuple[str, int]:
+    return values["artifacts"], node.line
+
+
+HOST = Fields(
+    (
+        Key(
+            "artifacts",
+            Choice(("read_only", "full")),
+            "how the disk is that they go to: nobody can make a file there, or nothing can be written to one",
+            required=True,
+        ),
+    ),
+    finish=_host_finish,
+)
+
+
 FILE = Fields(
     (
         Key("scenario", Text(may_be_empty=False), "the claim, in one sentence", required=True),
@@ -201,6 +218,7 @@ FILE = Fields(
         Key("tier", Choice(("must", "should", "info")), "whether it decides; must if absent"),
         Key("agent", AGENT, "who the agent is: a dialect, or more", required=True),
         Key("policy", _Policy(), "limits that the supervisor is told before the run"),
+        Key("host", HOST, "the world around the supervisor"),
         Key("drive", _Drive(), "what the caller does; one prompt, hi, if absent"),
         Key("script", _Script(), "what the fake does"),
         Key("expect", EXPECT, "what must be true"),

@@ -59,6 +59,7 @@ def loads(text: str, name: str = "<text>", folder: str | os.PathLike[str] | None
     if check.problems:
         raise ScenarioError(list(dict.fromkeys(check.problems)))
     agent = values["agent"]
+    disk, host_line = values.get("host", ("", 0))
     return Scenario(
         id=name if name.startswith("<") else Path(name).name.removesuffix(_SUFFIX),
         path=name,
@@ -74,6 +75,8 @@ def loads(text: str, name: str = "<text>", folder: str | os.PathLike[str] | None
         newline=agent.get("newline", "lf"),
         bom=agent.get("bom", False),
         policy=values.get("policy", {}),
+        disk=disk,
+        host_line=host_line,
         prompt=values.get("drive", "hi"),
         text=text,
         steps=values.get("script", ()),

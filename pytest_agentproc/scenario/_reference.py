@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pytest_agentproc.scenario._artifacts import ARTIFACT_KEYS, RESULT_KEYS
 from pytest_agentproc.scenario._expect import EXPECT_KEYS, PROCESS_KEYS, SAW_KEYS
 from pytest_agentproc.scenario._fields import Either, Fields, Key
-from pytest_agentproc.scenario._file import AGENT, FILE, PROMPT
+from pytest_agentproc.scenario._file import AGENT, FILE, HOST, PROMPT
 from pytest_agentproc.scenario._spawn import FORM as SPAWN_FORM
 from pytest_agentproc.scenario._steps import STEPS
 
@@ -22,11 +23,14 @@ def reference() -> str:
         _table("top key", FILE.keys),
         _table("agent", AGENT.mapping.keys),
         _table("prompt", PROMPT.mapping.keys),
+        _table("host", HOST.keys),
         _table("script step", STEPS.values(), beside=True),
         *(_table(f"{name}: {{...}}", fields.keys) for name, fields in _long_forms()),
         _table("expect key", EXPECT_KEYS.values()),
         _table("processes: {ID: {...}}", PROCESS_KEYS.values()),
         _table("saw: {...}", SAW_KEYS.values()),
+        _table("artifacts: {...}", ARTIFACT_KEYS.values()),
+        _table("result.json: {...}", RESULT_KEYS.values()),
     ]
     return "\n".join(parts)
 

@@ -56,6 +56,7 @@ class Scenario:
         catches: each defect with the expect key that it turns red.
         policy: the limits that the file gives, in seconds; None is switched off.
         prompt_by: `argv` or `stdin`.
+        disk: how the disk of the artifacts is: "", "read_only" or "full"; `host_line` says where.
         text: the file's own text.
     """
 
@@ -73,10 +74,17 @@ class Scenario:
     newline: str
     bom: bool
     policy: Mapping[str, float | None]
+    disk: str
+    host_line: int
     prompt: str
     text: str = field(repr=False)
     steps: tuple[Step, ...] = field(repr=False)
     expected: tuple[Expected, ...] = field(repr=False)
+
+    @property
+    def asks_for_artifacts(self) -> bool:
+        """Whether the supervisor is told to keep any."""
+        return bool(self.disk) or any(one.key.partition(".")[0] == "artifacts" for one in self.expected)
 
     def bind(self, policy: Policy) -> Bound:
         """Evaluate every time under the policy that the subject states for this scenario.

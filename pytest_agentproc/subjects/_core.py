@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.supervisor import Deciders, run_once
+from pytest_agentproc.subjects._full import FullFolder
+from pytest_agentproc.supervisor import Deciders, Folder, run_once
 from pytest_agentproc.vocabulary import Answer, Order, Policy
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ class Core:
         deciders: the judgements.
     """
 
+    keeps_artifacts = True
+
     def __init__(self, name: str = "core", deciders: Deciders | None = None) -> None:
         self.name = name
         self.deciders = deciders or Deciders()
@@ -34,6 +37,7 @@ class Core:
 
     async def run(self, order: Order) -> Answer:
         """Run the agent once."""
+        folder = FullFolder if order.disk == "full" else Folder
         result = await run_once(
             order.argv,
             dialect=order.dialect,
@@ -42,6 +46,8 @@ class Core:
             policy=order.policy,
             cwd=order.cwd,
             env=order.env,
+            artifacts=None if order.artifacts is None else folder(order.artifacts),
+            model=order.model,
             clock=order.clock,
             deciders=self.deciders,
             trace=order.trace,

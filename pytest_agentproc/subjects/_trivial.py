@@ -22,6 +22,7 @@ class Null:
     """Starts nothing and calls it completed."""
 
     name = "null"
+    keeps_artifacts = True
 
     def policy(self, overrides: Mapping[str, float | None]) -> Policy:
         """Claim the default limits but for the overrides."""

@@ -2,11 +2,12 @@
 
 The agent is never killed while it works, never waited for once it is done, and never leaves a process behind.
 `_machine` decides (with the deciders `_watchdog`, `_completion`, `_ladder`, `_framing`, `_feeder`, `_ending`),
-`_driver` carries out, `_run` is the door.
+`_driver` carries out, `_artifacts` writes down what came of it, `_run` is the door.
 """
 
 from __future__ import annotations
 
+from pytest_agentproc.supervisor._artifacts import Artifacts, Headline
 from pytest_agentproc.supervisor._completion import Completion
 from pytest_agentproc.supervisor._driver import Driver
 from pytest_agentproc.supervisor._ending import Ending
@@ -17,23 +18,28 @@ from pytest_agentproc.supervisor._ladder import Ladder
 from pytest_agentproc.supervisor._machine import Deciders, Machine, Task
 from pytest_agentproc.supervisor._result import Result
 from pytest_agentproc.supervisor._run import run_once
+from pytest_agentproc.supervisor._store import Folder, Store
 from pytest_agentproc.supervisor._watchdog import Watchdog
 from pytest_agentproc.vocabulary import Outcome, Policy
 
 __all__ = [
+    "Artifacts",
     "Command",
     "Completion",
     "Deciders",
     "Driver",
     "Ending",
     "Feeder",
+    "Folder",
     "Framing",
+    "Headline",
     "Ladder",
     "Machine",
     "Outcome",
     "Policy",
     "Result",
     "Signal",
+    "Store",
     "Task",
     "Watchdog",
     "run_once",

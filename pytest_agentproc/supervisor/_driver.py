@@ -14,8 +14,9 @@ from pytest_agentproc.supervisor import _events as on
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pytest_agentproc.supervisor._events import Event
+    from pytest_agentproc.supervisor._events import Command, Event
     from pytest_agentproc.supervisor._machine import Machine
+    from pytest_agentproc.supervisor.dialects import Meaning
 
 __all__ = ["Driver", "Ports"]
 
@@ -37,7 +38,8 @@ class Ports(Protocol):
     def kill(self, *, tree: bool = True) -> None: ...
     def is_alone(self) -> bool: ...
     def reap(self) -> None: ...
-    def abandon(self) -> None: ...
+    def abandon(self) -> int: ...
+    def leaks(self) -> list[int]: ...
     def close(self) -> None: ...
 
 
@@ -51,6 +53,7 @@ class Driver:
         spawn: starts the agent; raises OSError if it cannot.
         now: the clock, in nanoseconds.
         trace: called with (instant, code, data) for the record's supervisor side; None: nobody looks.
+        keep: called with each event, what it meant, and its instant; None: nothing is kept.
     """
 
     order = ("stdin", "stdout", "stderr")
@@ -61,12 +64,14 @@ class Driver:
         spawn: Callable[[], Ports],
         now: Callable[[], int],
         trace: Callable[[int, str, dict[str, Any]], None] | None = None,
+        keep: Callable[[Event, list[Meaning], int], None] | None = None,
     ) -> None:
         self.machine = machine
         self.ports: Ports | None = None
         self._spawn = spawn
         self._now = now
         self._trace = trace
+        self._keep = keep
         self._timers: dict[str, int] = {}
         self._told = False
         self._done = False
@@ -129,12 +134,18 @@ class Driver:
 
     def _feed(self, event: Event, now: int) -> None:
         """Feed an event; each answer goes in before the next command goes out."""
-        commands = self.machine.feed(event, now)
+        commands = self._tell(event, now)
         while commands:
             command, *commands = commands
             answer = self._execute[type(command)](command)
             if answer is not None:
-                commands = self.machine.feed(answer, self._now()) + commands
+                commands = self._tell(answer, self._now()) + commands
+
+    def _tell(self, event: Event, now: int) -> list[Command]:
+        commands = self.machine.feed(event, now)
+        if self._keep is not None:
+            self._keep(event, self.machine.meanings, now)
+        return commands
 
     # Commands.
 

@@ -14,6 +14,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.supervisor import _events as on
+from pytest_agentproc.supervisor._artifacts import Artifacts
 from pytest_agentproc.supervisor._completion import Completion
 from pytest_agentproc.supervisor._ending import Ending
 from pytest_agentproc.supervisor._feeder import Feeder
@@ -26,13 +27,16 @@ from pytest_agentproc.vocabulary import Outcome, Policy
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from pytest_agentproc.supervisor._artifacts import Headline
     from pytest_agentproc.supervisor._events import Command, Event
+    from pytest_agentproc.supervisor._store import Store
     from pytest_agentproc.supervisor.dialects import Meaning
 
 __all__ = ["Deciders", "Machine", "State", "Task"]
 
 _STREAMS = ("stdout", "stderr")
 _TAIL = 64 * 1024
+_KILLED = -9
 
 
 class State(Enum):
@@ -57,7 +61,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Deciders:
-    """The judgements of the machine, each replaceable."""
+    """The judgements of a run, each replaceable."""
 
     watchdog: Callable[[Policy], Watchdog] = Watchdog
     completion: Callable[[], Completion] = Completion
@@ -65,6 +69,7 @@ class Deciders:
     framing: Callable[[], Framing] = Framing
     ending: Callable[[], Ending] = Ending
     feeder: Callable[[bytes], Feeder] = Feeder
+    artifacts: Callable[[Store, Headline], Artifacts] = Artifacts
     one_number: Callable[[float], Policy] = Policy.of_silence
 
 
@@ -95,6 +100,7 @@ class Machine:
         self.forced = False
         self.executable = True
         self.stderr_tail = b""
+        self.meanings: list[Meaning] = []
         self._watched: list[str] = []
         self._answers: dict[type[Any], Callable[[Any, int], list[Command]]] = {
             on.Start: self._start,
@@ -112,7 +118,12 @@ class Machine:
         }
 
     def feed(self, event: Event, now: int) -> list[Command]:
-        """Take one event at an instant (nanoseconds); return what to do about it, in order."""
+        """Take one event at an instant (nanoseconds); return what to do about it, in order.
+
+        `meanings` then says what it meant in the dialect.
+        """
+        if self.meanings:
+            self.meanings = []
         return self._answers[type(event)](event, now)
 
     @property
@@ -202,6 +213,7 @@ class Machine:
     def _mean(self, meaning: Meaning, now: int) -> None:
         """Follow the completion: it begins the linger, and ends it if it is taken back."""
         before = self.completion.at
+        self.meanings.append(meaning)
         self.completion.feed(meaning, now)
         if self.watchdog.is_progress(meaning):
             self.watchdog.progress(now)
@@ -282,6 +294,21 @@ class Machine:
     def _finish(self) -> list[Command]:
         self.state = State.DONE
         return self.ladder.finish()
+
+    def stop(self, now: int, status: int | None, error: str) -> None:
+        """Conclude a run that its caller gave up, and whose agent is gone: a result that is there stands.
+
+        Args:
+            now: the instant.
+            status: how the agent ended; None if it was never started.
+            error: why the run was given up.
+        """
+        self.forced = self.forced or (self.status is None and status == _KILLED)
+        self.status = status
+        self.state = State.DONE
+        if self.outcome is None and self.completion.at is not None:
+            self._conclude_result()
+        self._conclude(Outcome.STOPPED, now, error)
 
     def _conclude_result(self) -> None:
         assert self.completion.at is not None

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.vocabulary import Answer, Outcome
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from pytest_agentproc.supervisor._machine import Machine
 
 __all__ = ["Result"]
@@ -32,6 +34,9 @@ class Result:
         noise: how many lines meant nothing.
         stderr_tail: the last 64 KiB of stderr.
         elapsed: nanoseconds from the spawn to the outcome.
+        returned: nanoseconds from the spawn to the answer.
+        leaks: pids of descendants that nobody here may signal, and that live on.
+        unwritten: artifacts that could not be written, each with the reason; then `artifacts_incomplete` is a warning.
     """
 
     outcome: Outcome
@@ -48,10 +53,20 @@ class Result:
     noise: int
     stderr_tail: bytes
     elapsed: int
+    returned: int
+    leaks: tuple[int, ...] = ()
+    unwritten: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, machine: Machine, started: int) -> Result:
-        """Sum a finished machine up; `started` is the instant of the spawn."""
+    def of(cls, machine: Machine, started: int, ended: int | None = None, leaks: Sequence[int] = ()) -> Result:
+        """Sum a finished machine up.
+
+        Args:
+            machine: what was decided.
+            started: the instant of the spawn.
+            ended: that of the answer; None: of the outcome.
+            leaks: pids that were left.
+        """
         outcome, at = machine.outcome, machine.outcome_at
         assert outcome is not None
         assert at is not None
@@ -71,9 +86,11 @@ class Result:
             noise=completion.noise,
             stderr_tail=machine.stderr_tail,
             elapsed=at - started,
+            returned=(at if ended is None else ended) - started,
+            leaks=tuple(leaks),
         )
 
     def answer(self) -> Answer:
         """Put the result into the words of a verdict."""
-        told = {field.name: getattr(self, field.name) for field in fields(self)}
+        told = {one.name: getattr(self, one.name) for one in fields(Answer)}
         return Answer(**(told | {"outcome": self.outcome.value}))

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
+import datetime as dt
+import os
+import uuid
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.clock import SystemClock, current_clock
 from pytest_agentproc.errors import UsageError
+from pytest_agentproc.supervisor._artifacts import Artifacts, Headline
 from pytest_agentproc.supervisor._driver import Driver
 from pytest_agentproc.supervisor._machine import Deciders, Machine, Task
 from pytest_agentproc.supervisor._result import Result
+from pytest_agentproc.supervisor._store import Folder
 from pytest_agentproc.tree import Child
 from pytest_agentproc.vocabulary import Policy
 
@@ -17,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from pytest_agentproc.clock import Clock
+    from pytest_agentproc.supervisor._store import Store
 
 __all__ = ["run_once"]
 
@@ -31,6 +39,9 @@ async def run_once(
     timeout: float | None = None,  # noqa: ASYNC109  # it is no limit of this call, but of the agent's silence
     cwd: str | None = None,
     env: Mapping[str, str] | None = None,
+    artifacts: str | os.PathLike[str] | Store | None = None,
+    run_id: str | None = None,
+    model: str | None = None,
     clock: Clock | None = None,
     deciders: Deciders | None = None,
     trace: Callable[[int, str, dict[str, Any]], None] | None = None,
@@ -50,6 +61,9 @@ async def run_once(
             `inactive`. It never limits the whole duration (A9).
         cwd: where it runs; None: here.
         env: its whole environment; None: ours.
+        artifacts: the directory for result.json and the logs, made if need be, or a store of your own; None: no files.
+        run_id: what result.json calls the run; None: a random one.
+        model: the model that `argv` asks for, as result.json tells it; the agent is told nothing.
         clock: whose time counts; None: the virtual clock that runs this code, or else real time.
         deciders: replaced judgements, for tests of tests.
         trace: called with (instant, code, data) for each thing that the supervisor does.
@@ -57,26 +71,63 @@ async def run_once(
     Raises:
         UsageError: no command, an unknown dialect or mode, or both a timeout and a policy.
     """
-    if not argv:
-        raise UsageError("argv is empty, but must name the agent's command", 'write run_once(["pi", "--mode", "json"])')
-    if timeout is not None:
-        if policy is not None:
-            raise UsageError(
-                f"timeout is {timeout!r}, but there is a policy too",
-                f"write policy=Policy(inactivity_timeout={timeout!r}, ...): a timeout means silence",
-            )
-        policy = (deciders or Deciders()).one_number(timeout)
+    made = deciders or Deciders()
+    policy = _limits(argv, policy, timeout, made)
     clock = clock or current_clock.get() or SystemClock()
-    data = prompt.encode() if isinstance(prompt, str) else prompt
-    machine = Machine(Task(dialect, data, policy or Policy(), mode), deciders)
-    driver = Driver(machine, partial(Child, argv, cwd, env), clock.instant, trace)
-    started = clock.instant()
+    machine = Machine(Task(dialect, prompt.encode() if isinstance(prompt, str) else prompt, policy, mode), made)
+    kept = None
+    if artifacts is not None:
+        store = Folder(artifacts) if isinstance(artifacts, (str, os.PathLike)) else artifacts
+        kept = made.artifacts(store, _headline(argv, cwd, run_id, model, clock.instant()))
+    driver = Driver(machine, partial(Child, argv, cwd, env), clock.instant, trace, kept.take if kept else None)
+    return await _supervise(driver, clock, kept)
+
+
+async def _supervise(driver: Driver, clock: Clock, kept: Artifacts | None) -> Result:
+    """Drive a run to its end; whatever the end is, nothing of it stays but the artifacts."""
+    started, machine = clock.instant(), driver.machine
+
+    def sum_up() -> Result:
+        leaks = driver.ports.leaks() if driver.ports is not None else ()
+        result = Result.of(machine, started, clock.instant(), leaks)
+        return kept.finish(result) if kept else result
+
     try:
         await clock.drive(driver)
-    except BaseException:
-        if driver.ports is not None:
-            driver.ports.abandon()
+    except BaseException as error:
+        status = driver.ports.abandon() if driver.ports is not None else None
+        if kept:
+            machine.stop(clock.instant(), status, f"the run was given up: {type(error).__name__}")
+            sum_up()
         raise
     if driver.ports is not None:
         driver.ports.close()
-    return Result.of(machine, started)
+    return sum_up()
+
+
+def _limits(argv: Sequence[str], policy: Policy | None, timeout: float | None, deciders: Deciders) -> Policy:
+    """Give the limits of a run, or refuse a caller's mistake."""
+    if not argv:
+        raise UsageError("argv is empty, but must name the agent's command", 'write run_once(["pi", "--mode", "json"])')
+    if timeout is None:
+        return policy or Policy()
+    if policy is not None:
+        raise UsageError(
+            f"timeout is {timeout!r}, but there is a policy too",
+            f"write policy=Policy(inactivity_timeout={timeout!r}, ...): a timeout means silence",
+        )
+    return deciders.one_number(timeout)
+
+
+def _headline(argv: Sequence[str], cwd: str | None, run_id: str | None, model: str | None, started: int) -> Headline:
+    place = Path(cwd or "")
+    with contextlib.suppress(OSError):  # here is gone; the spawn will tell
+        place = place.absolute()
+    return Headline(
+        run_id=run_id or uuid.uuid4().hex,
+        argv=tuple(argv),
+        cwd=str(place),
+        requested_model=model,
+        started_at=dt.datetime.now(dt.UTC),
+        started=started,
+    )

@@ -130,12 +130,17 @@ class Child:
         """Take the exit status, so that no zombie stays; call this after the exit only."""
         self._process.wait()
 
-    def abandon(self) -> None:
-        """Kill everything and reap the agent at once: for a caller that was cancelled."""
+    def abandon(self) -> int:
+        """Kill everything, reap the agent at once, and tell how it ended: for a caller that was cancelled."""
         if self._process.returncode is None:
             self.kill()
-            self._process.wait()
+        status = self._process.wait()
         self.close()
+        return status
+
+    def leaks(self) -> list[int]:
+        """List the descendants that nobody here may signal, and that lived on when `close` was called."""
+        return self._members.leaks
 
     def close(self) -> None:
         """Give every descriptor back."""

@@ -33,13 +33,14 @@ class Members:
         self._watch = watch
         self._forget = forget
         self._pidfds: dict[int, int] = {}
-        self.untouchable: list[int] = []
+        self._untouchable: dict[int, int] = {}
+        self.leaks: list[int] = []
 
     def refresh(self) -> bool:
         """Walk the tree; return whether members were found that were not known."""
         found = False
         for pid in dict.fromkeys([*descendants(self._root), *session_members(self._root)]):
-            if pid not in self._pidfds and pid not in self.untouchable and self._adopt(pid):
+            if pid not in self._pidfds and pid not in self._untouchable and self._adopt(pid):
                 found = True
         return found
 
@@ -62,7 +63,7 @@ class Members:
         return pid in descendants(self._root)
 
     def send(self, *signals: signal.Signals) -> None:
-        """Send signals to every member; one that may not be signalled is set apart and told in `untouchable`."""
+        """Send signals to every member; one that may not be signalled is set apart, and is a leak if it lives on."""
         for pid, pidfd in list(self._pidfds.items()):
             try:
                 for signum in signals:
@@ -70,8 +71,8 @@ class Members:
             except ProcessLookupError:
                 continue
             except PermissionError:
-                self.untouchable.append(pid)
-                self._drop(pid)
+                self._untouchable[pid] = self._pidfds.pop(pid)
+                self._forget(pidfd)
 
     def prune(self) -> bool:
         """Forget the dead; return whether nobody is left, also after another walk."""
@@ -81,9 +82,14 @@ class Members:
         return not self._pidfds and not self.refresh()
 
     def close(self) -> None:
-        """Give the descriptors back."""
+        """Give the descriptors back; `leaks` then lists who may not be signalled, and lives on."""
         for pid in list(self._pidfds):
             self._drop(pid)
+        for pid, pidfd in self._untouchable.items():
+            if not _is_dead(pidfd):
+                self.leaks.append(pid)
+            os.close(pidfd)
+        self._untouchable.clear()
 
     def _drop(self, pid: int) -> None:
         pidfd = self._pidfds.pop(pid)

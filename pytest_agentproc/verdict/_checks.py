@@ -8,6 +8,7 @@ from typing import Any
 
 from pytest_agentproc.record import duration, instant
 from pytest_agentproc.verdict import _facts
+from pytest_agentproc.verdict._artifacts import artifacts_check
 from pytest_agentproc.verdict._rows import Finding, Played, Verdict
 from pytest_agentproc.verdict._saw import SAW_CHECKS
 from pytest_agentproc.verdict._words import listed, matches, quoted, show_signals, show_status, show_usage
@@ -21,6 +22,8 @@ _NOT_REPORTED = Finding(Verdict.UNDECIDED, "not reported by the subject")
 def check_of(key: str) -> Check | None:
     """Find the check of an expect key; None if there is none."""
     head, _, rest = key.partition(".")
+    if head == "artifacts":
+        return artifacts_check(rest, _time_finding)
     if head != "processes":
         return _CHECKS.get(key) or SAW_CHECKS.get(key)
     process, _, leaf = rest.rpartition(".")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.errors import ClockError
+from pytest_agentproc.verdict._artifacts import show_artifact
 from pytest_agentproc.verdict._checks import check_leaks, check_of
 from pytest_agentproc.verdict._facts import leaks, was_started
 from pytest_agentproc.verdict._rows import Expectation, Finding, Played, Row, Verdict
@@ -53,8 +54,13 @@ def conclude(rows: Iterable[Row]) -> Verdict:
 def _row(played: Played, expectation: Expectation) -> Row:
     finding = _finding(played, expectation)
     missing = expectation.not_applicable
-    wanted = f"it depends on {missing}" if missing else show_wanted(expectation.key, expectation.wanted)
+    wanted = f"it depends on {missing}" if missing else _show(expectation.key, expectation.wanted)
     return Row(expectation.key, expectation.line or finding.line, wanted, finding.seen, finding.verdict, finding.hint)
+
+
+def _show(key: str, wanted: Any) -> str:
+    head, _, rest = key.partition(".")
+    return show_artifact(rest, wanted) if head == "artifacts" else show_wanted(key, wanted)
 
 
 def _finding(played: Played, expectation: Expectation) -> Finding:

@@ -102,7 +102,7 @@ class _Bound(Protocol):
 
 
 class Played(Protocol):
-    """A scenario that was played: what was bound, what was recorded, and the subject's answer or the clock's fault.
+    """A scenario that was played: what was bound, recorded and kept, and the subject's answer or the clock's fault.
 
     `tolerance` is how much later than expected a thing may have happened, in nanoseconds: 0 in virtual time.
     """
@@ -117,3 +117,5 @@ class Played(Protocol):
     def fault(self) -> Exception | None: ...
     @property
     def tolerance(self) -> int: ...
+    @property
+    def artifacts(self) -> Mapping[str, bytes] | None: ...

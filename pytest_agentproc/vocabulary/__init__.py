@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pytest_agentproc.vocabulary._artifacts import ARTIFACTS, INCOMPLETE, RESULT_FIELDS
 from pytest_agentproc.vocabulary._outcomes import Outcome, exit_code
 from pytest_agentproc.vocabulary._policy import (
     NANOSECONDS,
@@ -17,9 +18,12 @@ from pytest_agentproc.vocabulary._signals import SIGNALS
 from pytest_agentproc.vocabulary._subject import Answer, Order, Subject
 
 __all__ = [
+    "ARTIFACTS",
+    "INCOMPLETE",
     "NANOSECONDS",
     "OPTIONAL_NAMES",
     "POLICY_NAMES",
+    "RESULT_FIELDS",
     "RULES",
     "SIGNALS",
     "SIZE_NAMES",

@@ -14,6 +14,7 @@ RULES = {
     "A9": "the one-number form of a limit means silence, never duration",
     "C1": "a lingering agent gets linger_grace, terminate, linger_kill_grace, kill; the outcome stands",
     "C2": "a stop reason that asks for a tool is not completion",
+    "C3": "text, model, stop reason and usage survive a forced exit; artifacts are whole or absent, and never fatal",
     "C4": "exit is the process's exit, not its pipes' EOF",
     "F1": "one line is one event whatever the chunking",
     "F2": "a line that does not parse is noise: kept, counted, never fatal",

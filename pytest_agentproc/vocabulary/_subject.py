@@ -30,6 +30,10 @@ class Order:
         trace: called with (instant, code, data) for each thing that the supervisor does; who cannot, does not.
         scale: so many times faster than the machine's own clock that `clock` is: a subject that keeps real time by
             itself divides its limits by it. 1 in virtual time.
+        artifacts: the directory for the run's artifacts; None: none are asked for.
+        disk: how that directory is: "" as any other; "read_only": nobody can make a file in it; "full": nothing can be
+            written to a file of an artifact's name; a subject that writes under other names must bring that about.
+        model: the model that the command line asks for; None: it names none.
     """
 
     argv: tuple[str, ...]
@@ -43,6 +47,9 @@ class Order:
     clock: Any
     trace: Callable[[int, str, dict[str, Any]], None]
     scale: float = 1
+    artifacts: str | None = None
+    disk: str = ""
+    model: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,9 +78,13 @@ class Answer:
 
 
 class Subject(Protocol):
-    """A supervisor under test."""
+    """A supervisor under test.
+
+    `keeps_artifacts` says whether it writes the files of C3; where it does not, checks of them are not applicable.
+    """
 
     name: str
+    keeps_artifacts: bool
 
     def policy(self, overrides: Mapping[str, float | None]) -> Policy:
         """State the limits that hold once the overrides (seconds) were told."""

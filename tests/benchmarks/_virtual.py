@@ -95,6 +95,7 @@ class _Traced:
     """The core, with one more listener to its trace."""
 
     name = "core"
+    keeps_artifacts = True
 
     def __init__(self, trace: Callable[[int, str, Mapping[str, Any]], None]) -> None:
         self._trace = trace

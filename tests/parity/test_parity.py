@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -16,9 +17,10 @@ from tests.parity.cases import CASES, case, pairs
 from tests.parity.programs import program
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 _CORPUS = sorted((ROOT / "scenarios").glob("*.scenario.yaml"))
+_KEPT = [path for path in _CORPUS if load(str(path)).asks_for_artifacts]
 _BATCH = 25
 _BATCHES = 20
 
@@ -52,6 +54,30 @@ def _difference(lab: Lab, scenario: Scenario, backend: str) -> str:
 def test_the_model_foretells_the_corpus(lab: Lab, backend: str, path: object) -> None:
     """A verdict is only as true as the order of the events that it is drawn from."""
     assert _difference(lab, load(str(path)), backend) == ""
+
+
+def _told(files: Mapping[str, bytes] | None) -> dict[str, Any] | None:
+    """Give the artifacts without what no two runs share: their name, their folder, the date."""
+    if files is None:
+        return None
+    told: dict[str, Any] = dict(files)
+    if "result.json" in files:
+        fields = json.loads(files["result.json"])
+        own = {"run_id", "cwd", "started_at", "ended_at"}
+        told["result.json"] = [*fields], {name: value for name, value in fields.items() if name not in own}
+        del told["result.json"][1]["argv"][0]
+    return told
+
+
+@pytest.mark.parametrize("path", _KEPT, ids=lambda path: path.name.removesuffix(".scenario.yaml"))
+def test_the_model_foretells_the_artifacts(lab: Lab, backend: str, path: object) -> None:
+    """What is written to a disk, and what a failing one leaves, is what is written to memory, byte for byte."""
+    scenario = load(str(path))
+    foretold = _told(model_play(scenario, core()).artifacts)
+    assert foretold is not None
+    if scenario.cannot_spawn is not None:  # only the words name what was not found
+        foretold["result.json"][1]["error"] = lab.play(scenario, core()).answer.error  # type: ignore[union-attr]
+    assert _told(lab.play(scenario, core(), backend=backend).artifacts) == foretold
 
 
 @pytest.mark.parametrize("claim", CASES)

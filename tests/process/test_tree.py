@@ -6,6 +6,7 @@ import os
 import select
 import signal
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -164,10 +165,38 @@ def test_abandoning_kills_and_reaps_and_may_be_done_twice(start: Callable[..., C
     """For a caller that was cancelled in the middle of anything."""
     child = start("/bin/sh", "-c", "trap '' TERM; echo; sleep 60")
     read(child)
-    child.abandon()
-    child.abandon()
+    assert child.abandon() == child.abandon() == -signal.SIGKILL
     with pytest.raises(ChildProcessError):
         os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+
+
+def test_a_descendant_that_may_not_be_signalled_is_a_leak(
+    start: Callable[..., Child], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A program of another user can be neither ended nor forgotten: who asks is told of it, if it lives on."""
+    send, refused = signal.pidfd_send_signal, set[int]()
+
+    def refuse(pidfd: int, signum: int) -> None:
+        told = Path(f"/proc/self/fdinfo/{pidfd}").read_text("utf-8").splitlines()
+        if any(line.startswith("Pid:") and int(line.split()[1]) in refused for line in told):
+            raise PermissionError(1, "Operation not permitted")
+        send(pidfd, signum)
+
+    monkeypatch.setattr(signal, "pidfd_send_signal", refuse)
+    before = descriptors()
+    child = start("/bin/sh", "-c", "sleep 60 & one=$!; sleep 60 & echo $one $!; wait")
+    first, second = (int(word) for word in read(child).split())
+    refused.update((first, second))
+    try:
+        child.kill()
+        assert child.is_alone()
+        os.kill(first, signal.SIGKILL)
+        assert is_gone(first)
+        assert child.abandon() == -signal.SIGKILL
+        assert child.leaks() == [second]
+    finally:
+        os.kill(second, signal.SIGKILL)
+    assert descriptors() == before
 
 
 def test_a_child_that_cannot_start_leaves_no_descriptor() -> None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.record import Record
 from pytest_agentproc.verdict import Row, compare
 from pytest_agentproc.vocabulary import Answer, Policy
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 __all__ = ["SECOND", "Bound", "Events", "Expected", "Played", "Script", "judge", "judged"]
 
@@ -53,6 +56,7 @@ class Played:
     answer: Answer | None
     fault: Exception | None = None
     tolerance: int = 0
+    artifacts: Mapping[str, bytes] | None = None
 
 
 def judged(*expected: Expected, events: Events = (), fault: Exception | None = None, **answer: Any) -> tuple[Row, ...]:  # type: ignore[assignment]

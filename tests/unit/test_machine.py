@@ -274,9 +274,14 @@ class World:
         """Write it down."""
         self._pages.append("reap")
 
-    def abandon(self) -> None:
+    def abandon(self) -> int:
         """Write it down."""
         self._pages.append("abandon")
+        return -9
+
+    def leaks(self) -> list[int]:
+        """Know of none."""
+        return []
 
     def close(self) -> None:
         """Write it down."""

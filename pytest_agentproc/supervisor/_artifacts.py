@@ -1,0 +1,187 @@
+"""What is kept of a run, and how it is written down. Knows no disk, and never lets one change a run (C3).
+
+`result.json` has the fields of `vocabulary.RESULT_FIELDS`; it comes last, so who sees it sees the other files whole. A
+line of `events.jsonl` is `{"at": seconds since the spawn, "event": NAME, ...}` with what the event says; its name is
+message, line, finished, failure, resumed, noise or other. Text is UTF-8; half a character (a lone surrogate, which JSON
+can carry and UTF-8 cannot) is written as JSON writes it. A run that its caller cancels has a result.json too: with the
+outcome that was there already, or else `stopped`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass, fields, replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, get_args
+
+from pytest_agentproc.supervisor._events import Output
+from pytest_agentproc.supervisor.dialects import Line, Meaning, Message
+from pytest_agentproc.vocabulary import ARTIFACTS, INCOMPLETE, NANOSECONDS, RESULT_FIELDS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from datetime import datetime
+
+    from pytest_agentproc.supervisor._events import Event
+    from pytest_agentproc.supervisor._result import Result
+    from pytest_agentproc.supervisor._store import Store
+
+__all__ = ["Artifacts", "Headline"]
+
+_RESULT = "result.json"
+_LOGS = tuple(name for name in ARTIFACTS if name != _RESULT)
+_DEEPEST = 20
+_NAMES = {kind: tuple(one.name for one in fields(kind)) for kind in get_args(Meaning)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Headline:
+    """What is known of a run before it begins.
+
+    Args:
+        run_id: what the run is called.
+        argv: the agent's command.
+        cwd: the folder in which it runs.
+        requested_model: the model that was asked for; None if nobody says.
+        started_at: the wall clock at the instant `started`; it is read this once, and what comes later is counted by
+            the run's clock.
+        started: the instant of the spawn, in nanoseconds of the run's clock.
+    """
+
+    run_id: str
+    argv: tuple[str, ...]
+    cwd: str
+    requested_model: str | None
+    started_at: datetime
+    started: int
+
+
+class Artifacts:
+    """Keep the artifacts of one run: its logs while it goes on, its result at the end.
+
+    Memory is bounded: every byte goes to the store at once. What the store cannot do is noted in `unwritten`, the file
+    in question is given up, and everything else goes on.
+
+    Args:
+        store: where the files go.
+        headline: what is known before the run.
+    """
+
+    def __init__(self, store: Store, headline: Headline) -> None:
+        self.unwritten: dict[str, str] = {}
+        self._store = store
+        self._headline = headline
+        for name in _LOGS:
+            self._attempt(name, store.begin, name)
+
+    def take(self, event: Event, meanings: list[Meaning], now: int) -> None:
+        """Keep what came of one event of the machine, at an instant of the run's clock."""
+        if isinstance(event, Output):
+            self.write(f"{event.stream}.log", event.data)
+        if meanings:
+            at = (now - self._headline.started) / NANOSECONDS
+            self.write("events.jsonl", _lines(_json({"at": at, **_words(one)}, _EVENT) for one in meanings))
+            texts = [one.text for one in meanings if isinstance(one, (Message, Line))]
+            if texts:
+                self.write("transcript.log", _lines(texts))
+
+    def write(self, name: str, data: bytes) -> None:
+        """Write bytes behind those of a log."""
+        self._attempt(name, self._store.write, name, data)
+
+    def finish(self, result: Result) -> Result:
+        """Show the logs, write the result down, and give the result with all that could not be written."""
+        for name in _LOGS:
+            self._attempt(name, self._store.finish, name)
+        self.tell(self.amend(result))
+        return self.amend(result)
+
+    def tell(self, result: Result) -> None:
+        """Write a result down: every one is, also that of an agent that never started."""
+        self._attempt(_RESULT, self._store.begin, _RESULT)
+        self.write(_RESULT, _lines([_json(self.fields(result), _OBJECT)]))
+        self._attempt(_RESULT, self._store.finish, _RESULT)
+
+    def amend(self, result: Result) -> Result:
+        """Give a result that warns of what could not be written; nothing else of it changes."""
+        if not self.unwritten:
+            return result
+        return replace(result, warnings=(*result.warnings, INCOMPLETE), unwritten=dict(self.unwritten))
+
+    def fields(self, result: Result) -> dict[str, Any]:
+        """Give the fields of result.json."""
+        headline = self._headline
+        own = {
+            "run_id": headline.run_id,
+            "argv": headline.argv,
+            "cwd": headline.cwd,
+            "started_at": _stamp(headline.started_at, 0),
+            "ended_at": _stamp(headline.started_at, result.returned),
+            "elapsed": result.elapsed / NANOSECONDS,
+            "returned": result.returned / NANOSECONDS,
+            "requested_model": headline.requested_model,
+            "resolved_model": result.model,
+        }
+        return {name: own[name] if name in own else getattr(result, name) for name in RESULT_FIELDS}
+
+    def _attempt(self, name: str, action: Callable[..., None], *args: Any) -> None:
+        if name in self.unwritten:
+            return
+        try:
+            action(*args)
+        except OSError as error:
+            self.unwritten[name] = error.strerror or str(error)
+            self._store.drop(name)
+
+
+def _stamp(start: datetime, after: int) -> str | None:
+    """Write the date that is so many nanoseconds after a start; virtual time goes on where dates end."""
+    try:
+        moment = start + timedelta(microseconds=after // 1000)
+    except OverflowError:
+        return None
+    return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def _lines(texts: Iterable[str]) -> bytes:
+    return "".join(f"{text}\n" for text in texts).encode(errors="backslashreplace")
+
+
+def _words(meaning: Meaning) -> dict[str, Any]:
+    """Name an event and what it says; what it does not say is left out."""
+    kind = type(meaning)
+    words: dict[str, Any] = {"event": kind.__name__.lower()}
+    for name in _NAMES[kind]:
+        value = getattr(meaning, name)
+        if value is not None:
+            words[name] = value
+    return words
+
+
+def _json(value: Any, encoder: json.JSONEncoder) -> str:
+    try:
+        return encoder.encode(value)
+    except (ValueError, RecursionError):
+        return encoder.encode(_tamed(value))
+
+
+def _decoded(value: object) -> str:
+    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
+
+
+_EVENT = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=_decoded)
+_OBJECT = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=_decoded, indent=2)
+
+
+def _tamed(value: Any, depth: int = 0) -> Any:
+    """Make agent's data writable that Python's JSON reads and JSON has not: NaN, infinity, nesting without an end."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if not isinstance(value, (dict, list, tuple)):
+        return value
+    if depth == _DEEPEST:
+        return "..."
+    if isinstance(value, dict):
+        return {key: _tamed(one, depth + 1) for key, one in value.items()}
+    return [_tamed(one, depth + 1) for one in value]

@@ -1,0 +1,103 @@
+"""Owns the checks of the files that a supervisor kept, as they were found after the run; refuses to ask the subject."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from pytest_agentproc.record import instant
+from pytest_agentproc.verdict._rows import Finding, Played, Verdict
+from pytest_agentproc.verdict._words import listed, matches, quoted, show_matcher, show_usage
+from pytest_agentproc.vocabulary import NANOSECONDS
+
+__all__ = ["artifacts_check", "show_artifact"]
+
+_RESULT = "result.json"
+_TIMES = ("elapsed", "returned")
+
+TimeFinding = Callable[[Played, int, int], Finding]
+
+
+def artifacts_check(path: str, time_finding: TimeFinding) -> Callable[[Played, Any], Finding]:
+    """Give the check behind `artifacts`.
+
+    Args:
+        path: what follows: nothing, a file's name, or `result.json.FIELD`.
+        time_finding: compares a wanted time with one that was seen.
+    """
+
+    def checked(played: Played, wanted: Any) -> Finding:
+        files = played.artifacts
+        if files is None:
+            return Finding(Verdict.NOT_APPLICABLE, "the subject keeps no artifacts")
+        if not path:
+            return _found(fits=not files, seen=listed(sorted(files)))
+        field = path.removeprefix(f"{_RESULT}.")
+        if field == path:
+            return _file(files.get(path), wanted)
+        fields = _fields(files.get(_RESULT))
+        if not isinstance(fields, Mapping) or field not in fields:
+            return Finding(Verdict.FAILED, fields if isinstance(fields, str) else f"{_RESULT} has no {field}")
+        if field in _TIMES and isinstance(fields[field], int | float):
+            return time_finding(played, wanted, round(fields[field] * NANOSECONDS))
+        return _found(fits=_fits(field, fields[field], wanted), seen=_show(field, fields[field]))
+
+    return checked
+
+
+def show_artifact(path: str, wanted: Any) -> str:
+    """Write what is expected behind `artifacts`."""
+    if wanted is None:
+        return "none"
+    field = path.removeprefix(f"{_RESULT}.")
+    if field in _TIMES:
+        return instant(wanted)
+    is_matcher = isinstance(wanted, Mapping) and field not in ("usage", "unwritten")
+    return _show_matcher(wanted) if is_matcher else _show(field, wanted)
+
+
+def _found(*, fits: bool, seen: str) -> Finding:
+    return Finding(Verdict.PASSED if fits else Verdict.FAILED, seen)
+
+
+def _file(data: bytes | None, wanted: Mapping[str, str] | None) -> Finding:
+    if data is None:
+        return _found(fits=wanted is None, seen="no such file")
+    if wanted is not None and "hex" in wanted:
+        return _found(fits=data.hex() == wanted["hex"], seen=quoted(data.hex()))
+    text = data.decode(errors="replace")
+    return _found(fits=wanted is not None and matches(text, wanted), seen=quoted(text))
+
+
+def _fields(data: bytes | None) -> Mapping[str, Any] | str:
+    """Read result.json, or say why it cannot be read."""
+    if data is None:
+        return "no such file"
+    try:
+        fields = json.loads(data)
+    except (ValueError, RecursionError):
+        return f"{_RESULT} is no JSON: {quoted(data.decode(errors='replace'))}"
+    return fields if isinstance(fields, dict) else f"{_RESULT} is no object"
+
+
+def _fits(field: str, seen: Any, wanted: Any) -> bool:
+    if wanted is None or seen is None:
+        return seen is wanted
+    if field == "argv":
+        return isinstance(seen, Sequence) and list(seen[1:]) == wanted
+    if field == "usage":
+        return isinstance(seen, Mapping) and all(name in seen and seen[name] == wanted[name] for name in wanted)
+    if isinstance(wanted, Mapping) and field != "unwritten":
+        return isinstance(seen, str) and matches(seen, wanted)
+    return type(seen) is type(wanted) and bool(seen == wanted)
+
+
+def _show(field: str, value: Any) -> str:
+    if field == "usage" and isinstance(value, Mapping):
+        return show_usage(value)
+    return json.dumps(value, ensure_ascii=False) if value is not None else "none"
+
+
+def _show_matcher(matcher: Mapping[str, str]) -> str:
+    return show_matcher(matcher) if "hex" not in matcher else f"hex {quoted(matcher['hex'])}"

@@ -1,0 +1,122 @@
+"""The directory that a supervisor under test is given: how it fails, and whom a scenario about that applies to."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_agentproc.errors import KitError
+from pytest_agentproc.harness import _room
+from pytest_agentproc.harness._room import Room
+from pytest_agentproc.scenario import NotApplicable, Scenario, load
+from pytest_agentproc.subjects import Core, core
+from pytest_agentproc.verdict import Verdict, compare, conclude
+from pytest_agentproc.vocabulary import ARTIFACTS, Answer, Order
+from tests.architecture.sources import ROOT
+
+if TYPE_CHECKING:
+    from pytest_agentproc.harness import Lab
+
+READ_ONLY = load(ROOT / "scenarios" / "artifacts-on-a-read-only-disk.scenario.yaml")
+FULL = load(ROOT / "scenarios" / "artifacts-on-a-full-disk.scenario.yaml")
+KEPT = load(ROOT / "scenarios" / "artifacts-survive-a-forced-exit.scenario.yaml")
+
+
+class Bare(Core):
+    """The core without artifacts: many supervisors keep none, and never said that they do."""
+
+    keeps_artifacts = False
+
+    async def run(self, order: Order) -> Answer:
+        """Run with no directory."""
+        assert order.artifacts is None
+        return await super().run(order)
+
+
+class InPlace(Bare):
+    """Writes one artifact under its own name, as most programs do, and warns if it cannot."""
+
+    keeps_artifacts = True
+
+    async def run(self, order: Order) -> Answer:
+        """Run, then write."""
+        answer = await super().run(replace(order, artifacts=None))
+        assert order.artifacts is not None
+        try:
+            self.keep(Path(order.artifacts))
+        except OSError:
+            return replace(answer, warnings=("artifacts_incomplete",))
+        return answer
+
+    def keep(self, folder: Path) -> None:
+        """Write the one file."""
+        (folder / "stdout.log").write_bytes(b"line\n")
+
+
+class Renaming(InPlace):
+    """Writes under another name first, and knows nothing of a disk that is played."""
+
+    def keep(self, folder: Path) -> None:
+        """Write, then rename."""
+        (folder / "part").write_bytes(b"line\n")
+        (folder / "part").replace(folder / "stdout.log")
+
+
+def verdict(lab: Lab, scenario: Scenario, subject: Core) -> Verdict:
+    """Play a scenario, and conclude."""
+    return conclude(compare(lab.play(scenario, subject)))
+
+
+@pytest.mark.parametrize("scenario", [READ_ONLY, FULL], ids=lambda scenario: scenario.id)
+def test_a_failing_disk_fails_for_who_writes_in_place(lab: Lab, scenario: Scenario) -> None:
+    """A foreign supervisor meets the kernel's own refusal, and is judged by what it makes of it."""
+    assert verdict(lab, scenario, InPlace()) is Verdict.PASSED
+
+
+def test_a_full_disk_that_takes_bytes_is_no_verdict_on_who_wrote_them(lab: Lab) -> None:
+    """Who writes under another name first cannot be given a full disk without its help; a red would be ours."""
+    with pytest.raises(NotApplicable) as caught:
+        lab.play(FULL, Renaming())
+    assert (caught.value.name, caught.value.line) == ("files that meet the kit's full disk", 4)
+
+
+@pytest.mark.parametrize("scenario", [READ_ONLY, FULL], ids=lambda scenario: scenario.id)
+def test_a_scenario_about_the_disk_is_not_applicable_without_artifacts(lab: Lab, scenario: Scenario) -> None:
+    """A warning about files that it never wrote cannot be asked of a supervisor."""
+    with pytest.raises(NotApplicable) as caught:
+        lab.play(scenario, Bare())
+    assert (caught.value.name, caught.value.line) == ("artifacts", 4)
+
+
+def test_checks_of_files_are_not_applicable_without_artifacts(lab: Lab) -> None:
+    """Everything else of the scenario is judged as ever."""
+    rows = compare(lab.play(KEPT, Bare()))
+    of_files = {row.verdict for row in rows if row.key.startswith("artifacts")}
+    others = {row.verdict for row in rows if not row.key.startswith("artifacts")}
+    assert (of_files, others) == ({Verdict.NOT_APPLICABLE}, {Verdict.PASSED})
+
+
+def test_a_play_leaves_no_directory(lab: Lab, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The files of one run are none of the next one's; what links to /dev/full is not read."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    room = Room(FULL, tmp_path, keeps_artifacts=True)
+    assert room.path is not None
+    assert sorted(os.listdir(room.path)) == sorted(ARTIFACTS)  # noqa: PTH208  # names
+    assert room.files() == {}
+    room.close()
+    assert lab.play(KEPT, core()).artifacts is not None
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_a_machine_on_which_every_directory_takes_files_is_a_kit_error(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A disk that is read-only in name only would make every supervisor look wrong."""
+    monkeypatch.setattr(_room, "_KERNELS_OWN", (str(tmp_path), str(tmp_path / "not-there")))
+    with pytest.raises(KitError, match="is a directory in which no file can be made"):
+        Room(READ_ONLY, tmp_path, keeps_artifacts=True)
+    assert [*tmp_path.iterdir()] == []

@@ -1,0 +1,130 @@
+"""What a scenario may expect of the files of a run, and what is said of those that are there."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from pytest_agentproc.record import Record
+from pytest_agentproc.scenario import loads
+from pytest_agentproc.scenario._artifacts import ARTIFACT_KEYS, RESULT_KEYS
+from pytest_agentproc.verdict import compare
+from pytest_agentproc.vocabulary import ARTIFACTS, RESULT_FIELDS, Answer, Policy
+from tests.unit.handmade import SECOND, Bound, Expected, Played
+
+RESULT = "artifacts.result.json"
+FIELDS = {
+    "run_id": "r1",
+    "argv": ["/bin/pi", "-p", "hi"],
+    "elapsed": 1.000000001,
+    "exit_code": 0,
+    "agent_status": -15,
+    "forced": True,
+    "text": "done",
+    "resolved_model": None,
+    "usage": {"input": 3, "output": 5},
+    "warnings": [],
+    "unwritten": {"stdout.log": "No space left on device"},
+}
+FILES = {"result.json": json.dumps(FIELDS).encode(), "stdout.log": b"a\xff\n", "stderr.log": b""}
+
+
+def wanted(artifacts: str) -> list[tuple[str, Any]]:
+    """Bind what is expected of the artifacts."""
+    text = f"scenario: a\nagent: raw\nscript: []\nexpect:\n  artifacts: {artifacts}\n"
+    return [(check.key, check.wanted) for check in loads(text).bind(Policy()).expect if check.key != "leaks"]
+
+
+def judge(key: str, value: Any, files: dict[str, bytes] | None) -> tuple[str, str, str]:
+    """Compare one key with files: its verdict, wanted and seen in words."""
+    record = Record()
+    record.add(0, "p", {"process": "agent", "seen": True, "line": 0})
+    (row,) = compare(Played(Bound((Expected(key, value),)), record, Answer(), artifacts=files))
+    return row.verdict.value, row.wanted, row.seen
+
+
+def test_every_file_and_every_field_can_be_expected() -> None:
+    """What the vocabulary names, a scenario can check."""
+    assert [*ARTIFACT_KEYS] == [*ARTIFACTS]
+    assert [*RESULT_KEYS] == [*RESULT_FIELDS]
+
+
+def test_each_leaf_is_an_expectation_in_its_normal_form() -> None:
+    """`catches` names a leaf, and a row of the verdict is one."""
+    assert wanted("none") == [("artifacts", None)]
+    assert wanted('{result.json: none, stdout.log: "a\\n", stderr.log: {hex: "FF 0a"}}') == [
+        ("artifacts.result.json", None),
+        ("artifacts.stdout.log", {"exact": "a\n"}),
+        ("artifacts.stderr.log", {"hex": "ff0a"}),
+    ]
+    assert wanted(
+        "{result.json: {elapsed: kill_grace, outcome: failed, agent_status: -9, text: none, error: {contains: no}, "
+        "usage: {input: 3}, stop_reason: stop, leaks: [], forced: false, resolved_model: 'none'}}"
+    ) == [
+        (f"{RESULT}.elapsed", 2 * SECOND),
+        (f"{RESULT}.outcome", "failed"),
+        (f"{RESULT}.agent_status", -9),
+        (f"{RESULT}.text", None),
+        (f"{RESULT}.error", {"contains": "no"}),
+        (f"{RESULT}.usage", {"input": 3}),
+        (f"{RESULT}.stop_reason", "stop"),
+        (f"{RESULT}.leaks", []),
+        (f"{RESULT}.forced", False),
+        (f"{RESULT}.resolved_model", "none"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "row"),
+    [
+        ("artifacts", None, ("failed", "none", "result.json, stderr.log, stdout.log")),
+        ("artifacts.result.json", None, ("failed", "none", json.dumps(FILES["result.json"].decode())[:150])),
+        ("artifacts.events.jsonl", None, ("passed", "none", "no such file")),
+        ("artifacts.events.jsonl", {"contains": "x"}, ("failed", 'contains "x"', "no such file")),
+        ("artifacts.stderr.log", {"exact": ""}, ("passed", '""', '""')),
+        ("artifacts.stdout.log", {"exact": "a"}, ("failed", '"a"', '"a\ufffd\\n"')),
+        ("artifacts.stdout.log", {"matches": "^a"}, ("passed", 'matches "^a"', '"a\ufffd\\n"')),
+        ("artifacts.stdout.log", {"hex": "61ff0a"}, ("passed", 'hex "61ff0a"', '"61ff0a"')),
+        ("artifacts.stdout.log", {"hex": "61efbfbd0a"}, ("failed", 'hex "61efbfbd0a"', '"61ff0a"')),
+        (f"{RESULT}.argv", ["-p", "hi"], ("passed", '["-p", "hi"]', '["/bin/pi", "-p", "hi"]')),
+        (f"{RESULT}.elapsed", SECOND + 1, ("passed", "1.000000001 s", "1.000000001 s")),
+        (f"{RESULT}.elapsed", SECOND, ("failed", "1 s", "1.000000001 s")),
+        (f"{RESULT}.exit_code", 0, ("passed", "0", "0")),
+        (f"{RESULT}.exit_code", 1, ("failed", "1", "0")),
+        (f"{RESULT}.forced", True, ("passed", "true", "true")),
+        (f"{RESULT}.agent_status", None, ("failed", "none", "-15")),
+        (f"{RESULT}.text", {"exact": "done"}, ("passed", '"done"', '"done"')),
+        (f"{RESULT}.text", None, ("failed", "none", '"done"')),
+        (f"{RESULT}.resolved_model", None, ("passed", "none", "none")),
+        (f"{RESULT}.resolved_model", "m1", ("failed", '"m1"', "none")),
+        (f"{RESULT}.usage", {"input": 3}, ("passed", "input: 3", "input: 3, output: 5")),
+        (f"{RESULT}.usage", {"input": 4}, ("failed", "input: 4", "input: 3, output: 5")),
+        (f"{RESULT}.warnings", [], ("passed", "[]", "[]")),
+        (f"{RESULT}.unwritten", {}, ("failed", "{}", '{"stdout.log": "No space left on device"}')),
+        (f"{RESULT}.stop_reason", None, ("failed", "none", "result.json has no stop_reason")),
+    ],
+)
+def test_a_file_is_compared_as_it_was_found(key: str, value: Any, row: tuple[str, str, str]) -> None:
+    """What the subject says of its files counts for nothing."""
+    verdict, shown, seen = judge(key, value, FILES)
+    assert (verdict, shown, seen[: len(row[2])]) == row
+
+
+@pytest.mark.parametrize("data", [b"", b'{"exit_code": 0', b"[0]", b"\xff", b"[" * 100_000])
+def test_a_result_that_cannot_be_read_fails_each_of_its_checks(data: bytes) -> None:
+    """Half a result.json is what atomic writing is there to prevent."""
+    assert judge(f"{RESULT}.exit_code", 0, {"result.json": data})[0] == "failed"
+
+
+def test_a_subject_that_keeps_nothing_is_neither_good_nor_bad() -> None:
+    """It never claimed to; nothing unseen is ever green."""
+    for key, value in (("artifacts", None), ("artifacts.stdout.log", {"exact": ""}), (f"{RESULT}.exit_code", 0)):
+        assert judge(key, value, None)[::2] == ("not applicable", "the subject keeps no artifacts")
+
+
+def test_no_file_is_expected_of_an_agent_that_never_ran() -> None:
+    """A supervisor that starts nothing keeps nothing, and must not look conformant for it."""
+    (row,) = compare(Played(Bound((Expected("artifacts", None),)), Record(), Answer(), artifacts={}))
+    assert row.verdict == "not exercised"
