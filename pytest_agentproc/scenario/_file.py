@@ -139,6 +139,28 @@ class _Script(Steps):
         return steps
 
 
+class _Scripts:
+    """A list of scripts; a tool's id is free again in the next one, a process's is not."""
+
+    label = "[steps, ...]"
+    script = _Script()
+
+    def read(self, node: Node, what: str, check: Check) -> tuple[tuple[Step, ...], ...]:
+        """Read every script."""
+        if not isinstance(node, Sequence):
+            check.wrong(node, what, "a list of scripts, one for each invocation")
+            return ()
+        if not node.items:
+            check.at(node, f"{what} must have one script at least")
+        found, are_sound = [], True
+        for item in node.items:
+            check.tools.clear()
+            found.append(self.script.read(item, f"each item of {what}", check))
+            are_sound = are_sound and check.is_script_sound
+        check.is_script_sound = are_sound
+        return tuple(found)
+
+
 class _Covers(Text):
     """The id of a rule."""
 
@@ -203,6 +225,7 @@ FILE = Fields(
         Key("policy", _Policy(), "limits that the supervisor is told before the run"),
         Key("drive", _Drive(), "what the caller does; one prompt, hi, if absent"),
         Key("script", _Script(), "what the fake does"),
+        Key("scripts", _Scripts(), "what it does in each invocation instead; the last holds for all further ones"),
         Key("expect", EXPECT, "what must be true"),
         Key("catches", _Catches(), "defects, each with the expect key that it turns red"),
     ),

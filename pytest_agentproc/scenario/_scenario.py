@@ -57,6 +57,7 @@ class Scenario:
         policy: the limits that the file gives, in seconds; None is switched off.
         prompt_by: `argv` or `stdin`.
         text: the file's own text.
+        scripts: what each invocation of the fake plays, the last one all further ones too.
     """
 
     id: str
@@ -75,7 +76,7 @@ class Scenario:
     policy: Mapping[str, float | None]
     prompt: str
     text: str = field(repr=False)
-    steps: tuple[Step, ...] = field(repr=False)
+    scripts: tuple[tuple[Step, ...], ...] = field(repr=False)
     expected: tuple[Expected, ...] = field(repr=False)
 
     def bind(self, policy: Policy) -> Bound:
@@ -86,6 +87,8 @@ class Scenario:
             ScenarioError: under this policy an expression is no time (negative, not a whole number of nanoseconds).
         """
         scope = Scope(self.path, policy.nanoseconds(), STEPS)
+        asked = _asked(self.expected)
+        first, *then = [[*asked, *scope.steps(script)] for script in self.scripts]
         program = {
             "format": _FORMAT,
             "dialect": self.dialect,
@@ -94,8 +97,10 @@ class Scenario:
             "code": 0,
             "newline": self.newline,
             "bom": self.bom,
-            "steps": [*_asked(self.expected), *scope.steps(self.steps)],
+            "steps": first,
         }
+        if then:
+            program["then"] = then
         expect = [_expectation(expected, scope) for expected in self.expected]
         if all(expectation.key != "leaks" for expectation in expect):
             expect.append(Expectation("leaks", 0, 0, []))

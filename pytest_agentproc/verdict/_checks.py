@@ -8,6 +8,7 @@ from typing import Any
 
 from pytest_agentproc.record import duration, instant
 from pytest_agentproc.verdict import _facts
+from pytest_agentproc.verdict._invocations import INVOCATION_CHECKS
 from pytest_agentproc.verdict._rows import Finding, Played, Verdict
 from pytest_agentproc.verdict._saw import SAW_CHECKS
 from pytest_agentproc.verdict._words import listed, matches, quoted, show_signals, show_status, show_usage
@@ -22,7 +23,7 @@ def check_of(key: str) -> Check | None:
     """Find the check of an expect key; None if there is none."""
     head, _, rest = key.partition(".")
     if head != "processes":
-        return _CHECKS.get(key) or SAW_CHECKS.get(key)
+        return _CHECKS.get(key) or SAW_CHECKS.get(key) or INVOCATION_CHECKS.get(key)
     process, _, leaf = rest.rpartition(".")
     check = _PROCESS_CHECKS.get(leaf)
     return None if check is None else _of_process(check, process)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from fake_agents.program import of_invocation
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.scenario._steps import STEPS
 from pytest_agentproc.vocabulary import Policy
@@ -176,6 +177,34 @@ def test_processes_are_numbered_in_the_order_of_the_file() -> None:
     text = "scenario: a\nagent: raw\nscript:\n  - spawn: {}\n  - spawn: child2\n  - spawn: {}\n"
     steps = loads(text).bind(Policy()).program["steps"]
     assert [args[0]["id"] for _, _, args in steps] == ["child1", "child2", "child3"]
+
+
+def test_scripts_are_those_of_the_invocations() -> None:
+    """The first one is the program; the others stand beside it, and a tool's id is free again in each."""
+    tool = "{tool: {id: t, name: bash}}"
+    text = f"scenario: a\nagent: pi\nscripts:\n  - [{{spawn: {{}}}}, {tool}]\n  - [{tool}]\n  - [{{spawn: {{}}}}]\n"
+    program = loads(text).bind(Policy()).program
+    called = [("event", ("tool", {"id": "t", "name": "bash", "input": {}}))]
+    assert [step[1:] for step in program["steps"]] == [("spawn", (CHILD, None)), *called]
+    assert [[step[1:] for step in steps] for steps in program["then"]] == [
+        called,
+        [("spawn", ({**CHILD, "id": "child2"}, None))],
+    ]
+
+
+def test_the_last_script_is_played_for_ever() -> None:
+    """An invocation beyond the list plays what the last one of the list does, under a name of its own."""
+    program: dict[str, Any] = {"name": "pi", "steps": [1], "then": [[2], [3]]}
+    played = [of_invocation(program, number) for number in (1, 2, 3, 4)]
+    assert [(one["name"], one["steps"]) for one in played] == [("pi", [1]), ("pi 2", [2]), ("pi 3", [3]), ("pi 4", [3])]
+    assert of_invocation({"name": "pi", "steps": [1]}, 2) == {"name": "pi 2", "steps": [1]}
+
+
+def test_every_script_tells_what_the_agent_was_given() -> None:
+    """Whichever invocation it is: it may be the first that lives long enough to tell."""
+    text = "scenario: a\nagent: raw\nscripts:\n  - [say: hi]\n  - []\nexpect:\n  saw: {argv: []}\n"
+    program = loads(text).bind(Policy()).program
+    assert [steps[0][1] for steps in (program["steps"], *program["then"])] == ["tell", "tell"]
 
 
 def test_an_agent_tells_what_it_was_given_only_if_a_check_asks() -> None:
