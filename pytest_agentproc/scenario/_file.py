@@ -61,13 +61,14 @@ class _Policy:
             if name.text not in POLICY_NAMES:
                 check.at(name, unknown("limit", name.text, POLICY_NAMES))
                 continue
-            if name.text in SIZE_NAMES:
-                size = Size(low=1).read(value, f"{what}.{name.text}", check)
-                if size:
-                    limits[name.text] = size
-                continue
-            if name.text not in OPTIONAL_NAMES and isinstance(value, Scalar) and value.text == "off":
+            is_off = isinstance(value, Scalar) and value.text == "off"
+            if name.text not in OPTIONAL_NAMES and is_off:
                 check.at(value, f"{what}.{name.text} cannot be off: only {choices(sorted(OPTIONAL_NAMES), 'and')} can")
+                continue
+            if name.text in SIZE_NAMES:
+                size = None if is_off else Size(low=1).read(value, f"{what}.{name.text}", check)
+                if is_off or size:
+                    limits[name.text] = size
                 continue
             words = ("off",) if name.text in OPTIONAL_NAMES else ()
             before = len(check.problems)

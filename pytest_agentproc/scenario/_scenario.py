@@ -86,7 +86,7 @@ class Scenario:
             NotApplicable: the script needs a limit that the policy switches off.
             ScenarioError: under this policy an expression is no time (negative, not a whole number of nanoseconds).
         """
-        scope = Scope(self.path, policy.nanoseconds(), STEPS)
+        scope = Scope(self.path, policy.whole(), STEPS)
         asked = _asked(self.expected)
         first, *then = [[*asked, *scope.steps(script)] for script in self.scripts]
         program = {

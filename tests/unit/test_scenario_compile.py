@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fake_agents.program import of_invocation
-from pytest_agentproc.scenario import loads
+from pytest_agentproc.scenario import NotApplicable, loads
 from pytest_agentproc.scenario._steps import STEPS
 from pytest_agentproc.vocabulary import Policy
 
@@ -59,6 +59,8 @@ CASES: list[tuple[str, list[tuple[str, tuple[Any, ...]]]]] = [
     ("raw: {hex: e2 82 AC}", [("bytes", ("stdout", b"\xe2\x82\xac"))]),
     ("raw: {base64: 4oKs, to: stderr}", [("bytes", ("stderr", b"\xe2\x82\xac"))]),
     ("raw: {text: ab, repeat: 3}", [("bytes", ("stdout", b"ababab"))]),
+    ("raw: {text: abc, size: 7 B}", [("bytes", ("stdout", b"abcabcabc"))]),
+    ("raw: {text: abc, size: max_line_bytes / 4194304, to: stderr}", [("bytes", ("stderr", b"abcabc"))]),
     (
         "raw: {text: abc, repeat: 2, cut: [1, 5]}",
         [("bytes", ("stdout", b"a")), ("bytes", ("stdout", b"bcab")), ("bytes", ("stdout", b"c"))],
@@ -75,6 +77,9 @@ CASES: list[tuple[str, list[tuple[str, tuple[Any, ...]]]]] = [
     ("drip: {say: hi, every: 1s, for: ever}", [("drip", ("stdout", None, "hi", SECOND, None))]),
     ("flood: {stderr: 1 MiB}", [("flood", ("stderr", 1_048_576))]),
     ("flood: {stdout: 7B}", [("flood", ("stdout", 7))]),
+    ("flood: {stdout: max_line_bytes + 1 B}", [("flood", ("stdout", 16_777_217))]),
+    ("flood: {stderr: (max_transcript_bytes - 1 MiB) / 5}", [("flood", ("stderr", 3_145_728))]),
+    ("flood: {stdout: 1.5 KiB}", [("flood", ("stdout", 1536))]),
     ("silence: inactivity_timeout", [("sleep", (120 * SECOND,))]),
     ("silence: for ever", [("sleep", (None,))]),
     ("busy: 1s", [("busy", (SECOND,))]),
@@ -205,6 +210,15 @@ def test_every_script_tells_what_the_agent_was_given() -> None:
     text = "scenario: a\nagent: raw\nscripts:\n  - [say: hi]\n  - []\nexpect:\n  saw: {argv: []}\n"
     program = loads(text).bind(Policy()).program
     assert [steps[0][1] for steps in (program["steps"], *program["then"])] == ["tell", "tell"]
+
+
+def test_a_size_follows_the_policy_of_the_subject() -> None:
+    """A supervisor that keeps less is told less; one that knows no such limit cannot be asked at all."""
+    scenario = loads("scenario: a\nagent: raw\nscript:\n  - flood: {stdout: max_transcript_bytes + 1 B}\n")
+    assert scenario.bind(Policy(max_transcript_bytes=9)).program["steps"] == [(4, "flood", ("stdout", 10))]
+    with pytest.raises(NotApplicable) as caught:
+        scenario.bind(Policy(max_transcript_bytes=None))
+    assert (caught.value.name, caught.value.line) == ("max_transcript_bytes", 4)
 
 
 def test_an_agent_tells_what_it_was_given_only_if_a_check_asks() -> None:
