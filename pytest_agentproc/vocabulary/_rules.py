@@ -20,6 +20,7 @@ RULES = {
     "F3": "a line over max_line_bytes is a protocol error",
     "F4": "stderr is always drained; its tail is kept",
     "F5": "stdin is written while output is read; EPIPE never raises",
+    "F6": "memory is bounded whatever the agent prints; the last messages are kept, and the final one whole",
     "P6": "an agent that cannot be started ends as spawn_failed; a crash is not answered by sending the prompt again",
     "T1": "terminate and kill mean the whole tree",
     "T2": "no signal to a pid that may have been reused",
