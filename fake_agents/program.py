@@ -3,9 +3,10 @@
 A program is plain data that `marshal` can write:
 
     {"format": 1, "dialect": "pi", "mode": "json", "name": "agent", "code": 0, "newline": "lf", "bom": False,
-     "steps": [(line, op, args), ...]}
+     "steps": [(line, op, args), ...], "then": [[(line, op, args), ...], ...]}
 
-`code` is the exit code at the script's end. Times are whole nanoseconds, None stands for 'for ever'.
+`code` is the exit code at the script's end. Times are whole nanoseconds, None stands for 'for ever'. `then` is there
+only if invocations differ: the steps of the second one and of each that follows, the last for all further ones.
 """
 
 from __future__ import annotations
@@ -58,3 +59,17 @@ POLITE = (TERM, INT, HUP)
 
 FATAL = (1, 2, 3, 10, 12, 15)
 """The signals whose default is death and that a descendant tells of as it dies: its parent is not the supervisor."""
+
+
+def of_invocation(program: Program, number: int) -> Program:
+    """Give what one invocation plays, counted from 1, under its own name: agent, agent 2, agent 3."""
+    name = numbered(program["name"], number)
+    then = program.get("then")
+    if number == 1 or not then:
+        return {**program, "name": name}
+    return {**program, "name": name, "steps": then[min(number - 1, len(then)) - 1]}
+
+
+def numbered(name: str, number: int) -> str:
+    """Name the process that is the so many-th of its name."""
+    return name if number == 1 else f"{name} {number}"

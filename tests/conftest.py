@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,7 +32,10 @@ def _children() -> dict[int, str]:
     """Describe this process's children, zombies included, by pid."""
     if not _has_children():
         return {}
-    pids = [int(pid) for file in _THREADS.glob("*/children") for pid in file.read_text().split()]
+    pids: list[int] = []
+    for file in _THREADS.glob("*/children"):
+        with contextlib.suppress(OSError):  # a thread that has ended meanwhile; its children are another thread's now
+            pids += [int(pid) for pid in file.read_text().split()]
     return {pid: _describe(pid) for pid in pids}
 
 

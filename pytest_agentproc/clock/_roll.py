@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import contextlib
 import secrets
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from fake_agents import wire
+from fake_agents.program import numbered
 from pytest_agentproc.clock._events import told
 from pytest_agentproc.clock._participant import Participant, State, new_listener, receive_hello
 
@@ -44,6 +46,7 @@ class Roll:
         self._by_pid: dict[int, Participant] = {}
         self._births: list[Participant] = []
         self._deaths: list[Participant] = []
+        self._names: Counter[tuple[bytes, str]] = Counter()
         self._buffer = bytearray(wire.MESSAGE)
         self._roots = 0
         poller.watch(self._listener.fileno(), self._accept)
@@ -200,6 +203,9 @@ class Roll:
 
     def _tell_births(self) -> None:
         for one in sorted(self._births, key=lambda one: one.path):
+            said = one.token, one.name
+            self._names[said] += 1
+            one.name = numbered(one.name, self._names[said])
             parent = self.participants.get(one.path[:-1])
             above = "supervisor" if parent is None else parent.name
             born = {"process": one.name, "seen": True, "pid": one.pid, "parent": above, "line": one.line}

@@ -23,6 +23,7 @@ __all__ = [
     "FatalNoiseCompletion",
     "FatalPipeEnding",
     "HastyLadder",
+    "HoardingCompletion",
     "KillOnlyLadder",
     "LeavingLadder",
     "MissingEnding",
@@ -76,6 +77,13 @@ class UncountedNoiseCompletion(Completion):
         """Hear no noise."""
         if not isinstance(meaning, Noise):
             super().feed(meaning, now)
+
+
+class HoardingCompletion(Completion):
+    """Keeps everything that the agent ever said (F6)."""
+
+    def limit_to(self, size: int | None) -> None:
+        """Hear of no limit."""
 
 
 class TimerFirstEnding(Ending):

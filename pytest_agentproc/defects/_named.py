@@ -48,6 +48,7 @@ _COMPLETIONS = (
     ("any-stop-reason", "C2", "takes a stop for a tool for the last word", ends.AnyStopCompletion),
     ("never-withdraws", "C1", "holds on to a result that the agent goes on from", ends.StubbornCompletion),
     ("noise-is-fatal", "F2", "gives up at a line that is no event", ends.FatalNoiseCompletion),
+    ("keeps-everything", "F6", "keeps all that the agent ever said", ends.HoardingCompletion),
     ("noise-uncounted", "F2", "drops a line that is no event, and tells nobody", ends.UncountedNoiseCompletion),
 )
 _ENDINGS = (

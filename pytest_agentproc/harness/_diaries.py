@@ -8,11 +8,13 @@ import select
 import shutil
 import signal
 import time
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fake_agents import diary
+from fake_agents.program import numbered
 from pytest_agentproc.clock import SystemClock, signal_name, told
 from pytest_agentproc.record import Event, Record
 
@@ -134,6 +136,10 @@ class Diaries:
                     one = kept[pid] = _Kept(pid, parent, index, name, line, at)
                 elif one is not None:
                     _write(one, at, message)
+        names: Counter[str] = Counter()
+        for one in sorted(kept.values(), key=lambda one: one.born):
+            names[one.name] += 1
+            one.name = numbered(one.name, names[one.name])
         return dict(sorted(kept.items(), key=lambda item: item[1].born))
 
     def _unwritten(self, kept: Collection[int]) -> list[int]:

@@ -82,7 +82,10 @@ class Workshop:
         kind = _Kind(name, baked["program"]["dialect"], executable, not baked["hub"])
         free = self._free.setdefault(kind, [])
         path = free.pop() if free else self._write(kind)
-        path.parent.with_suffix(".baked").write_bytes(marshal.dumps(baked))
+        plan = path.parent.with_suffix(".baked")
+        plan.write_bytes(marshal.dumps(baked))
+        if "then" in baked["program"]:
+            plan.with_suffix(".baked.count").unlink(missing_ok=True)
         self._kinds[str(path)] = kind
         return str(path)
 

@@ -8,9 +8,10 @@ driver; the rules of the core are proven by expectations that people wrote.
 from __future__ import annotations
 
 import datetime as dt
+from collections import Counter
 from typing import TYPE_CHECKING, Any, Protocol
 
-from fake_agents.program import LONGEST
+from fake_agents.program import LONGEST, numbered, of_invocation
 from pytest_agentproc.clock import Host, JumpRule, Move
 from pytest_agentproc.errors import ClockError, Deadlock, Spin
 from pytest_agentproc.harness._actors import Left, Process, World
@@ -74,7 +75,8 @@ class Model:
         self.on_over: Callable[[], None] | None = None
         self._births: list[Process] = []
         self._deaths: list[Process] = []
-        self._roots = 0
+        self._fakes: list[int] = []
+        self._names: Counter[tuple[int, str]] = Counter()
         self._looks = 0
 
     # What processes and worlds call.
@@ -87,11 +89,12 @@ class Model:
         """Record what a process did."""
         self.record.add(self.rule.now, code, data)
 
-    def start(self, program: dict[str, Any]) -> World:
-        """Start an agent, as a driver asks for one."""
+    def start(self, program: dict[str, Any], fake: int) -> World:
+        """Start an agent, as a driver asks for one; `fake` says of which fake it is an invocation."""
         pipes: dict[str, Pipe | None] = {name: self.pipe_type() for name in ("stdin", "stdout", "stderr")}
-        agent = self.process_type(self, (self._roots,), program["name"], 0, program, pipes)
-        self._roots += 1
+        played = of_invocation(program, self._fakes.count(fake) + 1)
+        agent = self.process_type(self, (len(self._fakes),), program["name"], 0, played, pipes)
+        self._fakes.append(fake)
         self.bear(agent)
         self.tell_births()
         return self.world_type(agent)
@@ -149,6 +152,9 @@ class Model:
     def tell_births(self) -> None:
         """Record who is new."""
         for process in self.in_order(self._births):
+            said = self._fakes[process.path[0]], process.name
+            self._names[said] += 1
+            process.name = numbered(process.name, self._names[said])
             parent = self.processes.get(process.path[:-1])
             above = "supervisor" if parent is None else parent.name
             self.tell("p", {"process": process.name, "seen": True, "pid": 0, "parent": above, "line": process.line})
@@ -253,11 +259,13 @@ def add_run(model: Model, bound: Bound, subject: CoreSubject, kept: Artifacts | 
     }
     program = {**bound.program, "prompt": scenario.prompt[:PROMPT_SHOWN], "given": given}
 
+    fake = len(model.drivers)
+
     def spawn() -> World:
         failure = spawn_failure(scenario)
         if failure is not None:
             raise failure
-        return model.start(program)
+        return model.start(program, fake)
 
     keep = kept.take if kept else None
     model.drivers.append(model.driver_type(machine, spawn, model.now, model.record.add, keep))

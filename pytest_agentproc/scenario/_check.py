@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pytest_agentproc.errors import Problem
 from pytest_agentproc.scenario._expressions import (
+    SIZES,
+    TIMES,
     Expression,
     ExpressionError,
+    Measure,
     NotApplicable,
     Unfit,
     evaluate,
@@ -55,7 +58,7 @@ class Check:
     mode: str = ""
     prompt_by: str = "argv"
     overrides: dict[str, float | None] = field(default_factory=dict)
-    limits: dict[str, int | None] = field(default_factory=Policy().nanoseconds)
+    limits: dict[str, int | None] = field(default_factory=Policy().whole)
     spawned: dict[str, int] = field(default_factory=dict)
     tools: dict[str, int] = field(default_factory=dict)
     expected: list[str] = field(default_factory=list)
@@ -78,27 +81,39 @@ class Check:
         self.at(node, f"{what} must be {wanted}, not {describe(node)}" + (f": {remedy}" if remedy else ""))
 
     def tell(self, overrides: dict[str, Any]) -> None:
-        """Take the limits that the file gives: times are tried with them, all others as they are by default."""
+        """Take the limits that the file gives: expressions are tried with them, all others as they are by default."""
         self.overrides = overrides
-        self.limits = Policy(**overrides).nanoseconds()
+        self.limits = Policy(**overrides).whole()
 
     def time(self, node: Scalar, words: tuple[str, ...], *, positive: bool) -> Expression | None:
         """Read a time, and try it with the default limits."""
+        expression = self._expression(node, words, TIMES)
+        return None if expression is None else self._tried(replace(expression, low=int(positive)))
+
+    def size(self, node: Scalar, low: int, high: int) -> Expression | None:
+        """Read a size that may name limits, and try it with the default ones."""
+        expression = self._expression(node, (), SIZES)
+        return None if expression is None else self._tried(replace(expression, low=low, high=high))
+
+    def _expression(self, node: Scalar, words: tuple[str, ...], measure: Measure) -> Expression | None:
         column = node.column if node.plain else node.column + 1
         try:
-            tree = parse_expression(node.text, words)
+            tree = parse_expression(node.text, words, measure)
         except ExpressionError as error:
             self.report(node.line, column + error.offset, error.message)
             return None
-        expression = Expression(node.text.strip(), node.line, column, tree, positive)
+        return Expression(node.text.strip(), node.line, column, tree, measure)
+
+    def _tried(self, expression: Expression) -> Expression | None:
+        line, column, tree = expression.line, expression.column, expression.tree
         for name in sorted(names(tree)):
             if name in self.overrides and self.overrides[name] is None:
-                self.report(node.line, column, f"{name} is switched off by this file's policy")
+                self.report(line, column, f"{name} is switched off by this file's policy")
                 return None
         try:
             evaluate(expression, self.limits)
         except NotApplicable:
             pass
         except Unfit as error:
-            self.report(node.line, column, str(error))
+            self.report(line, column, str(error))
         return expression

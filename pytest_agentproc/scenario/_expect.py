@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.scenario._artifacts import ARTIFACT_KEYS, RESULT_KEYS, Artifacts
 from pytest_agentproc.scenario._fields import Either, Fields, Key
 from pytest_agentproc.scenario._kinds import Choice, Data, Flag, ListOf, Signal, Text, Time, Whole, Word
-from pytest_agentproc.scenario._nodes import Mapping, Node, Sequence
+from pytest_agentproc.scenario._nodes import Mapping, Node, Scalar, Sequence
 from pytest_agentproc.scenario._saw import Variables
 from pytest_agentproc.scenario._wanted import MATCHER, Expected, Wanted, exact_time
 from pytest_agentproc.scenario._words import unknown
@@ -29,6 +30,10 @@ def bind_value(expected: Expected, scope: Scope) -> Any:
         return expected.value if wanted is None else wanted.bind(expected.value, scope)
     table = {"processes": PROCESS_KEYS, "saw": SAW_KEYS}.get(head, EXPECT_KEYS)
     return table[rest.rpartition(".")[2] or head].bind(expected.value, scope)
+
+
+def _times(value: list[Expression], scope: Scope) -> list[int]:
+    return [scope.exact(time) for time in value]
 
 
 def _signals(value: list[tuple[str, Expression]], scope: Scope) -> list[tuple[str, int]]:
@@ -74,15 +79,22 @@ class _SignalTimes:
 
 
 class _ProcessId(Word):
-    """The name of a process that the script spawns."""
+    """The name of a process that the script spawns; from the second of that name on its number follows."""
 
     def read(self, node: Node, what: str, check: Check) -> str:
         """Take the name, and look it up."""
-        name = super().read(node, what, check)
+        found = _NUMBERED.fullmatch(node.text) if isinstance(node, Scalar) else None
+        if found is None or not isinstance(node, Scalar):
+            return super().read(node, what, check)
         known = ("agent", *check.spawned)
-        if name and name not in known and check.is_script_sound:
-            check.at(node, unknown("process", name, known))
-        return name
+        if found[1] not in known and check.is_script_sound:
+            check.at(node, unknown("process", found[1], known))
+        elif found[2] == "1":
+            check.at(node, f"the first process of a name has no number: write {found[1]}")
+        return node.text
+
+
+_NUMBERED = re.compile(r"([A-Za-z][A-Za-z0-9_-]*)(?: ([1-9][0-9]{0,5}))?", re.ASCII)
 
 
 _STATUS = Either(
@@ -164,6 +176,8 @@ _TABLE = (
     Wanted("returned", Time(), "from the spawn to the answer with an empty tree", bind=exact_time),
     Wanted("agent_status", _STATUS, "how the agent itself ended; -9 is {signal: KILL}"),
     Wanted("signals", _SIGNALS, "what the agent got, in order; [] for none", bind=_signals),
+    Wanted("spawns", ListOf(Time()), "when the agent was started, each invocation; [] for never", bind=_times),
+    Wanted("alive_at_once", Whole(0, 10**6), "the most invocations of the agent that were alive at one time"),
     Wanted("processes", _Processes(), "checks on single processes"),
     Wanted("saw", _Saw(), "what the agent was given"),
     Wanted("error", MATCHER, "the message of a bad end"),

@@ -1,7 +1,7 @@
-"""Owns times: numbers with units and expressions over policy names, exact. Refuses to know where they stand in a file.
+"""Owns times and sizes: numbers with units, expressions over policy names, exact. Knows no place of theirs in a file.
 
-An expression is parsed once and evaluated with any policy; everything is a Fraction of nanoseconds until the end, and
-the end must be a whole number.
+An expression is parsed once and evaluated with any policy; everything is a Fraction of nanoseconds or bytes until the
+end, and the end must be a whole number.
 """
 
 from __future__ import annotations
@@ -14,21 +14,29 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.errors import AgentprocError
 from pytest_agentproc.scenario._words import nearest, shorten, unknown
-from pytest_agentproc.vocabulary import TIME_NAMES
+from pytest_agentproc.vocabulary import SIZE_NAMES, TIME_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["Expression", "ExpressionError", "NotApplicable", "Unfit", "evaluate", "parse_expression", "seconds"]
-
-UNITS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9}
+__all__ = [
+    "SIZES",
+    "TIMES",
+    "Expression",
+    "ExpressionError",
+    "Measure",
+    "NotApplicable",
+    "Unfit",
+    "evaluate",
+    "parse_expression",
+    "seconds",
+]
 
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>[0-9]+(?:\.[0-9]+)?)\s*(?P<unit>[A-Za-z_]+)?|(?P<name>[A-Za-z_]\w*)|(?P<sign>\S))", re.ASCII
 )
 _LONGEST = 200
 _DEEPEST = 20
-_LONGEST_TIME = 100 * 365 * 24 * UNITS["h"]
 _OPERATORS: dict[str, Callable[[Fraction, Fraction], Fraction]] = {
     "+": operator.add,
     "-": operator.sub,
@@ -36,8 +44,39 @@ _OPERATORS: dict[str, Callable[[Fraction, Fraction], Fraction]] = {
     "/": operator.truediv,
 }
 
-TIME, NUMBER, ZERO = "time", "number", "zero"
+MEASURED, NUMBER, ZERO = "measured", "number", "zero"
 Tree = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """What an expression gives: its noun, its units, the limits that it can name, two examples, and the unit of one."""
+
+    noun: str
+    units: Mapping[str, int]
+    names: tuple[str, ...]
+    sample: str
+    longer: str
+    one: str
+
+
+TIMES = Measure(
+    "time",
+    {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9},
+    TIME_NAMES,
+    "10s",
+    "kill_grace + 10s",
+    "s",
+)
+SIZES = Measure(
+    "size",
+    {"B": 1, "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3},
+    SIZE_NAMES,
+    "64 KiB",
+    "max_line_bytes + 1 B",
+    " B",
+)
+_LONGEST_TIME = 100 * 365 * 24 * TIMES.units["h"]
 
 
 class NotApplicable(AgentprocError):
@@ -71,41 +110,56 @@ class Unfit(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """A parsed time: its text, where it stands, its tree."""
+    """A parsed time or size: its text, where it stands, its tree, and the bounds of its value."""
 
     text: str
     line: int
     column: int
     tree: Tree
-    positive: bool = False
+    measure: Measure = TIMES
+    low: int = 0
+    high: int = _LONGEST_TIME
 
 
 def seconds(nanoseconds: Fraction | int) -> str:
     """Write a time for a message."""
-    value = Fraction(nanoseconds) / UNITS["s"]
+    value = Fraction(nanoseconds) / TIMES.units["s"]
     return f"{value.numerator}s" if value.denominator == 1 else f"{float(value):.9g}s"
 
 
 def evaluate(expression: Expression, limits: Mapping[str, int | None]) -> int:
-    """Compute whole nanoseconds under a policy.
+    """Compute whole nanoseconds or bytes under a policy.
 
     Raises:
         NotApplicable: a limit that the expression names is switched off.
-        Unfit: the value is negative, not whole, or zero where it must not be.
+        Unfit: the value is not whole, or out of bounds.
     """
     try:
         value = _value(expression.tree, limits, expression.line)
     except ZeroDivisionError:
         raise Unfit(f'"{expression.text}" divides by zero') from None
-    if value < 0:
-        raise Unfit(f'"{expression.text}" is {seconds(value)}: a time cannot be negative')
-    if value.denominator != 1:
-        raise Unfit(f'"{expression.text}" is {float(value):.9g}ns, not a whole number of nanoseconds')
-    if value > _LONGEST_TIME:
-        raise Unfit(f'"{expression.text}" is longer than a century')
-    if expression.positive and value == 0:
-        raise Unfit(f'"{expression.text}" is 0s, but must be longer than that')
+    trouble = (_time_trouble if expression.measure is TIMES else _size_trouble)(value, expression)
+    if trouble:
+        raise Unfit(f'"{expression.text}" is {trouble}')
     return value.numerator
+
+
+def _time_trouble(value: Fraction, expression: Expression) -> str:
+    if value < 0:
+        return f"{seconds(value)}: a time cannot be negative"
+    if value.denominator != 1:
+        return f"{float(value):.9g}ns, not a whole number of nanoseconds"
+    if value > expression.high:
+        return "longer than a century"
+    return "0s, but must be longer than that" if value < expression.low else ""
+
+
+def _size_trouble(value: Fraction, expression: Expression) -> str:
+    if value.denominator != 1:
+        return f"{float(value):.9g} B, not a whole number of bytes"
+    if expression.low <= value <= expression.high:
+        return ""
+    return f"{value} bytes: at least {expression.low}, at most {expression.high} are possible"
 
 
 def _value(tree: Tree, limits: Mapping[str, int | None], line: int) -> Fraction:
@@ -126,35 +180,36 @@ def names(tree: Tree) -> set[str]:
     return set() if tree[0] == "value" else names(tree[1]) | names(tree[2])
 
 
-def parse_expression(text: str, words: tuple[str, ...] = ()) -> Tree:
-    """Parse a time; `words` are what else the field accepts, for the suggestions.
+def parse_expression(text: str, words: tuple[str, ...] = (), measure: Measure = TIMES) -> Tree:
+    """Parse a time or a size; `words` are what else the field accepts, for the suggestions.
 
     Raises:
         ExpressionError: what is wrong, and where in the text.
     """
     if len(text) > _LONGEST:
-        raise ExpressionError(0, f"a time of {len(text)} characters: at most {_LONGEST} can be read")
-    parser = _Parser(text, words)
+        raise ExpressionError(0, f"a {measure.noun} of {len(text)} characters: at most {_LONGEST} can be read")
+    parser = _Parser(text, words, measure)
     tree, dimension = parser.sum()
     kind, _, offset = parser.peek()
     if kind != "end":
         found = shorten(text[offset:].strip())
-        raise ExpressionError(offset, f'"{found}" is not expected here: a time is 10s, or kill_grace + 10s')
+        form = f"a {measure.noun} is {measure.sample}, or {measure.longer}"
+        raise ExpressionError(offset, f'"{found}" is not expected here: {form}')
     if dimension == NUMBER:
-        raise ExpressionError(0, f'"{text.strip()}" has no unit: write {_with_unit(text)}')
+        raise ExpressionError(0, f'"{text.strip()}" has no unit: write {_with_unit(text.strip(), measure.one)}')
     return tree
 
 
-def _with_unit(text: str) -> str:
-    return f"{text.strip()}s" if text.strip().replace(".", "").isdigit() else f"({text.strip()}) * 1s"
+def _with_unit(text: str, unit: str) -> str:
+    return f"{text}{unit}" if text.replace(".", "").isdigit() else f"({text}) * 1{unit}"
 
 
 class _Parser:
     """Recursive descent: sum of products of atoms; every rule gives a tree and its dimension."""
 
-    def __init__(self, text: str, words: tuple[str, ...]) -> None:
-        self._tokens = list(_tokens(text, words))
-        self._words = words
+    def __init__(self, text: str, words: tuple[str, ...], measure: Measure) -> None:
+        self._tokens = list(_tokens(text, words, measure))
+        self._noun = measure.noun
         self._at = 0
         self._depth = 0
 
@@ -167,7 +222,8 @@ class _Parser:
             sign, offset = self._take()
             right, other = self._product()
             if ZERO not in (dimension, other) and dimension != other:
-                raise ExpressionError(offset, f'"{sign}" between a time and a plain number: give the number a unit')
+                trouble = f'"{sign}" between a {self._noun} and a plain number: give the number a unit'
+                raise ExpressionError(offset, trouble)
             dimension = other if dimension == ZERO else dimension
             tree = (sign, tree, right)
         return tree, dimension
@@ -177,30 +233,32 @@ class _Parser:
         while self.peek()[:2] in (("sign", "*"), ("sign", "/")):
             sign, offset = self._take()
             right, other = self._atom()
-            if sign == "*" and dimension == TIME and other == TIME:
-                raise ExpressionError(offset, "a time times a time is no time: one of them must be a plain number")
-            if sign == "/" and other == TIME and dimension != TIME:
-                raise ExpressionError(offset, "a plain number is divided by a time")
-            is_time = (dimension == TIME) != (other == TIME)
-            dimension = TIME if is_time else NUMBER
+            noun = self._noun
+            if sign == "*" and dimension == MEASURED and other == MEASURED:
+                trouble = f"a {noun} times a {noun} is no {noun}: one of them must be a plain number"
+                raise ExpressionError(offset, trouble)
+            if sign == "/" and other == MEASURED and dimension != MEASURED:
+                raise ExpressionError(offset, f"a plain number is divided by a {noun}")
+            is_measured = (dimension == MEASURED) != (other == MEASURED)
+            dimension = MEASURED if is_measured else NUMBER
             tree = (sign, tree, right)
         return tree, dimension
 
     def _atom(self) -> tuple[Tree, str]:
         kind, value, offset = self.peek()
-        if kind == "time":
+        if kind == "measured":
             self._take()
-            return ("value", value), TIME
+            return ("value", value), MEASURED
         if kind == "number":
             self._take()
             return ("value", value), ZERO if value == 0 else NUMBER
         if kind == "name":
             self._take()
-            return ("name", value), TIME
+            return ("name", value), MEASURED
         if (kind, value) == ("sign", "("):
             return self._parenthesis(offset)
-        missing = "a time is missing at the end" if kind == "end" else f'a time is missing before "{value}"'
-        raise ExpressionError(offset, missing)
+        place = "at the end" if kind == "end" else f'before "{value}"'
+        raise ExpressionError(offset, f"a {self._noun} is missing {place}")
 
     def _parenthesis(self, offset: int) -> tuple[Tree, str]:
         self._take()
@@ -220,33 +278,33 @@ class _Parser:
         return value, offset
 
 
-def _tokens(text: str, words: tuple[str, ...]) -> list[tuple[str, Any, int]]:
+def _tokens(text: str, words: tuple[str, ...], measure: Measure) -> list[tuple[str, Any, int]]:
     found: list[tuple[str, Any, int]] = []
     at = 0
     while match := _TOKEN.match(text, at):
         at = match.end()
         offset = match.start(str(match.lastgroup)) if match["number"] is None else match.start("number")
         if match["number"] is not None:
-            found.append((*_number(match["number"], match["unit"], match.start("unit")), offset))
+            found.append((*_number(match["number"], match["unit"], match.start("unit"), measure), offset))
         elif match["name"] is not None:
-            if match["name"] not in TIME_NAMES:
-                raise ExpressionError(offset, _unknown(match["name"], text, words))
+            if match["name"] not in measure.names:
+                raise ExpressionError(offset, _unknown(match["name"], text, words, measure))
             found.append(("name", match["name"], offset))
         else:
             found.append(("sign", match["sign"], offset))
     return [*found, ("end", "", len(text))]
 
 
-def _unknown(name: str, text: str, words: tuple[str, ...]) -> str:
+def _unknown(name: str, text: str, words: tuple[str, ...], measure: Measure) -> str:
     is_word = nearest(text, words) is not None
-    return unknown("name", text if is_word else name, words if is_word else TIME_NAMES)
+    return unknown("name", text if is_word else name, words if is_word else measure.names)
 
 
-def _number(number: str, unit: str | None, offset: int) -> tuple[str, Fraction]:
+def _number(number: str, unit: str | None, offset: int, measure: Measure) -> tuple[str, Fraction]:
     if unit is None:
         return "number", Fraction(number)
-    if unit in TIME_NAMES:
+    if unit in measure.names:
         raise ExpressionError(offset, f"a sign is missing between {number} and {unit}: write {number} * {unit}")
-    if unit not in UNITS:
-        raise ExpressionError(offset, f'unknown unit "{unit}": the units are {", ".join(UNITS)}')
-    return "time", Fraction(number) * UNITS[unit]
+    if unit not in measure.units:
+        raise ExpressionError(offset, f'unknown unit "{unit}": the units are {", ".join(measure.units)}')
+    return "measured", Fraction(number) * measure.units[unit]

@@ -61,13 +61,14 @@ class _Policy:
             if name.text not in POLICY_NAMES:
                 check.at(name, unknown("limit", name.text, POLICY_NAMES))
                 continue
-            if name.text in SIZE_NAMES:
-                size = Size(low=1).read(value, f"{what}.{name.text}", check)
-                if size:
-                    limits[name.text] = size
-                continue
-            if name.text not in OPTIONAL_NAMES and isinstance(value, Scalar) and value.text == "off":
+            is_off = isinstance(value, Scalar) and value.text == "off"
+            if name.text not in OPTIONAL_NAMES and is_off:
                 check.at(value, f"{what}.{name.text} cannot be off: only {choices(sorted(OPTIONAL_NAMES), 'and')} can")
+                continue
+            if name.text in SIZE_NAMES:
+                size = None if is_off else Size(low=1).read(value, f"{what}.{name.text}", check)
+                if is_off or size:
+                    limits[name.text] = size
                 continue
             words = ("off",) if name.text in OPTIONAL_NAMES else ()
             before = len(check.problems)
@@ -137,6 +138,28 @@ class _Script(Steps):
         steps = super().read(node, what, check)
         check.is_script_sound = len(check.problems) == before
         return steps
+
+
+class _Scripts:
+    """A list of scripts; a tool's id is free again in the next one, a process's is not."""
+
+    label = "[steps, ...]"
+    script = _Script()
+
+    def read(self, node: Node, what: str, check: Check) -> tuple[tuple[Step, ...], ...]:
+        """Read every script."""
+        if not isinstance(node, Sequence):
+            check.wrong(node, what, "a list of scripts, one for each invocation")
+            return ()
+        if not node.items:
+            check.at(node, f"{what} must have one script at least")
+        found, are_sound = [], True
+        for item in node.items:
+            check.tools.clear()
+            found.append(self.script.read(item, f"each item of {what}", check))
+            are_sound = are_sound and check.is_script_sound
+        check.is_script_sound = are_sound
+        return tuple(found)
 
 
 class _Covers(Text):
@@ -221,6 +244,7 @@ FILE = Fields(
         Key("host", HOST, "the world around the supervisor"),
         Key("drive", _Drive(), "what the caller does; one prompt, hi, if absent"),
         Key("script", _Script(), "what the fake does"),
+        Key("scripts", _Scripts(), "what it does in each invocation instead; the last holds for all further ones"),
         Key("expect", EXPECT, "what must be true"),
         Key("catches", _Catches(), "defects, each with the expect key that it turns red"),
     ),

@@ -7,6 +7,7 @@ import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from pytest_agentproc.scenario._expressions import SIZES
 from pytest_agentproc.scenario._nodes import Mapping, Node, Scalar, Sequence
 from pytest_agentproc.scenario._words import choices, unknown
 from pytest_agentproc.vocabulary import SIGNALS
@@ -29,7 +30,6 @@ __all__ = [
     "Word",
 ]
 
-_SIZES = {"B": 1, "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3}
 _SIZE = re.compile(r"([0-9]{1,15})\s*([A-Za-z]*)")
 
 
@@ -167,23 +167,26 @@ class Time:
 
 @dataclass(frozen=True)
 class Size:
-    """A number of bytes with its unit."""
+    """A number of bytes with its unit; where it is `bindable` also an expression, which may name limits."""
 
     low: int = 0
     high: int = 64 * 1024**3
+    bindable: bool = False
     label: str = "SIZE"
 
-    def read(self, node: Node, what: str, check: Check) -> int:
-        """Take the size."""
+    def read(self, node: Node, what: str, check: Check) -> Any:
+        """Take the size, or parse its expression."""
         found = _SIZE.fullmatch(node.text) if isinstance(node, Scalar) else None
+        if self.bindable and found is None and isinstance(node, Scalar) and node.text.strip():
+            return check.size(node, self.low, self.high)
         if found is None:
             check.wrong(node, what, "a size such as 64 KiB")
         elif not found[2]:
             check.at(node, f"{what} has no unit: write {found[1]} B, or KiB, MiB, GiB")
-        elif found[2] not in _SIZES:
-            check.at(node, unknown("unit", found[2], _SIZES))
+        elif found[2] not in SIZES.units:
+            check.at(node, unknown("unit", found[2], SIZES.units))
         else:
-            size = int(found[1]) * _SIZES[found[2]]
+            size = int(found[1]) * SIZES.units[found[2]]
             if self.low <= size <= self.high:
                 return size
             check.at(node, f"{what} is {size} bytes: at least {self.low}, at most {self.high} are possible")

@@ -79,7 +79,7 @@ def loads(text: str, name: str = "<text>", folder: str | os.PathLike[str] | None
         host_line=host_line,
         prompt=values.get("drive", "hi"),
         text=text,
-        steps=values.get("script", ()),
+        scripts=values.get("scripts", (values.get("script", ()),)),
         expected=values.get("expect", ()),
     )
 
@@ -98,7 +98,10 @@ def _values(text: str, check: Check) -> dict[str, Any]:
     if root is None:
         return {}
     values = FILE.read(root, WHOLE_FILE, check)
-    keys = [key.text for key, _ in root.pairs] if isinstance(root, Mapping) else ["script"]
+    keys = {key.text: key for key, _ in root.pairs} if isinstance(root, Mapping) else {"script": root}
     if check.is_spawned and nearest("script", keys) is None:
         check.at(root, "the file needs the key script: what the fake does")
+    if "script" in keys and "scripts" in keys:
+        both = f"script (line {keys['script'].line}) and scripts: a script is what every invocation plays"
+        check.at(keys["scripts"], f"the file has both {both}")
     return values or {}

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.scenario._fields import Either, Fields, Key
-from pytest_agentproc.scenario._kinds import Choice, ListOf, Text, Time, Whole
+from pytest_agentproc.scenario._kinds import Choice, ListOf, Size, Text, Time, Whole
 
 if TYPE_CHECKING:
     from pytest_agentproc.scenario._check import Check
@@ -25,16 +25,21 @@ _SOURCES = ("text", "hex", "file", "base64")
 
 @dataclass(frozen=True)
 class _Pieces:
-    """What a raw step writes: pieces with a gap between them, on one stream."""
+    """What a raw step writes: pieces with a gap between them, on one stream; or one piece, whole, up to a size."""
 
     stream: str
     pieces: tuple[bytes, ...]
     gap: Any
+    size: Any = None
 
 
 def build_raw(step: Step, scope: Scope) -> list[ProgramStep]:
     """Compile to `bytes`, with a `sleep` between the pieces if there is a gap."""
     value: _Pieces = step.value
+    if value.size is not None:
+        [piece] = value.pieces
+        times = -(-scope.size(value.size) // len(piece))
+        return [(step.line, "bytes", (value.stream, piece * times))]
     gap = scope.ns(value.gap)
     steps: list[ProgramStep] = []
     for piece in value.pieces:
@@ -48,6 +53,8 @@ def _finish(values: dict[str, Any], node: Node, what: str, check: Check) -> _Pie
     data = _data(values, node, what, check)
     if data is None:
         return None
+    if "size" in values:
+        return _sized(data, values, node, what, check)
     repeat = values.get("repeat", 1)
     if len(data) * repeat > _LARGEST:
         check.at(
@@ -65,6 +72,15 @@ def _finish(values: dict[str, Any], node: Node, what: str, check: Check) -> _Pie
     edges = [0, *cuts, len(data)]
     pieces = tuple(data[start:end] for start, end in pairwise(edges))
     return _Pieces(values.get("to", "stdout"), pieces, values.get("gap"))
+
+
+def _sized(data: bytes, values: dict[str, Any], node: Node, what: str, check: Check) -> _Pieces:
+    for other in ("repeat", "cut", "gap"):
+        if other in values:
+            check.at(node, f"{what} has both size and {other}: a size repeats the bytes until there are as many")
+    if not data:
+        check.at(node, f"{what}.size repeats the bytes, and there are none")
+    return _Pieces(values.get("to", "stdout"), (data,), None, values["size"])
 
 
 def _data(values: dict[str, Any], node: Node, what: str, check: Check) -> bytes | None:
@@ -112,6 +128,7 @@ _FORMS = Fields(
         Key("file", Text("FILE", may_be_empty=False), "the bytes are a file's, which stays in the scenario's folder"),
         Key("base64", Text("BASE64"), "the bytes, in base64"),
         Key("repeat", Whole(1, _LARGEST), "so many times"),
+        Key("size", Size(1, _LARGEST, bindable=True), "repeated, whole, until there are at least so many"),
         Key("cut", ListOf(Whole(1, _LARGEST)), "offsets in bytes at which one write ends and the next begins"),
         Key("gap", Time(), "the time between the pieces"),
         Key("to", Choice(("stdout", "stderr")), "the stream; stdout if absent"),

@@ -58,6 +58,7 @@ class Scenario:
         prompt_by: `argv` or `stdin`.
         disk: how the disk of the artifacts is: "", "read_only" or "full"; `host_line` says where.
         text: the file's own text.
+        scripts: what each invocation of the fake plays, the last one all further ones too.
     """
 
     id: str
@@ -78,7 +79,7 @@ class Scenario:
     host_line: int
     prompt: str
     text: str = field(repr=False)
-    steps: tuple[Step, ...] = field(repr=False)
+    scripts: tuple[tuple[Step, ...], ...] = field(repr=False)
     expected: tuple[Expected, ...] = field(repr=False)
 
     @property
@@ -93,7 +94,9 @@ class Scenario:
             NotApplicable: the script needs a limit that the policy switches off.
             ScenarioError: under this policy an expression is no time (negative, not a whole number of nanoseconds).
         """
-        scope = Scope(self.path, policy.nanoseconds(), STEPS)
+        scope = Scope(self.path, policy.whole(), STEPS)
+        asked = _asked(self.expected)
+        first, *then = [[*asked, *scope.steps(script)] for script in self.scripts]
         program = {
             "format": _FORMAT,
             "dialect": self.dialect,
@@ -102,8 +105,10 @@ class Scenario:
             "code": 0,
             "newline": self.newline,
             "bom": self.bom,
-            "steps": [*_asked(self.expected), *scope.steps(self.steps)],
+            "steps": first,
         }
+        if then:
+            program["then"] = then
         expect = [_expectation(expected, scope) for expected in self.expected]
         if all(expectation.key != "leaks" for expectation in expect):
             expect.append(Expectation("leaks", 0, 0, []))

@@ -54,8 +54,12 @@ class Scope:
         """
         return self.exact(time) if isinstance(time, Expression) else None
 
+    def size(self, size: Expression | int) -> int:
+        """Give a size in bytes; raises as `ns`."""
+        return size if isinstance(size, int) else self.exact(size)
+
     def exact(self, time: Expression) -> int:
-        """Give a time in nanoseconds; raises as `ns`."""
+        """Give a time in nanoseconds, or a size in bytes; raises as `ns`."""
         try:
             return evaluate(time, self.limits)
         except Unfit as error:

@@ -60,9 +60,9 @@ def _drip(step: Step, scope: Scope) -> list[ProgramStep]:
     return [(step.line, "drip", (stream, value[stream].encode(), None, every, until))]
 
 
-def _flood(step: Step, _scope: Scope) -> list[ProgramStep]:
+def _flood(step: Step, scope: Scope) -> list[ProgramStep]:
     [(stream, size)] = step.value.items()
-    return [(step.line, "flood", (stream, size))]
+    return [(step.line, "flood", (stream, scope.size(size)))]
 
 
 def _silence(step: Step, scope: Scope) -> list[ProgramStep]:
@@ -130,7 +130,7 @@ _DRIP = Fields(
     one_of=_OUTPUTS,
 )
 _FLOOD = Fields(
-    tuple(Key(name, Size(low=1), f"so many bytes on {name}") for name in _STREAMS),
+    tuple(Key(name, Size(low=1, bindable=True), f"so many bytes on {name}") for name in _STREAMS),
     one_of=_STREAMS,
 )
 _STDIN = Fields((Key("stdin", Text("PATTERN", may_be_empty=False), "a line on stdin that fits", required=True),))

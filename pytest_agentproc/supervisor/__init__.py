@@ -2,7 +2,8 @@
 
 The agent is never killed while it works, never waited for once it is done, and never leaves a process behind.
 `_machine` decides (with the deciders `_watchdog`, `_completion`, `_ladder`, `_framing`, `_feeder`, `_ending`),
-`_driver` carries out, `_artifacts` writes down what came of it, `_run` is the door.
+`_driver` carries out, `_artifacts` writes down what came of it, `_run` is the door; `_tail` holds what is kept of what
+may be endless.
 """
 
 from __future__ import annotations

@@ -154,9 +154,12 @@ def _words(meaning: Meaning) -> dict[str, Any]:
     words: dict[str, Any] = {"event": kind.__name__.lower()}
     for name in _NAMES[kind]:
         value = getattr(meaning, name)
-        if value is not None:
+        if value is not None and value != _UNSAID.get(name):
             words[name] = value
     return words
+
+
+_UNSAID = {"is_torn": False, "lines": 1}
 
 
 def _json(value: Any, encoder: json.JSONEncoder) -> str:

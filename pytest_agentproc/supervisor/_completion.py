@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pytest_agentproc.supervisor._tail import Transcript
 from pytest_agentproc.supervisor.dialects import Failure, Finished, Line, Message, Noise, Resumed
 
 if TYPE_CHECKING:
@@ -23,18 +24,23 @@ class Completion:
         self.ok: bool | None = None
         self.final = False
         self.error = ""
-        self.messages: list[str] = []
+        self.messages = Transcript(None)
         self.has_lines = False
         self.stop_reason: str | None = None
         self.model: str | None = None
         self.usage: dict[str, Any] | None = None
         self.noise = 0
+        self._is_torn = False
+
+    def limit_to(self, size: int | None) -> None:
+        """Keep so many bytes of the transcript from now on, the last ones; None: all of them (F6)."""
+        self.messages = Transcript(size)
 
     def feed(self, meaning: Meaning, now: int) -> None:
         """Take one event."""
         if isinstance(meaning, Line):
             self.has_lines = True
-            self.messages.append(meaning.text)
+            self.messages.add(meaning.text)
         elif isinstance(meaning, Message):
             self._keep(meaning)
         elif isinstance(meaning, Finished):
@@ -42,21 +48,24 @@ class Completion:
         elif isinstance(meaning, Resumed):
             self.resume()
         elif isinstance(meaning, Noise):
-            self.noise += 1
+            self.noise += meaning.lines
         elif isinstance(meaning, Failure):
             self.error = meaning.error
 
     @property
     def text(self) -> str | None:
-        """The final message, or all lines of a dialect without messages; None if there was none."""
-        if not self.messages:
-            return None
-        return self.transcript if self.has_lines else self.messages[-1]
+        """The final message, or the transcript of a dialect without messages; None if there was none."""
+        return self.transcript if self.has_lines else self.messages.last
 
     @property
     def transcript(self) -> str:
-        """All messages or lines."""
-        return "\n".join(self.messages)
+        """All messages or lines, as far back as the limit allows."""
+        return str(self.messages)
+
+    @property
+    def warnings(self) -> list[str]:
+        """Warn of a transcript that is not whole."""
+        return ["transcript_truncated"] if self.messages.is_cut or self._is_torn else []
 
     def finish(self, meaning: Finished, now: int) -> None:
         """Complete; a second completion changes the result, not the instant."""
@@ -78,7 +87,8 @@ class Completion:
             self.error = ""
 
     def _keep(self, message: Message) -> None:
-        self.messages.append(message.text)
+        self.messages.add(message.text)
+        self._is_torn = self._is_torn or message.is_torn
         self.stop_reason = message.stop_reason or self.stop_reason
         self.model = message.model or self.model
         self.usage = message.usage or self.usage

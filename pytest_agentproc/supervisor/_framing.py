@@ -23,8 +23,7 @@ class Framing:
 
     def __init__(self) -> None:
         self.is_overlong = False
-        self._parts: list[bytes] = []
-        self._size = 0
+        self._rest = bytearray()
         self._begun = False
 
     def feed(self, data: bytes) -> list[bytes]:
@@ -34,8 +33,8 @@ class Framing:
         if b"\n" not in data:
             self._keep(data)
             return []
-        *lines, rest = b"".join([*self._parts, data]).split(b"\n")
-        self._parts, self._size = [], 0
+        *lines, rest = b"".join((self._rest, data)).split(b"\n")
+        self._rest.clear()
         whole = list(takewhile(lambda line: not self.is_too_long(len(line)), lines))
         self.is_overlong = len(whole) < len(lines)
         self._keep(rest)
@@ -46,17 +45,15 @@ class Framing:
         return size > self.limit
 
     def _keep(self, data: bytes) -> None:
-        self._size += len(data)
-        self.is_overlong = self.is_overlong or self.is_too_long(self._size)
+        self._rest += data
+        self.is_overlong = self.is_overlong or self.is_too_long(len(self._rest))
         if self.is_overlong:
-            self._parts = []
-        elif data:
-            self._parts.append(data)
+            self._rest.clear()
 
     def flush(self) -> list[bytes]:
         """Return the last line, if it had no end."""
-        rest = b"".join(self._parts)
-        self._parts, self._size = [], 0
+        rest = bytes(self._rest)
+        self._rest.clear()
         return [self._clean(rest)] if rest else []
 
     def _clean(self, line: bytes) -> bytes:

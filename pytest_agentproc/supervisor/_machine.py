@@ -20,6 +20,7 @@ from pytest_agentproc.supervisor._ending import Ending
 from pytest_agentproc.supervisor._feeder import Feeder
 from pytest_agentproc.supervisor._framing import Framing
 from pytest_agentproc.supervisor._ladder import Ladder, Rung
+from pytest_agentproc.supervisor._tail import Tail
 from pytest_agentproc.supervisor._watchdog import Watchdog
 from pytest_agentproc.supervisor.dialects import decoder
 from pytest_agentproc.vocabulary import Outcome, Policy
@@ -87,20 +88,22 @@ class Machine:
         self.task = task
         self.watchdog = made.watchdog(task.policy)
         self.completion = made.completion()
+        self.completion.limit_to(task.policy.max_transcript_bytes)
         self.ladder = made.ladder(task.policy)
         self.framing = made.framing()
         self.framing.limit = task.policy.max_line_bytes
         self.ending = made.ending()
         self.feeder = made.feeder(task.prompt)
         self.decoder = decoder(task.dialect, task.mode)
+        self.decoder.limit = task.policy.max_transcript_bytes
         self.outcome: Outcome | None = None
         self.outcome_at: int | None = None
         self.error = ""
         self.status: int | None = None
         self.forced = False
         self.executable = True
-        self.stderr_tail = b""
         self.meanings: list[Meaning] = []
+        self._stderr = Tail(_TAIL)
         self._watched: list[str] = []
         self._answers: dict[type[Any], Callable[[Any, int], list[Command]]] = {
             on.Start: self._start,
@@ -141,6 +144,11 @@ class Machine:
         if first is None or second is None:
             return second if first is None else first
         return min(first, second)
+
+    @property
+    def stderr_tail(self) -> bytes:
+        """The end of what the agent told on stderr (F4)."""
+        return bytes(self._stderr)
 
     # Beginning.
 
@@ -194,7 +202,7 @@ class Machine:
             self.watchdog.activity(now, event.stream, len(event.data))
         more: list[Command] = [] if event.drained else [on.Read(event.stream, self.feeder.READ_LIMIT)]
         if event.stream == "stderr":
-            self.stderr_tail = (self.stderr_tail + event.data)[-_TAIL:]
+            self._stderr.add(event.data)
             return more
         return self._understand(self.framing.feed(event.data), now) + more
 

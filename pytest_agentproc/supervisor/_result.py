@@ -24,13 +24,13 @@ class Result:
         exit_code: what the supervising program should exit with.
         agent_status: the agent's exit code, or minus the number of the signal that ended it; None if it never ran.
         forced: whether the supervisor's signal ended the agent.
-        text: the final message, or all output in a dialect without messages.
-        transcript: all messages.
+        text: the final message, or the transcript in a dialect without messages.
+        transcript: all messages or lines, the last `max_transcript_bytes` of them.
         stop_reason: the last one that the agent gave.
         model: the model that the agent named.
         usage: what the agent said that it used.
         error: one sentence about a bad ending.
-        warnings: names of oddities, such as `exit_contradicts_result`.
+        warnings: names of oddities: `exit_contradicts_result`, `transcript_truncated`.
         noise: how many lines meant nothing.
         stderr_tail: the last 64 KiB of stderr.
         elapsed: nanoseconds from the spawn to the outcome.
@@ -82,7 +82,7 @@ class Result:
             model=completion.model,
             usage=completion.usage,
             error=machine.error,
-            warnings=tuple(machine.ending.warnings(outcome, status, forced=forced)),
+            warnings=(*machine.ending.warnings(outcome, status, forced=forced), *completion.warnings),
             noise=completion.noise,
             stderr_tail=machine.stderr_tail,
             elapsed=at - started,

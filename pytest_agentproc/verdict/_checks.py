@@ -9,7 +9,8 @@ from typing import Any
 from pytest_agentproc.record import duration, instant
 from pytest_agentproc.verdict import _facts
 from pytest_agentproc.verdict._artifacts import artifacts_check
-from pytest_agentproc.verdict._rows import Finding, Played, Verdict
+from pytest_agentproc.verdict._invocations import INVOCATION_CHECKS
+from pytest_agentproc.verdict._rows import Finding, Played, Verdict, fits_time
 from pytest_agentproc.verdict._saw import SAW_CHECKS
 from pytest_agentproc.verdict._words import listed, matches, quoted, show_signals, show_status, show_usage
 
@@ -25,7 +26,7 @@ def check_of(key: str) -> Check | None:
     if head == "artifacts":
         return artifacts_check(rest, _time_finding)
     if head != "processes":
-        return _CHECKS.get(key) or SAW_CHECKS.get(key)
+        return _CHECKS.get(key) or SAW_CHECKS.get(key) or INVOCATION_CHECKS.get(key)
     process, _, leaf = rest.rpartition(".")
     check = _PROCESS_CHECKS.get(leaf)
     return None if check is None else _of_process(check, process)
@@ -146,13 +147,8 @@ def _text_hint(played: Played, name: str, wanted: str, seen: str) -> str:
     return f"they differ from character {same + 1} on" if same else ""
 
 
-def _fits_time(played: Played, wanted: int, seen: int) -> bool:
-    """Say whether an instant is the one that was wanted: in real time not before it, and not long after."""
-    return wanted <= seen <= wanted + played.tolerance
-
-
 def _time_finding(played: Played, wanted: int, seen: int) -> Finding:
-    if _fits_time(played, wanted, seen):
+    if fits_time(played, wanted, seen):
         return Finding(Verdict.PASSED, instant(seen))
     hint = _difference(wanted, seen)
     if played.tolerance and seen > wanted:
@@ -183,7 +179,7 @@ def _signals_of(played: Played, process: str, wanted: Sequence[tuple[str, int]])
     pairs = [(name, at) for name, at in wanted]
     if [name for name, _ in seen] == [name for name, _ in pairs]:
         both = zip(pairs, seen, strict=True)
-        hints = [f"{name} {_difference(due, at)}" for (name, due), (_, at) in both if not _fits_time(played, due, at)]
+        hints = [f"{name} {_difference(due, at)}" for (name, due), (_, at) in both if not fits_time(played, due, at)]
         if not hints:
             return Finding(Verdict.PASSED, show_signals(seen))
     else:

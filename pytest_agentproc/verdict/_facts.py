@@ -15,6 +15,7 @@ __all__ = [
     "Status",
     "appeared",
     "gone_at",
+    "invocations",
     "last_byte_at",
     "last_step",
     "leaks",
@@ -90,6 +91,12 @@ def was_started(record: Record) -> bool:
 def appeared(record: Record, process: str) -> int | None:
     """Give the instant at which a process was first heard of."""
     return next((event.at for event in record.events if event.data["process"] == process), None)
+
+
+def invocations(record: Record) -> list[tuple[str, int]]:
+    """List the invocations of the agent by name, with the instants of their starts, in order."""
+    born = (event for event in record.events if event.code == "p" and "seen" in event.data and "by" not in event.data)
+    return [(event.data["process"], event.at) for event in born if event.data.get("parent") == "supervisor"]
 
 
 def gone_at(record: Record, process: str) -> int | None:

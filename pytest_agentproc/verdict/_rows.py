@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.record import Record
     from pytest_agentproc.vocabulary import Answer
 
-__all__ = ["Expectation", "Finding", "Played", "Row", "Scenario", "Verdict"]
+__all__ = ["Expectation", "Finding", "Played", "Row", "Scenario", "Verdict", "fits_time"]
 
 
 class Verdict(StrEnum):
@@ -51,6 +51,11 @@ class Row:
     seen: str
     verdict: Verdict
     hint: str = ""
+
+
+def fits_time(played: Played, wanted: int, seen: int) -> bool:
+    """Say whether an instant is the one that was wanted: in real time not before it, and not long after."""
+    return wanted <= seen <= wanted + played.tolerance
 
 
 class Finding(NamedTuple):

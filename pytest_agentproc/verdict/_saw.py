@@ -15,8 +15,12 @@ __all__ = ["SAW_CHECKS"]
 
 
 def _given(played: Played) -> Mapping[str, Any] | None:
-    told = (event.data["given"] for event in played.record.events if "given" in event.data)
+    told = (event.data["given"] for event in played.record.events if _is_told(event.data))
     return next(told, None)
+
+
+def _is_told(data: Mapping[str, Any]) -> bool:
+    return "given" in data and data["process"] == "agent"
 
 
 def _of_given(check: Callable[[Mapping[str, Any], Any], Finding]) -> Callable[[Played, Any], Finding]:

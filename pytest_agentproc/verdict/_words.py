@@ -16,6 +16,7 @@ __all__ = [
     "listed",
     "matches",
     "quoted",
+    "show_instants",
     "show_matcher",
     "show_signals",
     "show_status",
@@ -44,6 +45,11 @@ def show_matcher(matcher: Mapping[str, str]) -> str:
     """Write a text matcher: exact text plainly, others with their word."""
     ((how, text),) = matcher.items()
     return quoted(text) if how == "exact" else f"{how} {quoted(text)}"
+
+
+def show_instants(instants: Iterable[int]) -> str:
+    """Write instants, or `none`."""
+    return listed(instant(at) for at in instants)
 
 
 def show_signals(signals: Sequence[tuple[str, int]]) -> str:
@@ -102,6 +108,7 @@ _SHOWN: dict[str, Callable[[Any], str]] = {
     "gone_at": instant,
     "alive_at": instant,
     "signals": show_signals,
+    "spawns": show_instants,
     "agent_status": show_status,
     "argv": _show_words,
     "env": show_variables,

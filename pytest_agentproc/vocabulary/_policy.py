@@ -29,6 +29,7 @@ class Policy:
         linger_kill_grace: from TERM to KILL for an agent, or its leftovers, after a good end (C1, T6).
         kill_grace: from TERM to KILL otherwise (T1).
         max_line_bytes: the longest line on stdout, without its end; a longer one is a `protocol_error` (F3).
+        max_transcript_bytes: what is kept of all messages: the last ones; the last of all is kept whole (F6).
 
     Raises:
         UsageError: a duration is negative or not a number, a size is no whole number above 0.
@@ -41,14 +42,19 @@ class Policy:
     linger_kill_grace: float = 0.25
     kill_grace: float = 2.0
     max_line_bytes: int = 16 * 1024**2
+    max_transcript_bytes: int | None = 16 * 1024**2
 
     def __post_init__(self) -> None:
-        size = self.max_line_bytes
-        if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-            raise UsageError(
-                f"policy max_line_bytes is {size!r}, but must be bytes (a whole number, 1 or more)",
-                "write max_line_bytes=16 * 1024**2, for example",
-            )
+        for name in SIZE_NAMES:
+            size = getattr(self, name)
+            optional = name in OPTIONAL_NAMES
+            if size is None and optional:
+                continue
+            if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+                allowed = "bytes (a whole number, 1 or more)" + (" or None" if optional else "")
+                raise UsageError(
+                    f"policy {name} is {size!r}, but must be {allowed}", f"write {name}=16 * 1024**2, for example"
+                )
         for name in TIME_NAMES:
             value = getattr(self, name)
             optional = name in OPTIONAL_NAMES
@@ -67,13 +73,17 @@ class Policy:
         times = {name: value for name, value in self.items() if name in TIME_NAMES}
         return {name: None if value is None else to_nanoseconds(value) for name, value in times.items()}
 
+    def whole(self) -> dict[str, int | None]:
+        """Give every limit as a whole number: durations in nanoseconds, sizes in bytes."""
+        return {**self.nanoseconds(), **{name: getattr(self, name) for name in SIZE_NAMES}}
+
     @classmethod
     def of_silence(cls, seconds: float) -> Policy:
         """Give the limits that one number stands for: it limits silence, never the whole duration (A9)."""
         return cls(inactivity_timeout=seconds)
 
 
-OPTIONAL_NAMES = frozenset({"inactivity_timeout", "progress_timeout", "max_runtime"})
-SIZE_NAMES = frozenset({"max_line_bytes"})
+OPTIONAL_NAMES = frozenset({"inactivity_timeout", "progress_timeout", "max_runtime", "max_transcript_bytes"})
+SIZE_NAMES = ("max_line_bytes", "max_transcript_bytes")
 POLICY_NAMES = tuple(field.name for field in fields(Policy))
 TIME_NAMES = tuple(name for name in POLICY_NAMES if name not in SIZE_NAMES)

@@ -10,7 +10,7 @@ import pytest
 from pytest_agentproc import defects, subjects
 from pytest_agentproc.harness import Lab, NotForReal, Played, _pace, foresee
 from pytest_agentproc.harness._pace import pace_of
-from pytest_agentproc.scenario import load
+from pytest_agentproc.scenario import load, loads
 from pytest_agentproc.verdict import Verdict, compare, conclude, explain
 from tests.architecture.sources import ROOT
 from tests.process.stand import is_gone, scenario_of
@@ -143,3 +143,11 @@ def test_a_real_time_fake_keeps_a_record(lab: Lab) -> None:
     assert [one for one in told if one[1] is not None] == [("i", b"go\n"), ("o", b"ready\n"), ("s", "TERM"), ("x", 5)]
     assert record.events[0].at == 0
     assert [event.at for event in record.events] == sorted(event.at for event in record.events)
+
+
+def test_each_start_of_a_real_time_fake_has_its_own_name(lab: Lab) -> None:
+    """As in virtual time, and each with what it said."""
+    fake = lab.fake(loads("scenario: a\nagent: raw\nscripts:\n  - [{say: one}, {exit: 3}]\n  - [{say: two}]\n"))
+    codes = [subprocess.run(fake.argv, check=False, capture_output=True).returncode for _ in range(2)]
+    said = [(event.data["process"], event.data["bytes"]) for event in fake.finish().events if event.code == "o"]
+    assert (codes, said) == ([3, 0], [("agent", b"one\n"), ("agent 2", b"two\n")])

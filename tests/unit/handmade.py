@@ -62,7 +62,7 @@ class Played:
 def judged(*expected: Expected, events: Events = (), fault: Exception | None = None, **answer: Any) -> tuple[Row, ...]:  # type: ignore[assignment]
     """Compare a hand-made run; events are the agent's unless they name another process."""
     record = Record()
-    record.add(0, "p", {"process": "agent", "seen": True, "line": 0})
+    record.add(0, "p", {"process": "agent", "seen": True, "parent": "supervisor", "line": 0})
     for at, code, data in events:
         record.add(at, code, {"process": "agent", **data})
     return compare(Played(Bound(expected), record, None if fault else Answer(**answer), fault))

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from pytest_agentproc.scenario import loads
+from fake_agents.program import of_invocation
+from pytest_agentproc.scenario import NotApplicable, loads
 from pytest_agentproc.scenario._steps import STEPS
 from pytest_agentproc.vocabulary import Policy
 
@@ -58,6 +59,8 @@ CASES: list[tuple[str, list[tuple[str, tuple[Any, ...]]]]] = [
     ("raw: {hex: e2 82 AC}", [("bytes", ("stdout", b"\xe2\x82\xac"))]),
     ("raw: {base64: 4oKs, to: stderr}", [("bytes", ("stderr", b"\xe2\x82\xac"))]),
     ("raw: {text: ab, repeat: 3}", [("bytes", ("stdout", b"ababab"))]),
+    ("raw: {text: abc, size: 7 B}", [("bytes", ("stdout", b"abcabcabc"))]),
+    ("raw: {text: abc, size: max_line_bytes / 4194304, to: stderr}", [("bytes", ("stderr", b"abcabc"))]),
     (
         "raw: {text: abc, repeat: 2, cut: [1, 5]}",
         [("bytes", ("stdout", b"a")), ("bytes", ("stdout", b"bcab")), ("bytes", ("stdout", b"c"))],
@@ -74,6 +77,9 @@ CASES: list[tuple[str, list[tuple[str, tuple[Any, ...]]]]] = [
     ("drip: {say: hi, every: 1s, for: ever}", [("drip", ("stdout", None, "hi", SECOND, None))]),
     ("flood: {stderr: 1 MiB}", [("flood", ("stderr", 1_048_576))]),
     ("flood: {stdout: 7B}", [("flood", ("stdout", 7))]),
+    ("flood: {stdout: max_line_bytes + 1 B}", [("flood", ("stdout", 16_777_217))]),
+    ("flood: {stderr: (max_transcript_bytes - 1 MiB) / 5}", [("flood", ("stderr", 3_145_728))]),
+    ("flood: {stdout: 1.5 KiB}", [("flood", ("stdout", 1536))]),
     ("silence: inactivity_timeout", [("sleep", (120 * SECOND,))]),
     ("silence: for ever", [("sleep", (None,))]),
     ("busy: 1s", [("busy", (SECOND,))]),
@@ -176,6 +182,43 @@ def test_processes_are_numbered_in_the_order_of_the_file() -> None:
     text = "scenario: a\nagent: raw\nscript:\n  - spawn: {}\n  - spawn: child2\n  - spawn: {}\n"
     steps = loads(text).bind(Policy()).program["steps"]
     assert [args[0]["id"] for _, _, args in steps] == ["child1", "child2", "child3"]
+
+
+def test_scripts_are_those_of_the_invocations() -> None:
+    """The first one is the program; the others stand beside it, and a tool's id is free again in each."""
+    tool = "{tool: {id: t, name: bash}}"
+    text = f"scenario: a\nagent: pi\nscripts:\n  - [{{spawn: {{}}}}, {tool}]\n  - [{tool}]\n  - [{{spawn: {{}}}}]\n"
+    program = loads(text).bind(Policy()).program
+    called = [("event", ("tool", {"id": "t", "name": "bash", "input": {}}))]
+    assert [step[1:] for step in program["steps"]] == [("spawn", (CHILD, None)), *called]
+    assert [[step[1:] for step in steps] for steps in program["then"]] == [
+        called,
+        [("spawn", ({**CHILD, "id": "child2"}, None))],
+    ]
+
+
+def test_the_last_script_is_played_for_ever() -> None:
+    """An invocation beyond the list plays what the last one of the list does, under a name of its own."""
+    program: dict[str, Any] = {"name": "pi", "steps": [1], "then": [[2], [3]]}
+    played = [of_invocation(program, number) for number in (1, 2, 3, 4)]
+    assert [(one["name"], one["steps"]) for one in played] == [("pi", [1]), ("pi 2", [2]), ("pi 3", [3]), ("pi 4", [3])]
+    assert of_invocation({"name": "pi", "steps": [1]}, 2) == {"name": "pi 2", "steps": [1]}
+
+
+def test_every_script_tells_what_the_agent_was_given() -> None:
+    """Whichever invocation it is: it may be the first that lives long enough to tell."""
+    text = "scenario: a\nagent: raw\nscripts:\n  - [say: hi]\n  - []\nexpect:\n  saw: {argv: []}\n"
+    program = loads(text).bind(Policy()).program
+    assert [steps[0][1] for steps in (program["steps"], *program["then"])] == ["tell", "tell"]
+
+
+def test_a_size_follows_the_policy_of_the_subject() -> None:
+    """A supervisor that keeps less is told less; one that knows no such limit cannot be asked at all."""
+    scenario = loads("scenario: a\nagent: raw\nscript:\n  - flood: {stdout: max_transcript_bytes + 1 B}\n")
+    assert scenario.bind(Policy(max_transcript_bytes=9)).program["steps"] == [(4, "flood", ("stdout", 10))]
+    with pytest.raises(NotApplicable) as caught:
+        scenario.bind(Policy(max_transcript_bytes=None))
+    assert (caught.value.name, caught.value.line) == ("max_transcript_bytes", 4)
 
 
 def test_an_agent_tells_what_it_was_given_only_if_a_check_asks() -> None:

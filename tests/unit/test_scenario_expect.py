@@ -33,7 +33,11 @@ CASES: list[tuple[str, Any]] = [
     ("signals: [{TERM: 1s}, {KILL: 1s + kill_grace}]", [("TERM", SECOND), ("KILL", 3 * SECOND)]),
     ("warnings: [exit_contradicts_result]", ["exit_contradicts_result"]),
     ("noise: 2", 2),
+    ("spawns: [0s, 1s + kill_grace]", [0, 3 * SECOND]),
+    ("spawns: []", []),
+    ("alive_at_once: 1", 1),
     ("leaks: [helper]", ["helper"]),
+    ("leaks: [agent 2, helper 12]", ["agent 2", "helper 12"]),
 ]
 
 
@@ -63,6 +67,12 @@ def test_processes_become_one_expectation_for_each_leaf() -> None:
         ("processes.tool.alive_at", 5, 35, 0),
         ("processes.helper.signals", 5, 58, [("HUP", 2 * SECOND)]),
     ]
+
+
+def test_a_later_process_of_a_name_is_named_with_its_number() -> None:
+    """The second invocation of an agent is a process of its own."""
+    (found, _) = expectations("processes: {agent 2: {gone_at: 1s}}")
+    assert (found.key, found.wanted) == ("processes.agent 2.gone_at", SECOND)
 
 
 def test_nobody_may_leak_unless_the_file_says_so() -> None:

@@ -130,6 +130,35 @@ def test_a_descendant_that_lives_on_never_ended() -> None:
     assert judge("processes.child1.alive_at", 7, events=CHILD[:1])[0] == "passed"
 
 
+TWICE: Events = [
+    (5, "x", {"code": 1}),
+    (5, "p", {"process": "agent 2", "seen": True, "parent": "supervisor", "line": 0}),
+    (6, "p", {"process": "child1", "seen": True, "parent": "agent 2", "line": 4}),
+    (7, "p", {"process": "agent 3", "seen": True, "parent": "supervisor", "line": 0}),
+    (7, "x", {"process": "agent 3", "code": 0}),
+]
+"""The second starts as the first ends; the third beside the second, and is gone at once."""
+
+
+def test_the_starts_of_an_agent_are_those_of_its_invocations() -> None:
+    """A descendant is none, and what the subject says of its starts is not asked."""
+    assert judge("spawns", [0, 5, 7], events=TWICE)[0] == "passed"
+    assert judge("spawns", [0], events=TWICE) == (
+        "failed",
+        "0 s",
+        "0 s, 0.000000005 s, 0.000000007 s",
+        "agent 2, started at 0.000000005 s, was not expected; agent 3, started at 0.000000007 s, was not expected",
+    )
+    assert judge("spawns", [0, 8]) == ("failed", "0 s, 0.000000008 s", "0 s", "")
+
+
+def test_agents_that_live_at_once_are_counted_at_each_start() -> None:
+    """One that ends at the instant at which the next one starts is not beside it."""
+    assert judge("alive_at_once", 1, events=TWICE[:3])[0] == "passed"
+    assert judge("alive_at_once", 1, events=TWICE) == ("failed", "1", "2", "agent 2, agent 3")
+    assert judge("alive_at_once", 1, events=[(0, "x", {"code": 0})])[0] == "passed"
+
+
 def test_a_leak_fails_at_the_line_that_started_the_process() -> None:
     """The default of every file is an empty tree; the place to look is the spawn."""
     leak: Events = [(9, "m", {"process": "child1", "leaked": "alive", "line": 4})]

@@ -73,6 +73,7 @@ def test_policy_defaults_are_the_documented_ones() -> None:
         "linger_kill_grace": 0.25,
         "kill_grace": 2.0,
         "max_line_bytes": 16_777_216,
+        "max_transcript_bytes": 16_777_216,
     }
     assert tuple(dict(Policy().items())) == POLICY_NAMES
 
@@ -115,6 +116,14 @@ def test_a_wrong_size_is_told_with_its_value_and_what_to_write(value: object) ->
     with pytest.raises(UsageError) as caught:
         Policy(max_line_bytes=value)  # type: ignore[arg-type]  # the point of the test
     assert caught.value.message == f"policy max_line_bytes is {value!r}, but must be bytes (a whole number, 1 or more)"
+
+
+def test_a_transcript_may_be_kept_whole_if_that_is_said() -> None:
+    """A caller who knows the agent may want all of it; the limit is then none that a scenario could name."""
+    assert Policy(max_transcript_bytes=None).whole()["max_transcript_bytes"] is None
+    assert Policy(max_transcript_bytes=1, kill_grace=1).whole()["max_transcript_bytes"] == 1
+    with pytest.raises(UsageError, match=r"max_transcript_bytes is 0, but must be bytes .* or None"):
+        Policy(max_transcript_bytes=0)
 
 
 def test_one_number_limits_silence_and_nothing_else() -> None:

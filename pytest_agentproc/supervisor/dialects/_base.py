@@ -10,12 +10,13 @@ __all__ = ["Decoder", "Failure", "Finished", "Line", "Meaning", "Message", "Nois
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """An assistant message is complete."""
+    """An assistant message is complete; `is_torn` says that only its end was kept."""
 
     text: str
     stop_reason: str | None = None
     model: str | None = None
     usage: dict[str, Any] | None = None
+    is_torn: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +59,10 @@ class Resumed:
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """A line that means nothing in the dialect."""
+    """A line that means nothing in the dialect, or so many of them."""
 
     line: bytes
+    lines: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +78,12 @@ Meaning = Message | Line | Finished | Failure | Resumed | Noise | Other
 class Decoder(Protocol):
     """Lines of one stream in, meanings out.
 
-    `has_completion` is False where the exit is the only completion.
+    `has_completion` is False where the exit is the only completion. `limit` is how many bytes, the last ones, are kept
+    of a message that comes in pieces (F6); None: all.
     """
 
     has_completion: bool
+    limit: int | None
 
     def decode(self, line: bytes) -> list[Meaning]:
         """Say what a line means."""

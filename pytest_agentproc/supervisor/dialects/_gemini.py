@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from pytest_agentproc.supervisor._tail import Tail
 from pytest_agentproc.supervisor.dialects._base import Failure, Finished, Message, Noise, Other
 from pytest_agentproc.supervisor.dialects._json import objects
 
@@ -21,17 +22,20 @@ __all__ = ["GeminiJsonDecoder", "GeminiStreamDecoder"]
 _LARGEST = 64 * 1024**2
 """An object that grows beyond this is none: memory is bounded whatever the agent prints."""
 
-_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"')
+_WRITTEN = re.compile(rb"\S[^\n]*")
+_STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"?')
+"""Possessive: what could be tried again is remembered, a hundred bytes for one."""
 
 
 class GeminiStreamDecoder:
     """Read the JSON events of `-o stream-json`."""
 
     has_completion = True
+    limit: int | None = None
 
     def __init__(self) -> None:
         self._model: str | None = None
-        self._deltas: list[str] = []
+        self._deltas: Tail | None = None
 
     def decode(self, line: bytes) -> list[Meaning]:
         """Say what a line means."""
@@ -64,12 +68,13 @@ class GeminiStreamDecoder:
         if event.get("delta") is not True:
             whole: list[Meaning] = [Message(text if isinstance(text, str) else "", model=self._model)]
             return [*self._message(), *whole]
-        self._deltas.append(text if isinstance(text, str) else "")
+        self._deltas = self._deltas or Tail(self.limit)
+        self._deltas.add(text.encode(errors="surrogatepass") if isinstance(text, str) else b"")
         return [Other("message")]
 
     def _message(self) -> list[Meaning]:
-        deltas, self._deltas = self._deltas, []
-        return [Message("".join(deltas), model=self._model)] if deltas else []
+        deltas, self._deltas = self._deltas, None
+        return [] if deltas is None else [Message(str(deltas), model=self._model, is_torn=deltas.is_cut)]
 
     def _finished(self, event: dict[str, Any]) -> Finished:
         stats = event.get("stats")
@@ -88,21 +93,20 @@ class GeminiJsonDecoder:
     """
 
     has_completion = False
+    limit: int | None = None
 
     def __init__(self) -> None:
-        self._lines: list[bytes] = []
-        self._size = 0
+        self._text = bytearray()
         self._depth = 0
 
     def decode(self, line: bytes) -> list[Meaning]:
         """Say what a line means; an object means something at its last line."""
         begins = line.startswith(b"{")
         given_up: list[Meaning] = self._give_up() if begins else []
-        if not begins and not self._lines:
+        if not begins and not self._text:
             return [Noise(line)] if line.strip() else []
-        self._lines.append(line)
-        self._size += len(line)
-        if self._size > _LARGEST:
+        self._text += line + b"\n"
+        if len(self._text) > _LARGEST:
             return [*given_up, *self._give_up()]
         bare = _STRING.sub(b"", line)
         self._depth += bare.count(b"{") - bare.count(b"}")
@@ -116,11 +120,12 @@ class GeminiJsonDecoder:
         return [*given_up, *(meaning for meaning in told if isinstance(meaning, Failure))]
 
     def _give_up(self) -> list[Meaning]:
-        lines, self._lines, self._size, self._depth = self._lines, [], 0, 0
-        return [Noise(line) for line in lines if line.strip()]
+        text, self._text, self._depth = self._text, bytearray(), 0
+        lines = sum(1 for _ in _WRITTEN.finditer(text))
+        return [Noise(bytes(text), lines)] if lines else []
 
     def _closed(self) -> list[Meaning]:
-        found = objects(b"\n".join(self._lines))
+        found = objects(bytes(self._text))
         if found is None or not all("response" in one or "error" in one for one in found):
             return self._give_up()
         self._give_up()

@@ -26,6 +26,7 @@ class PiDecoder:
     """Read the JSON events of pi."""
 
     has_completion = True
+    limit: int | None = None
 
     def decode(self, line: bytes) -> list[Meaning]:
         """Say what a line means."""

@@ -16,6 +16,7 @@ class RawDecoder:
     """Read plain output."""
 
     has_completion = False
+    limit: int | None = None
 
     def decode(self, line: bytes) -> list[Meaning]:
         """Take a line for text; what is not UTF-8 shows as replacement characters."""

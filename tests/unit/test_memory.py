@@ -1,0 +1,225 @@
+"""Memory is bounded whatever an agent prints (F6): what is kept, and that no more is held."""
+
+from __future__ import annotations
+
+import gc
+import json
+import sys
+import tracemalloc
+from itertools import pairwise
+from types import BuiltinFunctionType, FunctionType, ModuleType
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pytest_agentproc.supervisor import Machine, Outcome, Policy, Task
+from pytest_agentproc.supervisor import _events as on
+from pytest_agentproc.supervisor._result import Result
+from pytest_agentproc.supervisor._tail import Tail, Transcript
+from pytest_agentproc.supervisor.dialects import Message, Noise, _gemini, decoder
+
+KIB, MIB = 1024, 1024**2
+LIMIT = 16 * KIB
+SMALL = Policy(max_line_bytes=LIMIT, max_transcript_bytes=LIMIT)
+TURN = b'{"type":"message_end","message":{"role":"assistant","content":"ab","stopReason":"toolUse"}}\n'
+DELTA = b'{"type":"message","role":"assistant","content":"ab","delta":true}\n'
+
+
+def running(dialect: str = "raw", mode: str = "", policy: Policy = SMALL) -> Machine:
+    """Make a machine whose agent was started."""
+    machine = Machine(Task(dialect, policy=policy, mode=mode))
+    machine.feed(on.Start(), 0)
+    machine.feed(on.Spawned(1), 0)
+    return machine
+
+
+def ended(machine: Machine, status: int = 0) -> Result:
+    """Have the agent exit, and give the result."""
+    machine.feed(on.Exited(status), 1)
+    machine.feed(on.Swept(alone=True), 1)
+    return Result.of(machine, 0)
+
+
+def flood(machine: Machine, stream: str, chunk: bytes, size: int) -> int:
+    """Feed a chunk until so many bytes went in, and give the size of everything that the machine holds."""
+    event = on.Output(stream, chunk, drained=True)
+    for _ in range(size // len(chunk)):
+        machine.feed(event, 0)
+    machine.feed(on.Ready("stdin"), 0)  # what the last chunk meant is kept until the next event
+    return held(machine)
+
+
+def held(root: object) -> int:
+    """Sum the sizes of all that can be reached from an object, but for code."""
+    seen: dict[int, object] = {}
+    found = [root]
+    while found:
+        one = found.pop()
+        if id(one) not in seen and not isinstance(one, (type, ModuleType, FunctionType, BuiltinFunctionType)):
+            seen[id(one)] = one
+            found += gc.get_referents(one)
+    return sum(sys.getsizeof(one) for one in seen.values())
+
+
+FLOODS = {
+    "short lines": ("raw", "", "stdout", b"x\n" * 256),
+    "empty lines": ("raw", "", "stdout", b"\n" * 512),
+    "no UTF-8": ("raw", "", "stdout", b"\xff" * 511 + b"\n"),
+    "a line without end": ("raw", "", "stdout", b"xy"),
+    "long lines": ("raw", "", "stdout", b"x" * 1023 + b"\n"),
+    "messages": ("pi", "json", "stdout", TURN * 4),
+    "noise": ("pi", "json", "stdout", b"{ \n" * 170),
+    "text of gemini": ("gemini", "text", "stdout", b"x\n" * 256),
+    "deltas of one message": ("gemini", "stream", "stdout", DELTA * 8),
+    "an object that never ends": ("gemini", "json", "stdout", b"{\n" + b"\n" * 510),
+    "objects that never end": ("gemini", "json", "stdout", b"{ \n" * 170),
+    "an object with a long text": ("gemini", "json", "stdout", b'{"response": "' + b"x" * 500 + b'"\n'),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", FLOODS)
+def test_what_is_held_does_not_grow_with_what_is_printed(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once a limit was met four times over, twice as much again adds nothing: twice the limit is held at most."""
+    monkeypatch.setattr(_gemini, "_LARGEST", LIMIT)
+    dialect, mode, stream, chunk = FLOODS[kind]
+    machine = running(dialect, mode)
+    nothing = held(machine)
+    assert flood(machine, stream, chunk, 4 * LIMIT) < nothing + 2.5 * LIMIT
+    assert flood(machine, stream, chunk, 8 * LIMIT) < nothing + 2.5 * LIMIT
+
+
+@pytest.mark.parametrize("size", [1, 64 * KIB])
+def test_twice_the_tail_is_all_that_is_held_of_stderr(size: int) -> None:
+    """And a byte at a time costs no copy of the tail for each."""
+    machine = running()
+    nothing = held(machine)
+    assert flood(machine, "stderr", b"!" * size, 192 * KIB) < nothing + 160 * KIB
+    assert flood(machine, "stderr", b"!" * size, 192 * KIB) < nothing + 160 * KIB
+
+
+@pytest.mark.slow
+def test_a_gibibyte_goes_through_the_default_limits() -> None:
+    """A build log without end is cut, and what is held of it is what is kept, twice at most."""
+    machine = running(policy=Policy())
+    line = b"x" * 65535 + b"\n"
+    assert flood(machine, "stderr", line, 768 * MIB) + flood(machine, "stdout", line, 256 * MIB) < 40 * MIB
+    result = ended(machine)
+    assert (len(result.transcript), len(result.stderr_tail)) == (16 * MIB - 1, 64 * KIB)
+    assert result.warnings == ("transcript_truncated",)
+
+
+def test_a_long_text_in_an_object_is_not_held_a_hundred_times() -> None:
+    """A pattern that could go back remembers every step: a text of 16 MiB once took 2 GiB to read."""
+    machine = running("gemini", "json", Policy())
+    tracemalloc.start()
+    try:
+        flood(machine, "stdout", b'{"response": "' + b"x" * MIB + b'"}\n', MIB + 17)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 8 * MIB
+    assert ended(machine).text == "x" * MIB
+
+
+def test_the_end_of_a_transcript_begins_with_a_line() -> None:
+    """Half a line would be something that the agent never said."""
+    machine = running(policy=Policy(max_transcript_bytes=8))
+    machine.feed(on.Output("stdout", b"one\ntwo\nthree\n", drained=True), 0)
+    result = ended(machine)
+    assert (result.text, result.transcript, result.warnings) == ("three", "three", ("transcript_truncated",))
+    assert (result.outcome, result.exit_code) == (Outcome.COMPLETED, 0)
+
+
+@pytest.mark.parametrize(
+    ("limit", "kept"),
+    [
+        (None, "one\ntwo\nsix"),
+        (11, "one\ntwo\nsix"),
+        (10, "two\nsix"),
+        (7, "two\nsix"),
+        (6, "six"),
+        (3, "six"),
+        (1, "six"),
+    ],
+)
+def test_a_line_is_kept_if_all_of_it_is_within_the_limit(limit: int | None, kept: str) -> None:
+    """The line that begins right at the cut is a whole one."""
+    transcript = Transcript(limit)
+    for word in ("one", "two", "six"):
+        transcript.add(word)
+    assert (str(transcript), transcript.is_cut, transcript.last) == (kept, kept != "one\ntwo\nsix", "six")
+
+
+def test_the_final_message_is_whole_however_long_it_is() -> None:
+    """It is what the caller waited for; one line carried it, and the longest line bounds it."""
+    machine = running("pi", "json", Policy(max_transcript_bytes=10))
+    for text in ("let me see", "a long last message\nof two lines"):
+        message = {"role": "assistant", "content": text, "stopReason": "stop"}
+        line = json.dumps({"type": "message_end", "message": message}).encode() + b"\n"
+        machine.feed(on.Output("stdout", line, drained=True), 0)
+    result = ended(machine)
+    assert result.text == result.transcript == "a long last message\nof two lines"
+    assert result.warnings == ("transcript_truncated",)
+
+
+def test_the_warnings_of_an_exit_and_of_a_transcript_stand_side_by_side() -> None:
+    """Neither hides the other."""
+    machine = running("pi", "json", Policy(max_transcript_bytes=1))
+    machine.feed(on.Output("stdout", TURN + TURN.replace(b"toolUse", b"stop"), drained=True), 0)
+    assert ended(machine, 3).warnings == ("exit_contradicts_result", "transcript_truncated")
+
+
+def test_a_message_of_deltas_keeps_its_end_and_no_torn_character() -> None:
+    """It came on many lines, so that no line's length bounds it."""
+    decoding = decoder("gemini", "stream")
+    decoding.limit = 4
+    for text in ("ab", "\u20ac", "c"):
+        delta = {"type": "message", "role": "assistant", "content": text, "delta": True}
+        decoding.decode(json.dumps(delta).encode())
+    assert decoding.end(b"") == [Message("\u20acc", is_torn=True)]
+    decoding.decode(DELTA)
+    assert decoding.end(b"") == [Message("ab")]
+
+
+def test_an_object_that_is_given_up_counts_its_lines_as_noise() -> None:
+    """Blank ones do not count, as they do not elsewhere."""
+    decoding = decoder("gemini", "json")
+    for line in (b"{", b"", b'  "a": 1,', b" "):
+        assert decoding.decode(line) == []
+    assert decoding.end(b"") == [Noise(b'{\n\n  "a": 1,\n \n', 2)]
+
+
+def test_half_a_surrogate_pair_is_no_reason_to_lose_a_message() -> None:
+    """JSON can hold one, UTF-8 cannot."""
+    transcript = Transcript(8)
+    transcript.add("\ud83d")
+    transcript.add("ok")
+    assert (str(transcript), Transcript(None).last) == ("\ud83d\nok", None)
+
+
+@settings(deadline=None)  # the machine may be busy
+@given(st.binary(max_size=60), st.lists(st.integers(0, 60)), st.integers(1, 9))
+def test_a_tail_is_the_end_whatever_the_pieces_were(data: bytes, cuts: list[int], limit: int) -> None:
+    """What is held beyond it never shows."""
+    places = [0, *sorted(min(cut, len(data)) for cut in cuts), len(data)]
+    tail = Tail(limit)
+    for begin, end in pairwise(places):
+        tail.add(data[begin:end])
+    assert (bytes(tail), tail.size, tail.is_cut) == (data[-limit:], len(data), len(data) > limit)
+
+
+@settings(deadline=None)  # the machine may be busy
+@given(st.lists(st.text(alphabet="a\u20ac\n", max_size=6), max_size=8), st.integers(1, 20))
+def test_a_transcript_is_an_end_of_all_messages(said: list[str], limit: int) -> None:
+    """It is cut where a line begins, is within the limit unless the last message is not, and holds that one whole."""
+    transcript = Transcript(limit)
+    for text in said:
+        transcript.add(text)
+    whole, kept = "\n".join(said), str(transcript)
+    assert whole.endswith(kept)
+    assert kept == whole or whole[: len(whole) - len(kept)].endswith("\n")
+    assert kept.endswith(said[-1] if said else "")
+    assert len(kept.encode()) <= max(limit, len(said[-1].encode()) if said else 0)
+    assert transcript.is_cut == (len(whole.encode()) > limit)
