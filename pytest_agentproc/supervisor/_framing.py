@@ -47,8 +47,8 @@ class Framing:
 
     def _keep(self, data: bytes) -> None:
         self._size += len(data)
-        self.is_overlong = self.is_overlong or self.is_too_long(self._size)
-        if self.is_overlong:
+        if self.is_overlong or self.is_too_long(self._size):
+            self.is_overlong = True
             self._parts = []
         elif data:
             self._parts.append(data)
