@@ -80,6 +80,7 @@ if TYPE_CHECKING:
 
 
 TIME, BUSY, SPACE, LINE, EOF, SIGNAL, NEVER = range(7)
+_INSTANTS = (TIME, BUSY)
 _EPIPE = ("epipe", None)
 
 
@@ -154,8 +155,11 @@ class Player:
     @property
     def until(self) -> int | None:
         """The earliest instant that a track waits for, or None."""
-        instants = [track.value for track in self.tracks if track.kind in (TIME, BUSY) and track.value is not None]
-        return min(instants) if instants else None
+        first: int | None = None
+        for track in self.tracks:
+            if track.kind in _INSTANTS and track.value is not None and (first is None or track.value < first):
+                first = track.value
+        return first
 
     @property
     def burns(self) -> bool:
@@ -165,12 +169,16 @@ class Player:
     @property
     def wants(self) -> tuple[bool, bool, bool]:
         """Which streams would wake a track: (stdin, stdout, stderr)."""
-        streams = [track.value for track in self.tracks if track.kind == SPACE]
-        return (self.reading and not self.at_eof, "stdout" in streams, "stderr" in streams)
+        stdout = stderr = False
+        for track in self.tracks:
+            if track.kind == SPACE:
+                stdout = stdout or track.value == "stdout"
+                stderr = stderr or track.value == "stderr"
+        return (self.reading and not self.at_eof, stdout, stderr)
 
     def _is_ready(self, track: Track) -> bool:
         kind = track.kind
-        if kind in (TIME, BUSY):
+        if kind in _INSTANTS:
             return track.value is not None and bool(track.value <= self.now)
         if kind == SPACE:
             return track.since < self.grants and self.stage.writable(track.value)

@@ -55,7 +55,7 @@ class Stage:
         self._send = send
         self._wake = wake
         self._tell_death = tell_death
-        self._armed = [0, 0, 0]
+        self._armed = [False, False, False]
         self._caught: set[int] = set()
         self._room = {"stdout": select.poll(), "stderr": select.poll()}
         self._size = 0
@@ -90,24 +90,25 @@ class Stage:
 
     def arm(self, wants: tuple[bool, bool, bool]) -> bool:
         """Watch exactly these streams; return whether one of them is ready at all times (a file, /dev/null)."""
+        if [*wants] == self._armed:
+            return False
         forever = False
         for number, wanted in enumerate(wants):
-            mask = (_OUT if number else _IN) if wanted else 0
             if number in self.always:
                 forever = forever or wanted
-            elif mask != self._armed[number]:
+            elif wanted != self._armed[number]:
                 try:
-                    self.epoll.register(number, mask) if mask else self.epoll.unregister(number)
+                    self.epoll.register(number, _OUT if number else _IN) if wanted else self.epoll.unregister(number)
                 except PermissionError:  # no poll knows it: it never blocks
                     self.always.add(number)
                     forever = True
                 else:
-                    self._armed[number] = mask
+                    self._armed[number] = wanted
         return forever
 
     def stdin_ready(self, events: list[tuple[int, int]]) -> bool:
         """Say whether stdin can be read without blocking."""
-        return 0 in self.always or any(number == 0 for number, _ in events)
+        return 0 in self.always or (bool(events) and any(number == 0 for number, _ in events))
 
     def writable(self, stream: str) -> bool:
         """Say whether a chunk can be written without blocking; a broken pipe can."""
@@ -143,7 +144,7 @@ class Stage:
         """Forget a stream that is about to be closed."""
         if self._armed[number]:
             self.epoll.unregister(number)
-            self._armed[number] = 0
+            self._armed[number] = False
 
     def catch(self, signum: int) -> None:
         """Hear a signal from now on instead of dying of it."""

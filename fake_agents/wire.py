@@ -1,7 +1,7 @@
 """The talk between a fake and the hub: one SEQPACKET message each. Owns the forms; refuses sockets and meaning.
 
     fake -> hub   hello  ("H", token, parent pid, child index, name, line) with the fake's epoll descriptor
-                  wait   ("W", until or -1, wants, notes)  parked; also woken when its epoll descriptor is ready
+                  wait   ("W", until or None, wants, notes)  parked; also woken when its epoll descriptor is ready
                   notes  ("N", notes)                  more of them than fit into one message
                   bye    ("B", notes)                  about to be gone
                   death  ("D", signal number, notes)   about to die of a signal, where only a parent could tell
@@ -35,7 +35,7 @@ def hello(token: bytes, parent: int, index: int, name: str, line: int) -> bytes:
 
 def wait(until: int | None, wants: tuple[bool, bool, bool], notes: list[Any]) -> bytes:
     """Say 'parked until', and for room or data on which of stdin, stdout, stderr."""
-    return marshal.dumps(("W", -1 if until is None else until, wants, notes))
+    return marshal.dumps(("W", until, wants, notes))
 
 
 def tell(form: str, notes: list[Any]) -> bytes:
@@ -58,6 +58,6 @@ def granted(message: bytes) -> tuple[int, bool]:
     return int.from_bytes(message[:8], "little"), message[8] == 1
 
 
-def load(message: bytes | memoryview) -> Any:
-    """Read what a fake said, other than WAKE."""
+def load(message: bytes | bytearray) -> Any:
+    """Read what a fake said, other than WAKE; what stands behind it does not matter."""
     return marshal.loads(message)

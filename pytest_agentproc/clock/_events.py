@@ -10,17 +10,18 @@ __all__ = ["signal_name", "told"]
 
 def told(about: dict[str, Any], code: str, data: Any) -> tuple[str, dict[str, Any]]:
     """Turn a participant's note into an event of the record."""
+    if code in "oe" or (code == "i" and data):
+        return code, about | {"bytes": data}
+    if code == "i":
+        return "i", about | {"eof": True}
     if code == "s":
         return "s", about | {"signal": signal_name(data)}
     if code == "c":
         return _STREAM_CODES[data], about | {"closed": True}
     if code == "b":
         return _STREAM_CODES[data], about | {"broken": True}
-    if code == "g":
-        return "m", about | {"given": data}
-    if code == "i" and not data:
-        return "i", about | {"eof": True}
-    return code, about | {"bytes": data}
+    assert code == "g"
+    return "m", about | {"given": data}
 
 
 _STREAM_CODES = {"stdin": "i", "stdout": "o", "stderr": "e"}

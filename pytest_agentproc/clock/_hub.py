@@ -86,7 +86,7 @@ class Hub:
         self.poller.poll()
         if roll.changed or roll.dying or roll.expected:
             self._complete()
-        roll.tell()
+            roll.tell()
 
     def _complete(self) -> None:
         roll, start = self.roll, time.monotonic()
@@ -171,7 +171,8 @@ class Hub:
             self.is_waiting = False
 
     def _turn(self, deadline: int | None) -> bool:
-        runs, rule = self.runs, self.rule
+        runs, rule, participants = self.runs, self.rule, self.roll.participants
+        grant, stuck, fire = Move.GRANT, Move.STUCK, Move.FIRE
         while True:
             if self.busy or self.held:
                 self._hold()
@@ -181,37 +182,38 @@ class Hub:
                 runs.resumed = False
                 return False
             host = runs.host(deadline)
-            if host.ready is None and self._loop_ready:
-                self._count_look("the loop of the supervising program")
+            if self._loop_ready and host.ready is None:
+                self._count_look(runs.LOOP)
                 return False
             move, target = rule.next(host)
-            if move is Move.GRANT:
+            if move is grant:
                 self._looks = 0
-                self._grant(self.roll.participants[target])
+                self._grant(participants[target])
                 continue
-            if move is Move.STUCK:
+            if move is stuck:
                 raise Deadlock(self.describe())
-            if move is Move.FIRE:
+            if move is fire:
                 self._looks = 0
                 if target == runs.LOOP:
                     return True
-            self._count_look(runs.describe(target))
+            self._count_look(target)
             runs.look(target)
 
-    def _count_look(self, who: str) -> None:
+    def _count_look(self, number: int) -> None:
         self._looks += 1
         if self._looks > _LOOKS:
             self._looks = 0
+            who = self.runs.describe(number)
             raise Spin(f"{who} looks again and again, {_LOOKS} times at one instant, and takes nothing")
 
     def _grant(self, participant: Participant) -> None:
-        asked = self.rule.asks(participant.path)
-        self.rule.drop(participant.path)
+        rule, hear, running = self.rule, self.roll.hear, State.RUNNING
+        asked = rule.asks(participant.path)
+        rule.drop(participant.path)
         participant.woken = False
-        participant.grant(self.rule.now, ready=asked)
-        hear = self.roll.hear
+        participant.grant(rule.now, ready=asked)
         start = 0.0
-        while participant.state is State.RUNNING:
+        while participant.state is running:
             try:
                 hear(participant)
             except TimeoutError:  # half a second without a word

@@ -9,9 +9,9 @@ is due at its instant (5).
 
 from __future__ import annotations
 
-import heapq
 from dataclasses import dataclass
 from enum import Enum
+from heapq import heappop, heappush
 from typing import Any
 
 __all__ = ["Host", "JumpRule", "Move", "Path"]
@@ -55,12 +55,11 @@ class JumpRule:
 
     def park(self, path: Path, until: int | None) -> None:
         """Take a process for blocked until an instant (None: not by time alone; one that has passed: now)."""
-        if until is not None:
-            until = max(until, self.now)
-        self._until[path] = until
         self._askers.discard(path)
         if until is not None:
-            heapq.heappush(self._dues, (until, path))
+            until = max(until, self.now)
+            heappush(self._dues, (until, path))
+        self._until[path] = until
 
     def ask(self, path: Path) -> None:
         """Note that a parked process wants to go on at once; this sticks until it is granted."""
@@ -83,13 +82,13 @@ class JumpRule:
         asker = self.first_asker()
         if asker is not None:
             return Move.GRANT, asker
-        due = self.first_due()
-        if due is not None and (host.deadline is None or self.agent_wins(due[0], host.deadline[0])):
+        due, deadline = self.first_due(), host.deadline
+        if due is not None and (deadline is None or self.agent_wins(due[0], deadline[0])):
             self.now = max(self.now, due[0])
             return Move.GRANT, due[1]
-        if host.deadline is not None:
-            self.now = max(self.now, host.deadline[0])
-            return Move.FIRE, host.deadline[1]
+        if deadline is not None:
+            self.now = max(self.now, deadline[0])
+            return Move.FIRE, deadline[1]
         return Move.STUCK, None
 
     def asks(self, path: Path) -> bool:
@@ -110,10 +109,13 @@ class JumpRule:
 
     def first_due(self) -> tuple[int, Path] | None:
         """Rule 4, its second half: the earliest instant, ties in spawn order."""
-        dues = self._dues
-        while dues and self._until.get(dues[0][1], -1) != dues[0][0]:
-            heapq.heappop(dues)
-        return dues[0] if dues else None
+        dues, until = self._dues, self._until
+        while dues:
+            due = dues[0]
+            if until.get(due[1]) == due[0]:
+                return due
+            heappop(dues)
+        return None
 
     def agent_wins(self, until: int, deadline: int) -> bool:
         """Rule 5."""

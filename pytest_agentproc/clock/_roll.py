@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import secrets
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fake_agents import wire
@@ -104,9 +105,9 @@ class Roll:
             participant = Participant(link, pid, stage, path, name, line, token)
             self.participants[path] = participant
             self._by_pid[pid] = participant
-            self._poller.watch(link.fileno(), lambda one=participant: self.hear(one))  # type: ignore[misc]
-            self._poller.watch(stage, lambda one=participant: self._rule.ask(one.path))  # type: ignore[misc]
-            self._poller.watch(participant.pidfd, lambda one=participant: self._bury(one))  # type: ignore[misc]
+            self._poller.watch(link.fileno(), partial(self.hear, participant))
+            self._poller.watch(stage, partial(self._rule.ask, path))
+            self._poller.watch(participant.pidfd, partial(self._bury, participant))
             self.changed = True
             self._rule.park(path, self._rule.now)
             self._births.append(participant)
@@ -127,15 +128,14 @@ class Roll:
             participant.woken = True
             self._rule.ask(participant.path)
         else:
-            self._take(participant, wire.load(memoryview(self._buffer)[:size]))
+            self._take(participant, wire.load(self._buffer))
 
     def _take(self, participant: Participant, said: tuple[Any, ...]) -> None:
         form = said[0]
         if notes := said[-1]:
             self._note(participant, notes)
         if form == "W":
-            participant.until = None if said[1] < 0 else said[1]
-            participant.wants = said[2]
+            _, participant.until, participant.wants, _ = said
             participant.state = State.PARKED
             if not participant.stopped:
                 self.park(participant)

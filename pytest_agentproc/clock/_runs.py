@@ -6,8 +6,9 @@ runs is the jump rule's alone and is the same on every backend. The loop counts 
 
 from __future__ import annotations
 
-import heapq
 from dataclasses import dataclass, field
+from functools import partial
+from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
 import anyio
@@ -26,7 +27,6 @@ class _Run:
     watched: Watched
     number: int
     done: anyio.Event = field(default_factory=anyio.Event)
-    deadline: int | None = None
     descriptor: int | None = None
     error: BaseException | None = None
 
@@ -48,6 +48,7 @@ class Runs:
         self._runs: dict[int, _Run] = {}
         self._count = 0
         self._pending: set[int] = set()
+        self._deadlines: dict[int, int | None] = {}
         self._dues: list[tuple[int, int]] = []
 
     async def drive(self, watched: Watched) -> None:
@@ -65,15 +66,19 @@ class Runs:
 
     def host(self, loop_deadline: int | None) -> Host:
         """Tell the jump rule what the runs want."""
-        host = Host(min(self.ready) if self.ready else None, min(self._pending) if self._pending else None)
-        dues = self._dues
-        while dues and not self._is_current(*dues[0]):
-            heapq.heappop(dues)
-        if dues:
-            host.deadline = dues[0]
-        if loop_deadline is not None and (host.deadline is None or loop_deadline < host.deadline[0]):
-            host.deadline = (loop_deadline, self.LOOP)
-        return host
+        ready, pending, due = self.ready, self._pending, self._first_due()
+        if loop_deadline is not None and (due is None or loop_deadline < due[0]):
+            due = (loop_deadline, self.LOOP)
+        return Host(min(ready) if ready else None, min(pending) if pending else None, due)
+
+    def _first_due(self) -> tuple[int, int] | None:
+        dues, deadlines = self._dues, self._deadlines
+        while dues:
+            due = dues[0]
+            if deadlines.get(due[1]) == due[0]:
+                return due
+            heappop(dues)
+        return None
 
     def look(self, number: int) -> None:
         """Let one run look once."""
@@ -85,32 +90,31 @@ class Runs:
         except BaseException as error:  # noqa: BLE001  # it is raised in the task that waits
             run.error, done = error, True
         deadline = run.watched.deadline
-        if deadline != run.deadline:
-            run.deadline = deadline
+        if deadline != self._deadlines.get(number):
+            self._deadlines[number] = deadline
             if deadline is not None:
-                heapq.heappush(self._dues, (deadline, number))
+                heappush(self._dues, (deadline, number))
         if done:
             self._remove(run)
             run.done.set()
             self.resumed = True
         elif run.descriptor is None and run.watched.descriptor is not None:
             run.descriptor = run.watched.descriptor
-            self._poller.watch(run.descriptor, lambda: self.ready.add(number))
+            self._poller.watch(run.descriptor, partial(self.ready.add, number))
 
     def describe(self, number: int) -> str:
         """Say who a run is."""
+        if number == self.LOOP:
+            return "the loop of the supervising program"
         return f"supervisor {number + 1}" if len(self._runs) > 1 else "the supervisor"
 
     def describe_all(self) -> list[str]:
         """Say for every run what it waits for."""
         return [f"{self.describe(number)} {run.watched.describe()}" for number, run in self._runs.items()]
 
-    def _is_current(self, deadline: int, number: int) -> bool:
-        run = self._runs.get(number)
-        return run is not None and run.deadline == deadline
-
     def _remove(self, run: _Run) -> None:
         if self._runs.pop(run.number, None) is not None and run.descriptor is not None:
             self._poller.forget(run.descriptor)
+        self._deadlines.pop(run.number, None)
         self.ready.discard(run.number)
         self._pending.discard(run.number)

@@ -62,7 +62,7 @@ class VirtualClock:
 
     def instant(self) -> int:
         """See `Clock.instant`: nanoseconds since this clock's start."""
-        return self.hub.now
+        return self.hub.rule.now
 
     async def drive(self, watched: Watched) -> None:
         """See `Clock.drive`."""

@@ -110,14 +110,17 @@ class Diaries:
     # Who there is.
 
     def _settled(self) -> dict[int, _Kept]:
-        """Read until everyone's end is known, or the time for that is up."""
+        """Read until everyone's end is known, or the time for that is up; a process in its exec cannot be seen yet."""
         limit = time.monotonic() + _SETTLE
+        was_calm = False
         while True:
             kept = self._read()
             self._bury(kept)
             new = self._unwritten(kept)
-            if time.monotonic() > limit or not (new or any(one.died is None for one in kept.values())):
+            is_calm = bool(kept) and not new and all(one.died is not None for one in kept.values())
+            if (is_calm and was_calm) or time.monotonic() > limit:
                 break
+            was_calm = is_calm
             select.poll().poll(5)
         for pid in new:  # it has not come so far as to open a diary
             kept[pid] = _Kept(pid, 0, -1, "agent", 0, time.monotonic_ns())

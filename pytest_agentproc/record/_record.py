@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_agentproc.record._normal import joined, normal_form
@@ -33,6 +34,10 @@ class Event(NamedTuple):
     data: Mapping[str, Any]
 
 
+_new_event = partial(tuple.__new__, Event)
+"""What `Event` itself calls, without its frame: there are several events in every step."""
+
+
 class Record:
     """Keep what happened in one run, both sides, in order.
 
@@ -48,7 +53,7 @@ class Record:
 
     def add(self, at_ns: int, code: str, data: Mapping[str, Any]) -> None:
         """Append one event. It is called for every chunk of a flood: joining and encoding happen in the renderers."""
-        self.events.append(Event(at_ns, code, data))
+        self.events.append(_new_event((at_ns, code, data)))
 
     def lines(self) -> Iterator[str]:
         """Yield the record as JSON lines in asciicast v3's shape: the header, then `[interval, code, data]`.

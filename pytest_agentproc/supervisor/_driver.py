@@ -68,6 +68,8 @@ class Driver:
     ) -> None:
         self.machine = machine
         self.ports: Ports | None = None
+        self.deadline: int | None = None
+        """See `Watched`."""
         self._spawn = spawn
         self._now = now
         self._trace = trace
@@ -94,18 +96,13 @@ class Driver:
         """See `Watched`."""
         return None if self.ports is None else self.ports.descriptor
 
-    @property
-    def deadline(self) -> int | None:
-        """See `Watched`."""
-        return self.machine.deadline
-
     def look(self) -> bool:
         """Take one look; return whether the run is over."""
         now = self._now()
         ports = self.ports
         if ports is None:
             self._feed(on.Start(), now)
-            return self._after(now)
+            return self._after(self.machine.deadline, now)
         ready = ports.poll()
         for stream in self.order:
             if stream in ready:
@@ -116,9 +113,10 @@ class Driver:
             self._feed(on.Swept(ports.is_alone()), now)
         deadline = self.machine.deadline
         if deadline is not None and deadline <= now and not self._done:
-            self._note("t", {"timer": _first(self.machine.deadlines, now), "fired": True})
+            self._note("t", {"process": "supervisor", "timer": _first(self.machine.deadlines, now), "fired": True})
             self._feed(on.Due(), now)
-        return self._after(now)
+            deadline = self.machine.deadline
+        return self._after(deadline, now)
 
     def describe(self) -> str:
         """See `Watched`."""
@@ -160,14 +158,16 @@ class Driver:
         self._world().watch(command.stream, wanted=command.wanted)
 
     def _do_read(self, command: on.Read) -> Event | None:
-        data = self._world().read(command.stream, command.limit)
+        stream = command.stream
+        data = self._world().read(stream, command.limit)
         if data is None:
             return None
         if not data:
-            self._note(_CODES[command.stream], {"process": "agent", "by": "supervisor", "eof": True})
-            return on.Eof(command.stream)
-        self._note(_CODES[command.stream], {"process": "agent", "by": "supervisor", "size": len(data)})
-        return on.Output(command.stream, data, len(data) < command.limit)
+            self._note(_CODES[stream], {"process": "agent", "by": "supervisor", "eof": True})
+            return on.Eof(stream)
+        size = len(data)
+        self._note(_CODES[stream], {"process": "agent", "by": "supervisor", "size": size})
+        return on.Output(stream, data, size < command.limit)
 
     def _do_write(self, command: on.Write) -> Event | None:
         try:
@@ -206,31 +206,30 @@ class Driver:
 
     # The supervisor's side of the record.
 
-    def _after(self, now: int) -> bool:
-        if self._trace is not None:
-            self._note_changes(self._trace, now)
+    def _after(self, deadline: int | None, now: int) -> bool:
+        self.deadline = deadline
+        machine, trace = self.machine, self._trace
+        if trace is not None:
+            timers = machine.deadlines
+            if timers != self._timers:
+                self._note_timers(trace, now, dict(timers))
+            if machine.outcome is not None and not self._told:
+                self._told = True
+                trace(now, "m", {"process": "supervisor", "outcome": machine.outcome.value})
         return self._done
 
     def _note(self, code: str, data: dict[str, Any]) -> None:
         if self._trace is not None:
-            self._trace(self._now(), code, {"process": "supervisor", **data})
-
-    def _note_changes(self, trace: Callable[[int, str, dict[str, Any]], None], now: int) -> None:
-        timers = self.machine.deadlines
-        if timers != self._timers:
-            self._note_timers(trace, now, dict(timers))
-        if not self._told and self.machine.outcome is not None:
-            self._told = True
-            trace(now, "m", {"process": "supervisor", "outcome": self.machine.outcome.value})
+            self._trace(self._now(), code, data)
 
     def _note_timers(self, trace: Callable[[int, str, dict[str, Any]], None], now: int, timers: dict[str, int]) -> None:
+        before, self._timers = self._timers, timers
         for name, instant in timers.items():
-            if self._timers.get(name) != instant:
+            if before.get(name) != instant:
                 trace(now, "t", {"process": "supervisor", "timer": name, "armed": instant})
-        for name in self._timers:
+        for name in before:
             if name not in timers:
                 trace(now, "t", {"process": "supervisor", "timer": name, "off": True})
-        self._timers = timers
 
 
 _CODES = {"stdout": "o", "stderr": "e"}

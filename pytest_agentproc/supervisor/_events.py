@@ -1,4 +1,7 @@
-"""What goes into the machine and what comes out of it. Values only; the machine and the driver meet here."""
+"""What goes into the machine and what comes out of it. Values only; the machine and the driver meet here.
+
+Nobody changes one. They are not frozen all the same: making a frozen one costs three times as much, at every look.
+"""
 
 from __future__ import annotations
 
@@ -33,19 +36,19 @@ __all__ = [
 # Events: what happened.
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Start:
     """The run begins."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Spawned:
     """The agent was started."""
 
     pid: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class SpawnFailed:
     """The agent could not be started: the system's error number and words."""
 
@@ -53,14 +56,14 @@ class SpawnFailed:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Ready:
     """A stream can be read, or stdin written."""
 
     stream: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Output:
     """Bytes came; `drained` says that a further read would block."""
 
@@ -69,45 +72,45 @@ class Output:
     drained: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Eof:
     """A stream ended."""
 
     stream: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Wrote:
     """So many bytes of the prompt were taken; 0: none now."""
 
     count: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Broken:
     """Nobody reads stdin any more."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Exited:
     """The agent is gone: a code, or minus a signal's number."""
 
     status: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Swept:
     """Whether no descendant is left."""
 
     alone: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Signalled:
     """Signals have gone out: a grace counts from now."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Due:
     """The machine's deadline has come."""
 
@@ -115,12 +118,12 @@ class Due:
 # Commands: what to do. Its answer, if it has one, is fed before the next command is carried out.
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Spawn:
     """Start the agent; answered by Spawned or SpawnFailed."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Watch:
     """Tell when a stream is ready, or no longer."""
 
@@ -128,7 +131,7 @@ class Watch:
     wanted: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Read:
     """Read a stream; answered by Output or Eof, or by nothing if it would block."""
 
@@ -136,19 +139,19 @@ class Read:
     limit: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Write:
     """Write to stdin; answered by Wrote or Broken."""
 
     data: memoryview
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Close:
     """Close stdin."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Signal:
     """Terminate (TERM and CONT) or kill, the whole tree or the agent alone; answered by Signalled."""
 
@@ -156,17 +159,17 @@ class Signal:
     tree: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Sweep:
     """Look for descendants that are left; answered by Swept."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Reap:
     """Take the agent's exit status."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Finish:
     """Nothing is left to be done."""
 

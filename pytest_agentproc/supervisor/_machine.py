@@ -197,14 +197,14 @@ class Machine:
         return [*self._watch(), *self._see_gone(now)]
 
     def _output(self, event: on.Output, now: int) -> list[Command]:
-        is_armed = self.state is State.RUNNING and bool(self.watchdog.deadlines)
-        if is_armed and self.watchdog.is_activity(event.stream, event.data):
-            self.watchdog.activity(now, event.stream, len(event.data))
-        more: list[Command] = [] if event.drained else [on.Read(event.stream, self.feeder.READ_LIMIT)]
-        if event.stream == "stderr":
-            self._stderr.add(event.data)
+        stream, data, dog = event.stream, event.data, self.watchdog
+        if self.state is State.RUNNING and dog.deadlines and dog.is_activity(stream, data):
+            dog.activity(now, stream, len(data))
+        more: list[Command] = [] if event.drained else [on.Read(stream, self.feeder.READ_LIMIT)]
+        if stream == "stderr":
+            self._stderr.add(data)
             return more
-        return self._understand(self.framing.feed(event.data), now) + more
+        return self._understand(self.framing.feed(data), now) + more
 
     def _understand(self, lines: list[bytes], now: int) -> list[Command]:
         for line in lines:
