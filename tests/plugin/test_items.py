@@ -41,7 +41,7 @@ def test_a_red_scenario_is_explained_without_a_stack(pytester: pytest.Pytester, 
     assert EXPLAINED in text
     assert re.search(r"^ *time  supervisor  +agent and descendants$", text, re.MULTILINE)
     assert re.search(r"^ *2 s  .*stdout, 6 B .*  \[line 6\]$", text, re.MULTILINE)
-    assert re.search(r"^record [0-9a-f]{64}$", text, re.MULTILINE)
+    assert re.search(r"^failed, record [0-9a-f]{64}$", text, re.MULTILINE)
     assert not re.search(r"Traceback|pytest_agentproc|\.py:\d", text)
 
 
@@ -49,7 +49,7 @@ def test_equal_runs_print_equal_failures(pytester: pytest.Pytester) -> None:
     """Digest and timeline are the same in every run and on every backend: anything else is a bug of the kit."""
     (pytester.path / "two.scenario.yaml").write_text(RED)
     text = pytester.runpytest("--agentproc-backend=both", "-p", "no:cacheprovider").stdout.str()
-    first, second = re.findall(r"^two\.scenario\.yaml:9: .*?^record [0-9a-f]{64}$", text, re.MULTILINE | re.DOTALL)
+    first, second = re.findall(r"^two\.scenario\.yaml:9: .*?^failed, record [0-9a-f]{64}$", text, re.MULTILINE | re.DOTALL)
     assert first == second
 
 
