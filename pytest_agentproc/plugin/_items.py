@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_agentproc.errors import AgentprocError, ScenarioError
+from pytest_agentproc.plugin._figures import note
 from pytest_agentproc.plugin._options import backends_of
-from pytest_agentproc.plugin._play import NotGreen, play
+from pytest_agentproc.plugin._play import NotGreen, judge, play
 from pytest_agentproc.plugin._scripts import shown_path
 from pytest_agentproc.scenario import Scenario, load
 
@@ -50,7 +52,10 @@ class ScenarioItem(pytest.Item):
 
     def runtest(self) -> None:
         """Play the scenario and judge what was seen."""
-        play(self, self.scenario, self.backend)
+        begun = perf_counter()
+        played = play(self, self.scenario, self.backend)
+        note(self, played, perf_counter() - begun)
+        judge(played)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """Show the explanation of a red scenario, or the sentence of an error; a stack only of our own mistakes."""

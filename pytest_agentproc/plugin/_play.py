@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_agentproc.plugin._options import lab_of, subject_of
-from pytest_agentproc.scenario import NotApplicable, Scenario
+from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.verdict import Row, Verdict, compare, conclude, explain
 
 if TYPE_CHECKING:
     from pytest_agentproc.harness import Played
+    from pytest_agentproc.scenario import Scenario
 
-__all__ = ["NotGreen", "play"]
+__all__ = ["NotGreen", "judge", "play"]
 
 
 class NotGreen(Exception):
@@ -21,7 +22,7 @@ class NotGreen(Exception):
 
 
 def play(node: pytest.Item, scenario: Scenario, backend: str) -> Played:
-    """Play a scenario with the session's subject and judge it.
+    """Play a scenario with the session's subject, and show the record to whoever wants it.
 
     Args:
         node: the test for which it is played.
@@ -29,22 +30,31 @@ def play(node: pytest.Item, scenario: Scenario, backend: str) -> Played:
         backend: the event loop: asyncio or trio.
 
     Raises:
-        NotGreen: a check failed, was not exercised or could not be decided.
-        pytest.skip.Exception: the subject has none of the limits that the scenario is about.
+        pytest.skip.Exception: the subject has none of the limits that the script needs.
     """
     try:
         played = lab_of(node.config).play(scenario, subject_of(node.config), backend=backend)
     except NotApplicable as limit:
         pytest.skip(f"not applicable: line {limit.line} needs {limit.name}, which the subject does not have")
     node.ihook.pytest_agentproc_record(nodeid=node.nodeid, record=played.record)
+    return played
+
+
+def judge(played: Played) -> None:
+    """Pass a verdict on what was played.
+
+    Raises:
+        NotGreen: a check failed, was not exercised or could not be decided.
+        pytest.skip.Exception: no check is about a limit that the subject has, or the scenario is for information.
+    """
     rows = compare(played)
     verdict = conclude(rows)
     if verdict is Verdict.NOT_APPLICABLE:
         pytest.skip(f"not applicable: {_reason(rows, verdict)}")
     if verdict is Verdict.PASSED:
-        return played
+        return
     text = explain(played, rows)
-    if scenario.tier == "info":
+    if played.bound.scenario.tier == "info":
         pytest.skip(f"for information: {text.splitlines()[0]}")
     raise NotGreen(text)
 
