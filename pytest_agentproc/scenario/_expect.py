@@ -84,7 +84,7 @@ class _SignalTimes:
     def read(self, node: Node, what: str, check: Check) -> list[tuple[str, Any]]:
         """Read a list of one-key mappings."""
         if not isinstance(node, Sequence):
-            check.wrong(node, what, "a list such as [{TERM: 10s}]", "[] for none")
+            check.wrong(node, what, "a list such as [{TERM: 10s}]", "write [] for none")
             return []
         found: list[tuple[str, Any]] = []
         for item in node.items:
@@ -102,9 +102,9 @@ class _ProcessId(Word):
     def read(self, node: Node, what: str, check: Check) -> str:
         """Take the name, and look it up."""
         name = super().read(node, what, check)
-        known = ("agent", *check.spawned)
-        if name and name not in known and check.is_script_sound:
-            check.at(node, unknown("process", name, known))
+        is_known = name == "agent" or name in check.spawned
+        if name and not is_known and check.is_script_sound:
+            check.at(node, unknown("process", name, ("agent", *check.spawned)))
         return name
 
 
@@ -121,7 +121,7 @@ _MATCHER = Either(
     key="exact",
 )
 _STATUS = Either(
-    Whole(-64, 255, "CODE"),
+    Whole(-64, 255, "CODE", of_signal="{{signal: {}}}"),
     Fields(
         (
             Key("code", Whole(0, 255, "CODE"), "its exit code"),
@@ -221,6 +221,11 @@ class _Expect:
         """Read every key that is there."""
         found: list[Expected] = []
         before = len(check.problems)
+        if not isinstance(node, Mapping):
+            remedy = 'leave out the "- "' if isinstance(node, Sequence) else ""
+            check.wrong(node, what, f"a mapping such as {self.label}", remedy)
+            check.is_expect_sound = False
+            return ()
         for key, place, value in self.form.pairs(node, what, check):
             read = key.kind.read(value, f"{what}.{key.name}", check)
             found.extend(read if key.name in _NESTED else [Expected(key.name, place.line, place.column, read)])

@@ -23,6 +23,13 @@ __all__ = ["Expression", "ExpressionError", "NotApplicable", "Unfit", "evaluate"
 
 UNITS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9}
 
+_SPOKEN = {
+    "ms": ("ms", "msec", "msecs", "millis", "millisecond", "milliseconds"),
+    "s": ("s", "sec", "secs", "second", "seconds"),
+    "m": ("m", "min", "mins", "minute", "minutes"),
+    "h": ("h", "hr", "hrs", "hour", "hours"),
+}
+
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>[0-9]+(?:\.[0-9]+)?)\s*(?P<unit>[A-Za-z_]+)?|(?P<name>[A-Za-z_]\w*)|(?P<sign>\S))", re.ASCII
 )
@@ -139,6 +146,10 @@ def parse_expression(text: str, words: tuple[str, ...] = ()) -> Tree:
     kind, _, offset = parser.peek()
     if kind != "end":
         found = shorten(text[offset:].strip())
+        if kind == "time":
+            raise ExpressionError(offset, f"a sign is missing before {found}: write {text[:offset].strip()} + {found}")
+        if re.fullmatch(r"[0-9]+,[0-9]+\s*\w*", text.strip(), re.ASCII):
+            raise ExpressionError(offset, f'a decimal point is a ".": write {text.strip().replace(",", ".")}')
         raise ExpressionError(offset, f'"{found}" is not expected here: a time is 10s, or kill_grace + 10s')
     if dimension == NUMBER:
         raise ExpressionError(0, f'"{text.strip()}" has no unit: write {_with_unit(text)}')
@@ -154,7 +165,7 @@ class _Parser:
 
     def __init__(self, text: str, words: tuple[str, ...]) -> None:
         self._tokens = list(_tokens(text, words))
-        self._words = words
+        self._text = text
         self._at = 0
         self._depth = 0
 
@@ -199,6 +210,10 @@ class _Parser:
             return ("name", value), TIME
         if (kind, value) == ("sign", "("):
             return self._parenthesis(offset)
+        if value == "." and self._tokens[self._at + 1][0] in ("time", "number"):
+            raise ExpressionError(
+                offset, f"a number begins with a digit: write {self._text[:offset]}0{self._text[offset:].strip()}"
+            )
         missing = "a time is missing at the end" if kind == "end" else f'a time is missing before "{value}"'
         raise ExpressionError(offset, missing)
 
@@ -248,5 +263,7 @@ def _number(number: str, unit: str | None, offset: int) -> tuple[str, Fraction]:
     if unit in TIME_NAMES:
         raise ExpressionError(offset, f"a sign is missing between {number} and {unit}: write {number} * {unit}")
     if unit not in UNITS:
-        raise ExpressionError(offset, f'unknown unit "{unit}": the units are {", ".join(UNITS)}')
+        short = next((short for short, spoken in _SPOKEN.items() if unit.lower() in spoken), None)
+        known = f"write {number}{short}" if short else f"the units are {', '.join(UNITS)}"
+        raise ExpressionError(offset, f'unknown unit "{shorten(unit)}": {known}')
     return "time", Fraction(number) * UNITS[unit]
