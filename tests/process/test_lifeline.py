@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,7 @@ from pytest_agentproc.subjects import core
 from tests.process.stand import CEILING, is_gone, scenario_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from tests.process.stand import Stand
 
@@ -158,29 +159,37 @@ def test_a_play_whose_broker_is_killed_is_no_verdict(backend: str) -> None:
         assert again.answer.outcome == "inactive"
 
 
-def test_closing_the_lab_ends_real_time_fakes() -> None:
-    """A fake that a test forgot goes with the lab that made it."""
-    with Lab() as lab:
-        fake = lab.fake(scenario_of("- say: ready\n- linger: for ever"))
-        process = subprocess.Popen(fake.argv, stdout=subprocess.PIPE)
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"ready\n"
-    assert is_gone(process.pid)
-    with process:
-        assert process.wait() == -signal.SIGKILL
+@contextmanager
+def deaf_tree(lab: Lab) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    """Start a deaf fake with a deaf helper; give both, the helper as its pid."""
+    script = "- when: {signal: TERM}\n  do: []\n- spawn: {id: helper, deaf: true}\n- say: ready\n- linger: for ever"
+    with subprocess.Popen(lab.fake(scenario_of(script)).argv, stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"ready\n"
+            [helper] = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text("ascii").split()
+            yield process, int(helper)
+        finally:
+            process.kill()
+
+
+def test_fakes_go_with_their_lab() -> None:
+    """A fake that a test forgot goes with the lab that made it, be it deaf, and its helper too."""
+    with Lab() as lab, deaf_tree(lab) as (process, helper):
+        lab.close()
+        assert process.wait(CEILING) == -signal.SIGKILL
+        assert is_gone(helper)
 
 
 @pytest.mark.slow
 def test_a_fake_has_a_hard_lifetime(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever holds the broker and the lab alive, no fake outlives its real-time limit."""
+    """Whatever holds the broker and the lab alive, no fake outlives its real-time limit; it ends none before."""
     monkeypatch.setattr(_lab, "LIFETIME", 0.3)
-    with Lab() as lab:
-        begun = time.monotonic()
-        fake = lab.fake(scenario_of("- say: ready\n- linger: for ever"))
-        with subprocess.Popen(fake.argv, stdout=subprocess.PIPE) as process:
-            assert is_gone(process.pid)
-            assert process.wait() == -signal.SIGKILL
-            assert time.monotonic() - begun >= 0.3
+    begun = time.monotonic()
+    with Lab() as lab, deaf_tree(lab) as (process, helper):
+        assert process.wait(CEILING) == -signal.SIGKILL
+        assert time.monotonic() - begun >= 0.3
+        assert is_gone(helper)
 
 
 def test_a_fake_whose_broker_goes_while_it_takes_the_line_does_not_live() -> None:
