@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pytest_agentproc.plugin._collect import pytest_collect_file
+from pytest_agentproc.plugin._figures import pytest_report_teststatus, pytest_sessionfinish
 from pytest_agentproc.plugin._fixtures import (
     agent_run,
     fake_agent,
@@ -20,6 +21,8 @@ __all__ = [
     "pytest_collect_file",
     "pytest_collection_modifyitems",
     "pytest_configure",
+    "pytest_report_teststatus",
+    "pytest_sessionfinish",
     "pytest_unconfigure",
     "virtual_clock",
     "wall_clock",

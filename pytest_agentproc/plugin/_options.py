@@ -1,17 +1,24 @@
-"""Owns the options and what a whole pytest session shares: backends, subject, lab. Runs nothing itself."""
+"""Owns the options and what a whole pytest session shares: backends, subject, lab. Runs nothing itself.
+
+An option is a line of `_OPTIONS`: `--agentproc-NAME` on the command line wins over `agentproc_NAME` in the ini file.
+"""
 
 from __future__ import annotations
 
+import difflib
 import importlib.util
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pytest_agentproc.harness import Lab
     from pytest_agentproc.vocabulary import Subject
 
 __all__ = [
+    "asked",
     "backends_of",
     "clocks_of",
     "lab_of",
@@ -19,51 +26,112 @@ __all__ = [
     "pytest_addoption",
     "pytest_configure",
     "pytest_unconfigure",
-    "scale_of",
     "subject_of",
 ]
 
-_BACKENDS = ("asyncio", "trio")
-_CHOICES = (*_BACKENDS, "both")
-_CLOCKS = ("virtual", "real")
-_CLOCK_CHOICES = (*_CLOCKS, "both")
-_LARGEST_SCALE = 1000
 _LAB: pytest.StashKey[Lab] = pytest.StashKey()
 _SUBJECT: pytest.StashKey[Subject] = pytest.StashKey()
+
+
+class _Option(NamedTuple):
+    """One option.
+
+    Args:
+        name: `NAME` of `--agentproc-NAME` and of `agentproc_NAME`.
+        doc: what it is for, as `--help` shows it.
+        read: makes the value of a text, or raises ValueError with what is allowed; None: it is a flag.
+        default: the text that is read if nobody says anything.
+    """
+
+    name: str
+    doc: str
+    read: Callable[[str], Any] | None = None
+    default: str = ""
+
+
+def _one_of(*words: str) -> Callable[[str], str]:
+    def read(text: str) -> str:
+        if text not in words:
+            raise ValueError(f"must be one of {', '.join(words)}")
+        return text
+
+    return read
+
+
+def _defect(name: str) -> str | None:
+    if not name:
+        return None
+    from pytest_agentproc import defects
+
+    if name not in defects.NAMES:
+        near = difflib.get_close_matches(name, defects.NAMES, 1)
+        known = f"did you mean {near[0]}?" if near else f"only {', '.join(defects.NAMES)}"
+        raise ValueError(f"there is no such defect, {known}")
+    return name
+
+
+def _scale(text: str) -> float | None:
+    if text == "auto":
+        return None
+    try:
+        scale = float(text)
+    except ValueError:
+        scale = 0
+    if not 1 <= scale <= _LARGEST_SCALE:
+        raise ValueError(f"must be auto, or a number from 1 to {_LARGEST_SCALE}")
+    return scale
+
+
+_LARGEST_SCALE = 1000
+_BACKENDS = ("asyncio", "trio")
+_CLOCKS = ("virtual", "real")
+_OPTIONS = (
+    _Option("corpus", "run the scenarios that come with pytest-agentproc; other tests only if they are named"),
+    _Option("backend", "event loop of supervisors: asyncio, trio or both", _one_of(*_BACKENDS, "both"), "asyncio"),
+    _Option("clock", "time in which scenarios are played: virtual, real or both", _one_of(*_CLOCKS, "both"), "virtual"),
+    _Option("scale", "in real time every duration is divided by it; auto: as fast as can be judged", _scale, "auto"),
+    _Option("defect", "judge the supervisor core with this defect built in, to see what catches it", _defect),
+)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Declare what the command line and the ini file may say."""
     group = parser.getgroup("agentproc", "agent supervisors (pytest-agentproc)")
-    group.addoption(
-        "--agentproc-corpus",
-        action="store_true",
-        help="run the scenarios that come with pytest-agentproc; other tests only if they are named",
-    )
-    group.addoption(
-        "--agentproc-backend",
-        choices=_CHOICES,
-        help="the event loop that supervisors run on; default: agentproc_backend of the ini file, else asyncio",
-    )
-    group.addoption(
-        "--agentproc-clock",
-        choices=_CLOCK_CHOICES,
-        help="the time in which scenarios are played; default: agentproc_clock of the ini file, else virtual",
-    )
-    group.addoption(
-        "--agentproc-scale",
-        metavar="N",
-        help="in real time every duration is divided by N; auto: each scenario is as fast as can be judged; "
-        "default: agentproc_scale of the ini file, else auto",
-    )
-    group.addoption(
-        "--agentproc-defect",
-        metavar="NAME",
-        help="judge the supervisor core with this defect built in, to see what catches it",
-    )
-    parser.addini("agentproc_backend", "the default of --agentproc-backend", default="asyncio")
-    parser.addini("agentproc_clock", "the default of --agentproc-clock", default="virtual")
-    parser.addini("agentproc_scale", "the default of --agentproc-scale", default="auto")
+    for name, doc, read, default in _OPTIONS:
+        flag, key = f"--agentproc-{name}", f"agentproc_{name}"
+        if read is None:
+            group.addoption(flag, action="store_true", help=doc)
+            parser.addini(key, f"the default of {flag}", type="bool", default=False)
+        else:
+            group.addoption(flag, metavar=name.upper(), help=f"{doc}; default: {default or 'none'}")
+            parser.addini(key, f"the default of {flag}", type="string", default=default)
+
+
+def asked(config: pytest.Config, name: str) -> Any:
+    """Give the value of an option: what the command line says, else the ini file, else the default.
+
+    Raises:
+        pytest.UsageError: it cannot be that; the message says where it was asked for, and what is allowed.
+    """
+    [read] = [option.read for option in _OPTIONS if option.name == name]
+    key = f"agentproc_{name}"
+    given = config.getoption(key)
+    if read is None:
+        return given or _ini(config, key, "write true or false")
+    place, text = f"--agentproc-{name}=", given
+    if given is None:
+        place, text = f"{key} = ", _ini(config, key, "write it in quotes")
+    try:
+        return read(text)
+    except ValueError as error:
+        raise pytest.UsageError(f"{place}{text}: {error}") from None
+
+
+def _ini(config: pytest.Config, key: str, remedy: str) -> Any:
+    try:
+        return config.getini(key)
+    except (TypeError, ValueError, pytest.UsageError) as error:  # which of them depends on pytest's version
+        raise pytest.UsageError(f"{key}: {error}: {remedy}") from None
 
 
 def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
@@ -79,17 +147,14 @@ def pytest_configure(config: pytest.Config) -> None:
         "markers",
         "wall_clock(start): datetime.now() and time.time() of the test follow virtual_clock from this date on",
     )
+    for option in _OPTIONS:
+        asked(config, option.name)
     if "trio" in backends_of(config) and importlib.util.find_spec("trio") is None:
         raise pytest.UsageError(
-            f"agentproc backend {_chosen(config)} needs trio, which is not installed: "
+            f"agentproc backend {asked(config, 'backend')} needs trio, which is not installed: "
             "run pip install 'pytest-agentproc[trio]' or choose --agentproc-backend=asyncio"
         )
-    clocks_of(config)
-    scale_of(config)
-    defect = config.getoption("agentproc_defect")
-    if defect is not None:
-        _refuse_unknown_defect(defect)
-    if config.getoption("agentproc_corpus"):
+    if asked(config, "corpus"):
         from pytest_agentproc.plugin._corpus import add_corpus
 
         add_corpus(config)
@@ -104,46 +169,15 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def backends_of(config: pytest.Config) -> tuple[str, ...]:
-    """List the backends on which every scenario runs.
-
-    Raises:
-        pytest.UsageError: the ini file names none that exists.
-    """
-    chosen = _chosen(config)
-    if chosen not in _CHOICES:
-        raise pytest.UsageError(f"agentproc_backend is {chosen!r}, but must be one of {', '.join(_CHOICES)}")
+    """List the backends on which every scenario runs."""
+    chosen = asked(config, "backend")
     return _BACKENDS if chosen == "both" else (chosen,)
 
 
 def clocks_of(config: pytest.Config) -> tuple[str, ...]:
-    """List the clocks under which every scenario is played.
-
-    Raises:
-        pytest.UsageError: the ini file names none that exists.
-    """
-    chosen = str(config.getoption("agentproc_clock") or config.getini("agentproc_clock"))
-    if chosen not in _CLOCK_CHOICES:
-        raise pytest.UsageError(f"agentproc_clock is {chosen!r}, but must be one of {', '.join(_CLOCK_CHOICES)}")
+    """List the clocks under which every scenario is played."""
+    chosen = asked(config, "clock")
     return _CLOCKS if chosen == "both" else (chosen,)
-
-
-def scale_of(config: pytest.Config) -> float | None:
-    """Give the number by which durations are divided in real time; None: what suits each scenario.
-
-    Raises:
-        pytest.UsageError: it is no number from 1 on.
-    """
-    given = str(config.getoption("agentproc_scale") or config.getini("agentproc_scale"))
-    if given == "auto":
-        return None
-    try:
-        scale = float(given)
-    except ValueError:
-        scale = 0
-    if not 1 <= scale <= _LARGEST_SCALE:
-        allowed = f"auto or a number from 1 to {_LARGEST_SCALE}"
-        raise pytest.UsageError(f"agentproc_scale is {given!r}, but must be {allowed}")
-    return scale
 
 
 def lab_of(config: pytest.Config) -> Lab:
@@ -157,10 +191,10 @@ def lab_of(config: pytest.Config) -> Lab:
 
 
 def subject_of(config: pytest.Config) -> Subject:
-    """Give the supervisor under test: the core, or the core with the defect that the command line names."""
+    """Give the supervisor under test: the core, or the core with the defect that was asked for."""
     subject = config.stash.get(_SUBJECT, None)
     if subject is None:
-        defect = config.getoption("agentproc_defect")
+        defect = asked(config, "defect")
         if defect is None:
             from pytest_agentproc import subjects
 
@@ -171,14 +205,3 @@ def subject_of(config: pytest.Config) -> Subject:
             subject = subjects.Core(defect, defects.defect(defect).deciders)
         config.stash[_SUBJECT] = subject
     return subject
-
-
-def _chosen(config: pytest.Config) -> str:
-    return str(config.getoption("agentproc_backend") or config.getini("agentproc_backend"))
-
-
-def _refuse_unknown_defect(name: str) -> None:
-    from pytest_agentproc import defects
-
-    if name not in defects.NAMES:
-        raise pytest.UsageError(f"--agentproc-defect={name}: there is no such defect, only {', '.join(defects.NAMES)}")

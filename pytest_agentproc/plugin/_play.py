@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_agentproc.harness import NotForReal
-from pytest_agentproc.plugin._options import lab_of, scale_of, subject_of
-from pytest_agentproc.scenario import NotApplicable, Scenario
+from pytest_agentproc.plugin._options import asked, lab_of, subject_of
+from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.verdict import Row, Verdict, compare, conclude, explain
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pytest_agentproc.harness import Played
+    from pytest_agentproc.scenario import Scenario
 
-__all__ = ["NotGreen", "play", "play_real"]
+__all__ = ["NotGreen", "judge", "play", "play_real"]
 
 
 class NotGreen(Exception):
@@ -24,7 +25,7 @@ class NotGreen(Exception):
 
 
 def play(node: pytest.Item, scenario: Scenario, backend: str) -> Played:
-    """Play a scenario in virtual time with the session's subject and judge it.
+    """Play a scenario in virtual time with the session's subject, and show the record to whoever wants it.
 
     Args:
         node: the test for which it is played.
@@ -32,63 +33,52 @@ def play(node: pytest.Item, scenario: Scenario, backend: str) -> Played:
         backend: the event loop: asyncio or trio.
 
     Raises:
-        NotGreen: a check failed, was not exercised or could not be decided.
-        pytest.skip.Exception: the subject has none of the limits that the scenario is about.
+        pytest.skip.Exception: the subject has none of the limits that the script needs.
     """
-
-    def once() -> Played:
-        return lab_of(node.config).play(scenario, subject_of(node.config), backend=backend)
-
-    return _judge(node, scenario, once)
+    config = node.config
+    return _shown(node, lambda: lab_of(config).play(scenario, subject_of(config), backend=backend))
 
 
 def play_real(node: pytest.Item, scenario: Scenario, backend: str) -> Played:
-    """Play a scenario in real time and judge it; raises as `play`, and skips what real time cannot judge.
+    """Play a scenario in real time, otherwise as `play`.
 
-    A red one during which the machine was late by half the scenario's margin says nothing of the subject: it is played
-    again, three times in all, and then skipped.
+    Raises:
+        pytest.skip.Exception: as there, or real time cannot judge the scenario.
     """
-    scale = scale_of(node.config)
-
-    def once() -> Played:
-        try:
-            return lab_of(node.config).play_real(scenario, subject_of(node.config), backend=backend, scale=scale)
-        except NotForReal as reason:
-            pytest.skip(f"not applicable in real time: {reason}")
-
-    for _ in range(_REAL_TRIES):
-        starved: list[Played] = []
-        try:
-            return _judge(node, scenario, once, starved)
-        except NotGreen:
-            if not starved:
-                raise
-    pytest.skip(f"undecided: in real time the machine was too slow {_REAL_TRIES} times")
-
-
-_REAL_TRIES = 3
-
-
-def _judge(
-    node: pytest.Item, scenario: Scenario, once: Callable[[], Played], starved: list[Played] | None = None
-) -> Played:
-    """Play once and judge; a red play of a starved machine is kept in `starved`."""
+    config, scale = node.config, asked(node.config, "scale")
     try:
-        played = once()
+        return _shown(
+            node, lambda: lab_of(config).play_real(scenario, subject_of(config), backend=backend, scale=scale)
+        )
+    except NotForReal as reason:
+        pytest.skip(f"not applicable in real time: {reason}")
+
+
+def _shown(node: pytest.Item, play: Callable[[], Played]) -> Played:
+    try:
+        played = play()
     except NotApplicable as limit:
         pytest.skip(f"not applicable: line {limit.line} needs {limit.name}, which the subject does not have")
     node.ihook.pytest_agentproc_record(nodeid=node.nodeid, record=played.record)
+    return played
+
+
+def judge(played: Played) -> None:
+    """Pass a verdict on what was played.
+
+    Raises:
+        NotGreen: a check failed, was not exercised or could not be decided.
+        pytest.skip.Exception: no check is about a limit that the subject has, or the scenario is for information.
+    """
     rows = compare(played)
     verdict = conclude(rows)
     if verdict is Verdict.NOT_APPLICABLE:
         pytest.skip(f"not applicable: {_reason(rows, verdict)}")
     if verdict is Verdict.PASSED:
-        return played
+        return
     text = explain(played, rows)
-    if scenario.tier == "info":
+    if played.bound.scenario.tier == "info":
         pytest.skip(f"for information: {text.splitlines()[0]}")
-    if played.was_starved and starved is not None:
-        starved.append(played)
     raise NotGreen(text)
 
 

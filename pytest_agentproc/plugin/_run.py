@@ -10,7 +10,7 @@ import pytest
 
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.plugin._options import backends_of
-from pytest_agentproc.plugin._play import NotGreen, play
+from pytest_agentproc.plugin._play import NotGreen, judge, play
 from pytest_agentproc.plugin._scripts import scenario_of
 from pytest_agentproc.record import Record, text
 from pytest_agentproc.verdict import returned_at, signals
@@ -78,6 +78,7 @@ class Runner:
         asked = dataclasses.replace(loaded, policy={**loaded.policy, **policy})
         try:
             played = play(self._request.node, asked, backend or backends_of(self._request.config)[0])
+            judge(played)
         except NotGreen as red:
             pytest.fail(str(red), pytrace=False)
         return _result(played)

@@ -18,7 +18,8 @@ from pytest_agentproc.scenario._expressions import (
     names,
     parse_expression,
 )
-from pytest_agentproc.scenario._nodes import Node, Scalar, describe
+from pytest_agentproc.scenario._nodes import Enough, Node, Scalar, describe
+from pytest_agentproc.scenario._words import one_line
 from pytest_agentproc.vocabulary import Policy
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario._script import Table
 
 __all__ = ["Check", "Kind"]
+
+_MOST = 100
 
 
 class Kind(Protocol):
@@ -60,6 +63,8 @@ class Check:
     overrides: dict[str, float | None] = field(default_factory=dict)
     limits: dict[str, int | None] = field(default_factory=Policy().whole)
     spawned: dict[str, int] = field(default_factory=dict)
+    nameless: int = 0
+    raw_bytes: int = 0
     tools: dict[str, int] = field(default_factory=dict)
     expected: list[str] = field(default_factory=list)
     is_spawned: bool = True
@@ -67,8 +72,16 @@ class Check:
     is_expect_sound: bool = True
 
     def report(self, line: int, column: int, message: str) -> None:
-        """Keep a problem."""
-        self.problems.append(Problem(self.file, line, column, message))
+        """Keep a problem.
+
+        Raises:
+            Enough: a file with so many is not what its author takes it for.
+        """
+        if len(self.problems) == _MOST:
+            message = f"there are more than {_MOST} problems: mend these first"
+        self.problems.append(Problem(self.file, line, column, one_line(message)))
+        if len(self.problems) > _MOST:
+            raise Enough
 
     def at(self, node: Node, message: str) -> None:
         """Keep a problem that a node has."""

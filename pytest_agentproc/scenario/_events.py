@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.scenario._fields import Either, Fields, Key
 from pytest_agentproc.scenario._kinds import Data, Text
-from pytest_agentproc.scenario._words import choices, unknown
+from pytest_agentproc.scenario._words import choices, shorten, unknown
 
 if TYPE_CHECKING:
     from pytest_agentproc.scenario._check import Check
@@ -59,7 +59,7 @@ def _tool(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[s
     if _is_told("tool", node, check):
         number = values["id"]
         if number in check.tools:
-            check.at(node, f'{what}.id "{number}" is taken by the tool in line {check.tools[number]}')
+            check.at(node, f'{what}.id "{shorten(number)}" is taken by the tool in line {check.tools[number]}')
         check.tools.setdefault(number, node.line)
     return {**_TOOL, **values}
 

@@ -66,7 +66,7 @@ class _SignalTimes:
     def read(self, node: Node, what: str, check: Check) -> list[tuple[str, Any]]:
         """Read a list of one-key mappings."""
         if not isinstance(node, Sequence):
-            check.wrong(node, what, "a list such as [{TERM: 10s}]", "[] for none")
+            check.wrong(node, what, "a list such as [{TERM: 10s}]", "write [] for none")
             return []
         found: list[tuple[str, Any]] = []
         for item in node.items:
@@ -86,9 +86,9 @@ class _ProcessId(Word):
         found = _NUMBERED.fullmatch(node.text) if isinstance(node, Scalar) else None
         if found is None or not isinstance(node, Scalar):
             return super().read(node, what, check)
-        known = ("agent", *check.spawned)
-        if found[1] not in known and check.is_script_sound:
-            check.at(node, unknown("process", found[1], known))
+        is_known = found[1] == "agent" or found[1] in check.spawned
+        if not is_known and check.is_script_sound:
+            check.at(node, unknown("process", found[1], ("agent", *check.spawned)))
         elif found[2] == "1":
             check.at(node, f"the first process of a name has no number: write {found[1]}")
         return node.text
@@ -98,7 +98,7 @@ _NUMBERED = re.compile(r"([A-Za-z][A-Za-z0-9_-]*)(?: ([1-9][0-9]{0,5}))?", re.AS
 
 
 _STATUS = Either(
-    Whole(-64, 255, "CODE"),
+    Whole(-64, 255, "CODE", of_signal="{{signal: {}}}"),
     Fields(
         (
             Key("code", Whole(0, 255, "CODE"), "its exit code"),
@@ -201,6 +201,11 @@ class _Expect:
         """Read every key that is there."""
         found: list[Expected] = []
         before = len(check.problems)
+        if not isinstance(node, Mapping):
+            remedy = 'leave out the "- "' if isinstance(node, Sequence) else ""
+            check.wrong(node, what, f"a mapping such as {self.label}", remedy)
+            check.is_expect_sound = False
+            return ()
         for key, place, value in self.form.pairs(node, what, check):
             read = key.kind.read(value, f"{what}.{key.name}", check)
             is_nested = key.name in _NESTED and read is not None

@@ -32,6 +32,13 @@ __all__ = [
     "seconds",
 ]
 
+_SPOKEN = {
+    "ms": ("ms", "msec", "msecs", "millis", "millisecond", "milliseconds"),
+    "s": ("s", "sec", "secs", "second", "seconds"),
+    "m": ("m", "min", "mins", "minute", "minutes"),
+    "h": ("h", "hr", "hrs", "hour", "hours"),
+}
+
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>[0-9]+(?:\.[0-9]+)?)\s*(?P<unit>[A-Za-z_]+)?|(?P<name>[A-Za-z_]\w*)|(?P<sign>\S))", re.ASCII
 )
@@ -193,6 +200,10 @@ def parse_expression(text: str, words: tuple[str, ...] = (), measure: Measure = 
     kind, _, offset = parser.peek()
     if kind != "end":
         found = shorten(text[offset:].strip())
+        if kind == "measured":
+            raise ExpressionError(offset, f"a sign is missing before {found}: write {text[:offset].strip()} + {found}")
+        if re.fullmatch(r"[0-9]+,[0-9]+\s*\w*", text.strip(), re.ASCII):
+            raise ExpressionError(offset, f'a decimal point is a ".": write {text.strip().replace(",", ".")}')
         form = f"a {measure.noun} is {measure.sample}, or {measure.longer}"
         raise ExpressionError(offset, f'"{found}" is not expected here: {form}')
     if dimension == NUMBER:
@@ -209,6 +220,7 @@ class _Parser:
 
     def __init__(self, text: str, words: tuple[str, ...], measure: Measure) -> None:
         self._tokens = list(_tokens(text, words, measure))
+        self._text = text
         self._noun = measure.noun
         self._at = 0
         self._depth = 0
@@ -257,6 +269,10 @@ class _Parser:
             return ("name", value), MEASURED
         if (kind, value) == ("sign", "("):
             return self._parenthesis(offset)
+        if value == "." and self._tokens[self._at + 1][0] in ("measured", "number"):
+            raise ExpressionError(
+                offset, f"a number begins with a digit: write {self._text[:offset]}0{self._text[offset:].strip()}"
+            )
         place = "at the end" if kind == "end" else f'before "{value}"'
         raise ExpressionError(offset, f"a {self._noun} is missing {place}")
 
@@ -306,5 +322,8 @@ def _number(number: str, unit: str | None, offset: int, measure: Measure) -> tup
     if unit in measure.names:
         raise ExpressionError(offset, f"a sign is missing between {number} and {unit}: write {number} * {unit}")
     if unit not in measure.units:
-        raise ExpressionError(offset, f'unknown unit "{unit}": the units are {", ".join(measure.units)}')
+        short = next((short for short, spoken in _SPOKEN.items() if unit.lower() in spoken), None)
+        is_time = short is not None and short in measure.units
+        known = f"write {number}{short}" if is_time else f"the units are {', '.join(measure.units)}"
+        raise ExpressionError(offset, f'unknown unit "{shorten(unit)}": {known}')
     return "measured", Fraction(number) * measure.units[unit]

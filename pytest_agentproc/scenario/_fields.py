@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Mapping as Words
+from dataclasses import dataclass, field
 from typing import Any
 
 from pytest_agentproc.scenario._check import Check, Kind
@@ -36,11 +37,13 @@ class Fields:
         keys: the table; values are read in its order.
         one_of: of these keys exactly one must be there.
         finish: looks at the values together, and makes the result of them; not called if one of them is wrong.
+        elsewhere: keys that are none here, with what to do instead.
     """
 
     keys: tuple[Key, ...]
     one_of: tuple[str, ...] = ()
     finish: Finish | None = None
+    elsewhere: Words[str, str] = field(default_factory=dict)
 
     @property
     def label(self) -> str:
@@ -66,7 +69,7 @@ class Fields:
         misspelt: list[str | None] = []
         for name, _ in node.pairs:
             if name.text not in table:
-                check.at(name, unknown(f"key in {what}", name.text, table))
+                check.at(name, unknown(f"key in {what}", name.text, table, self.elsewhere))
                 misspelt.append(nearest(name.text, table))
         given = {name.text: (table[name.text], name, value) for name, value in node.pairs if name.text in table}
         for key in self.keys:

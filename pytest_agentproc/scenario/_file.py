@@ -1,17 +1,22 @@
-"""Owns the table of a file's own keys: who the agent is, what it is told, what belongs to the claim. Knows no step."""
+"""Owns the table of a file's own keys: who the agent is, what it is told, what belongs to the claim.
+
+Steps it knows by their names only.
+"""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.scenario._expect import EXPECT
+from pytest_agentproc.scenario._elsewhere import COMMANDS, words
+from pytest_agentproc.scenario._expect import EXPECT, EXPECT_KEYS
 from pytest_agentproc.scenario._expressions import Expression, evaluate, names
 from pytest_agentproc.scenario._fields import Either, Fields, Key
 from pytest_agentproc.scenario._kinds import Choice, Flag, ListOf, Size, Text, Time
-from pytest_agentproc.scenario._nodes import Mapping, Node, Scalar, Sequence
+from pytest_agentproc.scenario._nodes import Mapping, Node, Scalar, Sequence, inline
 from pytest_agentproc.scenario._script import Step, Steps
-from pytest_agentproc.scenario._words import choices, unknown
+from pytest_agentproc.scenario._steps import STEPS
+from pytest_agentproc.scenario._words import choices, shorten, unknown
 from pytest_agentproc.vocabulary import NANOSECONDS, OPTIONAL_NAMES, POLICY_NAMES, RULES, SIZE_NAMES
 
 if TYPE_CHECKING:
@@ -39,7 +44,7 @@ def _agent_finish(values: dict[str, Any], node: Node, _what: str, check: Check) 
     mode = values.get("mode", modes[0])
     if mode not in modes:
         known = f"known {'is' if len(modes) == 1 else 'are'} {choices(modes)}"
-        check.at(node, f'the dialect {values["dialect"]} has no mode "{mode}": {known}')
+        check.at(node, f'the dialect {values["dialect"]} has no mode "{shorten(mode)}": {known}')
     check.mode = mode
     check.prompt_by = values.get("prompt", "argv")
     check.is_spawned = "cannot_spawn" not in values
@@ -123,7 +128,10 @@ class _Drive:
             if found:
                 check.at(node, f"{what} must have one item, the prompt, not {found}")
             else:
-                check.wrong(node, what, f"a list such as {self.label}")
+                remedy = (
+                    f"write [{{prompt: {inline(node)}}}]" if isinstance(node, Scalar) else 'write "- " before prompt'
+                )
+                check.wrong(node, what, f"a list such as {self.label}", remedy)
             return ""
         values = self.form.read(node.items[0], what, check)
         return values["prompt"] if values else ""
@@ -184,10 +192,12 @@ class _Catches:
             check.wrong(node, what, f"a mapping such as {self.label}")
             return {}
         found: dict[str, str] = {}
-        known = [*check.expected] if "leaks" in check.expected else [*check.expected, "leaks"]
+        known = dict.fromkeys((*check.expected, "leaks"))
         for name, value in node.pairs:
             if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name.text):
-                check.at(name, f'a defect is named in small letters with "-" between the words, not "{name.text}"')
+                check.at(
+                    name, f'a defect is named in small letters with "-" between the words, not "{shorten(name.text)}"'
+                )
             key = Text().read(value, f"{what}.{name.text}", check)
             if isinstance(value, Scalar) and key and key not in known and check.is_expect_sound:
                 check.at(value, unknown("key of this file's expect", key, known))
@@ -211,9 +221,19 @@ AGENT = Either(
             Key("cannot_spawn", Choice(("not_found", "not_executable")), "why it cannot even be started"),
         ),
         finish=_agent_finish,
+        elsewhere=COMMANDS,
     ),
     key="dialect",
 )
+
+_ELSEWHERE = {
+    **words("it is a step, and belongs under script", STEPS),
+    **words("it belongs under agent", (key.name for key in AGENT.mapping.keys)),
+    **words("it belongs under drive", ("prompt",)),
+    **words("it belongs under policy", POLICY_NAMES),
+    **words("it belongs under expect", EXPECT_KEYS),
+    **COMMANDS,
+}
 
 
 def _host_finish(values: dict[str, Any], node: Node, _what: str, _check: Check) -> tuple[str, int]:
@@ -248,4 +268,5 @@ FILE = Fields(
         Key("expect", EXPECT, "what must be true"),
         Key("catches", _Catches(), "defects, each with the expect key that it turns red"),
     ),
+    elsewhere=_ELSEWHERE,
 )

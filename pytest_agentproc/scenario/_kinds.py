@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.scenario._expressions import SIZES
-from pytest_agentproc.scenario._nodes import Mapping, Node, Scalar, Sequence
-from pytest_agentproc.scenario._words import choices, unknown
+from pytest_agentproc.scenario._nodes import Mapping, Node, Scalar, Sequence, inline
+from pytest_agentproc.scenario._words import choices, shorten, unknown
 from pytest_agentproc.vocabulary import SIGNALS
 
 if TYPE_CHECKING:
@@ -113,11 +113,12 @@ class Only:
 
 @dataclass(frozen=True)
 class Whole:
-    """A whole number between two bounds."""
+    """A whole number between two bounds; `of_signal` is what to write for the name of a signal."""
 
     low: int
     high: int
     label: str = "N"
+    of_signal: str = ""
 
     def read(self, node: Node, what: str, check: Check) -> int:
         """Take the number."""
@@ -125,8 +126,18 @@ class Whole:
             number = int(node.text)
             if self.low <= number <= self.high:
                 return number
-        check.wrong(node, what, f"a whole number from {self.low} to {self.high}")
+        name = _signal(node.text) if isinstance(node, Scalar) and self.of_signal else None
+        remedy = f"write {self.of_signal.format(name)}" if name else ""
+        check.wrong(node, what, f"a whole number from {self.low} to {self.high}", remedy)
         return 0
+
+
+def _signal(text: str) -> str | None:
+    """Find the signal that is meant by a long name, small letters or a number."""
+    if re.fullmatch(r"-?[0-9]{1,2}", text, re.ASCII):
+        return next((name for name, number in SIGNALS.items() if number == abs(int(text))), None)
+    name = text.upper().removeprefix("SIG")
+    return name if name in SIGNALS else None
 
 
 @dataclass(frozen=True)
@@ -207,12 +218,14 @@ class Signal:
             return node.text
         if not isinstance(node, Scalar) or not node.text:
             check.wrong(node, what, "a signal such as TERM")
-        elif node.text in SIGNALS:
-            check.at(node, f"{what} cannot be {node.text}: {self.why}")
-        elif node.text.removeprefix("SIG") in self.names:
-            check.at(node, f'unknown signal "{node.text}": did you mean "{node.text.removeprefix("SIG")}"?')
         else:
-            check.at(node, unknown("signal", node.text, self.names))
+            name = _signal(node.text)
+            if name is not None and name not in self.names:
+                check.at(node, f"{what} cannot be {name}: {self.why}")
+            elif name is not None:
+                check.at(node, f'unknown signal "{node.text}": did you mean "{name}"?')
+            else:
+                check.at(node, unknown("signal", node.text, self.names))
         return ""
 
 
@@ -249,16 +262,21 @@ class ListOf:
     def read(self, node: Node, what: str, check: Check) -> list[Any]:
         """Read every item."""
         if not isinstance(node, Sequence):
-            check.wrong(node, what, f"a list such as {self.label}")
+            text = node.text if isinstance(node, Scalar) else ""
+            remedy = "write [] for none" if text == "none" else f"write [{inline(node)}]"
+            check.wrong(node, what, f"a list such as {self.label}", remedy if text else "")
             return []
         values: list[Any] = []
+        seen: set[Any] = set()
         for item in node.items:
             before = len(check.problems)
             value = self.kind.read(item, what, check)
             if len(check.problems) > before:
                 continue
-            if self.unique and value in values:
-                check.at(item, f'"{value}" is given twice in {what}')
+            if self.unique and value in seen:
+                check.at(item, f'"{shorten(value)}" is given twice in {what}')
+            if self.unique:
+                seen.add(value)
             values.append(value)
         return values
 

@@ -11,15 +11,21 @@ from pytest_agentproc.errors import Problem, ScenarioError
 from pytest_agentproc.scenario._check import Check
 from pytest_agentproc.scenario._fields import WHOLE_FILE
 from pytest_agentproc.scenario._file import FILE
-from pytest_agentproc.scenario._nodes import Mapping, parse
+from pytest_agentproc.scenario._nodes import Enough, Mapping, parse
 from pytest_agentproc.scenario._scenario import Scenario
 from pytest_agentproc.scenario._steps import STEPS
+from pytest_agentproc.scenario._traps import position
 from pytest_agentproc.scenario._words import nearest
 
 __all__ = ["load", "loads"]
 
 _SUFFIX = ".scenario.yaml"
 _LARGEST = 4 * 1024**2
+_NOWHERE = {
+    "[\ud800-\udfff]": "U+{:04X} is half a character: no file can hold it",
+    "[\x85\u2028\u2029]": 'U+{0:04X} ends a line for YAML and for no editor: write "\\u{0:04x}", in a quoted text',
+}
+"""Characters that a scenario has nowhere, quoted or not, with what is said about them."""
 
 
 def load(path: str | os.PathLike[str]) -> Scenario:
@@ -37,8 +43,8 @@ def load(path: str | os.PathLike[str]) -> Scenario:
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        before = data[: error.start]
-        line, column = before.count(b"\n") + 1, error.start - (before.rfind(b"\n") + 1) + 1
+        before = error.object[: error.start].decode()
+        line, column = position(before, len(before))
         raise ScenarioError([Problem(name, line, column, "the file is not UTF-8")]) from error
     return loads(text, name, Path(path).parent)
 
@@ -88,12 +94,18 @@ def _values(text: str, check: Check) -> dict[str, Any]:
     if len(text) > _LARGEST:
         check.report(1, 1, f"the file has {len(text)} characters: at most {_LARGEST} are read")
         return {}
-    half = re.search("[\ud800-\udfff]", text)
-    if half is not None:
-        before = text[: half.start()]
-        column = half.start() - (before.rfind("\n") + 1) + 1
-        check.report(before.count("\n") + 1, column, f"U+{ord(half[0]):04X} is half a character: no file can hold it")
+    for wrong, message in _NOWHERE.items():
+        found = re.search(wrong, text)
+        if found is not None:
+            check.report(*position(text, found.start()), message.format(ord(found[0])))
+            return {}
+    try:
+        return _read(text, check)
+    except Enough:
         return {}
+
+
+def _read(text: str, check: Check) -> dict[str, Any]:
     root = parse(text, check.report)
     if root is None:
         return {}

@@ -6,6 +6,7 @@ anchors and tags are refused, and mistakes that YAML hides get a message that sa
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -13,14 +14,18 @@ from typing import Any
 import yaml
 
 from pytest_agentproc.scenario import _traps
-from pytest_agentproc.scenario._words import shorten
 
-__all__ = ["Mapping", "Node", "Report", "Scalar", "Sequence", "describe", "parse"]
+__all__ = ["Enough", "Mapping", "Node", "Report", "Scalar", "Sequence", "describe", "inline", "parse"]
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _DEEPEST = 40
+_HALF = re.compile("[\ud800-\udfff]")
 
 Report = Callable[[int, int, str], None]
+
+
+class Enough(Exception):
+    """Reading on could only cost time, or repeat what was said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +68,15 @@ def describe(node: Node) -> str:
         return "a mapping"
     if node.plain and not node.text:
         return "nothing"
-    return _traps.quote(shorten(node.text))
+    return _traps.quote(node.text)
+
+
+def inline(node: Node) -> str:
+    """Write a node as it may stand inside brackets."""
+    if not isinstance(node, Scalar):
+        return "..."
+    is_plain = re.fullmatch(r"[\w.]([\w .-]*[\w.-])?", node.text)
+    return node.text if is_plain else _traps.quote(node.text)
 
 
 def parse(text: str, report: Report) -> Node | None:
@@ -80,15 +93,11 @@ def parse(text: str, report: Report) -> Node | None:
         line, column = _traps.position(text, place)
         report(line, column, "a character that YAML does not allow: write it in a quoted text, as \\x07 for example")
         return None
-    except _TooDeep:
+    except Enough:
         return None
     if builder.root is None:
         report(1, 1, "the file is empty")
     return builder.root
-
-
-class _TooDeep(Exception):
-    """The nesting has no use in a scenario; reading on could only cost time."""
 
 
 class _Builder:
@@ -117,7 +126,7 @@ class _Builder:
             self._open.append((event, []))
             if len(self._open) > _DEEPEST:
                 self._say(event, f"nested deeper than {_DEEPEST} levels")
-                raise _TooDeep
+                raise Enough
         elif isinstance(event, (yaml.SequenceEndEvent, yaml.MappingEndEvent)):
             start, items = self._open.pop()
             self._put(self._collect(start, items))
@@ -150,15 +159,22 @@ class _Builder:
         plain = event.style in (None, "")
         self._mark(event, event.value)
         text = event.value or event.anchor or ""
-        if any("\ud800" <= char <= "\udfff" for char in text):
+        if _HALF.search(text):
             self._say(event, "half a character (\\ud800 to \\udfff): write the whole one")
             text = ""
         if not plain:
             return Scalar(line, column, text, plain=False)
+        if text[:1].isspace():
+            self._report(line, column, _traps.blank(text[0]))
+            raise Enough
+        if _traps.is_typographic(text):
+            self._report(line, column, f"typographic quotes quote nothing: write {_traps.quote(text[1:-1])}")
+            return Scalar(line, column, text[1:-1], plain=False)
         end = event.end_mark
         rest = self._lines[end.line][end.column :] if end.line < len(self._lines) else ""
         if text and self._open and self._open[-1][0].flow_style and "?" in text:
-            self._report(*_traps.question(line, column, text, rest))
+            is_one_line = end.line + 1 == line
+            self._report(*_traps.question(line, column, text, rest, is_one_line=is_one_line))
         elif text and _traps.is_cut(rest):
             self._report(line, column, _traps.cut(text, rest))
         return Scalar(line, column, text, plain=True, note="" if text else _traps.swallowed(rest))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.scenario._fields import Either, Fields, Key
 from pytest_agentproc.scenario._kinds import Choice, ListOf, Size, Text, Time, Whole
+from pytest_agentproc.scenario._words import shorten
 
 if TYPE_CHECKING:
     from pytest_agentproc.scenario._check import Check
@@ -61,6 +62,10 @@ def _finish(values: dict[str, Any], node: Node, what: str, check: Check) -> _Pie
             node, f"{what} would be {len(data) * repeat} bytes: at most {_LARGEST} are possible, use flood for more"
         )
         return None
+    check.raw_bytes += len(data) * repeat
+    if check.raw_bytes > _LARGEST:
+        check.at(node, f"the raw steps of this file have more than {_LARGEST} bytes together: use flood for more")
+        return None
     data *= repeat
     cuts: list[int] = values.get("cut", [])
     if cuts != sorted(set(cuts)) or (cuts and cuts[-1] >= len(data)):
@@ -106,18 +111,20 @@ def _file(name: str, node: Node, what: str, check: Check) -> bytes | None:
         folder = check.folder.resolve()
         path = Path(folder, name).resolve()
         if not path.is_relative_to(folder):
-            check.at(node, f'{what}.file "{name}" leaves the folder of the scenario')
+            check.at(node, f'{what}.file "{shorten(name)}" leaves the folder of the scenario: copy the file into it')
             return None
         if not path.is_file():
-            check.at(node, f'{what}.file "{name}" is no file in the folder of the scenario')
+            check.at(node, f'{what}.file "{shorten(name)}" is no file in the folder of the scenario')
             return None
         if path.stat().st_size > _LARGEST:
-            check.at(node, f'{what}.file "{name}" has {path.stat().st_size} bytes: at most {_LARGEST} are possible')
+            check.at(
+                node, f'{what}.file "{shorten(name)}" has {path.stat().st_size} bytes: at most {_LARGEST} are possible'
+            )
             return None
         return path.read_bytes()
     except (OSError, ValueError, RuntimeError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        check.at(node, f'{what}.file "{name}" cannot be read: {reason}')
+        check.at(node, f'{what}.file "{shorten(name)}" cannot be read: {reason}')
         return None
 
 

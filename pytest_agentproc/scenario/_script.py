@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.errors import Problem, ScenarioError
+from pytest_agentproc.scenario._elsewhere import STEP_WORDS
 from pytest_agentproc.scenario._expressions import Expression, Unfit, evaluate
 from pytest_agentproc.scenario._fields import Either, Fields, Key
 from pytest_agentproc.scenario._nodes import Mapping as MappingNode
-from pytest_agentproc.scenario._nodes import Node, Scalar, Sequence, describe
+from pytest_agentproc.scenario._nodes import Node, Scalar, Sequence, describe, inline
 from pytest_agentproc.scenario._traps import quote
 from pytest_agentproc.scenario._words import choices, unknown
 
@@ -89,7 +90,9 @@ class Steps:
     def read(self, node: Node, what: str, check: Check) -> tuple[Step, ...]:
         """Read every item; what stands behind the end of a script is a mistake."""
         if not isinstance(node, Sequence):
-            check.wrong(node, what, "a list of steps")
+            check.wrong(
+                node, what, "a list of steps", 'write "- " before each step' if isinstance(node, MappingNode) else ""
+            )
             return ()
         steps: list[Step] = []
         for item in node.items:
@@ -104,17 +107,12 @@ class Steps:
 
 def _step(node: Node, check: Check) -> Step | None:
     if not isinstance(node, MappingNode):
-        hint = (
-            f'write "{node.text}: ..."'
-            if isinstance(node, Scalar) and node.text in check.steps
-            else 'write "name: value"'
-        )
-        check.at(node, f"a step is a name with a value, not {describe(node)}: {hint}")
+        check.at(node, f"a step is a name with a value, not {describe(node)}: write {_as_step(node, check)}")
         return None
     known = [(name, value) for name, value in node.pairs if name.text in check.steps]
     if not known:
         for name, _ in node.pairs[:1]:
-            check.at(name, unknown("step", name.text, check.steps))
+            check.at(name, unknown("step", name.text, check.steps, STEP_WORDS))
         if not node.pairs:
             check.at(node, "a step is a name with a value, not an empty mapping")
         return None
@@ -134,6 +132,13 @@ def _step(node: Node, check: Check) -> Step | None:
     return Step(name.line, name.text, result, also)
 
 
+def _as_step(node: Node, check: Check) -> str:
+    found = re.fullmatch(r"(\w+)\s*[:=]?\s*(.*)", node.text, re.DOTALL) if isinstance(node, Scalar) else None
+    if found is None or found[1] not in check.steps:
+        return '"name: value"'
+    return quote(f"{found[1]}: {found[2] or '...'}")
+
+
 def _too_many(entry: Entry, own: tuple[Scalar, Node], extra: list[tuple[Scalar, Node]], check: Check) -> str:
     name, value = own
     count = {1: "two", 2: "three"}.get(len(extra), str(len(extra) + 1))
@@ -143,15 +148,8 @@ def _too_many(entry: Entry, own: tuple[Scalar, Node], extra: list[tuple[Scalar, 
     own_keys = [key.name for key in long_form.keys] if isinstance(long_form, Fields) else []
     if all(key.text in own_keys for key, _ in extra) and isinstance(value, Scalar):
         pairs = [(own_keys[0], value), *((key.text, other) for key, other in extra)]
-        return f"{found}: write {name.text}: {{{', '.join(f'{key}: {_inline(node)}' for key, node in pairs)}}}"
+        return f"{found}: write {name.text}: {{{', '.join(f'{key}: {inline(node)}' for key, node in pairs)}}}"
     stray = [key.text for key, _ in extra if key.text not in check.steps]
     if stray:
         return f"{found}: {unknown('key in a step', stray[0], [*check.steps, *own_keys])}"
     return f"{found}: write {choices([str(count)], 'and')} items, one for each"
-
-
-def _inline(node: Node) -> str:
-    if not isinstance(node, Scalar):
-        return "..."
-    is_plain = re.fullmatch(r"[\w.]([\w .-]*[\w.-])?", node.text)
-    return node.text if is_plain else quote(node.text)

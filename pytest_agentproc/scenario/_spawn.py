@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pytest_agentproc.scenario._elsewhere import COMMANDS
 from pytest_agentproc.scenario._fields import Fields, Key
 from pytest_agentproc.scenario._kinds import Choice, Flag, ListOf, Time, Word
 from pytest_agentproc.scenario._nodes import Mapping, Node, Scalar
 from pytest_agentproc.scenario._script import ProgramStep, Scope, Step, Steps
+from pytest_agentproc.scenario._words import shorten
 
 if TYPE_CHECKING:
     from pytest_agentproc.scenario._check import Check
@@ -39,7 +41,8 @@ FORM = Fields(
         Key("deaf", Flag(), "whether it catches and ignores TERM, INT and HUP"),
         Key("for", Time(("ever",)), "how long it lives; for ever if absent"),
         Key("script", Steps(), "what it does instead; its end ends the process"),
-    )
+    ),
+    elsewhere=COMMANDS,
 )
 
 
@@ -74,14 +77,14 @@ def _take_name(name: str, node: Node, what: str, check: Check) -> str:
     if name in _RESERVED:
         check.at(node, f'{what}.id cannot be "{name}": records call another by that name')
     elif name in check.spawned:
-        check.at(node, f'{what}.id "{name}" is taken by the spawn in line {check.spawned[name]}')
+        check.at(node, f'{what}.id "{shorten(name)}" is taken by the spawn in line {check.spawned[name]}')
     elif name:
         check.spawned[name] = node.line
     return name
 
 
 def _next_name(check: Check) -> str:
-    number = 1
-    while f"child{number}" in check.spawned:
-        number += 1
-    return f"child{number}"
+    check.nameless += 1
+    while f"child{check.nameless}" in check.spawned:
+        check.nameless += 1
+    return f"child{check.nameless}"

@@ -134,7 +134,10 @@ _FLOOD = Fields(
     one_of=_STREAMS,
 )
 _STDIN = Fields((Key("stdin", Text("PATTERN", may_be_empty=False), "a line on stdin that fits", required=True),))
-_EVENT = Fields((Key("signal", Signal(_CATCHABLE, "no program can catch it"), "that signal", required=True),))
+_EVENT = Fields(
+    (Key("signal", Signal(_CATCHABLE, "no program can catch it"), "that signal", required=True),),
+    elsewhere={"do": "it belongs beside when, not in it"},
+)
 
 _ENTRIES = (
     Entry("say", Either(Text(), _SAY, "text"), "text; it goes on: no completion unless stop says so", build=_say),
@@ -172,7 +175,7 @@ _ENTRIES = (
     Entry("stdin", Choice(("stop", "read")), "stops reading stdin, or reads on; a fake reads unless told", build=_word),
     Entry("close", Choice((*_STREAMS, "stdin")), "closes its end of a stream", build=_word),
     Entry("spawn", SPAWN, "starts a descendant", build=build_spawn),
-    Entry("exit", Whole(0, 255, "CODE"), "exits; a script that ends exits 0", build=_word),
+    Entry("exit", Whole(0, 255, "CODE", of_signal="die: {}"), "exits; a script that ends exits 0", build=_word),
     Entry("die", Signal(), "dies of a signal", build=_die),
 )
 

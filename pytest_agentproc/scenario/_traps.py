@@ -10,23 +10,35 @@ from typing import Any
 
 from pytest_agentproc.scenario._words import shorten
 
-__all__ = ["cut", "explain", "is_cut", "opening", "position", "question", "quote", "swallowed"]
+__all__ = [
+    "blank",
+    "cut",
+    "explain",
+    "is_cut",
+    "is_typographic",
+    "opening",
+    "position",
+    "question",
+    "quote",
+    "swallowed",
+]
 
 Place = tuple[int, int, str]
 
 _ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"})
+_LINE_END = re.compile("\r\n|[\n\r]")
 _KEY_AND_VALUE = re.compile(r"^[\s\-]*[{\[]?\s*([\w.-]+):\s+(\S.*?)\s*$")
 
 
 def quote(text: str) -> str:
-    """Write a text as YAML reads it back: in double quotes, escaped."""
-    return f'"{text.translate(_ESCAPES)}"'
+    """Write a text as YAML reads it back: in double quotes, escaped; a long one is cut, for it is for a message."""
+    return f'"{shorten(text).translate(_ESCAPES)}"'
 
 
 def position(text: str, index: int) -> tuple[int, int]:
     """Give line and column, from 1, of a character."""
-    before = text[:index]
-    return before.count("\n") + 1, index - (before.rfind("\n") + 1) + 1
+    before = _LINE_END.split(text[:index])
+    return len(before), len(before[-1]) + 1
 
 
 def opening(sign: str, rest: str) -> str:
@@ -34,13 +46,28 @@ def opening(sign: str, rest: str) -> str:
     return f'unquoted text begins with "{sign}": write {quote(sign + rest)}'
 
 
-def question(line: int, column: int, text: str, rest: str) -> Place:
+def question(line: int, column: int, text: str, rest: str, *, is_one_line: bool) -> Place:
     """Say that `?` in unquoted text inside brackets is read differently from parser to parser."""
     follower = rest.lstrip()[:1]
     if text.endswith("?") and follower:
-        where = column + len(text) - 1 if "\n" not in text else column
-        return line, where, f'unquoted text ends in "?" before "{follower}": write {quote(text)}'
-    return line, column + text.index("?"), f'unquoted text has "?" in it: write {quote(text)}'
+        where, message = len(text) - 1, f'unquoted text ends in "?" before "{follower}": write {quote(text)}'
+    else:
+        where, message = text.index("?"), f'unquoted text has "?" in it: write {quote(text)}'
+    return line, column + (where if is_one_line else 0), message
+
+
+def blank(char: str) -> str:
+    """Say that a character only looks like a blank."""
+    return f"U+{ord(char):04X} looks like a blank, but is none for YAML: write a plain one"
+
+
+def is_typographic(text: str) -> bool:
+    """Tell whether a text stands in quotes that YAML does not know."""
+    return (
+        len(text) > 1
+        and text[0] in "\u201c\u201d\u201e\u2018\u2019\u00ab"
+        and text[-1] in "\u201c\u201d\u2018\u2019\u00bb"
+    )
 
 
 def is_cut(rest: str) -> bool:
@@ -64,15 +91,45 @@ def explain(lines: list[str], error: Any) -> Place:
     """Turn a parser's complaint into what a person can act on."""
     mark, start = error.problem_mark, error.context_mark
     line, column = (mark.line, mark.column) if mark is not None else (0, 0)
-    if start is not None and "end of stream" in str(error.problem):
-        return start.line + 1, start.column + 1, "this quote is never closed"
-    if start is not None and "expected ':'" in str(error.problem) and start.line < len(lines):
-        text = _value_from(lines[start.line], start.column)
-        return start.line + 1, start.column + 1, f'a ":" is missing: a line is "key: value", not {quote(shorten(text))}'
+    conflict = next((number for number, text in enumerate(lines, 1) if text.startswith("<<<<<<< ")), 0)
+    if conflict:
+        return conflict, 1, "a merge conflict is left here: keep one side, and delete the three marks"
+    if start is not None and start.line < len(lines):
+        message = _remedy_at_start(str(error.problem), lines[start.line], start.column)
+        if message:
+            return start.line + 1, start.column + 1, message
+        if _is_open(str(error.problem), lines[start.line], lines[min(line, len(lines) - 1)], line - start.line):
+            return _unclosed(lines, start)
     if line >= len(lines) and start is not None:
         return _unclosed(lines, start)
     source = lines[line] if line < len(lines) else ""
     return line + 1, column + 1, _remedy(str(error.problem), source, column)
+
+
+def _remedy_at_start(problem: str, source: str, column: int) -> str:
+    """Say what is wrong where something begins, if the parser only stumbled over its end."""
+    if "end of stream" in problem:
+        return "this quote is never closed"
+    if "comment or line break" in problem:
+        return opening(source[column], source[column + 1 :].rstrip())
+    if "expected ':'" not in problem:
+        return ""
+    text = _value_from(source, column)
+    found = re.fullmatch(r"([\w.-]+):(\s*)(\S.*)", text)
+    if found is None:
+        return f'a ":" is missing: a line is "key: value", not {quote(text)}'
+    if found[2]:
+        return blank(found[2][0])
+    return f'a blank is missing after ":": write {quote(f"{found[1]}: {found[3]}")}'
+
+
+def _is_open(problem: str, first: str, last: str, lines: int) -> bool:
+    """Tell whether a bracket is still open where a line begins that is indented as little as the bracket's own."""
+    return lines > 0 and "expected ','" in problem and _indent(last) <= _indent(first)
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
 
 
 def _remedy(problem: str, source: str, column: int) -> str:

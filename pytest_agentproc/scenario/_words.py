@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
+from itertools import islice
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
-__all__ = ["choices", "nearest", "shorten", "unknown"]
+__all__ = ["choices", "nearest", "one_line", "shorten", "unknown"]
 
 _LONGEST = 60
+_LONGEST_MESSAGE = 600
+_MOST_TRIED = 500
+_MOST_LISTED = 40
 
 
 def nearest(word: str, options: Iterable[str]) -> str | None:
     """Find the option that was probably meant, whatever its case."""
-    by_lower = {option.lower(): option for option in options}
+    by_lower = {option.lower(): option for option in islice(options, _MOST_TRIED)}
     found = get_close_matches(word.lower()[:_LONGEST], by_lower, n=1, cutoff=0.6)
     return by_lower[found[0]] if found else None
 
@@ -26,16 +30,26 @@ def choices(options: Iterable[str], last: str = "or") -> str:
     return listed[0] if len(listed) == 1 else f"{', '.join(listed[:-1])} {last} {listed[-1]}"
 
 
-def unknown(what: str, word: str, options: Iterable[str]) -> str:
-    """Say that a word is unknown, and which one was probably meant."""
+def unknown(what: str, word: str, options: Iterable[str], elsewhere: Mapping[str, str] | None = None) -> str:
+    """Say that a word is unknown, and which one was probably meant; `elsewhere` has the answers to words of others."""
     listed = list(options)
     shown = shorten(word)
+    if elsewhere and word in elsewhere:
+        return f'unknown {what} "{shown}": {elsewhere[word]}'
     meant = nearest(word, listed)
     if meant is not None:
         return f'unknown {what} "{shown}": did you mean "{meant}"?'
-    return f'unknown {what} "{shown}": known {"is" if len(listed) == 1 else "are"} {", ".join(listed)}'
+    known = ", ".join(listed[:_MOST_LISTED]) + (" ..." if len(listed) > _MOST_LISTED else "")
+    return f'unknown {what} "{shown}": known {"is" if len(listed) == 1 else "are"} {known}'
 
 
 def shorten(text: str) -> str:
     """Cut a text that is too long for a message."""
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
+
+
+def one_line(message: str) -> str:
+    """Make a message fit for a terminal: what cannot be printed is escaped, and what is endless is cut."""
+    if not message.isprintable():
+        message = "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in message)
+    return message if len(message) <= _LONGEST_MESSAGE else f"{message[: _LONGEST_MESSAGE - 3]}..."

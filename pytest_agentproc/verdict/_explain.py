@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.record import text
+from pytest_agentproc.verdict._compare import conclude
 from pytest_agentproc.verdict._facts import last_step, leaks
 from pytest_agentproc.verdict._rows import Played, Row, Scenario, Verdict
 
@@ -27,7 +28,7 @@ def explain(played: Played, rows: Sequence[Row]) -> str:
 
     Returns:
         `file:line: claim` of the first check that did not pass; those checks with file and line, expected and seen;
-        the step that the agent was at; the timeline of both sides; the record's digest.
+        the step that the agent was at; the timeline of both sides; the verdict with the record's digest.
     """
     scenario = played.bound.scenario
     bad = sorted((row for row in rows if row.verdict not in _GOOD), key=lambda row: list(Verdict).index(row.verdict))
@@ -42,7 +43,7 @@ def explain(played: Played, rows: Sequence[Row]) -> str:
     line = last_step(played.record)
     if line:
         parts.append(f"  the agent's last step: {scenario.path}:{line}: {_step(scenario, line)}")
-    return "\n".join([*parts, *_story(scenario, played.record)])
+    return "\n".join([*parts, *_story(scenario, played.record, conclude(rows))])
 
 
 def explain_leaks(scenario: Scenario, record: Record) -> str:
@@ -61,15 +62,15 @@ def explain_leaks(scenario: Scenario, record: Record) -> str:
         lines.append(
             f"{scenario.path}:{place}: {leak.process} was left ({state}): {_step(scenario, place)}".rstrip(": ")
         )
-    return "\n".join([*lines, *_story(scenario, record)])
+    return "\n".join([*lines, *_story(scenario, record, Verdict.FAILED)])
 
 
 def _first_line(scenario: Scenario) -> int:
     return next((number for number, line in enumerate(scenario.text.splitlines(), 1) if line.strip()), 1)
 
 
-def _story(scenario: Scenario, record: Record) -> list[str]:
-    return ["", text(record, scenario), "", f"record {record.digest()}"]
+def _story(scenario: Scenario, record: Record, verdict: Verdict) -> list[str]:
+    return ["", text(record, scenario), "", f"{verdict}, record {record.digest()}"]
 
 
 def _step(scenario: Scenario, line: int) -> str:

@@ -16,3 +16,6 @@ def _quiet_inner_runs(request: pytest.FixtureRequest, monkeypatch: pytest.Monkey
     """Leave out of inner runs what warns of its options (pytest-asyncio) or takes a second to load (hypothesis)."""
     request.getfixturevalue("pytester")  # it clears the variable, so it comes first
     monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:asyncio -p no:hypothesispytest")
+    monkeypatch.setenv("COLUMNS", "80")  # a wide terminal shows more, and so does pytest on a CI server
+    for name in ("CI", "BUILD_NUMBER"):
+        monkeypatch.delenv(name, raising=False)

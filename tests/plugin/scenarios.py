@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-__all__ = ["BROKEN", "GREEN", "RED"]
+from tests.architecture.sources import ROOT
+
+__all__ = ["BROKEN", "CORPUS", "EXPLAINED", "GREEN", "RED"]
+
+CORPUS = [path.name.removesuffix(".scenario.yaml") for path in sorted((ROOT / "scenarios").glob("*.scenario.yaml"))]
+"""The names of the bundled ones."""
 
 GREEN = """\
 scenario: an agent says hello and exits
@@ -27,6 +32,21 @@ expect:
   outcome: completed
   exit_code: 0
 """
+
+EXPLAINED = """\
+two.scenario.yaml:9: an agent says hello and exits with code 3
+
+  outcome: failed  two.scenario.yaml:9
+    expected  completed
+    seen      failed
+  exit_code: failed  two.scenario.yaml:10
+    expected  0
+    seen      3
+              (3 is the agent's own code)
+  passed: leaks
+  the agent's last step: two.scenario.yaml:7: - exit: 3
+"""
+"""What is said about RED, as two.scenario.yaml, before its timeline."""
 
 BROKEN = """\
 scenario: nothing in here is right

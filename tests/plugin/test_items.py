@@ -4,25 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-import xml.etree.ElementTree as ET
 
 import pytest
 
-from tests.plugin.scenarios import GREEN, RED
-
-EXPLAINED = """\
-two.scenario.yaml:9: an agent says hello and exits with code 3
-
-  outcome: failed  two.scenario.yaml:9
-    expected  completed
-    seen      failed
-  exit_code: failed  two.scenario.yaml:10
-    expected  0
-    seen      3
-              (3 is the agent's own code)
-  passed: leaks
-  the agent's last step: two.scenario.yaml:7: - exit: 3
-"""
+from tests.plugin.scenarios import CORPUS, EXPLAINED, GREEN, RED
 
 
 def test_a_green_scenario_passes_on_both_backends(pytester: pytest.Pytester) -> None:
@@ -41,7 +26,7 @@ def test_a_red_scenario_is_explained_without_a_stack(pytester: pytest.Pytester, 
     assert EXPLAINED in text
     assert re.search(r"^ *time  supervisor  +agent and descendants$", text, re.MULTILINE)
     assert re.search(r"^ *2 s  .*stdout, 6 B .*  \[line 6\]$", text, re.MULTILINE)
-    assert re.search(r"^record [0-9a-f]{64}$", text, re.MULTILINE)
+    assert re.search(r"^failed, record [0-9a-f]{64}$", text, re.MULTILINE)
     assert not re.search(r"Traceback|pytest_agentproc|\.py:\d", text)
 
 
@@ -49,53 +34,17 @@ def test_equal_runs_print_equal_failures(pytester: pytest.Pytester) -> None:
     """Digest and timeline are the same in every run and on every backend: anything else is a bug of the kit."""
     (pytester.path / "two.scenario.yaml").write_text(RED)
     text = pytester.runpytest("--agentproc-backend=both", "-p", "no:cacheprovider").stdout.str()
-    first, second = re.findall(r"^two\.scenario\.yaml:9: .*?^record [0-9a-f]{64}$", text, re.MULTILINE | re.DOTALL)
+    first, second = re.findall(
+        r"^two\.scenario\.yaml:9: .*?^failed, record [0-9a-f]{64}$", text, re.MULTILINE | re.DOTALL
+    )
     assert first == second
-
-
-def test_x_stops_at_the_first_red_scenario(pytester: pytest.Pytester) -> None:
-    """Scenarios count as failures like any test."""
-    for name in ("a", "b"):
-        (pytester.path / f"{name}.scenario.yaml").write_text(RED)
-    pytester.runpytest("-x").assert_outcomes(failed=1)
-
-
-def test_lf_runs_the_red_ones_again(pytester: pytest.Pytester) -> None:
-    """Ids are stable, so the cache knows them."""
-    (pytester.path / "one.scenario.yaml").write_text(GREEN)
-    (pytester.path / "two.scenario.yaml").write_text(RED)
-    pytester.runpytest().assert_outcomes(passed=1, failed=1)
-    pytester.runpytest("--lf").assert_outcomes(failed=1)
-
-
-def test_the_junit_file_has_the_explanation(pytester: pytest.Pytester) -> None:
-    """CI shows what the terminal shows."""
-    (pytester.path / "two.scenario.yaml").write_text(RED)
-    pytester.runpytest("--junitxml=out.xml")
-    (case,) = ET.parse(pytester.path / "out.xml").iter("testcase")  # noqa: S314 - pytest has just written it
-    (failure,) = case
-    assert (case.get("name"), failure.tag) == ("two[asyncio]", "failure")
-    assert failure.text is not None
-    assert EXPLAINED in failure.text
-
-
-@pytest.mark.slow
-def test_two_workers_share_the_scenarios(pytester: pytest.Pytester) -> None:
-    """Each worker of xdist has a lab of its own; reports cross the wire whole."""
-    for name in ("a", "b", "c"):
-        (pytester.path / f"{name}.scenario.yaml").write_text(GREEN)
-    (pytester.path / "two.scenario.yaml").write_text(RED)
-    result = pytester.runpytest("-n", "2")
-    result.assert_outcomes(passed=3, failed=1)
-    assert EXPLAINED in result.stdout.str()
 
 
 @pytest.mark.slow
 def test_two_workers_share_the_corpus(pytester: pytest.Pytester) -> None:
     """The workers find the corpus by themselves, in the same order."""
     result = pytester.runpytest("-n", "2", "--agentproc-corpus", "-k", "silent or lingers")
-    counts = result.parseoutcomes()
-    assert set(counts) == {"passed"}
+    assert result.parseoutcomes() == {"passed": len([name for name in CORPUS if "silent" in name or "lingers" in name])}
 
 
 def test_a_check_that_was_not_exercised_is_not_green(pytester: pytest.Pytester) -> None:

@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
+from pytest_agentproc import defects
 from tests.architecture.sources import ROOT
-from tests.plugin.scenarios import GREEN
-
-CORPUS = [path.name.removesuffix(".scenario.yaml") for path in sorted((ROOT / "scenarios").glob("*.scenario.yaml"))]
+from tests.plugin.scenarios import CORPUS, GREEN
 
 
 def collected(result: pytest.RunResult) -> list[str]:
@@ -55,24 +54,54 @@ def test_a_missing_trio_is_one_clear_sentence(pytester: pytest.Pytester, monkeyp
     )
 
 
-def test_an_unknown_backend_is_refused(pytester: pytest.Pytester) -> None:
-    """A typing mistake in an ini file must not mean the default."""
-    pytester.makeini("[pytest]\nagentproc_backend = curio\n")
+KNOWN = ", ".join(defects.NAMES)
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "remedy"),
+    [
+        ("backend", "curio", "must be one of asyncio, trio, both"),
+        ("backend", "", "must be one of asyncio, trio, both"),
+        ("defect", "no-such", f"there is no such defect, only {KNOWN}"),
+        ("defect", "duration-timeouts", "there is no such defect, did you mean duration-timeout?"),
+    ],
+)
+def test_a_wrong_value_is_refused_wherever_it_stands(
+    pytester: pytest.Pytester, option: str, value: str, remedy: str
+) -> None:
+    """A typing mistake must not mean the default; the message names the place, the value and what is allowed."""
+    result = pytester.runpytest(f"--agentproc-{option}={value}")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert result.errlines[0] == f"ERROR: --agentproc-{option}={value}: {remedy}"
+    pytester.makeini(f"[pytest]\nagentproc_{option} = {value}\n")
     result = pytester.runpytest()
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["ERROR: agentproc_backend is 'curio', but must be one of asyncio, trio, both"])
-    pytester.makeini("[pytest]\n")
-    assert pytester.runpytest("--agentproc-backend=curio").ret == pytest.ExitCode.USAGE_ERROR
+    assert result.errlines[0] == f"ERROR: agentproc_{option} = {value}: {remedy}"
 
 
-def test_an_unknown_defect_is_refused_with_the_known_ones(pytester: pytest.Pytester) -> None:
-    """A defect that is not there would be caught by nobody, and look like a hole in the corpus."""
-    from pytest_agentproc import defects
-
-    result = pytester.runpytest("--agentproc-defect=no-such")
+def test_a_flag_that_is_none_is_refused(pytester: pytest.Pytester) -> None:
+    """An ini file knows flags by two words."""
+    pytester.makeini("[pytest]\nagentproc_corpus = maybe\n")
+    result = pytester.runpytest()
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    names = ", ".join(defects.NAMES)
-    assert result.errlines[0] == f"ERROR: --agentproc-defect=no-such: there is no such defect, only {names}"
+    assert result.errlines[0] == "ERROR: agentproc_corpus: invalid truth value 'maybe': write true or false"
+
+
+def test_the_ini_file_can_name_a_defect_and_the_command_line_another_or_none(pytester: pytest.Pytester) -> None:
+    """A project that studies one defect sets it once; a run without it is one word away."""
+    pytester.makeini("[pytest]\nagentproc_defect = no-grace\n")
+    (pytester.path / "one.scenario.yaml").write_text(GREEN)
+    pytester.makeconftest(
+        """
+        def pytest_agentproc_record(nodeid, record):
+            print("SUBJECT", record.header["subject"])
+        """
+    )
+    subjects = []
+    for arguments in ([], ["--agentproc-defect=one-grace"], ["--agentproc-defect="]):
+        result = pytester.runpytest("-s", *arguments)
+        subjects += [line.rpartition("SUBJECT ")[2] for line in result.outlines if "SUBJECT" in line]
+    assert subjects == ["no-grace", "one-grace", "core"]
 
 
 @pytest.mark.slow
@@ -80,6 +109,15 @@ def test_the_corpus_is_found_from_an_empty_directory(pytester: pytest.Pytester) 
     """That is how a downstream project meets the kit; ids do not depend on where it is installed."""
     result = pytester.runpytest("--agentproc-corpus", "--collect-only", "-q")
     assert collected(result) == [f"agentproc-corpus/{name}.scenario.yaml::{name}[asyncio]" for name in CORPUS]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("ini", "count"), [("true", len(CORPUS)), ("false", 1)])
+def test_the_ini_file_can_ask_for_the_corpus(pytester: pytest.Pytester, ini: str, count: int) -> None:
+    """A project that only judges its supervisor says so once."""
+    pytester.makeini(f"[pytest]\nagentproc_corpus = {ini}\n")
+    pytester.makepyfile(test_own="def test_own(): pass")
+    assert len(collected(pytester.runpytest("--collect-only", "-q"))) == count
 
 
 @pytest.mark.slow
@@ -128,6 +166,7 @@ def test_a_suite_that_does_not_use_the_kit_does_not_load_it(pytester: pytest.Pyt
             "pytest_agentproc.hookspecs",
             "pytest_agentproc.plugin",
             "pytest_agentproc.plugin._collect",
+            "pytest_agentproc.plugin._figures",
             "pytest_agentproc.plugin._fixtures",
             "pytest_agentproc.plugin._options",
         ],
@@ -135,17 +174,33 @@ def test_a_suite_that_does_not_use_the_kit_does_not_load_it(pytester: pytest.Pyt
 
 
 def test_the_options_are_documented(pytester: pytest.Pytester) -> None:
-    """`pytest --help` is the reference."""
-    result = pytester.runpytest("--help")
-    result.stdout.fnmatch_lines(
-        [
-            "agent supervisors (pytest-agentproc):",
-            "*--agentproc-corpus*",
-            "*--agentproc-backend=*",
-            "*--agentproc-defect=NAME*",
-        ]
+    """`pytest --help` is the reference: every option stands in both lists."""
+    lines = [" ".join(line.split()) for line in pytester.runpytest("--help").outlines]
+    begin = lines.index("agent supervisors (pytest-agentproc):")
+    assert " ".join(lines[begin + 1 : lines.index("", begin)]) == (
+        "--agentproc-corpus run the scenarios that come with pytest-agentproc; other tests only if they are named "
+        "--agentproc-backend=BACKEND event loop of supervisors: asyncio, trio or both; default: asyncio "
+        "--agentproc-clock=CLOCK time in which scenarios are played: virtual, real or both; default: virtual "
+        "--agentproc-scale=SCALE in real time every duration is divided by it; auto: as fast as can be judged; "
+        "default: auto "
+        "--agentproc-defect=DEFECT judge the supervisor core with this defect built in, to see what catches it; "
+        "default: none"
     )
-    result.stdout.fnmatch_lines(["*agentproc_backend (string):*"])
+    assert [line for line in lines if line.startswith("agentproc_")] == [
+        "agentproc_corpus (bool):",
+        "agentproc_backend (string):",
+        "agentproc_clock (string):",
+        "agentproc_scale (string):",
+        "agentproc_defect (string):",
+    ]
+
+
+def test_the_marker_is_documented(pytester: pytest.Pytester) -> None:
+    """`pytest --markers` says what it takes."""
+    assert (
+        "@pytest.mark.wall_clock(start): datetime.now() and time.time() of the test follow virtual_clock "
+        "from this date on"
+    ) in pytester.runpytest("--markers").outlines
 
 
 def test_the_fixtures_are_documented(pytester: pytest.Pytester) -> None:
@@ -155,6 +210,8 @@ def test_the_fixtures_are_documented(pytester: pytest.Pytester) -> None:
         [
             "virtual_clock -- *",
             "    Run async code in virtual time: *",
+            "wall_clock -- *",
+            "    Have `datetime.now()` and `time.time()` of this test follow `virtual_clock`*",
             "fake_agent -- *",
             "    Make a fake agent: *",
             "agent_run -- *",

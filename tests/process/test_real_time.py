@@ -1,4 +1,4 @@
-"""Fakes without a virtual clock: plain programs on the machine's own time."""
+"""Fakes without a virtual clock: plain programs on the machine's own time, for any program that starts them."""
 
 from __future__ import annotations
 
@@ -7,104 +7,124 @@ import select
 import signal
 import subprocess
 import time
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_agentproc.harness import Lab
+from pytest_agentproc.supervisor import Completion, Framing
+from pytest_agentproc.supervisor.dialects import decoder
 from tests.process.stand import CEILING, is_gone, scenario_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-
-@pytest.fixture(scope="module")
-def own_lab() -> Iterator[Lab]:
-    """Give a lab that has no virtual clock."""
-    with Lab() as lab:
-        yield lab
+    from pytest_agentproc.harness import Lab
 
 
-def command(lab: Lab, script: str, agent: str = "raw") -> list[str]:
-    """Make a fake for real time."""
-    return lab.fake(scenario_of(script, agent)).argv
+def run(lab: Lab, script: str, stdin: bytes = b"", agent: str = "raw") -> subprocess.CompletedProcess[bytes]:
+    """Run a fake as a shell would, from nowhere and without an environment."""
+    argv = lab.fake(scenario_of(script, agent)).argv
+    return subprocess.run(argv, check=False, input=stdin, capture_output=True, cwd="/", env={}, timeout=CEILING)
 
 
-def test_a_conversation_works_as_with_any_program(own_lab: Lab) -> None:
-    """Plain subprocess code needs to know nothing of us."""
-    argv = command(own_lab, "- wait_for: {stdin: 'hello*'}\n- say: hello back\n- raw: {text: e, to: stderr}\n- exit: 4")
-    done = subprocess.run(argv, input=b"hello you\n", capture_output=True, timeout=CEILING, check=False)
-    assert (done.stdout, done.stderr, done.returncode) == (b"hello back\n", b"e", 4)
+@contextmanager
+def started(
+    lab: Lab, script: str, stdin: int = subprocess.DEVNULL, process_group: int | None = None
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Start a fake and give it once it has said its first line; it is ended at the latest here."""
+    argv = lab.fake(scenario_of(script)).argv
+    with subprocess.Popen(argv, stdin=stdin, stdout=subprocess.PIPE, process_group=process_group) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"ready\n"
+            yield process
+        finally:
+            process.kill()
 
 
-def test_it_is_silent_for_as_long_as_its_script_says(own_lab: Lab) -> None:
-    """Not before: how much later is the machine's business."""
-    argv = command(own_lab, "- silence: 60ms\n- say: done")
+def test_a_fake_prints_what_its_script_says(lab: Lab) -> None:
+    """Without a clock it is an executable like any other."""
+    done = run(lab, "- say: one\n- raw: {text: err, to: stderr}\n- say: two\n- exit: 3")
+    assert (done.returncode, done.stdout, done.stderr) == (3, b"one\ntwo\n", b"err")
+
+
+def test_a_script_that_ends_is_a_good_exit(lab: Lab) -> None:
+    """And a signal that it dies of is a real one."""
+    assert run(lab, "- say: one").returncode == 0
+    assert run(lab, "- die: SEGV").returncode == -signal.SIGSEGV
+
+
+def test_a_fake_speaks_its_dialect(lab: Lab) -> None:
+    """The bytes of the wire format are the same in both times, for clients that scrub the environment too."""
+    completion, reader = Completion(), decoder("pi")
+    for line in Framing().feed(run(lab, "- answer: done", agent="pi").stdout):
+        for meaning in reader.decode(line):
+            completion.feed(meaning, 0)
+    assert (completion.ok, completion.text) == (True, "done")
+
+
+def test_a_fake_reads_its_stdin(lab: Lab) -> None:
+    """It waits for lines and for the end, as a real program does."""
+    done = run(lab, '- wait_for: {stdin: "go*"}\n- say: went\n- wait_for: eof\n- say: over', b"wait\ngo on\n")
+    assert (done.returncode, done.stdout) == (0, b"went\nover\n")
+
+
+def test_a_fake_whose_output_nobody_reads_yet_waits(lab: Lab) -> None:
+    """A full pipe parks the fake, and it goes on when there is room: no byte is lost."""
+    done = run(lab, "- flood: {stdout: 300 KiB}\n- flood: {stderr: 300 KiB}\n- exit: 5")
+    assert (done.returncode, len(done.stdout), len(done.stderr)) == (5, 307_200, 307_200)
+
+
+def test_a_silence_takes_its_real_time(lab: Lab) -> None:
+    """No shorter than it says; how much longer is the machine's business."""
     begun = time.monotonic()
-    done = subprocess.run(argv, capture_output=True, timeout=CEILING, check=False)
-    assert done.stdout == b"done\n"
-    assert 0.06 <= time.monotonic() - begun <= CEILING
+    assert run(lab, "- silence: 30ms\n- say: late").stdout == b"late\n"
+    assert time.monotonic() - begun >= 0.03
 
 
-def test_it_works_without_any_environment_and_from_anywhere(own_lab: Lab) -> None:
-    """Several clients scrub the environment and change the folder."""
-    argv = command(own_lab, "- answer: done", "pi")
-    done = subprocess.run(argv, env={}, cwd="/", capture_output=True, timeout=CEILING, check=False)
-    assert done.stdout.splitlines()[-1].startswith(b'{"type":"agent_end"')
-    assert done.returncode == 0
-
-
-def test_a_caught_signal_starts_its_reaction(own_lab: Lab) -> None:
-    """A signal interrupts a wait without any end."""
-    argv = command(
-        own_lab, "- when: {signal: TERM}\n  do: [{say: heard}, {exit: 143}]\n- say: ready\n- linger: for ever"
-    )
-    with subprocess.Popen(argv, stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"ready\n"
+def test_a_reaction_to_a_signal_runs(lab: Lab) -> None:
+    """A parked fake hears the signal at once and goes on with what it was told to do."""
+    script = "- when: {signal: TERM}\n  do: [{say: bye}, {exit: 9}]\n- say: ready\n- silence: for ever"
+    with started(lab, script) as process:
         process.terminate()
-        assert process.stdout.readline() == b"heard\n"
-        assert process.wait(CEILING) == 143
-
-
-def test_a_signal_that_is_not_caught_kills_by_itself(own_lab: Lab) -> None:
-    """The status is the kernel's, as for a real agent."""
-    argv = command(own_lab, "- say: ready\n- linger: for ever")
-    with subprocess.Popen(argv, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
-        process.stdout.readline()
+        assert process.stdout.read() == b"bye\n"
+        assert process.wait() == 9
+
+
+def test_a_signal_that_is_not_caught_kills_by_itself(lab: Lab) -> None:
+    """The status is the kernel's, as for a real agent."""
+    with started(lab, "- say: ready\n- linger: for ever") as process:
         process.send_signal(signal.SIGHUP)
         assert process.wait(CEILING) == -signal.SIGHUP
 
 
-def test_a_flood_against_a_slow_reader_is_whole(own_lab: Lab) -> None:
-    """A full pipe parks the fake, and it goes on when there is room: no byte is lost."""
-    argv = command(own_lab, "- flood: {stdout: 300KiB}\n- flood: {stderr: 300KiB}")
-    done = subprocess.run(argv, capture_output=True, timeout=CEILING, check=False)
-    assert (len(done.stdout), len(done.stderr), done.returncode) == (300 << 10, 300 << 10, 0)
+@pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_lingering_until_a_signal_ends_with_it(lab: Lab, signum: signal.Signals) -> None:
+    """A server's life: any of the polite signals ends it, and the script goes on."""
+    script = "- meanwhile: [say: ready]\n- linger: until signal\n- exit: 4"  # it is ready once it lingers
+    with started(lab, script) as process:
+        process.send_signal(signum)
+        assert process.wait() == 4
 
 
-def test_a_reader_that_goes_away_ends_it_by_sigpipe(own_lab: Lab) -> None:
-    """As it ends any program that does not ask for anything else."""
-    argv = command(own_lab, "- say: ready\n- wait_for: {stdin: go}\n- drip: {stdout: x, every: 1ms}")
-    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        assert process.stdin is not None
+@pytest.mark.parametrize("output", ["flood: {stdout: 1 MiB}", "drip: {stdout: x, every: 1ms}"])
+def test_a_fake_that_lost_its_reader_dies_of_it(lab: Lab, output: str) -> None:
+    """As any program that leaves the pipe signal alone: while it waits for room, and when it writes again."""
+    with started(lab, f"- say: ready\n- {output}") as process:
         assert process.stdout is not None
-        process.stdout.readline()
         process.stdout.close()
-        process.stdin.write(b"go\n")
-        process.stdin.flush()
         assert process.wait(CEILING) == -signal.SIGPIPE
 
 
-def test_a_descendant_holds_the_stream_it_was_given(own_lab: Lab) -> None:
+def test_a_descendant_holds_the_stream_it_was_given(lab: Lab) -> None:
     """The agent is gone, its helper keeps stdout open, and goes at its own time or with the lab."""
-    argv = command(own_lab, "- spawn: {id: helper, holds: [stdout], deaf: true}\n- say: bye\n- exit: 0")
-    with subprocess.Popen(argv, stdout=subprocess.PIPE, start_new_session=True) as process:
+    script = "- spawn: {id: helper, holds: [stdout], deaf: true}\n- say: ready\n- exit: 0"
+    with started(lab, script, process_group=0) as process:
         assert process.stdout is not None
         assert process.wait(CEILING) == 0
-        assert process.stdout.readline() == b"bye\n"
         poll = select.poll()
         poll.register(process.stdout, select.POLLIN)
         assert poll.poll(0) == []
@@ -114,12 +134,10 @@ def test_a_descendant_holds_the_stream_it_was_given(own_lab: Lab) -> None:
         assert process.stdout.read() == b""
 
 
-def test_spawned_helpers_leave_no_zombie(own_lab: Lab) -> None:
+def test_spawned_helpers_leave_no_zombie(lab: Lab) -> None:
     """A fake reaps its helpers by itself: its own tree is clean while it lives."""
-    argv = command(own_lab, "- spawn: {id: helper, for: 1ms}\n- say: ready\n- linger: until eof")
-    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        process.stdout.readline()
+    script = "- spawn: {id: helper, for: 1ms}\n- say: ready\n- linger: until eof"
+    with started(lab, script, stdin=subprocess.PIPE) as process:
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
         assert all(is_gone(int(pid)) for pid in children.read_text("ascii").split())
         assert children.read_text("ascii").split() == []

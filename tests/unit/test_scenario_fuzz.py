@@ -1,81 +1,142 @@
-"""Mutated scenario files: each loads and binds, or gives located problems; never anything else."""
+"""Spoilt scenario files: each loads and binds, or gives located problems, soon; never anything else."""
 
 from __future__ import annotations
 
+import os
 import re
+import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from hypothesis import example, given, settings
+import pytest
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pytest_agentproc.errors import ScenarioError
+from pytest_agentproc.errors import Problem, ScenarioError
 from pytest_agentproc.scenario import NotApplicable, loads
 from pytest_agentproc.vocabulary import Policy
+from tests.unit.mutations import MUTATIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from random import Random
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXTS = [file.read_text("utf-8") for file in sorted((ROOT / "scenarios").glob("*.scenario.yaml"))]
 TEXTS += [file.read_text("utf-8") for file in sorted((Path(__file__).parent / "malformed").glob("*.yaml"))]
-WORDS = sorted({word for text in TEXTS for word in re.findall(r"[\w.-]+|[^\w\s]+", text)})
-PIECES = [
-    *WORDS,
-    "\n",
-    "\n  - ",
-    "  ",
-    "\t",
-    ": ",
-    " #",
-    "\\",
-    "''",
-    '"',
-    "\0",
-    "\ud800",
-    "\ufeff",
-    "\u2028",
-    "1e9",
-    "?",
-]
-LOCATED = re.compile(r"<text>:\d+:\d+: \S")
-
-Edit = tuple[int, int, str]
+LINE_ENDS = re.compile("\r\n|[\n\r]")
+LONGEST_MESSAGE = 600
+MOST_SECONDS = 2.0
+"""Of processor time for one file; the slowest of some hundred thousand took a tenth of it."""
 
 
-@st.composite
-def mutated(draw: st.DrawFn) -> str:
-    """Take a scenario, and replace a few short stretches of it by words of others."""
-    text = draw(st.sampled_from(TEXTS))
-    for _ in range(draw(st.integers(1, 5))):
-        start = draw(st.integers(0, len(text)))
-        end = min(len(text), start + draw(st.integers(0, 12)))
-        text = text[:start] + draw(st.sampled_from(PIECES) | st.text(max_size=4)) + text[end:]
-    return text
-
-
-def problems(text: str) -> list[str] | None:
+def problems(text: str) -> tuple[Problem, ...] | None:
     """Load and bind, and give what is said about the text; None if nothing is."""
     try:
         loads(text, folder=ROOT / "tests").bind(Policy())
     except ScenarioError as error:
-        return [str(problem) for problem in error.problems]
+        return error.problems
     except NotApplicable:
         pass
     return None
 
 
-@settings(max_examples=400, deadline=None)
-@given(mutated())
-@example("scenario: a\nagent: raw\nscript:\n  - silence: " + "(" * 190)
-@example("scenario: a\nagent: raw\nscript:\n  - raw: {file: 'a\0b'}")
-@example("scenario: a\nagent: raw\nscript: []\nexpect: {text: {matches: 'a{99999999999}'}}")
-@example("scenario: a\nagent: raw\nscript: []\nexpect: {text: {matches: '[[a]--b]'}}")
-@example("scenario: a\nagent: raw\nscript: &x [*x]")
-@example("scenario: a\nagent: raw\nscript:\n  - exit: ٣")
-@example("\ud800scenario: a")
-@example("%YAML 9.9\n---\nscenario: a")
-@example("scenario: a\nagent: raw\nscript:\n  - exit: 99999999999999999999999999")
-@example("scenario: a\nagent: raw\npolicy: {kill_grace: " + "9" * 190 + "h}\nscript: []")
-@example("")
-def test_a_mutated_file_loads_or_gives_located_problems(text: str) -> None:
+def check(text: str) -> None:
+    """Hold what is promised for every text."""
+    begun = time.process_time()
+    found = problems(text)
+    took = time.process_time() - begun
+    assert took < MOST_SECONDS, f"it took {took:.1f} s"
+    if found is None:
+        return
+    assert found
+    lines = LINE_ENDS.split(text)
+    for problem in found:
+        assert problem.file == "<text>"
+        assert 1 <= problem.line <= len(lines)
+        assert 1 <= problem.column <= len(lines[problem.line - 1]) + 2
+        assert problem.message.isprintable(), "a message is one line, without anything that a terminal obeys"
+        assert 0 < len(problem.message) <= LONGEST_MESSAGE
+
+
+def spoilt(random: Random) -> str:
+    """Take a scenario, maybe with the end of another, and spoil it in one to four ways."""
+    lines = random.choice(TEXTS).split("\n")
+    if random.random() < 0.1:
+        other = random.choice(TEXTS).split("\n")
+        lines = lines[: random.randrange(len(lines) + 1)] + other[random.randrange(len(other)) :]
+    for _ in range(random.choice((1, 1, 2, 3, 4))):
+        random.choice(MUTATIONS)(lines, random)
+        lines = lines or [""]
+    return "\n".join(lines)
+
+
+@pytest.mark.slow
+@settings(
+    max_examples=2000,
+    deadline=None,
+    derandomize=bool(os.environ.get("CI")),
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+@given(st.randoms())
+def test_a_spoilt_file_loads_or_gives_located_problems(random: Random) -> None:
     """A stack instead of a message is what users of YAML plugins complain about first."""
-    messages = problems(text)
-    assert messages is None or messages
-    assert [line for line in messages or () if not LOCATED.match(line)] == []
+    check(spoilt(random))
+
+
+STEPS = "scenario: a\nagent: raw\nscript:\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "\ud800scenario: a",
+        "%YAML 9.9\n---\nscenario: a",
+        "scenario: a\nagent: raw\nscript: &x [*x]",
+        f"{STEPS}  - silence: {'(' * 190}",
+        f"{STEPS}  - raw: {{file: 'a\0b'}}",
+        f"{STEPS}  - exit: \u0663",
+        f"{STEPS}  - exit: 99999999999999999999999999",
+        f"{STEPS}  - {{say: a\n      b? c}}",
+        f"{STEPS}  - 'two\n\n  lines': x",
+        f"{STEPS}  - say: a\u2028",
+        "scenario: a\nagent: raw\nscript: []\nexpect: {text: {matches: 'a{99999999999}'}}",
+        "scenario: a\nagent: raw\nscript: []\nexpect: {text: {matches: '[[a]--b]'}}",
+        f"scenario: a\nagent: raw\npolicy: {{kill_grace: {'9' * 190}h}}\nscript: []",
+        f"{STEPS}{'- sya: x' + chr(10)}" * 200 + "\t",
+    ],
+)
+def test_what_once_broke_the_checker_is_told_in_place(text: str) -> None:
+    """Each was a stack, a place outside of the file, or a message of several lines."""
+    check(text)
+
+
+def many(line: str, count: int) -> str:
+    """Write a line again and again, N in it as a number."""
+    return "".join(line.replace("N", str(number)) for number in range(count))
+
+
+LONG: dict[str, Callable[[int], str]] = {
+    "spawns": lambda n: STEPS + many("- spawn: {}\n", n),
+    "leaks": lambda n: f"{STEPS}{many('- spawn: cN' + chr(10), n)}expect: {{leaks: [{many('cN, ', n)}]}}\n",
+    "unknown leaks": lambda n: f"{STEPS}{many('- spawn: cN' + chr(10), n)}expect: {{leaks: [{many('dN, ', n)}]}}\n",
+    "processes": lambda n: (
+        f"{STEPS}{many('- spawn: cN' + chr(10), n)}expect:\n  processes:\n{many('    cN: {alive_at: 0}' + chr(10), n)}"
+    ),
+    "unknown tools": lambda n: STEPS.replace("raw", "pi") + many("- tool: {id: cN, name: x}\n- tool_done: dN\n", n),
+    "unknown steps": lambda n: STEPS + many("- qqqqqqN: x\n", n),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", LONG)
+def test_a_long_file_takes_time_as_its_length(kind: str) -> None:
+    """What grows with the square of its lines takes sixteen times as long here, and minutes for a megabyte."""
+    took = []
+    for count in (1500, 1500, 6000):
+        text = LONG[kind](count)
+        begun = time.process_time()
+        check(text)
+        took.append(time.process_time() - begun)
+    assert took[2] < 10 * min(took[:2]) + 0.1

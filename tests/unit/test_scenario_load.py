@@ -90,7 +90,9 @@ def test_a_file_outside_the_scenarios_folder_is_refused(tmp_path: Path, name: st
     file.write_text(f"scenario: a\nagent: raw\nscript: [{{raw: {{file: {name}}}}}]\n")
     with pytest.raises(ScenarioError) as caught:
         load(file)
-    assert str(caught.value) == f'{file}:3:16: raw.file "{name}" leaves the folder of the scenario'
+    assert (
+        str(caught.value) == f'{file}:3:16: raw.file "{name}" leaves the folder of the scenario: copy the file into it'
+    )
 
 
 def test_a_text_without_a_folder_names_no_file() -> None:

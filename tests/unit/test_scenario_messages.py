@@ -1,4 +1,8 @@
-"""What a QA person reads about a broken scenario: every problem of the file at once, located, word for word."""
+"""What a QA person reads about a broken scenario: every problem of the file at once, located, word for word.
+
+Of the three messages that the language's reference asks for, `x5` and `f01` have the first and the third. The second is
+about a drive that does not wait for a background turn: this version of the language has neither.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +26,22 @@ def test_a_malformed_file_gets_all_its_messages_at_once(name: str) -> None:
     with pytest.raises(ScenarioError) as caught:
         loads(text, name, MALFORMED)
     assert str(caught.value).splitlines() == (MALFORMED / f"{name}.txt").read_text("utf-8").splitlines()
+
+
+def test_a_command_is_refused_wherever_it_may_be_tried() -> None:
+    """A scenario is data from anywhere: it starts nothing, and says so wherever a program could be named."""
+    keys = ("command", "argv", "exec", "run", "shell", "program")
+    for key in keys:
+        for text in (
+            f"scenario: a\nagent: {{dialect: raw, {key}: ls}}\nscript: []\n",
+            f"scenario: a\nagent: raw\nscript: []\n{key}: ls\n",
+            f"scenario: a\nagent: raw\nscript: [{{{key}: ls}}]\n",
+            f"scenario: a\nagent: raw\nscript: [{{spawn: {{id: x, {key}: ls}}}}]\n",
+        ):
+            with pytest.raises(
+                ScenarioError, match=rf'unknown .* "{key}": a scenario starts no command: every process'
+            ):
+                loads(text)
 
 
 def test_every_pinned_message_belongs_to_a_file() -> None:
@@ -66,3 +86,20 @@ def test_a_control_character_is_located() -> None:
     """A byte that no editor shows is found by its place only."""
     with pytest.raises(ScenarioError, match=r"^<text>:2:6: a character that YAML does not allow: write it in a quoted"):
         loads("scenario: a\nagent\x07: raw\n")
+
+
+def test_a_file_that_is_all_wrong_is_told_a_hundred_problems() -> None:
+    """Nobody reads more of them, and a file of another kind has thousands."""
+    with pytest.raises(ScenarioError) as caught:
+        loads("scenario: a\nagent: raw\nscript:\n" + "- sya: x\n" * 5000)
+    assert len(caught.value.problems) == 101
+    assert str(caught.value.problems[-1]) == "<text>:104:3: there are more than 100 problems: mend these first"
+
+
+@pytest.mark.parametrize("end", ["\x85", "\u2028", "\u2029"])
+def test_a_line_that_ends_for_yaml_alone_is_refused(end: str) -> None:
+    """No editor would show the lines that messages speak of."""
+    with pytest.raises(ScenarioError) as caught:
+        loads(f"scenario: a\r\nagent: raw\rscript:\n- say: 'a{end}b'\n")
+    message = f'U+{ord(end):04X} ends a line for YAML and for no editor: write "\\u{ord(end):04x}", in a quoted text'
+    assert str(caught.value) == f"<text>:4:10: {message}"

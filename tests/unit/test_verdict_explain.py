@@ -78,7 +78,7 @@ def test_a_failure_says_where_what_and_how_it_came_to_that() -> None:
                ~~~ 60 s pass ~~~
         120 s  OUTCOME inactive
 
-        record {record.digest()}"""
+        failed, record {record.digest()}"""
     )
 
 
@@ -106,7 +106,9 @@ def test_processes_that_were_left_are_named_with_their_steps() -> None:
     assert explain_leaks(SCENARIO, record) == ""
     record.add(0, "m", {"process": "agent", "leaked": "alive", "line": 0})
     record.add(0, "m", {"process": "child1", "leaked": "zombie", "line": 2})
-    assert explain_leaks(SCENARIO, record).splitlines()[:4] == [
+    lines = explain_leaks(SCENARIO, record).splitlines()
+    assert lines[-1] == f"failed, record {record.digest()}"
+    assert lines[:4] == [
         'scenarios/drip.scenario.yaml:4: agent was left (still alive): - drip: {stdout: ".", every: 60s, for: 300s}',
         "scenarios/drip.scenario.yaml:2: child1 was left (zombie): agent: raw",
         "",
