@@ -10,6 +10,7 @@ import fcntl
 import marshal
 import posix
 import select
+import sys
 
 from fake_agents import wire
 from fake_agents.dialects import encoder
@@ -31,7 +32,8 @@ def main(path: str) -> None:
     """Play the baked program at `path`: what it holds is written by the kit's launcher."""
     with open(path, "rb") as file:
         baked: dict[str, Any] = marshal.loads(file.read())
-    born = (0, -1, {"id": baked["program"]["name"], "line": 0}, baked["program"])
+    program = {**baked["program"], "argv": sys.argv[1:]}
+    born = (0, -1, {"id": program["name"], "line": 0}, program)
     while True:
         try:
             _live(baked, *born)

@@ -5,7 +5,8 @@ A program is plain data that `marshal` can write:
     {"format": 1, "dialect": "pi", "mode": "json", "name": "agent", "code": 0, "newline": "lf", "bom": False,
      "steps": [(line, op, args), ...]}
 
-`code` is the exit code at the script's end. Times are whole nanoseconds, None stands for 'for ever'.
+`code` is the exit code at the script's end; `argv`, the arguments, come in when it is played. Times are whole
+nanoseconds, None stands for 'for ever'.
 """
 
 from __future__ import annotations

@@ -60,12 +60,16 @@ class Played:
 def command_line(scenario: Scenario) -> tuple[str, ...]:
     """Give the arguments that a real supervisor would start such an agent with."""
     options = _OPTIONS[scenario.dialect, scenario.mode]
+    if scenario.dialect == "claude" and scenario.partials:
+        options = (*options, "--include-partial-messages")
     return (*options, scenario.prompt) if scenario.prompt_by == "argv" else options
 
 
 _GEMINI = ("-y", "-m", "gemini-2.5-flash", "-e", "", "-o")
 _OPTIONS: dict[tuple[str, str], tuple[str, ...]] = {
     ("raw", "text"): (),
+    ("claude", "print"): ("-p", "--output-format", "stream-json", "--verbose"),
+    ("codex", "exec"): ("exec", "--json", "--skip-git-repo-check"),
     ("pi", "json"): ("--mode", "json", "-p"),
     ("gemini", "text"): (*_GEMINI, "text"),
     ("gemini", "json"): (*_GEMINI, "json"),

@@ -55,7 +55,7 @@ class Runner:
     def __init__(self, request: pytest.FixtureRequest) -> None:
         self._request = request
 
-    def __call__(self, scenario: Any, *, backend: str | None = None, **policy: float | None) -> AgentRun:
+    def __call__(self, scenario: Any, *, backend: str | None = None, **policy: Any) -> AgentRun:
         """Run one scenario to its end.
 
         Args:

@@ -1,8 +1,8 @@
 """The supervisor core: the reference way to run an agent child process. Usable without pytest.
 
 The agent is never killed while it works, never waited for once it is done, and never leaves a process behind.
-`_machine` decides (with the deciders `_watchdog`, `_completion`, `_ladder`, `_framing`, `_feeder`, `_ending`),
-`_driver` carries out, `_run` is the door.
+`_machine` decides (with the deciders `_watchdog`, `_tools`, `_completion`, `_ladder`, `_framing`, `_feeder`,
+`_ending`), `_driver` carries out, `_run` is the door.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from pytest_agentproc.supervisor._ladder import Ladder
 from pytest_agentproc.supervisor._machine import Deciders, Machine, Task
 from pytest_agentproc.supervisor._result import Result
 from pytest_agentproc.supervisor._run import run_once
+from pytest_agentproc.supervisor._tools import Tools
 from pytest_agentproc.supervisor._watchdog import Watchdog
 from pytest_agentproc.vocabulary import Outcome, Policy
 
@@ -35,6 +36,7 @@ __all__ = [
     "Result",
     "Signal",
     "Task",
+    "Tools",
     "Watchdog",
     "run_once",
 ]

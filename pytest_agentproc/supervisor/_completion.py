@@ -24,6 +24,7 @@ class Completion:
         self.final = False
         self.error = ""
         self.messages: list[str] = []
+        self.result: str | None = None
         self.has_lines = False
         self.stop_reason: str | None = None
         self.model: str | None = None
@@ -49,6 +50,8 @@ class Completion:
     @property
     def text(self) -> str | None:
         """The final message, or all lines of a dialect without messages; None if there was none."""
+        if self.result is not None:
+            return self.result
         if not self.messages:
             return None
         return self.transcript if self.has_lines else self.messages[-1]
@@ -64,6 +67,8 @@ class Completion:
             self.at = now
         self.model = meaning.model or self.model
         self.usage = meaning.usage or self.usage
+        self.result = meaning.text if meaning.text is not None else self.result
+        self.stop_reason = meaning.stop_reason or self.stop_reason
         if meaning.ok is not None:
             self.ok = meaning.ok
             self.error = meaning.error
@@ -78,7 +83,8 @@ class Completion:
             self.error = ""
 
     def _keep(self, message: Message) -> None:
-        self.messages.append(message.text)
+        if message.text is not None:
+            self.messages.append(message.text)
         self.stop_reason = message.stop_reason or self.stop_reason
         self.model = message.model or self.model
         self.usage = message.usage or self.usage

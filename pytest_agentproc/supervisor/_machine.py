@@ -19,6 +19,7 @@ from pytest_agentproc.supervisor._ending import Ending
 from pytest_agentproc.supervisor._feeder import Feeder
 from pytest_agentproc.supervisor._framing import Framing
 from pytest_agentproc.supervisor._ladder import Ladder, Rung
+from pytest_agentproc.supervisor._tools import Tools
 from pytest_agentproc.supervisor._watchdog import Watchdog
 from pytest_agentproc.supervisor.dialects import decoder
 from pytest_agentproc.vocabulary import Outcome, Policy
@@ -60,6 +61,7 @@ class Deciders:
     """The judgements of the machine, each replaceable."""
 
     watchdog: Callable[[Policy], Watchdog] = Watchdog
+    tools: Callable[[Policy], Tools] = Tools
     completion: Callable[[], Completion] = Completion
     ladder: Callable[[Policy], Ladder] = Ladder
     framing: Callable[[], Framing] = Framing
@@ -81,6 +83,7 @@ class Machine:
         self.state = State.STARTING
         self.task = task
         self.watchdog = made.watchdog(task.policy)
+        self.tools = made.tools(task.policy)
         self.completion = made.completion()
         self.ladder = made.ladder(task.policy)
         self.framing = made.framing()
@@ -178,7 +181,7 @@ class Machine:
         return [*self._watch(), *self._see_gone(now)]
 
     def _output(self, event: on.Output, now: int) -> list[Command]:
-        is_armed = self.state is State.RUNNING and bool(self.watchdog.deadlines)
+        is_armed = self.state is State.RUNNING and self.watchdog.is_armed
         if is_armed and self.watchdog.is_activity(event.stream, event.data):
             self.watchdog.activity(now, event.stream, len(event.data))
         more: list[Command] = [] if event.drained else [on.Read(event.stream, self.feeder.READ_LIMIT)]
@@ -188,10 +191,11 @@ class Machine:
         return self._understand(self.framing.feed(event.data), now) + more
 
     def _understand(self, lines: list[bytes], now: int) -> list[Command]:
+        commands: list[Command] = []
         for line in lines:
             for meaning in self.decoder.decode(line):
-                self._mean(meaning, now)
-        return self._refuse_line(now) if self.framing.is_overlong else []
+                commands += self._mean(meaning, now)
+        return [*commands, *self._refuse_line(now)] if self.framing.is_overlong else commands
 
     def _refuse_line(self, now: int) -> list[Command]:
         """Give up on an agent that prints a line without end (F3); what is completed stands."""
@@ -199,14 +203,20 @@ class Machine:
             return []
         return self._give_up(Outcome.PROTOCOL_ERROR, f"a line of more than {self.framing.limit} bytes", now)
 
-    def _mean(self, meaning: Meaning, now: int) -> None:
+    def _mean(self, meaning: Meaning, now: int) -> list[Command]:
         """Follow the completion: it begins the linger, and ends it if it is taken back."""
+        if self.outcome is Outcome.TOOL_USE:
+            return []
         before = self.completion.at
         self.completion.feed(meaning, now)
         if self.watchdog.is_progress(meaning):
             self.watchdog.progress(now)
         if self.state not in (State.RUNNING, State.ENDING) or self.ladder.has_signalled:
-            return
+            return []
+        self.tools.feed(meaning)
+        self.watchdog.work(now, busy=self.tools.is_busy)
+        if self.state is State.RUNNING and self.tools.is_handed_over(meaning):
+            return self._hand_over(now)
         if before is None and self.completion.at is not None:
             self.state = State.ENDING
             self.watchdog.rest()
@@ -216,6 +226,15 @@ class Machine:
             self.ladder.withdraw()
             self.watchdog.last_activity = now
             self.watchdog.arm(now)
+        return []
+
+    def _hand_over(self, now: int) -> list[Command]:
+        """End at a message that asks for a tool of the host's (A7); what comes behind it is the next run's."""
+        self._conclude(Outcome.TOOL_USE, now)
+        if self.status is not None:
+            return []
+        self.state = State.ENDING
+        return self._signal(self.ladder.terminate(now))
 
     # Ending.
 

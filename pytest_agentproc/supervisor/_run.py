@@ -42,10 +42,10 @@ async def run_once(
 
     Args:
         argv: the agent's command, with the prompt if it goes by argv.
-        dialect: its wire format: "raw", "pi" or "gemini".
+        dialect: its wire format: "raw", "claude", "pi", "codex" or "gemini".
         mode: the variant of the wire format: for gemini "text", "json" or "stream"; "" is the dialect's first.
         prompt: what to write to its stdin, which is then closed.
-        policy: the limits; their units are seconds.
+        policy: the limits; their units are seconds. None: `Policy.for_dialect(dialect)`.
         timeout: instead of a policy: seconds of silence (no byte on stdout or stderr) after which the run ends as
             `inactive`. It never limits the whole duration (A9).
         cwd: where it runs; None: here.
@@ -68,7 +68,7 @@ async def run_once(
         policy = (deciders or Deciders()).one_number(timeout)
     clock = clock or current_clock.get() or SystemClock()
     data = prompt.encode() if isinstance(prompt, str) else prompt
-    machine = Machine(Task(dialect, data, policy or Policy(), mode), deciders)
+    machine = Machine(Task(dialect, data, policy or Policy.for_dialect(dialect), mode), deciders)
     driver = Driver(machine, partial(Child, argv, cwd, env), clock.instant, trace)
     started = clock.instant()
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pytest_agentproc.vocabulary._outcomes import Outcome, exit_code
 from pytest_agentproc.vocabulary._policy import (
+    LIST_NAMES,
     NANOSECONDS,
     OPTIONAL_NAMES,
     POLICY_NAMES,
@@ -17,6 +18,7 @@ from pytest_agentproc.vocabulary._signals import SIGNALS
 from pytest_agentproc.vocabulary._subject import Answer, Order, Subject
 
 __all__ = [
+    "LIST_NAMES",
     "NANOSECONDS",
     "OPTIONAL_NAMES",
     "POLICY_NAMES",

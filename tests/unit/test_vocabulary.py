@@ -67,13 +67,18 @@ def test_policy_defaults_are_the_documented_ones() -> None:
     """The numbers are promises: a changed default changes when somebody's agent is killed."""
     assert dict(Policy().items()) == {
         "inactivity_timeout": 120.0,
+        "internal_tool_timeout": 600.0,
         "progress_timeout": None,
         "max_runtime": None,
         "linger_grace": 0.25,
         "linger_kill_grace": 0.25,
         "kill_grace": 2.0,
         "max_line_bytes": 16_777_216,
+        "host_tools": (),
     }
+    assert Policy.for_dialect("claude") == Policy(inactivity_timeout=180.0)
+    assert {Policy.for_dialect(dialect) for dialect in ("", "raw", "pi", "codex", "gemini")} == {Policy()}
+    assert Policy.for_dialect("claude", inactivity_timeout=None) == Policy(inactivity_timeout=None)
     assert tuple(dict(Policy().items())) == POLICY_NAMES
 
 
@@ -82,6 +87,7 @@ def test_policy_in_nanoseconds_is_exact_and_keeps_limits_that_are_off() -> None:
     policy = Policy(inactivity_timeout=None, linger_grace=0.1, kill_grace=3)
     assert policy.nanoseconds() == {
         "inactivity_timeout": None,
+        "internal_tool_timeout": 600_000_000_000,
         "progress_timeout": None,
         "max_runtime": None,
         "linger_grace": 100_000_000,
@@ -115,6 +121,15 @@ def test_a_wrong_size_is_told_with_its_value_and_what_to_write(value: object) ->
     with pytest.raises(UsageError) as caught:
         Policy(max_line_bytes=value)  # type: ignore[arg-type]  # the point of the test
     assert caught.value.message == f"policy max_line_bytes is {value!r}, but must be bytes (a whole number, 1 or more)"
+
+
+@pytest.mark.parametrize("value", ["Read", [""], [1], None, {"Read"}])
+def test_wrong_names_of_tools_are_told_with_their_value_and_what_to_write(value: object) -> None:
+    """One text would be taken for the names of its letters."""
+    with pytest.raises(UsageError) as caught:
+        Policy(host_tools=value)  # type: ignore[arg-type]  # the point of the test
+    assert caught.value.message == f"policy host_tools is {value!r}, but must be a list of names"
+    assert caught.value.remedy == 'write host_tools=["Read", "mcp__custom-tools__*"], for example'
 
 
 def test_one_number_limits_silence_and_nothing_else() -> None:
