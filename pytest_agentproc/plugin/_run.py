@@ -61,7 +61,7 @@ class Runner:
         Args:
             scenario: as `fake_agent` takes it.
             backend: asyncio or trio; default: the first of the session's.
-            policy: limits in seconds that the supervisor is told, beside those of the scenario.
+            policy: limits in seconds, and `host_tools`, that the supervisor is told beside those of the scenario.
 
         Raises:
             pytest.fail.Exception: a check failed, a process was left, or the clock could not go on.
