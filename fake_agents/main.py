@@ -10,6 +10,7 @@ import fcntl
 import marshal
 import posix
 import select
+import sys
 
 from fake_agents import wire
 from fake_agents.dialects import encoder
@@ -32,7 +33,7 @@ def main(path: str) -> None:
     """Play the baked program at `path`: what it holds is written by the kit's launcher."""
     with open(path, "rb") as file:
         baked: dict[str, Any] = marshal.loads(file.read())
-    program = baked["program"]
+    program = {**baked["program"], "argv": sys.argv[1:]}
     if "then" in program:
         program = of_invocation(program, _count(path + ".count"))
     born = (0, -1, {"id": program["name"], "line": 0}, program)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     class Encoder(Protocol):
         """A dialect's bytes for what a program says."""
 
-        result_is_exit: bool
+        error_is_exit: bool
         error_stream: str
         events: Events
 
@@ -246,7 +246,7 @@ class Player:
         return self._write("stdout", self.encoder.answer(text, self.now))
 
     def _do_result(self, fields: dict[str, Any]) -> Iterator[Wait]:
-        if fields["is_error"] and self.encoder.result_is_exit:
+        if fields["is_error"] and self.encoder.error_is_exit:
             self.code = 1
         stream = self.encoder.error_stream if fields["is_error"] else "stdout"
         return self._write(stream, self.encoder.result(fields, self.now))

@@ -5,8 +5,9 @@ A program is plain data that `marshal` can write:
     {"format": 1, "dialect": "pi", "mode": "json", "name": "agent", "code": 0, "newline": "lf", "bom": False,
      "steps": [(line, op, args), ...], "then": [[(line, op, args), ...], ...]}
 
-`code` is the exit code at the script's end. Times are whole nanoseconds, None stands for 'for ever'. `then` is there
-only if invocations differ: the steps of the second one and of each that follows, the last for all further ones.
+`code` is the exit code at the script's end; `argv`, the arguments, come in when it is played. Times are whole
+nanoseconds, None stands for 'for ever'. `then` is there only if invocations differ: the steps of the second one and of
+each that follows, the last for all further ones.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from fake_agents.player import Encoder
     from fake_agents.program import Program
 
-DIALECTS = ("raw", "pi", "gemini")
+DIALECTS = ("raw", "claude", "pi", "codex", "gemini")
 
 
 def encoder(program: Program) -> Encoder:

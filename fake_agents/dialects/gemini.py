@@ -36,7 +36,7 @@ def Encoder(program: Program) -> AnyEncoder:  # noqa: N802  # what every dialect
 class _Text:
     """Encode text as plain lines; an error is told on stderr, and makes the exit code 1."""
 
-    result_is_exit = True
+    error_is_exit = True
     error_stream = "stderr"
 
     def __init__(self, program: Program) -> None:
@@ -61,7 +61,7 @@ class _Text:
 class _Json:
     """Encode everything as one object at the end; until then the text is kept."""
 
-    result_is_exit = True
+    error_is_exit = True
     error_stream = "stderr"
 
     def __init__(self, program: Program) -> None:
@@ -104,7 +104,7 @@ class _Json:
 class _Stream:
     """Encode text as the events of `-o stream-json`."""
 
-    result_is_exit = False
+    error_is_exit = False
     error_stream = "stdout"
 
     def __init__(self, program: Program) -> None:

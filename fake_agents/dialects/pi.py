@@ -25,7 +25,7 @@ _BASE_MS = 1_795_303_873_000
 class Encoder:
     """Encode text as the events of `pi --mode json`."""
 
-    result_is_exit = False
+    error_is_exit = False
     error_stream = "stdout"
 
     def __init__(self, program: Program) -> None:

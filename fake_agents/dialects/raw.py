@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class Encoder:
     """Encode text as plain lines. A result prints its text, if any, and an error result makes the exit code 1."""
 
-    result_is_exit = True
+    error_is_exit = True
     error_stream = "stdout"
 
     def __init__(self, program: Program) -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.supervisor import Completion, Ending, Ladder
-from pytest_agentproc.supervisor.dialects import Finished, Message, Noise
+from pytest_agentproc.supervisor.dialects import Failure, Finished, Message, Noise
 from pytest_agentproc.vocabulary import Outcome
 
 if TYPE_CHECKING:
@@ -16,10 +16,13 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects import Meaning
 
 __all__ = [
+    "AnyResultCompletion",
     "AnyStopCompletion",
     "DeadFlagLadder",
+    "DeafEnding",
     "DirectChildLadder",
     "ExitOverResultEnding",
+    "FatalErrorCompletion",
     "FatalNoiseCompletion",
     "FatalPipeEnding",
     "HastyLadder",
@@ -56,6 +59,24 @@ class StubbornCompletion(Completion):
 
     def resume(self) -> None:
         """Stay."""
+
+
+class AnyResultCompletion(Completion):
+    """Takes every completion for a good one (C1)."""
+
+    def finish(self, meaning: Finished, now: int) -> None:
+        """Look at no error."""
+        super().finish(replace(meaning, ok=True, error=""), now)
+
+
+class FatalErrorCompletion(Completion):
+    """Takes an error that the agent may get over for the end (C1)."""
+
+    def feed(self, meaning: Meaning, now: int) -> None:
+        """Fail with it."""
+        super().feed(meaning, now)
+        if isinstance(meaning, Failure) and meaning.error:
+            self.finish(Finished(False, final=True, error=meaning.error), now)
 
 
 class FatalNoiseCompletion(Completion):
@@ -106,6 +127,17 @@ class ExitOverResultEnding(Ending):
         """Look at the code first."""
         if status > 0:
             return Outcome.FAILED
+        return super().on_exit(completion, status, watchdog, now, has_completion=has_completion)
+
+
+class DeafEnding(Ending):
+    """Hears of an error in a completion only, not in what the agent told before it exited with one (C1)."""
+
+    def on_exit(
+        self, completion: Completion, status: int, watchdog: Watchdog, now: int, *, has_completion: bool
+    ) -> Outcome:
+        """Look at no error."""
+        completion.error = ""
         return super().on_exit(completion, status, watchdog, now, has_completion=has_completion)
 
 

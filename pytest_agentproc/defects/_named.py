@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pytest_agentproc.defects import _endings as ends
 from pytest_agentproc.defects import _keepers as keepers
 from pytest_agentproc.defects import _streams as streams
+from pytest_agentproc.defects import _tools as tools
 from pytest_agentproc.defects import _watchdogs as times
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.supervisor import Deciders, Policy
@@ -43,10 +44,24 @@ _TIMES = (
     ("noise-is-progress", "A8", "takes a line that is no event for progress", times.NoiseIsProgressWatchdog),
     ("bytes-are-progress", "A8", "takes every byte for progress", times.BytesAreProgressWatchdog),
     ("closed-output-is-activity", "A5", "takes the end of a stream for output", times.ClosedIsActivityWatchdog),
+    ("tools-run-for-ever", "A6", "waits without limit while a tool runs", tools.UnlimitedWatchdog),
+)
+_TOOLS = (
+    ("internal-tools-ignored", "A6", "keeps the short limit while the agent executes a tool", tools.IgnorantTools),
+    ("subagent-restores-limit", "A6", "restores the short limit when a sub-agent speaks", tools.NestedRestoresTools),
+    ("first-end-restores-limit", "A6", "restores the short limit when the first tool ends", tools.FirstEndTools),
+    ("background-agent-forgotten", "A6", "takes a launched agent for a tool that is done", tools.ForgetfulTools),
+    ("long-limit-stays", "A6", "keeps the long limit when the tool has ended", tools.EndlessTools),
+    ("any-tool-is-hosts", "A7", "ends at every tool, also at the agent's own", tools.AnyToolTools),
+    ("host-tool-waits", "A7", "waits on when the agent has asked for a tool of the host's", tools.WaitingTools),
+    ("subagent-asks-host", "A7", "takes a sub-agent's tool for one that the host executes", tools.NestedHostTools),
+    ("host-tool-cuts-message", "A7", "ends inside the message that asks for the tool", tools.HastyTools),
 )
 _COMPLETIONS = (
     ("any-stop-reason", "C2", "takes a stop for a tool for the last word", ends.AnyStopCompletion),
     ("never-withdraws", "C1", "holds on to a result that the agent goes on from", ends.StubbornCompletion),
+    ("any-result-is-good", "C1", "takes an error result for a good one", ends.AnyResultCompletion),
+    ("error-is-the-end", "C1", "gives up at an error that the agent gets over", ends.FatalErrorCompletion),
     ("noise-is-fatal", "F2", "gives up at a line that is no event", ends.FatalNoiseCompletion),
     ("keeps-everything", "F6", "keeps all that the agent ever said", ends.HoardingCompletion),
     ("noise-uncounted", "F2", "drops a line that is no event, and tells nobody", ends.UncountedNoiseCompletion),
@@ -59,6 +74,7 @@ _ENDINGS = (
         ends.TimerFirstEnding,
     ),
     ("exit-overrules-result", "C1", "throws a good result away for an exit code", ends.ExitOverResultEnding),
+    ("told-error-ignored", "C1", "drops the error that an agent told before it exited", ends.DeafEnding),
     ("raw-exit-code", "C1", "answers with the agent's own code, forced or not", ends.RawCodeEnding),
     ("exit-0-is-success", "C2", "takes exit 0 for a good result", ends.ZeroIsGoodEnding),
     ("signal-is-exit-0", "C4", "takes a death by signal for exit 0", ends.NullCodeEnding),
@@ -102,6 +118,7 @@ DEFECTS: dict[str, Defect] = {
     made.name: made
     for made in (
         *(Defect(name, rule, story, Deciders(watchdog=wrong)) for name, rule, story, wrong in _TIMES),
+        *(Defect(name, rule, story, Deciders(tools=wrong)) for name, rule, story, wrong in _TOOLS),
         *(Defect(name, rule, story, Deciders(completion=wrong)) for name, rule, story, wrong in _COMPLETIONS),
         *(Defect(name, rule, story, Deciders(ending=wrong)) for name, rule, story, wrong in _ENDINGS),
         *(Defect(name, rule, story, Deciders(ladder=wrong)) for name, rule, story, wrong in _LADDERS),

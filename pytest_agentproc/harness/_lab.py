@@ -32,7 +32,7 @@ __all__ = ["LIFETIME", "Lab"]
 LIFETIME = 300.0
 """Real seconds after which a fake is killed whatever happens."""
 
-_COMMANDS = {"raw": "agent", "pi": "pi", "gemini": "gemini"}
+_COMMANDS = {"raw": "agent", "claude": "claude", "pi": "pi", "codex": "codex", "gemini": "gemini"}
 
 
 class Lab:
@@ -64,7 +64,7 @@ class Lab:
             NotApplicable: the script needs a limit that the subject does not have, or its host a disk that it has not.
             KitError: the harness failed, so there is no verdict on the subject.
         """
-        bound = scenario.bind(subject.policy(scenario.policy))
+        bound = scenario.bind(subject.policy(scenario.policy, scenario.dialect))
         room = Room(scenario, self._shop().folder, keeps_artifacts=subject.keeps_artifacts)
         clock = VirtualClock()
         fake = self._make(bound, clock, Record(header(scenario, subject.name, bound.policy)))
@@ -93,7 +93,7 @@ class Lab:
             NotApplicable: the script needs a limit that the subject does not have, or its host a disk that it has not.
             KitError: the harness failed, so there is no verdict on the subject.
         """
-        bound = scenario.bind(subject.policy(scenario.policy))
+        bound = scenario.bind(subject.policy(scenario.policy, scenario.dialect))
         pace = pace_of(foresee(scenario, bound.policy), scale, LIFETIME)
         room = Room(scenario, self._shop().folder, keeps_artifacts=subject.keeps_artifacts)
         head = header(scenario, subject.name, bound.policy)
@@ -116,7 +116,7 @@ class Lab:
             clock: the virtual clock that it obeys; None: the one that `virtual_clock` made last, or else real time.
             name: what the record calls it.
         """
-        bound = scenario.bind(Policy(**scenario.policy))  # type: ignore[arg-type]  # Policy checks each value itself
+        bound = scenario.bind(Policy.for_dialect(scenario.dialect, **scenario.policy))
         record = Record(header(scenario, "", bound.policy))
         return self._make(bound, clock or self._clock, record, name)
 

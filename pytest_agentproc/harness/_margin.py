@@ -113,7 +113,7 @@ class _Stated:
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
 
-    def policy(self, overrides: Mapping[str, float | None]) -> Policy:
+    def policy(self, overrides: Mapping[str, Any], dialect: str) -> Policy:
         return self._policy
 
 

@@ -47,7 +47,7 @@ class CoreSubject(Protocol):
     name: str
     deciders: Deciders
 
-    def policy(self, overrides: Mapping[str, float | None]) -> Policy: ...
+    def policy(self, overrides: Mapping[str, Any], dialect: str) -> Policy: ...
 
 
 class Model:
@@ -210,7 +210,7 @@ def model_play(scenario: Scenario, subject: CoreSubject, *, model: type[Model] =
         subject: the core, as `subjects.core()` or a defect gives it.
         model: the model; a broken one shows that a tie rule matters.
     """
-    bound = scenario.bind(subject.policy(scenario.policy))
+    bound = scenario.bind(subject.policy(scenario.policy, scenario.dialect))
     record = Record(header(scenario, subject.name, bound.policy))
     made = model(record)
     store = MemoryStore(scenario.disk) if scenario.asks_for_artifacts else None
@@ -251,13 +251,14 @@ def add_run(model: Model, bound: Bound, subject: CoreSubject, kept: Artifacts | 
     scenario = bound.scenario
     prompt = scenario.prompt if scenario.prompt_by == "stdin" else ""
     machine = Machine(Task(scenario.dialect, prompt.encode(), bound.policy, scenario.mode), subject.deciders)
+    argv = command_line(scenario)
     given = {
-        "argv": [_cut(word) for word in command_line(scenario)],
+        "argv": [_cut(word) for word in argv],
         "env": environment(_FOLDER),
         "cwd": _FOLDER,
         "longest": LONGEST,
     }
-    program = {**bound.program, "prompt": scenario.prompt[:PROMPT_SHOWN], "given": given}
+    program = {**bound.program, "argv": argv, "prompt": scenario.prompt[:PROMPT_SHOWN], "given": given}
 
     fake = len(model.drivers)
 

@@ -62,6 +62,8 @@ class Played:
 def command_line(scenario: Scenario) -> tuple[str, ...]:
     """Give the arguments that a real supervisor would start such an agent with."""
     options = _OPTIONS[scenario.dialect, scenario.mode]
+    if scenario.dialect == "claude" and scenario.partials:
+        options = (*options, "--include-partial-messages")
     return (*options, scenario.prompt) if scenario.prompt_by == "argv" else options
 
 
@@ -74,6 +76,8 @@ _MODEL = "gemini-2.5-flash"
 _GEMINI = ("-y", "-m", _MODEL, "-e", "", "-o")
 _OPTIONS: dict[tuple[str, str], tuple[str, ...]] = {
     ("raw", "text"): (),
+    ("claude", "print"): ("-p", "--output-format", "stream-json", "--verbose"),
+    ("codex", "exec"): ("exec", "--json", "--skip-git-repo-check"),
     ("pi", "json"): ("--mode", "json", "-p"),
     ("gemini", "text"): (*_GEMINI, "text"),
     ("gemini", "json"): (*_GEMINI, "json"),

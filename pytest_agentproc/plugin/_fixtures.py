@@ -72,8 +72,9 @@ def agent_run(request: pytest.FixtureRequest) -> Callable[..., AgentRun]:
     """Run a scenario under the supervisor core in virtual time, and look at what came of it.
 
     `agent_run(scenario, inactivity_timeout=5, backend="asyncio")` takes a scenario as `fake_agent` does; other keywords
-    are limits of the policy in seconds, None switches one off. It gives `outcome`, `exit_code`, `text`, `elapsed`,
-    `returned` (seconds), `signals`, `record`. A leak, a deadlock or a failed `expect` of the scenario fails the test.
+    are names of the policy: limits in seconds, None switches one off. It gives `outcome`, `exit_code`, `text`,
+    `elapsed`, `returned` (seconds), `signals`, `record`. A leak, a deadlock or a failed `expect` of the scenario fails
+    the test.
     """
     from pytest_agentproc.plugin._run import Runner
 

@@ -55,13 +55,13 @@ class Runner:
     def __init__(self, request: pytest.FixtureRequest) -> None:
         self._request = request
 
-    def __call__(self, scenario: Any, *, backend: str | None = None, **policy: float | None) -> AgentRun:
+    def __call__(self, scenario: Any, *, backend: str | None = None, **policy: Any) -> AgentRun:
         """Run one scenario to its end.
 
         Args:
             scenario: as `fake_agent` takes it.
             backend: asyncio or trio; default: the first of the session's.
-            policy: limits in seconds that the supervisor is told, beside those of the scenario.
+            policy: limits in seconds, and `host_tools`, that the supervisor is told beside those of the scenario.
 
         Raises:
             pytest.fail.Exception: a check failed, a process was left, or the clock could not go on.

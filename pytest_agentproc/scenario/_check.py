@@ -60,7 +60,7 @@ class Check:
     dialect: str = ""
     mode: str = ""
     prompt_by: str = "argv"
-    overrides: dict[str, float | None] = field(default_factory=dict)
+    overrides: dict[str, Any] = field(default_factory=dict)
     limits: dict[str, int | None] = field(default_factory=Policy().whole)
     spawned: dict[str, int] = field(default_factory=dict)
     nameless: int = 0
@@ -96,7 +96,7 @@ class Check:
     def tell(self, overrides: dict[str, Any]) -> None:
         """Take the limits that the file gives: expressions are tried with them, all others as they are by default."""
         self.overrides = overrides
-        self.limits = Policy(**overrides).whole()
+        self.limits = Policy.for_dialect(self.dialect, **overrides).whole()
 
     def time(self, node: Scalar, words: tuple[str, ...], *, positive: bool) -> Expression | None:
         """Read a time, and try it with the default limits."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.scenario._fields import Either, Fields, Key
-from pytest_agentproc.scenario._kinds import Data, Text
+from pytest_agentproc.scenario._kinds import Data, Flag, Text
 from pytest_agentproc.scenario._words import choices, shorten, unknown
 
 if TYPE_CHECKING:
@@ -16,7 +16,12 @@ if TYPE_CHECKING:
 
 __all__ = ["EVENT", "EVENTS", "THINK", "TOOL", "TOOL_DONE", "build_event"]
 
-EVENTS = {("pi", "json"): ("think", "tool", "tool_done", "event"), ("gemini", "stream"): ("tool", "tool_done", "event")}
+EVENTS = {
+    ("claude", "print"): ("think", "tool", "tool_done", "event"),
+    ("pi", "json"): ("think", "tool", "tool_done", "event"),
+    ("codex", "exec"): ("think", "tool", "tool_done", "event"),
+    ("gemini", "stream"): ("tool", "tool_done", "event"),
+}
 """Every dialect and mode that has such steps, with their names."""
 
 _TOOL: dict[str, Any] = {"input": {}}
@@ -60,8 +65,19 @@ def _tool(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[s
         number = values["id"]
         if number in check.tools:
             check.at(node, f'{what}.id "{shorten(number)}" is taken by the tool in line {check.tools[number]}')
+        _check_claudes(values, node, what, check)
         check.tools.setdefault(number, node.line)
     return {**_TOOL, **values}
+
+
+def _check_claudes(values: dict[str, Any], node: Node, what: str, check: Check) -> None:
+    """Report what only claude has, where the agent is another, and a parent that is no tool."""
+    if check.dialect != "claude":
+        for key in [key for key in ("parent", "more") if key in values]:
+            check.at(node, f"the dialect {check.dialect} cannot tell it: leave {key} out of {what}")
+    elif "parent" in values and values["parent"] not in check.tools:
+        known = unknown("tool", values["parent"], check.tools) if check.tools else "no tool was started before"
+        check.at(node, f"{what}.parent: {known}")
 
 
 def _tool_done(values: dict[str, Any], node: Node, _what: str, check: Check) -> dict[str, Any]:
@@ -80,6 +96,8 @@ TOOL = Fields(
         Key("id", _ID, "what tool_done calls it", required=True),
         Key("name", Text("NAME", may_be_empty=False), "the tool's name", required=True),
         Key("input", Data(), "its arguments; {} if absent"),
+        Key("parent", _ID, "the tool whose sub-agent uses it; the agent itself if absent (claude)"),
+        Key("more", Flag(), "whether the next tool is asked for by the same message; false if absent (claude)"),
     ),
     finish=_tool,
 )

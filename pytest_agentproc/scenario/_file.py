@@ -10,21 +10,27 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.scenario._elsewhere import COMMANDS, words
 from pytest_agentproc.scenario._expect import EXPECT, EXPECT_KEYS
-from pytest_agentproc.scenario._expressions import Expression, evaluate, names
+from pytest_agentproc.scenario._expressions import Expression, Unfit, evaluate, names
 from pytest_agentproc.scenario._fields import Either, Fields, Key
 from pytest_agentproc.scenario._kinds import Choice, Flag, ListOf, Size, Text, Time
 from pytest_agentproc.scenario._nodes import Mapping, Node, Scalar, Sequence, inline
 from pytest_agentproc.scenario._script import Step, Steps
 from pytest_agentproc.scenario._steps import STEPS
 from pytest_agentproc.scenario._words import choices, shorten, unknown
-from pytest_agentproc.vocabulary import NANOSECONDS, OPTIONAL_NAMES, POLICY_NAMES, RULES, SIZE_NAMES
+from pytest_agentproc.vocabulary import LIST_NAMES, NANOSECONDS, OPTIONAL_NAMES, POLICY_NAMES, RULES, SIZE_NAMES
 
 if TYPE_CHECKING:
     from pytest_agentproc.scenario._check import Check
 
 __all__ = ["AGENT", "FILE", "HOST", "MODES", "PROMPT"]
 
-MODES = {"raw": ("text",), "pi": ("json",), "gemini": ("text", "json", "stream")}
+MODES = {
+    "raw": ("text",),
+    "claude": ("print",),
+    "pi": ("json",),
+    "codex": ("exec",),
+    "gemini": ("text", "json", "stream"),
+}
 """Every dialect with its modes, the default first."""
 
 _LARGEST_PROMPT = 64 * 1024**2
@@ -48,46 +54,53 @@ def _agent_finish(values: dict[str, Any], node: Node, _what: str, check: Check) 
     check.mode = mode
     check.prompt_by = values.get("prompt", "argv")
     check.is_spawned = "cannot_spawn" not in values
+    check.tell({})
+    if "partials" in values and values["dialect"] != "claude":
+        check.at(node, f"the dialect {values['dialect']} has no partial messages: leave partials out")
     return {**values, "mode": mode}
 
 
 class _Policy:
-    """Limits for the supervisor, in seconds or bytes; `off` switches one off."""
+    """Limits for the supervisor, in seconds or bytes, `off` switches one off; and names of tools."""
 
-    label = "{NAME: T / SIZE / off}"
+    label = "{NAME: T / SIZE / [NAME, ...] / off}"
 
-    def read(self, node: Node, what: str, check: Check) -> dict[str, float | None]:
+    def read(self, node: Node, what: str, check: Check) -> dict[str, Any]:
         """Read the limits; the check keeps them, because expressions are tried with them."""
         if not isinstance(node, Mapping):
             check.wrong(node, what, f"a mapping such as {self.label}")
             return {}
-        limits: dict[str, float | None] = {}
-        for name, value in node.pairs:
+        limits: dict[str, Any] = {}
+        for name, given in node.pairs:
             if name.text not in POLICY_NAMES:
                 check.at(name, unknown("limit", name.text, POLICY_NAMES))
                 continue
-            is_off = isinstance(value, Scalar) and value.text == "off"
-            if name.text not in OPTIONAL_NAMES and is_off:
-                check.at(value, f"{what}.{name.text} cannot be off: only {choices(sorted(OPTIONAL_NAMES), 'and')} can")
-                continue
-            if name.text in SIZE_NAMES:
-                size = None if is_off else Size(low=1).read(value, f"{what}.{name.text}", check)
-                if is_off or size:
-                    limits[name.text] = size
-                continue
-            words = ("off",) if name.text in OPTIONAL_NAMES else ()
             before = len(check.problems)
-            time = Time(words).read(value, f"{what}.{name.text}", check)
-            if len(check.problems) > before:
-                continue
-            if isinstance(time, Expression) and names(time.tree):
-                check.at(value, f"{what}.{name.text} must be a plain time: limits do not depend on one another")
-            elif isinstance(time, Expression):
-                limits[name.text] = evaluate(time, {}) / NANOSECONDS
-            else:
-                limits[name.text] = None
+            limit = self._limit(name.text, given, f"{what}.{name.text}", check)
+            if len(check.problems) == before:
+                limits[name.text] = limit
         check.tell(limits)
         return limits
+
+    def _limit(self, name: str, node: Node, what: str, check: Check) -> Any:
+        if name in LIST_NAMES:
+            return tuple(ListOf(Text("NAME", may_be_empty=False), unique=True).read(node, what, check))
+        is_off = isinstance(node, Scalar) and node.text == "off"
+        if name not in OPTIONAL_NAMES and is_off:
+            return check.at(node, f"{what} cannot be off: only {choices(sorted(OPTIONAL_NAMES), 'and')} can")
+        if name in SIZE_NAMES:
+            return None if is_off else Size(low=1).read(node, what, check)
+        time = Time(("off",) if name in OPTIONAL_NAMES else ()).read(node, what, check)
+        return self._seconds(time, node, what, check) if isinstance(time, Expression) else None
+
+    def _seconds(self, time: Expression, node: Node, what: str, check: Check) -> float | None:
+        if names(time.tree):
+            check.at(node, f"{what} must be a plain time: limits do not depend on one another")
+            return None
+        try:
+            return evaluate(time, {}) / NANOSECONDS
+        except Unfit:  # as the time was read, this was told
+            return None
 
 
 def _prompt_finish(values: dict[str, Any], node: Node, what: str, check: Check) -> str:
@@ -213,11 +226,13 @@ AGENT = Either(
             Key(
                 "mode",
                 Text("MODE"),
-                "its variant: text for raw; json for pi; text (if absent), json or stream for gemini",
+                "its variant: text for raw; print for claude; json for pi; exec for codex; text (if absent), json or "
+                "stream for gemini",
             ),
             Key("prompt", Choice(("argv", "stdin")), "how the prompt reaches it; argv if absent"),
             Key("newline", Choice(("lf", "crlf", "none")), "how its lines end; none: not the last; lf if absent"),
             Key("bom", Flag(), "whether a byte order mark comes first"),
+            Key("partials", Flag(), "whether claude is asked for partial messages; true if absent"),
             Key("cannot_spawn", Choice(("not_found", "not_executable")), "why it cannot even be started"),
         ),
         finish=_agent_finish,

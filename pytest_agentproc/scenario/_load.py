@@ -80,6 +80,7 @@ def loads(text: str, name: str = "<text>", folder: str | os.PathLike[str] | None
         cannot_spawn=agent.get("cannot_spawn"),
         newline=agent.get("newline", "lf"),
         bom=agent.get("bom", False),
+        partials=agent.get("partials", True),
         policy=values.get("policy", {}),
         disk=disk,
         host_line=host_line,

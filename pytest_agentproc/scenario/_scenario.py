@@ -54,7 +54,8 @@ class Scenario:
         path: the name that messages carry.
         claim: the sentence behind `scenario:`.
         catches: each defect with the expect key that it turns red.
-        policy: the limits that the file gives, in seconds; None is switched off.
+        policy: the limits that the file gives, in seconds, bytes or names; None is switched off.
+        partials: whether its command line asks for partial messages.
         prompt_by: `argv` or `stdin`.
         disk: how the disk of the artifacts is: "", "read_only" or "full"; `host_line` says where.
         text: the file's own text.
@@ -74,7 +75,8 @@ class Scenario:
     cannot_spawn: str | None
     newline: str
     bom: bool
-    policy: Mapping[str, float | None]
+    partials: bool
+    policy: Mapping[str, Any]
     disk: str
     host_line: int
     prompt: str

@@ -22,7 +22,22 @@ if TYPE_CHECKING:
 
 __all__ = ["STEPS", "STOP_REASONS"]
 
-STOP_REASONS = {"raw": (), "pi": ("stop", "length", "toolUse", "error", "aborted"), "gemini": ()}
+STOP_REASONS = {
+    "raw": (),
+    "claude": ("end_turn", "max_tokens", "stop_sequence", "tool_use", "pause_turn", "refusal"),
+    "pi": ("stop", "length", "toolUse", "error", "aborted"),
+    "codex": (),
+    "gemini": (),
+}
+_SUBTYPES = {
+    "claude": (
+        "success",
+        "error_during_execution",
+        "error_max_turns",
+        "error_max_budget_usd",
+        "error_max_structured_output_retries",
+    )
+}
 
 _STREAMS = ("stdout", "stderr")
 _OUTPUTS = (*_STREAMS, "say")
@@ -37,6 +52,15 @@ def _say_finish(values: dict[str, Any], node: Node, what: str, check: Check) -> 
     return values
 
 
+def _result_finish(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[str, Any]:
+    subtype, known = values.get("subtype"), _SUBTYPES.get(check.dialect, ())
+    if subtype is not None and not known:
+        check.at(node, f"the dialect {check.dialect} has no subtypes of a result: leave subtype out of {what}")
+    elif subtype is not None and subtype not in known:
+        check.at(node, unknown("subtype", subtype, known))
+    return {"is_error": subtype not in (None, "success"), **values}
+
+
 def _say(step: Step, _scope: Scope) -> list[ProgramStep]:
     return [(step.line, "say", (step.value["text"], step.value.get("stop")))]
 
@@ -47,7 +71,9 @@ def _answer(step: Step, _scope: Scope) -> list[ProgramStep]:
 
 def _result(step: Step, _scope: Scope) -> list[ProgramStep]:
     value = step.value
-    result = {"text": value.get("text"), "is_error": value.get("is_error", False), "usage": value.get("usage")}
+    result = {"text": value.get("text"), "is_error": value["is_error"], "usage": value.get("usage")}
+    if "subtype" in value:
+        result["subtype"] = value["subtype"]
     return [(step.line, "result", (result,))]
 
 
@@ -115,9 +141,11 @@ _SAY = Fields(
 _RESULT = Fields(
     (
         Key("text", Text(), "the result's own text"),
-        Key("is_error", Flag(), "whether it reports an error; false if absent"),
+        Key("is_error", Flag(), "whether it reports an error; if absent only if the subtype is one"),
+        Key("subtype", Text("SUBTYPE", may_be_empty=False), "its subtype, in claude's words; success if absent"),
         Key("usage", Data(), "token counts, in the dialect's words"),
-    )
+    ),
+    finish=_result_finish,
 )
 _DRIP = Fields(
     (

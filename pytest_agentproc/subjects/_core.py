@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.subjects._full import FullFolder
 from pytest_agentproc.supervisor import Deciders, Folder, run_once
@@ -28,12 +28,12 @@ class Core:
         self.name = name
         self.deciders = deciders or Deciders()
 
-    def policy(self, overrides: Mapping[str, float | None]) -> Policy:
-        """Keep the default limits but for the overrides; a limit of silence alone is the one-number form (A9)."""
+    def policy(self, overrides: Mapping[str, Any], dialect: str) -> Policy:
+        """Keep the dialect's limits but for the overrides; a limit of silence alone is the one-number form (A9)."""
         silence = overrides.get("inactivity_timeout")
         if silence is not None and len(overrides) == 1:
             return self.deciders.one_number(silence)
-        return Policy(**overrides)  # type: ignore[arg-type]  # Policy checks each value itself
+        return Policy.for_dialect(dialect, **overrides)
 
     async def run(self, order: Order) -> Answer:
         """Run the agent once."""

@@ -6,7 +6,7 @@ They claim every limit of the default policy and report all that they can say, s
 from __future__ import annotations
 
 import subprocess
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import anyio
 
@@ -24,9 +24,9 @@ class Null:
     name = "null"
     keeps_artifacts = True
 
-    def policy(self, overrides: Mapping[str, float | None]) -> Policy:
-        """Claim the default limits but for the overrides."""
-        return Policy(**overrides)  # type: ignore[arg-type]  # Policy checks each value itself
+    def policy(self, overrides: Mapping[str, Any], dialect: str) -> Policy:
+        """Claim the dialect's default limits but for the overrides."""
+        return Policy.for_dialect(dialect, **overrides)
 
     async def run(self, order: Order) -> Answer:
         """Say that it went well, in every way in which that can be said."""

@@ -1,9 +1,9 @@
 """The supervisor core: the reference way to run an agent child process. Usable without pytest.
 
 The agent is never killed while it works, never waited for once it is done, and never leaves a process behind.
-`_machine` decides (with the deciders `_watchdog`, `_completion`, `_ladder`, `_framing`, `_feeder`, `_ending`),
-`_driver` carries out, `_artifacts` writes down what came of it, `_run` is the door; `_tail` holds what is kept of what
-may be endless.
+`_machine` decides (with the deciders `_watchdog`, `_tools`, `_completion`, `_ladder`, `_framing`, `_feeder`,
+`_ending`), `_driver` carries out, `_artifacts` writes down what came of it, `_run` is the door; `_tail` holds what is
+kept of what may be endless.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from pytest_agentproc.supervisor._machine import Deciders, Machine, Task
 from pytest_agentproc.supervisor._result import Result
 from pytest_agentproc.supervisor._run import run_once
 from pytest_agentproc.supervisor._store import Folder, Store
+from pytest_agentproc.supervisor._tools import Tools
 from pytest_agentproc.supervisor._watchdog import Watchdog
 from pytest_agentproc.vocabulary import Outcome, Policy
 
@@ -42,6 +43,7 @@ __all__ = [
     "Signal",
     "Store",
     "Task",
+    "Tools",
     "Watchdog",
     "run_once",
 ]

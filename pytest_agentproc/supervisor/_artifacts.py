@@ -82,7 +82,7 @@ class Artifacts:
         if meanings:
             at = (now - self._headline.started) / NANOSECONDS
             self.write("events.jsonl", _lines(_json({"at": at, **_words(one)}, _EVENT) for one in meanings))
-            texts = [one.text for one in meanings if isinstance(one, (Message, Line))]
+            texts = [one.text for one in meanings if isinstance(one, (Message, Line)) and one.text is not None]
             if texts:
                 self.write("transcript.log", _lines(texts))
 
@@ -155,7 +155,7 @@ def _words(meaning: Meaning) -> dict[str, Any]:
     for name in _NAMES[kind]:
         value = getattr(meaning, name)
         if value is not None and value != _UNSAID.get(name):
-            words[name] = value
+            words[name] = _words(value) if type(value) in _NAMES else value
     return words
 
 

@@ -25,6 +25,7 @@ class Completion:
         self.final = False
         self.error = ""
         self.messages = Transcript(None)
+        self.result: str | None = None
         self.has_lines = False
         self.stop_reason: str | None = None
         self.model: str | None = None
@@ -55,6 +56,8 @@ class Completion:
     @property
     def text(self) -> str | None:
         """The final message, or the transcript of a dialect without messages; None if there was none."""
+        if self.result is not None:
+            return self.result
         return self.transcript if self.has_lines else self.messages.last
 
     @property
@@ -73,6 +76,8 @@ class Completion:
             self.at = now
         self.model = meaning.model or self.model
         self.usage = meaning.usage or self.usage
+        self.result = meaning.text if meaning.text is not None else self.result
+        self.stop_reason = meaning.stop_reason or self.stop_reason
         if meaning.ok is not None:
             self.ok = meaning.ok
             self.error = meaning.error
@@ -87,8 +92,9 @@ class Completion:
             self.error = ""
 
     def _keep(self, message: Message) -> None:
-        self.messages.add(message.text)
-        self._is_torn = self._is_torn or message.is_torn
+        if message.text is not None:
+            self.messages.add(message.text)
+            self._is_torn = self._is_torn or message.is_torn
         self.stop_reason = message.stop_reason or self.stop_reason
         self.model = message.model or self.model
         self.usage = message.usage or self.usage

@@ -37,7 +37,10 @@ class Ending:
         """Say the outcome of a run whose agent exited by itself; exit beats a deadline of the same instant (A4)."""
         if completion.at is not None:
             return self.of_result(completion)
-        if has_completion or status < 0:
+        if has_completion:
+            is_told = bool(completion.error) and status > 0
+            return Outcome.FAILED if is_told else Outcome.INCOMPLETE
+        if status < 0:
             return Outcome.INCOMPLETE
         return Outcome.COMPLETED if status == 0 else Outcome.FAILED
 

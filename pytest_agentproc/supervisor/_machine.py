@@ -21,6 +21,7 @@ from pytest_agentproc.supervisor._feeder import Feeder
 from pytest_agentproc.supervisor._framing import Framing
 from pytest_agentproc.supervisor._ladder import Ladder, Rung
 from pytest_agentproc.supervisor._tail import Tail
+from pytest_agentproc.supervisor._tools import Tools
 from pytest_agentproc.supervisor._watchdog import Watchdog
 from pytest_agentproc.supervisor.dialects import decoder
 from pytest_agentproc.vocabulary import Outcome, Policy
@@ -65,6 +66,7 @@ class Deciders:
     """The judgements of a run, each replaceable."""
 
     watchdog: Callable[[Policy], Watchdog] = Watchdog
+    tools: Callable[[Policy], Tools] = Tools
     completion: Callable[[], Completion] = Completion
     ladder: Callable[[Policy], Ladder] = Ladder
     framing: Callable[[], Framing] = Framing
@@ -87,6 +89,7 @@ class Machine:
         self.state = State.STARTING
         self.task = task
         self.watchdog = made.watchdog(task.policy)
+        self.tools = made.tools(task.policy)
         self.completion = made.completion()
         self.completion.limit_to(task.policy.max_transcript_bytes)
         self.ladder = made.ladder(task.policy)
@@ -198,7 +201,7 @@ class Machine:
 
     def _output(self, event: on.Output, now: int) -> list[Command]:
         stream, data, dog = event.stream, event.data, self.watchdog
-        if self.state is State.RUNNING and dog.deadlines and dog.is_activity(stream, data):
+        if self.state is State.RUNNING and dog.is_armed and dog.is_activity(stream, data):
             dog.activity(now, stream, len(data))
         more: list[Command] = [] if event.drained else [on.Read(stream, self.feeder.READ_LIMIT)]
         if stream == "stderr":
@@ -207,10 +210,11 @@ class Machine:
         return self._understand(self.framing.feed(data), now) + more
 
     def _understand(self, lines: list[bytes], now: int) -> list[Command]:
+        commands: list[Command] = []
         for line in lines:
             for meaning in self.decoder.decode(line):
-                self._mean(meaning, now)
-        return self._refuse_line(now) if self.framing.is_overlong else []
+                commands += self._mean(meaning, now)
+        return [*commands, *self._refuse_line(now)] if self.framing.is_overlong else commands
 
     def _refuse_line(self, now: int) -> list[Command]:
         """Give up on an agent that prints a line without end (F3); what is completed stands."""
@@ -218,15 +222,21 @@ class Machine:
             return []
         return self._give_up(Outcome.PROTOCOL_ERROR, f"a line of more than {self.framing.limit} bytes", now)
 
-    def _mean(self, meaning: Meaning, now: int) -> None:
+    def _mean(self, meaning: Meaning, now: int) -> list[Command]:
         """Follow the completion: it begins the linger, and ends it if it is taken back."""
+        if self.outcome is Outcome.TOOL_USE:
+            return []
         before = self.completion.at
         self.meanings.append(meaning)
         self.completion.feed(meaning, now)
         if self.watchdog.is_progress(meaning):
             self.watchdog.progress(now)
         if self.state not in (State.RUNNING, State.ENDING) or self.ladder.has_signalled:
-            return
+            return []
+        self.tools.feed(meaning)
+        self.watchdog.work(now, busy=self.tools.is_busy)
+        if self.state is State.RUNNING and self.tools.is_handed_over(meaning):
+            return self._hand_over(now)
         if before is None and self.completion.at is not None:
             self.state = State.ENDING
             self.watchdog.rest()
@@ -236,6 +246,15 @@ class Machine:
             self.ladder.withdraw()
             self.watchdog.last_activity = now
             self.watchdog.arm(now)
+        return []
+
+    def _hand_over(self, now: int) -> list[Command]:
+        """End at a message that asks for a tool of the host's (A7); what comes behind it is the next run's."""
+        self._conclude(Outcome.TOOL_USE, now)
+        if self.status is not None:
+            return []
+        self.state = State.ENDING
+        return self._signal(self.ladder.terminate(now))
 
     # Ending.
 

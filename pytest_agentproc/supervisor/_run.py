@@ -53,10 +53,10 @@ async def run_once(
 
     Args:
         argv: the agent's command, with the prompt if it goes by argv.
-        dialect: its wire format: "raw", "pi" or "gemini".
+        dialect: its wire format: "raw", "claude", "pi", "codex" or "gemini".
         mode: the variant of the wire format: for gemini "text", "json" or "stream"; "" is the dialect's first.
         prompt: what to write to its stdin, which is then closed.
-        policy: the limits; their units are seconds.
+        policy: the limits; their units are seconds. None: `Policy.for_dialect(dialect)`.
         timeout: instead of a policy: seconds of silence (no byte on stdout or stderr) after which the run ends as
             `inactive`. It never limits the whole duration (A9).
         cwd: where it runs; None: here.
@@ -72,7 +72,7 @@ async def run_once(
         UsageError: no command, an unknown dialect or mode, or both a timeout and a policy.
     """
     made = deciders or Deciders()
-    policy = _limits(argv, policy, timeout, made)
+    policy = _limits(argv, dialect, policy, timeout, made)
     clock = clock or current_clock.get() or SystemClock()
     machine = Machine(Task(dialect, prompt.encode() if isinstance(prompt, str) else prompt, policy, mode), made)
     kept = None
@@ -105,12 +105,14 @@ async def _supervise(driver: Driver, clock: Clock, kept: Artifacts | None) -> Re
     return sum_up()
 
 
-def _limits(argv: Sequence[str], policy: Policy | None, timeout: float | None, deciders: Deciders) -> Policy:
+def _limits(
+    argv: Sequence[str], dialect: str, policy: Policy | None, timeout: float | None, deciders: Deciders
+) -> Policy:
     """Give the limits of a run, or refuse a caller's mistake."""
     if not argv:
         raise UsageError("argv is empty, but must name the agent's command", 'write run_once(["pi", "--mode", "json"])')
     if timeout is None:
-        return policy or Policy()
+        return policy or Policy.for_dialect(dialect)
     if policy is not None:
         raise UsageError(
             f"timeout is {timeout!r}, but there is a policy too",

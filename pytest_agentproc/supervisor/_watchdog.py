@@ -1,7 +1,8 @@
 """The one watchdog: every deadline of a run. Pure; knows instants and limits, and nobody who acts on them.
 
 Armed from the spawn until the outcome. Activity is any byte on stdout or stderr (A1), progress an event of the dialect
-(A8); at one instant the gentler deadline wins, among equals progress, then inactivity, then max_runtime (A3).
+(A8); while tools run the limit on silence is a longer one (A6); at one instant the gentler deadline wins, among equals
+progress, then silence, then max_runtime (A3).
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ __all__ = ["Watchdog"]
 _ENDINGS = {
     "progress_timeout": Outcome.STALLED,
     "inactivity_timeout": Outcome.INACTIVE,
+    "internal_tool_timeout": Outcome.INACTIVE,
     "max_runtime": Outcome.OVERRAN,
 }
 
@@ -35,6 +37,8 @@ class Watchdog:
         limits = policy.nanoseconds()
         self.limits = {name: limits[name] for name in _ENDINGS}
         self.deadlines: dict[str, int] = {}
+        self.is_armed = False
+        self.is_busy = False
         self.started = 0
         self.last_activity = 0
         self.last_progress = 0
@@ -50,10 +54,12 @@ class Watchdog:
         """Arm (again) from the last progress, the last activity and the start."""
         since = {
             "progress_timeout": self.last_progress,
-            "inactivity_timeout": self.last_activity,
+            self.silence: self.last_activity,
             "max_runtime": self.started,
         }
-        self.deadlines = {name: since[name] + limit for name, limit in self.limits.items() if limit is not None}
+        limits = {name: self.limits[name] for name in since}
+        self.deadlines = {name: since[name] + limit for name, limit in limits.items() if limit is not None}
+        self.is_armed = True
 
     def is_activity(self, stream: str, data: bytes) -> bool:
         """Say whether output shows that the agent works: any byte does, of either stream (A1)."""
@@ -63,7 +69,21 @@ class Watchdog:
         """Take note of bytes."""
         self.count += size
         self.last_activity = now
-        self._wind("inactivity_timeout", now)
+        self._wind(self.silence, now)
+
+    @property
+    def silence(self) -> str:
+        """The name of the limit on silence that holds now: while tools run, the longer of the two (A6)."""
+        short, long = self.limits["inactivity_timeout"], self.limits["internal_tool_timeout"]
+        is_longer = short is not None and (long is None or long > short)
+        return "internal_tool_timeout" if self.is_busy and is_longer else "inactivity_timeout"
+
+    def work(self, now: int, *, busy: bool) -> None:
+        """Take note of whether tools run."""
+        if busy is not self.is_busy:
+            self.is_busy = busy
+            if self.is_armed:
+                self.arm(now)
 
     def is_progress(self, meaning: Meaning) -> bool:
         """Say whether a line shows that the work goes on: any event does, and text; noise does not (A8)."""
@@ -86,6 +106,7 @@ class Watchdog:
     def rest(self) -> None:
         """Disarm everything."""
         self.deadlines = {}
+        self.is_armed = False
 
     @property
     def deadline(self) -> int | None:
@@ -103,8 +124,9 @@ class Watchdog:
         """Say in a sentence how long the agent was silent, or ran, and after how many bytes."""
         if name == "progress_timeout":
             return f"no progress for {(now - self.last_progress) / 1e9:g} s, with {self.count} bytes of output"
-        if name == "inactivity_timeout":
+        if name != "max_runtime":
             silent = (now - self.last_activity) / 1e9
+            running = " while a tool ran" if name == "internal_tool_timeout" else ""
             closed = f", and {' and '.join(self.closed)} closed" if self.closed else ""
-            return f"no output for {silent:g} s, after {self.count} bytes{closed}"
+            return f"no output for {silent:g} s{running}, after {self.count} bytes{closed}"
         return f"still running after {(now - self.started) / 1e9:g} s, with {self.count} bytes of output"

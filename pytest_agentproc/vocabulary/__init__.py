@@ -5,6 +5,7 @@ from __future__ import annotations
 from pytest_agentproc.vocabulary._artifacts import ARTIFACTS, INCOMPLETE, RESULT_FIELDS
 from pytest_agentproc.vocabulary._outcomes import Outcome, exit_code
 from pytest_agentproc.vocabulary._policy import (
+    LIST_NAMES,
     NANOSECONDS,
     OPTIONAL_NAMES,
     POLICY_NAMES,
@@ -20,6 +21,7 @@ from pytest_agentproc.vocabulary._subject import Answer, Order, Subject
 __all__ = [
     "ARTIFACTS",
     "INCOMPLETE",
+    "LIST_NAMES",
     "NANOSECONDS",
     "OPTIONAL_NAMES",
     "POLICY_NAMES",

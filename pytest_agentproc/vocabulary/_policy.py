@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from typing import Any
 
 from pytest_agentproc.errors import UsageError
 
-__all__ = ["NANOSECONDS", "OPTIONAL_NAMES", "POLICY_NAMES", "SIZE_NAMES", "TIME_NAMES", "Policy", "to_nanoseconds"]
+__all__ = [
+    "LIST_NAMES",
+    "NANOSECONDS",
+    "OPTIONAL_NAMES",
+    "POLICY_NAMES",
+    "SIZE_NAMES",
+    "TIME_NAMES",
+    "Policy",
+    "to_nanoseconds",
+]
 
 NANOSECONDS = 1_000_000_000
+
+_SILENCE = {"claude": 180.0}
+"""`inactivity_timeout` where a dialect has a default of its own (A1)."""
 
 
 def to_nanoseconds(seconds: float) -> int:
@@ -20,8 +33,12 @@ def to_nanoseconds(seconds: float) -> int:
 class Policy:
     """What a supervisor promises. Durations are seconds, sizes bytes; None switches a limit off.
 
+    The defaults are those of most dialects; `for_dialect` knows the others.
+
     Args:
         inactivity_timeout: silence (no byte on stdout or stderr) after which a run ends as `inactive` (A1).
+        internal_tool_timeout: the same while the agent executes tools of its own (A6). It makes the limit longer, never
+            shorter: the longer of the two holds, and no limit where one of them is off.
         progress_timeout: time without an event of the dialect after which a run ends as `stalled`, whatever bytes it
             prints (A8).
         max_runtime: the longest a run may take, whatever its activity; it then ends as `overran` (A2).
@@ -30,12 +47,16 @@ class Policy:
         kill_grace: from TERM to KILL otherwise (T1).
         max_line_bytes: the longest line on stdout, without its end; a longer one is a `protocol_error` (F3).
         max_transcript_bytes: what is kept of all messages: the last ones; the last of all is kept whole (F6).
+        host_tools: names of the tools that the host executes, all others are the agent's own; `*`, `?` and `[...]`
+            stand for what they do in file names. A message that asks for one ends the run as `tool_use` (A7).
 
     Raises:
-        UsageError: a duration is negative or not a number, a size is no whole number above 0.
+        UsageError: a duration is negative or not a number, a size is no whole number above 0, host_tools is no list of
+            names.
     """
 
     inactivity_timeout: float | None = 120.0
+    internal_tool_timeout: float | None = 600.0
     progress_timeout: float | None = None
     max_runtime: float | None = None
     linger_grace: float = 0.25
@@ -43,6 +64,7 @@ class Policy:
     kill_grace: float = 2.0
     max_line_bytes: int = 16 * 1024**2
     max_transcript_bytes: int | None = 16 * 1024**2
+    host_tools: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name in SIZE_NAMES:
@@ -63,8 +85,15 @@ class Policy:
             if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < float("inf"):
                 allowed = "seconds (0 or more) or None" if optional else "seconds (0 or more)"
                 raise UsageError(f"policy {name} is {value!r}, but must be {allowed}", f"write {name}=2.0, for example")
+        names = self.host_tools
+        if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) and name for name in names):
+            raise UsageError(
+                f"policy host_tools is {names!r}, but must be a list of names",
+                'write host_tools=["Read", "mcp__custom-tools__*"], for example',
+            )
+        object.__setattr__(self, "host_tools", tuple(names))
 
-    def items(self) -> list[tuple[str, float | None]]:
+    def items(self) -> list[tuple[str, Any]]:
         """List every name with its value, in the order of declaration."""
         return [(field.name, getattr(self, field.name)) for field in fields(self)]
 
@@ -78,12 +107,26 @@ class Policy:
         return {**self.nanoseconds(), **{name: getattr(self, name) for name in SIZE_NAMES}}
 
     @classmethod
+    def for_dialect(cls, dialect: str, **limits: Any) -> Policy:
+        """Give the default limits for agents of a dialect, but for those that are given.
+
+        Args:
+            dialect: the wire format; one without defaults of its own, or none, has those of most.
+            limits: as the class takes them.
+        """
+        silence = {"inactivity_timeout": _SILENCE[dialect]} if dialect in _SILENCE else {}
+        return cls(**{**silence, **limits})
+
+    @classmethod
     def of_silence(cls, seconds: float) -> Policy:
         """Give the limits that one number stands for: it limits silence, never the whole duration (A9)."""
         return cls(inactivity_timeout=seconds)
 
 
-OPTIONAL_NAMES = frozenset({"inactivity_timeout", "progress_timeout", "max_runtime", "max_transcript_bytes"})
+OPTIONAL_NAMES = frozenset(
+    {"inactivity_timeout", "internal_tool_timeout", "progress_timeout", "max_runtime", "max_transcript_bytes"}
+)
 SIZE_NAMES = ("max_line_bytes", "max_transcript_bytes")
+LIST_NAMES = ("host_tools",)
 POLICY_NAMES = tuple(field.name for field in fields(Policy))
-TIME_NAMES = tuple(name for name in POLICY_NAMES if name not in SIZE_NAMES)
+TIME_NAMES = tuple(name for name in POLICY_NAMES if name not in (*SIZE_NAMES, *LIST_NAMES))

@@ -86,8 +86,8 @@ class Subject(Protocol):
     name: str
     keeps_artifacts: bool
 
-    def policy(self, overrides: Mapping[str, float | None]) -> Policy:
-        """State the limits that hold once the overrides (seconds) were told."""
+    def policy(self, overrides: Mapping[str, Any], dialect: str) -> Policy:
+        """State the limits that hold for agents of a dialect once the overrides (seconds, bytes, names) were told."""
 
     async def run(self, order: Order) -> Answer:
         """Supervise one run to its end."""

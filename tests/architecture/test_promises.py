@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
 
 from pytest_agentproc import defects
 from pytest_agentproc.scenario import Scenario, load
@@ -17,8 +16,7 @@ def _corpus() -> tuple[Scenario, ...]:
 
 
 def _policy(scenario: Scenario) -> Policy:
-    overrides: dict[str, Any] = dict(scenario.policy)
-    return Policy(**overrides)
+    return Policy.for_dialect(scenario.dialect, **scenario.policy)
 
 
 def test_every_rule_is_covered_by_a_scenario() -> None:

@@ -101,8 +101,8 @@ class _Traced:
         self._trace = trace
         self.started = 0.0
 
-    def policy(self, overrides: Mapping[str, float | None]) -> Policy:
-        return core().policy(overrides)
+    def policy(self, overrides: Mapping[str, Any], dialect: str) -> Policy:
+        return core().policy(overrides, dialect)
 
     async def run(self, order: Order) -> Answer:
         record = order.trace

@@ -84,10 +84,10 @@ def test_a_timeout_and_a_policy_are_one_too_many() -> None:
 
 def test_a_scenario_that_gives_one_number_gets_the_one_number_form() -> None:
     """So that a supervisor that means the duration by it can be caught."""
-    assert core().policy({"inactivity_timeout": 30.0}) == Policy.of_silence(30.0)
-    assert core().policy({"inactivity_timeout": None}) == Policy(inactivity_timeout=None)
+    assert core().policy({"inactivity_timeout": 30.0}, "raw") == Policy.of_silence(30.0)
+    assert core().policy({"inactivity_timeout": None}, "raw") == Policy(inactivity_timeout=None)
     both = {"inactivity_timeout": 30.0, "kill_grace": 1.0}
-    assert core().policy(both) == Policy(inactivity_timeout=30.0, kill_grace=1.0)
+    assert core().policy(both, "raw") == Policy(inactivity_timeout=30.0, kill_grace=1.0)
 
 
 def test_a_size_is_a_limit_that_no_time_can_name() -> None:

@@ -8,18 +8,30 @@ import sys
 import tracemalloc
 from itertools import pairwise
 from types import BuiltinFunctionType, FunctionType, ModuleType
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_agentproc.supervisor import Machine, Outcome, Policy, Task
+from pytest_agentproc.supervisor import Machine, Outcome, Policy, Task, _tools
 from pytest_agentproc.supervisor import _events as on
 from pytest_agentproc.supervisor._result import Result
 from pytest_agentproc.supervisor._tail import Tail, Transcript
-from pytest_agentproc.supervisor.dialects import Message, Noise, _gemini, decoder
+from pytest_agentproc.supervisor.dialects import Message, Noise, _claude, _gemini, decoder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 KIB, MIB = 1024, 1024**2
+CLAUDE_DELTA = (
+    b'{"type":"stream_event","event":{"type":"content_block_delta","delta":{"type":"text_delta","text":"ab"}},'
+    b'"parent_tool_use_id":null}\n'
+)
+CLAUDE_BLOCK = (
+    b'{"type":"assistant","message":{"id":"m","content":[{"type":"text","text":"ab"}]},"parent_tool_use_id":null}\n'
+)
+CODEX_ITEM = b'{"type":"item.completed","item":{"id":"i","type":"agent_message","text":"ab"}}\n'
 LIMIT = 16 * KIB
 SMALL = Policy(max_line_bytes=LIMIT, max_transcript_bytes=LIMIT)
 TURN = b'{"type":"message_end","message":{"role":"assistant","content":"ab","stopReason":"toolUse"}}\n'
@@ -72,6 +84,9 @@ FLOODS = {
     "noise": ("pi", "json", "stdout", b"{ \n" * 170),
     "text of gemini": ("gemini", "text", "stdout", b"x\n" * 256),
     "deltas of one message": ("gemini", "stream", "stdout", DELTA * 8),
+    "deltas of claude": ("claude", "print", "stdout", CLAUDE_DELTA * 4),
+    "blocks of one message": ("claude", "print", "stdout", CLAUDE_BLOCK * 4),
+    "messages of codex": ("codex", "exec", "stdout", CODEX_ITEM * 4),
     "an object that never ends": ("gemini", "json", "stdout", b"{\n" + b"\n" * 510),
     "objects that never end": ("gemini", "json", "stdout", b"{ \n" * 170),
     "an object with a long text": ("gemini", "json", "stdout", b'{"response": "' + b"x" * 500 + b'"\n'),
@@ -88,6 +103,33 @@ def test_what_is_held_does_not_grow_with_what_is_printed(kind: str, monkeypatch:
     nothing = held(machine)
     assert flood(machine, stream, chunk, 4 * LIMIT) < nothing + 2.5 * LIMIT
     assert flood(machine, stream, chunk, 8 * LIMIT) < nothing + 2.5 * LIMIT
+
+
+def _tool(number: int) -> bytes:
+    block = {"type": "tool_use", "id": f"t{number}", "name": "Agent", "input": {}}
+    return json.dumps({"type": "assistant", "message": {"id": f"m{number}", "content": [block]}}).encode() + b"\n"
+
+
+def _sub_agent(number: int) -> bytes:
+    message = {"id": f"m{number}", "content": [{"type": "text", "text": "ab"}]}
+    return json.dumps({"type": "assistant", "message": message, "parent_tool_use_id": f"t{number}"}).encode() + b"\n"
+
+
+@pytest.mark.parametrize("line", [_tool, _sub_agent])
+def test_of_tools_and_sub_agents_without_end_so_many_are_followed(
+    line: Callable[[int], bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An agent that begins and never ends fills no table for ever."""
+    monkeypatch.setattr(_tools, "MOST_TOOLS", 20)
+    monkeypatch.setattr(_claude, "MOST_TOOLS", 20)
+    monkeypatch.setattr(_claude, "_MOST_SPEAKERS", 20)
+    machine = running("claude", "print")
+    sizes = []
+    for number in range(1000, 3000):
+        machine.feed(on.Output("stdout", line(number), drained=True), 0)
+        if number % 1000 in (500, 999):
+            sizes.append(held(machine))
+    assert max(sizes) < sizes[0] * 1.5
 
 
 @pytest.mark.parametrize("size", [1, 64 * KIB])

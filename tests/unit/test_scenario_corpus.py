@@ -16,6 +16,7 @@ SCENARIOS = Path(__file__).resolve().parents[2] / "scenarios"
 CORPUS = [load(file) for file in sorted(SCENARIOS.rglob("*.scenario.yaml"))]
 OTHER = {
     "inactivity_timeout": 37.0,
+    "internal_tool_timeout": 211.0,
     "max_runtime": 1001.0,
     "linger_grace": 0.7,
     "linger_kill_grace": 0.11,

@@ -67,6 +67,7 @@ def test_policy_defaults_are_the_documented_ones() -> None:
     """The numbers are promises: a changed default changes when somebody's agent is killed."""
     assert dict(Policy().items()) == {
         "inactivity_timeout": 120.0,
+        "internal_tool_timeout": 600.0,
         "progress_timeout": None,
         "max_runtime": None,
         "linger_grace": 0.25,
@@ -74,7 +75,11 @@ def test_policy_defaults_are_the_documented_ones() -> None:
         "kill_grace": 2.0,
         "max_line_bytes": 16_777_216,
         "max_transcript_bytes": 16_777_216,
+        "host_tools": (),
     }
+    assert Policy.for_dialect("claude") == Policy(inactivity_timeout=180.0)
+    assert {Policy.for_dialect(dialect) for dialect in ("", "raw", "pi", "codex", "gemini")} == {Policy()}
+    assert Policy.for_dialect("claude", inactivity_timeout=None) == Policy(inactivity_timeout=None)
     assert tuple(dict(Policy().items())) == POLICY_NAMES
 
 
@@ -83,6 +88,7 @@ def test_policy_in_nanoseconds_is_exact_and_keeps_limits_that_are_off() -> None:
     policy = Policy(inactivity_timeout=None, linger_grace=0.1, kill_grace=3)
     assert policy.nanoseconds() == {
         "inactivity_timeout": None,
+        "internal_tool_timeout": 600_000_000_000,
         "progress_timeout": None,
         "max_runtime": None,
         "linger_grace": 100_000_000,
@@ -124,6 +130,15 @@ def test_a_transcript_may_be_kept_whole_if_that_is_said() -> None:
     assert Policy(max_transcript_bytes=1, kill_grace=1).whole()["max_transcript_bytes"] == 1
     with pytest.raises(UsageError, match=r"max_transcript_bytes is 0, but must be bytes .* or None"):
         Policy(max_transcript_bytes=0)
+
+
+@pytest.mark.parametrize("value", ["Read", [""], [1], None, {"Read"}])
+def test_wrong_names_of_tools_are_told_with_their_value_and_what_to_write(value: object) -> None:
+    """One text would be taken for the names of its letters."""
+    with pytest.raises(UsageError) as caught:
+        Policy(host_tools=value)  # type: ignore[arg-type]  # the point of the test
+    assert caught.value.message == f"policy host_tools is {value!r}, but must be a list of names"
+    assert caught.value.remedy == 'write host_tools=["Read", "mcp__custom-tools__*"], for example'
 
 
 def test_one_number_limits_silence_and_nothing_else() -> None:

@@ -2,7 +2,37 @@
 
 from __future__ import annotations
 
-from pytest_agentproc.supervisor.dialects._base import Failure, Finished, Line, Meaning, Message, Noise, Other, Resumed
+from pytest_agentproc.supervisor.dialects._base import (
+    MOST_TOOLS,
+    Asked,
+    Failure,
+    Finished,
+    Line,
+    Meaning,
+    Message,
+    Nested,
+    Noise,
+    Other,
+    Resumed,
+    ToolEnded,
+    ToolStarted,
+)
 from pytest_agentproc.supervisor.dialects._choice import DIALECTS, decoder
 
-__all__ = ["DIALECTS", "Failure", "Finished", "Line", "Meaning", "Message", "Noise", "Other", "Resumed", "decoder"]
+__all__ = [
+    "DIALECTS",
+    "MOST_TOOLS",
+    "Asked",
+    "Failure",
+    "Finished",
+    "Line",
+    "Meaning",
+    "Message",
+    "Nested",
+    "Noise",
+    "Other",
+    "Resumed",
+    "ToolEnded",
+    "ToolStarted",
+    "decoder",
+]

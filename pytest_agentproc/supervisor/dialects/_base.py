@@ -5,14 +5,40 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-__all__ = ["Decoder", "Failure", "Finished", "Line", "Meaning", "Message", "Noise", "Other", "Resumed"]
+__all__ = [
+    "Asked",
+    "Decoder",
+    "Failure",
+    "Finished",
+    "Line",
+    "Meaning",
+    "Message",
+    "Nested",
+    "Noise",
+    "Other",
+    "Resumed",
+    "ToolEnded",
+    "ToolStarted",
+]
+
+
+MOST_TOOLS = 10_000
+"""So many tools are followed at one time; memory is bounded whatever the agent prints (F6)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """An assistant message is complete; `is_torn` says that only its end was kept."""
+    """An assistant message is complete.
 
-    text: str
+    Args:
+        text: what it says; None if it says nothing, but only thinks or asks for tools.
+        stop_reason: why it ended, in the dialect's words.
+        model: who answered.
+        usage: what was used.
+        is_torn: whether only the end of its text was kept.
+    """
+
+    text: str | None
     stop_reason: str | None = None
     model: str | None = None
     usage: dict[str, Any] | None = None
@@ -36,6 +62,8 @@ class Finished:
         error: its own words about a bad result.
         model: the model that answered, where the result says so.
         usage: what was used, where the result says so.
+        text: the final text, where the result says so.
+        stop_reason: why the model stopped, where the result says so.
     """
 
     ok: bool | None
@@ -43,11 +71,13 @@ class Finished:
     error: str = ""
     model: str | None = None
     usage: dict[str, Any] | None = None
+    text: str | None = None
+    stop_reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """The agent's own words about an error, in a dialect in which the exit alone decides."""
+    """The agent's own words about an error that the exit decides about; none: it has got over it."""
 
     error: str
 
@@ -55,6 +85,35 @@ class Failure:
 @dataclass(frozen=True, slots=True)
 class Resumed:
     """The agent goes on: a completion that was not final is taken back."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolStarted:
+    """A tool is in flight from here until its end: the agent's own, or a background agent that it waits for."""
+
+    id: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolEnded:
+    """A tool is no longer in flight."""
+
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A message that asks for these tools, by name, is complete."""
+
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Nested:
+    """A sub-agent's meaning: it shows that work goes on, and is nothing else to the turn (A6)."""
+
+    meaning: Meaning
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +131,7 @@ class Other:
     kind: str
 
 
-Meaning = Message | Line | Finished | Failure | Resumed | Noise | Other
+Meaning = Message | Line | Finished | Failure | Resumed | ToolStarted | ToolEnded | Asked | Nested | Noise | Other
 
 
 class Decoder(Protocol):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.errors import UsageError
+from pytest_agentproc.supervisor.dialects._claude import ClaudePrintDecoder
+from pytest_agentproc.supervisor.dialects._codex import CodexDecoder
 from pytest_agentproc.supervisor.dialects._gemini import GeminiJsonDecoder, GeminiStreamDecoder
 from pytest_agentproc.supervisor.dialects._pi import PiDecoder
 from pytest_agentproc.supervisor.dialects._raw import RawDecoder
@@ -18,7 +20,9 @@ __all__ = ["DIALECTS", "decoder"]
 
 _DECODERS: dict[str, dict[str, Callable[[], Decoder]]] = {
     "raw": {"text": RawDecoder},
+    "claude": {"print": ClaudePrintDecoder},
     "pi": {"json": PiDecoder},
+    "codex": {"exec": CodexDecoder},
     "gemini": {"text": RawDecoder, "json": GeminiJsonDecoder, "stream": GeminiStreamDecoder},
 }
 DIALECTS = tuple(_DECODERS)

@@ -11,7 +11,16 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.supervisor._tail import Tail
-from pytest_agentproc.supervisor.dialects._base import Failure, Finished, Message, Noise, Other
+from pytest_agentproc.supervisor.dialects._base import (
+    Asked,
+    Failure,
+    Finished,
+    Message,
+    Noise,
+    Other,
+    ToolEnded,
+    ToolStarted,
+)
 from pytest_agentproc.supervisor.dialects._json import objects
 
 if TYPE_CHECKING:
@@ -60,7 +69,12 @@ class GeminiStreamDecoder:
             return self._said(event)
         if kind == "init":
             self._model = _word(event.get("model"))
-        ended = self._message() if kind in ("message", "tool_use") else []
+        if kind == "tool_use":
+            name = str(event.get("tool_name"))
+            return [*self._message(), ToolStarted(str(event.get("tool_id")), name), Asked((name,))]
+        if kind == "tool_result":
+            return [ToolEnded(str(event.get("tool_id")))]
+        ended = self._message() if kind == "message" else []
         return [*ended, Other(kind)]
 
     def _said(self, event: dict[str, Any]) -> list[Meaning]:

@@ -9,7 +9,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.supervisor.dialects._base import Finished, Message, Noise, Other, Resumed
+from pytest_agentproc.supervisor.dialects._base import (
+    Asked,
+    Finished,
+    Message,
+    Noise,
+    Other,
+    Resumed,
+    ToolEnded,
+    ToolStarted,
+)
 from pytest_agentproc.supervisor.dialects._json import objects
 
 if TYPE_CHECKING:
@@ -45,14 +54,10 @@ class PiDecoder:
         kind = event.get("type")
         if not isinstance(kind, str):
             return [Noise(line)]
-        if kind == "agent_end":
-            return [Finished(None, final=True)]
-        if kind in _GOES_ON:
-            return [Resumed()]
         message = event.get("message")
         if kind == "message_end" and isinstance(message, dict) and message.get("role") == "assistant":
             return self._ended(message)
-        return [Other(kind)]
+        return [_plain(kind, event)]
 
     def _ended(self, message: dict[str, Any]) -> list[Meaning]:
         stop = message.get("stopReason")
@@ -68,13 +73,28 @@ class PiDecoder:
             return [meaning, Finished(True, final=False)]
         if stop in _BAD:
             return [meaning, Finished(False, final=False, error=str(message.get("errorMessage") or stop))]
-        return [meaning]
+        names = tuple(str(block.get("name")) for block in _blocks(message.get("content"), "toolCall"))
+        return [meaning, Asked(names)] if names else [meaning]
+
+
+def _plain(kind: str, event: dict[str, Any]) -> Meaning:
+    if kind == "agent_end":
+        return Finished(None, final=True)
+    if kind in _GOES_ON:
+        return Resumed()
+    if kind == "tool_execution_start":
+        return ToolStarted(str(event.get("toolCallId")), str(event.get("toolName")))
+    if kind == "tool_execution_end":
+        return ToolEnded(str(event.get("toolCallId")))
+    return Other(kind)
 
 
 def _text(content: object) -> str:
     if isinstance(content, str):
         return content
-    if not isinstance(content, list):
-        return ""
-    blocks = [block for block in content if isinstance(block, dict) and block.get("type") == "text"]
-    return "".join(str(block.get("text", "")) for block in blocks)
+    return "".join(str(block.get("text", "")) for block in _blocks(content, "text"))
+
+
+def _blocks(content: object, kind: str) -> list[dict[str, Any]]:
+    blocks = content if isinstance(content, list) else []
+    return [block for block in blocks if isinstance(block, dict) and block.get("type") == kind]

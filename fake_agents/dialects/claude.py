@@ -1,0 +1,337 @@
+"""The wire format of `claude -p --output-format stream-json`, as the real CLI prints it. Knows no other dialect.
+
+With `--include-partial-messages` among its arguments it streams each message beside the whole lines. `init` comes with
+the first event, so that a silent agent is silent. A text or a thought leaves its message open, and what follows is part
+of it: a tool (unless more are to come), a stop reason and the result close it. Without partial messages nothing on the
+wire tells that. An error result makes the exit code 1.
+"""
+
+from __future__ import annotations
+
+import time
+
+from fake_agents.lines import Lines
+from fake_agents.objects import line
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from fake_agents.player import Events
+    from fake_agents.program import Program
+
+_BASE_MS = 1_795_303_786_000
+_SESSION = "7399a635-bc22-4a28-86d3-700ddd9547d5"
+_PLUGIN = "cc-plugin-agents-md"
+_INIT = {
+    "tools": ["Task", "Bash"],
+    "mcp_servers": [],
+    "model": "",
+    "permissionMode": "default",
+    "slash_commands": ["deep-research", "dataviz"],
+    "terminal_slash_commands": ["doctor", "color", "focus", "reload-plugins"],
+    "apiKeySource": "ANTHROPIC_API_KEY",
+    "claude_code_version": "2.1.330",
+    "output_style": "default",
+    "agents": ["claude", "Explore"],
+    "skills": ["deep-research", "dataviz"],
+    "plugins": [{"name": _PLUGIN, "path": "builtin", "source": f"{_PLUGIN}@builtin"}],
+    "capabilities": ["interrupt_receipt_v1", "interrupt_cancel_queued_v1", "msg_lifecycle_v1"],
+    "analytics_disabled": True,
+    "product_feedback_disabled": True,
+    "served_by_anthropic": False,
+    "uuid": "",
+    "memory_paths": {"auto": "/home/u/x"},
+    "original_cwd": "/",
+    "additional_directories": [],
+    "messaging_socket_path": "/home/u/x",
+    "fast_mode_state": "off",
+    "fast_mode_disabled_reason": "sdk_opt_in_required",
+    "per_turn_effort_active": False,
+    "ultrathink_available": False,
+    "ultrathink_typed_raises": False,
+    "view_mode": "default",
+}
+_MESSAGE_USAGE = {
+    "input_tokens": 10,
+    "output_tokens": 5,
+    "cache_creation_input_tokens": 0,
+    "cache_read_input_tokens": 0,
+}
+_USAGE = {
+    "input_tokens": 0,
+    "cache_creation_input_tokens": 0,
+    "cache_read_input_tokens": 0,
+    "output_tokens": 0,
+    "output_tokens_details": {"thinking_tokens": 0},
+    "server_tool_use": {"web_search_requests": 0, "web_fetch_requests": 0},
+    "service_tier": "standard",
+    "cache_creation": {"ephemeral_1h_input_tokens": 0, "ephemeral_5m_input_tokens": 0},
+    "inference_geo": "",
+    "iterations": [],
+    "speed": "standard",
+    "fallback_credit": None,
+}
+_MODEL_USAGE = {
+    "inputTokens": 0,
+    "outputTokens": 0,
+    "cacheReadInputTokens": 0,
+    "cacheCreationInputTokens": 0,
+    "webSearchRequests": 0,
+    "costUSD": 0,
+    "contextWindow": 200_000,
+    "maxOutputTokens": 32_000,
+    "thinkingTokens": 0,
+    "cacheCreationEphemeral5mInputTokens": 0,
+    "cacheCreationEphemeral1hInputTokens": 0,
+    "canonicalModel": "",
+    "provider": "firstParty",
+    "costBasis": "list",
+}
+_SUBAGENT_STATS = {
+    "spawned": 0,
+    "requested": {"background": 0, "foreground": 0, "unset": 0},
+    "started_in_background": 0,
+    "max_depth": 0,
+    "spawned_by_subagents": 0,
+    "completed": 0,
+    "failed": 0,
+    "killed": {"parent": 0, "user": 0, "system": 0},
+    "refused": {"depth_limit": 0, "concurrency_limit": 0, "budget": 0},
+    "by_type": {},
+}
+_FAILED_USAGE = {
+    "output_tokens_details": None,
+    "input_tokens": 0,
+    "output_tokens": 0,
+    "cache_creation_input_tokens": 0,
+    "cache_read_input_tokens": 0,
+    "server_tool_use": {"web_search_requests": 0, "web_fetch_requests": 0},
+    "service_tier": None,
+    "cache_creation": {"ephemeral_1h_input_tokens": 0, "ephemeral_5m_input_tokens": 0},
+    "inference_geo": None,
+    "iterations": None,
+    "speed": None,
+    "fallback_credit": None,
+}
+_REASONS = {"success": "completed", "error_during_execution": "aborted_streaming", "error_max_turns": "max_turns"}
+_GRANTED = {"decision": "accept", "source": "config", "reason_type": "rule"}
+
+
+class Encoder:
+    """Encode text as the events of one prompt."""
+
+    error_is_exit = True
+    error_stream = "stdout"
+
+    def __init__(self, program: Program) -> None:
+        self._lines = Lines(program)
+        self._model = program.get("model", "claude-sonnet-4-5")
+        self._streams = "--include-partial-messages" in program.get("argv", ())
+        self._begun = False
+        self._count = 0
+        self._messages: list[str] = []
+        self._open: dict[str | None, tuple[str, int]] = {}
+        self._parents: dict[str, str | None] = {}
+        self._stop: str | None = None
+        self._said = ""
+        self._turns = 1
+        self.events: Events = {
+            "think": self.think,
+            "tool": self.tool,
+            "tool_done": self.tool_done,
+            "event": self.event,
+        }
+
+    def say(self, text: str, stop: str | None, now: int) -> bytes:
+        """Give a block of text; a stop reason closes its message."""
+        self._said = text
+        deltas = [{"type": "text_delta", "text": text}]
+        events = self._block(None, {"type": "text", "text": text}, {"text": ""}, deltas, now)
+        return self._lines.join([*self._begin(), *events, *(self._close(None, stop) if stop else [])])
+
+    def answer(self, text: str, now: int) -> bytes:
+        """Give the last message and the result."""
+        said = self.say(text, "end_turn", now)
+        return said + self.result({"text": text, "is_error": False, "usage": None}, now)
+
+    def result(self, fields: dict[str, Any], now: int) -> bytes:
+        """Give the result; its text is the last one said if it has none of its own."""
+        events = [*self._begin(), *self._close(None, "end_turn")]
+        subtype, text = fields.get("subtype", "success"), fields["text"]
+        if subtype != "success":
+            told: dict[str, Any] = {"errors": [text or subtype]}
+            reason = _REASONS.get(subtype, subtype.removeprefix("error_"))
+        elif fields["is_error"]:
+            text, reason, self._stop = text or "API Error", "api_error", "stop_sequence"
+            events.append(self._failure(text, now))
+            told = {"api_error_status": 400, "api_error_type": "invalid_request_error", "result": text}
+        else:
+            reason = "completed"
+            told = {"api_error_status": None, "result": self._said if text is None else text, "ttft_ms": 1}
+        events.append(self._result(told, reason, {**fields, "subtype": subtype}, now))
+        return self._lines.join(events)
+
+    def think(self, text: str, now: int) -> bytes:
+        """Give a thought."""
+        block = {"type": "thinking", "thinking": text, "signature": "c2ln"}
+        deltas = [{"type": "thinking_delta", "thinking": text}, {"type": "signature_delta", "signature": "c2ln"}]
+        events = self._block(None, block, {"thinking": "", "signature": ""}, deltas, now)
+        return self._lines.join([*self._begin(), *events])
+
+    def tool(self, fields: dict[str, Any], now: int) -> bytes:
+        """Give the block that asks for a tool; it closes its message unless more are to come."""
+        parent, number = fields.get("parent"), fields["id"]
+        self._parents[number] = parent
+        block = {"type": "tool_use", "id": number, "name": fields["name"], "input": fields["input"]}
+        deltas = [{"type": "input_json_delta", "partial_json": line(fields["input"]).decode()}]
+        events = [*self._begin(), *self._block(parent, block, {"input": {}}, deltas, now)]
+        return self._lines.join([*events, *([] if fields.get("more") else self._close(parent, "tool_use"))])
+
+    def tool_done(self, fields: dict[str, Any], now: int) -> bytes:
+        """Give the result of a tool."""
+        number, failed = fields["id"], fields["error"] is not None
+        output = fields["error"] if failed else fields["output"]
+        parent = self._parents.get(number)
+        self._turns += parent is None
+        block = {"tool_use_id": number, "type": "tool_result", "content": output, "is_error": failed}
+        told = {"stdout": output, "stderr": "", "interrupted": False, "isImage": False, "noOutputExpected": False}
+        more = {
+            "tool_use_result": f"Error: {output}" if failed else told,
+            "tool_result_meta": [{"id": number, "permission_decision": _GRANTED}],
+        }
+        message = {"role": "user", "content": [block]}
+        return self._lines.join([*self._begin(), self._line("user", message, parent, now, more)])
+
+    def event(self, value: dict[str, Any], now: int) -> bytes:
+        """Give an event as it stands."""
+        return self._lines.join([line(value)])
+
+    def _begin(self) -> list[bytes]:
+        if self._begun:
+            return []
+        self._begun = True
+        head = {"type": "system", "subtype": "init", "cwd": "/", "session_id": _SESSION}
+        return [line({**head, **_INIT, "model": self._model, "uuid": self._uuid()})]
+
+    def _block(
+        self, parent: str | None, block: dict[str, Any], empty: dict[str, Any], deltas: list[dict[str, Any]], now: int
+    ) -> list[bytes]:
+        """Give one block: the whole line, which comes before the block's end, and around it the parts."""
+        events = [] if parent in self._open else self._start(parent)
+        number, index = self._open[parent]
+        self._open[parent] = (number, index + 1)
+        message = {**self._about(number), "content": [block], **_UNSTOPPED, "context_management": None}
+        whole = self._line("assistant", message, parent, now, {})
+        if not self._streams:
+            return [*events, whole]
+        parts = [{"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas]
+        begin = {"type": "content_block_start", "index": index, "content_block": {**block, **empty}}
+        events += [self._part(parent, number, part) for part in (begin, *parts)]
+        return [*events, whole, self._part(parent, number, {"type": "content_block_stop", "index": index})]
+
+    def _start(self, parent: str | None) -> list[bytes]:
+        number = f"msg_{len(self._messages) + 1:02}"
+        self._messages.append(number)
+        self._open[parent] = (number, 0)
+        if not self._streams:
+            return []
+        asks = {"type": "system", "subtype": "status", "status": "requesting", "session_id": _SESSION}
+        status = [line({**asks, "uuid": self._uuid()})] if parent is None else []
+        message = {**self._about(number), "content": [], **_UNSTOPPED}
+        start = {"type": "message_start", "message": message}
+        return [*status, self._part(parent, number, start, {"ttft_ms": 1, "thinking_display": "updates"})]
+
+    def _close(self, parent: str | None, stop: str) -> list[bytes]:
+        if parent not in self._open:
+            return []
+        number, _ = self._open.pop(parent)
+        self._stop = stop if parent is None else self._stop
+        if not self._streams:
+            return []
+        delta = {"stop_reason": stop, "stop_sequence": None}
+        parts = ({"type": "message_delta", "delta": delta, "usage": _MESSAGE_USAGE}, {"type": "message_stop"})
+        return [self._part(parent, number, part) for part in parts]
+
+    def _about(self, number: str) -> dict[str, Any]:
+        return {"id": number, "type": "message", "role": "assistant", "model": self._model}
+
+    def _part(self, parent: str | None, number: str, part: dict[str, Any], more: dict[str, Any] | None = None) -> bytes:
+        head = {"type": "stream_event", "event": part, "session_id": _SESSION, "parent_tool_use_id": parent}
+        return line({**head, "uuid": self._uuid(), **(more or {}), "api_message_id": number})
+
+    def _line(self, kind: str, message: dict[str, Any], parent: str | None, now: int, more: dict[str, Any]) -> bytes:
+        head: dict[str, Any] = {"type": kind, "message": message, "parent_tool_use_id": parent}
+        tail: dict[str, Any] = {}
+        if parent is not None:
+            head["agent_id"] = "a1c38911bda2f6eeb"
+            tail = {"subagent_type": "general-purpose", "task_description": parent}
+        when = {"session_id": _SESSION, "uuid": self._uuid(), "timestamp": _stamp(now)}
+        return line({**head, **when, **tail, **more})
+
+    def _failure(self, text: str, now: int) -> bytes:
+        """Give the message that claude writes itself when its model cannot be reached."""
+        message = {
+            "diagnostics": None,
+            "id": self._uuid(),
+            "container": None,
+            "model": "<synthetic>",
+            "role": "assistant",
+            "stop_details": None,
+            "stop_reason": "stop_sequence",
+            "stop_sequence": "",
+            "type": "message",
+            "usage": _FAILED_USAGE,
+            "content": [{"type": "text", "text": text}],
+            "context_management": None,
+        }
+        more = {"error": "unknown", "is_api_error_message": True, "api_error_status": 400}
+        return self._line("assistant", message, None, now, {**more, "api_error_type": "invalid_request_error"})
+
+    def _result(self, told: dict[str, Any], reason: str, fields: dict[str, Any], now: int) -> bytes:
+        count, milliseconds = len(self._messages), now // 1_000_000
+        order = _USAGE if count else {"output_tokens_details": None, **_USAGE}
+        usage = {**order, "input_tokens": 10 * count, "output_tokens": 5 * count, **(fields["usage"] or {})}
+        used = {**_MODEL_USAGE, "inputTokens": 10 * count, "outputTokens": 5 * count, "canonicalModel": self._model}
+        models = {self._model: used} if count else {}
+        begun = {"begun_message_ids": self._messages} if self._streams else {}
+        times = {"ttft_stream_ms": 1, "time_to_request_ms": 1, "first_content_frame_ms": 1}
+        return line(
+            {
+                "duration_api_ms": milliseconds,
+                "stop_reason": self._stop,
+                "session_id": _SESSION,
+                "total_cost_usd": 0,
+                "usage": usage,
+                "modelUsage": models,
+                "permission_denials": [],
+                "terminal_reason": reason,
+                "fast_mode_state": "off",
+                "fast_mode_disabled_reason": "sdk_opt_in_required",
+                "subagent_stats": _SUBAGENT_STATS,
+                "safety_stops": 0,
+                "is_error": fields["is_error"],
+                "num_turns": self._turns,
+                "subtype": fields["subtype"],
+                **told,
+                "type": "result",
+                "duration_ms": milliseconds,
+                "uuid": self._uuid(),
+                **({**begun, **times} if "ttft_ms" in told else {}),
+                "queued_turn_count": 0,
+                "result_index": 0,
+                "model_usage_since_last_result": models,
+            }
+        )
+
+    def _uuid(self) -> str:
+        self._count += 1
+        return f"00000000-0000-4000-8000-{self._count:012}"
+
+
+_UNSTOPPED = {"stop_reason": None, "stop_sequence": None, "usage": _MESSAGE_USAGE}
+
+
+def _stamp(now: int) -> str:
+    seconds, milliseconds = divmod(_BASE_MS + now // 1_000_000, 1000)
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{milliseconds:03}Z"

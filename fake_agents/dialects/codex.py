@@ -1,0 +1,110 @@
+"""The wire format of `codex exec --json`, as the real CLI prints it. Knows no other dialect.
+
+The thread and the turn start with the first event, so that a silent agent is silent. A tool named `command_execution`
+runs a command, every other one is a tool of an MCP server. A failure is told twice, and makes the exit code 1.
+"""
+
+from __future__ import annotations
+
+from fake_agents.lines import Lines
+from fake_agents.objects import line
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from fake_agents.player import Events
+    from fake_agents.program import Program
+
+_THREAD = "01a20072-e39f-7280-8216-1a538c0445ff"
+_USAGE = {
+    "input_tokens": 10,
+    "cached_input_tokens": 0,
+    "cache_write_input_tokens": 0,
+    "output_tokens": 5,
+    "reasoning_output_tokens": 0,
+}
+_COMMAND = "command_execution"
+
+
+class Encoder:
+    """Encode text as the events of one turn."""
+
+    error_is_exit = True
+    error_stream = "stdout"
+
+    def __init__(self, program: Program) -> None:
+        self._lines = Lines(program)
+        self._begun = False
+        self._count = 0
+        self._tools: dict[str, dict[str, Any]] = {}
+        self.events: Events = {
+            "think": self.think,
+            "tool": self.tool,
+            "tool_done": self.tool_done,
+            "event": self.event,
+        }
+
+    def say(self, text: str, stop: str | None, now: int) -> bytes:
+        """Give a message."""
+        return self._tell(self._item("completed", {"type": "agent_message", "text": text}))
+
+    def answer(self, text: str, now: int) -> bytes:
+        """Give the last message and the turn's end."""
+        return self.result({"text": text, "is_error": False, "usage": None}, now)
+
+    def result(self, fields: dict[str, Any], now: int) -> bytes:
+        """Give the turn's end, after a message if there is a text; an error's text is in the end itself."""
+        text = fields["text"]
+        if fields["is_error"]:
+            message = text or "error"
+            error = {"type": "error", "message": message}
+            return self._tell(error, {"type": "turn.failed", "error": {"message": message}})
+        said = [] if text is None else [self._item("completed", {"type": "agent_message", "text": text})]
+        return self._tell(*said, {"type": "turn.completed", "usage": {**_USAGE, **(fields["usage"] or {})}})
+
+    def think(self, text: str, now: int) -> bytes:
+        """Give a thought."""
+        return self._tell(self._item("completed", {"type": "reasoning", "text": text}))
+
+    def tool(self, fields: dict[str, Any], now: int) -> bytes:
+        """Give the start of a tool of the agent's own."""
+        if fields["name"] == _COMMAND:
+            command = fields["input"].get("command", "")
+            told = {"type": _COMMAND, "command": command, "aggregated_output": "", "exit_code": None}
+        else:
+            about = {"server": "fake", "tool": fields["name"], "arguments": fields["input"]}
+            told = {"type": "mcp_tool_call", **about, "result": None, "error": None}
+        started = self._item("started", {**told, "status": "in_progress"})
+        self._tools[fields["id"]] = started["item"]
+        return self._tell(started)
+
+    def tool_done(self, fields: dict[str, Any], now: int) -> bytes:
+        """Give the end of a tool."""
+        item, error = self._tools.pop(fields["id"]), fields["error"]
+        end: dict[str, Any]
+        if item["type"] == _COMMAND:
+            end = {
+                "aggregated_output": fields["output"] if error is None else error,
+                "exit_code": int(error is not None),
+            }
+        elif error is None:
+            end = {"result": {"content": [{"type": "text", "text": fields["output"]}], "structured_content": None}}
+        else:
+            end = {"error": {"message": error}}
+        status = "completed" if error is None else "failed"
+        return self._tell({"type": "item.completed", "item": {**item, **end, "status": status}})
+
+    def event(self, value: dict[str, Any], now: int) -> bytes:
+        """Give an event as it stands."""
+        return self._lines.join([line(value)])
+
+    def _tell(self, *events: dict[str, Any]) -> bytes:
+        start = [] if self._begun else [{"type": "thread.started", "thread_id": _THREAD}, {"type": "turn.started"}]
+        self._begun = True
+        return self._lines.join([line(event) for event in (*start, *events)])
+
+    def _item(self, kind: str, told: dict[str, Any]) -> dict[str, Any]:
+        number = f"item_{self._count}"
+        self._count += 1
+        return {"type": f"item.{kind}", "item": {"id": number, **told}}

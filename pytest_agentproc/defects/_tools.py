@@ -1,0 +1,110 @@
+"""Judgements of tools that are wrong, each in one way. Pure; knows no decider but those that look at tools."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pytest_agentproc.supervisor import Tools, Watchdog
+from pytest_agentproc.supervisor.dialects import Asked, Nested, ToolEnded, ToolStarted
+
+if TYPE_CHECKING:
+    from pytest_agentproc.supervisor.dialects import Meaning
+    from pytest_agentproc.vocabulary import Policy
+
+__all__ = [
+    "AnyToolTools",
+    "EndlessTools",
+    "FirstEndTools",
+    "ForgetfulTools",
+    "HastyTools",
+    "IgnorantTools",
+    "NestedHostTools",
+    "NestedRestoresTools",
+    "UnlimitedWatchdog",
+    "WaitingTools",
+]
+
+
+class IgnorantTools(Tools):
+    """Never looks whether the agent executes a tool (A6)."""
+
+    def feed(self, meaning: Meaning) -> None:
+        """Take note of nothing."""
+
+
+class NestedRestoresTools(Tools):
+    """Takes a sub-agent's word for the agent's own, which shows that its tools are done (A6)."""
+
+    def feed(self, meaning: Meaning) -> None:
+        """Forget all tools when a sub-agent speaks."""
+        super().feed(meaning)
+        if isinstance(meaning, Nested):
+            self.running.clear()
+
+
+class FirstEndTools(Tools):
+    """Remembers that tools run, but not how many (A6)."""
+
+    def feed(self, meaning: Meaning) -> None:
+        """Forget all tools when one ends."""
+        super().feed(meaning)
+        if isinstance(meaning, ToolEnded):
+            self.running.clear()
+
+
+class ForgetfulTools(Tools):
+    """Takes the result of a tool for the end of the background agent that it launched (A6)."""
+
+    def feed(self, meaning: Meaning) -> None:
+        """Take note of tools alone."""
+        if not isinstance(meaning, ToolStarted) or meaning.name != "local_agent":
+            super().feed(meaning)
+
+
+class EndlessTools(Tools):
+    """Keeps the long limit once a tool has run (A6)."""
+
+    def feed(self, meaning: Meaning) -> None:
+        """Hear of no end."""
+        if not isinstance(meaning, ToolEnded):
+            super().feed(meaning)
+
+
+class UnlimitedWatchdog(Watchdog):
+    """Waits without limit while a tool runs (A6)."""
+
+    def __init__(self, policy: Policy) -> None:
+        super().__init__(policy)
+        self.limits["internal_tool_timeout"] = None
+
+
+class AnyToolTools(Tools):
+    """Hands every tool over to the host (A7)."""
+
+    def is_handed_over(self, meaning: Meaning) -> bool:
+        """Look at no name."""
+        return isinstance(meaning, Asked)
+
+
+class WaitingTools(Tools):
+    """Waits for the agent to do what it has left to the host (A7)."""
+
+    def is_handed_over(self, meaning: Meaning) -> bool:
+        """Never hand over."""
+        return False
+
+
+class NestedHostTools(Tools):
+    """Takes a sub-agent's message for the agent's own (A7)."""
+
+    def is_handed_over(self, meaning: Meaning) -> bool:
+        """Look at whoever asks."""
+        return super().is_handed_over(meaning.meaning if isinstance(meaning, Nested) else meaning)
+
+
+class HastyTools(Tools):
+    """Ends the run inside the message that asks (A7)."""
+
+    def is_handed_over(self, meaning: Meaning) -> bool:
+        """Wait for no end of the message."""
+        return isinstance(meaning, ToolStarted) and self.is_hosts(meaning.name)

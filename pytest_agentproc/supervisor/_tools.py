@@ -1,0 +1,47 @@
+"""Whose tools run: the agent's own, during which silence may last longer, and the host's, which end the run. Pure."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+from pytest_agentproc.supervisor.dialects import MOST_TOOLS, Asked, ToolEnded, ToolStarted
+
+if TYPE_CHECKING:
+    from pytest_agentproc.supervisor.dialects import Meaning
+    from pytest_agentproc.vocabulary import Policy
+
+__all__ = ["Tools"]
+
+
+class Tools:
+    """Follow a run's tools, each by its id. What a sub-agent says changes nothing here (A6).
+
+    Args:
+        policy: says which tools are the host's.
+    """
+
+    def __init__(self, policy: Policy) -> None:
+        self.host_tools = policy.host_tools
+        self.running: set[str] = set()
+
+    def feed(self, meaning: Meaning) -> None:
+        """Take one event."""
+        if isinstance(meaning, ToolStarted):
+            if len(self.running) < MOST_TOOLS and not self.is_hosts(meaning.name):
+                self.running.add(meaning.id)
+        elif isinstance(meaning, ToolEnded):
+            self.running.discard(meaning.id)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a tool of the agent's own is in flight."""
+        return bool(self.running)
+
+    def is_hosts(self, name: str) -> bool:
+        """Say whether a tool is executed by the host."""
+        return any(fnmatchcase(name, pattern) for pattern in self.host_tools)
+
+    def is_handed_over(self, meaning: Meaning) -> bool:
+        """Say whether it is the host's turn: a message that asks for a tool of its is complete (A7)."""
+        return isinstance(meaning, Asked) and any(self.is_hosts(name) for name in meaning.names)

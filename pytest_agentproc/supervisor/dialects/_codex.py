@@ -1,0 +1,89 @@
+"""The events of `codex exec --json`. Knows no other dialect, and shares no code with the fake that writes them.
+
+`turn.completed` and `turn.failed` complete. An `error` completes nothing: codex tells with it that it connects again as
+well as that it gives up. If it is the last word, the exit decides. An item of type `error` is a mere warning. Codex
+executes all its tools itself and asks no host for any, so no run of its ends as `tool_use`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pytest_agentproc.supervisor.dialects._base import (
+    Failure,
+    Finished,
+    Message,
+    Noise,
+    Other,
+    ToolEnded,
+    ToolStarted,
+)
+from pytest_agentproc.supervisor.dialects._json import objects
+
+if TYPE_CHECKING:
+    from pytest_agentproc.supervisor.dialects._base import Meaning
+
+__all__ = ["CodexDecoder"]
+
+_NO_TOOLS = frozenset({"agent_message", "reasoning", "todo_list", "error"})
+"""Items that are no work: a plan is begun early and ends with the turn."""
+
+
+class CodexDecoder:
+    """Read the JSON events of codex."""
+
+    has_completion = True
+    limit: int | None = None
+
+    def __init__(self) -> None:
+        self._erred = False
+
+    def decode(self, line: bytes) -> list[Meaning]:
+        """Say what a line means."""
+        if not line.strip():
+            return []
+        found = objects(line)
+        if found is None:
+            return [Noise(line)]
+        return [meaning for event in found for meaning in self._meanings(event, line)]
+
+    def end(self, stderr: bytes) -> list[Meaning]:
+        """Say nothing: every line is complete in itself."""
+        return []
+
+    def _meanings(self, event: dict[str, Any], line: bytes) -> list[Meaning]:
+        kind = event.get("type")
+        if not isinstance(kind, str):
+            return [Noise(line)]
+        if kind == "error":
+            self._erred = True
+            return [Failure(_error(event))]
+        recovered: list[Meaning] = [Failure("")] if self._erred else []
+        self._erred = False
+        return [*recovered, self._meaning(kind, event)]
+
+    def _meaning(self, kind: str, event: dict[str, Any]) -> Meaning:
+        if kind == "turn.completed":
+            usage = event.get("usage")
+            return Finished(True, final=True, usage=usage if isinstance(usage, dict) else None)
+        if kind == "turn.failed":
+            error = event.get("error")
+            return Finished(False, final=True, error=_error(error if isinstance(error, dict) else {}))
+        item = event.get("item")
+        if kind in ("item.started", "item.completed") and isinstance(item, dict):
+            return _item(kind, item)
+        return Other(kind)
+
+
+def _item(kind: str, item: dict[str, Any]) -> Meaning:
+    what = str(item.get("type"))
+    if what == "agent_message" and kind == "item.completed":
+        return Message(str(item.get("text", "")))
+    if what in _NO_TOOLS:
+        return Other(kind)
+    number = str(item.get("id"))
+    return ToolStarted(number, what) if kind == "item.started" else ToolEnded(number)
+
+
+def _error(told: dict[str, Any]) -> str:
+    return str(told.get("message") or "error")

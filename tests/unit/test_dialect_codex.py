@@ -1,0 +1,190 @@
+"""Codex: real transcripts are understood however they are cut, and the fake prints the shapes that they have."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fake_agents.dialects import encoder
+from pytest_agentproc.supervisor import Completion, Framing, Tools
+from pytest_agentproc.supervisor.dialects import Message, Other, ToolEnded, ToolStarted, decoder
+from pytest_agentproc.vocabulary import Policy
+
+TRANSCRIPTS = Path(__file__).parents[1] / "data" / "transcripts" / "codex"
+NAMES = sorted(file.name for file in TRANSCRIPTS.iterdir())
+
+
+@dataclass(frozen=True)
+class Read:
+    """What was understood of one run's stdout."""
+
+    ok: bool | None
+    text: str | None
+    error: str = ""
+    total: Any = None
+    running: frozenset[str] = frozenset()
+    noise: int = 0
+
+
+def frame(*chunks: bytes) -> tuple[bytes, ...]:
+    """Give the lines of one run's chunks."""
+    framing = Framing()
+    return (*(line for chunk in chunks for line in framing.feed(chunk)), *framing.flush())
+
+
+def understand(lines: tuple[bytes, ...]) -> Read:
+    """Follow what the lines of one run mean."""
+    completion, tools, decoding = Completion(), Tools(Policy()), decoder("codex")
+    for line in lines:
+        for meaning in decoding.decode(line):
+            completion.feed(meaning, 0)
+            tools.feed(meaning)
+    assert decoding.end(b"") == []
+    total = (completion.usage or {}).get("input_tokens")
+    return Read(completion.ok, completion.text, completion.error, total, frozenset(tools.running), completion.noise)
+
+
+def read(*chunks: bytes) -> Read:
+    """Decode the chunks of one run to its end."""
+    return understand(frame(*chunks))
+
+
+def transcript(*events: Any) -> bytes:
+    """Give the bytes of events."""
+    return b"".join(json.dumps(event).encode() + b"\n" for event in events)
+
+
+def fake(*calls: tuple[Any, ...]) -> bytes:
+    """Have the fake encode what is told, one call after another."""
+    made = encoder({"dialect": "codex", "mode": "exec"})
+    told: dict[str, Any] = {"say": made.say, "answer": made.answer, "result": made.result, **made.events}
+    return b"".join(told[name](*args, 0) for name, *args in calls)
+
+
+REFUSED = (
+    '{"type": "error", "error": {"type": "invalid_request_error", "message": "fake 400", "code": 400, '
+    '"status": "INVALID_ARGUMENT"}}'
+)
+WHOLE = {
+    "hello.jsonl": Read(True, "Hello from fake", total=10),
+    "tool.jsonl": Read(True, "Hello from fake", total=20),
+    "fail.jsonl": Read(False, None, REFUSED),
+    "term.jsonl": Read(None, None),
+}
+
+
+def test_every_transcript_has_an_expectation() -> None:
+    """A file that nobody reads proves nothing."""
+    assert sorted(WHOLE) == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_transcript_of_the_real_cli_is_understood(name: str) -> None:
+    """What the fake and the decoder could both have wrong, the real CLI has right."""
+    assert read((TRANSCRIPTS / name).read_bytes()) == WHOLE[name]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_transcript_means_the_same_wherever_it_is_cut(name: str) -> None:
+    """A pipe cuts where it likes: inside a key, a character, or between the lines."""
+    data = (TRANSCRIPTS / name).read_bytes()
+    seen = {frame(data[:cut], data[cut:]) for cut in range(len(data))}
+    assert {understand(lines) for lines in seen} == {WHOLE[name]}
+    assert read(*(data[at : at + 1] for at in range(len(data)))) == WHOLE[name]
+
+
+def test_an_item_is_in_flight_until_it_is_completed() -> None:
+    """A plan is no work: it is begun early and ends with the turn."""
+    lines = frame((TRANSCRIPTS / "tool.jsonl").read_bytes())
+    assert [at for at in range(len(lines)) if understand(lines[: at + 1]).running] == [3]
+    events = [
+        {"type": f"item.{state}", "item": {"id": what, "type": what, "text": "x"}}
+        for what in ("todo_list", "agent_message", "reasoning", "web_search")
+        for state in ("started", "updated", "completed")
+    ]
+    decoding = decoder("codex")
+    assert [decoding.decode(line) for line in frame(transcript(*events))] == [
+        *([Other("item.started")], [Other("item.updated")], [Other("item.completed")]),
+        *([Other("item.started")], [Other("item.updated")], [Message("x")]),
+        *([Other("item.started")], [Other("item.updated")], [Other("item.completed")]),
+        *([ToolStarted("web_search", "web_search")], [Other("item.updated")], [ToolEnded("web_search")]),
+    ]
+
+
+def test_an_error_is_forgotten_when_the_turn_goes_on() -> None:
+    """Codex says with it that it connects again; only the turn's end, or the exit, says that it gave up."""
+    error = {"type": "error", "message": "Reconnecting... 2/5"}
+    message = {"type": "item.completed", "item": {"id": "1", "type": "agent_message", "text": "ok"}}
+    assert read(transcript(error)) == Read(None, None, "Reconnecting... 2/5")
+    assert read(transcript(error, message)) == Read(None, "ok")
+    assert read(transcript(error, message, {"type": "turn.completed", "usage": {}})) == Read(True, "ok")
+
+
+@pytest.mark.parametrize(
+    ("event", "expected"),
+    [
+        ({"type": "turn.completed", "usage": 7}, Read(True, None)),
+        ({"type": "turn.failed"}, Read(False, None, "error")),
+        ({"type": "turn.failed", "error": {"message": "no"}}, Read(False, None, "no")),
+        ({"type": "item.started", "item": None}, Read(None, None)),
+        ({"type": "later"}, Read(None, None)),
+        ({"type": 7}, Read(None, None, noise=1)),
+        ([], Read(None, None, noise=1)),
+    ],
+)
+def test_what_is_shaped_otherwise_or_unknown_is_never_fatal(event: Any, expected: Read) -> None:
+    """A later version may say more, or less."""
+    assert read(b"\n" + transcript(event)) == expected
+
+
+COMMAND: dict[str, Any] = {
+    "id": "a",
+    "name": "command_execution",
+    "input": {"command": "/bin/bash -lc 'echo hi'"},
+}
+ANSWER = ("answer", "Hello from fake")
+
+
+@pytest.mark.parametrize(
+    ("name", "calls"),
+    [
+        ("hello.jsonl", (ANSWER,)),
+        ("tool.jsonl", (("tool", COMMAND), ("tool_done", {"id": "a", "output": "hi\n", "error": None}), ANSWER)),
+        ("fail.jsonl", (("result", {"text": REFUSED, "is_error": True, "usage": None}),)),
+    ],
+)
+def test_the_fake_prints_the_events_of_the_real_cli(name: str, calls: Any) -> None:
+    """The same events, keys and words in the same order, but for ids, counts, and the warning about the model."""
+    real = [json.loads(line) for line in (TRANSCRIPTS / name).read_bytes().splitlines()]
+    made = [json.loads(line) for line in fake(*calls).splitlines()]
+    warned = [event for event in real if event.get("item", {}).get("type") != "error"]
+    assert [_shape(event) for event in made] == [_shape(event) for event in warned]
+
+
+def _shape(event: dict[str, Any]) -> list[Any]:
+    item = [(key, value) for key, value in event.get("item", {}).items() if key != "id"]
+    return [event["type"], list(event), item, list(event.get("usage", {})), event.get("message"), event.get("error")]
+
+
+def test_what_the_fake_tells_is_understood() -> None:
+    """The two sides share no code: they agree because both follow the real CLI."""
+    search = {"id": "s", "name": "search", "input": {"q": 1}}
+    calls = (
+        ("think", "hm"),
+        ("say", "zwei: ä", None),
+        *(("tool", COMMAND), ("tool", search), ("tool", {**search, "id": "t"})),
+        ("tool_done", {"id": "a", "output": "", "error": "no such command"}),
+        ("tool_done", {"id": "s", "output": "found", "error": None}),
+        ("event", {"type": "item.updated"}),
+    )
+    assert read(fake(*calls)) == Read(None, "zwei: ä", running=frozenset({"item_4"}))
+    ended = ("tool_done", {"id": "t", "output": "", "error": "refused"})
+    done = ("result", {"text": None, "is_error": False, "usage": {"input_tokens": 3}})
+    assert read(fake(*calls, ended, done)) == Read(True, "zwei: ä", total=3)
+    states = [json.loads(line).get("item", {}).get("status") for line in fake(*calls, ended).splitlines()]
+    assert [state for state in states if state] == [*["in_progress"] * 3, "failed", "completed", "failed"]
+    assert encoder({"dialect": "codex", "mode": "exec"}).error_is_exit

@@ -1,0 +1,119 @@
+"""The claude fake: it prints what the real CLI prints, and the decoder understands it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fake_agents.dialects import encoder
+from pytest_agentproc.supervisor import Completion
+from pytest_agentproc.supervisor.dialects import Asked, Nested, ToolEnded, ToolStarted, decoder
+
+TRANSCRIPTS = Path(__file__).parents[1] / "data" / "transcripts" / "claude"
+STREAMS = {"argv": ["--include-partial-messages"]}
+HELLO = "Hello from fake"
+FAILED = "API Error: 400 fake 400"
+MAX = "Reached maximum number of turns (1)"
+TOOL: dict[str, Any] = {"id": "toolu_01", "name": "Bash", "input": {"command": "echo hi", "description": "say hi"}}
+ENDED: dict[str, Any] = {"id": "toolu_01", "output": "hi", "error": None}
+FAILS: dict[str, Any] = {"text": FAILED, "is_error": True, "usage": None}
+TOOK: dict[str, Any] = {"text": MAX, "is_error": True, "usage": None, "subtype": "error_max_turns"}
+VARIES = ("id", "_ids", "_ms", "timestamp", "usage", "Usage", "since_last_result", "cost_usd", "cwd")
+"""How the keys end whose values are ids, times, counts or costs."""
+LONG = ("plugins", "capabilities", "partial_json")
+
+
+def fake(program: dict[str, Any], *calls: tuple[Any, ...]) -> bytes:
+    """Have the fake encode what is told, one call after another."""
+    made = encoder({"dialect": "claude", "mode": "print", **program})
+    told: dict[str, Any] = {"say": made.say, "answer": made.answer, "result": made.result, **made.events}
+    return b"".join(told[name](*args, 0) for name, *args in calls)
+
+
+def meanings(data: bytes) -> list[Any]:
+    """Decode a run to its end."""
+    decoding = decoder("claude")
+    found = [meaning for line in data.removeprefix(b"\xef\xbb\xbf").splitlines() for meaning in decoding.decode(line)]
+    return [*found, *decoding.end(b"")]
+
+
+def shapes(data: bytes) -> list[Any]:
+    """Give every event with its keys in order and its plain values; of what varies the keys alone."""
+    return [_shape("", json.loads(line)) for line in data.splitlines()]
+
+
+def _shape(key: str, value: Any) -> Any:
+    if isinstance(value, dict):
+        return [(name if "claude" not in name else "MODEL", _shape(name, inner)) for name, inner in value.items()]
+    if isinstance(value, list) and key not in LONG and not key.endswith(VARIES):
+        return [_shape(key, inner) for inner in value]
+    is_count = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return "..." if is_count or key in LONG or key.endswith(VARIES) else value
+
+
+@pytest.mark.parametrize(
+    ("name", "program", "calls"),
+    [
+        ("hello.jsonl", STREAMS, (("answer", HELLO),)),
+        ("tool.jsonl", STREAMS, (("tool", TOOL), ("tool_done", ENDED), ("answer", HELLO))),
+        ("fail.jsonl", {}, (("result", FAILS),)),
+        ("max.jsonl", {}, (("tool", TOOL), ("tool_done", ENDED), ("result", TOOK))),
+    ],
+)
+def test_the_fake_prints_the_events_of_the_real_cli(name: str, program: Any, calls: Any) -> None:
+    """The same events, keys and words in the same order, but for ids, times, costs and long lists."""
+    assert shapes(fake(program, *calls)) == shapes((TRANSCRIPTS / name).read_bytes())
+
+
+def test_the_fake_prints_whole_messages_as_the_real_cli_does() -> None:
+    """Without partial messages text and tool are two lines of one message, and the next message has another id."""
+    told = (("say", "let me look", None), ("tool", TOOL), ("tool_done", ENDED), ("answer", "final answer text"))
+    made, real = fake({}, *told), (TRANSCRIPTS / "whole.jsonl").read_bytes()
+    keys = [[list(json.loads(line)) for line in data.splitlines()] for data in (made, real)]
+    assert keys[0] == keys[1]
+    ids = [json.loads(line)["message"]["id"] for line in made.splitlines() if b'"assistant"' in line]
+    assert ids == ["msg_01", "msg_01", "msg_02"]
+
+
+@pytest.mark.parametrize("program", [{}, STREAMS])
+def test_what_the_fake_tells_is_understood(program: dict[str, Any]) -> None:
+    """The two sides share no code: they agree because both follow the real CLI."""
+    calls = (
+        ("think", "hm"),
+        ("say", "zwei: ä", None),
+        ("tool", {"id": "t", "name": "Agent", "input": {}, "more": True}),
+        ("tool", {**TOOL, "id": "b"}),
+        ("tool", {"id": "c", "name": "Read", "input": {}, "parent": "t"}),
+        ("tool_done", {"id": "c", "output": "", "error": "no"}),
+        ("tool_done", {**ENDED, "id": "b"}),
+        ("event", {"type": "keep_alive"}),
+        ("tool_done", {**ENDED, "id": "t"}),
+        ("say", "half", "max_tokens"),
+        ("result", {"text": None, "is_error": False, "usage": {"output_tokens": 9}}),
+    )
+    found = meanings(fake({"model": "m7", "newline": "crlf", "bom": True, **program}, *calls))
+    completion = Completion()
+    for meaning in found:
+        completion.feed(meaning, 0)
+    assert (completion.ok, completion.noise, completion.transcript) == (True, 0, "zwei: ä\nhalf")
+    assert (completion.text, completion.stop_reason, completion.model) == ("half", "max_tokens", "m7")
+    assert (completion.usage or {})["output_tokens"] == 9
+    own = list(dict.fromkeys(one for one in found if isinstance(one, (ToolStarted, ToolEnded, Asked))))
+    started = [ToolStarted("t", "Agent"), ToolStarted("b", "Bash")]
+    asked = Asked(("Agent", "Bash"))
+    ended = [ToolEnded("b"), ToolEnded("t")]
+    assert own == [*started, asked, *ended] if program else [*started, ended[0], asked, ended[1]]
+    nested = [one.meaning for one in found if isinstance(one, Nested)]
+    assert all(one in nested for one in (ToolStarted("c", "Read"), ToolEnded("c"), Asked(("Read",))))
+
+
+def test_a_failed_run_exits_1_and_has_its_words_in_the_result() -> None:
+    """So does the real CLI."""
+    assert encoder({"dialect": "claude", "mode": "print"}).error_is_exit
+    last = json.loads(fake({}, ("result", {**FAILS, "text": None})).splitlines()[-1])
+    assert (last["result"], last["subtype"], last["is_error"]) == ("API Error", "success", True)
+    taken = json.loads(fake({}, ("result", {**TOOK, "text": None, "subtype": "error_max_budget_usd"})).splitlines()[-1])
+    assert (taken["errors"], taken["terminal_reason"]) == (["error_max_budget_usd"], "max_budget_usd")

@@ -1,0 +1,189 @@
+"""Tools in flight and tools handed over: the decider, the watchdog's longer limit, and the machine between them."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_agentproc.supervisor import Completion, Ending, Machine, Result, Signal, Task, Tools, Watchdog
+from pytest_agentproc.supervisor import _events as on
+from pytest_agentproc.supervisor._machine import State
+from pytest_agentproc.supervisor.dialects import Asked, Failure, Message, Nested, ToolEnded, ToolStarted
+from pytest_agentproc.vocabulary import Outcome, Policy
+
+if TYPE_CHECKING:
+    from pytest_agentproc.supervisor.dialects import Meaning
+
+SECOND = 1_000_000_000
+HOST = Policy(host_tools=["Read", "mcp__custom-tools__*"])  # type: ignore[arg-type]  # a list becomes a tuple
+
+
+def tools(*meanings: Meaning) -> Tools:
+    """Follow meanings."""
+    made = Tools(HOST)
+    for meaning in meanings:
+        made.feed(meaning)
+    return made
+
+
+def watchdog(short: float | None, long: float | None) -> Watchdog:
+    """Start a watchdog at zero."""
+    made = Watchdog(Policy(inactivity_timeout=short, internal_tool_timeout=long, max_runtime=90.0))
+    made.start(0)
+    return made
+
+
+def running(**limits: Any) -> Machine:
+    """Make a machine whose claude was started at zero."""
+    machine = Machine(Task("claude", b"", Policy(inactivity_timeout=10.0, internal_tool_timeout=60.0, **limits)))
+    machine.feed(on.Start(), 0)
+    machine.feed(on.Spawned(7), 0)
+    return machine
+
+
+def said(*events: dict[str, Any], end: bytes = b"\n") -> on.Output:
+    """Make the event of JSON lines."""
+    return on.Output("stdout", b"\n".join(json.dumps(one).encode() for one in events) + end, drained=True)
+
+
+def asks(number: str, name: str, parent: str | None = None) -> dict[str, Any]:
+    """Give a line that asks for a tool, of a message of its own."""
+    block = {"type": "tool_use", "id": number, "name": name, "input": {}}
+    return {"type": "assistant", "message": {"id": f"m{number}", "content": [block]}, "parent_tool_use_id": parent}
+
+
+def ends(number: str) -> dict[str, Any]:
+    """Give the line of a tool's result."""
+    block = {"type": "tool_result", "tool_use_id": number}
+    return {"type": "user", "message": {"content": [block]}, "parent_tool_use_id": None}
+
+
+NEXT = {"type": "assistant", "message": {"id": "next", "content": [{"type": "text", "text": "on"}]}}
+DONE = {"type": "result", "subtype": "success", "result": "on"}
+
+
+def test_tools_are_counted_by_their_ids() -> None:
+    """The stream tells a start twice, and a result may come for a tool that nobody knows."""
+    both = (ToolStarted("a", "Agent"), ToolStarted("a", "Agent"), ToolStarted("b", "Skill"))
+    assert tools(*both).is_busy
+    assert tools(*both, ToolEnded("a")).is_busy
+    assert not tools(*both, ToolEnded("a"), ToolEnded("c"), ToolEnded("b")).is_busy
+
+
+def test_the_hosts_tools_are_not_the_agents_work() -> None:
+    """Nobody executes them as long as the host does not know of them."""
+    assert not tools(ToolStarted("a", "Read"), ToolStarted("b", "mcp__custom-tools__x")).is_busy
+    assert tools(ToolStarted("a", "read"), ToolStarted("b", "mcp__other__x")).running == {"a", "b"}
+
+
+@pytest.mark.parametrize(
+    ("meaning", "expected"),
+    [
+        (Asked(("Agent", "Read")), True),
+        (Asked(("mcp__custom-tools__x",)), True),
+        (Asked(("Agent",)), False),
+        (Nested(Asked(("Read",))), False),
+        (ToolStarted("a", "Read"), False),
+        (Message("Read"), False),
+    ],
+)
+def test_a_complete_message_of_the_agents_own_hands_over(meaning: Meaning, expected: bool) -> None:
+    """Neither a sub-agent's nor one that is under way."""
+    assert tools().is_handed_over(meaning) is expected
+
+
+@pytest.mark.parametrize(
+    ("short", "long", "deadlines"),
+    [
+        (10, 60, {"internal_tool_timeout": 60}),
+        (60, 10, {"inactivity_timeout": 60}),
+        (10, 10, {"inactivity_timeout": 10}),
+        (10, None, {}),
+        (None, 60, {}),
+    ],
+)
+def test_a_tool_makes_the_limit_longer_and_never_shorter(short: Any, long: Any, deadlines: dict[str, int]) -> None:
+    """Who gave one number for silence keeps it in a tool (A9); who switched it off is not given another."""
+    dog = watchdog(short, long)
+    before = dict(dog.deadlines)
+    dog.work(0, busy=True)
+    assert dog.deadlines == {"max_runtime": 90 * SECOND, **{name: at * SECOND for name, at in deadlines.items()}}
+    dog.work(0, busy=False)
+    assert dog.deadlines == before
+
+
+def test_the_ordinary_limit_counts_from_the_last_byte_again() -> None:
+    """Also after a time in which no limit on silence held."""
+    dog = watchdog(10, None)
+    dog.work(0, busy=True)
+    dog.activity(70 * SECOND, "stdout", 1)
+    dog.work(70 * SECOND, busy=False)
+    assert dog.deadlines["inactivity_timeout"] == 80 * SECOND
+
+
+def test_a_watchdog_at_rest_is_not_armed_by_a_tool() -> None:
+    """What an agent tells in its grace must not start a limit."""
+    dog = watchdog(10, 60)
+    dog.rest()
+    dog.work(SECOND, busy=True)
+    assert dog.deadlines == {}
+
+
+def test_a_silent_tool_is_explained() -> None:
+    """The reader must see which of the two limits it was."""
+    dog = watchdog(10, 60)
+    dog.work(0, busy=True)
+    assert dog.due(60 * SECOND) == ("internal_tool_timeout", Outcome.INACTIVE)
+    assert dog.explain("internal_tool_timeout", 60 * SECOND) == "no output for 60 s while a tool ran, after 0 bytes"
+
+
+def test_the_machine_follows_a_tool_from_its_line_to_its_result() -> None:
+    """The bytes of the line itself are activity under the limit that it brings."""
+    machine = running()
+    machine.feed(said(asks("a", "Agent")), SECOND)
+    assert machine.deadlines == {"internal_tool_timeout": 61 * SECOND}
+    machine.feed(said(asks("r", "Read", parent="a")), 2 * SECOND)
+    assert machine.deadlines == {"internal_tool_timeout": 62 * SECOND}
+    machine.feed(said(ends("a")), 3 * SECOND)
+    assert machine.deadlines == {"inactivity_timeout": 13 * SECOND}
+
+
+def test_a_run_that_is_handed_over_is_terminated_and_hears_no_more() -> None:
+    """What the agent makes of the tool that it was not to execute is in the same chunk already."""
+    machine = running(host_tools=("Read",), kill_grace=5.0)
+    told = said(asks("a", "Read"), NEXT, DONE, {"no": "event"})
+    assert machine.feed(told, SECOND) == [Signal("TERM")]
+    assert machine.deadlines == {"kill_grace": 6 * SECOND}
+    assert machine.feed(on.Exited(143), 2 * SECOND) == [on.Sweep()]
+    machine.feed(on.Swept(alone=True), 2 * SECOND)
+    result = Result.of(machine, 0)
+    assert (result.outcome, result.exit_code, result.elapsed) == (Outcome.TOOL_USE, 0, SECOND)
+    assert (result.text, result.noise, result.forced, result.warnings) == (None, 0, True, ())
+
+
+def test_a_last_message_that_asks_the_host_is_heard_when_the_agent_is_gone() -> None:
+    """Without partial messages nothing but the end of the run tells that it is complete; nobody is signalled then."""
+    machine = running(host_tools=("Read",))
+    machine.feed(said(asks("a", "Read"), end=b""), SECOND)
+    assert machine.feed(on.Exited(0), 2 * SECOND) == [on.Sweep()]
+    assert (machine.outcome, machine.outcome_at, machine.state) == (Outcome.TOOL_USE, 2 * SECOND, State.SWEEPING)
+    assert not machine.forced
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "outcome"),
+    [
+        ("no quota", 1, Outcome.FAILED),
+        ("no quota", 0, Outcome.INCOMPLETE),
+        ("no quota", -15, Outcome.INCOMPLETE),
+        ("", 1, Outcome.INCOMPLETE),
+    ],
+)
+def test_an_exit_decides_about_an_error_that_was_told(error: str, status: int, outcome: Outcome) -> None:
+    """An error and an exit code that says so are a failure, in a dialect with completions too."""
+    completion, dog = Completion(), watchdog(10, 60)
+    completion.feed(Failure("once"), 0)
+    completion.feed(Failure(error), 0)
+    assert Ending().on_exit(completion, status, dog, 0, has_completion=True) is outcome
