@@ -18,7 +18,6 @@ from pytest_agentproc.vocabulary import Policy
 from tests.unit.mutations import MUTATIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from random import Random
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -110,33 +109,3 @@ STEPS = "scenario: a\nagent: raw\nscript:\n"
 def test_what_once_broke_the_checker_is_told_in_place(text: str) -> None:
     """Each was a stack, a place outside of the file, or a message of several lines."""
     check(text)
-
-
-def many(line: str, count: int) -> str:
-    """Write a line again and again, N in it as a number."""
-    return "".join(line.replace("N", str(number)) for number in range(count))
-
-
-LONG: dict[str, Callable[[int], str]] = {
-    "spawns": lambda n: STEPS + many("- spawn: {}\n", n),
-    "leaks": lambda n: f"{STEPS}{many('- spawn: cN' + chr(10), n)}expect: {{leaks: [{many('cN, ', n)}]}}\n",
-    "unknown leaks": lambda n: f"{STEPS}{many('- spawn: cN' + chr(10), n)}expect: {{leaks: [{many('dN, ', n)}]}}\n",
-    "processes": lambda n: (
-        f"{STEPS}{many('- spawn: cN' + chr(10), n)}expect:\n  processes:\n{many('    cN: {alive_at: 0}' + chr(10), n)}"
-    ),
-    "unknown tools": lambda n: STEPS.replace("raw", "pi") + many("- tool: {id: cN, name: x}\n- tool_done: dN\n", n),
-    "unknown steps": lambda n: STEPS + many("- qqqqqqN: x\n", n),
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", LONG)
-def test_a_long_file_takes_time_as_its_length(kind: str) -> None:
-    """What grows with the square of its lines takes sixteen times as long here, and minutes for a megabyte."""
-    took = []
-    for count in (1500, 1500, 6000):
-        text = LONG[kind](count)
-        begun = time.process_time()
-        check(text)
-        took.append(time.process_time() - begun)
-    assert took[2] < 10 * min(took[:2]) + 0.1

@@ -1,0 +1,66 @@
+"""`python -m tests.benchmarks.checker`: checking a file takes time as its length, and not as the square of it.
+
+Each kind of file is checked with so many lines and with four times as many, in turns; printed is how many times longer
+the long one took, the median of five. What grows with the square takes sixteen times as long. Run by hand; it is no
+test. The exit code is 1 if a ratio is above eight.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import statistics
+import sys
+import time
+from typing import TYPE_CHECKING
+
+from pytest_agentproc.errors import ScenarioError
+from pytest_agentproc.scenario import loads
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_HEAD = "scenario: a\nagent: raw\nscript:\n"
+_SHORT = 1500
+_TURNS = 5
+_LARGEST_RATIO = 8.0
+
+
+def many(line: str, count: int) -> str:
+    """Write a line again and again, N in it as a number."""
+    return "".join(line.replace("N", str(number)) for number in range(count))
+
+
+LONG: dict[str, Callable[[int], str]] = {
+    "spawns": lambda n: _HEAD + many("- spawn: {}\n", n),
+    "leaks": lambda n: f"{_HEAD}{many('- spawn: cN' + chr(10), n)}expect: {{leaks: [{many('cN, ', n)}]}}\n",
+    "unknown leaks": lambda n: f"{_HEAD}{many('- spawn: cN' + chr(10), n)}expect: {{leaks: [{many('dN, ', n)}]}}\n",
+    "processes": lambda n: (
+        f"{_HEAD}{many('- spawn: cN' + chr(10), n)}expect:\n  processes:\n{many('    cN: {alive_at: 0}' + chr(10), n)}"
+    ),
+    "unknown tools": lambda n: _HEAD.replace("raw", "pi") + many("- tool: {id: cN, name: x}\n- tool_done: dN\n", n),
+    "unknown steps": lambda n: _HEAD + many("- qqqqqqN: x\n", n),
+}
+
+
+def seconds(text: str) -> float:
+    """Say how much processor time the checking of a text takes."""
+    begun = time.process_time()
+    with contextlib.suppress(ScenarioError):
+        loads(text)
+    return time.process_time() - begun
+
+
+def main() -> int:
+    """Measure each kind of file."""
+    worst = 0.0
+    for kind, make in LONG.items():
+        short, long = make(_SHORT), make(4 * _SHORT)
+        seconds(short)
+        ratio = statistics.median(seconds(long) / seconds(short) for _ in range(_TURNS))
+        worst = max(worst, ratio)
+        print(f"{kind:14} {4 * _SHORT} lines over {_SHORT}: {ratio:.1f} times as long")
+    return 1 if worst > _LARGEST_RATIO else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
