@@ -14,8 +14,8 @@ from pytest_agentproc.supervisor import _events as on
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pytest_agentproc.supervisor._events import Event
-    from pytest_agentproc.supervisor._machine import Machine
+    from pytest_agentproc.supervisor._events import Command, Event
+    from pytest_agentproc.supervisor._life import Life
 
 __all__ = ["Driver", "Ports"]
 
@@ -57,13 +57,14 @@ class Driver:
 
     def __init__(
         self,
-        machine: Machine,
+        machine: Life,
         spawn: Callable[[], Ports],
         now: Callable[[], int],
         trace: Callable[[int, str, dict[str, Any]], None] | None = None,
     ) -> None:
-        self.machine = machine
+        self.machine: Life = machine
         self.ports: Ports | None = None
+        self.news = False
         self._spawn = spawn
         self._now = now
         self._trace = trace
@@ -101,6 +102,15 @@ class Driver:
         if ports is None:
             self._feed(on.Start(), now)
             return self._after(now)
+        self._see(ports, now)
+        self._fire(now)
+        return self._after(now)
+
+    def describe(self) -> str:
+        """See `Watched`."""
+        return "waits for output or the exit of its agent, and no timer runs"
+
+    def _see(self, ports: Ports, now: int) -> None:
         ready = ports.poll()
         for stream in self.order:
             if stream in ready:
@@ -109,15 +119,12 @@ class Driver:
             self._see_exit(ports, now)
         elif "members" in ready:
             self._feed(on.Swept(ports.is_alone()), now)
+
+    def _fire(self, now: int) -> None:
         deadline = self.machine.deadline
         if deadline is not None and deadline <= now and not self._done:
             self._note("t", {"timer": _first(self.machine.deadlines, now), "fired": True})
             self._feed(on.Due(), now)
-        return self._after(now)
-
-    def describe(self) -> str:
-        """See `Watched`."""
-        return "waits for output or the exit of its agent, and no timer runs"
 
     def _see_exit(self, ports: Ports, now: int) -> None:
         """Read what came before the exit, then tell of it: the poll may have been between the two (C4)."""
@@ -129,7 +136,9 @@ class Driver:
 
     def _feed(self, event: Event, now: int) -> None:
         """Feed an event; each answer goes in before the next command goes out."""
-        commands = self.machine.feed(event, now)
+        self._carry_out(self.machine.feed(event, now))
+
+    def _carry_out(self, commands: list[Command]) -> None:
         while commands:
             command, *commands = commands
             answer = self._execute[type(command)](command)

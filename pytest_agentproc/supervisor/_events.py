@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pytest_agentproc.supervisor._intents import SessionEvent
 
 __all__ = [
     "Broken",
@@ -14,6 +18,7 @@ __all__ = [
     "Exited",
     "Finish",
     "Output",
+    "Publish",
     "Read",
     "Ready",
     "Reap",
@@ -167,9 +172,16 @@ class Reap:
 
 
 @dataclass(frozen=True, slots=True)
+class Publish:
+    """Tell a session's caller and its viewers."""
+
+    event: SessionEvent
+
+
+@dataclass(frozen=True, slots=True)
 class Finish:
     """Nothing is left to be done."""
 
 
 Event = Start | Spawned | SpawnFailed | Ready | Output | Eof | Wrote | Broken | Exited | Swept | Signalled | Due
-Command = Spawn | Watch | Read | Write | Close | Signal | Sweep | Reap | Finish
+Command = Spawn | Watch | Read | Write | Close | Signal | Sweep | Reap | Publish | Finish

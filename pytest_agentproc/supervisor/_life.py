@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor._feeder import Feeder
     from pytest_agentproc.supervisor._framing import Framing
     from pytest_agentproc.supervisor._ladder import Ladder
+    from pytest_agentproc.vocabulary import Outcome
 
 __all__ = ["Life"]
 
@@ -29,8 +30,10 @@ class Life(ABC):
     """Follow one process at a time.
 
     `status` is its exit code, or minus a signal's number, once it is gone; `forced` says that a signal of ours went out
-    before.
+    before. `outcome` is a run's; a session has none.
     """
+
+    outcome: Outcome | None = None
 
     feeder: Feeder
     framing: Framing
@@ -106,6 +109,13 @@ class Life(ABC):
         return [command]
 
     # What each machine says itself.
+
+    @property
+    @abstractmethod
+    def deadlines(self) -> dict[str, int]: ...
+    @property
+    @abstractmethod
+    def deadline(self) -> int | None: ...
 
     @abstractmethod
     def _stir(self, event: on.Output, now: int) -> None: ...

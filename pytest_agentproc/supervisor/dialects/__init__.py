@@ -1,8 +1,54 @@
-"""Decoders, one module a dialect: a CLI's bytes in, meanings out. They share no code with the fakes' encoders."""
+"""Dialects, one module each: a CLI's bytes in, meanings out; a session's intents in, bytes out.
+
+They share no code with the fakes' encoders: one mistake must not cancel itself out.
+"""
 
 from __future__ import annotations
 
 from pytest_agentproc.supervisor.dialects._base import Failure, Finished, Line, Meaning, Message, Noise, Other, Resumed
-from pytest_agentproc.supervisor.dialects._choice import DIALECTS, decoder
+from pytest_agentproc.supervisor.dialects._choice import DIALECTS, SESSIONS, decoder, talk
+from pytest_agentproc.supervisor.dialects._talk import (
+    BACKGROUND,
+    Begun,
+    Declined,
+    Ended,
+    Question,
+    Refusal,
+    Reply,
+    Said,
+    Setting,
+    Settled,
+    Spoken,
+    Talk,
+    Welcome,
+    Withdrawn,
+)
 
-__all__ = ["DIALECTS", "Failure", "Finished", "Line", "Meaning", "Message", "Noise", "Other", "Resumed", "decoder"]
+__all__ = [
+    "BACKGROUND",
+    "DIALECTS",
+    "SESSIONS",
+    "Begun",
+    "Declined",
+    "Ended",
+    "Failure",
+    "Finished",
+    "Line",
+    "Meaning",
+    "Message",
+    "Noise",
+    "Other",
+    "Question",
+    "Refusal",
+    "Reply",
+    "Resumed",
+    "Said",
+    "Setting",
+    "Settled",
+    "Spoken",
+    "Talk",
+    "Welcome",
+    "Withdrawn",
+    "decoder",
+    "talk",
+]
