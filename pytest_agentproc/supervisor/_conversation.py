@@ -18,7 +18,7 @@ from pytest_agentproc.supervisor._life import Life
 from pytest_agentproc.supervisor._outbox import Outbox
 from pytest_agentproc.supervisor._session_task import SessionDeciders
 from pytest_agentproc.supervisor._status import Status
-from pytest_agentproc.supervisor.dialects import Noise, Other, Refusal, Reply, Welcome, talk
+from pytest_agentproc.supervisor.dialects import Malformed, Noise, Other, Refusal, Reply, Welcome, talk
 from pytest_agentproc.vocabulary import Outcome
 
 if TYPE_CHECKING:
@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor._events import Command, Event
     from pytest_agentproc.supervisor._intents import Intent
     from pytest_agentproc.supervisor._session_task import SessionTask
-    from pytest_agentproc.supervisor._turn import TurnResult
-    from pytest_agentproc.supervisor.dialects import Question, Spoken, Talk
+    from pytest_agentproc.supervisor.dialects import Spoken, Talk
 
 __all__ = ["Conversation"]
 
@@ -133,16 +132,8 @@ class Conversation(Life):
         """Whether an agent lives that nobody is ending."""
         return self.has_agent and self.status is None and not self.ladder.has_signalled
 
-    def _tell(
-        self,
-        kind: str,
-        turn: int | None = None,
-        text: str = "",
-        *,
-        result: TurnResult | None = None,
-        question: Question | None = None,
-    ) -> None:
-        self._news.append(to.SessionEvent(self._now, kind, turn, text, result, question))
+    def _tell(self, kind: str, turn: int | None = None, text: str = "", **more: Any) -> None:
+        self._news.append(to.SessionEvent(self._now, kind, turn, text, **more))
 
     # Beginning.
 
@@ -197,10 +188,16 @@ class Conversation(Life):
         for line in lines:
             for meaning in self.talk.decode(line):
                 commands += self._mean(meaning, now)
-        if not self.framing.is_overlong or not self._is_steady:
-            return commands
-        self.turns.lose(Outcome.PROTOCOL_ERROR, now, f"a line of more than {self.framing.limit} bytes")
-        return [*commands, *self._force(now)]
+        if self.framing.is_overlong:
+            commands += self._reject(f"a line of more than {self.framing.limit} bytes", now)
+        return commands
+
+    def _reject(self, why: str, now: int) -> list[Command]:
+        """Give up on an agent that does not keep to the protocol (F3)."""
+        if not self._is_steady:
+            return []
+        self.turns.lose(Outcome.PROTOCOL_ERROR, now, why)
+        return self._part(why, now)
 
     def _mean(self, meaning: Spoken, now: int) -> list[Command]:
         if isinstance(meaning, Welcome):
@@ -210,6 +207,8 @@ class Conversation(Life):
             self._timers.pop("handshake_timeout", None)
         elif isinstance(meaning, Refusal):
             return self._part(f"it refused: {meaning.error}", now)
+        elif isinstance(meaning, Malformed):
+            return self._reject(meaning.error, now)
         elif isinstance(meaning, Noise):
             self.noise += 1
         elif isinstance(meaning, Reply):
@@ -246,7 +245,7 @@ class Conversation(Life):
         return self._signal(self.ladder.due(now))
 
     def _part(self, why: str, now: int) -> list[Command]:
-        """Give up on an agent whose handshake failed (P6)."""
+        """Give up on an agent that cannot be talked to; if none ever could, the handshake has failed (P6)."""
         self._timers.pop("handshake_timeout", None)
         if not self._is_steady:
             return []

@@ -52,8 +52,10 @@ async def open_session(
     before the cancellation goes on.
 
     Args:
-        argv: the agent's command.
-        dialect: its wire format: "pi".
+        argv: the agent's command, with what makes it speak the dialect: `pi --mode rpc`; an ACP agent's own flag;
+            `claude --input-format stream-json --output-format stream-json --verbose`, for questions also
+            `--permission-prompt-tool stdio`.
+        dialect: its wire format: "pi", "acp" or "claude".
         mode: the variant of the wire format; "" is the only one that holds sessions.
         policy: the limits; their units are seconds.
         permission: called with each question of the agent; it returns True to allow. Without one all are denied at

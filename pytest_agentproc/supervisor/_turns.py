@@ -9,35 +9,21 @@ Nothing is delivered while a turn is in flight (P9) or a cancel is unacknowledge
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from pytest_agentproc.supervisor._turn import Answered, TurnRecord, TurnResult
 from pytest_agentproc.supervisor.dialects import BACKGROUND, Begun, Declined, Ended, Question, Said, Settled, Withdrawn
 from pytest_agentproc.vocabulary import Outcome
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pytest_agentproc.supervisor._patience import Patience
     from pytest_agentproc.supervisor._router import Router
-    from pytest_agentproc.supervisor.dialects import Talk
+    from pytest_agentproc.supervisor.dialects import Talk, Turned
     from pytest_agentproc.vocabulary import Policy
 
-__all__ = ["Tell", "Turns"]
-
-Heard = Begun | Said | Ended | Declined | Settled | Question | Withdrawn
-
-
-class Tell(Protocol):
-    """How viewers are told."""
-
-    def __call__(
-        self,
-        kind: str,
-        turn: int | None = None,
-        text: str = "",
-        *,
-        result: TurnResult | None = None,
-        question: Question | None = None,
-    ) -> None: ...
+__all__ = ["Turns"]
 
 
 class Turns:
@@ -46,11 +32,11 @@ class Turns:
     Args:
         policy: its `cancel_grace` and `permission_timeout`.
         patience: the watchdog of the turn in flight.
-        tell: how viewers are told.
+        tell: how viewers are told: called with the kind, turn and text of a `SessionEvent`, and what else it holds.
         has_handler: whether the caller answers questions; else they are denied at once (P7).
     """
 
-    def __init__(self, policy: Policy, patience: Patience, tell: Tell, *, has_handler: bool) -> None:
+    def __init__(self, policy: Policy, patience: Patience, tell: Callable[..., None], *, has_handler: bool) -> None:
         self.queue: deque[TurnRecord] = deque()
         self.flight: TurnRecord | None = None
         self.unacknowledged: TurnRecord | None = None
@@ -116,7 +102,7 @@ class Turns:
         turn.cause = cause
         self.unacknowledged, self.cancel_deadline = turn, now + grace
         self.patience.rest()
-        denied = b"".join(self._talk.answer(question, allowed=False) for question, _ in self.questions.values())
+        denied = b"".join(self._talk.answer(question, allowed=None) for question, _ in self.questions.values())
         self.questions.clear()
         return denied + self._talk.cancel(turn.number)
 
@@ -144,7 +130,7 @@ class Turns:
 
     # What the agent says.
 
-    def hear(self, heard: Heard, now: int) -> bytes:
+    def hear(self, heard: Turned, now: int) -> bytes:
         """Take what the agent said."""
         if isinstance(heard, Declined):
             return self._declined(heard, now)
@@ -260,7 +246,7 @@ class Turns:
             self.patience.progress(now)
         self._tell("question", owners[0] if owners else None, question.title, question=question)
         if not self._has_handler or is_cancelled:
-            return self._talk.answer(question, allowed=False)
+            return self._talk.answer(question, allowed=None if is_cancelled else False)
         limit = self._limits["permission_timeout"]
         assert limit is not None
         self.questions[question.id] = (question, now + limit)

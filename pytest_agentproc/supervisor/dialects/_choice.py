@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 
 from pytest_agentproc.errors import UsageError
+from pytest_agentproc.supervisor.dialects._acp import AcpTalk
+from pytest_agentproc.supervisor.dialects._claude import ClaudeTalk
 from pytest_agentproc.supervisor.dialects._gemini import GeminiJsonDecoder, GeminiStreamDecoder
 from pytest_agentproc.supervisor.dialects._pi import PiDecoder, PiTalk
 from pytest_agentproc.supervisor.dialects._raw import RawDecoder
@@ -27,6 +29,8 @@ _DECODERS: dict[str, dict[str, Callable[[], Decoder]]] = {
 }
 _TALKS: dict[str, dict[str, Callable[[Setting], Talk]]] = {
     "pi": {"rpc": PiTalk},
+    "acp": {"": AcpTalk},
+    "claude": {"session": ClaudeTalk},
 }
 DIALECTS = tuple(_DECODERS)
 SESSIONS = tuple(_TALKS)
@@ -64,5 +68,6 @@ def _choose(table: dict[str, dict[str, _Maker]], dialect: str, mode: str, what: 
         raise UsageError(f"dialect is {dialect!r}, but must be one of {', '.join(table)}{what}")
     modes = table[dialect]
     if mode and mode not in modes:
-        raise UsageError(f"mode is {mode!r}, but {dialect} has {', '.join(modes)}{what}")
+        has = ", ".join(name for name in modes if name) or "none"
+        raise UsageError(f"mode is {mode!r}, but {dialect} has {has}{what}")
     return modes[mode or next(iter(modes))]

@@ -120,7 +120,7 @@ class PiTalk(JsonTalk):
         """Abort whatever runs."""
         return to_line({"id": f"abort-{number}", "type": "abort"})
 
-    def answer(self, question: Question, *, allowed: bool) -> bytes:
+    def answer(self, question: Question, *, allowed: bool | None) -> bytes:
         """Answer nothing: pi asks no permission."""
         return b""
 

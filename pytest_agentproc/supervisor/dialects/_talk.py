@@ -21,6 +21,7 @@ __all__ = [
     "Declined",
     "Ended",
     "JsonTalk",
+    "Malformed",
     "Question",
     "Refusal",
     "Reply",
@@ -29,6 +30,7 @@ __all__ = [
     "Settled",
     "Spoken",
     "Talk",
+    "Turned",
     "Welcome",
     "Withdrawn",
 ]
@@ -59,6 +61,13 @@ class Welcome:
 @dataclass(frozen=True, slots=True)
 class Refusal:
     """The agent refuses the handshake, in its own words."""
+
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class Malformed:
+    """A line whose envelope has the wrong shape, in a dialect that has one (F3)."""
 
     error: str
 
@@ -144,7 +153,10 @@ class Withdrawn:
     id: str
 
 
-Spoken = Welcome | Refusal | Reply | Begun | Said | Ended | Declined | Settled | Question | Withdrawn | Noise | Other
+Turned = Begun | Said | Ended | Declined | Settled | Question | Withdrawn
+"""What a turn hears."""
+
+Spoken = Turned | Welcome | Refusal | Reply | Malformed | Noise | Other
 
 
 class Talk(Protocol):
@@ -168,8 +180,8 @@ class Talk(Protocol):
     def cancel(self, number: int) -> bytes:
         """Give what cancels a turn."""
 
-    def answer(self, question: Question, *, allowed: bool) -> bytes:
-        """Give the answer to a question."""
+    def answer(self, question: Question, *, allowed: bool | None) -> bytes:
+        """Give the answer to a question; None: its turn was cancelled."""
 
     def decode(self, line: bytes) -> list[Spoken]:
         """Say what a line means."""
