@@ -8,8 +8,8 @@ import anyio
 import pytest
 
 from pytest_agentproc.errors import UsageError
-from pytest_agentproc.supervisor import Policy, Session, SessionEvent, TurnResult, open_session
-from tests.process.pi_scripts import ENDS, GREETS, hears, says, settles, takes
+from pytest_agentproc.supervisor import Policy, Question, Session, SessionEvent, TurnResult, open_session
+from tests.process.pi_scripts import ENDS, GREETS, hears, prints, says, settles, takes
 from tests.process.stand import SECOND, is_gone
 
 if TYPE_CHECKING:
@@ -160,6 +160,56 @@ def test_viewers_see_the_whole_transcript_whenever_they_attach(stand: Stand, bac
     assert kinds[0] in [("status", "ready", 0.0), ("prompt", "one", 0.0)]
     assert ("message", "ONE", 5.0) in kinds
     assert kinds[-1][:2] == ("exit", "0")
+
+
+ASKS = [
+    "- wait_for: {stdin: '*initialize*'}",
+    prints({"jsonrpc": "2.0", "id": 0, "result": {"protocolVersion": 1}}),
+    "- wait_for: {stdin: '*session/new*'}",
+    prints({"jsonrpc": "2.0", "id": 1, "result": {"sessionId": "s"}}),
+    "- wait_for: {stdin: '*session/prompt*'}",
+    prints(
+        {
+            "jsonrpc": "2.0",
+            "id": 9,
+            "method": "session/request_permission",
+            "params": {"toolCall": {"title": "rm"}, "options": [{"optionId": "yes", "kind": "allow_once"}]},
+        }
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("handler", "answer", "seconds"),
+    [
+        ("allows", "selected", 100.0),
+        ("denies", "cancelled", 100.0),
+        ("breaks", "cancelled", 0.0),
+        ("hangs", "cancelled", 300.0),
+    ],
+)
+def test_the_callers_handler_answers_the_agent(
+    stand: Stand, backend: str, handler: str, answer: str, seconds: float
+) -> None:
+    """It may take its time; one that raises or never comes back is a no, and the turn goes on (P7)."""
+    ended = prints({"jsonrpc": "2.0", "id": 2, "result": {"stopReason": "end_turn"}})
+    argv = stand.fake("\n".join([*ASKS, f"- wait_for: {{stdin: '*\"{answer}\"*'}}", ended, WAITS]))
+
+    async def answer_it(question: Question) -> bool:
+        assert question.title == "rm"
+        if handler == "breaks":
+            raise LookupError("mine")
+        await anyio.sleep(1000 if handler == "hangs" else 100)
+        return handler == "allows"
+
+    async def host() -> list[Any]:
+        async with open_session(argv, dialect="acp", policy=MINUTE, permission=answer_it) as session:
+            result = await session.prompt("one")
+            warnings = [event.text for event in session.transcript if event.kind == "warning"]
+            return [short(result), warnings]
+
+    warned = ["the permission handler broke: LookupError('mine')"] if handler == "breaks" else []
+    assert stand.run(host, backend=backend) == [("completed", None, seconds), warned]
 
 
 def test_what_the_body_raises_comes_out_as_itself_after_the_end(stand: Stand, backend: str) -> None:
