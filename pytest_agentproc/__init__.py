@@ -19,7 +19,8 @@ What they open
 What those are made of
     scenario/     YAML -> checked once -> bound to a subject's policy -> a program; one table of steps and keys
     record/       the one record of a run and its pure renderers
-    supervisor/   the core: one pure machine, `feed(event, now) -> commands`, made of deciders, and a thin driver
+    supervisor/   the core: pure machines, `feed(event, now) -> commands`, made of deciders, one for a run and one for a
+                  session, and thin drivers
     clock/        real time; virtual time: the hub where processes park, the jump rule, both event loops
     tree/         spawn, walk, signal, kill and reap a tree of processes
 

@@ -9,7 +9,12 @@ __all__ = ["Clock", "Watched", "current_clock"]
 
 
 class Watched(Protocol):
-    """A run as a clock sees it: one descriptor, one deadline, one look a wake."""
+    """A run as a clock sees it: one descriptor, one deadline, one look a wake.
+
+    `news` says that the last look woke somebody who waits in the loop, which then gets its turn.
+    """
+
+    news: bool
 
     @property
     def descriptor(self) -> int | None:

@@ -89,6 +89,7 @@ class Runs:
             done = run.watched.look()
         except BaseException as error:  # noqa: BLE001  # it is raised in the task that waits
             run.error, done = error, True
+        self.resumed = self.resumed or run.watched.news
         deadline = run.watched.deadline
         if deadline != self._deadlines.get(number):
             self._deadlines[number] = deadline

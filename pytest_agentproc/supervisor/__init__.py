@@ -3,31 +3,46 @@
 The agent is never killed while it works, never waited for once it is done, and never leaves a process behind.
 `_machine` decides (with the deciders `_watchdog`, `_tools`, `_completion`, `_ladder`, `_framing`, `_feeder`,
 `_ending`), `_driver` carries out, `_artifacts` writes down what came of it, `_run` is the door; `_tail` holds what is
-kept of what may be endless.
+kept of what may be endless. A session is `_conversation` (with `_turns`, `_router`, `_patience`, `_restarts`),
+`_session_driver`, and the doors `_open` and `_session`; `_life` is what both machines share.
 """
 
 from __future__ import annotations
 
 from pytest_agentproc.supervisor._artifacts import Artifacts, Headline
 from pytest_agentproc.supervisor._completion import Completion
+from pytest_agentproc.supervisor._conversation import Conversation
 from pytest_agentproc.supervisor._driver import Driver
 from pytest_agentproc.supervisor._ending import Ending
 from pytest_agentproc.supervisor._events import Command, Signal
 from pytest_agentproc.supervisor._feeder import Feeder
 from pytest_agentproc.supervisor._framing import Framing
+from pytest_agentproc.supervisor._intents import SessionEvent
 from pytest_agentproc.supervisor._ladder import Ladder
 from pytest_agentproc.supervisor._machine import Deciders, Machine, Task
+from pytest_agentproc.supervisor._open import open_session
+from pytest_agentproc.supervisor._patience import Patience
+from pytest_agentproc.supervisor._restarts import Restarts
 from pytest_agentproc.supervisor._result import Result
+from pytest_agentproc.supervisor._router import Router
 from pytest_agentproc.supervisor._run import run_once
+from pytest_agentproc.supervisor._session import Session, Turn, Viewer
+from pytest_agentproc.supervisor._session_driver import SessionDriver
+from pytest_agentproc.supervisor._session_task import SessionDeciders, SessionTask
+from pytest_agentproc.supervisor._status import Status
 from pytest_agentproc.supervisor._store import Folder, Store
 from pytest_agentproc.supervisor._tools import Tools
+from pytest_agentproc.supervisor._turn import TurnResult
+from pytest_agentproc.supervisor._turns import Turns
 from pytest_agentproc.supervisor._watchdog import Watchdog
+from pytest_agentproc.supervisor.dialects import Question
 from pytest_agentproc.vocabulary import Outcome, Policy
 
 __all__ = [
     "Artifacts",
     "Command",
     "Completion",
+    "Conversation",
     "Deciders",
     "Driver",
     "Ending",
@@ -38,12 +53,27 @@ __all__ = [
     "Ladder",
     "Machine",
     "Outcome",
+    "Patience",
     "Policy",
+    "Question",
+    "Restarts",
     "Result",
+    "Router",
+    "Session",
+    "SessionDeciders",
+    "SessionDriver",
+    "SessionEvent",
+    "SessionTask",
     "Signal",
+    "Status",
     "Store",
     "Task",
     "Tools",
+    "Turn",
+    "TurnResult",
+    "Turns",
+    "Viewer",
     "Watchdog",
+    "open_session",
     "run_once",
 ]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pytest_agentproc.supervisor._events import Command, Event
-    from pytest_agentproc.supervisor._machine import Machine
+    from pytest_agentproc.supervisor._life import Life
     from pytest_agentproc.supervisor.dialects import Meaning
 
 __all__ = ["Driver", "Ports"]
@@ -60,15 +60,17 @@ class Driver:
 
     def __init__(
         self,
-        machine: Machine,
+        machine: Life,
         spawn: Callable[[], Ports],
         now: Callable[[], int],
         trace: Callable[[int, str, dict[str, Any]], None] | None = None,
         keep: Callable[[Event, list[Meaning], int], None] | None = None,
     ) -> None:
-        self.machine = machine
+        self.machine: Life = machine
         self.ports: Ports | None = None
         self.deadline: int | None = None
+        """See `Watched`."""
+        self.news = False
         """See `Watched`."""
         self._spawn = spawn
         self._now = now
@@ -103,6 +105,14 @@ class Driver:
         if ports is None:
             self._feed(on.Start(), now)
             return self._after(self.machine.deadline, now)
+        self._see(ports, now)
+        return self._after(self._fire(now), now)
+
+    def describe(self) -> str:
+        """See `Watched`."""
+        return "waits for output or the exit of its agent, and no timer runs"
+
+    def _see(self, ports: Ports, now: int) -> None:
         ready = ports.poll()
         for stream in self.order:
             if stream in ready:
@@ -111,16 +121,15 @@ class Driver:
             self._see_exit(ports, now)
         elif "members" in ready:
             self._feed(on.Swept(ports.is_alone()), now)
+
+    def _fire(self, now: int) -> int | None:
+        """Tell of the deadline if it has come; return the one that then holds."""
         deadline = self.machine.deadline
         if deadline is not None and deadline <= now and not self._done:
             self._note("t", {"process": "supervisor", "timer": _first(self.machine.deadlines, now), "fired": True})
             self._feed(on.Due(), now)
             deadline = self.machine.deadline
-        return self._after(deadline, now)
-
-    def describe(self) -> str:
-        """See `Watched`."""
-        return "waits for output or the exit of its agent, and no timer runs"
+        return deadline
 
     def _see_exit(self, ports: Ports, now: int) -> None:
         """Read what came before the exit, then tell of it: the poll may have been between the two (C4)."""
@@ -132,7 +141,9 @@ class Driver:
 
     def _feed(self, event: Event, now: int) -> None:
         """Feed an event; each answer goes in before the next command goes out."""
-        commands = self._tell(event, now)
+        self._carry_out(self._tell(event, now))
+
+    def _carry_out(self, commands: list[Command]) -> None:
         while commands:
             command, *commands = commands
             answer = self._execute[type(command)](command)

@@ -6,6 +6,10 @@ Nobody changes one. They are not frozen all the same: making a frozen one costs 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pytest_agentproc.supervisor._intents import SessionEvent
 
 __all__ = [
     "Broken",
@@ -17,6 +21,7 @@ __all__ = [
     "Exited",
     "Finish",
     "Output",
+    "Publish",
     "Read",
     "Ready",
     "Reap",
@@ -170,9 +175,16 @@ class Reap:
 
 
 @dataclass(slots=True)
+class Publish:
+    """Tell a session's caller and its viewers."""
+
+    event: SessionEvent
+
+
+@dataclass(slots=True)
 class Finish:
     """Nothing is left to be done."""
 
 
 Event = Start | Spawned | SpawnFailed | Ready | Output | Eof | Wrote | Broken | Exited | Swept | Signalled | Due
-Command = Spawn | Watch | Read | Write | Close | Signal | Sweep | Reap | Finish
+Command = Spawn | Watch | Read | Write | Close | Signal | Sweep | Reap | Publish | Finish

@@ -1,6 +1,7 @@
 """The ladder from a completion or a failure to a dead tree: which step comes when. Pure; sends nothing itself.
 
 LINGER --linger_grace--> TERM --linger_kill_grace or kill_grace--> KILL
+stdin ends --close_grace--> TERM --kill_grace--> KILL
 """
 
 from __future__ import annotations
@@ -46,6 +47,10 @@ class Ladder:
         """Give the agent its grace after a completion."""
         self._kill_grace = "linger_kill_grace"
         self._wait(Rung.TERMINATE, "linger_grace", now)
+
+    def close(self, now: int) -> None:
+        """Give the agent of a session its grace after the end of its stdin (P8)."""
+        self._wait(Rung.TERMINATE, "close_grace", now)
 
     def withdraw(self) -> None:
         """Stop waiting: the completion was taken back."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pytest_agentproc.supervisor import _events as on
 from pytest_agentproc.supervisor._artifacts import Artifacts
@@ -20,7 +20,7 @@ from pytest_agentproc.supervisor._ending import Ending
 from pytest_agentproc.supervisor._feeder import Feeder
 from pytest_agentproc.supervisor._framing import Framing
 from pytest_agentproc.supervisor._ladder import Ladder, Rung
-from pytest_agentproc.supervisor._tail import Tail
+from pytest_agentproc.supervisor._life import Life
 from pytest_agentproc.supervisor._tools import Tools
 from pytest_agentproc.supervisor._watchdog import Watchdog
 from pytest_agentproc.supervisor.dialects import decoder
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Deciders", "Machine", "State", "Task"]
 
-_STREAMS = ("stdout", "stderr")
-_TAIL = 64 * 1024
 _KILLED = -9
 
 
@@ -76,7 +74,7 @@ class Deciders:
     one_number: Callable[[float], Policy] = Policy.of_silence
 
 
-class Machine:
+class Machine(Life):
     """Supervise one run.
 
     Args:
@@ -92,36 +90,15 @@ class Machine:
         self.tools = made.tools(task.policy)
         self.completion = made.completion()
         self.completion.limit_to(task.policy.max_transcript_bytes)
-        self.ladder = made.ladder(task.policy)
-        self.framing = made.framing()
-        self.framing.limit = task.policy.max_line_bytes
         self.ending = made.ending()
-        self.feeder = made.feeder(task.prompt)
+        self.begin(made.feeder(task.prompt), made.framing(), made.ladder(task.policy), task.policy.max_line_bytes)
         self.decoder = decoder(task.dialect, task.mode)
         self.decoder.limit = task.policy.max_transcript_bytes
         self.outcome: Outcome | None = None
         self.outcome_at: int | None = None
         self.error = ""
-        self.status: int | None = None
-        self.forced = False
         self.executable = True
-        self.meanings: list[Meaning] = []
-        self._stderr = Tail(_TAIL)
-        self._watched: list[str] = []
-        self._answers: dict[type[Any], Callable[[Any, int], list[Command]]] = {
-            on.Start: self._start,
-            on.Spawned: self._spawned,
-            on.SpawnFailed: self._spawn_failed,
-            on.Ready: self._ready,
-            on.Output: self._output,
-            on.Eof: self._eof,
-            on.Wrote: self._wrote,
-            on.Broken: self._broken,
-            on.Exited: self._exited,
-            on.Swept: self._swept,
-            on.Signalled: self._signalled,
-            on.Due: self._due,
-        }
+        self.listen()
 
     def feed(self, event: Event, now: int) -> list[Command]:
         """Take one event at an instant (nanoseconds); return what to do about it, in order.
@@ -130,7 +107,7 @@ class Machine:
         """
         if self.meanings:
             self.meanings = []
-        return self._answers[type(event)](event, now)
+        return super().feed(event, now)
 
     @property
     def deadlines(self) -> dict[str, int]:
@@ -147,11 +124,6 @@ class Machine:
         if first is None or second is None:
             return second if first is None else first
         return min(first, second)
-
-    @property
-    def stderr_tail(self) -> bytes:
-        """The end of what the agent told on stderr (F4)."""
-        return bytes(self._stderr)
 
     # Beginning.
 
@@ -172,11 +144,6 @@ class Machine:
 
     # Streams.
 
-    def _ready(self, event: on.Ready, now: int) -> list[Command]:
-        if event.stream != "stdin":
-            return [on.Read(event.stream, self.feeder.READ_LIMIT)]
-        return [] if self.feeder.is_closed else [on.Write(self.feeder.rest)]
-
     def _wrote(self, event: on.Wrote, now: int) -> list[Command]:
         self.feeder.wrote(event.count)
         return self._close_stdin() if self.feeder.is_delivered else []
@@ -185,29 +152,15 @@ class Machine:
         self.feeder.is_broken = True
         return [*self._close_stdin(), *self._lose_input(now, silent=False)]
 
-    def _close_stdin(self) -> list[Command]:
-        return [on.Watch("stdin", False), *self.feeder.end(), *self._watch()]
-
-    def _watch(self) -> list[Command]:
-        """Watch the streams that are to be read now, and no others."""
-        before, self._watched = self._watched, list(self.feeder.streams)
-        changed = [stream for stream in _STREAMS if (stream in before) is not (stream in self._watched)]
-        return [on.Watch(stream, stream in self._watched) for stream in changed]
-
     def _eof(self, event: on.Eof, now: int) -> list[Command]:
         self.feeder.ended(event.stream)
         self.watchdog.ended(now, event.stream)
         return [*self._watch(), *self._see_gone(now)]
 
-    def _output(self, event: on.Output, now: int) -> list[Command]:
+    def _stir(self, event: on.Output, now: int) -> None:
         stream, data, dog = event.stream, event.data, self.watchdog
         if self.state is State.RUNNING and dog.is_armed and dog.is_activity(stream, data):
             dog.activity(now, stream, len(data))
-        more: list[Command] = [] if event.drained else [on.Read(stream, self.feeder.READ_LIMIT)]
-        if stream == "stderr":
-            self._stderr.add(data)
-            return more
-        return self._understand(self.framing.feed(data), now) + more
 
     def _understand(self, lines: list[bytes], now: int) -> list[Command]:
         commands: list[Command] = []
@@ -280,16 +233,6 @@ class Machine:
         self._conclude(outcome, now, message)
         self.state = State.ENDING
         return self._signal(self.ladder.terminate(now))
-
-    def _signalled(self, event: on.Signalled, now: int) -> list[Command]:
-        self.ladder.signalled(now)
-        return []
-
-    def _signal(self, command: Command) -> list[Command]:
-        """Signal; once the agent is gone, a sweep tells whether anyone is left to wait for."""
-        if self.status is None:
-            self.forced = True
-        return [command]
 
     def _exited(self, event: on.Exited, now: int) -> list[Command]:
         self.status = event.status

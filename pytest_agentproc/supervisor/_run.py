@@ -80,12 +80,12 @@ async def run_once(
         store = Folder(artifacts) if isinstance(artifacts, (str, os.PathLike)) else artifacts
         kept = made.artifacts(store, _headline(argv, cwd, run_id, model, clock.instant()))
     driver = Driver(machine, partial(Child, argv, cwd, env), clock.instant, trace, kept.take if kept else None)
-    return await _supervise(driver, clock, kept)
+    return await _supervise(driver, machine, clock, kept)
 
 
-async def _supervise(driver: Driver, clock: Clock, kept: Artifacts | None) -> Result:
+async def _supervise(driver: Driver, machine: Machine, clock: Clock, kept: Artifacts | None) -> Result:
     """Drive a run to its end; whatever the end is, nothing of it stays but the artifacts."""
-    started, machine = clock.instant(), driver.machine
+    started = clock.instant()
 
     def sum_up() -> Result:
         leaks = driver.ports.leaks() if driver.ports is not None else ()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from pytest_agentproc.tree._bell import Bell
 from pytest_agentproc.tree._child import Child
 from pytest_agentproc.tree._walk import command_of
 
-__all__ = ["Child", "command_of"]
+__all__ = ["Bell", "Child", "command_of"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from pytest_agentproc.errors import UsageError
@@ -20,13 +20,19 @@ __all__ = [
 
 NANOSECONDS = 1_000_000_000
 
-_SILENCE = {"claude": 180.0}
-"""`inactivity_timeout` where a dialect has a default of its own (A1)."""
-
 
 def to_nanoseconds(seconds: float) -> int:
     """Turn seconds into whole nanoseconds, the unit in which all clocks of the kit count."""
     return round(seconds * NANOSECONDS)
+
+
+class _Unsaid(float):
+    """A default that nobody chose."""
+
+
+UNSAID_SILENCE = _Unsaid(120.0)
+_SILENCE = {"claude": _Unsaid(180.0)}
+"""`inactivity_timeout` where a dialect has a default of its own (A1)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +42,8 @@ class Policy:
     The defaults are those of most dialects; `for_dialect` knows the others.
 
     Args:
-        inactivity_timeout: silence (no byte on stdout or stderr) after which a run ends as `inactive` (A1).
+        inactivity_timeout: silence (no byte on stdout or stderr) after which a run ends as `inactive` (A1); in a
+            session, where it cancels the turn, it is off unless it is given.
         internal_tool_timeout: the same while the agent executes tools of its own (A6). It makes the limit longer, never
             shorter: the longer of the two holds, and no limit where one of them is off.
         progress_timeout: time without an event of the dialect after which a run ends as `stalled`, whatever bytes it
@@ -45,6 +52,13 @@ class Policy:
         linger_grace: how long a one-shot agent may live on after its completion (C1).
         linger_kill_grace: from TERM to KILL for an agent, or its leftovers, after a good end (C1, T6).
         kill_grace: from TERM to KILL otherwise (T1).
+        prompt_timeout: time without progress of a session's turn after which the turn is cancelled, not the agent; it
+            ends as `timed_out` (P1, P2).
+        cancel_grace: how long a cancel may stay unacknowledged before the agent is forced to stop (P3).
+        permission_timeout: how long the caller's handler may take to answer the agent's question; then: denied (P7).
+        handshake_timeout: from the start of a session's agent to the end of its handshake (P6).
+        restart_backoff: from a crash to the next start; it doubles with each of the last 10 minutes, up to 60 s (P6).
+        close_grace: from the end of a session's stdin to TERM (P8).
         max_line_bytes: the longest line on stdout, without its end; a longer one is a `protocol_error` (F3).
         max_transcript_bytes: what is kept of all messages: the last ones; the last of all is kept whole (F6).
         host_tools: names of the tools that the host executes, all others are the agent's own; `*`, `?` and `[...]`
@@ -55,13 +69,19 @@ class Policy:
             names.
     """
 
-    inactivity_timeout: float | None = 120.0
+    inactivity_timeout: float | None = UNSAID_SILENCE
     internal_tool_timeout: float | None = 600.0
     progress_timeout: float | None = None
     max_runtime: float | None = None
     linger_grace: float = 0.25
     linger_kill_grace: float = 0.25
     kill_grace: float = 2.0
+    prompt_timeout: float | None = 3600.0
+    cancel_grace: float = 300.0
+    permission_timeout: float = 300.0
+    handshake_timeout: float = 30.0
+    restart_backoff: float = 1.0
+    close_grace: float = 2.0
     max_line_bytes: int = 16 * 1024**2
     max_transcript_bytes: int | None = 16 * 1024**2
     host_tools: tuple[str, ...] = ()
@@ -117,6 +137,10 @@ class Policy:
         silence = {"inactivity_timeout": _SILENCE[dialect]} if dialect in _SILENCE else {}
         return cls(**{**silence, **limits})
 
+    def in_session(self) -> Policy:
+        """Give the limits as a session keeps them: silence is no fault there unless the caller says so."""
+        return replace(self, inactivity_timeout=None) if isinstance(self.inactivity_timeout, _Unsaid) else self
+
     @classmethod
     def of_silence(cls, seconds: float) -> Policy:
         """Give the limits that one number stands for: it limits silence, never the whole duration (A9)."""
@@ -124,7 +148,14 @@ class Policy:
 
 
 OPTIONAL_NAMES = frozenset(
-    {"inactivity_timeout", "internal_tool_timeout", "progress_timeout", "max_runtime", "max_transcript_bytes"}
+    {
+        "inactivity_timeout",
+        "internal_tool_timeout",
+        "progress_timeout",
+        "max_runtime",
+        "max_transcript_bytes",
+        "prompt_timeout",
+    }
 )
 SIZE_NAMES = ("max_line_bytes", "max_transcript_bytes")
 LIST_NAMES = ("host_tools",)

@@ -34,7 +34,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 }
 
 HOMES: dict[str, set[str]] = {
-    "anyio": {"clock", "harness", "subjects"},
+    "anyio": {"clock", "harness", "subjects", "supervisor"},  # a session's caller waits for turns on either loop
     "argparse": set(),
     "freezegun": {"clock"},
     "outcome": {"clock"},  # comes with trio, and speaks for it

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.architecture.sources import ROOT
+from tests.process.pi_scripts import PI
+from tests.process.stand import CEILING
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 COMMANDS = [
     "python3 -m venv .venv && .venv/bin/pip install -e . && .venv/bin/pytest scenarios",
@@ -50,11 +58,23 @@ def test_the_failure_is_printed_as_shown(pytester: pytest.Pytester) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("example", _blocks("python"), ids=["fake_agent", "agent_run", "virtual_clock"])
+@pytest.mark.parametrize("example", _blocks("python")[:3], ids=["fake_agent", "agent_run", "virtual_clock"])
 def test_the_python_examples_pass(pytester: pytest.Pytester, example: str) -> None:
     """They are copied before they are read."""
     pytester.makepyfile(example)
     pytester.runpytest_subprocess("-W", "error", "-p", "no:asyncio").assert_outcomes(passed=1)
+
+
+@pytest.mark.slow
+def test_the_session_runs_as_it_stands(tmp_path: Path) -> None:
+    """It is the ten lines that somebody tries in production."""
+    program = tmp_path / "pi"
+    program.write_text(f"#!{sys.executable}\n{PI}", "utf-8")
+    program.chmod(0o755)
+    env = {"PATH": str(tmp_path), "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-W", "error", "-c", _blocks("python")[3]]
+    done = subprocess.run(command, capture_output=True, text=True, env=env, check=False, timeout=CEILING)
+    assert (done.stdout, done.stderr, done.returncode) == ("completed WHAT IS IN THIS FOLDER?\n", "", 0)
 
 
 def test_every_link_leads_somewhere() -> None:

@@ -131,6 +131,8 @@ def test_much_work_is_no_spin(make_stand: Callable[..., Stand], backend: str) ->
 class Restless:
     """A run that looks and looks: its descriptor is always readable, and it never takes anything."""
 
+    news = False
+
     deadline = None
 
     def __init__(self, descriptor: int) -> None:

@@ -19,6 +19,8 @@ CEILING = 20.0
 class Watched:
     """A run made of a function."""
 
+    news = False
+
     def __init__(self, look: Callable[[], bool], descriptor: int | None = None, deadline: int | None = None) -> None:
         self.descriptor = descriptor
         self.deadline = deadline

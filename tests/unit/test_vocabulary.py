@@ -73,6 +73,12 @@ def test_policy_defaults_are_the_documented_ones() -> None:
         "linger_grace": 0.25,
         "linger_kill_grace": 0.25,
         "kill_grace": 2.0,
+        "prompt_timeout": 3600.0,
+        "cancel_grace": 300.0,
+        "permission_timeout": 300.0,
+        "handshake_timeout": 30.0,
+        "restart_backoff": 1.0,
+        "close_grace": 2.0,
         "max_line_bytes": 16_777_216,
         "max_transcript_bytes": 16_777_216,
         "host_tools": (),
@@ -94,7 +100,20 @@ def test_policy_in_nanoseconds_is_exact_and_keeps_limits_that_are_off() -> None:
         "linger_grace": 100_000_000,
         "linger_kill_grace": 250_000_000,
         "kill_grace": 3_000_000_000,
+        "prompt_timeout": 3_600_000_000_000,
+        "cancel_grace": 300_000_000_000,
+        "permission_timeout": 300_000_000_000,
+        "handshake_timeout": 30_000_000_000,
+        "restart_backoff": 1_000_000_000,
+        "close_grace": 2_000_000_000,
     }
+
+
+def test_silence_is_no_fault_in_a_session_unless_the_caller_says_so() -> None:
+    """The default is a one-shot run's; a limit that was chosen is kept, also the same number."""
+    assert Policy(kill_grace=3.0).in_session() == Policy(inactivity_timeout=None, kill_grace=3.0)
+    assert Policy(inactivity_timeout=120.0).in_session().inactivity_timeout == 120.0
+    assert Policy(inactivity_timeout=None).in_session().inactivity_timeout is None
 
 
 @pytest.mark.parametrize(

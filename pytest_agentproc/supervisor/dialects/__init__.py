@@ -1,4 +1,7 @@
-"""Decoders, one module a dialect: a CLI's bytes in, meanings out. They share no code with the fakes' encoders."""
+"""Dialects, one module each: a CLI's bytes in, meanings out; a session's intents in, bytes out.
+
+They share no code with the fakes' encoders: one mistake must not cancel itself out.
+"""
 
 from __future__ import annotations
 
@@ -17,22 +20,58 @@ from pytest_agentproc.supervisor.dialects._base import (
     ToolEnded,
     ToolStarted,
 )
-from pytest_agentproc.supervisor.dialects._choice import DIALECTS, decoder
+from pytest_agentproc.supervisor.dialects._choice import DIALECTS, SESSIONS, decoder, talk
+from pytest_agentproc.supervisor.dialects._talk import (
+    BACKGROUND,
+    Begun,
+    Declined,
+    Ended,
+    Malformed,
+    Question,
+    Refusal,
+    Reply,
+    Said,
+    Setting,
+    Settled,
+    Spoken,
+    Talk,
+    Turned,
+    Welcome,
+    Withdrawn,
+)
 
 __all__ = [
+    "BACKGROUND",
     "DIALECTS",
     "MOST_TOOLS",
+    "SESSIONS",
     "Asked",
+    "Begun",
+    "Declined",
+    "Ended",
     "Failure",
     "Finished",
     "Line",
+    "Malformed",
     "Meaning",
     "Message",
     "Nested",
     "Noise",
     "Other",
+    "Question",
+    "Refusal",
+    "Reply",
     "Resumed",
+    "Said",
+    "Setting",
+    "Settled",
+    "Spoken",
+    "Talk",
     "ToolEnded",
     "ToolStarted",
+    "Turned",
+    "Welcome",
+    "Withdrawn",
     "decoder",
+    "talk",
 ]

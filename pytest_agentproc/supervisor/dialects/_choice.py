@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from pytest_agentproc.errors import UsageError
+from pytest_agentproc.supervisor.dialects._acp import AcpTalk
 from pytest_agentproc.supervisor.dialects._claude import ClaudePrintDecoder
+from pytest_agentproc.supervisor.dialects._claude_talk import ClaudeTalk
 from pytest_agentproc.supervisor.dialects._codex import CodexDecoder
 from pytest_agentproc.supervisor.dialects._gemini import GeminiJsonDecoder, GeminiStreamDecoder
 from pytest_agentproc.supervisor.dialects._pi import PiDecoder
+from pytest_agentproc.supervisor.dialects._pi_talk import PiTalk
 from pytest_agentproc.supervisor.dialects._raw import RawDecoder
+from pytest_agentproc.supervisor.dialects._talk import Setting
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pytest_agentproc.supervisor.dialects._base import Decoder
+    from pytest_agentproc.supervisor.dialects._talk import Talk
 
-__all__ = ["DIALECTS", "decoder"]
+__all__ = ["DIALECTS", "SESSIONS", "decoder", "talk"]
+
+_Maker = TypeVar("_Maker")
 
 _DECODERS: dict[str, dict[str, Callable[[], Decoder]]] = {
     "raw": {"text": RawDecoder},
@@ -25,7 +32,13 @@ _DECODERS: dict[str, dict[str, Callable[[], Decoder]]] = {
     "codex": {"exec": CodexDecoder},
     "gemini": {"text": RawDecoder, "json": GeminiJsonDecoder, "stream": GeminiStreamDecoder},
 }
+_TALKS: dict[str, dict[str, Callable[[Setting], Talk]]] = {
+    "pi": {"rpc": PiTalk},
+    "acp": {"": AcpTalk},
+    "claude": {"session": ClaudeTalk},
+}
 DIALECTS = tuple(_DECODERS)
+SESSIONS = tuple(_TALKS)
 
 
 def decoder(dialect: str, mode: str = "") -> Decoder:
@@ -38,9 +51,28 @@ def decoder(dialect: str, mode: str = "") -> Decoder:
     Raises:
         UsageError: the dialect or the mode is unknown.
     """
-    if dialect not in _DECODERS:
-        raise UsageError(f"dialect is {dialect!r}, but must be one of {', '.join(DIALECTS)}")
-    modes = _DECODERS[dialect]
+    return _choose(_DECODERS, dialect, mode, "")()
+
+
+def talk(dialect: str, mode: str = "", setting: Setting | None = None) -> Talk:
+    """Make the conversation of a dialect with one agent process.
+
+    Args:
+        dialect: the wire format.
+        mode: its variant; "" is the dialect's only one that holds sessions.
+        setting: what it begins with.
+
+    Raises:
+        UsageError: the dialect or the mode is unknown, or holds no sessions.
+    """
+    return _choose(_TALKS, dialect, mode, " for a session")(setting or Setting())
+
+
+def _choose(table: dict[str, dict[str, _Maker]], dialect: str, mode: str, what: str) -> _Maker:
+    if dialect not in table:
+        raise UsageError(f"dialect is {dialect!r}, but must be one of {', '.join(table)}{what}")
+    modes = table[dialect]
     if mode and mode not in modes:
-        raise UsageError(f"mode is {mode!r}, but {dialect} has {', '.join(modes)}")
-    return modes[mode or next(iter(modes))]()
+        has = ", ".join(name for name in modes if name) or "none"
+        raise UsageError(f"mode is {mode!r}, but {dialect} has {has}{what}")
+    return modes[mode or next(iter(modes))]

@@ -1,11 +1,11 @@
-"""JSON objects on a line: one, several, or none. Pure; knows no dialect."""
+"""JSON objects on a line: one, several, or none read; one written. Pure; knows no dialect."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
-__all__ = ["objects"]
+__all__ = ["objects", "to_line"]
 
 _decoder = json.JSONDecoder()
 
@@ -29,3 +29,8 @@ def objects(line: bytes) -> list[dict[str, Any]] | None:
         while at < len(text) and text[at].isspace():
             at += 1
     return found
+
+
+def to_line(value: dict[str, Any]) -> bytes:
+    """Write an object as one line, in ASCII, which no reader splits."""
+    return json.dumps(value).encode() + b"\n"

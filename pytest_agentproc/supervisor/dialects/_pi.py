@@ -24,10 +24,12 @@ from pytest_agentproc.supervisor.dialects._json import objects
 if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects._base import Meaning
 
-__all__ = ["PiDecoder"]
+__all__ = ["BAD", "PiDecoder", "text_of"]
 
 _GOOD = frozenset({"stop", "length"})
-_BAD = frozenset({"error", "aborted"})
+BAD = frozenset({"error", "aborted"})
+"""The stop reasons of a message that failed."""
+
 _GOES_ON = frozenset({"turn_start", "message_start", "auto_retry_start"})
 
 
@@ -64,14 +66,14 @@ class PiDecoder:
         usage = message.get("usage")
         model = message.get("model")
         meaning = Message(
-            _text(message.get("content")),
+            text_of(message.get("content")),
             stop if isinstance(stop, str) else None,
             model if isinstance(model, str) else None,
             usage if isinstance(usage, dict) else None,
         )
         if stop in _GOOD:
             return [meaning, Finished(True, final=False)]
-        if stop in _BAD:
+        if stop in BAD:
             return [meaning, Finished(False, final=False, error=str(message.get("errorMessage") or stop))]
         names = tuple(str(block.get("name")) for block in _blocks(message.get("content"), "toolCall"))
         return [meaning, Asked(names)] if names else [meaning]
@@ -89,7 +91,8 @@ def _plain(kind: str, event: dict[str, Any]) -> Meaning:
     return Other(kind)
 
 
-def _text(content: object) -> str:
+def text_of(content: object) -> str:
+    """Give the text of a message's content."""
     if isinstance(content, str):
         return content
     return "".join(str(block.get("text", "")) for block in _blocks(content, "text"))

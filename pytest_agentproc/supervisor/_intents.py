@@ -1,0 +1,75 @@
+"""What a session's caller wants, and what it is told. Values only; the machine and the session's door meet here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pytest_agentproc.supervisor._turn import TurnResult
+    from pytest_agentproc.supervisor.dialects import Question
+
+__all__ = ["AnswerIt", "CancelIt", "CloseIt", "Intent", "Prompt", "SessionEvent", "StopIt"]
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """Ask; the number is the turn's."""
+
+    number: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CancelIt:
+    """Cancel a turn; None: the one in flight."""
+
+    number: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerIt:
+    """Answer a question of the agent."""
+
+    id: str
+    allowed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class StopIt:
+    """Force the agent to stop; a new one follows."""
+
+
+@dataclass(frozen=True, slots=True)
+class CloseIt:
+    """End the session."""
+
+
+Intent = Prompt | CancelIt | AnswerIt | StopIt | CloseIt
+
+
+@dataclass(frozen=True, slots=True)
+class SessionEvent:
+    """Something that viewers of a session see.
+
+    Args:
+        at: the instant, in nanoseconds of the session's clock.
+        kind: `status` (text: the new one), `prompt`, `message`, `delta`, `tool`, `question`, `outcome` (text: which),
+            `background` (a background turn is over), `late` (words of a turn whose outcome was there), `error`,
+            `warning`, `stop` (the caller's word was heard) or `exit` (the agent and all its descendants are gone).
+        turn: the number of the turn, 0 for a background turn, None for the session itself.
+        text: what was said.
+        result: with an `outcome` or a `background`: the result.
+        question: with a `question`: what is asked.
+    """
+
+    at: int
+    kind: str
+    turn: int | None = None
+    text: str = ""
+    result: TurnResult | None = None
+    question: Question | None = None
+
+    def show(self) -> dict[str, Any]:
+        """Give what it says in plain values, for a record."""
+        return {"event": self.kind, "turn": self.turn, "text": self.text}

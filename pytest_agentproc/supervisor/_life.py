@@ -1,0 +1,148 @@
+"""One agent process as a machine sees it: its streams, its signals, its end. Judges neither a run nor a turn.
+
+What the machine of a run and the machine of a session have in common. Each says for itself what bytes are worth, what
+lines mean, and what follows an exit.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any
+
+from pytest_agentproc.supervisor import _events as on
+from pytest_agentproc.supervisor._tail import Tail
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pytest_agentproc.supervisor._events import Command, Event
+    from pytest_agentproc.supervisor._feeder import Feeder
+    from pytest_agentproc.supervisor._framing import Framing
+    from pytest_agentproc.supervisor._ladder import Ladder
+    from pytest_agentproc.supervisor.dialects import Meaning
+    from pytest_agentproc.vocabulary import Outcome
+
+__all__ = ["Life"]
+
+_STREAMS = ("stdout", "stderr")
+_TAIL = 64 * 1024
+
+
+class Life(ABC):
+    """Follow one process at a time.
+
+    `status` is its exit code, or minus a signal's number, once it is gone; `forced` says that a signal of ours went out
+    before. `outcome` is a run's; a session has none.
+    """
+
+    outcome: Outcome | None = None
+
+    feeder: Feeder
+    framing: Framing
+    ladder: Ladder
+    status: int | None
+    forced: bool
+
+    def begin(self, feeder: Feeder, framing: Framing, ladder: Ladder, max_line_bytes: int) -> None:
+        """Be ready for a new process."""
+        self.feeder, self.framing, self.ladder = feeder, framing, ladder
+        framing.limit = max_line_bytes
+        self.status = None
+        self.forced = False
+        self.meanings: list[Meaning] = []
+        self._stderr = Tail(_TAIL)
+        self._watched: list[str] = []
+
+    def listen(self) -> None:
+        """Say who answers which event."""
+        self._answers: dict[type[Any], Callable[[Any, int], list[Command]]] = {
+            on.Start: self._start,
+            on.Spawned: self._spawned,
+            on.SpawnFailed: self._spawn_failed,
+            on.Ready: self._ready,
+            on.Output: self._output,
+            on.Eof: self._eof,
+            on.Wrote: self._wrote,
+            on.Broken: self._broken,
+            on.Exited: self._exited,
+            on.Swept: self._swept,
+            on.Signalled: self._signalled,
+            on.Due: self._due,
+        }
+
+    def feed(self, event: Event, now: int) -> list[Command]:
+        """Take one event at an instant (nanoseconds); return what to do about it, in order."""
+        return self._answers[type(event)](event, now)
+
+    @property
+    def stderr_tail(self) -> bytes:
+        """The end of what the agent told on stderr (F4)."""
+        return bytes(self._stderr)
+
+    # Streams.
+
+    def _ready(self, event: on.Ready, now: int) -> list[Command]:
+        if event.stream != "stdin":
+            return [on.Read(event.stream, self.feeder.READ_LIMIT)]
+        return [] if self.feeder.is_closed else [on.Write(self.feeder.rest)]
+
+    def _close_stdin(self) -> list[Command]:
+        return [on.Watch("stdin", False), *self.feeder.end(), *self._watch()]
+
+    def _watch(self) -> list[Command]:
+        """Watch the streams that are to be read now, and no others."""
+        before, self._watched = self._watched, list(self.feeder.streams)
+        changed = [stream for stream in _STREAMS if (stream in before) is not (stream in self._watched)]
+        return [on.Watch(stream, stream in self._watched) for stream in changed]
+
+    def _output(self, event: on.Output, now: int) -> list[Command]:
+        self._stir(event, now)
+        more: list[Command] = [] if event.drained else [on.Read(event.stream, self.feeder.READ_LIMIT)]
+        if event.stream == "stderr":
+            self._stderr.add(event.data)
+            return more
+        return self._understand(self.framing.feed(event.data), now) + more
+
+    # The end.
+
+    def _signalled(self, event: on.Signalled, now: int) -> list[Command]:
+        self.ladder.signalled(now)
+        return []
+
+    def _signal(self, command: Command) -> list[Command]:
+        """Signal; once the agent is gone, a sweep tells whether anyone is left to wait for."""
+        if self.status is None:
+            self.forced = True
+        return [command]
+
+    # What each machine says itself.
+
+    @property
+    @abstractmethod
+    def deadlines(self) -> dict[str, int]: ...
+    @property
+    @abstractmethod
+    def deadline(self) -> int | None: ...
+
+    @abstractmethod
+    def _stir(self, event: on.Output, now: int) -> None: ...
+    @abstractmethod
+    def _understand(self, lines: list[bytes], now: int) -> list[Command]: ...
+    @abstractmethod
+    def _start(self, event: on.Start, now: int) -> list[Command]: ...
+    @abstractmethod
+    def _spawned(self, event: on.Spawned, now: int) -> list[Command]: ...
+    @abstractmethod
+    def _spawn_failed(self, event: on.SpawnFailed, now: int) -> list[Command]: ...
+    @abstractmethod
+    def _eof(self, event: on.Eof, now: int) -> list[Command]: ...
+    @abstractmethod
+    def _wrote(self, event: on.Wrote, now: int) -> list[Command]: ...
+    @abstractmethod
+    def _broken(self, event: on.Broken, now: int) -> list[Command]: ...
+    @abstractmethod
+    def _exited(self, event: on.Exited, now: int) -> list[Command]: ...
+    @abstractmethod
+    def _swept(self, event: on.Swept, now: int) -> list[Command]: ...
+    @abstractmethod
+    def _due(self, event: on.Due, now: int) -> list[Command]: ...

@@ -1,0 +1,104 @@
+"""Open a session with an agent. The public door of conversations; owns no judgement."""
+
+from __future__ import annotations
+
+import uuid
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from pytest_agentproc.clock import SystemClock, current_clock
+from pytest_agentproc.errors import UsageError
+from pytest_agentproc.supervisor._conversation import Conversation
+from pytest_agentproc.supervisor._session import Session
+from pytest_agentproc.supervisor._session_driver import SessionDriver
+from pytest_agentproc.supervisor._session_task import SessionTask
+from pytest_agentproc.supervisor.dialects import Setting
+from pytest_agentproc.tree import Bell, Child
+from pytest_agentproc.vocabulary import Policy
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+
+    from pytest_agentproc.clock import Clock
+    from pytest_agentproc.supervisor._session import Handler
+    from pytest_agentproc.supervisor._session_task import SessionDeciders
+
+__all__ = ["open_session"]
+
+
+@asynccontextmanager
+async def open_session(
+    argv: Sequence[str],
+    *,
+    dialect: str,
+    mode: str = "",
+    policy: Policy | None = None,
+    permission: Handler | None = None,
+    cwd: str | None = None,
+    env: Mapping[str, str] | None = None,
+    clock: Clock | None = None,
+    deciders: SessionDeciders | None = None,
+    key: str | None = None,
+    trace: Callable[[int, str, dict[str, Any]], None] | None = None,
+) -> AsyncIterator[Session]:
+    """Open a session; its agent starts at once, and prompts can be asked before it is ready.
+
+    What the agent does is never raised: it is a turn's outcome, or the session's status. The end of the block closes
+    the session as `Session.close` does. Cancelled anywhere, also while it closes, it kills the tree and reaps the agent
+    before the cancellation goes on.
+
+    Args:
+        argv: the agent's command, with what makes it speak the dialect: `pi --mode rpc`; an ACP agent's own flag;
+            `claude --input-format stream-json --output-format stream-json --verbose`, for questions also
+            `--permission-prompt-tool stdio`.
+        dialect: its wire format: "pi", "acp" or "claude".
+        mode: the variant of the wire format; "" is the only one that holds sessions.
+        policy: the limits; their units are seconds.
+        permission: called with each question of the agent; it returns True to allow. Without one all are denied at
+            once. It may take `permission_timeout`; one that raises denies.
+        cwd: where the agent runs; None: here.
+        env: its whole environment; None: ours.
+        clock: whose time counts; None: the virtual clock that runs this code, or else real time.
+        deciders: replaced judgements, for tests of tests.
+        key: what makes this session's marks on its prompts unlike any other's; None: something random.
+        trace: called with (instant, code, data) for each thing that the supervisor does.
+
+    Raises:
+        UsageError: no command, or a dialect or mode that is unknown or holds no sessions.
+    """
+    if not argv:
+        raise UsageError("argv is empty, but must name the agent's command", 'write open_session(["pi", ...])')
+    clock = clock or current_clock.get() or SystemClock()
+    setting = Setting(str(Path.cwd() / (cwd or "")), uuid.uuid4().hex if key is None else key)
+    task = SessionTask(argv, dialect, mode, policy or Policy.for_dialect(dialect), setting, has_handler=permission is not None)
+    machine = Conversation(task, deciders)
+    session = Session(machine, clock, permission)
+    driver = SessionDriver(machine, partial(Child, argv, cwd, env), Bell(), clock.instant, session.hear, trace)
+    session.drive_by(driver)
+    async with _driven(session, driver):
+        yield session
+
+
+@asynccontextmanager
+async def _driven(session: Session, driver: SessionDriver) -> AsyncIterator[None]:
+    """Drive a session for as long as a block lasts, and close it then."""
+    broken: Exception | None = None
+    try:
+        async with anyio.create_task_group() as group:
+            group.start_soon(session.run)
+            if session.has_handler:
+                group.start_soon(session.attend, group)
+            try:
+                yield
+            except Exception as error:  # noqa: BLE001  # it goes on below, as itself and not within a group
+                broken = error
+            await session.close()
+            group.cancel_scope.cancel()
+    finally:
+        driver.abandon()
+    if broken is not None:
+        raise broken

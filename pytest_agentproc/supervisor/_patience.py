@@ -1,0 +1,89 @@
+"""The watchdog of a session's turn: when to cancel it, and as what. Pure; knows instants and limits.
+
+Armed while a turn is in flight and nobody has cancelled it. Progress moves the prompt's deadline, activity does not
+(P2); while the caller owes the agent an answer, both of them rest. At one instant the order is the table's (A3).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pytest_agentproc.vocabulary import Outcome
+
+if TYPE_CHECKING:
+    from pytest_agentproc.vocabulary import Policy
+
+__all__ = ["Patience"]
+
+_ENDINGS = {
+    "progress_timeout": Outcome.STALLED,
+    "prompt_timeout": Outcome.TIMED_OUT,
+    "inactivity_timeout": Outcome.INACTIVE,
+    "max_runtime": Outcome.OVERRAN,
+}
+_OF_PROGRESS = ("progress_timeout", "prompt_timeout")
+
+
+class Patience:
+    """Hold the deadlines of the turn in flight.
+
+    Args:
+        policy: the limits.
+    """
+
+    def __init__(self, policy: Policy) -> None:
+        limits = policy.nanoseconds()
+        self.limits = {name: limits[name] for name in _ENDINGS}
+        self.deadlines: dict[str, int] = {}
+        self.started = 0
+        self.last_activity = 0
+        self.last_progress = 0
+
+    def start(self, now: int) -> None:
+        """Arm every limit that is on: a prompt was delivered."""
+        self.started = self.last_activity = self.last_progress = now
+        self.deadlines = {name: now + limit for name, limit in self.limits.items() if limit is not None}
+
+    def activity(self, now: int) -> None:
+        """Take note of bytes."""
+        self.last_activity = now
+        self._wind(now, "inactivity_timeout")
+
+    def progress(self, now: int) -> None:
+        """Take note of an event of the turn."""
+        self.last_progress = now
+        self._wind(now, *_OF_PROGRESS)
+
+    def hold(self) -> None:
+        """Let what waits for progress rest: the caller owes an answer."""
+        self.deadlines = {name: at for name, at in self.deadlines.items() if name not in _OF_PROGRESS}
+
+    def go_on(self, now: int) -> None:
+        """Wait for progress again, from now."""
+        self.last_progress = now
+        again = {name: limit for name in _OF_PROGRESS if (limit := self.limits[name]) is not None}
+        self.deadlines = {**{name: now + limit for name, limit in again.items()}, **self.deadlines}
+
+    def rest(self) -> None:
+        """Disarm everything."""
+        self.deadlines = {}
+
+    def _wind(self, now: int, *names: str) -> None:
+        for name in names:
+            limit = self.limits[name]
+            if name in self.deadlines and limit is not None:
+                self.deadlines[name] = now + limit
+
+    def due(self, now: int) -> tuple[Outcome, str] | None:
+        """Say what a turn whose time is up ends as, and why in a clause."""
+        for name in sorted(self.deadlines, key=lambda name: self.deadlines[name]):
+            if self.deadlines[name] <= now:
+                return _ENDINGS[name], self._explain(name, now)
+        return None
+
+    def _explain(self, name: str, now: int) -> str:
+        if name == "inactivity_timeout":
+            return f"no output for {(now - self.last_activity) / 1e9:g} s"
+        if name == "max_runtime":
+            return f"still running after {(now - self.started) / 1e9:g} s"
+        return f"no progress for {(now - self.last_progress) / 1e9:g} s"

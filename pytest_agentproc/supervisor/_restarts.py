@@ -1,0 +1,41 @@
+"""When a crashed agent is started again, and when no more. Pure; starts nothing (P6)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pytest_agentproc.vocabulary import Policy
+
+__all__ = ["Restarts"]
+
+_SECOND = 1_000_000_000
+
+
+class Restarts:
+    """Count the restarts of one session.
+
+    Args:
+        policy: its `restart_backoff`.
+    """
+
+    MOST = 5
+    """So many restarts within the window; the next crash is the end."""
+
+    WINDOW = 600 * _SECOND
+    LONGEST = 60 * _SECOND
+
+    def __init__(self, policy: Policy) -> None:
+        backoff = policy.nanoseconds()["restart_backoff"]
+        assert backoff is not None
+        self.backoff = backoff
+        self._crashes: list[int] = []
+
+    def crash(self, now: int) -> int | None:
+        """Take note of a crash; say how long to wait before the next start, or None: do not start again."""
+        self._crashes = [at for at in self._crashes if now - at < self.WINDOW]
+        if len(self._crashes) >= self.MOST:
+            return None
+        delay = min(self.backoff << len(self._crashes), max(self.LONGEST, self.backoff))
+        self._crashes.append(now)
+        return delay

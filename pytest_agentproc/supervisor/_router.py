@@ -1,0 +1,105 @@
+"""Whose turn it is: from what a line names, and from the order of what came before, to the turns it belongs to. Pure.
+
+    nothing runs --a turn begins--> turns run, or a background turn --it ends--> nothing runs
+
+A line that names its turns is believed (P5). One that names none belongs to what runs. What begins without a name is a
+background turn (B1), unless the agent has never named any: then it is the oldest delivered prompt that has not begun.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pytest_agentproc.supervisor.dialects import BACKGROUND, Begun, Ended
+
+if TYPE_CHECKING:
+    from pytest_agentproc.supervisor.dialects import Question, Said
+
+__all__ = ["Router"]
+
+_BACKGROUND = (BACKGROUND,)
+
+
+class Router:
+    """Follow who runs in one agent process.
+
+    `running` are the turns that run now: more than one where an agent folds prompts into one turn. `retracted` are the
+    turns whose words the last line showed to be a background turn's.
+
+    Args:
+        is_marked: whether whatever begins a turn of ours names it.
+    """
+
+    def __init__(self, *, is_marked: bool) -> None:
+        self.running: tuple[int, ...] = ()
+        self.retracted: tuple[int, ...] = ()
+        self.waiting: list[int] = []
+        self.is_marked = is_marked
+
+    def deliver(self, number: int, *, begins: bool) -> None:
+        """Take note of a prompt that went out; `begins` says that its turn begins with that."""
+        self.waiting.append(number)
+        if begins:
+            self.route(Begun((number,)))
+
+    def drop(self, number: int) -> None:
+        """Forget a turn that will not run."""
+        if number in self.waiting:
+            self.waiting.remove(number)
+        self.running = tuple(one for one in self.running if one != number)
+
+    def route(self, meaning: Begun | Said | Ended | Question) -> tuple[int, ...]:
+        """Say which turns an event belongs to; none: nobody's."""
+        marks = meaning.marks
+        self.retracted = ()
+        self.is_marked = self.is_marked or (bool(marks) and marks != _BACKGROUND)
+        if isinstance(meaning, Begun):
+            return self._begin(marks)
+        if isinstance(meaning, Ended):
+            return self._end(marks)
+        if marks:
+            self._begin(marks)
+        return marks or self.running
+
+    def _begin(self, marks: tuple[int, ...]) -> tuple[int, ...]:
+        if not marks:
+            return self._begin_unnamed()
+        if marks == _BACKGROUND:
+            self.running = _BACKGROUND
+            return _BACKGROUND
+        new = tuple(one for one in marks if one in self.waiting)
+        if not new:
+            return tuple(one for one in marks if one in self.running)
+        self.waiting = [one for one in self.waiting if one not in new]
+        self.running = new if self.running == _BACKGROUND else self.running + new
+        return new
+
+    def _begin_unnamed(self) -> tuple[int, ...]:
+        if not self.running:
+            if self.is_marked or not self.waiting:
+                self.running = _BACKGROUND
+            else:
+                self.running = (self.waiting.pop(0),)
+        return self.running
+
+    def _end(self, marks: tuple[int, ...]) -> tuple[int, ...]:
+        if marks == _BACKGROUND:
+            return self._end_background()
+        if marks:
+            if any(one in self.waiting for one in marks) or any(one in self.running for one in marks):
+                self.waiting = [one for one in self.waiting if one not in marks]
+                kept = () if self.running == _BACKGROUND else self.running
+                self.running = tuple(one for one in kept if one not in marks)
+            return marks
+        who, self.running = self.running, ()
+        if not who and not self.is_marked and self.waiting:
+            return (self.waiting.pop(0),)
+        return who
+
+    def _end_background(self) -> tuple[int, ...]:
+        """End a background turn; what was taken for a prompt's turn till now has yet to begin."""
+        if self.running not in ((), _BACKGROUND):
+            self.retracted = self.running
+            self.waiting = [*self.running, *self.waiting]
+        self.running = ()
+        return _BACKGROUND

@@ -1,0 +1,263 @@
+"""A session as its caller sees it: turns to wait for, viewers, the words to the agent. Judges nothing."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+import anyio
+
+from pytest_agentproc.supervisor import _intents as to
+from pytest_agentproc.supervisor._turn import TurnResult
+from pytest_agentproc.vocabulary import Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from anyio.abc import TaskGroup
+
+    from pytest_agentproc.clock import Clock
+    from pytest_agentproc.supervisor._conversation import Conversation
+    from pytest_agentproc.supervisor._intents import SessionEvent
+    from pytest_agentproc.supervisor._session_driver import SessionDriver
+    from pytest_agentproc.supervisor.dialects import Question
+
+__all__ = ["Handler", "Session", "Turn", "Viewer"]
+
+Handler = Callable[["Question"], Awaitable[bool]]
+
+_OVER = TurnResult(Outcome.STOPPED, 130, error="the session is closed")
+LONGEST = 16 * 1024**2
+"""So many characters of the transcript are kept; then the oldest go first."""
+
+
+class Turn:
+    """One prompt, from the moment at which it was asked.
+
+    `await turn` and `await turn.outcome()` give its result. Cancelling who waits cancels the waiting, not the turn.
+    `result` is None until there is one.
+    """
+
+    def __init__(self, session: Session, number: int) -> None:
+        self.number = number
+        self.result: TurnResult | None = None
+        self._session = session
+        self._done = anyio.Event()
+
+    async def outcome(self) -> TurnResult:
+        """Wait for the turn's result; what the agent does is never raised.
+
+        The outcomes of a turn, who caused them, and what can be done:
+
+        - `completed`, `failed`: the agent; go on.
+        - `cancelled`: the caller's `cancel`; go on. A good result that came all the same is `completed`.
+        - `timed_out`, `inactive`, `stalled`, `overran`: a limit of the policy; the turn was cancelled, the agent lives
+          and the next prompt can be asked at once.
+        - `stopped`: the caller's `stop` or `close`.
+        - `agent_lost`, `input_failed`, `protocol_error`: the agent died, would not be talked to, or printed what is no
+          line; a new one is started, and the prompt can be asked again if asking twice does no harm.
+        - `spawn_failed`, `handshake_failed`: the session has failed; see `error`, and open another one.
+        """
+        await self._done.wait()
+        assert self.result is not None
+        return self.result
+
+    def __await__(self) -> Generator[object, None, TurnResult]:
+        return self.outcome().__await__()
+
+    def cancel(self) -> None:
+        """Cancel this turn, also while it is queued; one that is over stays as it is."""
+        self._session.tell(to.CancelIt(self.number))
+
+    def finish(self, result: TurnResult) -> None:
+        """Give it its result."""
+        self.result = result
+        self._done.set()
+
+
+class Viewer:
+    """An attached reader: an async iterator over everything from the session's beginning, until its end or `detach`."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._next = 0
+        self._is_attached = True
+
+    def __aiter__(self) -> Viewer:
+        return self
+
+    async def __anext__(self) -> SessionEvent:
+        session = self._session
+        while self._is_attached:
+            if self._next < session.total:
+                place = max(0, self._next - (session.total - len(session.transcript)))
+                self._next = session.total - len(session.transcript) + place + 1
+                return session.transcript[place]
+            if session.is_over:
+                break
+            await session.change()
+        raise StopAsyncIteration
+
+    def detach(self) -> None:
+        """See no more; whoever waits for the next event is let go at the session's next event."""
+        self._is_attached = False
+
+
+class Session:
+    """A conversation with one agent after the other; made by `open_session`.
+
+    `transcript` are the events from the beginning (the last 16 Mi characters of them), `background` the results of the
+    background turns in their order.
+    """
+
+    def __init__(self, machine: Conversation, clock: Clock, permission: Handler | None) -> None:
+        self.transcript: deque[SessionEvent] = deque()
+        self.total = 0
+        self.background: list[TurnResult] = []
+        self.is_over = False
+        self._machine = machine
+        self._clock = clock
+        self._permission = permission
+        self._driver: SessionDriver
+        self._turns: dict[int, Turn] = {}
+        self._count = 0
+        self._size = 0
+        self._exits = self._stops = self._heard = 0
+        self._questions: deque[Question] = deque()
+        self._changed = anyio.Event()
+
+    # What the caller can ask for and know.
+
+    @property
+    def status(self) -> str:
+        """Where it stands: starting, ready, prompting, restarting, failed or closed."""
+        return self._machine.state.value
+
+    @property
+    def unacknowledged(self) -> int:
+        """How many cancels the agent has not acknowledged: 0 or 1. Until it has, prompts are queued."""
+        return int(self._machine.turns.unacknowledged is not None)
+
+    @property
+    def session_id(self) -> str | None:
+        """The agent's own name for the conversation, once it told."""
+        return self._machine.session_id
+
+    @property
+    def error(self) -> str:
+        """Why the session has failed: the command, errno or exit code, the end of stderr; "" if it has not."""
+        return self._machine.failure[1] if self._machine.failure else ""
+
+    def prompt(self, text: str) -> Turn:
+        """Ask the agent; return at once.
+
+        Prompts are delivered in order, one at a time. In a session that has failed or is closed the turn has its
+        outcome soon.
+        """
+        self._count += 1
+        turn = self._turns[self._count] = Turn(self, self._count)
+        if self.is_over:
+            self._turns.pop(turn.number).finish(_OVER)
+        else:
+            self.tell(to.Prompt(turn.number, text))
+        return turn
+
+    def cancel(self) -> None:
+        """Cancel the turn in flight, if there is one; the agent lives on."""
+        self.tell(to.CancelIt())
+
+    async def stop(self) -> None:
+        """Terminate the agent with its whole tree, and kill it if it does not go within `kill_grace`.
+
+        Returns when nobody of it is left. A new agent is started, to which the queued prompts go.
+        """
+        self._stops += 1
+        number = self._stops
+        self.tell(to.StopIt())
+        while self._heard < number and not self.is_over:
+            await self.change()
+        before = self._exits
+        while self._exits == before and self._machine.has_agent and not self.is_over:
+            await self.change()
+
+    async def close(self) -> None:
+        """End the session: the end of stdin, `close_grace`, TERM, `kill_grace`, KILL. Returns when nobody is left."""
+        self.tell(to.CloseIt())
+        while not self.is_over:
+            await self.change()
+
+    def attach(self) -> Viewer:
+        """Attach a viewer, which sees everything from the beginning."""
+        return Viewer(self)
+
+    # What the door and the driver call.
+
+    @property
+    def has_handler(self) -> bool:
+        """Whether the caller answers the agent's questions."""
+        return self._permission is not None
+
+    def drive_by(self, driver: SessionDriver) -> None:
+        """Get the driver, which in its turn tells this session."""
+        self._driver = driver
+
+    async def run(self) -> None:
+        """Drive the session to its end; cancelled, kill and reap whoever lives, at once (T4)."""
+        try:
+            await self._clock.drive(self._driver)
+        finally:
+            self._driver.abandon()
+            self.is_over = True
+            while self._turns:
+                self._turns.popitem()[1].finish(_OVER)
+            self._wake()
+
+    async def attend(self, group: TaskGroup) -> None:
+        """Have the caller's handler answer each question of the agent, in a task of its own (P7)."""
+        while not self.is_over:
+            while self._questions:
+                group.start_soon(self._ask, self._questions.popleft())
+            await self.change()
+
+    async def _ask(self, question: Question) -> None:
+        assert self._permission is not None
+        allowed = False
+        try:
+            allowed = await self._permission(question)
+        except Exception as error:  # noqa: BLE001  # a handler that breaks refuses, and the agent goes on
+            words = f"the permission handler broke: {error!r}"
+            self.hear(to.SessionEvent(self._clock.instant(), "warning", text=words))
+        self.tell(to.AnswerIt(question.id, allowed is True))
+
+    def tell(self, intent: to.Intent) -> None:
+        """Pass an intent on."""
+        if not self.is_over:
+            self._driver.tell(intent)
+
+    async def change(self) -> None:
+        """Wait for the next event or the end."""
+        await self._changed.wait()
+
+    def hear(self, event: SessionEvent) -> None:
+        """Take what the driver publishes."""
+        self.transcript.append(event)
+        self.total += 1
+        self._size += len(event.text)
+        while self._size > LONGEST:
+            self._size -= len(self.transcript.popleft().text)
+        if event.kind == "outcome" and event.turn in self._turns and event.result is not None:
+            self._turns.pop(event.turn).finish(event.result)
+        elif event.kind == "background" and event.result is not None:
+            self.background.append(event.result)
+        elif event.kind == "exit":
+            self._exits += 1
+        elif event.kind == "stop":
+            self._heard += 1
+        elif event.question is not None and self._permission is not None:
+            self._questions.append(event.question)
+        self._wake()
+
+    def _wake(self) -> None:
+        changed, self._changed = self._changed, anyio.Event()
+        changed.set()

@@ -1,0 +1,120 @@
+"""Carries a session's commands out, over all the agents that it has one after the other. Judges nothing.
+
+A look takes, in this order: stdin, stdout, stderr, the exit, the descendants, the caller, the deadline. So what the
+agent did is known before what the caller wants, and what the caller wants before the time is up.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Any, Protocol
+
+from pytest_agentproc.supervisor import _events as on
+from pytest_agentproc.supervisor._driver import Driver
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pytest_agentproc.supervisor._conversation import Conversation
+    from pytest_agentproc.supervisor._driver import Ports
+    from pytest_agentproc.supervisor._events import Event
+    from pytest_agentproc.supervisor._intents import Intent, SessionEvent
+
+__all__ = ["Rings", "SessionDriver"]
+
+
+class Rings(Protocol):
+    """One descriptor for a whole session: readable when the caller rang, or when the agent of the day has news."""
+
+    @property
+    def descriptor(self) -> int: ...
+    def ring(self) -> None: ...
+    def hush(self) -> None: ...
+    def follow(self, descriptor: int) -> None: ...
+    def leave(self, descriptor: int) -> None: ...
+    def close(self) -> None: ...
+
+
+class SessionDriver(Driver):
+    """Drive one session.
+
+    Args:
+        machine: who decides.
+        spawn: starts an agent; raises OSError if it cannot.
+        bell: the session's descriptor.
+        now: the clock, in nanoseconds.
+        listen: called with everything that viewers see, in order.
+        trace: called with (instant, code, data) for the record's supervisor side; None: nobody looks.
+    """
+
+    machine: Conversation
+
+    def __init__(
+        self,
+        machine: Conversation,
+        spawn: Callable[[], Ports],
+        bell: Rings,
+        now: Callable[[], int],
+        listen: Callable[[SessionEvent], None],
+        trace: Callable[[int, str, dict[str, Any]], None] | None = None,
+    ) -> None:
+        super().__init__(machine, spawn, now, trace)
+        self._bell = bell
+        self._listen = listen
+        self._intents: deque[Intent] = deque()
+        self._has_begun = False
+        self._execute[on.Publish] = self._do_publish
+
+    @property
+    def descriptor(self) -> int | None:
+        """See `Watched`: it is the same for every agent of the session."""
+        return self._bell.descriptor
+
+    def tell(self, intent: Intent) -> None:
+        """Take an intent of the caller: the next look hears it."""
+        self._intents.append(intent)
+        self._bell.ring()
+
+    def look(self) -> bool:
+        """Take one look; return whether the session is over."""
+        now = self._now()
+        self.news = False
+        if not self._has_begun:
+            self._has_begun = True
+            self._feed(on.Start(), now)
+        elif self.ports is not None:
+            self._see(self.ports, now)
+        self._bell.hush()
+        while self._intents and not self._done:
+            self._carry_out(self.machine.hear(self._intents.popleft(), now))
+        return self._after(self._fire(now), now)
+
+    def describe(self) -> str:
+        """See `Watched`."""
+        return f"holds a session that is {self.machine.state.value}, and no timer of it runs"
+
+    def abandon(self) -> None:
+        """Kill and reap whoever lives, at once, and give every descriptor back."""
+        ports, self.ports = self.ports, None
+        self._done = True
+        if ports is not None:
+            ports.abandon()
+        self._bell.close()
+
+    def _do_spawn(self, command: on.Spawn) -> Event:
+        answer = super()._do_spawn(command)
+        if self.ports is not None:
+            self._bell.follow(self.ports.descriptor)
+        return answer
+
+    def _do_reap(self, command: on.Reap) -> None:
+        super()._do_reap(command)
+        ports, self.ports = self._world(), None
+        self._bell.leave(ports.descriptor)
+        ports.close()
+
+    def _do_publish(self, command: on.Publish) -> None:
+        self.news = True
+        event = command.event
+        self._note("m", {"process": "supervisor", **event.show()})
+        self._listen(event)

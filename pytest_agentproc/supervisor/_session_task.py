@@ -1,0 +1,47 @@
+"""What a session is to do, and who judges it. Values only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from pytest_agentproc.supervisor._framing import Framing
+from pytest_agentproc.supervisor._ladder import Ladder
+from pytest_agentproc.supervisor._patience import Patience
+from pytest_agentproc.supervisor._restarts import Restarts
+from pytest_agentproc.supervisor._router import Router
+from pytest_agentproc.supervisor._turns import Turns
+from pytest_agentproc.supervisor.dialects import Setting
+from pytest_agentproc.vocabulary import Policy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+__all__ = ["SessionDeciders", "SessionTask"]
+
+
+@dataclass(frozen=True, slots=True)
+class SessionTask:
+    """What a session is to do: whom it starts (for messages), the dialect it speaks, what it begins with, its limits.
+
+    `has_handler` says that the caller answers the agent's questions.
+    """
+
+    argv: Sequence[str]
+    dialect: str
+    mode: str = ""
+    policy: Policy = field(default_factory=Policy)
+    setting: Setting = field(default_factory=Setting)
+    has_handler: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SessionDeciders:
+    """The judgements of a session, each replaceable."""
+
+    router: Callable[..., Router] = Router
+    patience: Callable[[Policy], Patience] = Patience
+    ladder: Callable[[Policy], Ladder] = Ladder
+    framing: Callable[[], Framing] = Framing
+    restarts: Callable[[Policy], Restarts] = Restarts
+    turns: Callable[..., Turns] = Turns

@@ -1,0 +1,273 @@
+"""The turns of a session: a queue, one in flight, at most one cancel unacknowledged. Pure; knows no process.
+
+    queued --delivered--> in flight --its end, a timeout, the agent's end--> concluded
+    in flight --cancel--> unacknowledged --its end, and its answer in a dialect that gives one--> acknowledged
+
+Nothing is delivered while a turn is in flight (P9) or a cancel is unacknowledged (P3).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+from pytest_agentproc.supervisor._turn import Answered, TurnRecord, TurnResult
+from pytest_agentproc.supervisor.dialects import BACKGROUND, Begun, Declined, Ended, Question, Said, Settled, Withdrawn
+from pytest_agentproc.vocabulary import Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pytest_agentproc.supervisor._patience import Patience
+    from pytest_agentproc.supervisor._router import Router
+    from pytest_agentproc.supervisor.dialects import Talk, Turned
+    from pytest_agentproc.vocabulary import Policy
+
+__all__ = ["Turns"]
+
+
+class Turns:
+    """Hold every prompt that has no outcome yet. What a method returns is to be written to the agent.
+
+    Args:
+        policy: its `cancel_grace` and `permission_timeout`.
+        patience: the watchdog of the turn in flight.
+        tell: how viewers are told: called with the kind, turn and text of a `SessionEvent`, and what else it holds.
+        has_handler: whether the caller answers questions; else they are denied at once (P7).
+    """
+
+    def __init__(self, policy: Policy, patience: Patience, tell: Callable[..., None], *, has_handler: bool) -> None:
+        self.queue: deque[TurnRecord] = deque()
+        self.flight: TurnRecord | None = None
+        self.unacknowledged: TurnRecord | None = None
+        self.patience = patience
+        self.cancel_deadline: int | None = None
+        self.questions: dict[str, tuple[Question, int]] = {}
+        self.ended_with: tuple[int | None, bool, bool] = (None, False, True)
+        self._limits = policy.nanoseconds()
+        self._tell = tell
+        self._has_handler = has_handler
+        self._background = Answered()
+        self._talk: Talk
+        self._router: Router
+
+    def connect(self, talk: Talk, router: Router) -> None:
+        """Speak to a new agent process."""
+        self._talk, self._router = talk, router
+
+    # Prompts and their ends.
+
+    def ask(self, number: int, text: str) -> None:
+        """Queue a prompt."""
+        self.queue.append(TurnRecord(number, text))
+        self._tell("prompt", number, text)
+
+    def deliver(self, now: int) -> bytes:
+        """Put the next prompt in flight, if it may go."""
+        if self.flight is not None or self.unacknowledged is not None or not self.queue:
+            return b""
+        turn = self.flight = self.queue.popleft()
+        turn.delivered_at = now
+        turn.has_begun = self._talk.begins_at_once
+        self._router.deliver(turn.number, begins=turn.has_begun)
+        self.patience.start(now)
+        return self._talk.prompt(turn.number, turn.prompt)
+
+    def cancel(self, number: int | None, now: int) -> bytes:
+        """Cancel a turn, or the one in flight; one that is queued ends at once, one that is cancelled stays so."""
+        for turn in tuple(self.queue):
+            if turn.number == number:
+                self.queue.remove(turn)
+                self._conclude(turn, Outcome.CANCELLED, now, "cancelled before it was delivered")
+        flight = self.flight
+        if flight is None or number not in (None, flight.number) or flight.cause is not None:
+            return b""
+        return self._call_off(flight, Outcome.CANCELLED, now)
+
+    def expire(self, now: int) -> bytes:
+        """Cancel the turn in flight because its time is up: it has its outcome, the agent lives (P1)."""
+        due, turn = self.patience.due(now), self.flight
+        if due is None or turn is None:
+            return b""
+        outcome, why = due
+        data = self._call_off(turn, outcome, now)
+        error = f"{why}: the turn was cancelled, the agent lives on"
+        self._tell("error", turn.number, error)
+        self._conclude(turn, outcome, now, error)
+        return data
+
+    def _call_off(self, turn: TurnRecord, cause: Outcome, now: int) -> bytes:
+        grace = self._limits["cancel_grace"]
+        assert grace is not None
+        turn.cause = cause
+        self.unacknowledged, self.cancel_deadline = turn, now + grace
+        self.patience.rest()
+        denied = b"".join(self._talk.answer(question, allowed=None) for question, _ in self.questions.values())
+        self.questions.clear()
+        return denied + self._talk.cancel(turn.number)
+
+    def lose(self, outcome: Outcome, now: int, error: str) -> None:
+        """The agent is gone, or on its way: nothing is in flight any more."""
+        if self.flight is not None:
+            self._conclude(self.flight, self.flight.cause or outcome, now, error)
+        self.unacknowledged = self.cancel_deadline = None
+        self.questions.clear()
+        self._background = Answered()
+
+    def refuse(self, outcome: Outcome, now: int, error: str) -> None:
+        """No agent will come: every queued prompt ends."""
+        while self.queue:
+            self._conclude(self.queue.popleft(), outcome, now, error)
+
+    def _conclude(self, turn: TurnRecord, outcome: Outcome, now: int, error: str = "") -> None:
+        turn.conclude(outcome, now, error)
+        if turn is self.flight:
+            self.flight = None
+            self.patience.rest()
+        status, forced, executable = self.ended_with
+        result = turn.result(status, forced=forced, executable=executable)
+        self._tell("outcome", turn.number, outcome.value, result=result)
+
+    # What the agent says.
+
+    def hear(self, heard: Turned, now: int) -> bytes:
+        """Take what the agent said."""
+        if isinstance(heard, Declined):
+            return self._declined(heard, now)
+        if isinstance(heard, Settled):
+            return self._settled(heard)
+        if isinstance(heard, Withdrawn):
+            return self._withdraw(heard.id, now)
+        owners = self._router.route(heard)
+        if isinstance(heard, Begun):
+            return self._begun(owners)
+        if isinstance(heard, Question):
+            return self._asked(heard, owners, now)
+        self._give_back()
+        for number in owners:
+            if isinstance(heard, Said):
+                self._said(heard, number, now)
+            else:
+                self._ended(heard, number, now)
+        return b""
+
+    def _live(self, number: int) -> TurnRecord | None:
+        known = (self.flight, self.unacknowledged)
+        return next((turn for turn in known if turn is not None and turn.number == number), None)
+
+    def _begun(self, owners: tuple[int, ...]) -> bytes:
+        """Follow a beginning; a cancel that went out before it had nothing to cancel, and goes out again."""
+        again = b""
+        for number in owners:
+            turn = self._live(number)
+            if turn is not None and not turn.has_begun:
+                turn.has_begun = True
+                again += self._talk.cancel(number) if turn.cause is not None else b""
+        return again
+
+    def _said(self, said: Said, number: int, now: int) -> None:
+        turn = self.flight
+        if number == BACKGROUND:
+            self._background.take(said)
+            self._tell(said.kind, BACKGROUND, said.text)
+        elif turn is not None and turn.number == number:
+            turn.answered.take(said)
+            self.patience.progress(now)
+            self._tell(said.kind, number, said.text)
+        else:
+            self._tell("late", number, said.text)
+
+    def _ended(self, ended: Ended, number: int, now: int) -> None:
+        if number == BACKGROUND:
+            self._end_background(ended)
+            return
+        turn = self._live(number)
+        if turn is None:
+            self._tell("late", number, ended.text or "")
+            return
+        turn.has_ended = True
+        if turn is self.flight:
+            turn.answered.finish(ended)
+            outcome = Outcome.COMPLETED if ended.ok else turn.cause or Outcome.FAILED
+            self._conclude(turn, outcome, now, ended.error if turn.cause is None else "the caller cancelled it")
+        self._acknowledge(turn)
+
+    def _end_background(self, ended: Ended) -> None:
+        said, self._background = self._background, Answered()
+        said.finish(ended)
+        outcome = Outcome.COMPLETED if ended.ok else Outcome.FAILED
+        result = TurnResult(
+            outcome, 0 if ended.ok else 1, said.text, said.stop_reason, said.model, said.usage, ended.error
+        )
+        self._tell("background", BACKGROUND, said.text or "", result=result)
+
+    def _give_back(self) -> None:
+        """Give words to the background turn that they turned out to be of."""
+        for number in self._router.retracted:
+            turn = self._live(number)
+            if turn is not None:
+                self._background, turn.answered = turn.answered, Answered()
+                turn.has_begun = False
+
+    def _declined(self, declined: Declined, now: int) -> bytes:
+        self._router.drop(declined.number)
+        turn = self._live(declined.number)
+        if turn is not None:
+            turn.has_ended = turn.is_settled = True
+            if turn is self.flight:
+                self._conclude(turn, turn.cause or Outcome.FAILED, now, declined.error)
+            self._acknowledge(turn)
+        return b""
+
+    def _settled(self, settled: Settled) -> bytes:
+        turn = self.unacknowledged
+        if turn is not None and turn.number == settled.number:
+            turn.is_settled = True
+            self._acknowledge(turn)
+        return b""
+
+    def _acknowledge(self, turn: TurnRecord) -> None:
+        is_through = turn.has_ended and (turn.is_settled or not self._talk.answers_cancel)
+        if turn is self.unacknowledged and is_through:
+            self.unacknowledged = self.cancel_deadline = None
+
+    # Questions.
+
+    @property
+    def question_deadline(self) -> int | None:
+        """The instant at which the oldest open question is denied."""
+        return min((at for _, at in self.questions.values()), default=None)
+
+    def _asked(self, question: Question, owners: tuple[int, ...], now: int) -> bytes:
+        turn = self.flight
+        is_ours = turn is not None and turn.number in owners
+        is_cancelled = any(live.cause is not None for live in map(self._live, owners) if live is not None)
+        if is_ours and not is_cancelled:
+            self.patience.progress(now)
+        self._tell("question", owners[0] if owners else None, question.title, question=question)
+        if not self._has_handler or is_cancelled:
+            return self._talk.answer(question, allowed=None if is_cancelled else False)
+        limit = self._limits["permission_timeout"]
+        assert limit is not None
+        self.questions[question.id] = (question, now + limit)
+        if is_ours:
+            self.patience.hold()
+        return b""
+
+    def answer(self, name: str, now: int, *, allowed: bool) -> bytes:
+        """Answer a question that is still open."""
+        if name not in self.questions:
+            return b""
+        data = self._talk.answer(self.questions[name][0], allowed=allowed)
+        return self._withdraw(name, now) + data
+
+    def deny_due(self, now: int) -> bytes:
+        """Deny what nobody answered in time."""
+        late = [name for name, (_, at) in self.questions.items() if at <= now]
+        return b"".join(self.answer(name, now, allowed=False) for name in late)
+
+    def _withdraw(self, name: str, now: int) -> bytes:
+        self.questions.pop(name, None)
+        if not self.questions and self.flight is not None and self.flight.cause is None:
+            self.patience.go_on(now)
+        return b""

@@ -1,0 +1,156 @@
+"""ACP version 1: JSON-RPC 2.0, one object a line. Knows no other dialect and no fake's code.
+
+The handshake is `initialize` and `session/new`. The response to `session/prompt` ends the turn and, after a
+`session/cancel`, acknowledges it. Updates name no turn: what comes before the response belongs to it. Whatever else the
+agent asks of its client (files, terminals) is answered at once with 'method not found', so that it never waits.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from pytest_agentproc.supervisor.dialects._base import Other
+from pytest_agentproc.supervisor.dialects._json import to_line
+from pytest_agentproc.supervisor.dialects._talk import (
+    Ended,
+    JsonTalk,
+    Malformed,
+    Question,
+    Refusal,
+    Reply,
+    Said,
+    Welcome,
+)
+
+if TYPE_CHECKING:
+    from pytest_agentproc.supervisor.dialects._talk import Setting, Spoken
+
+__all__ = ["AcpTalk"]
+
+_INITIALIZE, _NEW = 0, 1
+_FIRST_PROMPT = 2
+_BAD = frozenset({"cancelled", "refusal"})
+_ALLOW = ("allow_once", "allow_always")
+_REJECT = ("reject_once", "reject_always")
+_ABLE = {"fs": {"readTextFile": False, "writeTextFile": False}, "terminal": False}
+_NOT_FOUND = -32601
+
+
+class AcpTalk(JsonTalk):
+    """Talk to an ACP agent over its stdin and stdout."""
+
+    is_marked = True
+    begins_at_once = True
+    answers_cancel = False
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        self._session = ""
+        self.readers = {
+            "response": self._answered,
+            "session/update": self._updated,
+            "session/request_permission": self._asked,
+            "request": self._cannot,
+            "malformed": lambda value: [Malformed(f"no JSON-RPC message: {json.dumps(value)[:200]}")],
+        }
+
+    def greet(self) -> bytes:
+        """Begin the handshake."""
+        return _request(_INITIALIZE, "initialize", {"protocolVersion": 1, "clientCapabilities": _ABLE})
+
+    def prompt(self, number: int, text: str) -> bytes:
+        """Give the prompt of a turn; its number is in the request's id."""
+        words = {"sessionId": self._session, "prompt": [{"type": "text", "text": text}]}
+        return _request(number - 1 + _FIRST_PROMPT, "session/prompt", words)
+
+    def cancel(self, number: int) -> bytes:
+        """Cancel what runs; there is no answer but the turn's end."""
+        return to_line({"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": self._session}})
+
+    def answer(self, question: Question, *, allowed: bool | None) -> bytes:
+        """Choose the option that allows or rejects once, or for ever if there is no other."""
+        options = _dicts(question.detail.get("options"))
+        wanted = {True: _ALLOW, False: _REJECT, None: ()}[allowed]
+        chosen = [option for kind in wanted for option in options if option.get("kind") == kind]
+        outcome: dict[str, Any] = {"outcome": "cancelled"}
+        if chosen:
+            outcome = {"outcome": "selected", "optionId": chosen[0].get("optionId")}
+        return to_line({"jsonrpc": "2.0", "id": json.loads(question.id), "result": {"outcome": outcome}})
+
+    def kind(self, value: dict[str, Any]) -> object:
+        """Say what kind of message this is: a method that has a reader, another request, a response, or none."""
+        method = value.get("method")
+        if isinstance(method, str):
+            return method if method in self.readers or "id" not in value else "request"
+        return "response" if "id" in value and ("result" in value or "error" in value) else "malformed"
+
+    # Responses.
+
+    def _answered(self, value: dict[str, Any]) -> list[Spoken]:
+        number, result = value["id"], value.get("result")
+        if isinstance(number, bool) or not isinstance(number, int):
+            return [Other("response")]
+        told = result if isinstance(result, dict) else {}
+        error = _error(value)
+        if number in (_INITIALIZE, _NEW):
+            return self._greeted(number, told, error)
+        return [_end(number - _FIRST_PROMPT + 1, told, error)]
+
+    def _greeted(self, number: int, told: dict[str, Any], error: str) -> list[Spoken]:
+        if error:
+            return [Refusal(error)]
+        if number == _INITIALIZE:
+            return [Reply(_request(_NEW, "session/new", {"cwd": self.setting.cwd, "mcpServers": []}))]
+        self._session = str(told.get("sessionId", ""))
+        return [Welcome(self._session)] if self._session else [Refusal("session/new gave no sessionId")]
+
+    # Requests and notifications.
+
+    def _updated(self, value: dict[str, Any]) -> list[Spoken]:
+        params = value.get("params")
+        update = params.get("update") if isinstance(params, dict) else None
+        if not isinstance(update, dict):
+            return [Other("session/update")]
+        kind = update.get("sessionUpdate")
+        if kind == "agent_message_chunk":
+            content = update.get("content")
+            return [Said("delta", str(content.get("text", "")) if isinstance(content, dict) else "")]
+        if kind == "agent_thought_chunk":
+            return [Said("delta")]
+        if kind in ("tool_call", "tool_call_update"):
+            return [Said("tool", str(update.get("title") or update.get("toolCallId") or ""))]
+        return [Other(f"session/update {kind}")]
+
+    def _asked(self, value: dict[str, Any]) -> list[Spoken]:
+        params = value.get("params")
+        detail = params if isinstance(params, dict) else {}
+        call = detail.get("toolCall")
+        title = str(call.get("title") or call.get("toolCallId") or "") if isinstance(call, dict) else ""
+        return [Question(json.dumps(value.get("id")), title, detail)]
+
+    def _cannot(self, value: dict[str, Any]) -> list[Spoken]:
+        error = {"code": _NOT_FOUND, "message": f"this client has no {value['method']}"}
+        return [Reply(to_line({"jsonrpc": "2.0", "id": value["id"], "error": error}))]
+
+
+def _request(number: int, method: str, params: dict[str, Any]) -> bytes:
+    return to_line({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
+
+
+def _error(value: dict[str, Any]) -> str:
+    if "error" not in value:
+        return ""
+    error = value["error"]
+    return str(error.get("message") or error) if isinstance(error, dict) else str(error)
+
+
+def _end(number: int, told: dict[str, Any], error: str) -> Ended:
+    stop = told.get("stopReason")
+    if error or not isinstance(stop, str):
+        return Ended(False, (number,), error=error or "the response has no stopReason")
+    return Ended(stop not in _BAD, (number,), stop_reason=stop, error=stop if stop in _BAD else "")
+
+
+def _dicts(value: object) -> list[dict[str, Any]]:
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []

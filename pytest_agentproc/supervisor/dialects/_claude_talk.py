@@ -1,0 +1,176 @@
+"""claude in sessions: stream-json both ways. Knows no other dialect and no fake's code.
+
+Every prompt carries a uuid of ours. The init, the first assistant line and the result of its turn carry it back; those
+of a background turn carry none, and its result has the origin `task-notification`. A CLI that echoes no uuid is read by
+the origin, else by the order of inits: words that come before the result may then be shown as a prompt's, and are given
+to the background turn when its result says so. An interrupt is acknowledged by the turn's result, not by its
+control_response, which only says that it was heard. Hooks are answered at once with nothing.
+"""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING, Any
+
+from pytest_agentproc.supervisor.dialects._base import Other
+from pytest_agentproc.supervisor.dialects._json import to_line
+from pytest_agentproc.supervisor.dialects._talk import (
+    BACKGROUND,
+    Begun,
+    Ended,
+    JsonTalk,
+    Question,
+    Refusal,
+    Reply,
+    Said,
+    Welcome,
+    Withdrawn,
+)
+
+if TYPE_CHECKING:
+    from pytest_agentproc.supervisor.dialects._talk import Setting, Spoken
+
+__all__ = ["ClaudeTalk"]
+
+_OURS = uuid.UUID("6ee23b1c-53d0-4c12-9e0a-0c8f2f8f5f0e")
+
+
+class ClaudeTalk(JsonTalk):
+    """Talk to `claude --input-format stream-json --output-format stream-json`."""
+
+    is_marked = False
+    begins_at_once = False
+    answers_cancel = False
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        self._numbers: dict[str, int] = {}
+        self.readers = {
+            "control_response": self._responded,
+            "control_request": self._requested,
+            "control_cancel_request": lambda value: [Withdrawn(str(value.get("request_id")))],
+            "system": self._system,
+            "stream_event": self._streamed,
+            "assistant": self._assistant,
+            "user": self._user,
+            "tool_progress": lambda value: [Other("heartbeat") if value.get("heartbeat") else Said("tool")],
+            "result": self._result,
+        }
+
+    def greet(self) -> bytes:
+        """Begin the handshake."""
+        return _control("greet-0", {"subtype": "initialize", "hooks": None})
+
+    def prompt(self, number: int, text: str) -> bytes:
+        """Give the prompt of a turn, with the uuid that its turn will name."""
+        mark = str(uuid.uuid5(_OURS, f"{self.setting.key}/{number}"))
+        self._numbers[mark] = number
+        message = {"role": "user", "content": text}
+        return to_line({"type": "user", "session_id": "", "message": message, "parent_tool_use_id": None, "uuid": mark})
+
+    def cancel(self, number: int) -> bytes:
+        """Interrupt what runs."""
+        return _control(f"cancel-{number}", {"subtype": "interrupt"})
+
+    def answer(self, question: Question, *, allowed: bool | None) -> bytes:
+        """Allow a tool with its input as it is, or deny it."""
+        if allowed:
+            return _response(question.id, {"behavior": "allow", "updatedInput": question.detail.get("input")})
+        return _response(question.id, {"behavior": "deny", "message": "denied by the supervising program"})
+
+    def _marks(self, value: dict[str, Any]) -> tuple[int, ...]:
+        """Say which turns a line names; a prompt that is none of ours is the agent's own business."""
+        named = value.get("user_message_uuids") or value.get("user_message_uuid") or []
+        names = named if isinstance(named, list) else [named]
+        ours = tuple(self._numbers[name] for name in names if isinstance(name, str) and name in self._numbers)
+        return ours or ((BACKGROUND,) if names else ())
+
+    # Control.
+
+    def _responded(self, value: dict[str, Any]) -> list[Spoken]:
+        response = _dict(value.get("response"))
+        if response.get("request_id") != "greet-0":
+            return [Other("control_response")]
+        if response.get("subtype") == "success":
+            return [Welcome()]
+        return [Refusal(str(response.get("error") or "the handshake was refused"))]
+
+    def _requested(self, value: dict[str, Any]) -> list[Spoken]:
+        name, request = str(value.get("request_id")), _dict(value.get("request"))
+        kind = request.get("subtype")
+        if kind == "can_use_tool":
+            return [Question(name, str(request.get("tool_name", "")), request)]
+        if kind == "hook_callback":
+            return [Reply(_response(name, {}))]
+        refused = {"subtype": "error", "request_id": name, "error": f"unsupported request: {kind}"}
+        return [Reply(to_line({"type": "control_response", "response": refused}))]
+
+    # A turn.
+
+    def _system(self, value: dict[str, Any]) -> list[Spoken]:
+        if value.get("subtype") != "init":
+            return [Other(f"system {value.get('subtype')}")]
+        session = value.get("session_id")
+        return [Welcome(session if isinstance(session, str) else None), Begun(self._marks(value))]
+
+    def _streamed(self, value: dict[str, Any]) -> list[Spoken]:
+        if value.get("parent_tool_use_id"):
+            return [Said("tool")]
+        delta = _dict(_dict(value.get("event")).get("delta"))
+        text = str(delta.get("text", "")) if delta.get("type") == "text_delta" else ""
+        return [Said("delta", text, self._marks(value))]
+
+    def _assistant(self, value: dict[str, Any]) -> list[Spoken]:
+        if value.get("parent_tool_use_id"):
+            return [Said("tool")]
+        message, marks = _dict(value.get("message")), self._marks(value)
+        model = message.get("model")
+        blocks = _blocks(message)
+        text = "".join(str(block.get("text", "")) for block in blocks if block.get("type") == "text")
+        whole = Said("message", text, marks, model=model if isinstance(model, str) else None)
+        tools = [Said("tool", str(block.get("name", "")), marks) for block in blocks if block.get("type") == "tool_use"]
+        return [whole, *tools] if text or not tools else [*tools]
+
+    def _user(self, value: dict[str, Any]) -> list[Spoken]:
+        is_tool = any(block.get("type") == "tool_result" for block in _blocks(_dict(value.get("message"))))
+        return [Said("tool")] if is_tool else [Other("user")]
+
+    def _result(self, value: dict[str, Any]) -> list[Spoken]:
+        is_own = _dict(value.get("origin")).get("kind") == "task-notification"
+        marks = (BACKGROUND,) if is_own else self._marks(value)
+        ok = value.get("subtype") == "success" and not value.get("is_error")
+        text, stop, usage = value.get("result"), value.get("stop_reason"), value.get("usage")
+        ended = Ended(
+            ok,
+            marks,
+            text if isinstance(text, str) else None,
+            stop if isinstance(stop, str) else None,
+            "" if ok else _trouble(value),
+            usage=usage if isinstance(usage, dict) else None,
+        )
+        return [ended]
+
+
+def _trouble(value: dict[str, Any]) -> str:
+    errors = value.get("errors")
+    if isinstance(errors, list) and errors:
+        return "; ".join(str(error) for error in errors)
+    return str(value.get("result") or value.get("subtype") or "an error")
+
+
+def _blocks(message: dict[str, Any]) -> list[dict[str, Any]]:
+    content = message.get("content")
+    return [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
+
+
+def _dict(value: object) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _control(name: str, request: dict[str, Any]) -> bytes:
+    return to_line({"type": "control_request", "request_id": name, "request": request})
+
+
+def _response(name: str, response: dict[str, Any]) -> bytes:
+    told = {"subtype": "success", "request_id": name, "response": response}
+    return to_line({"type": "control_response", "response": told})

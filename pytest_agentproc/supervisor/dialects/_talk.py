@@ -1,0 +1,217 @@
+"""What a session needs of a dialect: lines to meanings, intents to bytes. Values, a protocol, a base; knows no dialect.
+
+A turn has a number, from 1; `BACKGROUND` stands for a turn that the agent began by itself. `marks` are the turns that a
+line names itself, as far as the dialect marks anything; whose turn it is where nothing is said, the router decides.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from pytest_agentproc.supervisor.dialects._base import Noise, Other
+from pytest_agentproc.supervisor.dialects._json import objects
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = [
+    "BACKGROUND",
+    "Begun",
+    "Declined",
+    "Ended",
+    "JsonTalk",
+    "Malformed",
+    "Question",
+    "Refusal",
+    "Reply",
+    "Said",
+    "Setting",
+    "Settled",
+    "Spoken",
+    "Talk",
+    "Turned",
+    "Welcome",
+    "Withdrawn",
+]
+
+BACKGROUND = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What a conversation begins with.
+
+    Args:
+        cwd: where the agent works, absolute.
+        key: what makes this conversation's own marks unlike any other's.
+    """
+
+    cwd: str = "/"
+    key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Welcome:
+    """The handshake is done."""
+
+    session_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """The agent refuses the handshake, in its own words."""
+
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class Malformed:
+    """A line whose envelope has the wrong shape, in a dialect that has one (F3)."""
+
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """Bytes that the dialect wants to be written now, whatever the session does."""
+
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A turn begins."""
+
+    marks: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """Progress within a turn: a `message` that is whole, a `delta` of one, or news of a `tool`."""
+
+    kind: str
+    text: str = ""
+    marks: tuple[int, ...] = ()
+    stop_reason: str | None = None
+    model: str | None = None
+    usage: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A turn is over.
+
+    Args:
+        ok: whether its result is good.
+        marks: the turns that the line names.
+        text: the final text, where the result holds it.
+        stop_reason: as the agent says it.
+        error: its own words about a bad result.
+        model: the model that answered, where the result says so.
+        usage: what was used, where the result says so.
+    """
+
+    ok: bool
+    marks: tuple[int, ...] = ()
+    text: str | None = None
+    stop_reason: str | None = None
+    error: str = ""
+    model: str | None = None
+    usage: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Declined:
+    """A prompt was not taken, in the agent's own words."""
+
+    number: int
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """The cancel of a turn was answered, in a dialect that answers one."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """The agent asks for a permission; `detail` is the dialect's own description of what it wants to do."""
+
+    id: str
+    title: str
+    detail: dict[str, Any] = field(default_factory=dict)
+    marks: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Withdrawn:
+    """The agent wants no answer to a question any more."""
+
+    id: str
+
+
+Turned = Begun | Said | Ended | Declined | Settled | Question | Withdrawn
+"""What a turn hears."""
+
+Spoken = Turned | Welcome | Refusal | Reply | Malformed | Noise | Other
+
+
+class Talk(Protocol):
+    """One agent process's side of a conversation, from its start to its exit.
+
+    `is_marked` says that whatever begins a turn names it, `begins_at_once` that a turn begins with the delivery of its
+    prompt, without a word, and `answers_cancel` that a cancel is acknowledged by an answer of its own and the turn's
+    end, not by the end alone.
+    """
+
+    is_marked: bool
+    begins_at_once: bool
+    answers_cancel: bool
+
+    def greet(self) -> bytes:
+        """Give what begins the handshake."""
+
+    def prompt(self, number: int, text: str) -> bytes:
+        """Give the prompt of a turn."""
+
+    def cancel(self, number: int) -> bytes:
+        """Give what cancels a turn."""
+
+    def answer(self, question: Question, *, allowed: bool | None) -> bytes:
+        """Give the answer to a question; None: its turn was cancelled."""
+
+    def decode(self, line: bytes) -> list[Spoken]:
+        """Say what a line means."""
+
+
+class JsonTalk:
+    """The part of a conversation in JSON lines that is the same in every dialect: a reader for each kind of object.
+
+    Args:
+        setting: what it begins with.
+    """
+
+    def __init__(self, setting: Setting) -> None:
+        self.setting = setting
+        self.readers: dict[str, Callable[[dict[str, Any]], list[Spoken]]] = {}
+
+    def kind(self, value: dict[str, Any]) -> object:
+        """Say what kind of object this is."""
+        return value.get("type")
+
+    def decode(self, line: bytes) -> list[Spoken]:
+        """Say what a line means."""
+        if not line.strip():
+            return []
+        found = objects(line)
+        return [Noise(line)] if found is None else [meaning for value in found for meaning in self._read(value, line)]
+
+    def _read(self, value: dict[str, Any], line: bytes) -> list[Spoken]:
+        kind = self.kind(value)
+        if not isinstance(kind, str):
+            return [Noise(line)]
+        reader = self.readers.get(kind)
+        return [Other(kind)] if reader is None else reader(value)

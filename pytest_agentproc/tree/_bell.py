@@ -1,0 +1,47 @@
+"""One descriptor that a caller can ring and that agents, one after the other, ring too. Owns system calls."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+
+__all__ = ["Bell"]
+
+
+class Bell:
+    """An epoll descriptor over an eventfd and the descriptor of the agent that lives now."""
+
+    def __init__(self) -> None:
+        self._event = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._epoll = select.epoll()
+        self._epoll.register(self._event, select.EPOLLIN)
+
+    @property
+    def descriptor(self) -> int:
+        """What is readable when somebody rang."""
+        return self._epoll.fileno()
+
+    def ring(self) -> None:
+        """Make it readable, from any thread; after `close` nobody hears it."""
+        if not self._epoll.closed:
+            os.eventfd_write(self._event, 1)
+
+    def hush(self) -> None:
+        """Take the caller's ring, if there is one."""
+        with contextlib.suppress(BlockingIOError):
+            os.eventfd_read(self._event)
+
+    def follow(self, descriptor: int) -> None:
+        """Ring when this descriptor is readable, too."""
+        self._epoll.register(descriptor, select.EPOLLIN)
+
+    def leave(self, descriptor: int) -> None:
+        """Follow a descriptor no more."""
+        self._epoll.unregister(descriptor)
+
+    def close(self) -> None:
+        """Give both descriptors back."""
+        if not self._epoll.closed:
+            self._epoll.close()
+            os.close(self._event)

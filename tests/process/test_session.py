@@ -1,0 +1,244 @@
+"""Sessions with real children on both event loops: the rules P1 to P9 in exact virtual time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+
+from pytest_agentproc.errors import UsageError
+from pytest_agentproc.supervisor import Policy, Question, Session, SessionEvent, TurnResult, open_session
+from tests.process.pi_scripts import ENDS, GREETS, hears, prints, says, settles, takes
+from tests.process.stand import SECOND, is_gone
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from tests.process.stand import Stand
+
+WAITS = "- wait_for: eof\n"
+MINUTE = Policy(prompt_timeout=60.0, cancel_grace=300.0)
+
+
+def short(result: TurnResult) -> tuple[str, str | None, float]:
+    """Give what matters of a result, with seconds."""
+    return result.outcome.value, result.text, result.elapsed / SECOND
+
+
+def talked(
+    stand: Stand, backend: str, script: str, talk: Callable[[Session], Awaitable[Any]], policy: Policy = MINUTE
+) -> Any:
+    """Open a session with a fake pi, talk, and close it."""
+    argv = stand.fake(script)
+
+    async def host() -> Any:
+        async with open_session(argv, dialect="pi", policy=policy) as session:
+            return await talk(session)
+
+    return stand.run(host, backend=backend)
+
+
+def test_two_turns_and_an_orderly_end(stand: Stand, backend: str) -> None:
+    """Each prompt its own text, the second after the first; the end of stdin is enough for a well-behaved agent."""
+    script = GREETS + takes(1) + "- silence: 5s\n" + says("ONE") + ENDS + takes(2) + says("TWO") + ENDS + WAITS
+
+    async def talk(session: Session) -> list[Any]:
+        first, second = session.prompt("one"), session.prompt("two")
+        assert session.status == "starting"
+        return [short(await first), short(await second), session.status, stand.seconds]
+
+    seen = talked(stand, backend, script, talk)
+    assert seen == [("completed", "ONE", 5.0), ("completed", "TWO", 0.0), "ready", 5.0]
+    assert [event.data for event in stand.fakes[0].record.events if event.code == "s"] == []
+
+
+def test_a_timeout_leaves_agent_and_session_as_they_are(stand: Stand, backend: str) -> None:
+    """The status is ready at once, the next prompt is accepted at once, and the same process answers it (P1, P3)."""
+    late = hears("abort-1") + "- silence: 40s\n" + says("late", "aborted") + ENDS + settles(1)
+    script = GREETS + takes(1) + late + takes(2) + says("TWO") + ENDS + WAITS
+
+    async def talk(session: Session) -> list[Any]:
+        first = short(await session.prompt("one"))
+        at = (stand.seconds, session.status, session.unacknowledged)
+        second = short(await session.prompt("two"))
+        return [first, at, second, stand.seconds, session.unacknowledged]
+
+    seen = talked(stand, backend, script, talk)
+    assert seen == [("timed_out", None, 60.0), (60.0, "ready", 1), ("completed", "TWO", 0.0), 100.0, 0]
+    assert len(stand.pids()) == 1
+
+
+def test_an_agent_that_ignores_its_cancel_is_replaced_for_the_prompts_that_wait(stand: Stand, backend: str) -> None:
+    """TERM after cancel_grace, KILL after kill_grace, and a new agent takes what was asked meanwhile (P3)."""
+    deaf = "- when: {signal: TERM}\n  do: []\n"
+    argv = stand.fake(deaf + GREETS + "- wait_for: {stdin: '*\"prompt-*'}\n- silence: 400s\n" + WAITS)
+
+    async def host() -> list[Any]:
+        async with open_session(argv, dialect="pi", policy=MINUTE) as session:
+            first = short(await session.prompt("one"))
+            waiting = session.prompt("two")
+            with anyio.move_on_after(302.5):
+                await waiting
+            pids = stand.pids()
+            return [first, stand.seconds, session.status, len(pids), is_gone(pids[0])]
+
+    assert stand.run(host, backend=backend) == [("timed_out", None, 60.0), 362.5, "prompting", 2, True]
+
+
+def test_a_crash_is_answered_by_a_new_agent_after_the_backoff(stand: Stand, backend: str) -> None:
+    """The prompt in flight is agent_lost; nobody sends it again."""
+    script = GREETS + "- wait_for: {stdin: '*\"prompt-*'}\n- exit: 3\n"
+
+    async def talk(session: Session) -> list[Any]:
+        results = [await session.prompt("one")]
+        at = (stand.seconds, session.status)
+        results.append(await session.prompt("two"))
+        return [[(one.outcome.value, one.exit_code) for one in results], at, stand.seconds]
+
+    assert talked(stand, backend, script, talk) == [
+        [("agent_lost", 3), ("agent_lost", 3)],
+        (0.0, "restarting"),
+        1.0,
+    ]
+
+
+def test_stop_returns_when_the_whole_tree_is_gone(stand: Stand, backend: str) -> None:
+    """A deaf descendant is killed after kill_grace; then the next agent starts."""
+    script = "- spawn: {id: tool, deaf: true}\n" + GREETS + takes(1) + WAITS
+
+    async def talk(session: Session) -> list[Any]:
+        turn = session.prompt("one")
+        await anyio.sleep(10)
+        await session.stop()
+        return [short(await turn), stand.seconds, [is_gone(pid, 0) for pid in stand.pids()[:2]]]
+
+    assert talked(stand, backend, script, talk) == [("stopped", None, 10.0), 12.0, [True, True]]
+
+
+def test_close_waits_its_graces(stand: Stand, backend: str) -> None:
+    """EOF is ignored for close_grace, TERM for kill_grace (P8)."""
+    script = "- when: {signal: TERM}\n  do: []\n" + GREETS + takes(1) + "- silence: 1000s\n"
+
+    async def talk(session: Session) -> Any:
+        turn = session.prompt("one")
+        await anyio.sleep(1)
+        await session.close()
+        return [short(await turn), stand.seconds, session.status, (await session.prompt("too late")).outcome.value]
+
+    assert talked(stand, backend, script, talk) == [("stopped", None, 1.0), 5.0, "closed", "stopped"]
+
+
+def test_viewers_see_the_whole_transcript_whenever_they_attach(stand: Stand, backend: str) -> None:
+    """One from the beginning, one that goes and comes back, one after the end: all see the same (P4)."""
+    script = GREETS + takes(1) + "- silence: 5s\n" + says("ONE") + ENDS + WAITS
+    seen: dict[str, list[SessionEvent]] = {"early": [], "back": [], "late": []}
+
+    async def host() -> None:
+        async with (
+            anyio.create_task_group() as group,
+            open_session(stand.fakes[0].argv, dialect="pi", policy=MINUTE) as session,
+        ):
+
+            async def view(name: str) -> None:
+                async for event in session.attach():
+                    seen[name].append(event)
+
+            group.start_soon(view, "early")
+            gone = session.attach()
+            assert (await anext(gone)).kind in ("prompt", "status")
+            gone.detach()
+            assert [event async for event in gone] == []
+            await session.prompt("one")
+            group.start_soon(view, "back")
+        seen["late"] = [event async for event in session.attach()]
+
+    stand.fake(script)
+    stand.run(host, backend=backend)
+    assert seen["early"] == seen["back"] == seen["late"]
+    kinds = [(event.kind, event.text, event.at / SECOND) for event in seen["early"]]
+    assert kinds[0] in [("status", "ready", 0.0), ("prompt", "one", 0.0)]
+    assert ("message", "ONE", 5.0) in kinds
+    assert kinds[-1][:2] == ("exit", "0")
+
+
+ASKS = [
+    "- wait_for: {stdin: '*initialize*'}",
+    prints({"jsonrpc": "2.0", "id": 0, "result": {"protocolVersion": 1}}),
+    "- wait_for: {stdin: '*session/new*'}",
+    prints({"jsonrpc": "2.0", "id": 1, "result": {"sessionId": "s"}}),
+    "- wait_for: {stdin: '*session/prompt*'}",
+    prints(
+        {
+            "jsonrpc": "2.0",
+            "id": 9,
+            "method": "session/request_permission",
+            "params": {"toolCall": {"title": "rm"}, "options": [{"optionId": "yes", "kind": "allow_once"}]},
+        }
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("handler", "answer", "seconds"),
+    [
+        ("allows", "selected", 100.0),
+        ("denies", "cancelled", 100.0),
+        ("breaks", "cancelled", 0.0),
+        ("hangs", "cancelled", 300.0),
+    ],
+)
+def test_the_callers_handler_answers_the_agent(
+    stand: Stand, backend: str, handler: str, answer: str, seconds: float
+) -> None:
+    """It may take its time; one that raises or never comes back is a no, and the turn goes on (P7)."""
+    ended = prints({"jsonrpc": "2.0", "id": 2, "result": {"stopReason": "end_turn"}})
+    argv = stand.fake("\n".join([*ASKS, f"- wait_for: {{stdin: '*\"{answer}\"*'}}", ended, WAITS]))
+
+    async def answer_it(question: Question) -> bool:
+        assert question.title == "rm"
+        if handler == "breaks":
+            raise LookupError("mine")
+        await anyio.sleep(1000 if handler == "hangs" else 100)
+        return handler == "allows"
+
+    async def host() -> list[Any]:
+        async with open_session(argv, dialect="acp", policy=MINUTE, permission=answer_it) as session:
+            result = await session.prompt("one")
+            warnings = [event.text for event in session.transcript if event.kind == "warning"]
+            return [short(result), warnings]
+
+    warned = ["the permission handler broke: LookupError('mine')"] if handler == "breaks" else []
+    assert stand.run(host, backend=backend) == [("completed", None, seconds), warned]
+
+
+def test_what_the_body_raises_comes_out_as_itself_after_the_end(stand: Stand, backend: str) -> None:
+    """A caller's own error is not wrapped into a group, and the agent is gone when it arrives."""
+
+    async def talk(session: Session) -> None:
+        await anyio.sleep(1)
+        assert session.status == "ready"
+        raise LookupError("mine")
+
+    with pytest.raises(LookupError, match="mine"):
+        talked(stand, backend, GREETS + WAITS, talk)
+    assert all(is_gone(pid, 0) for pid in stand.pids())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"argv": [], "dialect": "pi"}, "argv is empty"),
+        ({"argv": ["x"], "dialect": "raw"}, "dialect is 'raw', but must be one of .* for a session"),
+        ({"argv": ["x"], "dialect": "pi", "mode": "json"}, "mode is 'json', but pi has rpc for a session"),
+    ],
+)
+def test_a_callers_mistake_is_told(backend: str, arguments: dict[str, Any], message: str) -> None:
+    """What no agent did is raised before anything is started."""
+
+    async def host() -> None:
+        async with open_session(**arguments):
+            raise AssertionError("it opened")
+
+    with pytest.raises(UsageError, match=message):
+        anyio.run(host, backend=backend)

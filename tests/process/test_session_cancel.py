@@ -1,0 +1,124 @@
+"""Cancelling whoever holds a session, at every point at which it does anything, leaves nobody and nothing (T4)."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+
+from pytest_agentproc.supervisor import Policy, Session, open_session
+from tests.process.pi_scripts import ENDS, GREETS, PI, hears, says, settles, takes
+from tests.process.stand import CEILING, descriptors, is_gone
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.process.stand import Stand
+
+POLICY = Policy(prompt_timeout=60.0, cancel_grace=300.0)
+SCRIPT = (
+    "- spawn: {id: tool, deaf: true}\n"
+    + GREETS
+    + takes(1)
+    + says("ONE")
+    + ENDS
+    + takes(2)
+    + hears("abort-2")
+    + says("part", "aborted")
+    + ENDS
+    + settles(2)
+    + "- wait_for: eof\n- silence: 1000s\n"
+)
+
+
+async def talk(argv: list[str], step: Callable[[], None]) -> None:
+    """Have a conversation with everything in it: a good turn, a timeout, a viewer, a close that goes up to TERM."""
+
+    def trace(_at: int, _code: str, _data: dict[str, Any]) -> None:
+        step()
+
+    async with open_session(argv, dialect="pi", policy=POLICY, trace=trace) as session:
+        await session.prompt("one")
+        step()
+        await session.prompt("two")
+        step()
+        async for event in session.attach():
+            if event.kind == "outcome":
+                break
+        step()
+        await session.close()
+        step()
+
+
+def cancelled_at(stand: Stand, backend: str, point: int) -> int:
+    """Cancel at one point; give how many points there were until then."""
+    argv = stand.fake(SCRIPT)
+    count = 0
+
+    async def host() -> None:
+        with anyio.CancelScope() as scope:
+
+            def step() -> None:
+                nonlocal count
+                count += 1
+                if count == point:
+                    scope.cancel()
+
+            await talk(argv, step)
+
+    stand.run(host, backend=backend)
+    assert all(is_gone(pid, 0) for pid in stand.pids())
+    return count
+
+
+@pytest.mark.slow
+def test_cancelled_at_any_point_it_leaves_nobody(make_stand: Callable[..., Stand], backend: str) -> None:
+    """Everything that it does is a point: reads, writes, signals, timers, what viewers are told, what callers await."""
+    whole = make_stand(guard=10.0)
+    points = cancelled_at(whole, backend, 0)
+    whole.close()
+    assert points > 40
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for point in range(1, points + 1):
+            stand = make_stand(guard=10.0)
+            assert cancelled_at(stand, backend, point) >= point
+            stand.close()
+        gc.collect()
+
+
+@pytest.mark.slow
+def test_a_session_on_the_real_clock_and_an_ordinary_program(backend: str, tmp_path: Path) -> None:
+    """Turns, a timeout, a crash and the end, in real time, without the kit's fakes; nothing stays open."""
+    program = tmp_path / "pi.py"
+    program.write_text(PI, "utf-8")
+    policy = Policy(prompt_timeout=0.2, restart_backoff=0.05, close_grace=CEILING)
+
+    async def converse(session: Session) -> list[Any]:
+        told = []
+        for text in ("one", "think", "two", "die", "three"):
+            result = await session.prompt(text).outcome()
+            told.append((result.outcome.value, result.text))
+        return [*told, session.status]
+
+    async def host() -> list[Any]:
+        with anyio.fail_after(CEILING):
+            async with open_session([sys.executable, "-S", str(program)], dialect="pi", policy=policy) as session:
+                return await converse(session)
+
+    before = descriptors()
+    assert anyio.run(host, backend=backend) == [
+        ("completed", "ONE"),
+        ("timed_out", None),
+        ("completed", "TWO"),
+        ("agent_lost", None),
+        ("completed", "THREE"),
+        "ready",
+    ]
+    gc.collect()
+    assert descriptors() == before

@@ -1,0 +1,131 @@
+"""Replays a recorded conversation of a real CLI into the core's decoder and router. Knows no expectation."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from pytest_agentproc.supervisor import Router
+from pytest_agentproc.supervisor._turn import Answered
+from pytest_agentproc.supervisor.dialects import (
+    BACKGROUND,
+    Begun,
+    Declined,
+    Ended,
+    Noise,
+    Question,
+    Said,
+    Setting,
+    Settled,
+    Welcome,
+    talk,
+)
+from tests.architecture.sources import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pytest_agentproc.supervisor.dialects import Spoken, Talk
+
+__all__ = ["TIMED", "Replayed", "replay"]
+
+TIMED = ROOT / "tests" / "data" / "transcripts" / "timed"
+
+
+@dataclass
+class Replayed:
+    """What came of it: per prompt whether its result was good and its text; each background turn; the odd lines."""
+
+    turns: dict[int, tuple[bool, str | None]] = field(default_factory=dict)
+    background: list[str | None] = field(default_factory=list)
+    declined: list[int] = field(default_factory=list)
+    settled: list[int] = field(default_factory=list)
+    questions: list[str] = field(default_factory=list)
+    noise: int = 0
+    is_welcome: bool = False
+
+
+class _Replay:
+    """Follow one conversation; the recorded names of prompts and cancels become those that the core gives."""
+
+    def __init__(self, dialect: str) -> None:
+        self.talk: Talk = talk(dialect, "", Setting("/work", "key"))
+        self.router = Router(is_marked=self.talk.is_marked)
+        self.seen = Replayed()
+        self.count = 0
+        self.names: dict[str, str] = {}
+        self.said: dict[int, Answered] = {}
+
+    def sends(self, value: dict[str, Any]) -> None:
+        """Take what the recorded client wrote."""
+        kind = value.get("type")
+        if kind in ("prompt", "user"):
+            self.count += 1
+            ours = json.loads(self.talk.prompt(self.count, "text"))
+            self._rename(value, ours)
+            self.router.deliver(self.count, begins=self.talk.begins_at_once)
+        elif kind == "abort":
+            self._rename(value, json.loads(self.talk.cancel(self.count)))
+        elif kind == "control_request" and value["request"]["subtype"] == "initialize":
+            self._rename(value, json.loads(self.talk.greet()))
+
+    def _rename(self, value: dict[str, Any], ours: dict[str, Any]) -> None:
+        for name in ("id", "uuid", "request_id"):
+            if name in value:
+                self.names[value[name]] = ours[name]
+
+    def prints(self, value: object) -> None:
+        """Take what the recorded CLI printed."""
+        line = value if isinstance(value, str) else json.dumps(value)
+        for recorded, ours in self.names.items():
+            line = line.replace(json.dumps(recorded), json.dumps(ours))
+        for meaning in self.talk.decode(line.encode()):
+            self.hears(meaning)
+
+    def hears(self, meaning: Spoken) -> None:
+        """Take a meaning."""
+        seen = self.seen
+        if isinstance(meaning, Welcome):
+            seen.is_welcome = True
+        elif isinstance(meaning, Noise):
+            seen.noise += 1
+        elif isinstance(meaning, Declined):
+            seen.declined.append(meaning.number)
+            self.router.drop(meaning.number)
+        elif isinstance(meaning, Settled):
+            seen.settled.append(meaning.number)
+        elif isinstance(meaning, Question):
+            seen.questions.append(meaning.title)
+        elif isinstance(meaning, Begun | Said | Ended):
+            self.routes(meaning)
+
+    def routes(self, meaning: Begun | Said | Ended) -> None:
+        """Give an event to whom the router says."""
+        owners = self.router.route(meaning)
+        for number in self.router.retracted:
+            self.said[BACKGROUND] = self.said.pop(number, Answered())
+        for number in owners:
+            answered = self.said.setdefault(number, Answered())
+            if isinstance(meaning, Said):
+                answered.take(meaning)
+            elif isinstance(meaning, Ended):
+                answered.finish(meaning)
+                del self.said[number]
+                if number == BACKGROUND:
+                    self.seen.background.append(answered.text)
+                else:
+                    assert number not in self.seen.turns
+                    self.seen.turns[number] = (meaning.ok, answered.text)
+
+
+def replay(file: Path, dialect: str) -> Replayed:
+    """Replay one file, line by line."""
+    replaying = _Replay(dialect)
+    for text in file.read_text("utf-8").splitlines():
+        entry = json.loads(text)
+        if entry["dir"] == ">>" and isinstance(entry["line"], dict):
+            replaying.sends(entry["line"])
+        elif entry["dir"] == "<<":
+            replaying.prints(entry["line"])
+    return replaying.seen

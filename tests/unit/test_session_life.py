@@ -1,0 +1,268 @@
+"""The agents of a session in exact instants: handshake, crashes, restarts, stop, close (P6, P8)."""
+
+from __future__ import annotations
+
+import itertools
+import re
+
+import pytest
+
+from pytest_agentproc.supervisor import Policy, Status, _status
+from pytest_agentproc.supervisor import _intents as to
+from tests.unit.session_stage import SECOND, Stage
+
+POLICY = Policy(handshake_timeout=30.0, restart_backoff=1.0, close_grace=2.0, kill_grace=3.0)
+
+
+def ready() -> Stage:
+    """Make a session whose agent has done its handshake."""
+    stage = Stage(policy=POLICY)
+    stage.greet()
+    return stage
+
+
+def errors(stage: Stage) -> list[str]:
+    """Give what viewers were told of errors."""
+    return [event.text for event in stage.events if event.kind == "error"]
+
+
+def test_the_drawing_has_the_statuses_and_the_edges_of_the_code() -> None:
+    """Whoever reads the drawing has read the machine."""
+    drawn: dict[Status, set[Status]] = {status: set() for status in Status}
+    for line in (_status.__doc__ or "").splitlines():
+        steps = re.split(r" --.*?--> ", line.strip())
+        for sources, targets in itertools.pairwise(steps):
+            for source in sources.split(", "):
+                drawn[Status[source]] |= {Status[target] for target in targets.split(", ")}
+    assert drawn == _status.EDGES
+
+
+def test_no_prompt_goes_out_before_the_handshake() -> None:
+    """`ready` means a live agent that has done its handshake; until then its deadline is the only one."""
+    stage = Stage(policy=POLICY)
+    stage.prompt("early")
+    assert (stage.status, stage.machine.deadlines) == ("starting", {"handshake_timeout": 30 * SECOND})
+    stage.until(29)
+    stage.greet()
+    assert stage.statuses() == ["ready", "prompting"]
+    assert [line["message"] for line in stage.sent()] == ["early"]
+
+
+def test_a_handshake_that_does_not_come_ends_the_agent_and_the_session() -> None:
+    """The first start says whether the command is right: it is not tried again, and the error says what it was."""
+    stage = Stage(policy=POLICY)
+    stage.prompt("early")
+    stage.agent.output["stderr"] += b"no api key\n"
+    stage.look()
+    stage.until(30)
+    assert stage.ended(1) == ("handshake_failed", 30.0, None)
+    assert (stage.status, stage.agent.signals, stage.agent.is_reaped) == ("failed", ["TERM"], True)
+    assert errors(stage) == ["agent: it did not answer in time: no api key"]
+    assert stage.prompt("later") == 2
+    assert stage.ended(2) == ("handshake_failed", 30.0, None)
+    stage.until(10_000)
+    assert stage.starts == [0]
+
+
+def test_an_exit_before_the_handshake_fails_with_the_code() -> None:
+    """A wrong flag, a missing login: the exit code and the end of stderr say which."""
+    stage = Stage(policy=POLICY)
+    stage.prompt()
+    stage.exits(2)
+    assert stage.ended(1) == ("handshake_failed", 0.0, None)
+    assert errors(stage) == ["agent: it exited with 2"]
+
+
+@pytest.mark.parametrize(("number", "code"), [(2, 127), (13, 126)])
+def test_a_command_that_cannot_be_started_fails(number: int, code: int) -> None:
+    """The error number is told, and a program that asked can exit with the shell's code."""
+    stage = Stage(policy=POLICY, failures=[OSError(number, "no", "agent")])
+    stage.prompt()
+    [outcome] = [event for event in stage.events if event.kind == "outcome"]
+    assert outcome.result is not None
+    assert (outcome.text, outcome.result.exit_code, stage.status) == ("spawn_failed", code, "failed")
+    assert errors(stage) == [f"agent: agent: no (errno {number})"]
+
+
+def test_a_crash_loses_the_prompt_in_flight_and_keeps_the_queue() -> None:
+    """The prompt is not sent again: it may have had effects. The queued one goes to the new agent (P6)."""
+    stage = ready()
+    stage.prompt("one")
+    stage.takes(1)
+    stage.prompt("two")
+    stage.until(5)
+    stage.exits(3)
+    [outcome] = [event for event in stage.events if event.kind == "outcome"]
+    assert outcome.result is not None
+    assert (outcome.text, outcome.result.exit_code, outcome.result.error) == ("agent_lost", 3, "it exited with 3")
+    assert (stage.status, stage.agents[0].is_reaped) == ("restarting", True)
+    assert stage.machine.deadlines == {"restart_backoff": 6 * SECOND}
+    stage.until(6)
+    stage.greet()
+    assert [line["message"] for line in stage.sent()] == ["two"]
+
+
+def test_a_prompt_that_comes_with_the_crash_is_not_lost_with_it() -> None:
+    """In a look the exit comes before the caller: it is queued, and was never in flight."""
+    stage = ready()
+    stage.agent.exit = -11
+    number = stage.prompt("at that instant")
+    assert stage.ended(number) is None
+    stage.until(1)
+    stage.greet()
+    assert [line["message"] for line in stage.sent()] == ["at that instant"]
+
+
+def test_the_backoff_doubles_and_the_sixth_crash_in_ten_minutes_is_the_end() -> None:
+    """Five restarts; then the queue ends, for nobody will come (P6)."""
+    stage = ready()
+    now = 0.0
+    for delay in (1, 2, 4, 8, 16):
+        stage.exits(1)
+        stage.until(now + delay - 0.001)
+        assert stage.status == "restarting"
+        now += delay
+        stage.until(now)
+        stage.greet()
+    assert stage.starts == [second * SECOND for second in (0, 1, 3, 7, 15, 31)]
+    stage.prompt("one")
+    stage.takes(1)
+    stage.prompt("two")
+    stage.exits(1)
+    assert (stage.ended(1), stage.ended(2)) == (("agent_lost", 31.0, None), ("agent_lost", 31.0, None))
+    assert stage.status == "failed"
+    stage.until(10_000)
+    assert len(stage.starts) == 6
+
+
+def test_crashes_of_ten_minutes_ago_do_not_count() -> None:
+    """An agent that dies now and then is not given up."""
+    stage = ready()
+    for crash in range(20):
+        stage.until(crash * 601)
+        stage.exits(1)
+        stage.until(crash * 601 + 1)
+        stage.greet()
+    assert stage.status == "ready"
+    assert stage.starts[-1] == (19 * 601 + 1) * SECOND
+
+
+def test_a_restart_whose_handshake_fails_is_one_more_crash() -> None:
+    """Once a command has worked, a start that fails may heal."""
+    stage = ready()
+    stage.exits(1)
+    stage.until(1)
+    assert stage.status == "restarting"
+    stage.until(31)
+    assert stage.agent.signals == ["TERM"]
+    assert stage.machine.deadlines == {"restart_backoff": 33 * SECOND}
+    stage.failures = [OSError(2, "no", "agent")]
+    stage.until(33)
+    assert stage.machine.deadlines == {"restart_backoff": 37 * SECOND}
+
+
+def test_stop_ends_the_agent_and_the_turn_and_a_new_agent_takes_the_queue() -> None:
+    """It is the caller's word and no crash: the next start waits for nothing but the end of this one (P3)."""
+    stage = ready()
+    stage.prompt("one")
+    stage.takes(1)
+    stage.prompt("two")
+    stage.agent.is_deaf = True
+    stage.until(5)
+    stage.tells(to.StopIt())
+    assert (stage.ended(1), stage.status) == (("stopped", 5.0, None), "restarting")
+    stage.until(8)
+    assert stage.agents[0].signals == ["TERM", "KILL"]
+    assert stage.starts == [0, 8 * SECOND]
+    stage.greet()
+    assert [line["message"] for line in stage.sent()] == ["two"]
+
+
+def test_close_ends_stdin_and_waits_before_each_step() -> None:
+    """EOF, close_grace, TERM, kill_grace, KILL; turns end at the word (P8)."""
+    stage = ready()
+    stage.prompt("one")
+    stage.takes(1)
+    stage.prompt("two")
+    stage.agent.is_deaf = True
+    stage.until(10)
+    stage.tells(to.CloseIt())
+    assert (stage.status, stage.agent.has_eof, stage.agent.signals) == ("closed", True, [])
+    assert (stage.ended(1), stage.ended(2)) == (("stopped", 10.0, None), ("stopped", 10.0, None))
+    stage.until(12)
+    assert stage.agent.signals == ["TERM"]
+    stage.until(15)
+    assert (stage.agent.signals, stage.agent.is_reaped, stage.is_over) == (["TERM", "KILL"], True, True)
+    assert len(stage.starts) == 1
+
+
+def test_an_agent_that_leaves_at_the_end_of_its_input_gets_no_signal() -> None:
+    """And its exit at close is no crash."""
+    stage = ready()
+    stage.tells(to.CloseIt())
+    stage.exits(0)
+    assert (stage.is_over, stage.agent.signals, stage.statuses()[-1]) == (True, [], "closed")
+
+
+def test_stop_while_it_closes_shortens_the_wait() -> None:
+    """The caller need not wait for a grace that it gave."""
+    stage = ready()
+    stage.tells(to.CloseIt(), to.StopIt())
+    assert (stage.agent.signals, stage.is_over, len(stage.starts)) == (["TERM"], True, 1)
+
+
+@pytest.mark.parametrize("way", ["restarting", "failed"])
+def test_a_session_without_an_agent_closes_at_once(way: str) -> None:
+    """There is nobody to wait for, and the restart that was due is not made."""
+    stage = ready() if way == "restarting" else Stage(policy=POLICY, failures=[OSError(2, "no", "agent")])
+    if way == "restarting":
+        stage.exits(1)
+    assert stage.status == way
+    stage.tells(to.CloseIt())
+    assert (stage.is_over, stage.status, stage.machine.deadlines) == (True, "closed", {})
+
+
+def test_an_agent_that_reads_no_more_is_given_its_grace_and_replaced() -> None:
+    """It lives, but cannot be talked to: the undelivered prompt is input_failed, never an exception (F5)."""
+    stage = ready()
+    stage.agent.is_reading = False
+    stage.prompt("one")
+    assert (stage.ended(1), stage.machine.deadlines["close_grace"]) == (None, 2 * SECOND)
+    stage.until(2)
+    assert stage.ended(1) == ("input_failed", 2.0, None)
+    assert stage.agents[0].signals == ["TERM"]
+    assert stage.status == "restarting"
+
+
+def test_an_agent_that_dies_while_it_is_written_to_is_a_crash() -> None:
+    """A broken pipe is seen before the exit; the exit decides."""
+    stage = ready()
+    stage.prompt("one")
+    stage.agent.is_reading = False
+    stage.agent.exit = 9
+    stage.look()
+    assert stage.ended(1) == ("agent_lost", 0.0, None)
+
+
+def test_a_line_without_end_is_a_protocol_error_and_a_crash() -> None:
+    """The turn says so, the tree is terminated, and a new agent is started (F3)."""
+    stage = Stage(policy=Policy(max_line_bytes=200))
+    stage.greet()
+    stage.prompt("one")
+    stage.agent.output["stdout"] += b"x" * 201
+    stage.look()
+    assert stage.ended(1) == ("protocol_error", 0.0, None)
+    assert (stage.agents[0].signals, stage.status) == (["TERM"], "restarting")
+
+
+def test_what_a_dying_agent_says_reaches_nobody() -> None:
+    """Once it is forced to stop, its words are late and its answers start nothing."""
+    stage = ready()
+    stage.prompt("one")
+    stage.takes(1)
+    stage.agent.is_deaf = True
+    stage.tells(to.StopIt())
+    stage.prompt("two")
+    stage.answers("too late")
+    assert (stage.ended(1), stage.ended(2)) == (("stopped", 0.0, None), None)
+    assert stage.status == "restarting"

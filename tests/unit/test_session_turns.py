@@ -1,0 +1,282 @@
+"""The turns of a session in exact instants: acknowledgement, order, late words (P1-P3, P5, P9)."""
+
+from __future__ import annotations
+
+import pytest
+
+from pytest_agentproc.supervisor import Policy
+from pytest_agentproc.supervisor import _intents as to
+from tests.unit.session_stage import SECOND, Stage
+
+MINUTE = Policy(prompt_timeout=60.0, cancel_grace=300.0, kill_grace=2.0)
+
+
+def ready(policy: Policy = MINUTE) -> Stage:
+    """Make a session whose agent has done its handshake."""
+    stage = Stage(policy=policy)
+    stage.greet()
+    return stage
+
+
+def asked(policy: Policy = MINUTE) -> Stage:
+    """Make a session whose first prompt the agent has taken at zero."""
+    stage = ready(policy)
+    stage.prompt("one")
+    stage.takes(1)
+    assert stage.sent() == [{"id": "prompt-1", "type": "prompt", "message": "one"}]
+    return stage
+
+
+def test_a_prompt_is_delivered_and_ends_with_the_agents_last_message() -> None:
+    """The plainest turn: its outcome comes at the instant of the completion, not of the last message."""
+    stage = asked()
+    assert stage.status == "prompting"
+    stage.until(5)
+    stage.message("thinking", stop="toolUse")
+    stage.message("done")
+    assert stage.ended(1) is None
+    stage.until(6)
+    stage.says({"type": "agent_end"})
+    assert stage.ended(1) == ("completed", 6.0, "done")
+    assert stage.status == "ready"
+    assert stage.machine.deadline is None
+
+
+def test_a_timeout_cancels_the_turn_and_not_the_agent() -> None:
+    """At that instant: the outcome, the cancel in the dialect, the word to viewers, status ready, no signal (P1)."""
+    stage = asked()
+    stage.until(60)
+    assert stage.ended(1) == ("timed_out", 60.0, None)
+    assert stage.sent() == [{"id": "abort-1", "type": "abort"}]
+    assert (stage.status, stage.unacknowledged, stage.agent.signals) == ("ready", True, [])
+    [error] = [event for event in stage.events if event.kind == "error"]
+    assert error.text == "no progress for 60 s: the turn was cancelled, the agent lives on"
+    assert (error.turn, error.at) == (1, 60 * SECOND)
+
+
+def test_a_prompt_after_a_timeout_waits_for_the_acknowledgement_and_its_time_begins_then() -> None:
+    """It is accepted at once; for pi the acknowledgement is the end of the run and the answer to the abort (P3)."""
+    stage = asked()
+    stage.until(61)
+    stage.prompt("two")
+    stage.prompt("three")
+    assert [line["type"] for line in stage.sent()] == ["abort"]
+    stage.until(100)
+    stage.answers("part", stop="aborted")
+    assert (stage.unacknowledged, stage.sent()) == (True, [])
+    stage.settles(1)
+    assert (stage.unacknowledged, stage.status) == (False, "prompting")
+    assert [line["message"] for line in stage.sent()] == ["two"]
+    stage.takes(2)
+    stage.until(159)
+    assert stage.ended(2) is None
+    stage.until(160)
+    assert stage.ended(2) == ("timed_out", 160.0, None)
+
+
+def test_words_of_a_cancelled_turn_reach_no_later_one() -> None:
+    """They are shown as what they are, late, and the next turn has its own text only (P5)."""
+    stage = asked()
+    stage.until(60)
+    stage.prompt("two")
+    stage.message("late words", stop="aborted")
+    stage.says({"type": "agent_end"})
+    stage.settles(1)
+    stage.takes(2)
+    stage.answers("two's own")
+    assert stage.ended(1) == ("timed_out", 60.0, None)
+    assert stage.ended(2) == ("completed", 60.0, "two's own")
+    assert [event.text for event in stage.events if event.kind == "late"] == ["late words"]
+
+
+@pytest.mark.parametrize("kind", ["message_update", "tool_execution_update"])
+def test_progress_moves_the_prompts_deadline(kind: str) -> None:
+    """A turn that works on for hours is not too long (P2)."""
+    stage = asked()
+    for instant in range(50, 500, 50):
+        stage.until(instant)
+        stage.says({"type": kind})
+    stage.until(509)
+    assert stage.ended(1) is None
+    stage.until(510)
+    assert stage.ended(1) == ("timed_out", 510.0, None)
+
+
+@pytest.mark.parametrize("line", [b'{"type": "queue_update"}\n', b"warning: noise\n", b'{"type": "turn_sta'])
+def test_activity_is_no_progress(line: bytes) -> None:
+    """Status lines, noise and half lines say that something lives, not that the turn goes on (P2)."""
+    stage = asked()
+    stage.until(50)
+    stage.agent.output["stdout"] += line
+    stage.agent.output["stderr"] += b"."
+    stage.look()
+    stage.until(60)
+    assert stage.ended(1) == ("timed_out", 60.0, None)
+
+
+def test_a_cancel_that_is_not_acknowledged_ends_the_agent_and_not_the_prompts_that_wait() -> None:
+    """TERM after cancel_grace, KILL after kill_grace; the queued prompt goes to the next agent (P3)."""
+    stage = asked()
+    stage.until(60)
+    stage.prompt("two")
+    first = stage.agent
+    first.is_deaf = True
+    stage.until(359)
+    assert (first.signals, stage.status) == ([], "ready")
+    stage.until(360)
+    assert (first.signals, stage.status) == (["TERM"], "restarting")
+    stage.until(362)
+    assert (first.signals, first.is_reaped) == (["TERM", "KILL"], True)
+    assert stage.starts == [0, 362 * SECOND]
+    stage.greet()
+    assert [line["message"] for line in stage.sent()] == ["two"]
+    assert stage.ended(1) == ("timed_out", 60.0, None)
+    assert stage.ended(2) is None
+
+
+def test_the_callers_cancel_ends_a_turn_as_cancelled_when_it_is_acknowledged() -> None:
+    """The turn stays in flight until the agent says how it ended."""
+    stage = asked()
+    stage.until(1)
+    stage.tells(to.CancelIt(), to.CancelIt(1))
+    assert [line["type"] for line in stage.sent()] == ["abort"]
+    assert (stage.status, stage.unacknowledged) == ("prompting", True)
+    stage.until(2)
+    stage.answers("part", stop="aborted")
+    stage.settles(1)
+    assert stage.ended(1) == ("cancelled", 2.0, "part")
+    assert (stage.status, stage.unacknowledged) == ("ready", False)
+
+
+def test_a_good_result_that_crosses_the_callers_cancel_is_completed() -> None:
+    """It was done; the answer to the abort still has to come before the next prompt goes out."""
+    stage = asked()
+    stage.tells(to.CancelIt())
+    stage.prompt("two")
+    stage.answers("done")
+    assert stage.ended(1) == ("completed", 0.0, "done")
+    assert [line["type"] for line in stage.sent()] == ["abort"]
+    stage.settles(1)
+    assert [line["message"] for line in stage.sent()] == ["two"]
+
+
+def test_a_callers_cancel_that_nobody_acknowledges_is_cancelled_when_the_agent_is_forced() -> None:
+    """The wait has an end, and the caller's word is the cause."""
+    stage = asked()
+    stage.until(10)
+    stage.tells(to.CancelIt())
+    stage.until(310)
+    assert stage.ended(1) == ("cancelled", 310.0, None)
+    assert stage.agent is not stage.agents[0]
+
+
+def test_a_queued_prompt_is_cancelled_without_a_word_to_the_agent() -> None:
+    """There is nothing that the agent could stop."""
+    stage = asked()
+    number = stage.prompt("two")
+    stage.tells(to.CancelIt(number))
+    assert stage.ended(number) == ("cancelled", 0.0, None)
+    assert stage.sent() == []
+    stage.answers("one's")
+    assert stage.ended(1) == ("completed", 0.0, "one's")
+
+
+def test_a_cancel_that_came_before_the_turn_began_goes_out_again() -> None:
+    """An abort of nothing is answered and stops nothing; the run that begins after it must not go on for ever."""
+    stage = ready()
+    stage.prompt("one")
+    stage.tells(to.CancelIt())
+    stage.settles(1)
+    assert [line["type"] for line in stage.sent()] == ["prompt", "abort"]
+    stage.takes(1)
+    assert [line["type"] for line in stage.sent()] == ["abort"]
+    stage.answers("", stop="aborted")
+    assert (stage.ended(1), stage.unacknowledged) == (("cancelled", 0.0, None), False)
+
+
+def test_one_prompt_is_in_flight_at_a_time() -> None:
+    """Claude swallows a prompt that comes while a tool runs, pi refuses it (P9)."""
+    stage = ready()
+    for text in ("one", "two", "three"):
+        stage.prompt(text)
+    for number, text in enumerate(("one", "two", "three"), 1):
+        assert [line["message"] for line in stage.sent()] == [text]
+        stage.takes(number)
+        stage.answers(text.upper())
+        assert stage.ended(number) == ("completed", 0.0, text.upper())
+
+
+def test_a_prompt_that_pi_refuses_has_failed_with_pis_words() -> None:
+    """An extension's own run keeps it busy: that is no crash, and nothing hangs."""
+    stage = ready()
+    stage.says({"type": "agent_start"})
+    stage.prompt("one")
+    busy = {"id": "prompt-1", "type": "response", "command": "prompt", "success": False, "error": "busy"}
+    stage.says(busy)
+    assert stage.ended(1) == ("failed", 0.0, None)
+    [event] = [event for event in stage.events if event.kind == "outcome"]
+    assert event.result is not None
+    assert (event.result.error, event.result.exit_code) == ("busy", 1)
+    stage.answers("the extension's")
+    assert stage.background() == ["the extension's"]
+
+
+def test_a_run_that_pi_began_itself_is_a_background_turn() -> None:
+    """Its words and its end are no prompt's, though a prompt was written meanwhile (B1)."""
+    stage = ready()
+    stage.says({"type": "agent_start"})
+    stage.message("by myself")
+    stage.prompt("one")
+    stage.says({"type": "agent_end"})
+    assert stage.background() == ["by myself"]
+    stage.takes(1)
+    stage.answers("asked")
+    assert stage.ended(1) == ("completed", 0.0, "asked")
+
+
+@pytest.mark.parametrize("stop", ["error", "aborted"])
+def test_an_error_that_nobody_asked_for_is_failed(stop: str) -> None:
+    """Pi ends its run all the same, and its last message says why."""
+    stage = asked()
+    stage.answers("", stop)
+    assert stage.ended(1) == ("failed", 0.0, None)
+
+
+def test_max_runtime_caps_a_turn_and_inactivity_cancels_only_where_it_is_set() -> None:
+    """All limits of a turn cancel; none of them ends the agent (A1, A2)."""
+    stage = asked(Policy(max_runtime=100.0, prompt_timeout=60.0))
+    for instant in (50, 99):
+        stage.until(instant)
+        stage.message("work", stop="toolUse")
+    stage.until(100)
+    assert stage.ended(1) == ("overran", 100.0, "work")
+    quiet = asked(Policy(inactivity_timeout=30.0))
+    quiet.until(20)
+    quiet.agent.output["stderr"] += b"."
+    quiet.look()
+    quiet.until(50)
+    assert quiet.ended(1) == ("inactive", 50.0, None)
+    assert quiet.agent.signals == []
+
+
+def test_at_one_instant_progress_comes_before_the_prompts_deadline() -> None:
+    """Among equals the order is the table's (A3), and the outcome says which limit it was."""
+    stage = asked(Policy(progress_timeout=60.0, prompt_timeout=60.0, inactivity_timeout=60.0, max_runtime=60.0))
+    stage.until(60)
+    assert stage.ended(1) == ("stalled", 60.0, None)
+
+
+def test_output_beats_the_deadline_of_its_instant() -> None:
+    """What was said in time counts, whoever looked first (A4)."""
+    stage = asked()
+    stage.now = 60 * SECOND
+    stage.answers("just in time")
+    assert stage.ended(1) == ("completed", 60.0, "just in time")
+
+
+def test_an_idle_session_may_be_silent_for_ever() -> None:
+    """No limit runs while nothing is in flight."""
+    stage = ready(Policy(prompt_timeout=60.0, inactivity_timeout=30.0, max_runtime=90.0, progress_timeout=10.0))
+    assert stage.machine.deadlines == {}
+    stage.until(1_000_000)
+    assert stage.status == "ready"
