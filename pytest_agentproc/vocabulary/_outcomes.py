@@ -8,7 +8,26 @@ __all__ = ["Outcome", "exit_code"]
 
 
 class Outcome(StrEnum):
-    """The closed set of endings. None of them is ever raised."""
+    """The closed set of endings. None of them is ever raised.
+
+    | outcome | who caused it | what the caller can do |
+    |---|---|---|
+    | completed | the agent: a good result, whatever its process did next | use the result |
+    | failed | the agent: an error result, or an exit code above 0 | read `error`; ask otherwise |
+    | tool_use | the agent: it asks for a tool that the caller executes | execute it, run again with the answer |
+    | cancelled | the caller took the turn back; the agent lives | prompt again |
+    | stopped | the caller ended the agent, or gave the run up | start a new one |
+    | inactive | the agent: silent for `inactivity_timeout` (`internal_tool_timeout`) | read `stderr_tail`; raise the limit |
+    | stalled | the agent: bytes, but no event for `progress_timeout` | read `stderr_tail`; raise the limit |
+    | overran | the agent: at work for `max_runtime` | raise the limit, or ask for less |
+    | timed_out | the agent: no progress in a turn for `prompt_timeout`; it lives | prompt again |
+    | incomplete | the agent crashed, or somebody else killed it | read `agent_status`, `stderr_tail`; run again |
+    | input_failed | the agent closed its input and lives on without the prompt | give the prompt another way |
+    | spawn_failed | the caller: no such command (127), or not executable (126) | mend `argv` |
+    | handshake_failed | the agent did not begin to talk | read its version, `stderr_tail` |
+    | protocol_error | the agent: lines that its dialect cannot mean, or too long | read its version; raise `max_line_bytes` |
+    | agent_lost | the agent ended while the prompt was queued or in flight | prompt again, if it may run twice |
+    """
 
     COMPLETED = "completed"
     FAILED = "failed"

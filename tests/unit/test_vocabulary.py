@@ -63,6 +63,13 @@ def test_outcomes_are_the_closed_set() -> None:
     )
 
 
+def test_every_outcome_says_who_caused_it_and_what_can_be_done() -> None:
+    """A caller who meets one in a log looks it up here."""
+    rows = [row.split("|")[1:-1] for row in (Outcome.__doc__ or "").splitlines() if "|" in row][2:]
+    assert [row[0].strip() for row in rows] == [outcome.value for outcome in Outcome]
+    assert all(len(row) == 3 and all(cell.strip() for cell in row) for row in rows)
+
+
 def test_policy_defaults_are_the_documented_ones() -> None:
     """The numbers are promises: a changed default changes when somebody's agent is killed."""
     assert dict(Policy().items()) == {
