@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor._events import Command, Event
     from pytest_agentproc.supervisor._intents import Intent
     from pytest_agentproc.supervisor._session_task import SessionTask
-    from pytest_agentproc.supervisor.dialects import Spoken, Talk
+    from pytest_agentproc.supervisor.dialects import Spoken
 
 __all__ = ["Conversation"]
 
@@ -53,12 +53,12 @@ class Conversation(Life):
         self.noise = 0
         self.turns = made.turns(self.policy, made.patience(self.policy), self._tell, has_handler=task.has_handler)
         self.restarts = made.restarts(self.policy)
-        self.talk: Talk
         self._news: list[to.SessionEvent] = []
         self._now = 0
         self._was_ready = self._was_ended = self._is_greeted = self.has_agent = False
         self._is_closing = self._is_stopped = self._is_sweeping = False
         self._start_at: int | None = None
+        self._why = ""
         self._timers: dict[str, int] = {}
         self._wishes: dict[type[Any], Callable[[Any, int], list[Command]]] = {
             to.Prompt: self._prompt,
@@ -142,7 +142,7 @@ class Conversation(Life):
         made = self._made
         self.begin(Outbox(), made.framing(), made.ladder(self.policy), self.policy.max_line_bytes)
         self._is_greeted = self._is_stopped = False
-        self._start_at = None
+        self._start_at, self._why = None, ""
         self.talk = talk(self.task.dialect, self.task.mode, self.task.setting)
         self.turns.connect(self.talk, made.router(is_marked=self.talk.is_marked))
         return [on.Spawn()]
@@ -159,7 +159,7 @@ class Conversation(Life):
 
     def _spawn_failed(self, event: on.SpawnFailed, now: int) -> list[Command]:
         self.turns.ended_with = (None, False, Ending().is_missing(event.errno))
-        self._lament(Outcome.SPAWN_FAILED, f"{event.reason} (errno {event.errno})", now)
+        self._lament(Outcome.SPAWN_FAILED, self._complain(f"{event.reason} (errno {event.errno})"), now)
         return self._next(now)
 
     # Streams.
@@ -237,11 +237,11 @@ class Conversation(Life):
         return self._climb(now)
 
     def _climb(self, now: int) -> list[Command]:
-        turn = self.turns.flight
-        if self.ladder.rung is Rung.TERMINATE:
+        if self.ladder.rung is Rung.TERMINATE and not self._is_closing:
+            turn, why = self.turns.flight, "stdin was closed, and the agent lives on"
             missing = turn is not None and turn.sent_to > self.feeder.taken
-            lost = Outcome.INPUT_FAILED if missing else Outcome.AGENT_LOST
-            self.turns.lose(lost, now, "stdin was closed, and the agent lives on")
+            self._why = self._complain(why)
+            self.turns.lose(Outcome.INPUT_FAILED if missing else Outcome.AGENT_LOST, now, why)
         return self._signal(self.ladder.due(now))
 
     def _part(self, why: str, now: int) -> list[Command]:
@@ -249,8 +249,9 @@ class Conversation(Life):
         self._timers.pop("handshake_timeout", None)
         if not self._is_steady:
             return []
+        self._why = self._complain(why)
         if not self._was_ready:
-            self._lament(Outcome.HANDSHAKE_FAILED, why, now)
+            self._lament(Outcome.HANDSHAKE_FAILED, self._why, now)
         return self._force(now)
 
     def _force(self, now: int) -> list[Command]:
@@ -271,26 +272,27 @@ class Conversation(Life):
         if self._is_stopped:
             self._start_at = now
         elif not self._is_closing:
-            self._lament(Outcome.AGENT_LOST if was_greeted else Outcome.HANDSHAKE_FAILED, words, now)
+            lost = Outcome.AGENT_LOST if was_greeted else Outcome.HANDSHAKE_FAILED
+            self._lament(lost, self._why or self._complain(words), now)
         return [on.Sweep()]
 
-    def _lament(self, outcome: Outcome, why: str, now: int) -> None:
+    def _complain(self, why: str) -> str:
+        """Tell what is wrong with the agent: its command, why, the end of its stderr."""
+        tail = self.stderr_tail[-1000:].decode(errors="replace").strip()
+        error = f"{' '.join(self.task.argv)}: {why}" + (f": {tail}" if tail else "")
+        self._tell("error", None, error)
+        return error
+
+    def _lament(self, outcome: Outcome, error: str, now: int) -> None:
         """Decide about a next start: a first one that failed was the last; then come the restarts, until too many."""
         if self.failure is not None:
             return
         delay = self.restarts.crash(now) if self._was_ready else None
-        tail = self.stderr_tail[-1000:].decode(errors="replace").strip()
-        error = f"{' '.join(self.task.argv)}: {why}" + (f": {tail}" if tail else "")
-        self._tell("error", None, error)
         if delay is not None:
             self._start_at = now + delay
             return
         self.failure = (Outcome.AGENT_LOST if self._was_ready else outcome, error)
-        self.turns.refuse(*self._doom(now))
-
-    def _doom(self, now: int) -> tuple[Outcome, int, str]:
-        assert self.failure is not None
-        return self.failure[0], now, self.failure[1]
+        self.turns.refuse(*self.failure, now)
 
     def _swept(self, event: on.Swept, now: int) -> list[Command]:
         if not self._is_sweeping:
@@ -318,9 +320,9 @@ class Conversation(Life):
     def _prompt(self, wish: to.Prompt, now: int) -> list[Command]:
         self.turns.ask(wish.number, wish.text)
         if self._is_closing:
-            self.turns.refuse(Outcome.STOPPED, now, "the session is closed")
+            self.turns.refuse(Outcome.STOPPED, "the session is closed", now)
         elif self.failure is not None:
-            self.turns.refuse(*self._doom(now))
+            self.turns.refuse(*self.failure, now)
         return []
 
     def _stop(self, wish: to.StopIt, now: int) -> list[Command]:
@@ -340,7 +342,7 @@ class Conversation(Life):
         self._is_closing = True
         self._timers = {}
         self.turns.lose(Outcome.STOPPED, now, "the session was closed")
-        self.turns.refuse(Outcome.STOPPED, now, "the session was closed")
+        self.turns.refuse(Outcome.STOPPED, "the session was closed", now)
         if not self.has_agent:
             return [on.Finish()]
         if self._is_steady:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.supervisor.dialects import BACKGROUND, Begun, Ended
+from pytest_agentproc.supervisor.dialects import BACKGROUND, Begun, Ended, Named
 
 if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects import Question, Said
@@ -48,11 +48,13 @@ class Router:
             self.waiting.remove(number)
         self.running = tuple(one for one in self.running if one != number)
 
-    def route(self, meaning: Begun | Said | Ended | Question) -> tuple[int, ...]:
+    def route(self, meaning: Begun | Said | Ended | Question | Named) -> tuple[int, ...]:
         """Say which turns an event belongs to; none: nobody's."""
         marks = meaning.marks
         self.retracted = ()
         self.is_marked = self.is_marked or (bool(marks) and marks != _BACKGROUND)
+        if isinstance(meaning, Named):
+            return ()
         if isinstance(meaning, Begun):
             return self._begin(marks)
         if isinstance(meaning, Ended):

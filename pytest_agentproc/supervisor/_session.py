@@ -30,6 +30,9 @@ Handler = Callable[["Question"], Awaitable[bool]]
 _OVER = TurnResult(Outcome.STOPPED, 130, error="the session is closed")
 LONGEST = 16 * 1024**2
 """So many characters of the transcript are kept; then the oldest go first."""
+_EVENT = 200
+"""What an event counts beside its text."""
+_BACKGROUND = 1000
 
 
 class Turn:
@@ -107,14 +110,14 @@ class Viewer:
 class Session:
     """A conversation with one agent after the other; made by `open_session`.
 
-    `transcript` are the events from the beginning (the last 16 Mi characters of them), `background` the results of the
-    background turns in their order.
+    `transcript` are the events from the beginning, `background` the results of the background turns in their order: the
+    last 16 Mi characters of the one, the last 1000 of the others (F6).
     """
 
     def __init__(self, machine: Conversation, clock: Clock, permission: Handler | None) -> None:
         self.transcript: deque[SessionEvent] = deque()
         self.total = 0
-        self.background: list[TurnResult] = []
+        self.background: deque[TurnResult] = deque(maxlen=_BACKGROUND)
         self.is_over = False
         self._machine = machine
         self._clock = clock
@@ -243,9 +246,9 @@ class Session:
         """Take what the driver publishes."""
         self.transcript.append(event)
         self.total += 1
-        self._size += len(event.text)
+        self._size += _EVENT + len(event.text)
         while self._size > LONGEST:
-            self._size -= len(self.transcript.popleft().text)
+            self._size -= _EVENT + len(self.transcript.popleft().text)
         if event.kind == "outcome" and event.turn in self._turns and event.result is not None:
             self._turns.pop(event.turn).finish(event.result)
         elif event.kind == "background" and event.result is not None:

@@ -84,7 +84,8 @@ class Answered:
 class TurnRecord:
     """One prompt on its way.
 
-    `cause` is what the turn ends as because somebody cancelled it, from the instant at which the cancel went out.
+    `cause` is what the turn ends as because somebody cancelled it, from the instant at which the cancel went out;
+    `cancels` went out, and `answers` of their own came to them.
 
     Args:
         number: its place in the session, from 1.
@@ -103,7 +104,8 @@ class TurnRecord:
         self.cause: Outcome | None = None
         self.has_begun = False
         self.has_ended = False
-        self.is_settled = False
+        self.cancels = 0
+        self.answers = 0
 
     def conclude(self, outcome: Outcome, now: int, error: str = "") -> None:
         """End it, once."""

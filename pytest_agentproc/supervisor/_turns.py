@@ -12,7 +12,17 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.supervisor._turn import Answered, TurnRecord, TurnResult
-from pytest_agentproc.supervisor.dialects import BACKGROUND, Begun, Declined, Ended, Question, Said, Settled, Withdrawn
+from pytest_agentproc.supervisor.dialects import (
+    BACKGROUND,
+    Begun,
+    Declined,
+    Ended,
+    Named,
+    Question,
+    Said,
+    Settled,
+    Withdrawn,
+)
 from pytest_agentproc.vocabulary import Outcome
 
 if TYPE_CHECKING:
@@ -104,7 +114,11 @@ class Turns:
         self.patience.rest()
         denied = b"".join(self._talk.answer(question, allowed=None) for question, _ in self.questions.values())
         self.questions.clear()
-        return denied + self._talk.cancel(turn.number)
+        return denied + self._cancel(turn)
+
+    def _cancel(self, turn: TurnRecord) -> bytes:
+        turn.cancels += 1
+        return self._talk.cancel(turn.number)
 
     def lose(self, outcome: Outcome, now: int, error: str) -> None:
         """The agent is gone, or on its way: nothing is in flight any more."""
@@ -114,7 +128,7 @@ class Turns:
         self.questions.clear()
         self._background = Answered()
 
-    def refuse(self, outcome: Outcome, now: int, error: str) -> None:
+    def refuse(self, outcome: Outcome, error: str, now: int) -> None:
         """No agent will come: every queued prompt ends."""
         while self.queue:
             self._conclude(self.queue.popleft(), outcome, now, error)
@@ -139,7 +153,7 @@ class Turns:
         if isinstance(heard, Withdrawn):
             return self._withdraw(heard.id, now)
         owners = self._router.route(heard)
-        if isinstance(heard, Begun):
+        if isinstance(heard, Named | Begun):
             return self._begun(owners)
         if isinstance(heard, Question):
             return self._asked(heard, owners, now)
@@ -162,7 +176,7 @@ class Turns:
             turn = self._live(number)
             if turn is not None and not turn.has_begun:
                 turn.has_begun = True
-                again += self._talk.cancel(number) if turn.cause is not None else b""
+                again += self._cancel(turn) if turn.cause is not None else b""
         return again
 
     def _said(self, said: Said, number: int, now: int) -> None:
@@ -213,7 +227,7 @@ class Turns:
         self._router.drop(declined.number)
         turn = self._live(declined.number)
         if turn is not None:
-            turn.has_ended = turn.is_settled = True
+            turn.has_ended = True
             if turn is self.flight:
                 self._conclude(turn, turn.cause or Outcome.FAILED, now, declined.error)
             self._acknowledge(turn)
@@ -222,12 +236,12 @@ class Turns:
     def _settled(self, settled: Settled) -> bytes:
         turn = self.unacknowledged
         if turn is not None and turn.number == settled.number:
-            turn.is_settled = True
+            turn.answers += 1
             self._acknowledge(turn)
         return b""
 
     def _acknowledge(self, turn: TurnRecord) -> None:
-        is_through = turn.has_ended and (turn.is_settled or not self._talk.answers_cancel)
+        is_through = turn.has_ended and (turn.answers >= turn.cancels or not self._talk.answers_cancel)
         if turn is self.unacknowledged and is_through:
             self.unacknowledged = self.cancel_deadline = None
 

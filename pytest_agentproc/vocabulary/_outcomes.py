@@ -17,7 +17,7 @@ class Outcome(StrEnum):
     | tool_use | the agent: it asks for a tool that the caller executes | execute it, run again with the answer |
     | cancelled | the caller took the turn back; the agent lives | prompt again |
     | stopped | the caller ended the agent, or gave the run up | start a new one |
-    | inactive | the agent: silent for `inactivity_timeout` (`internal_tool_timeout`) | read `stderr_tail`; raise the limit |
+    | inactive | the agent: silent for `inactivity_timeout` (`internal_tool_timeout`) | see `stderr_tail`; raise it |
     | stalled | the agent: bytes, but no event for `progress_timeout` | read `stderr_tail`; raise the limit |
     | overran | the agent: at work for `max_runtime` | raise the limit, or ask for less |
     | timed_out | the agent: no progress in a turn for `prompt_timeout`; it lives | prompt again |
@@ -25,7 +25,7 @@ class Outcome(StrEnum):
     | input_failed | the agent closed its input and lives on without the prompt | give the prompt another way |
     | spawn_failed | the caller: no such command (127), or not executable (126) | mend `argv` |
     | handshake_failed | the agent did not begin to talk | read its version, `stderr_tail` |
-    | protocol_error | the agent: lines that its dialect cannot mean, or too long | read its version; raise `max_line_bytes` |
+    | protocol_error | lines of no meaning in the dialect, or too long | see its version; raise `max_line_bytes` |
     | agent_lost | the agent ended while the prompt was queued or in flight | prompt again, if it may run twice |
     """
 

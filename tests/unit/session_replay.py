@@ -13,6 +13,7 @@ from pytest_agentproc.supervisor.dialects import (
     Begun,
     Declined,
     Ended,
+    Named,
     Noise,
     Question,
     Said,
@@ -97,10 +98,10 @@ class _Replay:
             seen.settled.append(meaning.number)
         elif isinstance(meaning, Question):
             seen.questions.append(meaning.title)
-        elif isinstance(meaning, Begun | Said | Ended):
+        elif isinstance(meaning, Named | Begun | Said | Ended):
             self.routes(meaning)
 
-    def routes(self, meaning: Begun | Said | Ended) -> None:
+    def routes(self, meaning: Named | Begun | Said | Ended) -> None:
         """Give an event to whom the router says."""
         owners = self.router.route(meaning)
         for number in self.router.retracted:

@@ -5,7 +5,16 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from pytest_agentproc.supervisor import Conversation, Policy, SessionDeciders, SessionDriver, SessionEvent, SessionTask
+from pytest_agentproc.clock import SystemClock
+from pytest_agentproc.supervisor import (
+    Conversation,
+    Policy,
+    Session,
+    SessionDeciders,
+    SessionDriver,
+    SessionEvent,
+    SessionTask,
+)
 from pytest_agentproc.supervisor import _intents as to
 from pytest_agentproc.supervisor.dialects import Setting
 
@@ -139,10 +148,15 @@ class Stage:
         setting = Setting("/work", "key")
         task = SessionTask(["agent"], dialect, "", policy or Policy(), setting, has_handler=handler)
         self.machine = Conversation(task, deciders)
-        self.driver = SessionDriver(self.machine, self._spawn, self.bell, lambda: self.now, self.events.append)
+        self.session = Session(self.machine, SystemClock(), None)
+        self.driver = SessionDriver(self.machine, self._spawn, self.bell, lambda: self.now, self._hear)
         self._count = 0
         self._read = 0
         self.look()
+
+    def _hear(self, event: SessionEvent) -> None:
+        self.events.append(event)
+        self.session.hear(event)
 
     def _spawn(self) -> _Agent:
         if self.failures:

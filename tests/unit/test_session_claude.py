@@ -105,6 +105,16 @@ def test_words_of_a_marked_background_turn_are_shown_as_its_own() -> None:
     assert [(event.turn, event.text) for event in stage.events if event.kind == "message"] == [(1, "ONE"), (0, "bg")]
 
 
+def test_a_cli_that_follows_a_prompt_through_its_queue_is_known_to_mark_its_turns() -> None:
+    """So that what it begins by itself before the first prompt's turn is not taken for that."""
+    stage = Claude()
+    stage.ask("one")
+    stage.says({"type": "command_lifecycle", "command_uuid": stage.marks[1], "state": "queued"})
+    stage.begins()
+    stage.speaks("bg")
+    assert [(event.turn, event.text) for event in stage.events if event.kind == "message"] == [(0, "bg")]
+
+
 def test_a_background_turn_moves_no_prompts_deadline() -> None:
     """Its words are no progress of the prompt that waits behind it (P2)."""
     stage = Claude()

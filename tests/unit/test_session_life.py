@@ -156,6 +156,7 @@ def test_a_restart_whose_handshake_fails_is_one_more_crash() -> None:
     stage.until(31)
     assert stage.agent.signals == ["TERM"]
     assert stage.machine.deadlines == {"restart_backoff": 33 * SECOND}
+    assert errors(stage)[-1] == "agent: it did not answer in time"
     stage.failures = [OSError(2, "no", "agent")]
     stage.until(33)
     assert stage.machine.deadlines == {"restart_backoff": 37 * SECOND}

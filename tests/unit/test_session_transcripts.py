@@ -5,8 +5,15 @@ The tables say what is right for each file, from what the recording's prompts as
 
 from __future__ import annotations
 
-import pytest
+import itertools
+import json
 
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pytest_agentproc.supervisor import Framing
+from pytest_agentproc.supervisor.dialects import Noise, talk
 from tests.unit.session_replay import TIMED, Replayed, replay
 
 PI: dict[str, Replayed] = {
@@ -89,6 +96,28 @@ def test_each_prompt_of_claude_has_its_own_turn_and_each_background_turn_is_apar
 def test_each_prompt_of_pi_has_its_own_turn(name: str) -> None:
     """Prompts sent while it is busy are refused, or folded into the run that they were meant for."""
     assert replay(TIMED / f"pi-rpc-{name}.jsonl", "pi") == PI[name]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "dialect"), [("pi-rpc-two-prompts", "pi"), ("bg-overlap-uuid", "claude")])
+@given(cuts=st.lists(st.integers(1, 5000), min_size=1), noise=st.lists(st.integers(0, 40), max_size=5))
+@settings(max_examples=30, deadline=None)
+def test_chunks_and_noise_change_no_meaning(name: str, dialect: str, cuts: list[int], noise: list[int]) -> None:
+    """One line is one event however it arrives; what is no event is counted and changes nothing (F1, F2)."""
+    entries = map(json.loads, (TIMED / f"{name}.jsonl").read_text("utf-8").splitlines())
+    lines = [json.dumps(entry["line"], ensure_ascii=False).encode() for entry in entries if entry["dir"] == "<<"]
+    plain, chunked = talk(dialect), talk(dialect)
+    whole = [meaning for line in lines for meaning in plain.decode(line)]
+    for place in noise:
+        lines.insert(min(place, len(lines)), b"warning: {noise")
+    data, framing, seen = b"\r\n".join(lines) + b"\n", Framing(), []
+    for size in itertools.cycle(cuts):
+        seen += [meaning for line in framing.feed(data[:size]) for meaning in chunked.decode(line)]
+        data = data[size:]
+        if not data:
+            break
+    assert [meaning for meaning in seen if not isinstance(meaning, Noise)] == whole
+    assert len(seen) - len(whole) == len(noise)
 
 
 def test_every_recording_has_its_row() -> None:

@@ -191,7 +191,9 @@ def test_a_cancel_that_came_before_the_turn_began_goes_out_again() -> None:
     stage.takes(1)
     assert [line["type"] for line in stage.sent()] == ["abort"]
     stage.answers("", stop="aborted")
-    assert (stage.ended(1), stage.unacknowledged) == (("cancelled", 0.0, None), False)
+    assert (stage.ended(1), stage.unacknowledged) == (("cancelled", 0.0, None), True)
+    stage.settles(1)
+    assert not stage.unacknowledged
 
 
 def test_one_prompt_is_in_flight_at_a_time() -> None:

@@ -19,6 +19,7 @@ from pytest_agentproc.supervisor.dialects._talk import (
     Begun,
     Ended,
     JsonTalk,
+    Named,
     Question,
     Refusal,
     Reply,
@@ -49,6 +50,7 @@ class ClaudeTalk(JsonTalk):
             "control_response": self._responded,
             "control_request": self._requested,
             "control_cancel_request": lambda value: [Withdrawn(str(value.get("request_id")))],
+            "command_lifecycle": self._followed,
             "system": self._system,
             "stream_event": self._streamed,
             "assistant": self._assistant,
@@ -106,6 +108,11 @@ class ClaudeTalk(JsonTalk):
         return [Reply(to_line({"type": "control_response", "response": refused}))]
 
     # A turn.
+
+    def _followed(self, value: dict[str, Any]) -> list[Spoken]:
+        """Learn before the first turn begins that this CLI echoes uuids: it tells each one's way through its queue."""
+        number = self._numbers.get(str(value.get("command_uuid")))
+        return [Other("command_lifecycle")] if number is None else [Named((number,))]
 
     def _system(self, value: dict[str, Any]) -> list[Spoken]:
         if value.get("subtype") != "init":

@@ -22,6 +22,7 @@ __all__ = [
     "Ended",
     "JsonTalk",
     "Malformed",
+    "Named",
     "Question",
     "Refusal",
     "Reply",
@@ -77,6 +78,13 @@ class Reply:
     """Bytes that the dialect wants to be written now, whatever the session does."""
 
     data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """The agent names a prompt and says nothing more of it: it is one that marks its turns."""
+
+    marks: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +161,7 @@ class Withdrawn:
     id: str
 
 
-Turned = Begun | Said | Ended | Declined | Settled | Question | Withdrawn
+Turned = Named | Begun | Said | Ended | Declined | Settled | Question | Withdrawn
 """What a turn hears."""
 
 Spoken = Turned | Welcome | Refusal | Reply | Malformed | Noise | Other

@@ -1,0 +1,230 @@
+"""Agents that a random test plays: honest in their protocol, free in everything else. They judge what they are sent.
+
+A player keeps its own view of what runs. A prompt must come alone, in order, once, and after every cancel was answered
+(P3, P9); its words carry the turn's number, so that a word in the wrong turn shows (P5, B1).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tests.unit.session_stage import Stage
+
+__all__ = ["PLAYERS", "Player"]
+
+
+class Player:
+    """One agent after the other.
+
+    `running` is the turn that runs (0: one of its own), `waiting` the prompts that came and have not begun, `cancels`
+    the cancels that it has not answered.
+    """
+
+    dialect = ""
+
+    def __init__(self, stage: Stage) -> None:
+        self.stage = stage
+        self.seen: list[int] = []
+        self.begin_life()
+
+    def begin_life(self) -> None:
+        """Be a new process."""
+        self.life = len(self.stage.agents)
+        self.is_greeted = False
+        self.running: int | None = None
+        self.waiting: deque[int] = deque()
+        self.cancels: list[int] = []
+
+    def sync(self) -> None:
+        """Read what was written."""
+        if self.life != len(self.stage.agents):
+            self.begin_life()
+        while lines := self.stage.sent():
+            for line in lines:
+                self.hear(line)
+
+    def prompted(self, number: int) -> None:
+        """Judge a prompt that came."""
+        assert self.is_greeted, "a prompt before the handshake"
+        assert not self.waiting, "two prompts wait"
+        assert not self.running, "a prompt while another runs"
+        assert not self.cancels, "a prompt before the cancel was answered"
+        assert not self.seen or number > self.seen[-1], "out of order, or sent again"
+        self.seen.append(number)
+        self.waiting.append(number)
+
+    def words(self) -> str:
+        """Give words that say whose they are."""
+        return f"w{self.running}." if self.running else "bg."
+
+    # What a test has it do; each is asked for only where `may` allows.
+
+    def may(self, action: str) -> bool:
+        """Say whether an honest agent could do this now."""
+        if action == "greet":
+            return not self.is_greeted
+        return self.is_greeted and {
+            "begin": self.running is None and bool(self.waiting),
+            "begin_own": self.running is None,
+            "speak": self.running is not None,
+            "end": self.running is not None,
+            "settle": bool(self.cancels),
+        }.get(action, True)
+
+    def hear(self, line: dict[str, Any]) -> None:
+        """Take a line from the session."""
+        raise NotImplementedError
+
+    def act(self, action: str, *, good: bool) -> None:
+        """Do something; `good` says whether a result is."""
+        getattr(self, f"do_{action}")(good)
+
+
+class PiPlayer(Player):
+    """pi: refuses a prompt while it runs by itself, answers an abort after the end that it brings about."""
+
+    dialect = "pi"
+
+    def hear(self, line: dict[str, Any]) -> None:
+        number = int(line["id"].partition("-")[2])
+        if line["type"] == "abort":
+            self.cancels.append(number)
+        elif line["type"] == "prompt" and self.running == 0:
+            self.seen.append(number)
+            self.stage.says({"id": line["id"], "type": "response", "command": "prompt", "success": False})
+        elif line["type"] == "prompt":
+            self.prompted(number)
+
+    def do_greet(self, good: bool) -> None:
+        self.is_greeted = True
+        self.stage.says({"id": "greet-0", "type": "response", "command": "get_state", "success": True})
+
+    def do_begin(self, good: bool) -> None:
+        self.running = self.waiting.popleft()
+        self.stage.takes(self.running)
+
+    def do_begin_own(self, good: bool) -> None:
+        if not self.waiting:
+            self.running = 0
+            self.stage.says({"type": "agent_start"})
+
+    def do_speak(self, good: bool) -> None:
+        self.stage.message(self.words(), "toolUse")
+
+    def do_end(self, good: bool) -> None:
+        words, self.running = self.words(), None
+        self.stage.answers(words, "stop" if good else "error")
+
+    def do_settle(self, good: bool) -> None:
+        number = self.cancels.pop(0)
+        if self.running is not None:
+            words, self.running = self.words(), None
+            self.stage.answers(words, "stop" if good else "aborted")
+        self.stage.settles(number)
+
+
+class AcpPlayer(Player):
+    """An ACP agent: a prompt runs when it comes, its response ends it, also after a cancel; it asks permissions."""
+
+    dialect = "acp"
+
+    def hear(self, line: dict[str, Any]) -> None:
+        method = line.get("method")
+        if method == "session/new":
+            self.stage.says({"jsonrpc": "2.0", "id": 1, "result": {"sessionId": "s"}})
+        elif method == "session/prompt":
+            self.prompted(line["id"] - 1)
+            self.running = self.waiting.popleft()
+        elif method == "session/cancel":
+            assert self.running, "a cancel of nothing"
+            self.cancels.append(self.running)
+
+    def may(self, action: str) -> bool:
+        """Say whether an honest agent could do this now."""
+        return action not in ("begin", "begin_own", "settle") and super().may(action)
+
+    def do_greet(self, good: bool) -> None:
+        self.is_greeted = True
+        self.stage.says({"jsonrpc": "2.0", "id": 0, "result": {"protocolVersion": 1}})
+
+    def do_speak(self, good: bool) -> None:
+        content = {"type": "text", "text": self.words()}
+        update = {"sessionUpdate": "agent_message_chunk", "content": content}
+        self.stage.says({"jsonrpc": "2.0", "method": "session/update", "params": {"update": update}})
+
+    def do_end(self, good: bool) -> None:
+        number, self.running, self.cancels = self.running or 0, None, []
+        self.stage.says(
+            {"jsonrpc": "2.0", "id": number + 1, "result": {"stopReason": "end_turn" if good else "cancelled"}}
+        )
+
+    def do_ask(self, good: bool) -> None:
+        self.stage.says({"jsonrpc": "2.0", "id": 77, "method": "session/request_permission", "params": {}})
+        assert [line["id"] for line in self.stage.sent()] == [77]
+
+
+class ClaudePlayer(Player):
+    """claude: an interrupt hits what runs, and is acknowledged by that turn's result; turns of its own lie anywhere."""
+
+    dialect = "claude"
+
+    def begin_life(self) -> None:
+        """Be a new process."""
+        super().begin_life()
+        self.marks: dict[int, str] = {}
+
+    def hear(self, line: dict[str, Any]) -> None:
+        if line["type"] == "user":
+            number = int(line["message"]["content"])
+            self.marks[number] = line["uuid"]
+            self.prompted(number)
+            self.stage.says({"type": "command_lifecycle", "command_uuid": line["uuid"], "state": "queued"})
+        elif line["request"]["subtype"] == "interrupt":
+            self._respond(line["request_id"])
+            if self.running:
+                self.cancels.append(self.running)
+
+    def _respond(self, name: str) -> None:
+        response = {"subtype": "success", "request_id": name, "response": {}}
+        self.stage.says({"type": "control_response", "response": response})
+
+    def _named(self) -> dict[str, Any]:
+        return {"user_message_uuids": [self.marks[self.running]]} if self.running else {}
+
+    def may(self, action: str) -> bool:
+        """Say whether an honest agent could do this now."""
+        return action != "settle" and super().may(action)
+
+    def do_greet(self, good: bool) -> None:
+        self.is_greeted = True
+        self._respond("greet-0")
+
+    def do_begin(self, good: bool) -> None:
+        self.running = self.waiting.popleft()
+        self.stage.says({"type": "system", "subtype": "init", "session_id": "s", **self._named()})
+
+    def do_begin_own(self, good: bool) -> None:
+        if self.marks:
+            self.running = 0
+            self.stage.says({"type": "system", "subtype": "init", "session_id": "s"})
+
+    def do_speak(self, good: bool) -> None:
+        content = [{"type": "text", "text": self.words()}]
+        self.stage.says({"type": "assistant", "message": {"content": content}})
+
+    def do_end(self, good: bool) -> None:
+        own = {} if self.running else {"origin": {"kind": "task-notification"}}
+        subtype = "success" if good and not self.cancels else "error_during_execution"
+        told = {"subtype": subtype, "is_error": not good, "result": self.words(), **self._named(), **own}
+        self.running, self.cancels = None, []
+        self.stage.says({**told, "type": "result"})
+
+    def do_ask(self, good: bool) -> None:
+        request = {"subtype": "can_use_tool", "tool_name": "Bash", "input": {}}
+        self.stage.says({"type": "control_request", "request_id": "q", "request": request})
+        assert [line["response"]["request_id"] for line in self.stage.sent()] == ["q"]
+
+
+PLAYERS: dict[str, type[Player]] = {one.dialect: one for one in (PiPlayer, AcpPlayer, ClaudePlayer)}

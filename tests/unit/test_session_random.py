@@ -1,0 +1,227 @@
+"""Whatever caller and agent do, in any order: the status tells the truth, no turn gets another's words (P1-P6, B1).
+
+`SESSION_EXAMPLES=2000 pytest tests/unit/test_session_random.py` takes some minutes.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
+
+from pytest_agentproc.supervisor import Policy, SessionEvent, Status, Viewer
+from pytest_agentproc.supervisor import _intents as to
+from pytest_agentproc.supervisor._status import EDGES
+from tests.unit.session_players import PLAYERS
+from tests.unit.session_stage import SECOND, Stage
+
+EXAMPLES = int(os.environ.get("SESSION_EXAMPLES", "40"))
+POLICY = Policy(prompt_timeout=60.0, cancel_grace=90.0, handshake_timeout=30.0, restart_backoff=1.0)
+ACTIONS = ["greet", "begin", "begin_own", "speak", "end", "settle"]
+
+
+class Sessions(RuleBasedStateMachine):
+    """One session, its caller, its agents and its viewers."""
+
+    dialect = "pi"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stage = Stage(self.dialect, policy=POLICY)
+        self.player = PLAYERS[self.dialect](self.stage)
+        self.asked: list[int] = []
+        self.is_stopped: set[int] = set()
+        self.viewers: list[tuple[Viewer, list[SessionEvent]]] = []
+        self.checked = 0
+        self.player.sync()
+
+    # The caller.
+
+    @precondition(lambda self: not self.stage.is_over)
+    @rule()
+    def prompt(self) -> None:
+        """Ask."""
+        self.asked.append(self.stage.prompt(str(len(self.asked) + 1)))
+        self.player.sync()
+
+    @rule(back=st.integers(0, 3))
+    def cancel(self, back: int) -> None:
+        """Cancel the turn in flight, or one of the last three."""
+        number = self.asked[-back] if 0 < back <= len(self.asked) else None
+        self.stage.tells(to.CancelIt(number))
+        self.player.sync()
+
+    @rule()
+    def stop(self) -> None:
+        """Force the agent to stop."""
+        self.is_stopped.add(len(self.stage.agents))
+        self.stage.tells(to.StopIt())
+        self.player.sync()
+
+    @precondition(lambda self: len(self.asked) > 4)
+    @rule()
+    def close(self) -> None:
+        """End the session."""
+        self.stage.tells(to.CloseIt())
+        self.player.sync()
+
+    @rule()
+    def attach(self) -> None:
+        """Attach a viewer."""
+        self.viewers.append((self.stage.session.attach(), []))
+
+    @precondition(lambda self: self.viewers)
+    @rule()
+    def look_and_detach(self) -> None:
+        """Have the oldest viewer see everything and go."""
+        viewer, seen = self.viewers.pop(0)
+        self.pull(viewer, seen)
+        viewer.detach()
+        assert seen == self.stage.events
+
+    def pull(self, viewer: Viewer, seen: list[SessionEvent]) -> None:
+        """Give a viewer what there is, without waiting for more."""
+        while len(seen) < len(self.stage.events):
+            try:
+                anext(viewer).__await__().send(None)
+            except StopIteration as given:
+                seen.append(given.value)
+
+    # Time.
+
+    @rule()
+    def next_deadline(self) -> None:
+        """Turn the clock to the next timer."""
+        deadline = self.stage.machine.deadline
+        if deadline is not None:
+            self.stage.until(deadline / SECOND)
+            self.player.sync()
+
+    @rule(seconds=st.sampled_from([0.5, 5.0, 29.0]))
+    def wait(self, seconds: float) -> None:
+        """Let some time pass, but no timer unseen."""
+        deadline = self.stage.machine.deadline
+        goal = self.stage.now + round(seconds * SECOND)
+        self.stage.until(min(goal, deadline or goal) / SECOND)
+        self.player.sync()
+
+    # The agent.
+
+    @property
+    def lives(self) -> bool:
+        """Whether there is an agent that can print."""
+        return self.stage.agents[-1].exit is None
+
+    @precondition(lambda self: self.lives)
+    @rule(action=st.sampled_from([*ACTIONS, "greet", "begin", "end", "ask"]), good=st.booleans())
+    def act(self, action: str, good: bool) -> None:  # Hypothesis passes it
+        """Have the agent do what an honest one could do now."""
+        if action == "ask" and not (self.stage.agent.is_reading and not self.stage.agent.has_eof):
+            return
+        if self.player.may(action) and hasattr(self.player, f"do_{action}"):
+            self.player.act(action, good=good)
+            self.player.sync()
+
+    @precondition(lambda self: self.lives)
+    @rule(data=st.sampled_from([b"noise\n", b"\xff\n", b"{\n", b"[1]\n", b""]))
+    def make_noise(self, data: bytes) -> None:
+        """Have the agent print what means nothing."""
+        self.stage.agent.output["stdout"] += data
+        self.stage.agent.output["stderr"] += b"."
+        self.stage.look()
+
+    @precondition(lambda self: self.lives)
+    @rule(status=st.sampled_from([0, 1, -9]))
+    def crash(self, status: int) -> None:
+        """Have the agent die."""
+        self.stage.exits(status)
+        self.player.sync()
+
+    @precondition(lambda self: self.lives)
+    @rule()
+    def turn_deaf(self) -> None:
+        """Have the agent ignore TERM from now on."""
+        self.stage.agent.is_deaf = True
+
+    @precondition(lambda self: self.lives)
+    @rule()
+    def read_no_more(self) -> None:
+        """Have the agent read no more."""
+        self.stage.agent.is_reading = False
+
+    # What must be true.
+
+    @invariant()
+    def the_status_tells_the_truth(self) -> None:
+        """Every status follows from the last, and ready means what it says (P1, P6)."""
+        stage, turns = self.stage, self.stage.machine.turns
+        history = [Status.STARTING, *(Status(text) for text in stage.statuses())]
+        assert all(after in EDGES[before] for before, after in itertools.pairwise(history))
+        assert history[-1] is stage.machine.state
+        if stage.status in ("ready", "prompting"):
+            agent = stage.agent
+            assert (agent.exit, agent.signals, agent.has_eof and stage.status == "ready") == (None, [], False)
+            assert self.player.is_greeted
+        assert (turns.flight is not None) is (stage.status == "prompting")
+        if stage.status == "ready" and turns.unacknowledged is None:
+            assert not turns.queue
+
+    @invariant()
+    def every_word_is_in_its_own_turn(self) -> None:
+        """In what viewers see and in results (P5, B1)."""
+        for event in self.stage.events[self.checked :]:
+            text = event.text if event.kind == "message" else event.result.text if event.result else None
+            if text and event.turn is not None:
+                own = f"w{event.turn}." if event.turn else "bg."
+                assert text.replace(own, "") == "", (event, text)
+            if event.kind == "outcome" and event.text in ("timed_out", "cancelled"):
+                assert event.turn in self.asked
+        self.checked = len(self.stage.events)
+
+    @invariant()
+    def a_signal_has_its_reason(self) -> None:
+        """A timeout is none (P1, P3)."""
+        agent, stage = self.stage.agent, self.stage
+        if agent.signals:
+            words = [event.text for event in stage.events if event.kind == "error" and event.at <= stage.now]
+            reasons = (
+                stage.status in ("closed", "failed"),
+                len(stage.agents) in self.is_stopped,
+                not agent.is_reading,
+                any("forced to stop" in text or "did not answer" in text for text in words),
+            )
+            assert any(reasons), agent.signals
+
+    @invariant()
+    def no_turn_has_two_outcomes(self) -> None:
+        """Nor is any taken back."""
+        ended = [event.turn for event in self.stage.events if event.kind == "outcome"]
+        assert len(ended) == len(set(ended))
+
+    def teardown(self) -> None:
+        """Close: everybody is gone, every turn has its outcome, and every viewer has seen it all."""
+        stage = self.stage
+        stage.tells(to.CloseIt())
+        stage.until(stage.now / SECOND + 100)
+        assert stage.is_over
+        assert all(agent.is_reaped for agent in stage.agents)
+        assert {event.turn for event in stage.events if event.kind == "outcome"} == set(self.asked)
+        for viewer, seen in self.viewers:
+            self.pull(viewer, seen)
+            assert seen == stage.events
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dialect", PLAYERS)
+def test_nothing_that_caller_and_agent_do_breaks_a_session(dialect: str) -> None:
+    """Cases that nobody thought of; the smallest one that fails is printed."""
+    machine = type(dialect, (Sessions,), {"dialect": dialect})
+    checks = [HealthCheck.too_slow, HealthCheck.filter_too_much]
+    run_state_machine_as_test(
+        machine,
+        settings=settings(max_examples=EXAMPLES, stateful_step_count=50, deadline=None, suppress_health_check=checks),
+    )
