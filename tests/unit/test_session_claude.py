@@ -51,7 +51,7 @@ class Claude(Stage):
         message = {"id": "m", "model": "sonnet", "content": [{"type": "text", "text": text}]}
         self.says({"type": "assistant", "message": message, "parent_tool_use_id": parent})
 
-    def ends(self, number: int | None, text: str, **words: Any) -> None:
+    def ends(self, number: int | None, text: str | None, **words: Any) -> None:
         """Print a result, of a prompt's turn or of its own."""
         own = {} if number else ORIGIN
         told = {"subtype": "success", "is_error": False, "result": text, **self._named(number), **own, **words}
@@ -126,6 +126,36 @@ def test_a_background_turn_moves_no_prompts_deadline() -> None:
     stage.speaks("bg")
     stage.until(60)
     assert stage.ended(2) == ("timed_out", 60.0, None)
+
+
+def test_words_of_a_background_turn_are_taken_back_from_the_prompt_that_they_seemed_to_belong_to() -> None:
+    """Without marks only the result says whose they were; a turn that ends without a text keeps none of them (B1)."""
+    stage = Claude(echoes=False)
+    stage.ask("one")
+    stage.turn(1, "ONE")
+    stage.ask("two")
+    stage.begins()
+    stage.speaks("bg")
+    stage.ends(None, None)
+    stage.begins(2)
+    stage.ends(2, None, subtype="error_during_execution", is_error=True)
+    assert (stage.background(), stage.ended(2)) == (["bg"], ("failed", 0.0, None))
+
+
+def test_words_that_name_a_turn_that_is_over_reach_no_other() -> None:
+    """However late they come, and whatever runs then (P5)."""
+    stage = Claude()
+    stage.ask("one")
+    stage.turn(1, "ONE")
+    stage.ask("two")
+    stage.begins(2)
+    content = [{"type": "text", "text": "late"}]
+    stage.says({"type": "assistant", "message": {"content": content}, "user_message_uuids": [stage.marks[1]]})
+    stage.ends(1, "late again")
+    assert stage.ended(2) is None
+    stage.ends(2, None, subtype="error_during_execution", is_error=True)
+    assert (stage.ended(2), stage.background()) == (("failed", 0.0, None), [])
+    assert [event.text for event in stage.events if event.kind == "late"] == ["late", "late again"]
 
 
 def test_an_interrupt_is_acknowledged_by_the_result_and_not_by_its_control_response() -> None:

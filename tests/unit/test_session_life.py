@@ -8,6 +8,7 @@ import re
 import pytest
 
 from pytest_agentproc.supervisor import Policy, Status, _status
+from pytest_agentproc.supervisor import _events as on
 from pytest_agentproc.supervisor import _intents as to
 from tests.unit.session_stage import SECOND, Stage
 
@@ -233,6 +234,25 @@ def test_an_agent_that_reads_no_more_is_given_its_grace_and_replaced() -> None:
     assert stage.ended(1) == ("input_failed", 2.0, None)
     assert stage.agents[0].signals == ["TERM"]
     assert stage.status == "restarting"
+
+
+def test_a_session_that_cannot_cancel_is_not_ready() -> None:
+    """The timed-out turn has its outcome, but nobody reads the cancel: `ready` would be a lie (P1)."""
+    stage = ready()
+    stage.prompt("one")
+    stage.takes(1)
+    stage.agent.is_reading = False
+    stage.until(3600)
+    assert (stage.ended(1), stage.status) == (("timed_out", 3600.0, None), "restarting")
+    stage.until(3602)
+    assert stage.agents[0].signals == ["TERM"]
+
+
+def test_a_descendant_that_ends_while_the_agent_lives_ends_nothing() -> None:
+    """A sweep is for what an agent left; this one is at work."""
+    stage = ready()
+    assert stage.machine.feed(on.Swept(alone=True), 0) == []
+    assert stage.status == "ready"
 
 
 def test_an_agent_that_dies_while_it_is_written_to_is_a_crash() -> None:

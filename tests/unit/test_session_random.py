@@ -11,7 +11,14 @@ import os
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 from pytest_agentproc.supervisor import Policy, SessionEvent, Status, Viewer
 from pytest_agentproc.supervisor import _intents as to
@@ -19,7 +26,7 @@ from pytest_agentproc.supervisor._status import EDGES
 from tests.unit.session_players import PLAYERS
 from tests.unit.session_stage import SECOND, Stage
 
-EXAMPLES = int(os.environ.get("SESSION_EXAMPLES", "40"))
+EXAMPLES = int(os.environ.get("SESSION_EXAMPLES", "100"))
 POLICY = Policy(prompt_timeout=60.0, cancel_grace=90.0, handshake_timeout=30.0, restart_backoff=1.0)
 ACTIONS = ["greet", "begin", "begin_own", "speak", "end", "settle"]
 
@@ -39,6 +46,13 @@ class Sessions(RuleBasedStateMachine):
         self.checked = 0
         self.player.sync()
 
+    @initialize(greets=st.sampled_from([True, True, True, False]))
+    def begin(self, greets: bool) -> None:  # Hypothesis passes it
+        """Mostly the handshake is done when it begins."""
+        if greets:
+            self.player.act("greet", good=True)
+            self.player.sync()
+
     # The caller.
 
     @precondition(lambda self: not self.stage.is_over)
@@ -53,13 +67,6 @@ class Sessions(RuleBasedStateMachine):
         """Cancel the turn in flight, or one of the last three."""
         number = self.asked[-back] if 0 < back <= len(self.asked) else None
         self.stage.tells(to.CancelIt(number))
-        self.player.sync()
-
-    @rule()
-    def stop(self) -> None:
-        """Force the agent to stop."""
-        self.is_stopped.add(len(self.stage.agents))
-        self.stage.tells(to.StopIt())
         self.player.sync()
 
     @precondition(lambda self: len(self.asked) > 4)
@@ -117,14 +124,33 @@ class Sessions(RuleBasedStateMachine):
         return self.stage.agents[-1].exit is None
 
     @precondition(lambda self: self.lives)
-    @rule(action=st.sampled_from([*ACTIONS, "greet", "begin", "end", "ask"]), good=st.booleans())
-    def act(self, action: str, good: bool) -> None:  # Hypothesis passes it
-        """Have the agent do what an honest one could do now."""
-        if action == "ask" and not (self.stage.agent.is_reading and not self.stage.agent.has_eof):
-            return
-        if self.player.may(action) and hasattr(self.player, f"do_{action}"):
-            self.player.act(action, good=good)
+    @rule(data=st.data(), steps=st.integers(1, 6), good=st.booleans())
+    def work(self, data: st.DataObject, steps: int, good: bool) -> None:  # Hypothesis passes it
+        """Have the agent do what an honest one could do now, some steps on end."""
+        for _ in range(steps):
+            able = [action for action in ACTIONS if self.player.may(action) and hasattr(self.player, f"do_{action}")]
+            if not able or not self.lives:
+                return
+            self.player.act(data.draw(st.sampled_from(able)), good=good)
             self.player.sync()
+
+    @precondition(lambda self: self.lives)
+    @rule(steps=st.integers(1, 4), good=st.booleans())
+    def work_on(self, steps: int, good: bool) -> None:  # Hypothesis passes it
+        """Have the agent do the next thing that its prompts and cancels want of it."""
+        for _ in range(steps):
+            for action in ("greet", "begin", "settle", "end"):
+                if self.lives and self.player.may(action) and hasattr(self.player, f"do_{action}"):
+                    self.player.act(action, good=good)
+                    self.player.sync()
+                    break
+
+    @precondition(lambda self: self.lives and self.stage.agent.is_reading and not self.stage.agent.has_eof)
+    @rule()
+    def ask(self) -> None:
+        """Have the agent ask for a permission, which is denied at once (P7)."""
+        if self.player.may("ask") and hasattr(self.player, "do_ask"):
+            self.player.act("ask", good=True)
 
     @precondition(lambda self: self.lives)
     @rule(data=st.sampled_from([b"noise\n", b"\xff\n", b"{\n", b"[1]\n", b""]))
@@ -135,23 +161,20 @@ class Sessions(RuleBasedStateMachine):
         self.stage.look()
 
     @precondition(lambda self: self.lives)
-    @rule(status=st.sampled_from([0, 1, -9]))
-    def crash(self, status: int) -> None:
-        """Have the agent die."""
-        self.stage.exits(status)
+    @rule(
+        kind=st.sampled_from(["crash", "stop", "deaf", "mute", "none", "none", "none"]),
+        status=st.sampled_from([0, 1, -9]),
+    )
+    def get_into_trouble(self, kind: str, status: int) -> None:
+        """Have the agent die, be stopped, ignore TERM or read no more."""
+        if kind == "crash":
+            self.stage.exits(status)
+        elif kind == "stop":
+            self.is_stopped.add(len(self.stage.agents))
+            self.stage.tells(to.StopIt())
+        self.stage.agent.is_deaf = self.stage.agent.is_deaf or kind == "deaf"
+        self.stage.agent.is_reading = self.stage.agent.is_reading and kind != "mute"
         self.player.sync()
-
-    @precondition(lambda self: self.lives)
-    @rule()
-    def turn_deaf(self) -> None:
-        """Have the agent ignore TERM from now on."""
-        self.stage.agent.is_deaf = True
-
-    @precondition(lambda self: self.lives)
-    @rule()
-    def read_no_more(self) -> None:
-        """Have the agent read no more."""
-        self.stage.agent.is_reading = False
 
     # What must be true.
 

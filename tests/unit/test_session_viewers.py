@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from pytest_agentproc.supervisor import SessionEvent, Viewer
 from tests.unit.session_stage import Stage
 
@@ -30,6 +32,7 @@ def test_a_viewer_that_attaches_late_sees_everything_from_the_beginning() -> Non
     assert [given(early) for _ in range(count)] == [given(late) for _ in range(count)] == stage.events
 
 
+@pytest.mark.slow
 def test_a_flood_of_events_is_bounded_and_the_newest_are_kept() -> None:
     """Also of events without a text: each costs something. A viewer that fell behind goes on with the oldest kept."""
     session = Stage().session
