@@ -139,7 +139,7 @@ def test_every_meaning_has_its_line() -> None:
 def test_what_json_can_carry_and_utf_8_or_json_cannot_write_is_written_all_the_same() -> None:
     """An agent's data is the agent's: half a character, NaN, nesting without an end must not end a run."""
     deep: dict[str, Any] = {}
-    for _ in range(2000):
+    for _ in range(200_000):
         deep = {"deeper": deep}
     half, numbers, nested = events_of(
         Line("\ud83d"),
