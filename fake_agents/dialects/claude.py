@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from fake_agents.player import Events
+    from fake_agents.contracts import Events
     from fake_agents.program import Program
 
 _BASE_MS = 1_795_303_786_000

@@ -19,6 +19,7 @@ __all__ = ["EVENT", "EVENTS", "THINK", "TOOL", "TOOL_DONE", "build_event"]
 EVENTS = {
     ("claude", "print"): ("think", "tool", "tool_done", "event"),
     ("pi", "json"): ("think", "tool", "tool_done", "event"),
+    ("pi", "rpc"): ("think", "tool", "tool_done", "event"),
     ("codex", "exec"): ("think", "tool", "tool_done", "event"),
     ("gemini", "stream"): ("tool", "tool_done", "event"),
 }

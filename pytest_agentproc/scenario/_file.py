@@ -27,7 +27,7 @@ __all__ = ["AGENT", "FILE", "HOST", "MODES", "PROMPT"]
 MODES = {
     "raw": ("text",),
     "claude": ("print",),
-    "pi": ("json",),
+    "pi": ("json", "rpc"),
     "codex": ("exec",),
     "gemini": ("text", "json", "stream"),
 }
@@ -226,8 +226,8 @@ AGENT = Either(
             Key(
                 "mode",
                 Text("MODE"),
-                "its variant: text for raw; print for claude; json for pi; exec for codex; text (if absent), json or "
-                "stream for gemini",
+                "its variant: text for raw; print for claude; json (if absent) or rpc for pi; exec for codex; "
+                "text (if absent), json or stream for gemini",
             ),
             Key("prompt", Choice(("argv", "stdin")), "how the prompt reaches it; argv if absent"),
             Key("newline", Choice(("lf", "crlf", "none")), "how its lines end; none: not the last; lf if absent"),

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.scenario._events import EVENT, THINK, TOOL, TOOL_DONE, build_event
 from pytest_agentproc.scenario._fields import Either, Fields, Key
-from pytest_agentproc.scenario._kinds import Choice, Data, Flag, Only, Signal, Size, Text, Time, Whole
+from pytest_agentproc.scenario._kinds import Choice, Data, Flag, Signal, Size, Text, Time, Whole
 from pytest_agentproc.scenario._raw import RAW, build_raw
 from pytest_agentproc.scenario._script import Entry, ProgramStep, Scope, Step, Steps, Table
+from pytest_agentproc.scenario._sessions import ACKNOWLEDGE, AWAITED, HAPPENS, build_acknowledge, build_awaited
 from pytest_agentproc.scenario._spawn import SPAWN, build_spawn
 from pytest_agentproc.scenario._words import unknown
 from pytest_agentproc.vocabulary import SIGNALS
@@ -106,12 +107,6 @@ def _linger(step: Step, scope: Scope) -> list[ProgramStep]:
     return _silence(step, scope)
 
 
-def _wait_for(step: Step, _scope: Scope) -> list[ProgramStep]:
-    if "eof" in step.value:
-        return [(step.line, "await_eof", ())]
-    return [(step.line, "await_stdin", (step.value["stdin"],))]
-
-
 def _when(step: Step, scope: Scope) -> list[ProgramStep]:
     reaction = scope.steps(step.also)
     if "event" in step.value:
@@ -188,14 +183,16 @@ _ENTRIES = (
     ),
     Entry(
         "wait_for",
-        Either(Only(("eof",), "eof or {stdin: PATTERN}"), _STDIN, "eof"),
-        "until stdin ends, or a whole line of it fits a glob",
-        build=_wait_for,
+        Either(AWAITED, _STDIN, "eof"),
+        "until stdin ends, a whole line of it fits a glob, or a session's agent got its N-th prompt or a cancel",
+        build=build_awaited,
     ),
+    Entry("acknowledge", ACKNOWLEDGE, "ends the turn that was cancelled, in the dialect", build=build_acknowledge),
     Entry(
         "when",
-        Either(Only(("eof", "epipe"), "eof, epipe or {signal: TERM}"), _EVENT, "event"),
-        "from this line on, what to do if that happens (epipe: nobody reads it any more); `do: []` ignores it",
+        Either(HAPPENS, _EVENT, "event"),
+        "from this line on, what to do if that happens (epipe: nobody reads it any more; cancel: of the turn in hand); "
+        "`do: []` ignores it",
         build=_when,
         also=Key("do", Steps(), "the steps of the reaction", required=True),
     ),

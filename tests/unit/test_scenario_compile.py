@@ -126,6 +126,10 @@ CASES: list[tuple[str, list[tuple[str, tuple[Any, ...]]]]] = [
         "spawn: {script: [{spawn: {}}, {exit: 3}]}",
         [("spawn", (CHILD, [(4, "spawn", ({**CHILD, "id": "child2"}, None)), (4, "exit", (3,))]))],
     ),
+    ("wait_for: prompt 12", [("await_prompt", (12,))]),
+    ("wait_for: cancel", [("await_cancel", ())]),
+    ("{when: cancel, do: []}", [("when", ("cancel", None, []))]),
+    ("acknowledge: cancel", [("acknowledge", ())]),
     ("exit: 3", [("exit", (3,))]),
     ("die: KILL", [("die", (9,))]),
 ]
@@ -140,7 +144,7 @@ def program(steps: str, agent: str = "pi") -> dict[str, Any]:
 @pytest.mark.parametrize(("step", "wanted"), CASES, ids=[step for step, _ in CASES])
 def test_a_step_compiles_to_its_program(step: str, wanted: list[tuple[str, tuple[Any, ...]]]) -> None:
     """The player knows nothing but this form: what is wrong here is wrong in every run."""
-    assert program(step)["steps"] == [(4, op, args) for op, args in wanted]
+    assert program(step, "{dialect: pi, mode: rpc}")["steps"] == [(4, op, args) for op, args in wanted]
 
 
 def test_every_step_of_the_table_is_compiled_here() -> None:
@@ -161,6 +165,7 @@ def test_a_program_is_plain_data_that_marshal_carries() -> None:
         "code": 0,
         "newline": "lf",
         "bom": False,
+        "serves": False,
     }
 
 
