@@ -5,7 +5,7 @@ A program is plain data that `marshal` can write:
     {"format": 1, "dialect": "pi", "mode": "json", "name": "agent", "code": 0, "newline": "lf", "bom": False,
      "serves": False, "steps": [(line, op, args), ...], "then": [[(line, op, args), ...], ...]}
 
-`code` is the exit code at the script's end; `argv`, the arguments, come in when it is played. Times are whole
+`code` is the exit code at the script's end; `argv` and `environ`, in bytes, come in as it is played. Times are whole
 nanoseconds, None stands for 'for ever'. `serves` is true for a session: it hears requests. `then` is there only if
 invocations differ: the steps of the second one and of each that follows, the last for all further ones.
 """

@@ -27,9 +27,9 @@ __all__ = ["Workshop", "interpreter"]
 _MODULES = ("", "program", "glob", "lines", "player", "wire", "stage", "dialects")
 _REAL_TIME = ("diary", "realtime")
 _SESSION = ("requests", "session")
-_HOSTS = ("pi_rpc",)
+_HOSTS = ("pi_rpc", "claude_session")
 """Dialects' modules for sessions."""
-_BUILT_ON = {"pi_rpc": "pi"}
+_BUILT_ON = {"pi_rpc": "pi", "claude_session": "claude"}
 """Dialects' modules that build on another one."""
 _LONGEST_SHEBANG = 250
 

@@ -78,6 +78,7 @@ _GEMINI = ("-y", "-m", _MODEL, "-e", "", "-o")
 _OPTIONS: dict[tuple[str, str], tuple[str, ...]] = {
     ("raw", "text"): (),
     ("claude", "print"): ("-p", "--output-format", "stream-json", "--verbose"),
+    ("claude", "session"): ("--output-format", "stream-json", "--verbose", "--input-format", "stream-json"),
     ("codex", "exec"): ("exec", "--json", "--skip-git-repo-check"),
     ("pi", "json"): ("--mode", "json", "-p"),
     ("pi", "rpc"): ("--mode", "rpc"),

@@ -14,6 +14,7 @@ from pytest_agentproc.scenario._raw import RAW, build_raw
 from pytest_agentproc.scenario._script import Entry, ProgramStep, Scope, Step, Steps, Table
 from pytest_agentproc.scenario._sessions import ACKNOWLEDGE, AWAITED, HAPPENS, build_acknowledge, build_awaited
 from pytest_agentproc.scenario._spawn import SPAWN, build_spawn
+from pytest_agentproc.scenario._tasks import BACKGROUND_TURN, TASK, TASK_DONE, build_background_turn
 from pytest_agentproc.scenario._words import unknown
 from pytest_agentproc.vocabulary import SIGNALS
 
@@ -170,6 +171,9 @@ _ENTRIES = (
     Entry("tool", TOOL, "a tool of the agent's own starts", build=build_event),
     Entry("tool_done", TOOL_DONE, "that tool ends", build=build_event),
     Entry("event", EVENT, "an event of the dialect as it stands", build=build_event),
+    Entry("task", TASK, "a background task starts, by a tool of its own (claude session)", build=build_event),
+    Entry("task_done", TASK_DONE, "that task ends", build=build_event),
+    Entry("background_turn", BACKGROUND_TURN, "a turn that no prompt asked for", build=build_background_turn),
     Entry("raw", RAW, "bytes as they stand, on stdout unless `to` says otherwise", build=build_raw),
     Entry("drip", _DRIP, "output again and again; the first after one `every`", build=_drip),
     Entry("flood", _FLOOD, "that many bytes at once", build=_flood),

@@ -7,15 +7,14 @@ import subprocess
 from typing import TYPE_CHECKING, Any
 
 import anyio
-import pytest
+
+from tests.process.stand import scenario_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pytest_agentproc.harness import Lab
     from tests.process.stand import Stand
-
-from tests.process.stand import scenario_of
 
 
 class Client:
@@ -80,7 +79,6 @@ async def talk_to_pi(argv: list[str]) -> tuple[list[str], list[str], int]:
 TALKED = (["1 True", "2 False", "3 True", "4 True"], ["stop", "aborted"])
 
 
-@pytest.mark.parametrize("backend", ["asyncio", "trio"])
 def test_a_conversation_with_pi_takes_the_time_of_its_script(stand: Stand, backend: str) -> None:
     """Ten seconds for the answer and two for the abort; the early prompt is refused."""
     argv = stand.fake(PI, "{dialect: pi, mode: rpc}")
@@ -91,7 +89,78 @@ def test_a_conversation_with_pi_takes_the_time_of_its_script(stand: Stand, backe
     assert stand.run(host, backend=backend) == ((*TALKED, 0), 12.0)
 
 
-@pytest.mark.slow
+CLAUDE = """
+- wait_for: prompt 1
+- task: b
+- silence: 10s
+- answer: first
+- wait_for: prompt 2
+- silence: 1s
+- task_done: b
+- wait_for: cancel
+- acknowledge: cancel
+- background_turn: {task: b, answer: finished}
+- silence: 5s
+"""
+
+
+def _user(text: str) -> dict[str, Any]:
+    message = {"role": "user", "content": text}
+    return {"type": "user", "message": message, "parent_tool_use_id": None, "uuid": f"uuid of {text}"}
+
+
+async def talk_to_claude(argv: list[str]) -> tuple[list[tuple[Any, ...]], int]:
+    """Shake hands, prompt, prompt again, interrupt, wait for the background turn, close."""
+    async with await anyio.open_process(argv, stderr=None) as process:
+        client = Client(process)
+        await client.send(type="control_request", request_id="a", request={"subtype": "initialize"})
+        await client.read(lambda event: event["type"] == "control_response")
+        await client.send(**_user("one"))
+        await client.read(lambda event: event["type"] == "result")
+        await client.send(**_user("two"))
+        await client.read(lambda event: event.get("subtype") == "task_notification")
+        await client.send(type="control_request", request_id="b", request={"subtype": "interrupt"})
+        await client.read(lambda event: event["type"] == "result" and "origin" in event)
+        code = await client.close()
+    results = [event for event in client.events if event["type"] == "result"]
+    return [(one.get("result"), one["is_error"], one.get("user_message_uuid")) for one in results], code
+
+
+RESULTS = [("first", False, "uuid of one"), (None, True, "uuid of two"), ("finished", False, None)]
+
+
+def test_a_conversation_with_claude_takes_the_time_of_its_script(stand: Stand, backend: str) -> None:
+    """Answer, interrupt, background turn; five seconds later the script is over, and so is stdin."""
+    argv = stand.fake(CLAUDE, "{dialect: claude, mode: session}")
+
+    async def host() -> tuple[Any, float]:
+        return await talk_to_claude(argv), stand.seconds
+
+    assert stand.run(host, backend=backend) == ((RESULTS, 0), 16.0)
+
+
+def test_a_conversation_with_claude_is_the_same_in_real_time(lab: Lab) -> None:
+    """The same fake without a virtual clock keeps time itself."""
+    script = CLAUDE.replace("10s", "50ms").replace("1s", "50ms").replace("5s", "50ms")
+    fake = lab.fake(scenario_of(script, "{dialect: claude, mode: session}"))
+    try:
+        assert anyio.run(talk_to_claude, fake.argv) == (RESULTS, 0)
+    finally:
+        fake.finish()
+
+
+def test_a_line_that_claude_cannot_read_ends_it(stand: Stand) -> None:
+    """It says so on stderr and exits 1, as the real CLI does."""
+    argv = stand.fake("- wait_for: prompt 1", "{dialect: claude, mode: session}")
+
+    async def host() -> Any:
+        return await anyio.run_process(argv, input=b"hello\n", check=False)
+
+    done = stand.run(host)
+    told = b"Error parsing streaming input line (type=unknown, 5 chars): SyntaxError\n"
+    assert (done.returncode, done.stdout, done.stderr) == (1, b"", told)
+
+
 def test_a_conversation_with_pi_is_the_same_in_real_time(lab: Lab) -> None:
     """The same fake without a virtual clock keeps time itself."""
     script = PI.replace("10s", "50ms").replace("2s", "50ms")

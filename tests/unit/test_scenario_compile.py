@@ -130,6 +130,23 @@ CASES: list[tuple[str, list[tuple[str, tuple[Any, ...]]]]] = [
     ("wait_for: cancel", [("await_cancel", ())]),
     ("{when: cancel, do: []}", [("when", ("cancel", None, []))]),
     ("acknowledge: cancel", [("acknowledge", ())]),
+    ("{task: b}", [("event", ("task", {"id": "b", "kind": "local_bash"}))]),
+    (
+        "{meanwhile: [{task: b}, {task_done: {id: b, status: failed}}, {background_turn: {task: b, answer: hi}}]}",
+        [
+            (
+                "meanwhile",
+                (
+                    [
+                        (4, "event", ("task", {"id": "b", "kind": "local_bash"})),
+                        (4, "event", ("task_done", {"id": "b", "status": "failed"})),
+                        (4, "event", ("background_turn", {"task": "b", "empty_result_first": False})),
+                        (4, "answer", ("hi",)),
+                    ],
+                ),
+            )
+        ],
+    ),
     ("exit: 3", [("exit", (3,))]),
     ("die: KILL", [("die", (9,))]),
 ]
@@ -144,7 +161,8 @@ def program(steps: str, agent: str = "pi") -> dict[str, Any]:
 @pytest.mark.parametrize(("step", "wanted"), CASES, ids=[step for step, _ in CASES])
 def test_a_step_compiles_to_its_program(step: str, wanted: list[tuple[str, tuple[Any, ...]]]) -> None:
     """The player knows nothing but this form: what is wrong here is wrong in every run."""
-    assert program(step, "{dialect: pi, mode: rpc}")["steps"] == [(4, op, args) for op, args in wanted]
+    agent = "{dialect: claude, mode: session}" if "task" in step else "{dialect: pi, mode: rpc}"
+    assert program(step, agent)["steps"] == [(4, op, args) for op, args in wanted]
 
 
 def test_every_step_of_the_table_is_compiled_here() -> None:
