@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from fake_agents.contracts import Encoder
     from fake_agents.program import Program
 
-DIALECTS = ("raw", "claude", "pi", "codex", "gemini")
+DIALECTS = ("raw", "claude", "pi", "codex", "gemini", "acp")
 _OWN = {("pi", "rpc"): "pi_rpc", ("claude", "session"): "claude_session"}
 """Modes that have a module of their own, which may build on the dialect's."""
 

@@ -27,7 +27,7 @@ __all__ = ["Workshop", "interpreter"]
 _MODULES = ("", "program", "glob", "lines", "player", "wire", "stage", "dialects")
 _REAL_TIME = ("diary", "realtime")
 _SESSION = ("requests", "session")
-_HOSTS = ("pi_rpc", "claude_session")
+_HOSTS = ("pi_rpc", "claude_session", "acp")
 """Dialects' modules for sessions."""
 _BUILT_ON = {"pi_rpc": "pi", "claude_session": "claude"}
 """Dialects' modules that build on another one."""

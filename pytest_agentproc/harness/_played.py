@@ -82,6 +82,7 @@ _OPTIONS: dict[tuple[str, str], tuple[str, ...]] = {
     ("codex", "exec"): ("exec", "--json", "--skip-git-repo-check"),
     ("pi", "json"): ("--mode", "json", "-p"),
     ("pi", "rpc"): ("--mode", "rpc"),
+    ("acp", "session"): (),
     ("gemini", "text"): (*_GEMINI, "text"),
     ("gemini", "json"): (*_GEMINI, "json"),
     ("gemini", "stream"): (*_GEMINI, "stream-json"),

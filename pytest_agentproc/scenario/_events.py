@@ -21,6 +21,7 @@ EVENTS = {
     ("claude", "session"): ("think", "tool", "tool_done", "event", "task", "task_done", "background_turn"),
     ("pi", "json"): ("think", "tool", "tool_done", "event"),
     ("pi", "rpc"): ("think", "tool", "tool_done", "event"),
+    ("acp", "session"): ("think", "tool", "tool_done", "event"),
     ("codex", "exec"): ("think", "tool", "tool_done", "event"),
     ("gemini", "stream"): ("tool", "tool_done", "event"),
 }

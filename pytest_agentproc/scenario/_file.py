@@ -30,6 +30,7 @@ MODES = {
     "pi": ("json", "rpc"),
     "codex": ("exec",),
     "gemini": ("text", "json", "stream"),
+    "acp": ("session",),
 }
 """Every dialect with its modes, the default first."""
 
@@ -228,7 +229,7 @@ AGENT = Either(
                 "mode",
                 Text("MODE"),
                 "its variant: text for raw; print (if absent) or session for claude; json (if absent) or rpc for pi; "
-                "exec for codex; text (if absent), json or stream for gemini",
+                "exec for codex; text (if absent), json or stream for gemini; session for acp",
             ),
             Key("prompt", Choice(("argv", "stdin")), "how the prompt reaches it; argv if absent"),
             Key("newline", Choice(("lf", "crlf", "none")), "how its lines end; none: not the last; lf if absent"),

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ACKNOWLEDGE", "AWAITED", "HAPPENS", "SESSIONS", "build_acknowledge", "build_awaited"]
 
-SESSIONS = (("claude", "session"), ("pi", "rpc"))
+SESSIONS = (("claude", "session"), ("pi", "rpc"), ("acp", "session"))
 """Every dialect and mode that hears requests while it lives."""
 
 _PROMPT = re.compile(r"prompt ([1-9][0-9]{0,8})", re.ASCII)

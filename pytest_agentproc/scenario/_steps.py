@@ -30,6 +30,7 @@ STOP_REASONS = {
     "pi": ("stop", "length", "toolUse", "error", "aborted"),
     "codex": (),
     "gemini": (),
+    "acp": ("end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled"),
 }
 _SUBTYPES = {
     "claude": (

@@ -171,6 +171,55 @@ def test_a_conversation_with_pi_is_the_same_in_real_time(lab: Lab) -> None:
         fake.finish()
 
 
+ACP = """
+- when: cancel
+  do: [{silence: 2s}, {acknowledge: cancel}]
+- wait_for: prompt 1
+- silence: 10s
+- answer: first
+- wait_for: prompt 2
+- silence: 1s
+- tool: {id: t, name: ls}
+"""
+
+
+async def talk_to_acp(argv: list[str]) -> tuple[list[Any], int]:
+    """Shake hands, prompt, prompt again, cancel, close."""
+    async with await anyio.open_process(argv, stderr=None) as process:
+        client = Client(process)
+        await client.send(id=0, method="initialize", params={"protocolVersion": 1})
+        await client.send(id=1, method="session/new", params={"cwd": "/", "mcpServers": []})
+        made = await client.read(lambda event: event.get("id") == 1)
+        session = made["result"]["sessionId"]
+        await client.send(id=2, method="session/prompt", params={"sessionId": session, "prompt": []})
+        await client.read(lambda event: event.get("id") == 2)
+        await client.send(id=3, method="session/prompt", params={"sessionId": session, "prompt": []})
+        await client.read(lambda event: "tool_call" in str(event))
+        await client.send(method="session/cancel", params={"sessionId": session})
+        await client.read(lambda event: event.get("id") == 3)
+        code = await client.close()
+    return [event["result"].get("stopReason") for event in client.events if "id" in event], code
+
+
+def test_a_conversation_in_acp_takes_the_time_of_its_script(stand: Stand, backend: str) -> None:
+    """Ten seconds, one, and two for the cancel."""
+    argv = stand.fake(ACP, "acp")
+
+    async def host() -> tuple[Any, float]:
+        return await talk_to_acp(argv), stand.seconds
+
+    assert stand.run(host, backend=backend) == (([None, None, "end_turn", "cancelled"], 0), 13.0)
+
+
+def test_a_conversation_in_acp_is_the_same_in_real_time(lab: Lab) -> None:
+    """The same fake without a virtual clock keeps time itself."""
+    fake = lab.fake(scenario_of(ACP.replace("10s", "50ms").replace("1s", "50ms").replace("2s", "50ms"), "acp"))
+    try:
+        assert anyio.run(talk_to_acp, fake.argv) == ([None, None, "end_turn", "cancelled"], 0)
+    finally:
+        fake.finish()
+
+
 def test_a_fake_of_a_session_starts_without_json_and_re(lab: Lab) -> None:
     """A start costs milliseconds; the scanner alone reads requests."""
     fake = lab.fake(scenario_of("- wait_for: prompt 1\n- answer: hi", "{dialect: pi, mode: rpc}"))

@@ -6,6 +6,9 @@ import json
 from typing import Any
 
 from fake_agents.program import CHUNK
+from pytest_agentproc.clock import Move
+from pytest_agentproc.harness import Model
+from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.vocabulary import Policy
 from tests.unit.bookkeeping import Play
@@ -123,6 +126,31 @@ def test_an_acknowledgement_without_a_cancel_says_nothing() -> None:
     """There is nobody whom it would tell something."""
     playing = play("{acknowledge: cancel}, {silence: for ever}")
     assert said(playing.grant(0)) == []
+
+
+def test_the_model_plays_a_session_as_it_is() -> None:
+    """The same player on the stage in memory: two prompts, an abort, the end of stdin."""
+    steps = "{wait_for: prompt 1}, {silence: 1h}, {answer: done}, {wait_for: cancel}, {acknowledge: cancel}"
+    scenario = loads(f"scenario: a\nagent: {{dialect: pi, mode: rpc}}\nscript: [{steps}]\n")
+    model = Model(Record())
+    world = model.start(scenario.bind(Policy()).program, 0)
+
+    def told(*requests: bytes) -> list[str]:
+        for sent in requests:
+            world.write(memoryview(sent))
+        model.settle()
+        while (move := model.rule.next(model.host()))[0] is Move.GRANT:
+            model.grant(model.processes[move[1]])
+            model.settle()
+        return said([("stdout", world.read("stdout", 1 << 16) or b"")])
+
+    assert told(prompt(1)) == ["response 1", *ACCEPTED, *ANSWERED]
+    assert model.now() == 3600 * SECOND
+    ended = ["message_start", "message_end", "turn_end", "agent_end"]
+    assert told(prompt(2), request("abort", 3)) == ["response 2", *ACCEPTED, *ended, "response 3"]
+    world.close_stdin()
+    assert told() == []
+    assert world.status() == 0
 
 
 def test_a_line_is_written_whole_before_the_next_begins() -> None:
