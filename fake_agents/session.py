@@ -57,9 +57,12 @@ class Session:
             yield from self._player.write(reply)
 
     def serve(self) -> Iterator[Wait]:
-        """Live on until stdin ends, unless the script reacts to that."""
+        """Live on until stdin ends, unless the script reacts to that; of its tracks the reactions stay."""
+        player = self._player
+        desk = player.tracks[0]
+        player.tracks = [one for one in player.tracks if one in (desk, player.main) or one.key is not None]
         yield self._until(self._is_over)
-        self._player.code = self._host.code
+        player.code = self._host.code
 
     def await_prompt(self, number: int) -> Generator[Wait, None, bool]:
         """Wait for a prompt and take it in hand; return whether it can never come."""

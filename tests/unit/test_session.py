@@ -77,6 +77,18 @@ def test_a_session_lives_on_when_its_script_is_over_until_stdin_ends() -> None:
     assert said(playing.grant(3, stdin=b"")) == ["exit 0"]
 
 
+def test_the_end_of_a_script_cuts_what_runs_beside_it_but_no_reaction() -> None:
+    """The session serves on, and its script no longer."""
+    beside = "{meanwhile: [{drip: {say: x, every: 5s}}]}, {when: cancel, do: [{acknowledge: cancel}]}"
+    playing = play(f"{beside}, {{silence: 7s}}")
+    playing.grant(0)
+    assert said(playing.grant(5 * SECOND)) == ANSWERED[:5]
+    untils = [playing.player.until]
+    playing.grant(7 * SECOND)
+    assert [*untils, playing.player.until] == [7 * SECOND, None]
+    assert said(playing.grant(8 * SECOND, stdin=prompt(1) + request("abort", 2)))[-1] == "response 2"
+
+
 def test_a_script_whose_prompt_can_never_come_is_over() -> None:
     """The end of stdin ends the session wherever the script waits for its caller."""
     for waits in ("{wait_for: prompt 1}", "{wait_for: cancel}"):
