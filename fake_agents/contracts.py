@@ -34,7 +34,10 @@ if TYPE_CHECKING:
         code: int
 
         def hear(self, request: bytes, now: int) -> tuple[bytes, str]:
-            """Take a line of stdin; give the bytes that answer it at once, and "", "cancel" or "fault"."""
+            """Take a line of stdin; give the bytes that answer it at once, and "", "cancel", "fault" or "handshake"."""
+
+        def refuse(self, request: bytes, error: str) -> bytes:
+            """Give the bytes that refuse a handshake."""
 
         def has(self, number: int) -> bool:
             """Say whether that prompt of the session, counted from 1, was received."""

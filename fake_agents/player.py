@@ -259,6 +259,10 @@ class Player:
     def _do_await_eof(self) -> Iterator[Wait]:
         yield (EOF, None)
 
+    def _do_handshake(self, kind: str, value: Any) -> None:
+        assert self.session is not None
+        self.session.shape(kind, value)
+
     def _do_await_prompt(self, number: int) -> Iterator[Wait]:
         assert self.session is not None
         return self.session.await_prompt(number)
@@ -302,6 +306,12 @@ class Player:
 
     def _do_die(self, signum: int) -> None:
         self.stage.die(signum)
+
+    def begin(self, steps: Iterator[Wait], instant: int) -> None:
+        """Begin a track of the session's own at an instant."""
+        track = Track(steps, ("handshake", None))
+        track.value = instant
+        self.tracks.append(track)
 
     def write(self, data: bytes) -> Iterator[Wait]:
         """Write to stdout, as far as there is room; give what is waited for."""

@@ -44,6 +44,7 @@ OPS = {
     "await_signal": (),
     "await_eof": (),
     "await_stdin": ("pattern",),
+    "handshake": ("kind", "value"),
     "await_prompt": ("number",),
     "await_cancel": (),
     "acknowledge": (),

@@ -35,6 +35,11 @@ class Session:
         self._replies: list[bytes] = []
         self._cancels = self._awaited = 0
         self._writer: object = None
+        self._handshake: tuple[str, Any] = ("after", 0)
+
+    def shape(self, kind: str, value: Any) -> None:
+        """Say how handshakes go from now on: never, after a time, or refused with an error."""
+        self._handshake = (kind, value)
 
     def hear(self, request: bytes) -> bool:
         """Take one line of stdin; return whether it cancels the turn."""
@@ -44,10 +49,21 @@ class Session:
         if event == "fault":
             self._player.stage.write("stderr", reply)
             self._player.stage.leave(1)
+        elif event == "handshake":
+            self._shake(request, reply)
         elif reply:
             self._replies.append(reply)
         self._cancels += event == "cancel"
         return event == "cancel"
+
+    def _shake(self, request: bytes, reply: bytes) -> None:
+        kind, value = self._handshake
+        if kind == "error":
+            self._replies.append(self._host.refuse(request, value))
+        elif kind == "after" and value == 0:
+            self._replies.append(reply)
+        elif kind == "after":
+            self._player.begin(self._player.write(reply), self._player.now + value)
 
     def desk(self) -> Iterator[Wait]:
         """Answer what the dialect answers by itself, for ever."""

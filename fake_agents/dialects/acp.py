@@ -68,7 +68,13 @@ class Encoder:
             self._open.append(len(self._prompts))
             self._prompts.append((heard["id"], params["sessionId"]))
             return b"", ""
-        return self._lines.join(self._answered(heard["id"], method, params)), ""
+        event = "handshake" if method == "initialize" else ""
+        return self._lines.join(self._answered(heard["id"], method, params)), event
+
+    def refuse(self, request: bytes, error: str) -> bytes:
+        """Give the response that refuses `initialize`."""
+        heard = read(request) or {}
+        return self._lines.join([_failed(heard.get("id"), _INTERNAL, error)])
 
     def has(self, number: int) -> bool:
         """Say whether the prompt was received."""

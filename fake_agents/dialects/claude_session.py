@@ -81,7 +81,14 @@ class Encoder(claude.Encoder):
         if asked.get("subtype") == "interrupt" and (self._hand or self._waiting or self._run):
             self._interrupts.append(heard)
             return b"", "cancel"
-        return self._joined(self._answered(heard, asked, now)), ""
+        event = "handshake" if asked.get("subtype") == "initialize" else ""
+        return self._joined(self._answered(heard, asked, now)), event
+
+    def refuse(self, request: bytes, error: str) -> bytes:
+        """Give the control response that refuses `initialize`."""
+        heard = read(request) or {}
+        told = {"subtype": "error", "request_id": heard.get("request_id"), "error": error}
+        return self._lines.join([line({"type": "control_response", "response": told})])
 
     def has(self, number: int) -> bool:
         """Say whether the prompt has, or had, a turn of its own: one that was swallowed never has."""

@@ -49,6 +49,10 @@ class Encoder(pi.Encoder):
         events = self._answered(command, now)
         return self._lines.join(events) if events else b"", ""
 
+    def refuse(self, request: bytes, error: str) -> bytes:
+        """Give nothing: there is no handshake."""
+        return b""
+
     def has(self, number: int) -> bool:
         """Say whether the prompt was accepted."""
         return self._prompts >= number

@@ -6,7 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.scenario._kinds import Choice, Only
+from pytest_agentproc.scenario._fields import Either, Fields, Key
+from pytest_agentproc.scenario._kinds import Choice, Only, Text, Time
 from pytest_agentproc.scenario._nodes import Node, Scalar
 from pytest_agentproc.scenario._words import choices
 
@@ -14,10 +15,21 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario._check import Check
     from pytest_agentproc.scenario._script import ProgramStep, Scope, Step
 
-__all__ = ["ACKNOWLEDGE", "AWAITED", "HAPPENS", "SESSIONS", "build_acknowledge", "build_awaited"]
+__all__ = [
+    "ACKNOWLEDGE",
+    "AWAITED",
+    "HANDSHAKE",
+    "HAPPENS",
+    "SESSIONS",
+    "build_acknowledge",
+    "build_awaited",
+    "build_handshake",
+]
 
 SESSIONS = (("claude", "session"), ("pi", "rpc"), ("acp", "session"))
 """Every dialect and mode that hears requests while it lives."""
+
+_SHAKERS = (("claude", "session"), ("acp", "session"))
 
 _PROMPT = re.compile(r"prompt ([1-9][0-9]{0,8})", re.ASCII)
 _FORMS = "eof, prompt N, cancel or {stdin: PATTERN}"
@@ -73,7 +85,26 @@ class _Acknowledged(Choice):
         return word
 
 
+def _handshake(values: dict[str, Any], node: Node, _what: str, check: Check) -> dict[str, Any]:
+    if check.mode and (check.dialect, check.mode) not in _SHAKERS:
+        known = choices([f"{dialect} {mode}" for dialect, mode in _SHAKERS])
+        check.at(node, f"the dialect {check.dialect} has no handshake in mode {check.mode}: known by {known}")
+    return values
+
+
 AWAITED = _Awaited()
+HANDSHAKE = Either(
+    Only(("never",), "never, {after: T} or {error: TEXT}"),
+    Fields(
+        (
+            Key("after", Time(positive=True), "how long its answer takes"),
+            Key("error", Text(may_be_empty=False), "why it is refused"),
+        ),
+        one_of=("after", "error"),
+        finish=_handshake,
+    ),
+    key="word",
+)
 HAPPENS = _Happens(("eof", "epipe", "cancel"), _EVENTS)
 ACKNOWLEDGE = _Acknowledged(("cancel",))
 
@@ -86,6 +117,15 @@ def build_awaited(step: Step, _scope: Scope) -> list[ProgramStep]:
     if isinstance(value, int):
         return [(step.line, "await_prompt", (value,))]
     return [(step.line, f"await_{value}", ())]
+
+
+def build_handshake(step: Step, scope: Scope) -> list[ProgramStep]:
+    """Compile to how handshakes go from here on."""
+    value = step.value
+    if "after" in value:
+        return [(step.line, step.name, ("after", scope.ns(value["after"])))]
+    kind = "error" if "error" in value else "never"
+    return [(step.line, step.name, (kind, value.get("error")))]
 
 
 def build_acknowledge(step: Step, _scope: Scope) -> list[ProgramStep]:

@@ -12,7 +12,15 @@ from pytest_agentproc.scenario._fields import Either, Fields, Key
 from pytest_agentproc.scenario._kinds import Choice, Data, Flag, Signal, Size, Text, Time, Whole
 from pytest_agentproc.scenario._raw import RAW, build_raw
 from pytest_agentproc.scenario._script import Entry, ProgramStep, Scope, Step, Steps, Table
-from pytest_agentproc.scenario._sessions import ACKNOWLEDGE, AWAITED, HAPPENS, build_acknowledge, build_awaited
+from pytest_agentproc.scenario._sessions import (
+    ACKNOWLEDGE,
+    AWAITED,
+    HANDSHAKE,
+    HAPPENS,
+    build_acknowledge,
+    build_awaited,
+    build_handshake,
+)
 from pytest_agentproc.scenario._spawn import SPAWN, build_spawn
 from pytest_agentproc.scenario._tasks import BACKGROUND_TURN, TASK, TASK_DONE, build_background_turn
 from pytest_agentproc.scenario._words import unknown
@@ -192,6 +200,7 @@ _ENTRIES = (
         "until stdin ends, a whole line of it fits a glob, or a session's agent got its N-th prompt or a cancel",
         build=build_awaited,
     ),
+    Entry("handshake", HANDSHAKE, "how the answer to a handshake goes from here on", build=build_handshake),
     Entry("acknowledge", ACKNOWLEDGE, "ends the turn that was cancelled, in the dialect", build=build_acknowledge),
     Entry(
         "when",

@@ -129,6 +129,9 @@ CASES: list[tuple[str, list[tuple[str, tuple[Any, ...]]]]] = [
     ("wait_for: prompt 12", [("await_prompt", (12,))]),
     ("wait_for: cancel", [("await_cancel", ())]),
     ("{when: cancel, do: []}", [("when", ("cancel", None, []))]),
+    ("handshake: never", [("handshake", ("never", None))]),
+    ("{handshake: {after: 1s}}", [("handshake", ("after", SECOND))]),
+    ("{handshake: {error: no key}}", [("handshake", ("error", "no key"))]),
     ("acknowledge: cancel", [("acknowledge", ())]),
     ("{task: b}", [("event", ("task", {"id": "b", "kind": "local_bash"}))]),
     (
@@ -161,7 +164,7 @@ def program(steps: str, agent: str = "pi") -> dict[str, Any]:
 @pytest.mark.parametrize(("step", "wanted"), CASES, ids=[step for step, _ in CASES])
 def test_a_step_compiles_to_its_program(step: str, wanted: list[tuple[str, tuple[Any, ...]]]) -> None:
     """The player knows nothing but this form: what is wrong here is wrong in every run."""
-    agent = "{dialect: claude, mode: session}" if "task" in step else "{dialect: pi, mode: rpc}"
+    agent = "{dialect: claude, mode: session}" if "task" in step or "handshake" in step else "{dialect: pi, mode: rpc}"
     assert program(step, agent)["steps"] == [(4, op, args) for op, args in wanted]
 
 

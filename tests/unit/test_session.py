@@ -189,3 +189,20 @@ def test_an_empty_line_is_no_request() -> None:
     playing = play("{silence: for ever}")
     playing.grant(0)
     assert playing.grant(1, stdin=b"\n\r\n") == [("i", b"\n\r\n")]
+
+
+def test_a_handshake_goes_as_the_script_says() -> None:
+    """Never, later, or refused; other requests are answered meanwhile."""
+    for agent, shake in (
+        ("acp", b'{"id":1,"method":"initialize"}\n'),
+        ("{dialect: claude, mode: session}", b'{"type":"control_request","request":{"subtype":"initialize"}}\n'),
+    ):
+        answered = {}
+        for how in ("never", "{after: 5s}", "{error: no key}"):
+            playing = play(f"{{handshake: {how}}}, {{silence: for ever}}", agent)
+            playing.grant(0)
+            at_once = [one[1] for one in playing.grant(1, stdin=shake) if one[0] == "stdout"]
+            answered[how] = (at_once, [one[1] for one in playing.grant(1 + 5 * SECOND)])
+        assert answered["never"] == ([], [])
+        assert [len(told) for told in answered["{after: 5s}"]] == [0, 1]
+        assert b'"no key"' in answered["{error: no key}"][0][0]
