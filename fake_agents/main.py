@@ -33,7 +33,7 @@ def main(path: str) -> None:
     """Play the baked program at `path`: what it holds is written by the kit's launcher."""
     with open(path, "rb") as file:
         baked: dict[str, Any] = marshal.loads(file.read())
-    program = {**baked["program"], "argv": sys.argv[1:]}
+    program = {**baked["program"], "argv": sys.argv[1:], "environ": posix.environ}
     if "then" in program:
         program = of_invocation(program, _count(path + ".count"))
     born = (0, -1, {"id": program["name"], "line": 0}, program)

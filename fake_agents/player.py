@@ -5,7 +5,8 @@
     wants      -> the streams whose readiness would wake one of them
 
 A track is a generator that yields what it waits for: `(TIME, instant)`, `(BUSY, instant)`, `(SPACE, stream)`,
-`(LINE, pattern)`, `(EOF, None)`, `(SIGNAL, None)` or `(NEVER, None)`. The program ends with its main track.
+`(LINE, pattern)`, `(EOF, None)`, `(SIGNAL, None)`, `(NEVER, None)` or `(WHEN, function)`. The program ends with its
+main track; that of a session (`serves`) lives on until stdin ends.
 """
 
 from __future__ import annotations
@@ -15,71 +16,17 @@ from fake_agents.program import CHUNK, PIPE, POLITE, READ
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from typing import Any, Protocol
+    from collections.abc import Iterable, Iterator, Sequence
+    from typing import Any
 
+    from fake_agents.contracts import Encoder, Stage
     from fake_agents.program import Program, Step
-
-    Events = Mapping[str, Callable[[Any, int], bytes]]
-    """What a dialect can tell beside text: the name of a step, and the bytes for its value at an instant."""
+    from fake_agents.session import Session
 
     Wait = tuple[int, Any]
     Key = tuple[str, int | None]
 
-    class Encoder(Protocol):
-        """A dialect's bytes for what a program says."""
-
-        error_is_exit: bool
-        error_stream: str
-        events: Events
-
-        def say(self, text: str, stop: str | None, now: int) -> bytes:
-            """Give the bytes of a piece of text."""
-
-        def answer(self, text: str, now: int) -> bytes:
-            """Give the bytes of the final text and its completion."""
-
-        def result(self, fields: dict[str, Any], now: int) -> bytes:
-            """Give the bytes of a completion."""
-
-    class Stage(Protocol):
-        """Every side effect that a program can have."""
-
-        def note(self, code: str, data: Any) -> None:
-            """Keep something for the record."""
-
-        def given(self, names: Sequence[str]) -> dict[str, Any]:
-            """Tell arguments, working directory, and these variables of the environment."""
-
-        def writable(self, stream: str) -> bool:
-            """Say whether a chunk can be written."""
-
-        def write(self, stream: str, data: bytes) -> bool:
-            """Write one chunk; False: nobody reads."""
-
-        def read(self, size: int) -> bytes | None:
-            """Take what stdin has."""
-
-        def close(self, stream: str) -> None:
-            """Close a stream."""
-
-        def catch(self, signum: int) -> None:
-            """Hear a signal."""
-
-        def release(self, signum: int) -> None:
-            """Die of a signal again."""
-
-        def spawn(self, index: int, fields: dict[str, Any], program: Program) -> None:
-            """Start a descendant."""
-
-        def leave(self, code: int) -> None:
-            """Exit."""
-
-        def die(self, signum: int) -> None:
-            """Die of a signal."""
-
-
-TIME, BUSY, SPACE, LINE, EOF, SIGNAL, NEVER = range(7)
+TIME, BUSY, SPACE, LINE, EOF, SIGNAL, NEVER, WHEN = range(8)
 _INSTANTS = (TIME, BUSY)
 _EPIPE = ("epipe", None)
 
@@ -123,8 +70,17 @@ class Player:
         self.reactions: dict[Key, Sequence[Step]] = {}
         self.children = 0
         self.line = 0
-        self.main = Track(self._play(program["steps"]))
+        self.session: Session | None = None
+        self.main = Track(self._main(program["steps"]))
         self.tracks = [self.main]
+        if program.get("serves"):
+            self._open_session()
+
+    def _open_session(self) -> None:
+        from fake_agents.session import Session  # a one-shot fake does not pay for it
+
+        self.session = Session(self, WHEN)
+        self.tracks.insert(0, Track(self.session.desk()))
 
     def grant(self, now: int, signals: Sequence[int], *, readable: bool) -> None:
         """Run until every track is parked.
@@ -186,6 +142,8 @@ class Player:
             return any(matches(track.value, line) for line in self.lines)
         if kind == EOF:
             return self.at_eof
+        if kind == WHEN:
+            return bool(track.value())
         return kind == SIGNAL and track.since < self.heard
 
     def _advance(self, track: Track) -> None:
@@ -215,11 +173,18 @@ class Player:
         if not data:
             self.at_eof = True
             if self.buffer:
-                self.lines.append(self.buffer)
+                self._take_lines([self.buffer])
             self._react(("eof", None))
             return
         *lines, self.buffer = (self.buffer + data).split(b"\n")
-        self.lines.extend(line.removesuffix(b"\r") for line in lines)
+        self._take_lines([line.removesuffix(b"\r") for line in lines])
+
+    def _take_lines(self, lines: list[bytes]) -> None:
+        self.lines.extend(lines)
+        if self.session is not None:
+            for line in lines:
+                if self.session.hear(line):
+                    self._react(("cancel", None))
 
     def _react(self, key: Key) -> bool:
         steps = self.reactions.get(key)
@@ -229,13 +194,18 @@ class Player:
         self.tracks.append(Track(self._play(steps), key))
         return True
 
+    def _main(self, steps: Sequence[Step]) -> Iterator[Wait]:
+        yield from self._play(steps)
+        if self.session is not None:
+            yield from self.session.serve()
+
     def _play(self, steps: Sequence[Step]) -> Iterator[Wait]:
         for line, op, args in steps:
             self.line = line
             self.stage.note("m", (line, op))
             made = getattr(self, "_do_" + op)(*args)
-            if made is not None:
-                yield from made
+            if made is not None and (yield from made):
+                return  # what it waits for can never come
 
     # Each op of the program: what it does, as a generator if it can wait.
 
@@ -289,6 +259,22 @@ class Player:
     def _do_await_eof(self) -> Iterator[Wait]:
         yield (EOF, None)
 
+    def _do_handshake(self, kind: str, value: Any) -> None:
+        assert self.session is not None
+        self.session.shape(kind, value)
+
+    def _do_await_prompt(self, number: int) -> Iterator[Wait]:
+        assert self.session is not None
+        return self.session.await_prompt(number)
+
+    def _do_await_cancel(self) -> Iterator[Wait]:
+        assert self.session is not None
+        return self.session.await_cancel()
+
+    def _do_acknowledge(self) -> Iterator[Wait]:
+        assert self.session is not None
+        return self._write("stdout", self.session.acknowledge())
+
     def _do_await_stdin(self, pattern: str) -> Iterator[Wait]:
         while not (found := [index for index, line in enumerate(self.lines) if matches(pattern, line)]):
             yield (LINE, pattern)
@@ -321,8 +307,19 @@ class Player:
     def _do_die(self, signum: int) -> None:
         self.stage.die(signum)
 
+    def begin(self, steps: Iterator[Wait], instant: int) -> None:
+        """Begin a track of the session's own at an instant."""
+        track = Track(steps, ("handshake", None))
+        track.value = instant
+        self.tracks.append(track)
+
+    def write(self, data: bytes) -> Iterator[Wait]:
+        """Write to stdout, as far as there is room; give what is waited for."""
+        return self._write("stdout", data)
+
     def _write(self, stream: str, data: bytes) -> Iterator[Wait]:
-        return self._emit(stream, (data[start : start + CHUNK] for start in range(0, len(data), CHUNK)))
+        made = self._emit(stream, (data[start : start + CHUNK] for start in range(0, len(data), CHUNK)))
+        return made if self.session is None or stream != "stdout" else self.session.in_turn(made)
 
     def _emit(self, stream: str, chunks: Iterable[bytes]) -> Iterator[Wait]:
         """Write chunks: the first at once if there is room, each further one in a grant of its own."""
@@ -344,4 +341,5 @@ def descendant(program: Program, fields: dict[str, Any], steps: Sequence[Step] |
     line = fields["line"]
     deaf: list[Step] = [(line, "when", ("signal", signum, [])) for signum in POLITE] if fields["deaf"] else []
     play: list[Step] = [(line, "sleep", (fields["for"],))] if steps is None else list(steps)
-    return {**program, "name": fields["id"], "code": 0, "reads": "stdin" in fields["holds"], "steps": deaf + play}
+    own = {"name": fields["id"], "code": 0, "reads": "stdin" in fields["holds"], "serves": False}
+    return {**program, **own, "steps": deaf + play}

@@ -3,11 +3,11 @@
 A program is plain data that `marshal` can write:
 
     {"format": 1, "dialect": "pi", "mode": "json", "name": "agent", "code": 0, "newline": "lf", "bom": False,
-     "steps": [(line, op, args), ...], "then": [[(line, op, args), ...], ...]}
+     "serves": False, "steps": [(line, op, args), ...], "then": [[(line, op, args), ...], ...]}
 
-`code` is the exit code at the script's end; `argv`, the arguments, come in when it is played. Times are whole
-nanoseconds, None stands for 'for ever'. `then` is there only if invocations differ: the steps of the second one and of
-each that follows, the last for all further ones.
+`code` is the exit code at the script's end; `argv` and `environ`, in bytes, come in as it is played. Times are whole
+nanoseconds, None stands for 'for ever'. `serves` is true for a session: it hears requests. `then` is there only if
+invocations differ: the steps of the second one and of each that follows, the last for all further ones.
 """
 
 from __future__ import annotations
@@ -44,6 +44,10 @@ OPS = {
     "await_signal": (),
     "await_eof": (),
     "await_stdin": ("pattern",),
+    "handshake": ("kind", "value"),
+    "await_prompt": ("number",),
+    "await_cancel": (),
+    "acknowledge": (),
     "stdin": ("what",),
     "close": ("stream",),
     "when": ("kind", "value", "steps"),

@@ -6,15 +6,22 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fake_agents.player import Encoder
+    from fake_agents.contracts import Encoder
     from fake_agents.program import Program
 
-DIALECTS = ("raw", "claude", "pi", "codex", "gemini")
+DIALECTS = ("raw", "claude", "pi", "codex", "gemini", "acp")
+_OWN = {("pi", "rpc"): "pi_rpc", ("claude", "session"): "claude_session"}
+"""Modes that have a module of their own, which may build on the dialect's."""
+
+
+def module_of(program: Program) -> str:
+    """Name the module here that encodes the program's dialect in its mode."""
+    return _OWN.get((program["dialect"], program.get("mode", "")), str(program["dialect"]))
 
 
 def encoder(program: Program) -> Encoder:
-    """Give the encoder of the program's dialect; only that dialect's module is loaded."""
-    name = "fake_agents.dialects." + program["dialect"]
+    """Give the encoder of the program's dialect; only the module that it needs is loaded."""
+    name = "fake_agents.dialects." + module_of(program)
     __import__(name)
     made: Encoder = sys.modules[name].Encoder(program)
     return made

@@ -17,11 +17,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from fake_agents.player import Events
+    from fake_agents.contracts import Events
     from fake_agents.program import Program
 
 _BASE_MS = 1_795_303_786_000
-_SESSION = "7399a635-bc22-4a28-86d3-700ddd9547d5"
+SESSION = "7399a635-bc22-4a28-86d3-700ddd9547d5"
 _PLUGIN = "cc-plugin-agents-md"
 _INIT = {
     "tools": ["Task", "Bash"],
@@ -129,7 +129,7 @@ class Encoder:
         self._model = program.get("model", "claude-sonnet-4-5")
         self._streams = "--include-partial-messages" in program.get("argv", ())
         self._begun = False
-        self._count = 0
+        self._count = self._number = self._index = 0
         self._messages: list[str] = []
         self._open: dict[str | None, tuple[str, int]] = {}
         self._parents: dict[str, str | None] = {}
@@ -211,8 +211,12 @@ class Encoder:
         if self._begun:
             return []
         self._begun = True
-        head = {"type": "system", "subtype": "init", "cwd": "/", "session_id": _SESSION}
-        return [line({**head, **_INIT, "model": self._model, "uuid": self._uuid()})]
+        head = {"type": "system", "subtype": "init", "cwd": "/", "session_id": SESSION}
+        return [line({**head, **_INIT, "model": self._model, "uuid": self._uuid(), **self._mark("init")})]
+
+    def _mark(self, kind: str) -> dict[str, Any]:
+        """Give what a line of that kind has beside its own: nothing where there is but one prompt."""
+        return {}
 
     def _block(
         self, parent: str | None, block: dict[str, Any], empty: dict[str, Any], deltas: list[dict[str, Any]], now: int
@@ -231,18 +235,19 @@ class Encoder:
         return [*events, whole, self._part(parent, number, {"type": "content_block_stop", "index": index})]
 
     def _start(self, parent: str | None) -> list[bytes]:
-        number = f"msg_{len(self._messages) + 1:02}"
+        self._number += 1
+        number = f"msg_{self._number:02}"
         self._messages.append(number)
         self._open[parent] = (number, 0)
         if not self._streams:
             return []
-        asks = {"type": "system", "subtype": "status", "status": "requesting", "session_id": _SESSION}
-        status = [line({**asks, "uuid": self._uuid()})] if parent is None else []
+        asks = {"type": "system", "subtype": "status", "status": "requesting", "session_id": SESSION}
+        status = [line({**asks, "uuid": self._uuid(), **self._mark("status")})] if parent is None else []
         message = {**self._about(number), "content": [], **_UNSTOPPED}
         start = {"type": "message_start", "message": message}
         return [*status, self._part(parent, number, start, {"ttft_ms": 1, "thinking_display": "updates"})]
 
-    def _close(self, parent: str | None, stop: str) -> list[bytes]:
+    def _close(self, parent: str | None, stop: str | None) -> list[bytes]:
         if parent not in self._open:
             return []
         number, _ = self._open.pop(parent)
@@ -257,8 +262,10 @@ class Encoder:
         return {"id": number, "type": "message", "role": "assistant", "model": self._model}
 
     def _part(self, parent: str | None, number: str, part: dict[str, Any], more: dict[str, Any] | None = None) -> bytes:
-        head = {"type": "stream_event", "event": part, "session_id": _SESSION, "parent_tool_use_id": parent}
-        return line({**head, "uuid": self._uuid(), **(more or {}), "api_message_id": number})
+        head = {"type": "stream_event", "event": part, "session_id": SESSION, "parent_tool_use_id": parent}
+        return line(
+            {**head, "uuid": self._uuid(), **(more or {}), "api_message_id": number, **self._mark(part["type"])}
+        )
 
     def _line(self, kind: str, message: dict[str, Any], parent: str | None, now: int, more: dict[str, Any]) -> bytes:
         head: dict[str, Any] = {"type": kind, "message": message, "parent_tool_use_id": parent}
@@ -266,8 +273,8 @@ class Encoder:
         if parent is not None:
             head["agent_id"] = "a1c38911bda2f6eeb"
             tail = {"subagent_type": "general-purpose", "task_description": parent}
-        when = {"session_id": _SESSION, "uuid": self._uuid(), "timestamp": _stamp(now)}
-        return line({**head, **when, **tail, **more})
+        when = {"session_id": SESSION, "uuid": self._uuid(), "timestamp": stamp(now)}
+        return line({**head, **when, **tail, **more, **self._mark(kind)})
 
     def _failure(self, text: str, now: int) -> bytes:
         """Give the message that claude writes itself when its model cannot be reached."""
@@ -300,14 +307,15 @@ class Encoder:
             {
                 "duration_api_ms": milliseconds,
                 "stop_reason": self._stop,
-                "session_id": _SESSION,
+                "session_id": SESSION,
                 "total_cost_usd": 0,
                 "usage": usage,
                 "modelUsage": models,
                 "permission_denials": [],
-                "terminal_reason": reason,
+                **({"terminal_reason": reason} if reason else {}),
                 "fast_mode_state": "off",
                 "fast_mode_disabled_reason": "sdk_opt_in_required",
+                **self._mark("origin"),
                 "subagent_stats": _SUBAGENT_STATS,
                 "safety_stops": 0,
                 "is_error": fields["is_error"],
@@ -318,8 +326,9 @@ class Encoder:
                 "duration_ms": milliseconds,
                 "uuid": self._uuid(),
                 **({**begun, **times} if "ttft_ms" in told else {}),
+                **self._mark("result"),
                 "queued_turn_count": 0,
-                "result_index": 0,
+                "result_index": self._index,
                 "model_usage_since_last_result": models,
             }
         )
@@ -332,6 +341,7 @@ class Encoder:
 _UNSTOPPED = {"stop_reason": None, "stop_sequence": None, "usage": _MESSAGE_USAGE}
 
 
-def _stamp(now: int) -> str:
+def stamp(now: int) -> str:
+    """Give the time of day at an instant."""
     seconds, milliseconds = divmod(_BASE_MS + now // 1_000_000, 1000)
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{milliseconds:03}Z"

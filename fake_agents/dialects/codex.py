@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from fake_agents.player import Events
+    from fake_agents.contracts import Events
     from fake_agents.program import Program
 
 _THREAD = "01a20072-e39f-7280-8216-1a538c0445ff"

@@ -16,8 +16,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from fake_agents.player import Encoder as AnyEncoder
-    from fake_agents.player import Events
+    from fake_agents.contracts import Encoder as AnyEncoder
+    from fake_agents.contracts import Events
     from fake_agents.program import Program
 
 _BASE_MS = 1_795_304_218_000

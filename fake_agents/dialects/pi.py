@@ -12,12 +12,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from fake_agents.player import Events
+    from fake_agents.contracts import Events
     from fake_agents.program import Program
 
     Part = tuple[str, dict[str, Any]]
     Parts = tuple[Part, ...]
 
+SESSION = "01a20073-0000-7000-8000-000000000000"
 _NO_USAGE = {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 0}
 _BASE_MS = 1_795_303_873_000
 
@@ -50,7 +51,7 @@ class Encoder:
 
     def answer(self, text: str, now: int) -> bytes:
         """Give the events of the last message and of the agent's end."""
-        return self._lines.join([*self._begin(now), *self._message(text, "stop", now, {}), *self._end()])
+        return self._lines.join([*self._begin(now), *self._message(text, "stop", now, {}), *self._end(now)])
 
     def result(self, fields: dict[str, Any], now: int) -> bytes:
         """Give the agent's end, after a message if there is a text or an error to tell."""
@@ -60,7 +61,7 @@ class Encoder:
             events += self._message("", "error", now, {**more, "errorMessage": fields["text"] or "error"})
         elif fields["text"] is not None or more or self._thoughts:
             events += self._message(fields["text"] or "", "stop", now, more)
-        return self._lines.join([*events, *self._end()])
+        return self._lines.join([*events, *self._end(now)])
 
     def think(self, text: str, now: int) -> bytes:
         """Give a thought, which begins the message that the next text or tool ends."""
@@ -91,6 +92,9 @@ class Encoder:
 
     def tool_done(self, fields: dict[str, Any], now: int) -> bytes:
         """Give the tool's end and result; after the last one that runs a new turn begins."""
+        return self._lines.join([*self._begin(now), *self._tool_done(fields, now)])
+
+    def _tool_done(self, fields: dict[str, Any], now: int) -> list[bytes]:
         number, failed = fields["id"], fields["error"] is not None
         content = [{"type": "text", "text": fields["error"] if failed else fields["output"]}]
         about = {"toolCallId": number, "toolName": self._tools.pop(number, number)}
@@ -100,12 +104,12 @@ class Encoder:
         self._messages.append(result)
         self._results.append(result)
         told = [{"type": kind, "message": result} for kind in ("message_start", "message_end")]
-        events = [*self._begin(now), *(line(event) for event in (end, *told))]
+        events = [line(event) for event in (end, *told)]
         if not self._tools:
             turn = {"type": "turn_end", "message": asked[0] if asked else None, "toolResults": self._results}
             events += [line(turn), line({"type": "turn_start"})]
             self._results = []
-        return self._lines.join(events)
+        return events
 
     def event(self, value: dict[str, Any], now: int) -> bytes:
         """Give an event as it stands."""
@@ -115,17 +119,17 @@ class Encoder:
         if self._begun:
             return []
         self._begun = True
+        return [*self._head(), line({"type": "agent_start"}), line({"type": "turn_start"}), *self._asked(now)]
+
+    def _head(self) -> list[bytes]:
+        header = {"type": "session", "version": 3, "id": SESSION}
+        return [line({**header, "timestamp": "2026-11-21T23:31:13.000Z", "cwd": "/"})]
+
+    def _asked(self, now: int) -> list[bytes]:
+        """Give the prompt's own message."""
         user = {"role": "user", "content": [{"type": "text", "text": self._prompt}], "timestamp": self._stamp(now)}
-        header = {"type": "session", "version": 3, "id": "01a20073-0000-7000-8000-000000000000"}
-        stamped = {**header, "timestamp": "2026-11-21T23:31:13.000Z", "cwd": "/"}
         self._messages.append(user)
-        return [
-            line(stamped),
-            line({"type": "agent_start"}),
-            line({"type": "turn_start"}),
-            line({"type": "message_start", "message": user}),
-            line({"type": "message_end", "message": user}),
-        ]
+        return [line({"type": kind, "message": user}) for kind in ("message_start", "message_end")]
 
     def _message(self, text: str, stop: str, now: int, more: dict[str, Any]) -> list[bytes]:
         block = {"type": "text", "text": text} if text else None
@@ -151,12 +155,12 @@ class Encoder:
         about = {"api": "openai-completions", "provider": "fake", "model": self._model, "usage": _NO_USAGE}
         return {"role": "assistant", "content": [], **about, "stopReason": stop, "timestamp": self._stamp(now)}
 
-    def _end(self) -> list[bytes]:
-        last = self._messages[-1]
-        return [
-            line({"type": "turn_end", "message": last, "toolResults": []}),
-            line({"type": "agent_end", "messages": self._messages}),
-        ]
+    def _end(self, now: int) -> list[bytes]:
+        return [self._turn_end(), line({"type": "agent_end", "messages": self._messages})]
+
+    def _turn_end(self) -> bytes:
+        last = self._messages[-1] if self._messages else None
+        return line({"type": "turn_end", "message": last, "toolResults": []})
 
     def _stamp(self, now: int) -> int:
         return _BASE_MS + now // 1_000_000

@@ -8,7 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from fake_agents.player import Events
+    from fake_agents.contracts import Events
     from fake_agents.program import Program
 
 

@@ -32,7 +32,7 @@ __all__ = ["LIFETIME", "Lab"]
 LIFETIME = 300.0
 """Real seconds after which a fake is killed whatever happens."""
 
-_COMMANDS = {"raw": "agent", "claude": "claude", "pi": "pi", "codex": "codex", "gemini": "gemini"}
+_COMMANDS = {"raw": "agent", "claude": "claude", "pi": "pi", "codex": "codex", "gemini": "gemini", "acp": "agent"}
 
 
 class Lab:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import fake_agents
+from fake_agents.dialects import module_of
 
 if TYPE_CHECKING:
     from types import CodeType
@@ -25,6 +26,11 @@ __all__ = ["Workshop", "interpreter"]
 
 _MODULES = ("", "program", "glob", "lines", "player", "wire", "stage", "dialects")
 _REAL_TIME = ("diary", "realtime")
+_SESSION = ("requests", "session")
+_HOSTS = ("pi_rpc", "claude_session", "acp")
+"""Dialects' modules for sessions."""
+_BUILT_ON = {"pi_rpc": "pi", "claude_session": "claude"}
+"""Dialects' modules that build on another one."""
 _LONGEST_SHEBANG = 250
 
 _STUB = """{head}
@@ -47,7 +53,7 @@ class _Kind(NamedTuple):
     """What two launchers have in common if one can stand for the other."""
 
     name: str
-    dialect: str
+    module: str
     is_executable: bool
     is_real: bool
 
@@ -79,7 +85,7 @@ class Workshop:
             baked: what `fake_agents.main` reads.
             executable: False writes a file that cannot be executed.
         """
-        kind = _Kind(name, baked["program"]["dialect"], executable, not baked["hub"])
+        kind = _Kind(name, module_of(baked["program"]), executable, not baked["hub"])
         free = self._free.setdefault(kind, [])
         path = free.pop() if free else self._write(kind)
         plan = path.parent.with_suffix(".baked")
@@ -100,8 +106,8 @@ class Workshop:
         path = folder / kind.name
         stub = _STUB.format(
             head=_head(),
-            extensions=_extensions(kind.dialect),
-            bundle=self._bundle(kind.dialect, _REAL_TIME if kind.is_real else ()),
+            extensions=_extensions(kind.module),
+            bundle=self._bundle(kind.module, _REAL_TIME if kind.is_real else ()),
             baked=str(folder.with_suffix(".baked")),
         )
         path.write_text(stub, encoding="utf-8")
@@ -112,19 +118,23 @@ class Workshop:
         """Remove everything."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def _bundle(self, dialect: str, more: tuple[str, ...]) -> str:
-        name = ".".join((dialect, *more, "bundle"))
+    def _bundle(self, module: str, more: tuple[str, ...]) -> str:
+        name = ".".join((module, *more, "bundle"))
         if name not in self._bundles:
             path = self.folder / name
-            path.write_bytes(marshal.dumps(_compile(dialect, more)))
+            path.write_bytes(marshal.dumps(_compile(module, more)))
             self._bundles[name] = str(path)
         return self._bundles[name]
 
 
-def _compile(dialect: str, more: tuple[str, ...]) -> list[tuple[str, CodeType]]:
+def _compile(module: str, more: tuple[str, ...]) -> list[tuple[str, CodeType]]:
     modules = []
-    extra = () if dialect == "raw" else ("objects",)
-    for name in (*_MODULES, *extra, *more, f"dialects.{dialect}", "main"):
+    extra: tuple[str, ...] = () if module == "raw" else ("objects",)
+    if module in _HOSTS:
+        extra = (*extra, *_SESSION)
+    if module in _BUILT_ON:
+        extra = (*extra, f"dialects.{_BUILT_ON[module]}")
+    for name in (*_MODULES, *extra, *more, f"dialects.{module}", "main"):
         base = Path(fake_agents.__file__).parent.joinpath(*name.split("."))
         path = base / "__init__.py" if base.is_dir() else base.with_suffix(".py")
         tree = ast.parse(path.read_text(encoding="utf-8"))
@@ -135,9 +145,9 @@ def _compile(dialect: str, more: tuple[str, ...]) -> list[tuple[str, CodeType]]:
     return modules
 
 
-def _extensions(dialect: str) -> list[tuple[str, str]]:
+def _extensions(module: str) -> list[tuple[str, str]]:
     """Give the extension modules of a fake with their files: a start would look for them in every folder."""
-    names = ("select", "_socket", "fcntl", *(("_json",) if dialect != "raw" else ()))
+    names = ("select", "_socket", "fcntl", *(("_json",) if module != "raw" else ()))
     specs = [(name, importlib.util.find_spec(name)) for name in names]
     return [(name, spec.origin) for name, spec in specs if spec and spec.origin and spec.origin.endswith(".so")]
 

@@ -64,7 +64,8 @@ def command_line(scenario: Scenario) -> tuple[str, ...]:
     options = _OPTIONS[scenario.dialect, scenario.mode]
     if scenario.dialect == "claude" and scenario.partials:
         options = (*options, "--include-partial-messages")
-    return (*options, scenario.prompt) if scenario.prompt_by == "argv" else options
+    is_told = scenario.prompt_by == "argv" and not scenario.is_session
+    return (*options, scenario.prompt) if is_told else options
 
 
 def requested_model(scenario: Scenario) -> str | None:
@@ -77,8 +78,11 @@ _GEMINI = ("-y", "-m", _MODEL, "-e", "", "-o")
 _OPTIONS: dict[tuple[str, str], tuple[str, ...]] = {
     ("raw", "text"): (),
     ("claude", "print"): ("-p", "--output-format", "stream-json", "--verbose"),
+    ("claude", "session"): ("--output-format", "stream-json", "--verbose", "--input-format", "stream-json"),
     ("codex", "exec"): ("exec", "--json", "--skip-git-repo-check"),
     ("pi", "json"): ("--mode", "json", "-p"),
+    ("pi", "rpc"): ("--mode", "rpc"),
+    ("acp", "session"): (),
     ("gemini", "text"): (*_GEMINI, "text"),
     ("gemini", "json"): (*_GEMINI, "json"),
     ("gemini", "stream"): (*_GEMINI, "stream-json"),

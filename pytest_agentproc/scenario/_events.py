@@ -14,11 +14,14 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario._nodes import Node
     from pytest_agentproc.scenario._script import ProgramStep, Scope, Step
 
-__all__ = ["EVENT", "EVENTS", "THINK", "TOOL", "TOOL_DONE", "build_event"]
+__all__ = ["EVENT", "EVENTS", "THINK", "TOOL", "TOOL_DONE", "build_event", "is_told"]
 
 EVENTS = {
     ("claude", "print"): ("think", "tool", "tool_done", "event"),
+    ("claude", "session"): ("think", "tool", "tool_done", "event", "task", "task_done", "background_turn"),
     ("pi", "json"): ("think", "tool", "tool_done", "event"),
+    ("pi", "rpc"): ("think", "tool", "tool_done", "event"),
+    ("acp", "session"): ("think", "tool", "tool_done", "event"),
     ("codex", "exec"): ("think", "tool", "tool_done", "event"),
     ("gemini", "stream"): ("tool", "tool_done", "event"),
 }
@@ -33,7 +36,7 @@ def build_event(step: Step, _scope: Scope) -> list[ProgramStep]:
     return [(step.line, "event", (step.name, step.value))]
 
 
-def _is_told(name: str, node: Node, check: Check) -> bool:
+def is_told(name: str, node: Node, check: Check) -> bool:
     """Say whether the dialect has the step; report it if not. Of a dialect that is itself wrong nothing is said."""
     able = [f"{dialect} {mode}" for (dialect, mode), names in EVENTS.items() if name in names]
     if not check.mode or f"{check.dialect} {check.mode}" in able:
@@ -48,7 +51,7 @@ class _Thought(Text):
 
     def read(self, node: Node, what: str, check: Check) -> str:
         """Take the text."""
-        return super().read(node, what, check) if _is_told("think", node, check) else ""
+        return super().read(node, what, check) if is_told("think", node, check) else ""
 
 
 @dataclass(frozen=True)
@@ -57,11 +60,11 @@ class _Event(Data):
 
     def read(self, node: Node, what: str, check: Check) -> Any:
         """Read the mapping."""
-        return super().read(node, what, check) if _is_told("event", node, check) else {}
+        return super().read(node, what, check) if is_told("event", node, check) else {}
 
 
 def _tool(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[str, Any]:
-    if _is_told("tool", node, check):
+    if is_told("tool", node, check):
         number = values["id"]
         if number in check.tools:
             check.at(node, f'{what}.id "{shorten(number)}" is taken by the tool in line {check.tools[number]}')
@@ -81,7 +84,7 @@ def _check_claudes(values: dict[str, Any], node: Node, what: str, check: Check) 
 
 
 def _tool_done(values: dict[str, Any], node: Node, _what: str, check: Check) -> dict[str, Any]:
-    if _is_told("tool_done", node, check) and values["id"] not in check.tools:
+    if is_told("tool_done", node, check) and values["id"] not in check.tools:
         known = unknown("tool", values["id"], check.tools) if check.tools else "no tool was started before"
         check.at(node, known)
     return {**_TOOL_DONE, **values}

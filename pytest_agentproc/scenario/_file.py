@@ -26,10 +26,11 @@ __all__ = ["AGENT", "FILE", "HOST", "MODES", "PROMPT"]
 
 MODES = {
     "raw": ("text",),
-    "claude": ("print",),
-    "pi": ("json",),
+    "claude": ("print", "session"),
+    "pi": ("json", "rpc"),
     "codex": ("exec",),
     "gemini": ("text", "json", "stream"),
+    "acp": ("session",),
 }
 """Every dialect with its modes, the default first."""
 
@@ -177,6 +178,7 @@ class _Scripts:
         found, are_sound = [], True
         for item in node.items:
             check.tools.clear()
+            check.tasks.clear()
             found.append(self.script.read(item, f"each item of {what}", check))
             are_sound = are_sound and check.is_script_sound
         check.is_script_sound = are_sound
@@ -226,8 +228,8 @@ AGENT = Either(
             Key(
                 "mode",
                 Text("MODE"),
-                "its variant: text for raw; print for claude; json for pi; exec for codex; text (if absent), json or "
-                "stream for gemini",
+                "its variant: text for raw; print (if absent) or session for claude; json (if absent) or rpc for pi; "
+                "exec for codex; text (if absent), json or stream for gemini; session for acp",
             ),
             Key("prompt", Choice(("argv", "stdin")), "how the prompt reaches it; argv if absent"),
             Key("newline", Choice(("lf", "crlf", "none")), "how its lines end; none: not the last; lf if absent"),

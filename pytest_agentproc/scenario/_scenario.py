@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_agentproc.scenario._expect import Expected, bind_value
 from pytest_agentproc.scenario._expressions import NotApplicable
 from pytest_agentproc.scenario._script import ProgramStep, Scope, Step
+from pytest_agentproc.scenario._sessions import SESSIONS
 from pytest_agentproc.scenario._steps import STEPS
 
 if TYPE_CHECKING:
@@ -85,6 +86,11 @@ class Scenario:
     expected: tuple[Expected, ...] = field(repr=False)
 
     @property
+    def is_session(self) -> bool:
+        """Whether the agent lives on for further prompts."""
+        return (self.dialect, self.mode) in SESSIONS
+
+    @property
     def asks_for_artifacts(self) -> bool:
         """Whether the supervisor is told to keep any."""
         return bool(self.disk) or any(one.key.partition(".")[0] == "artifacts" for one in self.expected)
@@ -107,6 +113,7 @@ class Scenario:
             "code": 0,
             "newline": self.newline,
             "bom": self.bom,
+            "serves": self.is_session,
             "steps": first,
         }
         if then:

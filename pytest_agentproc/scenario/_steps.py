@@ -9,10 +9,20 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.scenario._events import EVENT, THINK, TOOL, TOOL_DONE, build_event
 from pytest_agentproc.scenario._fields import Either, Fields, Key
-from pytest_agentproc.scenario._kinds import Choice, Data, Flag, Only, Signal, Size, Text, Time, Whole
+from pytest_agentproc.scenario._kinds import Choice, Data, Flag, Signal, Size, Text, Time, Whole
 from pytest_agentproc.scenario._raw import RAW, build_raw
 from pytest_agentproc.scenario._script import Entry, ProgramStep, Scope, Step, Steps, Table
+from pytest_agentproc.scenario._sessions import (
+    ACKNOWLEDGE,
+    AWAITED,
+    HANDSHAKE,
+    HAPPENS,
+    build_acknowledge,
+    build_awaited,
+    build_handshake,
+)
 from pytest_agentproc.scenario._spawn import SPAWN, build_spawn
+from pytest_agentproc.scenario._tasks import BACKGROUND_TURN, TASK, TASK_DONE, build_background_turn
 from pytest_agentproc.scenario._words import unknown
 from pytest_agentproc.vocabulary import SIGNALS
 
@@ -28,6 +38,7 @@ STOP_REASONS = {
     "pi": ("stop", "length", "toolUse", "error", "aborted"),
     "codex": (),
     "gemini": (),
+    "acp": ("end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled"),
 }
 _SUBTYPES = {
     "claude": (
@@ -106,12 +117,6 @@ def _linger(step: Step, scope: Scope) -> list[ProgramStep]:
     return _silence(step, scope)
 
 
-def _wait_for(step: Step, _scope: Scope) -> list[ProgramStep]:
-    if "eof" in step.value:
-        return [(step.line, "await_eof", ())]
-    return [(step.line, "await_stdin", (step.value["stdin"],))]
-
-
 def _when(step: Step, scope: Scope) -> list[ProgramStep]:
     reaction = scope.steps(step.also)
     if "event" in step.value:
@@ -175,6 +180,9 @@ _ENTRIES = (
     Entry("tool", TOOL, "a tool of the agent's own starts", build=build_event),
     Entry("tool_done", TOOL_DONE, "that tool ends", build=build_event),
     Entry("event", EVENT, "an event of the dialect as it stands", build=build_event),
+    Entry("task", TASK, "a background task starts, by a tool of its own (claude session)", build=build_event),
+    Entry("task_done", TASK_DONE, "that task ends", build=build_event),
+    Entry("background_turn", BACKGROUND_TURN, "a turn that no prompt asked for", build=build_background_turn),
     Entry("raw", RAW, "bytes as they stand, on stdout unless `to` says otherwise", build=build_raw),
     Entry("drip", _DRIP, "output again and again; the first after one `every`", build=_drip),
     Entry("flood", _FLOOD, "that many bytes at once", build=_flood),
@@ -188,14 +196,17 @@ _ENTRIES = (
     ),
     Entry(
         "wait_for",
-        Either(Only(("eof",), "eof or {stdin: PATTERN}"), _STDIN, "eof"),
-        "until stdin ends, or a whole line of it fits a glob",
-        build=_wait_for,
+        Either(AWAITED, _STDIN, "eof"),
+        "until stdin ends, a whole line of it fits a glob, or a session's agent got its N-th prompt or a cancel",
+        build=build_awaited,
     ),
+    Entry("handshake", HANDSHAKE, "how the answer to a handshake goes from here on", build=build_handshake),
+    Entry("acknowledge", ACKNOWLEDGE, "ends the turn that was cancelled, in the dialect", build=build_acknowledge),
     Entry(
         "when",
-        Either(Only(("eof", "epipe"), "eof, epipe or {signal: TERM}"), _EVENT, "event"),
-        "from this line on, what to do if that happens (epipe: nobody reads it any more); `do: []` ignores it",
+        Either(HAPPENS, _EVENT, "event"),
+        "from this line on, what to do if that happens (epipe: nobody reads it any more; cancel: of the turn in hand); "
+        "`do: []` ignores it",
         build=_when,
         also=Key("do", Steps(), "the steps of the reaction", required=True),
     ),

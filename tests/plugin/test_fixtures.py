@@ -201,3 +201,24 @@ def test_a_deadlock_in_a_test_names_who_waits(pytester: pytest.Pytester) -> None
         """
     )
     pytester.runpytest().assert_outcomes(passed=1)
+
+
+def test_a_fake_holds_a_conversation(pytester: pytest.Pytester) -> None:
+    """A supervisor of the user's own prompts it, and closes its stdin."""
+    pytester.makepyfile(
+        """
+        import anyio
+
+        def test_talk(fake_agent, virtual_clock):
+            agent = fake_agent({
+                "agent": {"dialect": "pi", "mode": "rpc"},
+                "script": [{"wait_for": "prompt 1"}, {"silence": "1h"}, {"answer": "hello"}],
+            })
+            async def talk():
+                prompt = b\'{"id": 1, "type": "prompt", "message": "hi"}\\n\'
+                return await anyio.run_process(agent.argv, input=prompt)
+            result = virtual_clock.run(talk)
+            assert b"hello" in result.stdout and virtual_clock.now == 3600.0
+        """
+    )
+    pytester.runpytest().assert_outcomes(passed=1)

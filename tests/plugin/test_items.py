@@ -112,3 +112,15 @@ def test_other_plugins_can_watch_the_record_of_a_run(pytester: pytest.Pytester) 
     (line,) = [line for line in result.outlines if "WATCHED" in line]
     _, _, rest = line.partition("WATCHED one.scenario.yaml::one[asyncio] ")
     assert json.loads(rest)["subject"] == "core"
+
+
+def test_a_scenario_of_a_session_says_why_it_is_not_played(pytester: pytest.Pytester) -> None:
+    """Its fake can be had already; who drives it as a caller does comes with another version."""
+    pytester.path.joinpath("talk.scenario.yaml").write_text(
+        "scenario: a conversation\nagent: {dialect: pi, mode: rpc}\nscript: [{wait_for: prompt 1}, {answer: hi}]\n"
+    )
+    result = pytester.runpytest("-rs")
+    result.assert_outcomes(skipped=1)
+    result.stdout.fnmatch_lines(
+        "*not applicable: pi rpc is a session, and a scenario is one run so far: have the fake_agent *"
+    )

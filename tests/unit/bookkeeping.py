@@ -89,10 +89,10 @@ class Book:
 
 
 class Play:
-    """A player with its book; steps are (op, arguments...)."""
+    """A player with its book; steps are (op, arguments...), or there is a whole program."""
 
-    def __init__(self, *steps: tuple[Any, ...], **stage: Any) -> None:
-        program = {"dialect": "raw", "code": 0, "steps": script(*steps)}
+    def __init__(self, *steps: tuple[Any, ...], program: Program | None = None, **stage: Any) -> None:
+        program = program or {"dialect": "raw", "code": 0, "steps": script(*steps)}
         self.book = Book(**stage)
         self.player = Player(program, self.book, encoder(program))
 

@@ -89,7 +89,7 @@ def test_a_step_that_the_dialect_does_not_have_names_those_that_have_it() -> Non
     steps = "[{think: a}, {tool: {id: a, name: b}}, {tool_done: a}, {event: {}}]"
     with pytest.raises(ScenarioError) as caught:
         loads(f"scenario: a\nagent: gemini\nscript: {steps}\n")
-    able = "known by claude print, pi json"
+    able = "known by claude print, claude session, pi json, pi rpc, acp session"
     assert str(caught.value).splitlines() == [
         f"<text>:3:18: the dialect gemini has no think in mode text: {able} or codex exec",
         f"<text>:3:29: the dialect gemini has no tool in mode text: {able}, codex exec or gemini stream",

@@ -126,6 +126,30 @@ CASES: list[tuple[str, list[tuple[str, tuple[Any, ...]]]]] = [
         "spawn: {script: [{spawn: {}}, {exit: 3}]}",
         [("spawn", (CHILD, [(4, "spawn", ({**CHILD, "id": "child2"}, None)), (4, "exit", (3,))]))],
     ),
+    ("wait_for: prompt 12", [("await_prompt", (12,))]),
+    ("wait_for: cancel", [("await_cancel", ())]),
+    ("{when: cancel, do: []}", [("when", ("cancel", None, []))]),
+    ("handshake: never", [("handshake", ("never", None))]),
+    ("{handshake: {after: 1s}}", [("handshake", ("after", SECOND))]),
+    ("{handshake: {error: no key}}", [("handshake", ("error", "no key"))]),
+    ("acknowledge: cancel", [("acknowledge", ())]),
+    ("{task: b}", [("event", ("task", {"id": "b", "kind": "local_bash"}))]),
+    (
+        "{meanwhile: [{task: b}, {task_done: {id: b, status: failed}}, {background_turn: {task: b, answer: hi}}]}",
+        [
+            (
+                "meanwhile",
+                (
+                    [
+                        (4, "event", ("task", {"id": "b", "kind": "local_bash"})),
+                        (4, "event", ("task_done", {"id": "b", "status": "failed"})),
+                        (4, "event", ("background_turn", {"task": "b", "empty_result_first": False})),
+                        (4, "answer", ("hi",)),
+                    ],
+                ),
+            )
+        ],
+    ),
     ("exit: 3", [("exit", (3,))]),
     ("die: KILL", [("die", (9,))]),
 ]
@@ -140,7 +164,8 @@ def program(steps: str, agent: str = "pi") -> dict[str, Any]:
 @pytest.mark.parametrize(("step", "wanted"), CASES, ids=[step for step, _ in CASES])
 def test_a_step_compiles_to_its_program(step: str, wanted: list[tuple[str, tuple[Any, ...]]]) -> None:
     """The player knows nothing but this form: what is wrong here is wrong in every run."""
-    assert program(step)["steps"] == [(4, op, args) for op, args in wanted]
+    agent = "{dialect: claude, mode: session}" if "task" in step or "handshake" in step else "{dialect: pi, mode: rpc}"
+    assert program(step, agent)["steps"] == [(4, op, args) for op, args in wanted]
 
 
 def test_every_step_of_the_table_is_compiled_here() -> None:
@@ -161,6 +186,7 @@ def test_a_program_is_plain_data_that_marshal_carries() -> None:
         "code": 0,
         "newline": "lf",
         "bom": False,
+        "serves": False,
     }
 
 

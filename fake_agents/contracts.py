@@ -1,0 +1,85 @@
+"""What a player asks of its stage and of its dialect. Owns the forms alone: nothing here runs."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any, Protocol
+
+    from fake_agents.program import Program
+
+    Events = Mapping[str, Callable[[Any, int], bytes]]
+    """What a dialect can tell beside text: the name of a step, and the bytes for its value at an instant."""
+
+    class Encoder(Protocol):
+        """A dialect's bytes for what a program says."""
+
+        error_is_exit: bool
+        error_stream: str
+        events: Events
+
+        def say(self, text: str, stop: str | None, now: int) -> bytes:
+            """Give the bytes of a piece of text."""
+
+        def answer(self, text: str, now: int) -> bytes:
+            """Give the bytes of the final text and its completion."""
+
+        def result(self, fields: dict[str, Any], now: int) -> bytes:
+            """Give the bytes of a completion."""
+
+    class Host(Encoder, Protocol):
+        """A dialect in a mode that hears requests; `code` is the exit code at the end of stdin."""
+
+        code: int
+
+        def hear(self, request: bytes, now: int) -> tuple[bytes, str]:
+            """Take a line of stdin; give the bytes that answer it at once, and "", "cancel", "fault" or "handshake"."""
+
+        def refuse(self, request: bytes, error: str) -> bytes:
+            """Give the bytes that refuse a handshake."""
+
+        def has(self, number: int) -> bool:
+            """Say whether that prompt of the session, counted from 1, was received."""
+
+        def take(self, number: int, now: int) -> bytes:
+            """Have what is told from now on belong to that prompt; give the bytes that begin its turn."""
+
+        def acknowledge(self, now: int) -> bytes:
+            """Give the bytes that end the turn that was cancelled; none if none was."""
+
+    class Stage(Protocol):
+        """Every side effect that a program can have."""
+
+        def note(self, code: str, data: Any) -> None:
+            """Keep something for the record."""
+
+        def given(self, names: Sequence[str]) -> dict[str, Any]:
+            """Tell arguments, working directory, and these variables of the environment."""
+
+        def writable(self, stream: str) -> bool:
+            """Say whether a chunk can be written."""
+
+        def write(self, stream: str, data: bytes) -> bool:
+            """Write one chunk; False: nobody reads."""
+
+        def read(self, size: int) -> bytes | None:
+            """Take what stdin has."""
+
+        def close(self, stream: str) -> None:
+            """Close a stream."""
+
+        def catch(self, signum: int) -> None:
+            """Hear a signal."""
+
+        def release(self, signum: int) -> None:
+            """Die of a signal again."""
+
+        def spawn(self, index: int, fields: dict[str, Any], program: Program) -> None:
+            """Start a descendant."""
+
+        def leave(self, code: int) -> None:
+            """Exit."""
+
+        def die(self, signum: int) -> None:
+            """Die of a signal."""

@@ -1,0 +1,189 @@
+"""The Agent Client Protocol, version 1: JSON-RPC over lines. Knows no other dialect.
+
+The handshake is the dialect's own: `initialize`, new and loaded sessions, modes. A prompt is a request that is answered
+by the end of its turn; what is told between is an update of the session. A second prompt waits for its turn.
+"""
+
+from __future__ import annotations
+
+from fake_agents.lines import Lines
+from fake_agents.objects import line
+from fake_agents.requests import read
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from fake_agents.contracts import Events
+    from fake_agents.program import Program
+
+_INITIALIZED = {
+    "protocolVersion": 1,
+    "authMethods": [],
+    "agentInfo": {"name": "fake", "version": "1.0.0"},
+    "agentCapabilities": {"loadSession": True, "promptCapabilities": {}, "mcpCapabilities": {}},
+}
+_EMPTY = ("authenticate", "session/set_mode", "session/set_model")
+_PARSE, _REQUEST, _METHOD, _PARAMS, _INTERNAL = -32700, -32600, -32601, -32602, -32603
+
+
+class Encoder:
+    """Encode a conversation: the updates of a turn, and the response to its prompt."""
+
+    error_is_exit = False
+    error_stream = "stdout"
+    code = 0
+
+    def __init__(self, program: Program) -> None:
+        self._lines = Lines(program)
+        self._sessions: list[str] = []
+        self._prompts: list[tuple[Any, str]] = []
+        self._open: list[int] = []
+        self._hand = ""
+        self._is_cancelled = False
+        self._tools: dict[str, str] = {}
+        self.events: Events = {
+            "think": self.think,
+            "tool": self.tool,
+            "tool_done": self.tool_done,
+            "event": self.event,
+        }
+
+    def hear(self, request: bytes, now: int) -> tuple[bytes, str]:
+        """Answer a request; a prompt is answered by the end of its turn, and a cancel of one by the script."""
+        heard = read(request)
+        if heard is None:
+            return self._lines.join([_failed(None, _PARSE, "Parse error")]), ""
+        method, params = heard.get("method"), heard.get("params")
+        params = params if isinstance(params, dict) else {}
+        if not isinstance(method, str):
+            is_answer = "result" in heard or "error" in heard
+            return b"" if is_answer else self._lines.join([_failed(heard.get("id"), _REQUEST, "Invalid request")]), ""
+        if "id" not in heard:
+            if method != "session/cancel" or not self._is_open(params.get("sessionId")):
+                return b"", ""
+            self._is_cancelled = True
+            return b"", "cancel"
+        if method == "session/prompt" and params.get("sessionId") in self._sessions:
+            self._open.append(len(self._prompts))
+            self._prompts.append((heard["id"], params["sessionId"]))
+            return b"", ""
+        event = "handshake" if method == "initialize" else ""
+        return self._lines.join(self._answered(heard["id"], method, params)), event
+
+    def refuse(self, request: bytes, error: str) -> bytes:
+        """Give the response that refuses `initialize`."""
+        heard = read(request) or {}
+        return self._lines.join([_failed(heard.get("id"), _INTERNAL, error)])
+
+    def has(self, number: int) -> bool:
+        """Say whether the prompt was received."""
+        return len(self._prompts) >= number
+
+    def take(self, number: int, now: int) -> bytes:
+        """Have the updates go to the prompt's session; its turn begins without a word."""
+        self._hand = self._prompts[number - 1][1]
+        if number - 1 in self._open:
+            self._open.remove(number - 1)
+            self._open.insert(0, number - 1)
+        return b""
+
+    def acknowledge(self, now: int) -> bytes:
+        """Give the failure of every tool that runs, and the response: cancelled."""
+        if not self._is_cancelled:
+            return b""
+        events = [self._tool_update(number, "failed", "") for number in list(self._tools)]
+        return self._lines.join([*events, *self._ended("cancelled")])
+
+    def say(self, text: str, stop: str | None, now: int) -> bytes:
+        """Give a chunk of the agent's message; a stop reason ends the turn."""
+        return self._lines.join([self._chunk("agent_message_chunk", text), *(self._ended(stop) if stop else [])])
+
+    def answer(self, text: str, now: int) -> bytes:
+        """Give a chunk and the response."""
+        return self._lines.join([self._chunk("agent_message_chunk", text), *self._ended("end_turn")])
+
+    def result(self, fields: dict[str, Any], now: int) -> bytes:
+        """Give the response, after a chunk if there is a text; an error is a JSON-RPC error that has it."""
+        if fields["is_error"]:
+            error = {"code": _INTERNAL, "message": fields["text"] or "Internal error"}
+            return self._joined(self._ended(None, {"error": error}))
+        text = fields["text"]
+        chunks = [] if text is None else [self._chunk("agent_message_chunk", text)]
+        more = {"_meta": fields["usage"]} if fields.get("usage") else {}
+        return self._joined([*chunks, *self._ended("end_turn", more)])
+
+    def think(self, text: str, now: int) -> bytes:
+        """Give a chunk of a thought."""
+        return self._lines.join([self._chunk("agent_thought_chunk", text)])
+
+    def tool(self, fields: dict[str, Any], now: int) -> bytes:
+        """Give a tool call in progress."""
+        number = fields["id"]
+        self._tools[number] = fields["name"]
+        call = {"sessionUpdate": "tool_call", "toolCallId": number, "title": fields["name"], "kind": "other"}
+        more = {"status": "in_progress", "rawInput": fields["input"], "locations": [], "content": []}
+        return self._lines.join([self._update({**call, **more})])
+
+    def tool_done(self, fields: dict[str, Any], now: int) -> bytes:
+        """Give the end of a tool call."""
+        failed = fields["error"] is not None
+        told = fields["error"] if failed else fields["output"]
+        return self._lines.join([self._tool_update(fields["id"], "failed" if failed else "completed", told)])
+
+    def event(self, value: dict[str, Any], now: int) -> bytes:
+        """Give a message as it stands."""
+        return self._lines.join([line(value)])
+
+    def _joined(self, events: list[bytes]) -> bytes:
+        return self._lines.join(events) if events else b""
+
+    def _answered(self, number: Any, method: str, params: dict[str, Any]) -> list[bytes]:
+        if method == "initialize":
+            return [_succeeded(number, _INITIALIZED)]
+        if method == "session/new":
+            self._sessions.append(f"sess_{len(self._sessions) + 1}")
+            return [_succeeded(number, {"sessionId": self._sessions[-1]})]
+        if method == "session/load" and "sessionId" in params:
+            self._sessions.append(str(params["sessionId"]))
+            return [_succeeded(number, {})]
+        if method in ("session/prompt", "session/load"):
+            return [_failed(number, _PARAMS, "Invalid params")]
+        if method in _EMPTY:
+            return [_succeeded(number, {})]
+        return [_failed(number, _METHOD, "Method not found", {"method": method})]
+
+    def _is_open(self, session: Any) -> bool:
+        return any(self._prompts[index][1] == session for index in self._open)
+
+    def _ended(self, stop: str | None, more: dict[str, Any] | None = None) -> list[bytes]:
+        """End the turn in hand, if there is one."""
+        self._is_cancelled = False
+        if not self._open:
+            return []
+        number, _ = self._prompts[self._open.pop(0)]
+        if stop is None:
+            return [line({"jsonrpc": "2.0", "id": number, **(more or {})})]
+        return [_succeeded(number, {"stopReason": stop, **(more or {})})]
+
+    def _chunk(self, kind: str, text: str) -> bytes:
+        return self._update({"sessionUpdate": kind, "content": {"type": "text", "text": text}})
+
+    def _tool_update(self, number: str, status: str, text: str) -> bytes:
+        content = [{"type": "content", "content": {"type": "text", "text": text}}] if text else []
+        update = {"sessionUpdate": "tool_call_update", "toolCallId": number, "status": status}
+        return self._update({**update, "title": self._tools.pop(number, number), "content": content, "kind": "other"})
+
+    def _update(self, update: dict[str, Any]) -> bytes:
+        session = self._hand or (self._sessions[-1] if self._sessions else "")
+        params = {"sessionId": session, "update": update}
+        return line({"jsonrpc": "2.0", "method": "session/update", "params": params})
+
+
+def _succeeded(number: Any, result: dict[str, Any]) -> bytes:
+    return line({"jsonrpc": "2.0", "id": number, "result": result})
+
+
+def _failed(number: Any, code: int, message: str, data: dict[str, Any] | None = None) -> bytes:
+    error = {"code": code, "message": message, **({"data": data} if data else {})}
+    return line({"jsonrpc": "2.0", "id": number, "error": error})

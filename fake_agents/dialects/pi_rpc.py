@@ -1,0 +1,144 @@
+"""The wire format of `pi --mode rpc`, as the real CLI prints it: requests on stdin, the events of `json` on stdout.
+
+Its own words are the answers to requests; a prompt is accepted at once, and refused while the agent is busy with one.
+What steers or follows up is queued and taken where the real CLI takes it, within the same run of the agent. What comes
+behind an abort is answered when that is.
+"""
+
+from __future__ import annotations
+
+from fake_agents.dialects import pi
+from fake_agents.objects import line
+from fake_agents.requests import read
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from fake_agents.program import Program
+
+_BUSY = "Agent is already processing. Specify streamingBehavior ('steer' or 'followUp') to queue the message."
+_QUEUES = {"steer": "steering", "follow_up": "followUp", "followUp": "followUp"}
+
+
+class Encoder(pi.Encoder):
+    """Encode a conversation: one run of the agent for each prompt."""
+
+    code = 0
+
+    def __init__(self, program: Program) -> None:
+        super().__init__(program)
+        self._begun = True  # what is told before the first prompt belongs to none
+        self._prompts = 0
+        self._is_busy = False
+        self._aborts: list[dict[str, Any]] = []
+        self._behind: list[dict[str, Any]] = []
+        self._queued: dict[str, list[str]] = {"steering": [], "followUp": []}
+
+    def hear(self, request: bytes, now: int) -> tuple[bytes, str]:
+        """Answer a command; an abort of a run is the script's to answer."""
+        command = read(request)
+        if command is None:
+            return self._lines.join([_response({}, "parse", error="Failed to parse command")]), ""
+        if command.get("type") == "abort" and self._is_busy:
+            self._aborts.append(command)
+            return b"", "cancel"
+        if self._aborts:
+            self._behind.append(command)
+            return b"", ""
+        events = self._answered(command, now)
+        return self._lines.join(events) if events else b"", ""
+
+    def refuse(self, request: bytes, error: str) -> bytes:
+        """Give nothing: there is no handshake."""
+        return b""
+
+    def has(self, number: int) -> bool:
+        """Say whether the prompt was accepted."""
+        return self._prompts >= number
+
+    def take(self, number: int, now: int) -> bytes:
+        """Give nothing: a run begins as its prompt is accepted."""
+        return b""
+
+    def acknowledge(self, now: int) -> bytes:
+        """Give what an abort leaves of the run, its response, and those of the commands behind it."""
+        if not self._aborts:
+            return b""
+        events, self._queued = self._begin(now), {"steering": [], "followUp": []}
+        error = "Request was aborted"
+        if self._tools:
+            error += "."
+            made = [self._tool_done({"id": number, "error": "Command aborted"}, now) for number in list(self._tools)]
+            events += [event for told in made for event in told]
+        events += self._message("", "aborted", now, {"errorMessage": error})
+        events += [*self._end(now), *(_response(abort, "abort") for abort in self._aborts)]
+        behind, self._aborts, self._behind = self._behind, [], []
+        for command in behind:
+            events += self._answered(command, now)
+        return self._lines.join(events)
+
+    def _answered(self, command: dict[str, Any], now: int) -> list[bytes]:
+        kind = str(command.get("type"))
+        if kind in ("prompt", "steer", "follow_up"):
+            return self._accepted(command, kind, now)
+        if kind == "abort":
+            return [_response(command, kind)]
+        if kind == "get_state":
+            return [_response(command, kind, data=self._state())]
+        is_answer = kind == "extension_ui_response"
+        return [] if is_answer else [_response(command, kind, error=f"Unknown command: {kind}")]
+
+    def _accepted(self, command: dict[str, Any], kind: str, now: int) -> list[bytes]:
+        message = str(command.get("message", ""))
+        queue = _QUEUES.get(str(command.get("streamingBehavior")) if kind == "prompt" and self._is_busy else kind)
+        if queue is None and self._is_busy:
+            return [_response(command, kind, error=_BUSY)]
+        self._prompts += 1
+        if queue is not None:
+            self._queued[queue].append(message)
+            return [self._queue(), _response(command, kind)]
+        self._prompt, self._messages = message, []
+        self._is_busy, self._begun = True, False
+        return [_response(command, kind), *self._begin(now)]
+
+    def _state(self) -> dict[str, Any]:
+        pending = sum(len(queue) for queue in self._queued.values())
+        return {
+            "isStreaming": self._is_busy,
+            "isCompacting": False,
+            "sessionId": pi.SESSION,
+            "messageCount": len(self._messages),
+            "pendingMessageCount": pending,
+        }
+
+    def _queue(self) -> bytes:
+        return line({"type": "queue_update", **self._queued})
+
+    def _head(self) -> list[bytes]:
+        return []  # no header in this mode
+
+    def _tool_done(self, fields: dict[str, Any], now: int) -> list[bytes]:
+        """Steer, once the last tool has ended."""
+        events = super()._tool_done(fields, now)
+        return events if self._tools else [*events, *self._taken("steering", now)]
+
+    def _end(self, now: int) -> list[bytes]:
+        """Go on with what is queued, or end."""
+        for queue in ("steering", "followUp"):
+            if self._queued[queue]:
+                return [self._turn_end(), line({"type": "turn_start"}), *self._taken(queue, now)]
+        self._is_busy = False
+        return super()._end(now)
+
+    def _taken(self, queue: str, now: int) -> list[bytes]:
+        if not self._queued[queue]:
+            return []
+        self._prompt = self._queued[queue].pop(0)
+        return [self._queue(), *self._asked(now)]
+
+
+def _response(command: dict[str, Any], kind: str, *, error: str = "", data: dict[str, Any] | None = None) -> bytes:
+    number = {"id": command["id"]} if "id" in command else {}
+    more: dict[str, Any] = {"error": error} if error else {} if data is None else {"data": data}
+    return line({**number, "type": "response", "command": kind, "success": not error, **more})

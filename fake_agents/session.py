@@ -1,0 +1,117 @@
+"""The session's side of a player: what is heard, who waits for it, and whose line is being written.
+
+Owns the desk, the track that answers requests before any other track moves; knows no wire format.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterator
+    from typing import Any
+
+    from fake_agents.contracts import Host
+    from fake_agents.player import Player, Wait
+
+    Opinion = Callable[[], bool]
+
+__all__ = ["Session"]
+
+_EOF = ("eof", None)
+
+
+class Session:
+    """What a player of a session has beside its tracks.
+
+    Args:
+        player: the player; its dialect must be a `Host`.
+        when: the kind of wait that ends as soon as a function says so.
+    """
+
+    def __init__(self, player: Player, when: int) -> None:
+        self._player = player
+        self._host: Host = player.encoder  # type: ignore[assignment]
+        self._when = when
+        self._replies: list[bytes] = []
+        self._cancels = self._awaited = 0
+        self._writer: object = None
+        self._handshake: tuple[str, Any] = ("after", 0)
+
+    def shape(self, kind: str, value: Any) -> None:
+        """Say how handshakes go from now on: never, after a time, or refused with an error."""
+        self._handshake = (kind, value)
+
+    def hear(self, request: bytes) -> bool:
+        """Take one line of stdin; return whether it cancels the turn."""
+        if not request:
+            return False
+        reply, event = self._host.hear(request, self._player.now)
+        if event == "fault":
+            self._player.stage.write("stderr", reply)
+            self._player.stage.leave(1)
+        elif event == "handshake":
+            self._shake(request, reply)
+        elif reply:
+            self._replies.append(reply)
+        self._cancels += event == "cancel"
+        return event == "cancel"
+
+    def _shake(self, request: bytes, reply: bytes) -> None:
+        kind, value = self._handshake
+        if kind == "error":
+            self._replies.append(self._host.refuse(request, value))
+        elif kind == "after" and value == 0:
+            self._replies.append(reply)
+        elif kind == "after":
+            self._player.begin(self._player.write(reply), self._player.now + value)
+
+    def desk(self) -> Iterator[Wait]:
+        """Answer what the dialect answers by itself, for ever."""
+        while True:
+            yield self._until(lambda: bool(self._replies))
+            reply, self._replies = b"".join(self._replies), []
+            yield from self._player.write(reply)
+
+    def serve(self) -> Iterator[Wait]:
+        """Live on until stdin ends, unless the script reacts to that; of its tracks the reactions stay."""
+        player = self._player
+        desk = player.tracks[0]
+        player.tracks = [one for one in player.tracks if one in (desk, player.main) or one.key is not None]
+        yield self._until(self._is_over)
+        player.code = self._host.code
+
+    def await_prompt(self, number: int) -> Generator[Wait, None, bool]:
+        """Wait for a prompt and take it in hand; return whether it can never come."""
+        yield self._until(lambda: self._host.has(number) or self._is_over())
+        if not self._host.has(number):
+            return True
+        yield from self._player.write(self._host.take(number, self._player.now))
+        return False
+
+    def await_cancel(self) -> Generator[Wait, None, bool]:
+        """Wait for a cancel that was not waited for; return whether it can never come."""
+        yield self._until(lambda: self._cancels > self._awaited or self._is_over())
+        if self._cancels == self._awaited:
+            return True
+        self._awaited += 1
+        return False
+
+    def acknowledge(self) -> bytes:
+        """Give the bytes that end the cancelled turn."""
+        return self._host.acknowledge(self._player.now)
+
+    def in_turn(self, writing: Iterator[Wait]) -> Iterator[Wait]:
+        """Write whole lines: while one track waits for room, no other begins."""
+        while self._writer is not None:
+            yield self._until(lambda: self._writer is None)
+        self._writer = writing
+        try:
+            yield from writing
+        finally:
+            self._writer = None
+
+    def _is_over(self) -> bool:
+        return self._player.at_eof and _EOF not in self._player.reactions
+
+    def _until(self, opinion: Opinion) -> tuple[int, Any]:
+        return (self._when, opinion)

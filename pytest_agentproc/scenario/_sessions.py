@@ -1,0 +1,133 @@
+"""Owns the steps of a conversation: waiting for a prompt or a cancel, acknowledging one. Knows no wire format."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pytest_agentproc.scenario._fields import Either, Fields, Key
+from pytest_agentproc.scenario._kinds import Choice, Only, Text, Time
+from pytest_agentproc.scenario._nodes import Node, Scalar
+from pytest_agentproc.scenario._words import choices
+
+if TYPE_CHECKING:
+    from pytest_agentproc.scenario._check import Check
+    from pytest_agentproc.scenario._script import ProgramStep, Scope, Step
+
+__all__ = [
+    "ACKNOWLEDGE",
+    "AWAITED",
+    "HANDSHAKE",
+    "HAPPENS",
+    "SESSIONS",
+    "build_acknowledge",
+    "build_awaited",
+    "build_handshake",
+]
+
+SESSIONS = (("claude", "session"), ("pi", "rpc"), ("acp", "session"))
+"""Every dialect and mode that hears requests while it lives."""
+
+_SHAKERS = (("claude", "session"), ("acp", "session"))
+
+_PROMPT = re.compile(r"prompt ([1-9][0-9]{0,8})", re.ASCII)
+_FORMS = "eof, prompt N, cancel or {stdin: PATTERN}"
+_EVENTS = "eof, epipe, cancel or {signal: TERM}"
+
+
+def _is_heard(node: Node, what: str, check: Check) -> None:
+    """Report what only a session hears, where the agent is none; of a mode that is itself wrong nothing is said."""
+    if check.mode and (check.dialect, check.mode) not in SESSIONS:
+        known = choices([f"{dialect} {mode}" for dialect, mode in SESSIONS])
+        check.at(node, f"the dialect {check.dialect} hears no {what} in mode {check.mode}: known by {known}")
+
+
+@dataclass(frozen=True)
+class _Awaited:
+    """What a script can wait for, in a word: the end of stdin, a prompt by its number, a cancel."""
+
+    label: str = "eof / prompt N / cancel"
+
+    def read(self, node: Node, what: str, check: Check) -> str | int:
+        """Take the word, or the prompt's number."""
+        text = node.text if isinstance(node, Scalar) else ""
+        found = _PROMPT.fullmatch(text)
+        if found is None and text not in ("eof", "cancel"):
+            remedy = 'count them from 1: "prompt 1"' if text.partition(" ")[0] in ("prompt", "prompts") else ""
+            check.wrong(node, what, _FORMS, remedy)
+        elif text != "eof":
+            _is_heard(node, text.partition(" ")[0], check)
+        return text if found is None else int(found[1])
+
+
+@dataclass(frozen=True)
+class _Happens(Only):
+    """What a script can react to, in a word."""
+
+    def read(self, node: Node, what: str, check: Check) -> str:
+        """Take the word."""
+        word = super().read(node, what, check)
+        if word == "cancel":
+            _is_heard(node, word, check)
+        return word
+
+
+@dataclass(frozen=True)
+class _Acknowledged(Choice):
+    """What a script can acknowledge."""
+
+    def read(self, node: Node, what: str, check: Check) -> str:
+        """Take the word."""
+        word = super().read(node, what, check)
+        if word:
+            _is_heard(node, word, check)
+        return word
+
+
+def _handshake(values: dict[str, Any], node: Node, _what: str, check: Check) -> dict[str, Any]:
+    if check.mode and (check.dialect, check.mode) not in _SHAKERS:
+        known = choices([f"{dialect} {mode}" for dialect, mode in _SHAKERS])
+        check.at(node, f"the dialect {check.dialect} has no handshake in mode {check.mode}: known by {known}")
+    return values
+
+
+AWAITED = _Awaited()
+HANDSHAKE = Either(
+    Only(("never",), "never, {after: T} or {error: TEXT}"),
+    Fields(
+        (
+            Key("after", Time(positive=True), "how long its answer takes"),
+            Key("error", Text(may_be_empty=False), "why it is refused"),
+        ),
+        one_of=("after", "error"),
+        finish=_handshake,
+    ),
+    key="word",
+)
+HAPPENS = _Happens(("eof", "epipe", "cancel"), _EVENTS)
+ACKNOWLEDGE = _Acknowledged(("cancel",))
+
+
+def build_awaited(step: Step, _scope: Scope) -> list[ProgramStep]:
+    """Compile to what is waited for."""
+    value: Any = step.value.get("eof")
+    if value is None:
+        return [(step.line, "await_stdin", (step.value["stdin"],))]
+    if isinstance(value, int):
+        return [(step.line, "await_prompt", (value,))]
+    return [(step.line, f"await_{value}", ())]
+
+
+def build_handshake(step: Step, scope: Scope) -> list[ProgramStep]:
+    """Compile to how handshakes go from here on."""
+    value = step.value
+    if "after" in value:
+        return [(step.line, step.name, ("after", scope.ns(value["after"])))]
+    kind = "error" if "error" in value else "never"
+    return [(step.line, step.name, (kind, value.get("error")))]
+
+
+def build_acknowledge(step: Step, _scope: Scope) -> list[ProgramStep]:
+    """Compile to `acknowledge`."""
+    return [(step.line, "acknowledge", ())]

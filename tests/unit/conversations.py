@@ -1,0 +1,63 @@
+"""Recorded conversations with real CLIs, and the same ones with a fake. Knows no dialect and no expected value."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from fake_agents.dialects import encoder
+
+__all__ = ["Conversation", "keys", "seen", "told"]
+
+TRANSCRIPTS = Path(__file__).parents[1] / "data" / "transcripts" / "sessions"
+
+
+def told(name: str) -> list[bytes]:
+    """Give the lines that the real CLI was sent, in order."""
+    return [json.dumps(line).encode() for line in _lines(name, ">>")]
+
+
+def seen(name: str) -> list[dict[str, Any]]:
+    """Give the events that the real CLI printed, in order."""
+    return _lines(name, "<<")
+
+
+def _lines(name: str, direction: str) -> list[Any]:
+    lines = (TRANSCRIPTS / f"{name}.jsonl").read_text("utf-8").splitlines()
+    return [entry["line"] for entry in map(json.loads, lines) if entry["dir"] == direction]
+
+
+class Conversation:
+    """A fake's side of a conversation, without a player: requests go in, events come out."""
+
+    def __init__(self, dialect: str, mode: str, **program: Any) -> None:
+        self.host: Any = encoder({"dialect": dialect, "mode": mode, "serves": True, **program})
+        self.events: list[str] = []
+        self._data = b""
+
+    def hear(self, *requests: bytes) -> None:
+        """Send requests."""
+        for request in requests:
+            reply, event = self.host.hear(request, 0)
+            self._data += reply
+            self.events += [event] * (event not in ("", "handshake"))
+
+    def tell(self, name: str, *args: Any) -> None:
+        """Have the fake do a step."""
+        does = self.host.events.get(name) or getattr(self.host, name)
+        self._data += does(*args, 0)
+
+    def printed(self) -> list[dict[str, Any]]:
+        """Give what was printed since the last call."""
+        data, self._data = self._data, b""
+        return [json.loads(line) for line in data.splitlines()]
+
+
+def keys(value: Any) -> set[str]:
+    """Name every key of an event with its way there."""
+    if isinstance(value, dict):
+        return {name + below for name, inner in value.items() for below in ("", *("." + key for key in keys(inner)))}
+    if isinstance(value, list):
+        return {"[]." + key for inner in value for key in keys(inner)}
+    return set()

@@ -1,0 +1,119 @@
+"""The fake of an agent that speaks ACP: the messages of a real one, and what the protocol says of the others."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tests.unit.conversations import TRANSCRIPTS, Conversation
+
+TOOL = {"id": "run_shell_command", "name": "echo hi", "input": {}}
+
+
+def request(number: Any, method: str, **params: Any) -> bytes:
+    """Make a request; one without a number is a notification."""
+    head = {"jsonrpc": "2.0", **({} if number is None else {"id": number})}
+    return json.dumps({**head, "method": method, "params": params}).encode()
+
+
+def talk_to_a_new_session() -> Conversation:
+    """Shake hands and make a session."""
+    talk = Conversation("acp", "session")
+    talk.hear(request(0, "initialize", protocolVersion=1), request(1, "session/new", cwd="/", mcpServers=[]))
+    return talk
+
+
+def prompt(number: Any, session: str = "sess_1") -> bytes:
+    """Make a prompt."""
+    return request(number, "session/prompt", sessionId=session, prompt=[{"type": "text", "text": "hi"}])
+
+
+def results(talk: Conversation) -> list[Any]:
+    """Give what was answered since the last call: each result, or the code of each error."""
+    return [one.get("result") or one["error"]["code"] for one in talk.printed() if "id" in one]
+
+
+def shape(message: dict[str, Any]) -> Any:
+    """Say what a message is, without what is the agent's own."""
+    update = message.get("params", {}).get("update", {})
+    about = {key: update.get(key) for key in ("sessionUpdate", "status", "title")}
+    result = message.get("result", {})
+    return message.get("id"), message.get("method"), about, result.get("stopReason")
+
+
+def test_a_turn_with_a_tool_is_told_as_a_real_agent_tells_it() -> None:
+    """A tool call in progress, its end, the text, and the response that ends the turn."""
+    lines = (TRANSCRIPTS / "acp.txt").read_text("utf-8").splitlines()
+    real = [json.loads(line[3:]) for line in lines if line.startswith("<<") and not line.endswith("...")]
+    talk = talk_to_a_new_session()
+    talk.hear(prompt(2))
+    talk.printed()
+    talk.tell("tool", TOOL)
+    talk.tell("tool_done", {"id": "run_shell_command", "output": "", "error": None})
+    talk.tell("answer", "Hello from fake")
+    made = talk.printed()
+    assert [shape(one) for one in made] == [shape(one) for one in real]
+    assert made[-2]["params"]["update"] == real[-2]["params"]["update"]
+
+
+def test_the_handshake_is_the_dialects_own() -> None:
+    """A version, sessions new and loaded, modes; anything else is no method, and a line that is no JSON no request."""
+    talk = Conversation("acp", "session")
+    talk.hear(request(0, "initialize", protocolVersion=1))
+    assert results(talk)[0]["protocolVersion"] == 1
+    talk.hear(request("a", "session/new"), request("b", "session/new"))
+    assert results(talk) == [{"sessionId": "sess_1"}, {"sessionId": "sess_2"}]
+    talk.hear(request(1, "session/load", sessionId="old"), request(2, "session/set_mode", modeId="x"))
+    assert [(one["id"], one["result"]) for one in talk.printed()] == [(1, {}), (2, {})]
+    talk.hear(request(3, "session/dance"), request(4, "session/load"), prompt(5, "nobody"), b"{", b'{"id":6}')
+    assert results(talk) == [-32601, -32602, -32602, -32700, -32600]
+    talk.hear(request(None, "$/unknown"), b'{"jsonrpc":"2.0","id":null,"error":{"code":-32700}}')
+    assert talk.printed() == []
+
+
+def test_a_cancelled_prompt_is_answered_as_cancelled() -> None:
+    """Its tools fail; a cancel of nothing is none, and the prompt behind it waits for its own answer."""
+    talk = talk_to_a_new_session()
+    talk.hear(request(None, "session/cancel", sessionId="sess_1"))
+    assert talk.events == []
+    talk.hear(prompt(7), prompt(8))
+    talk.tell("take", 1)
+    talk.tell("tool", TOOL)
+    talk.printed()
+    talk.hear(request(None, "session/cancel", sessionId="sess_1"))
+    assert talk.events == ["cancel"]
+    talk.tell("acknowledge")
+    failed, ended = talk.printed()
+    assert failed["params"]["update"]["status"] == "failed"
+    assert (ended["id"], ended["result"]) == (7, {"stopReason": "cancelled"})
+    talk.tell("acknowledge")
+    talk.tell("say", "late", None)
+    assert [one["method"] for one in talk.printed()] == ["session/update"]
+    talk.tell("take", 2)
+    talk.tell("answer", "done")
+    assert talk.printed()[-1] == {"jsonrpc": "2.0", "id": 8, "result": {"stopReason": "end_turn"}}
+    talk.tell("answer", "to nobody")
+    assert [one["method"] for one in talk.printed()] == ["session/update"]
+
+
+def test_a_turn_ends_with_the_reason_that_it_is_told() -> None:
+    """A refusal, a failure, token counts; prompts may be answered in another order than they came."""
+    talk = talk_to_a_new_session()
+    talk.hear(prompt("x"), prompt("y"), prompt("z"))
+    talk.printed()
+    talk.tell("take", 2)
+    talk.tell("say", "no", "refusal")
+    talk.tell("take", 3)
+    talk.tell("result", {"text": "broken", "is_error": True, "usage": None})
+    talk.tell("take", 1)
+    talk.tell("think", "hm")
+    talk.tell("event", {"jsonrpc": "2.0", "method": "x"})
+    talk.tell("result", {"text": None, "is_error": False, "usage": {"quota": 1}})
+    answers = [one for one in talk.printed() if "id" in one]
+    assert answers == [
+        {"jsonrpc": "2.0", "id": "y", "result": {"stopReason": "refusal"}},
+        {"jsonrpc": "2.0", "id": "z", "error": {"code": -32603, "message": "broken"}},
+        {"jsonrpc": "2.0", "id": "x", "result": {"stopReason": "end_turn", "_meta": {"quota": 1}}},
+    ]
+    talk.tell("result", {"text": None, "is_error": False, "usage": None})
+    assert talk.printed() == []

@@ -1,0 +1,220 @@
+"""The fake of a claude that is talked to: the lines of recorded conversations with the real CLI, in their order."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tests.unit.conversations import Conversation, keys, seen, told
+
+READS = {b"CLAUDE_CODE_SDK_READS_SESSION_STATE": b"1"}
+WHOLE: dict[str, Any] = {"environ": READS}
+PARTIAL: dict[str, Any] = {"environ": READS, "argv": ["--include-partial-messages"]}
+REPLAYS: dict[str, Any] = {"environ": READS, "argv": ["--replay-user-messages"]}
+OWN = ("user_message_uuid", "user_message_uuids", "isReplay", "command_uuid", "state", "sdk_host_only", "num_turns")
+RESULT = ("subtype", "is_error", "terminal_reason", "stop_reason", "errors", "result_index", "result")
+TASK = {"id": "b", "kind": "local_bash"}
+
+
+def summary(events: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
+    """Say of each line what it is and whose; pieces of a text count once."""
+    found: list[tuple[Any, ...]] = []
+    for event in events:
+        part = event.get("event", {})
+        own = [event.get(key) for key in OWN]
+        more = [event.get(key) for key in RESULT] if event["type"] == "result" else [event.get("subtype")]
+        more += [event.get("origin", {}).get("kind"), event.get("status"), event.get("patch", {}).get("status")]
+        texts = [block.get("text", block["type"]) for block in _blocks(event)] if event["type"] == "user" else []
+        one = (event["type"], part.get("type"), part.get("delta", {}).get("stop_reason"), *own, *more, *texts)
+        if part.get("type") != "content_block_delta" or one != found[-1]:
+            found.append((*one[:3], *(str(value) for value in one[3:])))
+    return _once(found)
+
+
+def _once(found: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    return [one for before, one in zip([None, *found], found, strict=False) if one != before or one[1] is None]
+
+
+def _blocks(event: dict[str, Any]) -> list[dict[str, Any]]:
+    content = event["message"]["content"]
+    return content if isinstance(content, list) else [{"type": "text", "text": content}]
+
+
+def assert_alike(made: list[dict[str, Any]], real: list[dict[str, Any]]) -> None:
+    """The same lines in the same order, and no key that the real one has not in some line."""
+    assert summary(made) == summary(real)
+    assert set().union(*map(keys, made)) - set().union(*map(keys, real)) <= EXTRA
+
+
+EXTRA = {f"response.response.{key}" for key in ("commands", "agents", "models", "account", "available_output_styles")}
+"""What the real CLI tells in its handshake, too, and the recorder left out."""
+
+
+def test_a_background_turn_behind_the_next_prompt_is_told_by_its_marks() -> None:
+    """Lines with a uuid are answered with it; the background turn has none, and its result an origin."""
+    talk, (initialize, first, second) = Conversation("claude", "session", **PARTIAL), told("bg-overlap-uuid")
+    talk.hear(initialize, first)
+    talk.tell("take", 1)
+    talk.tell("task", TASK)
+    talk.tell("answer", "answer one")
+    made = talk.printed()
+    talk.hear(second)
+    talk.tell("take", 2)
+    talk.tell("task_done", {"id": "b", "status": "completed"})
+    talk.tell("answer", "answer two")
+    talk.tell("background_turn", {"task": "b", "empty_result_first": False})
+    talk.tell("answer", "bg noted")
+    made += talk.printed()
+    real = seen("bg-overlap-uuid")
+    assert _in_order(summary(made)) == _in_order(summary(real))
+    asks = [one for one in summary(real) if one[0] == "system" and "requesting" in one]
+    assert [one for one in summary(made) if "requesting" in one] == asks
+    runs = [event["run_id"] for event in made if event.get("subtype") == "task_started"]
+    assert [event["origin"]["runId"] for event in made if "origin" in event] == runs
+
+
+def _in_order(lines: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """Leave out when a request to the model begins (the fake has no model), and states, which overtake one another."""
+    return [one for one in lines if "requesting" not in one and "running" not in one and "idle" not in one]
+
+
+def test_two_tasks_that_end_together_give_an_empty_result_first() -> None:
+    """It has no text, no reason and no message; state lines come where the environment asks for them."""
+    talk, real = Conversation("claude", "session", **WHOLE), seen("bg-two")
+    talk.hear(*told("bg-two")[:2])
+    talk.tell("take", 1)
+    talk.tell("task", TASK)
+    talk.tell("task", {**TASK, "id": "c"})
+    talk.tell("answer", "answer one")
+    talk.printed()
+    for number in "bc":
+        talk.tell("task_done", {"id": number, "status": "completed"})
+    talk.tell("background_turn", {"task": "c", "empty_result_first": True})
+    talk.tell("answer", "bg noted")
+    talk.hear(told("bg-two")[2])
+    talk.tell("take", 2)
+    talk.tell("answer", "answer two")
+    begin = next(index for index, event in enumerate(real) if event.get("subtype") == "task_updated")
+    assert summary(talk.printed()) == summary(real[begin:])
+
+
+def test_an_interrupt_while_a_tool_runs_ends_the_tool_and_the_turn() -> None:
+    """A control response, the tool's end, the interrupted user line, an error result; the next prompt is answered."""
+    talk, (initialize, first, interrupt, second) = Conversation("claude", "session", **WHOLE), told("interrupt-tool")
+    talk.hear(initialize, first)
+    talk.tell("take", 1)
+    talk.tell("tool", {"id": "t", "name": "Bash", "input": {"command": "sleep 1", "description": "d"}})
+    talk.hear(interrupt, second)
+    assert talk.events == ["cancel"]
+    talk.tell("acknowledge")
+    assert talk.host.code == 1
+    talk.tell("take", 2)
+    talk.tell("answer", "answer two")
+    assert talk.host.code == 0
+    assert summary(talk.printed()) == summary(seen("interrupt-tool"))
+
+
+def test_an_interrupt_while_text_streams_closes_its_message() -> None:
+    """As the real one, but for the text: the fake's is whole before the interrupt is heard."""
+    talk, (initialize, first, *rest) = Conversation("claude", "session", **PARTIAL), told("interrupt-overlap")
+    talk.hear(initialize, first)
+    talk.tell("take", 1)
+    talk.tell("say", "a long streamed ", None)
+    talk.hear(*rest)
+    talk.tell("acknowledge")
+    talk.tell("take", 2)
+    talk.tell("answer", "answer two")
+    made, real = summary(talk.printed()), summary(seen("interrupt-overlap"))
+    assert sorted(map(repr, made)) == sorted(map(repr, real))
+    kinds = [one[0] for one in made if one[0] in ("control_response", "user", "result")]
+    assert kinds == ["control_response", "control_response", "user", "result", "result"]
+
+
+def test_user_lines_are_replayed_where_they_are_asked_for() -> None:
+    """Before the first output of the turn, whatever the turn comes to."""
+    name = "interrupt-overlap-nopartial-replay"
+    talk, (initialize, first, *rest) = Conversation("claude", "session", **REPLAYS), told(name)
+    talk.hear(initialize, first)
+    talk.tell("take", 1)
+    talk.hear(*rest)
+    talk.tell("acknowledge")
+    talk.tell("take", 2)
+    talk.tell("answer", "answer two")
+    real = [event for event in seen(name) if not event.get("aborted")]  # the text that the fake was not told to say
+    assert_alike(talk.printed(), real)
+
+
+def test_a_prompt_that_comes_while_a_tool_runs_is_swallowed() -> None:
+    """There is one result for both; a script that waits for the second one's turn waits for ever."""
+    talk, (initialize, first, second) = Conversation("claude", "session", **WHOLE), told("two-prompts-midtool-uuid")
+    talk.hear(initialize, first)
+    talk.tell("take", 1)
+    talk.tell("tool", {"id": "t", "name": "Bash", "input": {"command": "sleep 2; echo a", "description": "d"}})
+    talk.hear(second)
+    talk.tell("tool_done", {"id": "t", "output": "a", "error": None})
+    talk.tell("answer", "answer one")
+    assert_alike(talk.printed(), seen("two-prompts-midtool-uuid"))
+    assert not talk.host.has(2)
+
+
+def test_an_interrupt_of_nothing_is_answered_at_once() -> None:
+    """And nothing else is printed."""
+    talk, (initialize, first, interrupt, second) = Conversation("claude", "session", **WHOLE), told("interrupt-idle")
+    talk.hear(initialize, first)
+    talk.tell("take", 1)
+    talk.tell("answer", "answer one")
+    talk.hear(interrupt, second)
+    assert talk.events == []
+    talk.tell("take", 2)
+    talk.tell("answer", "answer two")
+    assert_alike(talk.printed(), seen("interrupt-idle"))
+
+
+def test_stop_task_ends_a_task_and_no_turn_follows() -> None:
+    """The response comes after the task's lines; of a task that there is not, at once."""
+    talk = Conversation("claude", "session", **WHOLE)
+    talk.hear(*told("bg-stop-task")[:2])
+    talk.tell("take", 1)
+    talk.tell("task", TASK)
+    talk.tell("answer", "a")
+    talk.printed()
+    talk.hear(control("st_bad", "stop_task", task_id="x"), control("st_1", "stop_task", task_id="b"))
+    real = seen("bg-stop-task")
+    begin = next(index for index, event in enumerate(real) if _answers(event) == "st_bad")
+    assert summary(talk.printed()) == summary(real[begin : begin + 6])
+
+
+def control(number: str, subtype: str, **more: Any) -> bytes:
+    """Make a control request."""
+    request = {"subtype": subtype, **more}
+    return json.dumps({"type": "control_request", "request_id": number, "request": request}).encode()
+
+
+def _answers(event: dict[str, Any]) -> str | None:
+    number: str | None = event.get("response", {}).get("request_id")
+    return number
+
+
+def test_control_requests_are_answered_by_the_dialect() -> None:
+    """What there is nothing to tell about succeeds, what nobody knows fails; answers and signs of life are none."""
+    talk = Conversation("claude", "session")
+    talk.hear(control("a", "set_model", model="m"), control("b", "bogus"), b'{"type":"keep_alive"}')
+    good, bad = (event["response"] for event in talk.printed())
+    assert good == {"subtype": "success", "request_id": "a", "response": {}}
+    error = "Unsupported control request subtype: bogus"
+    assert bad == {"subtype": "error", "request_id": "b", "error": error, "error_code": "unsupported_request"}
+    reply, event = talk.host.hear(b"not json", 0)
+    assert (reply[:35], event) == (b"Error parsing streaming input line ", "fault")
+
+
+def test_without_uuid_and_environment_there_are_no_marks_and_no_states() -> None:
+    """As the real CLI, which prints them for those who ask."""
+    talk = Conversation("claude", "session")
+    talk.hear(b'{"type":"user","message":{"role":"user","content":"hi"},"parent_tool_use_id":null}')
+    talk.tell("take", 1)
+    talk.tell("answer", "done")
+    made = talk.printed()
+    assert [event.get("subtype", event["type"]) for event in made] == ["init", "assistant", "success"]
+    assert not any("user_message_uuids" in event for event in made)
+    talk.tell("say", "late", None)
+    assert [event["type"] for event in talk.printed()] == ["assistant"]

@@ -1,0 +1,114 @@
+"""The fake of `pi --mode rpc`: it answers and prints as the real CLI does."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tests.unit.conversations import Conversation, keys, seen, told
+
+ABORTED: dict[str, Any] = {"stopReason": "aborted"}
+TOOL = {"id": "call_1", "name": "bash", "input": {"command": "sleep 64.52; echo hi"}}
+
+
+def summary(events: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
+    """Say of each event what it tells; pieces of a text and of a tool's output count once, or not at all."""
+    found: list[tuple[Any, ...]] = []
+    for event in events:
+        message = event.get("message") or {}
+        part = event.get("assistantMessageEvent", {}).get("type")
+        end = event["type"] == "message_end" and (message.get("stopReason"), message.get("errorMessage"))
+        about = (part, message.get("role") if part is None else None, end, event.get("toolName"), event.get("isError"))
+        answer = tuple(event.get(key) for key in ("id", "command", "success", "error", "steering", "followUp"))
+        one = (event["type"], *about, *map(str, answer))
+        if event["type"] != "tool_execution_update" and (part != "text_delta" or one != found[-1]):
+            found.append(one)
+    return found
+
+
+def assert_alike(talk: Conversation, name: str) -> None:
+    """The same events with the same words, none with a key that the real one has not."""
+    made, real = talk.printed(), seen(name)
+    assert summary(made) == summary(real)
+    assert set().union(*map(keys, made)) - set().union(*map(keys, real)) == set()
+
+
+def test_two_prompts_in_a_row_and_one_that_is_refused() -> None:
+    """A prompt while another is answered is refused; one that follows up is answered by the same run of the agent.
+
+    The real CLI answers requests of one instant in an order of its own: there the queue is told before the refusal.
+    """
+    talk, lines = Conversation("pi", "rpc"), told("pi-rpc-two-prompts")
+    talk.hear(*lines)
+    talk.tell("answer", "first")
+    talk.tell("answer", "third")
+    made, real = summary(talk.printed()), summary(seen("pi-rpc-two-prompts"))
+    assert sorted(made, key=repr) == sorted(real, key=repr)
+    assert [one for one in made if one[0] not in ("response", "queue_update")] == [
+        one for one in real if one[0] not in ("response", "queue_update")
+    ]
+    assert talk.host.has(2)
+    assert not talk.host.has(3)
+
+
+def test_an_abort_while_a_tool_runs_ends_tool_and_run_and_is_answered_last() -> None:
+    """The next prompt is a run of its own."""
+    talk, (first, abort, second) = Conversation("pi", "rpc"), told("pi-rpc-abort-tool")
+    talk.hear(first)
+    talk.tell("tool", TOOL)
+    talk.hear(abort)
+    assert talk.events == ["cancel"]
+    talk.tell("acknowledge")
+    talk.hear(second)
+    talk.tell("answer", "second")
+    assert_alike(talk, "pi-rpc-abort-tool")
+
+
+def test_what_comes_behind_an_abort_is_answered_behind_it() -> None:
+    """A prompt that is written together with the abort is not refused."""
+    talk, lines = Conversation("pi", "rpc"), told("pi-rpc-abort-stream-prompt")
+    talk.hear(*lines)
+    talk.tell("acknowledge")
+    talk.tell("answer", "second")
+    real = [one for one in summary(seen("pi-rpc-abort-stream-prompt")) if one[1:3] != ("text_delta", None)]
+    made = [one for one in summary(talk.printed()) if one[1:3] != ("text_delta", None)]
+    before = [one for one in real if one[1] in ("text_start", "text_end")][:2]  # the fake's unfinished text is none
+    for one in before:
+        real.remove(one)
+    assert made == real
+
+
+def test_a_prompt_that_steers_is_taken_after_the_tool() -> None:
+    """It belongs to the run that it steers."""
+    talk, (first, steer) = Conversation("pi", "rpc"), told("pi-rpc-steer-during-tool")
+    talk.hear(first)
+    talk.tell("tool", TOOL)
+    talk.hear(steer)
+    talk.tell("tool_done", {"id": "call_1", "output": "hi\n", "error": None})
+    talk.tell("answer", "second")
+    assert_alike(talk, "pi-rpc-steer-during-tool")
+
+
+def test_the_dialect_answers_what_no_step_is_about() -> None:
+    """Unknown commands, lines that are none, and an abort with nothing to abort, at once; a dialog's answer is none."""
+    talk = Conversation("pi", "rpc")
+    talk.hear(b"{", b'{"type":"abort","id":"a"}', b'{"type":"dance"}', b'{"type":"extension_ui_response","id":"x"}')
+    talk.hear(b'\xef\xbb\xbf{"id":7,"type":"get_state"}')
+    bad, abort, unknown, state = talk.printed()
+    assert bad == {"type": "response", "command": "parse", "success": False, "error": "Failed to parse command"}
+    assert abort == {"id": "a", "type": "response", "command": "abort", "success": True}
+    assert unknown == {"type": "response", "command": "dance", "success": False, "error": "Unknown command: dance"}
+    assert (state["id"], state["success"], state["data"]["isStreaming"]) == (7, True, False)
+    assert talk.events == []
+    talk.tell("acknowledge")
+    assert talk.printed() == []
+
+
+def test_what_is_told_outside_a_run_begins_none() -> None:
+    """A text that comes too late is a message without a run around it."""
+    talk = Conversation("pi", "rpc")
+    talk.hear(json.dumps({"type": "prompt", "message": "hi"}).encode())
+    talk.tell("answer", "done")
+    talk.printed()
+    talk.tell("say", "late", None)
+    assert {event["type"] for event in talk.printed()} == {"message_start", "message_update", "message_end"}

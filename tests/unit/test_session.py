@@ -1,0 +1,208 @@
+"""A player of a session, on a stage that only keeps book: who is answered when, and what a script can wait for."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from fake_agents.program import CHUNK
+from pytest_agentproc.clock import Move
+from pytest_agentproc.harness import Model
+from pytest_agentproc.record import Record
+from pytest_agentproc.scenario import loads
+from pytest_agentproc.vocabulary import Policy
+from tests.unit.bookkeeping import Play
+
+SECOND = 1_000_000_000
+
+
+def play(steps: str, agent: str = "{dialect: pi, mode: rpc}", **stage: Any) -> Play:
+    """Put the player of a session's script on a stage."""
+    scenario = loads(f"scenario: a\nagent: {agent}\nscript: [{steps}]\n")
+    return Play(program=scenario.bind(Policy()).program, **stage)
+
+
+def request(kind: str, number: int, **more: Any) -> bytes:
+    """Make a command of pi's."""
+    return json.dumps({"id": number, "type": kind, **more}).encode() + b"\n"
+
+
+def prompt(number: int, text: str = "hi") -> bytes:
+    """Make a prompt."""
+    return request("prompt", number, message=text)
+
+
+def said(done: list[tuple[Any, ...]]) -> list[str]:
+    """Name the events that were written, and what else was done."""
+    data = b"".join(one[1] for one in done if one[0] == "stdout")
+    names = [json.loads(line) for line in data.splitlines()]
+    events = [f"response {one['id']}" if one["type"] == "response" else one["type"] for one in names]
+    return [*events, *(f"{one[0]} {one[1]}" for one in done if one[0] in ("exit", "stderr"))]
+
+
+ACCEPTED = ["agent_start", "turn_start", "message_start", "message_end"]
+ANSWERED = [
+    "message_start",
+    "message_update",
+    "message_update",
+    "message_update",
+    "message_end",
+    "turn_end",
+    "agent_end",
+]
+
+
+def test_a_request_is_answered_in_the_grant_in_which_it_is_read() -> None:
+    """Whatever the script does: it may be silent for an hour."""
+    playing = play("{silence: 1h}, {wait_for: prompt 1}, {answer: done}")
+    assert said(playing.grant(0)) == []
+    assert said(playing.grant(5, stdin=prompt(1) + prompt(2))) == ["response 1", *ACCEPTED, "response 2"]
+    assert said(playing.grant(3600 * SECOND)) == ANSWERED
+
+
+def test_answers_come_before_what_the_script_tells_at_the_same_instant() -> None:
+    """A prompt is accepted before it is answered."""
+    playing = play("{wait_for: prompt 1}, {answer: done}, {wait_for: prompt 2}, {answer: more}")
+    playing.grant(0)
+    assert said(playing.grant(1, stdin=prompt(1))) == ["response 1", *ACCEPTED, *ANSWERED]
+    assert said(playing.grant(2, stdin=prompt(2))) == ["response 2", *ACCEPTED, *ANSWERED]
+
+
+def test_a_session_lives_on_when_its_script_is_over_until_stdin_ends() -> None:
+    """Then it exits 0; requests are answered until then."""
+    playing = play("{wait_for: prompt 1}, {answer: done}")
+    playing.grant(0)
+    playing.grant(1, stdin=prompt(1))
+    assert said(playing.grant(2, stdin=request("abort", 2))) == ["response 2"]
+    assert said(playing.grant(3, stdin=b"")) == ["exit 0"]
+
+
+def test_the_end_of_a_script_cuts_what_runs_beside_it_but_no_reaction() -> None:
+    """The session serves on, and its script no longer."""
+    beside = "{meanwhile: [{drip: {say: x, every: 5s}}]}, {when: cancel, do: [{acknowledge: cancel}]}"
+    playing = play(f"{beside}, {{silence: 7s}}")
+    playing.grant(0)
+    assert said(playing.grant(5 * SECOND)) == ANSWERED[:5]
+    untils = [playing.player.until]
+    playing.grant(7 * SECOND)
+    assert [*untils, playing.player.until] == [7 * SECOND, None]
+    assert said(playing.grant(8 * SECOND, stdin=prompt(1) + request("abort", 2)))[-1] == "response 2"
+
+
+def test_a_script_whose_prompt_can_never_come_is_over() -> None:
+    """The end of stdin ends the session wherever the script waits for its caller."""
+    for waits in ("{wait_for: prompt 1}", "{wait_for: cancel}"):
+        playing = play(f"{waits}, {{answer: never}}")
+        playing.grant(0)
+        assert said(playing.grant(1, stdin=b"")) == ["exit 0"]
+
+
+def test_a_script_goes_on_after_the_end_of_stdin() -> None:
+    """What is being done is done, and then the session ends."""
+    playing = play("{wait_for: prompt 1}, {silence: 5s}, {answer: done}")
+    playing.grant(0)
+    playing.grant(1, stdin=prompt(1))
+    assert said(playing.grant(2, stdin=b"")) == []
+    assert said(playing.grant(1 + 5 * SECOND)) == [*ANSWERED, "exit 0"]
+
+
+def test_a_reaction_to_the_end_of_stdin_stands_for_the_exit() -> None:
+    """So a session outlives its stdin: for good, or as long as the reaction takes."""
+    playing = play("{when: eof, do: [{silence: 9s}, {exit: 3}]}")
+    playing.grant(0)
+    assert said(playing.grant(1, stdin=b"")) == []
+    assert said(playing.grant(1 + 9 * SECOND)) == ["exit 3"]
+
+
+def test_a_cancel_is_the_scripts_to_acknowledge() -> None:
+    """Until then it is not answered, and what is behind it neither."""
+    playing = play("{wait_for: prompt 1}, {wait_for: cancel}, {silence: 5s}, {acknowledge: cancel}")
+    playing.grant(0)
+    playing.grant(1, stdin=prompt(1))
+    assert said(playing.grant(2, stdin=request("abort", 2) + prompt(3))) == []
+    ended = ["message_start", "message_end", "turn_end", "agent_end", "response 2"]
+    assert said(playing.grant(2 + 5 * SECOND)) == [*ended, "response 3", *ACCEPTED]
+
+
+def test_a_reaction_to_a_cancel_runs_beside_the_script() -> None:
+    """And starts again with the next one."""
+    playing = play("{when: cancel, do: [{silence: 1s}, {acknowledge: cancel}]}, {silence: for ever}")
+    playing.grant(0)
+    playing.grant(1, stdin=prompt(1) + request("abort", 2))
+    assert "response 2" in said(playing.grant(1 + SECOND))
+    playing.grant(2 * SECOND, stdin=prompt(3) + request("abort", 4))
+    assert "response 4" in said(playing.grant(3 * SECOND))
+
+
+def test_an_acknowledgement_without_a_cancel_says_nothing() -> None:
+    """There is nobody whom it would tell something."""
+    playing = play("{acknowledge: cancel}, {silence: for ever}")
+    assert said(playing.grant(0)) == []
+
+
+def test_the_model_plays_a_session_as_it_is() -> None:
+    """The same player on the stage in memory: two prompts, an abort, the end of stdin."""
+    steps = "{wait_for: prompt 1}, {silence: 1h}, {answer: done}, {wait_for: cancel}, {acknowledge: cancel}"
+    scenario = loads(f"scenario: a\nagent: {{dialect: pi, mode: rpc}}\nscript: [{steps}]\n")
+    model = Model(Record())
+    world = model.start(scenario.bind(Policy()).program, 0)
+
+    def told(*requests: bytes) -> list[str]:
+        for sent in requests:
+            world.write(memoryview(sent))
+        model.settle()
+        while (move := model.rule.next(model.host()))[0] is Move.GRANT:
+            model.grant(model.processes[move[1]])
+            model.settle()
+        return said([("stdout", world.read("stdout", 1 << 16) or b"")])
+
+    assert told(prompt(1)) == ["response 1", *ACCEPTED, *ANSWERED]
+    assert model.now() == 3600 * SECOND
+    ended = ["message_start", "message_end", "turn_end", "agent_end"]
+    assert told(prompt(2), request("abort", 3)) == ["response 2", *ACCEPTED, *ended, "response 3"]
+    world.close_stdin()
+    assert told() == []
+    assert world.status() == 0
+
+
+def test_a_line_is_written_whole_before_the_next_begins() -> None:
+    """An answer that comes while a long text waits for room does not stand in the middle of it."""
+    playing = play(f"{{wait_for: prompt 1}}, {{say: {'x' * 3 * CHUNK}}}")
+    playing.grant(0)
+    done = playing.grant(1, stdin=prompt(1))
+    done += playing.grant(2, stdin=request("abort", 2) + request("get_state", 3))
+    while (more := playing.grant(3)) != []:
+        done += more
+    assert said(done)[:6] == ["response 1", *ACCEPTED, "message_start"]
+
+
+def test_the_last_request_needs_no_newline() -> None:
+    """Readers of lines take what is left at the end."""
+    playing = play("{silence: for ever}")
+    playing.grant(0)
+    playing.grant(1, stdin=request("abort", 1)[:-1])
+    assert said(playing.grant(2, stdin=b"")) == ["response 1"]
+
+
+def test_an_empty_line_is_no_request() -> None:
+    """Nobody answers it."""
+    playing = play("{silence: for ever}")
+    playing.grant(0)
+    assert playing.grant(1, stdin=b"\n\r\n") == [("i", b"\n\r\n")]
+
+
+def test_a_handshake_goes_as_the_script_says() -> None:
+    """Never, later, or refused; other requests are answered meanwhile."""
+    for agent, shake in (
+        ("acp", b'{"id":1,"method":"initialize"}\n'),
+        ("{dialect: claude, mode: session}", b'{"type":"control_request","request":{"subtype":"initialize"}}\n'),
+    ):
+        answered = {}
+        for how in ("never", "{after: 5s}", "{error: no key}"):
+            playing = play(f"{{handshake: {how}}}, {{silence: for ever}}", agent)
+            playing.grant(0)
+            at_once = [one[1] for one in playing.grant(1, stdin=shake) if one[0] == "stdout"]
+            answered[how] = (at_once, [one[1] for one in playing.grant(1 + 5 * SECOND)])
+        assert answered["never"] == ([], [])
+        assert [len(told) for told in answered["{after: 5s}"]] == [0, 1]
+        assert b'"no key"' in answered["{error: no key}"][0][0]
