@@ -114,7 +114,7 @@ class Check:
         try:
             tree = parse_expression(node.text, words, measure)
         except ExpressionError as error:
-            self.report(node.line, column + error.offset, error.message)
+            self.report(node.line, column + (error.offset if node.is_one_line else 0), error.message)
             return None
         return Expression(node.text.strip(), node.line, column, tree, measure)
 

@@ -30,13 +30,17 @@ class Enough(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """A piece of text; `note` is what to say when a reader finds it empty."""
+    """A piece of text; `note` is what to say when a reader finds it empty.
+
+    A place inside the text is a place in the file only if it stands on one line there.
+    """
 
     line: int
     column: int
     text: str
     plain: bool
     note: str = ""
+    is_one_line: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,22 +166,23 @@ class _Builder:
         if _HALF.search(text):
             self._say(event, "half a character (\\ud800 to \\udfff): write the whole one")
             text = ""
+        end = event.end_mark
+        is_one_line = end.line + 1 == line
         if not plain:
-            return Scalar(line, column, text, plain=False)
+            return Scalar(line, column, text, plain=False, is_one_line=is_one_line)
         if text[:1].isspace():
             self._report(line, column, _traps.blank(text[0]))
             raise Enough
         if _traps.is_typographic(text):
             self._report(line, column, f"typographic quotes quote nothing: write {_traps.quote(text[1:-1])}")
             return Scalar(line, column, text[1:-1], plain=False)
-        end = event.end_mark
         rest = self._lines[end.line][end.column :] if end.line < len(self._lines) else ""
         if text and self._open and self._open[-1][0].flow_style and "?" in text:
-            is_one_line = end.line + 1 == line
             self._report(*_traps.question(line, column, text, rest, is_one_line=is_one_line))
         elif text and _traps.is_cut(rest):
             self._report(line, column, _traps.cut(text, rest))
-        return Scalar(line, column, text, plain=True, note="" if text else _traps.swallowed(rest))
+        note = "" if text else _traps.swallowed(rest)
+        return Scalar(line, column, text, plain=True, note=note, is_one_line=is_one_line)
 
     def _mark(self, event: Any, text: str) -> None:
         """Refuse anchors and tags: in a scenario they are text that somebody forgot to quote."""

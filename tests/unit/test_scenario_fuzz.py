@@ -104,6 +104,8 @@ STEPS = "scenario: a\nagent: raw\nscript:\n"
         "scenario: a\nagent: raw\nscript: []\nexpect: {text: {matches: '[[a]--b]'}}",
         f"scenario: a\nagent: raw\npolicy: {{kill_grace: {'9' * 190}h}}\nscript: []",
         f"{STEPS}{'- sya: x' + chr(10)}" * 200 + "\t",
+        f"{STEPS}  - silence: 1s\n      -",
+        f"{STEPS}  - silence: '1s\n\n      +'",
     ],
 )
 def test_what_once_broke_the_checker_is_told_in_place(text: str) -> None:
