@@ -80,10 +80,7 @@ class Diaries:
         kept = self._settled()
         if kept and not record.events:
             self.clock.zero = min(one.born for one in kept.values())
-        seen = [event.at for event in record.events if event.code == "x" and event.data["process"] == "agent"]
-        for one in kept.values():
-            if one.index < 0 and one.died is not None and seen:  # the supervisor may have seen it before the broker did
-                one.died = min(one.died, self.clock.moment_of(seen[0]))
+        self._correct([one for one in kept.values() if one.index < 0], record)
         events = [event for one in kept.values() for event in self._events(one, kept)]
         record.events[:] = sorted([*events, *record.events], key=lambda event: event.at)
         now = self.clock.instant()
@@ -155,6 +152,15 @@ class Diaries:
             pid, at = (int(word) for word in line.split())
             if pid in kept and at >= kept[pid].born and kept[pid].died is None:
                 kept[pid].died = at
+
+    def _correct(self, agents: Collection[_Kept], record: Record) -> None:
+        """Move the end of an agent to where its supervisor saw it, if that was before the broker did."""
+        for event in record.events:
+            dead = [one for one in agents if one.died is not None]
+            if event.code == "x" and event.data["process"] == "agent" and dead:
+                seen = self.clock.moment_of(event.at)
+                nearest = min(dead, key=lambda one: abs((one.died or 0) - seen))
+                nearest.died = max(nearest.born, min(nearest.died or seen, seen))
 
     def _state(self, one: _Kept) -> str | None:
         """Say how a process was left: alive, or a zombie that this process should have waited for."""
