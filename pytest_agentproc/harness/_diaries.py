@@ -91,18 +91,25 @@ class Diaries:
 
     def end(self) -> None:
         """Kill whoever is left, leave no zombie of our own children, and remove the diaries."""
-        kept = self._read()
-        for pid in (*kept, *self._unwritten(kept)):
-            with contextlib.suppress(ProcessLookupError):
-                pidfd = os.pidfd_open(pid)
-                try:
-                    if self._is_ours(pid):
-                        signal.pidfd_send_signal(pidfd, signal.SIGKILL)
-                    with contextlib.suppress(ChildProcessError):
-                        os.waitid(os.P_PIDFD, pidfd, os.WEXITED)
-                finally:
-                    os.close(pidfd)
+        limit = time.monotonic() + _SETTLE
+        left = [*self._read(), *self._unwritten(())]
+        while left and time.monotonic() < limit:
+            for pid in left:
+                self._end(pid)
+            left = self._unwritten(())  # whoever was born meanwhile, and who is about to die
         shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _end(self, pid: int) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            pidfd = os.pidfd_open(pid)
+            try:
+                is_ours = self._is_ours(pid)
+                if is_ours:
+                    signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+                with contextlib.suppress(ChildProcessError):
+                    os.waitid(os.P_PIDFD, pidfd, os.WEXITED | (0 if is_ours else os.WNOHANG))
+            finally:
+                os.close(pidfd)
 
     # Who there is.
 
@@ -114,7 +121,7 @@ class Diaries:
             kept = self._read()
             self._bury(kept)
             new = self._unwritten(kept)
-            is_calm = bool(kept) and not new and all(one.died is not None for one in kept.values())
+            is_calm = bool(kept) and not new and all(self._state(one) is None for one in kept.values())
             if (is_calm and was_calm) or time.monotonic() > limit:
                 break
             was_calm = is_calm

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import subprocess
-from typing import TYPE_CHECKING
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
 
 from pytest_agentproc import defects, subjects
 from pytest_agentproc.harness import Lab, NotForReal, Played, _pace, foresee
+from pytest_agentproc.harness._diaries import Diaries
 from pytest_agentproc.harness._pace import pace_of
 from pytest_agentproc.scenario import load, loads
 from pytest_agentproc.verdict import Verdict, compare, conclude, explain
-from pytest_agentproc.verdict._facts import gone_at, invocations
+from pytest_agentproc.verdict._facts import gone_at, invocations, leaks
 from tests.architecture.sources import ROOT
-from tests.process.stand import SECOND, is_gone, scenario_of
+from tests.process.stand import CEILING, SECOND, is_gone, scenario_of
 
 if TYPE_CHECKING:
     from pytest_agentproc.scenario import Scenario
@@ -165,6 +168,29 @@ def test_a_second_start_ends_after_it_began(lab: Lab) -> None:
     assert ended is not None
     assert ended_too is not None
     assert first < ended <= second < ended_too
+
+
+def test_a_zombie_that_a_thread_is_about_to_reap_is_none(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Loops reap in threads of theirs: it has the time in which a process may still go."""
+    fake = lab.fake(loads("scenario: a\nagent: raw\nscript: [{say: bye}]\n"))
+    state, reap = vars(Diaries)["_state"], Event()
+
+    def seen(diaries: Diaries, one: Any) -> str | None:
+        told: str | None = state(diaries, one)
+        if told == "zombie":
+            reap.set()
+        return told
+
+    monkeypatch.setattr(Diaries, "_state", seen)
+    with subprocess.Popen(fake.argv, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.read() == b"bye\n"
+        with ThreadPoolExecutor(1) as pool:
+            done = pool.submit(lambda: reap.wait(CEILING) and process.wait())
+            left = leaks(fake.finish())
+            reap.set()
+            assert done.result() == 0
+    assert left == []
 
 
 def test_a_real_time_fake_keeps_a_record(lab: Lab) -> None:
