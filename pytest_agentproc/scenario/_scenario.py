@@ -109,7 +109,7 @@ class Scenario:
             limit = _LIMITS.get(str(expected.value)) if expected.key == "outcome" else None
             if limit is not None and policy.whole()[limit] is None:
                 raise NotApplicable(limit, expected.line)
-        scope = Scope(self.path, policy.whole(), STEPS)
+        scope = Scope(policy.whole(), STEPS)
         asked = _asked(self.expected)
         first, *then = [[*asked, *scope.steps(script)] for script in self.scripts]
         program = {

@@ -35,9 +35,8 @@ class Step:
 
 @dataclass(frozen=True)
 class Scope:
-    """What compiling needs: the limits of the subject, the table of steps, and the file's name for messages."""
+    """What compiling needs: the limits of the subject and the table of steps."""
 
-    file: str
     limits: Mapping[str, int | None]
     table: Table
 
