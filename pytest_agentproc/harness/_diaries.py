@@ -80,10 +80,7 @@ class Diaries:
         kept = self._settled()
         if kept and not record.events:
             self.clock.zero = min(one.born for one in kept.values())
-        seen = [event.at for event in record.events if event.code == "x" and event.data["process"] == "agent"]
-        for one in kept.values():
-            if one.index < 0 and one.died is not None and seen:  # the supervisor may have seen it before the broker did
-                one.died = min(one.died, self.clock.moment_of(seen[0]))
+        self._correct([one for one in kept.values() if one.index < 0], record)
         events = [event for one in kept.values() for event in self._events(one, kept)]
         record.events[:] = sorted([*events, *record.events], key=lambda event: event.at)
         now = self.clock.instant()
@@ -94,18 +91,25 @@ class Diaries:
 
     def end(self) -> None:
         """Kill whoever is left, leave no zombie of our own children, and remove the diaries."""
-        kept = self._read()
-        for pid in (*kept, *self._unwritten(kept)):
-            with contextlib.suppress(ProcessLookupError):
-                pidfd = os.pidfd_open(pid)
-                try:
-                    if self._is_ours(pid):
-                        signal.pidfd_send_signal(pidfd, signal.SIGKILL)
-                    with contextlib.suppress(ChildProcessError):
-                        os.waitid(os.P_PIDFD, pidfd, os.WEXITED)
-                finally:
-                    os.close(pidfd)
+        limit = time.monotonic() + _SETTLE
+        left = [*self._read(), *self._unwritten(())]
+        while left and time.monotonic() < limit:
+            for pid in left:
+                self._end(pid)
+            left = self._unwritten(())  # whoever was born meanwhile, and who is about to die
         shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _end(self, pid: int) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            pidfd = os.pidfd_open(pid)
+            try:
+                is_ours = self._is_ours(pid)
+                if is_ours:
+                    signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+                with contextlib.suppress(ChildProcessError):
+                    os.waitid(os.P_PIDFD, pidfd, os.WEXITED | (0 if is_ours else os.WNOHANG))
+            finally:
+                os.close(pidfd)
 
     # Who there is.
 
@@ -117,7 +121,7 @@ class Diaries:
             kept = self._read()
             self._bury(kept)
             new = self._unwritten(kept)
-            is_calm = bool(kept) and not new and all(one.died is not None for one in kept.values())
+            is_calm = bool(kept) and not new and all(self._state(one) is None for one in kept.values())
             if (is_calm and was_calm) or time.monotonic() > limit:
                 break
             was_calm = is_calm
@@ -155,6 +159,15 @@ class Diaries:
             pid, at = (int(word) for word in line.split())
             if pid in kept and at >= kept[pid].born and kept[pid].died is None:
                 kept[pid].died = at
+
+    def _correct(self, agents: Collection[_Kept], record: Record) -> None:
+        """Move the end of an agent to where its supervisor saw it, if that was before the broker did."""
+        for event in record.events:
+            dead = [one for one in agents if one.died is not None]
+            if event.code == "x" and event.data["process"] == "agent" and dead:
+                seen = self.clock.moment_of(event.at)
+                nearest = min(dead, key=lambda one: abs((one.died or 0) - seen))
+                nearest.died = max(nearest.born, min(nearest.died or seen, seen))
 
     def _state(self, one: _Kept) -> str | None:
         """Say how a process was left: alive, or a zombie that this process should have waited for."""

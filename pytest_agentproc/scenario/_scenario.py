@@ -10,6 +10,7 @@ from pytest_agentproc.scenario._expressions import NotApplicable
 from pytest_agentproc.scenario._script import ProgramStep, Scope, Step
 from pytest_agentproc.scenario._sessions import SESSIONS
 from pytest_agentproc.scenario._steps import STEPS
+from pytest_agentproc.vocabulary import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,6 +20,14 @@ if TYPE_CHECKING:
 __all__ = ["Bound", "Expectation", "Scenario"]
 
 _FORMAT = 1
+
+_LIMITS: dict[str, str] = {
+    Outcome.INACTIVE: "inactivity_timeout",
+    Outcome.STALLED: "progress_timeout",
+    Outcome.OVERRAN: "max_runtime",
+    Outcome.TIMED_OUT: "prompt_timeout",
+}
+"""The limit behind an outcome: who has none waits for ever, and says so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +108,14 @@ class Scenario:
         """Evaluate every time under the policy that the subject states for this scenario.
 
         Raises:
-            NotApplicable: the script needs a limit that the policy switches off.
-            ScenarioError: under this policy an expression is no time (negative, not a whole number of nanoseconds).
+            NotApplicable: the script, or the outcome that is expected, needs a limit that the policy switches off, or
+                a time of the script is none under it (negative, not a whole number of nanoseconds).
         """
-        scope = Scope(self.path, policy.whole(), STEPS)
+        for expected in self.expected:
+            limit = _LIMITS.get(str(expected.value)) if expected.key == "outcome" else None
+            if limit is not None and policy.whole()[limit] is None:
+                raise NotApplicable(limit, expected.line)
+        scope = Scope(policy.whole(), STEPS)
         asked = _asked(self.expected)
         first, *then = [[*asked, *scope.steps(script)] for script in self.scripts]
         program = {

@@ -7,9 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.errors import Problem, ScenarioError
 from pytest_agentproc.scenario._elsewhere import STEP_WORDS
-from pytest_agentproc.scenario._expressions import Expression, Unfit, evaluate
+from pytest_agentproc.scenario._expressions import Expression, NotApplicable, Unfit, evaluate
 from pytest_agentproc.scenario._fields import Either, Fields, Key
 from pytest_agentproc.scenario._nodes import Mapping as MappingNode
 from pytest_agentproc.scenario._nodes import Node, Scalar, Sequence, describe, inline
@@ -36,9 +35,8 @@ class Step:
 
 @dataclass(frozen=True)
 class Scope:
-    """What compiling needs: the limits of the subject, the table of steps, and the file's name for messages."""
+    """What compiling needs: the limits of the subject and the table of steps."""
 
-    file: str
     limits: Mapping[str, int | None]
     table: Table
 
@@ -50,8 +48,7 @@ class Scope:
         """Give a time in nanoseconds; None for a word that stands for no end.
 
         Raises:
-            NotApplicable: the subject lacks a limit that the time names.
-            ScenarioError: under this policy the expression is no time.
+            NotApplicable: the subject lacks a limit that the time names, or under its limits it is no time.
         """
         return self.exact(time) if isinstance(time, Expression) else None
 
@@ -64,7 +61,7 @@ class Scope:
         try:
             return evaluate(time, self.limits)
         except Unfit as error:
-            raise ScenarioError([Problem(self.file, time.line, time.column, str(error))]) from None
+            raise NotApplicable(f"other limits ({error})", time.line) from None
 
 
 Build = Callable[[Step, Scope], list[ProgramStep]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.supervisor.dialects import MOST_TOOLS, Asked, ToolEnded, ToolStarted
+from pytest_agentproc.supervisor.dialects import LONGEST_ID, MOST_TOOLS, Asked, ToolEnded, ToolStarted
 
 if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects import Meaning
@@ -29,9 +29,9 @@ class Tools:
         """Take one event."""
         if isinstance(meaning, ToolStarted):
             if len(self.running) < MOST_TOOLS and not self.is_hosts(meaning.name):
-                self.running.add(meaning.id)
+                self.running.add(meaning.id[:LONGEST_ID])
         elif isinstance(meaning, ToolEnded):
-            self.running.discard(meaning.id)
+            self.running.discard(meaning.id[:LONGEST_ID])
 
     @property
     def is_busy(self) -> bool:

@@ -205,7 +205,7 @@ def _alive_at(played: Played, process: str, wanted: int) -> Finding:
     end = _facts.gone_at(played.record, process)
     assert start is not None
     seen = f"started at {instant(start)}, " + ("never ended" if end is None else f"ended at {instant(end)}")
-    return _found(fits=start <= wanted and (end is None or wanted < end), seen=seen)
+    return _found(fits=start <= wanted + played.tolerance and (end is None or wanted < end), seen=seen)
 
 
 def _of_process(check: Callable[[Played, str, Any], Finding], process: str) -> Check:

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import subprocess
-from typing import TYPE_CHECKING
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+from typing import TYPE_CHECKING, Any
 
+import anyio
 import pytest
 
 from pytest_agentproc import defects, subjects
 from pytest_agentproc.harness import Lab, NotForReal, Played, _pace, foresee
+from pytest_agentproc.harness._diaries import Diaries
 from pytest_agentproc.harness._pace import pace_of
 from pytest_agentproc.scenario import load, loads
 from pytest_agentproc.verdict import Verdict, compare, conclude, explain
+from pytest_agentproc.verdict._facts import gone_at, invocations, leaks
 from tests.architecture.sources import ROOT
-from tests.process.stand import is_gone, scenario_of
+from tests.process.stand import CEILING, SECOND, is_gone, scenario_of
 
 if TYPE_CHECKING:
     from pytest_agentproc.scenario import Scenario
-    from pytest_agentproc.vocabulary import Subject
+    from pytest_agentproc.vocabulary import Answer, Order, Subject
 
 SCALE = 40
 NAMED = (
@@ -118,6 +123,74 @@ def test_what_was_left_is_named_and_ended(lab: Lab) -> None:
     (agent,) = forgetful.forgotten
     assert is_gone(agent.pid)
     agent.wait()
+
+
+class Twice(subjects.Core):
+    """Starts the agent a second time, whatever the first one did."""
+
+    async def run(self, order: Order) -> Answer:
+        """Run, and run again."""
+        await super().run(order)
+        return await super().run(order)
+
+
+class Both(subjects.Core):
+    """Starts two agents at once."""
+
+    async def run(self, order: Order) -> Answer:
+        """Run both to their ends."""
+        answers: list[Answer] = []
+
+        async def run() -> None:
+            answers.append(await super(Both, self).run(order))
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(run)
+            group.start_soon(run)
+        return answers[-1]
+
+
+def test_each_of_two_that_live_at_once_has_its_own_end(lab: Lab) -> None:
+    """The one that goes on is not taken for the one whose exit was seen first."""
+    told = loads("scenario: a\nagent: raw\nscripts:\n  - [{silence: 3s}]\n  - [{silence: 30s}]\n")
+    record = lab.play_real(told, Both("both"), scale=100).record
+    ends = {event.data["process"]: event.at for event in record.events if event.code == "x" and "by" not in event.data}
+    lines = {event.data["process"]: event.data["line"] for event in record.events if event.data.get("step") == "sleep"}
+    assert {lines[name]: ends[name] >= 30 * SECOND for name in ends} == {4: False, 5: True}
+
+
+def test_a_second_start_ends_after_it_began(lab: Lab) -> None:
+    """What the supervisor saw of the first exit says nothing of the second."""
+    told = loads("scenario: a\nagent: raw\nscripts:\n  - [{say: one}, {exit: 3}]\n  - [{say: two}]\n")
+    record = played(lab, told, Twice("twice")).record
+    ((_, first), (name, second)) = invocations(record)
+    ended, ended_too = gone_at(record, "agent"), gone_at(record, name)
+    assert ended is not None
+    assert ended_too is not None
+    assert first < ended <= second < ended_too
+
+
+def test_a_zombie_that_a_thread_is_about_to_reap_is_none(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Loops reap in threads of theirs: it has the time in which a process may still go."""
+    fake = lab.fake(loads("scenario: a\nagent: raw\nscript: [{say: bye}]\n"))
+    state, reap = vars(Diaries)["_state"], Event()
+
+    def seen(diaries: Diaries, one: Any) -> str | None:
+        told: str | None = state(diaries, one)
+        if told == "zombie":
+            reap.set()
+        return told
+
+    monkeypatch.setattr(Diaries, "_state", seen)
+    with subprocess.Popen(fake.argv, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.read() == b"bye\n"
+        with ThreadPoolExecutor(1) as pool:
+            done = pool.submit(lambda: reap.wait(CEILING) and process.wait())
+            left = leaks(fake.finish())
+            reap.set()
+            assert done.result() == 0
+    assert left == []
 
 
 def test_a_real_time_fake_keeps_a_record(lab: Lab) -> None:

@@ -59,13 +59,19 @@ class Played:
     artifacts: Mapping[str, bytes] | None = None
 
 
-def judged(*expected: Expected, events: Events = (), fault: Exception | None = None, **answer: Any) -> tuple[Row, ...]:  # type: ignore[assignment]
+def judged(
+    *expected: Expected,
+    events: Events = (),  # type: ignore[assignment]
+    fault: Exception | None = None,
+    tolerance: int = 0,
+    **answer: Any,
+) -> tuple[Row, ...]:
     """Compare a hand-made run; events are the agent's unless they name another process."""
     record = Record()
     record.add(0, "p", {"process": "agent", "seen": True, "parent": "supervisor", "line": 0})
     for at, code, data in events:
         record.add(at, code, {"process": "agent", **data})
-    return compare(Played(Bound(expected), record, None if fault else Answer(**answer), fault))
+    return compare(Played(Bound(expected), record, None if fault else Answer(**answer), fault, tolerance))
 
 
 def judge(key: str, wanted: Any, *, events: Events = (), **answer: Any) -> tuple[str, str, str, str]:  # type: ignore[assignment]

@@ -132,6 +132,27 @@ def test_of_tools_and_sub_agents_without_end_so_many_are_followed(
     assert max(sizes) < sizes[0] * 1.5
 
 
+def _long_tool(number: int) -> bytes:
+    return _tool(number).replace(b'", "name"', b"x" * 7 * KIB + b'", "name"').replace(b"Agent", b"A" * 7 * KIB)
+
+
+def _long_sub_agent(number: int) -> bytes:
+    return _sub_agent(number).replace(b"ab", b"a" * 15 * KIB)
+
+
+@pytest.mark.parametrize("line", [_long_tool, _long_sub_agent])
+def test_neither_long_ids_nor_many_sub_agents_fill_the_memory(
+    line: Callable[[int], bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each of a thousand may be as long as a line."""
+    monkeypatch.setattr(_claude, "_MOST_NESTED", KIB)
+    machine = running("claude", "print")
+    nothing = held(machine)
+    for number in range(100):
+        machine.feed(on.Output("stdout", line(number), drained=True), 0)
+    assert held(machine) < nothing + 100 * 4 * KIB
+
+
 @pytest.mark.parametrize("size", [1, 64 * KIB])
 def test_twice_the_tail_is_all_that_is_held_of_stderr(size: int) -> None:
     """And a byte at a time costs no copy of the tail for each."""

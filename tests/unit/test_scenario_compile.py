@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import marshal
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -245,6 +246,32 @@ def test_a_size_follows_the_policy_of_the_subject() -> None:
     with pytest.raises(NotApplicable) as caught:
         scenario.bind(Policy(max_transcript_bytes=None))
     assert (caught.value.name, caught.value.line) == ("max_transcript_bytes", 4)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "limit"),
+    [("inactive", "inactivity_timeout"), ("stalled", "progress_timeout"), ("overran", "max_runtime")],
+)
+def test_an_outcome_needs_the_limit_that_brings_it_about(outcome: str, limit: str) -> None:
+    """Of a supervisor that waits for ever, and says so, nobody expects that it ends a silent agent."""
+    scenario = loads(f"scenario: a\nagent: raw\nscript: [{{linger: for ever}}]\nexpect: {{outcome: {outcome}}}\n")
+    every = Policy(progress_timeout=9, max_runtime=9)
+    assert scenario.bind(every).expect[0].wanted == outcome
+    with pytest.raises(NotApplicable) as caught:
+        scenario.bind(replace(every, **{limit: None}))  # type: ignore[arg-type]
+    assert (caught.value.name, caught.value.line) == (limit, 4)
+
+
+def test_a_scenario_that_makes_no_sense_under_a_limit_is_no_mistake_of_its_own() -> None:
+    """Nor of the supervisor's that has the limit: no silence is shorter than none."""
+    scenario = loads(
+        "scenario: a\nagent: raw\nscript: [{silence: inactivity_timeout - 1s}]\n"
+        "expect: {elapsed: inactivity_timeout - 2s}\n"
+    )
+    with pytest.raises(NotApplicable, match=r'line 3 needs other limits .*"inactivity_timeout - 1s" is -0.5s'):
+        scenario.bind(Policy(inactivity_timeout=0.5))
+    (elapsed, _) = scenario.bind(Policy(inactivity_timeout=1.5)).expect
+    assert str(elapsed.not_applicable).startswith('other limits ("inactivity_timeout - 2s" is -0.5s')
 
 
 def test_an_agent_tells_what_it_was_given_only_if_a_check_asks() -> None:

@@ -42,9 +42,9 @@ CASES: list[tuple[str, Any]] = [
 
 
 def expectations(expect: str) -> tuple[Expectation, ...]:
-    """Bind an `expect`, whose first key stands in line 5, under the default policy."""
+    """Bind an `expect`, whose first key stands in line 5, under a policy with every limit."""
     text = f"scenario: a\nagent: raw\nscript: [{{spawn: helper}}, {{spawn: tool}}]\nexpect:\n  {expect}\n"
-    return loads(text).bind(Policy()).expect
+    return loads(text).bind(Policy(progress_timeout=9, max_runtime=9)).expect
 
 
 @pytest.mark.parametrize(("expect", "wanted"), CASES, ids=[expect for expect, _ in CASES])

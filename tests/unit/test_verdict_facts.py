@@ -124,6 +124,15 @@ def test_a_descendant_is_judged_like_its_agent(key: str, wanted: Any, verdict: s
     assert judge(key, wanted, events=CHILD)[::2] == (verdict, seen)
 
 
+def test_a_descendant_may_start_late_in_real_time_alone() -> None:
+    """As any other instant there; an end comes late as well, so one that came before is too early in both times."""
+    started_late: Events = [(4, "p", {"process": "child1", "seen": True, "line": 4}), *CHILD[1:]]
+    assert judge("processes.child1.alive_at", 2, events=started_late)[0] == "failed"
+    assert judge("processes.child1.alive_at", 2, events=started_late, tolerance=2)[0] == "passed"
+    assert judge("processes.child1.alive_at", 2, events=started_late, tolerance=1)[0] == "failed"
+    assert judge("processes.child1.alive_at", 7, events=CHILD, tolerance=9)[0] == "failed"
+
+
 def test_a_descendant_that_lives_on_never_ended() -> None:
     """No end is an end of the wrong time."""
     assert judge("processes.child1.gone_at", 7, events=CHILD[:1])[::2] == ("failed", "it never ended")
@@ -157,6 +166,14 @@ def test_agents_that_live_at_once_are_counted_at_each_start() -> None:
     assert judge("alive_at_once", 1, events=TWICE[:3])[0] == "passed"
     assert judge("alive_at_once", 1, events=TWICE) == ("failed", "1", "2", "agent 2, agent 3")
     assert judge("alive_at_once", 1, events=[(0, "x", {"code": 0})])[0] == "passed"
+
+
+def test_an_end_that_is_seen_late_in_real_time_is_not_beside_the_next_start() -> None:
+    """Who ends as the next one starts is heard of after that start; who lives on for longer was beside it."""
+    late: Events = [TWICE[1], (8, "x", {"code": 1})]
+    assert judge("alive_at_once", 1, events=late)[0] == "failed"
+    assert judge("alive_at_once", 1, events=late, tolerance=3)[0] == "passed"
+    assert judge("alive_at_once", 1, events=late, tolerance=2)[0] == "failed"
 
 
 def test_a_leak_fails_at_the_line_that_started_the_process() -> None:

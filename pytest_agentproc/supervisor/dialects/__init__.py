@@ -6,6 +6,7 @@ They share no code with the fakes' encoders: one mistake must not cancel itself 
 from __future__ import annotations
 
 from pytest_agentproc.supervisor.dialects._base import (
+    LONGEST_ID,
     MOST_TOOLS,
     Asked,
     Failure,
@@ -44,6 +45,7 @@ from pytest_agentproc.supervisor.dialects._talk import (
 __all__ = [
     "BACKGROUND",
     "DIALECTS",
+    "LONGEST_ID",
     "MOST_TOOLS",
     "SESSIONS",
     "Asked",

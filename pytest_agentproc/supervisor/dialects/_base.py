@@ -25,6 +25,9 @@ __all__ = [
 MOST_TOOLS = 10_000
 """So many tools are followed at one time; memory is bounded whatever the agent prints (F6)."""
 
+LONGEST_ID = 1000
+"""So many characters tell one tool from another; its id may be as long as a line."""
+
 
 @dataclass(frozen=True, slots=True)
 class Message:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.supervisor._tail import Tail
 from pytest_agentproc.supervisor.dialects._base import (
+    LONGEST_ID,
     MOST_TOOLS,
     Asked,
     Finished,
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 __all__ = ["ClaudePrintDecoder"]
 
 _MOST_SPEAKERS = 1000
+_MOST_NESTED = 16 * 1024
+"""So many bytes of what a sub-agent says at a time are kept, the last ones: there may be many of them."""
 _NO_MODEL = "<synthetic>"
 """What claude calls the model of a message that it wrote by itself, such as an API error."""
 
@@ -78,10 +81,12 @@ class ClaudePrintDecoder:
 
     def _speaker(self, parent: str | None) -> _Speaker:
         """Give the agent itself, or the sub-agent of a tool; of too many, those that spoke first are forgotten."""
+        parent = None if parent is None else parent[:LONGEST_ID]
         if parent not in self._speakers:
             if len(self._speakers) >= _MOST_SPEAKERS:
                 self._speakers.pop(next(one for one in self._speakers if one is not None))
-            self._speakers[parent] = _Speaker(self.limit)
+            nested = min(_MOST_NESTED, self.limit or _MOST_NESTED)
+            self._speakers[parent] = _Speaker(self.limit if parent is None else nested)
         return self._speakers[parent]
 
     def _system(self, event: dict[str, Any]) -> Meaning:
@@ -214,7 +219,7 @@ class _Speaker:
     def _ask(self, block: dict[str, Any]) -> Meaning:
         number, name = str(block.get("id")), str(block.get("name"))
         if len(self._tools) < MOST_TOOLS:
-            self._tools[number] = name
+            self._tools[number[:LONGEST_ID]] = name[:LONGEST_ID]
         return ToolStarted(number, name)
 
 
