@@ -74,7 +74,9 @@ async def open_session(
         raise UsageError("argv is empty, but must name the agent's command", 'write open_session(["pi", ...])')
     clock = clock or current_clock.get() or SystemClock()
     setting = Setting(str(Path.cwd() / (cwd or "")), uuid.uuid4().hex if key is None else key)
-    task = SessionTask(argv, dialect, mode, policy or Policy.for_dialect(dialect), setting, has_handler=permission is not None)
+    task = SessionTask(
+        argv, dialect, mode, policy or Policy.for_dialect(dialect), setting, has_handler=permission is not None
+    )
     machine = Conversation(task, deciders)
     session = Session(machine, clock, permission)
     driver = SessionDriver(machine, partial(Child, argv, cwd, env), Bell(), clock.instant, session.hear, trace)
