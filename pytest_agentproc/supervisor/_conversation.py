@@ -212,10 +212,14 @@ class Conversation(Life):
         elif isinstance(meaning, Noise):
             self.noise += 1
         elif isinstance(meaning, Reply):
-            return self.feeder.put(meaning.data)
+            return self._reply(meaning.data, now)
         elif not isinstance(meaning, Other):
-            return self.feeder.put(self.turns.hear(meaning, now))
+            return self._reply(self.turns.hear(meaning, now), now)
         return []
+
+    def _reply(self, data: bytes, now: int) -> list[Command]:
+        commands = self.feeder.reply(data)
+        return commands + (self._reject("it asks and reads no answers", now) if self.feeder.is_ignored else [])
 
     # Deadlines.
 
@@ -286,11 +290,7 @@ class Conversation(Life):
             self._start_at = now + delay
             return
         self.failure = (Outcome.AGENT_LOST if self._was_ready else outcome, error)
-        self.turns.refuse(*self._doom(now))
-
-    def _doom(self, now: int) -> tuple[Outcome, int, str]:
-        assert self.failure is not None
-        return self.failure[0], now, self.failure[1]
+        self.turns.refuse(self.failure[0], now, error)
 
     def _swept(self, event: on.Swept, now: int) -> list[Command]:
         if not self._is_sweeping:
@@ -320,7 +320,7 @@ class Conversation(Life):
         if self._is_closing:
             self.turns.refuse(Outcome.STOPPED, now, "the session is closed")
         elif self.failure is not None:
-            self.turns.refuse(*self._doom(now))
+            self.turns.refuse(self.failure[0], now, self.failure[1])
         return []
 
     def _stop(self, wish: to.StopIt, now: int) -> list[Command]:

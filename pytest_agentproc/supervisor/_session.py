@@ -29,7 +29,9 @@ Handler = Callable[["Question"], Awaitable[bool]]
 
 _OVER = TurnResult(Outcome.STOPPED, 130, error="the session is closed")
 LONGEST = 16 * 1024**2
-"""So many characters of the transcript are kept; then the oldest go first."""
+"""So many characters of the transcript are kept, and of the background turns' results; then the oldest go first."""
+_EVENT = 100
+"""So many characters an event counts beside its words."""
 
 
 class Turn:
@@ -107,14 +109,14 @@ class Viewer:
 class Session:
     """A conversation with one agent after the other; made by `open_session`.
 
-    `transcript` are the events from the beginning (the last 16 Mi characters of them), `background` the results of the
-    background turns in their order.
+    `transcript` are the events from the beginning, `background` the results of the background turns in their order;
+    of each the last 16 Mi characters are kept, where an event counts 100 beside its words, and the last one always.
     """
 
     def __init__(self, machine: Conversation, clock: Clock, permission: Handler | None) -> None:
         self.transcript: deque[SessionEvent] = deque()
         self.total = 0
-        self.background: list[TurnResult] = []
+        self.background: deque[TurnResult] = deque()
         self.is_over = False
         self._machine = machine
         self._clock = clock
@@ -122,7 +124,7 @@ class Session:
         self._driver: SessionDriver
         self._turns: dict[int, Turn] = {}
         self._count = 0
-        self._size = 0
+        self._size = self._background_size = 0
         self._exits = self._stops = self._heard = 0
         self._questions: deque[Question] = deque()
         self._changed = anyio.Event()
@@ -243,13 +245,13 @@ class Session:
         """Take what the driver publishes."""
         self.transcript.append(event)
         self.total += 1
-        self._size += len(event.text)
-        while self._size > LONGEST:
-            self._size -= len(self.transcript.popleft().text)
+        self._size += _size_of(event)
+        while self._size > LONGEST and len(self.transcript) > 1:
+            self._size -= _size_of(self.transcript.popleft())
         if event.kind == "outcome" and event.turn in self._turns and event.result is not None:
             self._turns.pop(event.turn).finish(event.result)
         elif event.kind == "background" and event.result is not None:
-            self.background.append(event.result)
+            self._keep(event.result)
         elif event.kind == "exit":
             self._exits += 1
         elif event.kind == "stop":
@@ -258,6 +260,32 @@ class Session:
             self._questions.append(event.question)
         self._wake()
 
+    def _keep(self, result: TurnResult) -> None:
+        self.background.append(result)
+        self._background_size += _size_of_result(result)
+        while self._background_size > LONGEST and len(self.background) > 1:
+            self._background_size -= _size_of_result(self.background.popleft())
+
     def _wake(self) -> None:
         changed, self._changed = self._changed, anyio.Event()
         changed.set()
+
+
+def _size_of(event: SessionEvent) -> int:
+    size = _EVENT + len(event.text)
+    if event.result is not None:
+        size += _size_of_result(event.result)
+    if event.question is not None:
+        size += _length(event.question.detail)
+    return size
+
+
+def _size_of_result(result: TurnResult) -> int:
+    return _EVENT + len(result.text or "") + len(result.error) + _length(result.usage)
+
+
+def _length(value: object) -> int:
+    try:
+        return len(repr(value))
+    except RecursionError:
+        return LONGEST

@@ -63,7 +63,7 @@ class Answered:
             self.text = said.text or self.text
         elif said.kind == "tool":
             self.seal()
-        elif self._size < _LONGEST:
+        elif said.text and self._size < _LONGEST:
             self._parts.append(said.text)
             self._size += len(said.text)
 

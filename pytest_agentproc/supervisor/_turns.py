@@ -36,6 +36,9 @@ class Turns:
         has_handler: whether the caller answers questions; else they are denied at once (P7).
     """
 
+    MOST_QUESTIONS = 1000
+    """So many may be open; what is asked beyond them is denied at once (F6)."""
+
     def __init__(self, policy: Policy, patience: Patience, tell: Callable[..., None], *, has_handler: bool) -> None:
         self.queue: deque[TurnRecord] = deque()
         self.flight: TurnRecord | None = None
@@ -244,8 +247,10 @@ class Turns:
         is_cancelled = any(live.cause is not None for live in map(self._live, owners) if live is not None)
         if is_ours and not is_cancelled:
             self.patience.progress(now)
-        self._tell("question", owners[0] if owners else None, question.title, question=question)
-        if not self._has_handler or is_cancelled:
+        is_asked = self._has_handler and not is_cancelled and len(self.questions) < self.MOST_QUESTIONS
+        asked = question if is_asked or not self._has_handler else None
+        self._tell("question", owners[0] if owners else None, question.title, question=asked)
+        if not is_asked:
             return self._talk.answer(question, allowed=None if is_cancelled else False)
         limit = self._limits["permission_timeout"]
         assert limit is not None
