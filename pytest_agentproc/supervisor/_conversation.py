@@ -2,8 +2,7 @@
 
 What its status is and what follows what is drawn in `_status`. The status is computed from what is true, after each
 event: READY means a live agent that has done its handshake and can be written to. An unacknowledged cancel is a count
-beside it (`Turns`). One agent lives at a time: the next is started when the last one and all its descendants are gone.
-A start that never worked is not tried again.
+beside it (`Turns`). One agent lives at a time, with its descendants. A start that never worked is not tried again.
 """
 
 from __future__ import annotations
@@ -266,6 +265,8 @@ class Conversation(Life):
     def _exited(self, event: on.Exited, now: int) -> list[Command]:
         self.status = event.status
         self._understand(self.framing.flush(), now)
+        if not self.feeder.is_broken:
+            self.turns.take_back(self.feeder.taken)
         words = f"it exited with {event.status}" if event.status >= 0 else f"signal {-event.status} ended it"
         self.turns.ended_with = (event.status, self.forced, True)
         self.turns.lose(Outcome.AGENT_LOST, now, words)

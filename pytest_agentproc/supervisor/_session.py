@@ -106,6 +106,13 @@ class Viewer:
         self._is_attached = False
 
 
+class _Stop:
+    """The caller's word to stop, and how many agents had gone when it was heard."""
+
+    def __init__(self) -> None:
+        self.after: int | None = None
+
+
 class Session:
     """A conversation with one agent after the other; made by `open_session`.
 
@@ -125,7 +132,8 @@ class Session:
         self._turns: dict[int, Turn] = {}
         self._count = 0
         self._size = self._background_size = 0
-        self._exits = self._stops = self._heard = 0
+        self._exits = 0
+        self._stops: deque[_Stop] = deque()
         self._questions: deque[Question] = deque()
         self._changed = anyio.Event()
 
@@ -134,7 +142,7 @@ class Session:
     @property
     def status(self) -> str:
         """Where it stands: starting, ready, prompting, restarting, failed or closed."""
-        return self._machine.state.value
+        return "closed" if self.is_over else self._machine.state.value
 
     @property
     def unacknowledged(self) -> int:
@@ -167,20 +175,22 @@ class Session:
 
     def cancel(self) -> None:
         """Cancel the turn in flight, if there is one; the agent lives on."""
-        self.tell(to.CancelIt())
+        flight = self._machine.turns.flight
+        self.tell(to.CancelIt(None if flight is None else flight.number))
 
     async def stop(self) -> None:
         """Terminate the agent with its whole tree, and kill it if it does not go within `kill_grace`.
 
         Returns when nobody of it is left. A new agent is started, to which the queued prompts go.
         """
-        self._stops += 1
-        number = self._stops
+        if self.is_over:
+            return
+        stop = _Stop()
+        self._stops.append(stop)
         self.tell(to.StopIt())
-        while self._heard < number and not self.is_over:
-            await self.change()
-        before = self._exits
-        while self._exits == before and self._machine.has_agent and not self.is_over:
+        while not self.is_over:
+            if stop.after is not None and (self._exits > stop.after or not self._machine.has_agent):
+                return
             await self.change()
 
     async def close(self) -> None:
@@ -226,11 +236,12 @@ class Session:
         assert self._permission is not None
         allowed = False
         try:
-            allowed = await self._permission(question)
+            allowed = await self._permission(question) is True
         except Exception as error:  # noqa: BLE001  # a handler that breaks refuses, and the agent goes on
             words = f"the permission handler broke: {error!r}"
             self.hear(to.SessionEvent(self._clock.instant(), "warning", text=words))
-        self.tell(to.AnswerIt(question.id, allowed is True))
+        finally:
+            self.tell(to.AnswerIt(question.id, allowed))
 
     def tell(self, intent: to.Intent) -> None:
         """Pass an intent on."""
@@ -255,7 +266,7 @@ class Session:
         elif event.kind == "exit":
             self._exits += 1
         elif event.kind == "stop":
-            self._heard += 1
+            self._stops.popleft().after = self._exits
         elif event.question is not None and self._permission is not None:
             self._questions.append(event.question)
         self._wake()

@@ -96,7 +96,7 @@ class TurnRecord:
         self.prompt = prompt
         self.answered = Answered()
         self.delivered_at: int | None = None
-        self.sent_to = 0
+        self.size = self.sent_to = 0
         self.outcome: Outcome | None = None
         self.outcome_at: int | None = None
         self.error = ""

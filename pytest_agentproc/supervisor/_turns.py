@@ -57,6 +57,7 @@ class Turns:
     def connect(self, talk: Talk, router: Router) -> None:
         """Speak to a new agent process."""
         self._talk, self._router = talk, router
+        self.ended_with = (None, False, True)
 
     # Prompts and their ends.
 
@@ -74,7 +75,9 @@ class Turns:
         turn.has_begun = self._talk.begins_at_once
         self._router.deliver(turn.number, begins=turn.has_begun)
         self.patience.start(now)
-        return self._talk.prompt(turn.number, turn.prompt)
+        data = self._talk.prompt(turn.number, turn.prompt)
+        turn.size = len(data)
+        return data
 
     def cancel(self, number: int | None, now: int) -> bytes:
         """Cancel a turn, or the one in flight; one that is queued ends at once, one that is cancelled stays so."""
@@ -108,6 +111,14 @@ class Turns:
         denied = b"".join(self._talk.answer(question, allowed=None) for question, _ in self.questions.values())
         self.questions.clear()
         return denied + self._talk.cancel(turn.number)
+
+    def take_back(self, taken: int) -> None:
+        """Put the prompt in flight before the queue, if not a byte of it is among so many that the agent took."""
+        turn = self.flight
+        if turn is not None and turn.cause is None and turn.sent_to - turn.size >= taken:
+            self.queue.appendleft(turn)
+            turn.delivered_at = self.flight = None
+            self.patience.rest()
 
     def lose(self, outcome: Outcome, now: int, error: str) -> None:
         """The agent is gone, or on its way: nothing is in flight any more."""
