@@ -122,3 +122,13 @@ def test_open_questions_have_a_bound() -> None:
     assert len([event for event in stage.events if event.question is not None]) == 1000
     stage.tells(to.AnswerIt("0", True))
     assert len(stage.machine.turns.questions) == 999
+
+
+def test_one_look_takes_no_more_than_a_pipe_can_hold() -> None:
+    """An agent that prints faster than it is read blocks neither the loop nor its own deadlines."""
+    stage = Stage()
+    stage.agent.output["stdout"] += b"noise\n" * 1024**2
+    stage.driver.look()
+    assert len(stage.agent.output["stdout"]) == 5 * 1024**2
+    stage.look()
+    assert not stage.agent.output["stdout"]
