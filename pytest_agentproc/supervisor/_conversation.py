@@ -2,8 +2,7 @@
 
 What its status is and what follows what is drawn in `_status`. The status is computed from what is true, after each
 event: READY means a live agent that has done its handshake and can be written to. An unacknowledged cancel is a count
-beside it (`Turns`). One agent lives at a time: the next is started when the last one and all its descendants are gone.
-A start that never worked is not tried again.
+beside it (`Turns`). One agent lives at a time, with its descendants. A start that never worked is not tried again.
 """
 
 from __future__ import annotations
@@ -212,10 +211,14 @@ class Conversation(Life):
         elif isinstance(meaning, Noise):
             self.noise += 1
         elif isinstance(meaning, Reply):
-            return self.feeder.put(meaning.data)
+            return self._reply(meaning.data, now)
         elif not isinstance(meaning, Other):
-            return self.feeder.put(self.turns.hear(meaning, now))
+            return self._reply(self.turns.hear(meaning, now), now)
         return []
+
+    def _reply(self, data: bytes, now: int) -> list[Command]:
+        commands = self.feeder.reply(data)
+        return commands + (self._reject("it asks and reads no answers", now) if self.feeder.is_ignored else [])
 
     # Deadlines.
 
@@ -263,12 +266,13 @@ class Conversation(Life):
     def _exited(self, event: on.Exited, now: int) -> list[Command]:
         self.status = event.status
         self._understand(self.framing.flush(), now)
+        if not self.feeder.is_broken:
+            self.turns.take_back(self.feeder.taken)
         words = f"it exited with {event.status}" if event.status >= 0 else f"signal {-event.status} ended it"
         self.turns.ended_with = (event.status, self.forced, True)
         self.turns.lose(Outcome.AGENT_LOST, now, words)
         was_greeted, self._is_greeted, self._was_ended = self._is_greeted, False, True
-        self._timers = {}
-        self._is_sweeping = True
+        self._timers, self._is_sweeping = {}, True
         if self._is_stopped:
             self._start_at = now
         elif not self._is_closing:
@@ -277,9 +281,7 @@ class Conversation(Life):
         return [on.Sweep()]
 
     def _complain(self, why: str) -> str:
-        """Tell what is wrong with the agent: its command, why, the end of its stderr."""
-        tail = self.stderr_tail[-1000:].decode(errors="replace").strip()
-        error = f"{' '.join(self.task.argv)}: {why}" + (f": {tail}" if tail else "")
+        error = self.task.complaint(why, self.stderr_tail)
         self._tell("error", None, error)
         return error
 
@@ -288,11 +290,11 @@ class Conversation(Life):
         if self.failure is not None:
             return
         delay = self.restarts.crash(now) if self._was_ready else None
-        if delay is not None:
+        if delay is None:
+            self.failure = (Outcome.AGENT_LOST if self._was_ready else outcome, error)
+            self.turns.refuse(*self.failure, now)
+        else:
             self._start_at = now + delay
-            return
-        self.failure = (Outcome.AGENT_LOST if self._was_ready else outcome, error)
-        self.turns.refuse(*self.failure, now)
 
     def _swept(self, event: on.Swept, now: int) -> list[Command]:
         if not self._is_sweeping:
@@ -308,11 +310,9 @@ class Conversation(Life):
         """Say what follows, now that nobody lives."""
         if self._is_closing:
             return [on.Finish()]
-        if self._start_at is None:
-            return []
-        if self._start_at <= now:
+        if self._start_at is not None and self._start_at <= now:
             return self._renew()
-        self._timers = {"restart_backoff": self._start_at}
+        self._timers = {} if self._start_at is None else {"restart_backoff": self._start_at}
         return []
 
     # The caller.

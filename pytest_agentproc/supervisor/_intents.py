@@ -60,7 +60,7 @@ class SessionEvent:
         turn: the number of the turn, 0 for a background turn, None for the session itself.
         text: what was said.
         result: with an `outcome` or a `background`: the result.
-        question: with a `question`: what is asked.
+        question: with a `question`: what is asked; None where it was denied before the caller's handler heard of it.
     """
 
     at: int

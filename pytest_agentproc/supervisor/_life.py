@@ -26,6 +26,8 @@ __all__ = ["Life"]
 
 _STREAMS = ("stdout", "stderr")
 _TAIL = 64 * 1024
+_MOST_READS = 16
+"""So often a stream is read in one look: as much as a pipe can hold, so that who prints without end blocks no loop."""
 
 
 class Life(ABC):
@@ -51,6 +53,7 @@ class Life(ABC):
         self.forced = False
         self.meanings: list[Meaning] = []
         self._stderr = Tail(_TAIL)
+        self._reads = 0
         self._watched: list[str] = []
 
     def listen(self) -> None:
@@ -83,6 +86,7 @@ class Life(ABC):
 
     def _ready(self, event: on.Ready, now: int) -> list[Command]:
         if event.stream != "stdin":
+            self._reads = 0
             return [on.Read(event.stream, self.feeder.READ_LIMIT)]
         return [] if self.feeder.is_closed else [on.Write(self.feeder.rest)]
 
@@ -97,7 +101,9 @@ class Life(ABC):
 
     def _output(self, event: on.Output, now: int) -> list[Command]:
         self._stir(event, now)
-        more: list[Command] = [] if event.drained else [on.Read(event.stream, self.feeder.READ_LIMIT)]
+        self._reads += 1
+        is_enough = event.drained or self._reads >= _MOST_READS
+        more: list[Command] = [] if is_enough else [on.Read(event.stream, self.feeder.READ_LIMIT)]
         if event.stream == "stderr":
             self._stderr.add(event.data)
             return more

@@ -29,10 +29,9 @@ Handler = Callable[["Question"], Awaitable[bool]]
 
 _OVER = TurnResult(Outcome.STOPPED, 130, error="the session is closed")
 LONGEST = 16 * 1024**2
-"""So many characters of the transcript are kept; then the oldest go first."""
+"""So many characters of the transcript are kept, and of the background turns' results; then the oldest go first."""
 _EVENT = 200
-"""What an event counts beside its text."""
-_BACKGROUND = 1000
+"""So many characters an event counts beside its words."""
 
 
 class Turn:
@@ -107,17 +106,24 @@ class Viewer:
         self._is_attached = False
 
 
+class _Stop:
+    """The caller's word to stop, and how many agents had gone when it was heard."""
+
+    def __init__(self) -> None:
+        self.after: int | None = None
+
+
 class Session:
     """A conversation with one agent after the other; made by `open_session`.
 
-    `transcript` are the events from the beginning, `background` the results of the background turns in their order: the
-    last 16 Mi characters of the one, the last 1000 of the others (F6).
+    `transcript` are the events from the beginning, `background` the results of the background turns in their order;
+    of each the last 16 Mi characters are kept, where an event counts 200 beside its words, and the last one always.
     """
 
     def __init__(self, machine: Conversation, clock: Clock, permission: Handler | None) -> None:
         self.transcript: deque[SessionEvent] = deque()
         self.total = 0
-        self.background: deque[TurnResult] = deque(maxlen=_BACKGROUND)
+        self.background: deque[TurnResult] = deque()
         self.is_over = False
         self._machine = machine
         self._clock = clock
@@ -125,8 +131,9 @@ class Session:
         self._driver: SessionDriver
         self._turns: dict[int, Turn] = {}
         self._count = 0
-        self._size = 0
-        self._exits = self._stops = self._heard = 0
+        self._size = self._background_size = 0
+        self._exits = 0
+        self._stops: deque[_Stop] = deque()
         self._questions: deque[Question] = deque()
         self._changed = anyio.Event()
 
@@ -135,7 +142,7 @@ class Session:
     @property
     def status(self) -> str:
         """Where it stands: starting, ready, prompting, restarting, failed or closed."""
-        return self._machine.state.value
+        return "closed" if self.is_over else self._machine.state.value
 
     @property
     def unacknowledged(self) -> int:
@@ -168,20 +175,22 @@ class Session:
 
     def cancel(self) -> None:
         """Cancel the turn in flight, if there is one; the agent lives on."""
-        self.tell(to.CancelIt())
+        flight = self._machine.turns.flight
+        self.tell(to.CancelIt(None if flight is None else flight.number))
 
     async def stop(self) -> None:
         """Terminate the agent with its whole tree, and kill it if it does not go within `kill_grace`.
 
         Returns when nobody of it is left. A new agent is started, to which the queued prompts go.
         """
-        self._stops += 1
-        number = self._stops
+        if self.is_over:
+            return
+        stop = _Stop()
+        self._stops.append(stop)
         self.tell(to.StopIt())
-        while self._heard < number and not self.is_over:
-            await self.change()
-        before = self._exits
-        while self._exits == before and self._machine.has_agent and not self.is_over:
+        while not self.is_over:
+            if stop.after is not None and (self._exits > stop.after or not self._machine.has_agent):
+                return
             await self.change()
 
     async def close(self) -> None:
@@ -227,11 +236,12 @@ class Session:
         assert self._permission is not None
         allowed = False
         try:
-            allowed = await self._permission(question)
+            allowed = await self._permission(question) is True
         except Exception as error:  # noqa: BLE001  # a handler that breaks refuses, and the agent goes on
             words = f"the permission handler broke: {error!r}"
             self.hear(to.SessionEvent(self._clock.instant(), "warning", text=words))
-        self.tell(to.AnswerIt(question.id, allowed is True))
+        finally:
+            self.tell(to.AnswerIt(question.id, allowed))
 
     def tell(self, intent: to.Intent) -> None:
         """Pass an intent on."""
@@ -246,21 +256,47 @@ class Session:
         """Take what the driver publishes."""
         self.transcript.append(event)
         self.total += 1
-        self._size += _EVENT + len(event.text)
-        while self._size > LONGEST:
-            self._size -= _EVENT + len(self.transcript.popleft().text)
+        self._size += _size_of(event)
+        while self._size > LONGEST and len(self.transcript) > 1:
+            self._size -= _size_of(self.transcript.popleft())
         if event.kind == "outcome" and event.turn in self._turns and event.result is not None:
             self._turns.pop(event.turn).finish(event.result)
         elif event.kind == "background" and event.result is not None:
-            self.background.append(event.result)
+            self._keep(event.result)
         elif event.kind == "exit":
             self._exits += 1
-        elif event.kind == "stop":
-            self._heard += 1
+        elif event.kind == "stop" and self._stops:
+            self._stops.popleft().after = self._exits
         elif event.question is not None and self._permission is not None:
             self._questions.append(event.question)
         self._wake()
 
+    def _keep(self, result: TurnResult) -> None:
+        self.background.append(result)
+        self._background_size += _size_of_result(result)
+        while self._background_size > LONGEST and len(self.background) > 1:
+            self._background_size -= _size_of_result(self.background.popleft())
+
     def _wake(self) -> None:
         changed, self._changed = self._changed, anyio.Event()
         changed.set()
+
+
+def _size_of(event: SessionEvent) -> int:
+    size = _EVENT + len(event.text)
+    if event.result is not None:
+        size += _size_of_result(event.result)
+    if event.question is not None:
+        size += _length(event.question.detail)
+    return size
+
+
+def _size_of_result(result: TurnResult) -> int:
+    return _EVENT + len(result.text or "") + len(result.error) + _length(result.usage)
+
+
+def _length(value: object) -> int:
+    try:
+        return len(repr(value))
+    except RecursionError:
+        return LONGEST

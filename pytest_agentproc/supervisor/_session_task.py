@@ -34,6 +34,11 @@ class SessionTask:
     setting: Setting = field(default_factory=Setting)
     has_handler: bool = False
 
+    def complaint(self, why: str, stderr: bytes) -> str:
+        """Tell what is wrong with an agent: its command, why, the end of its stderr."""
+        tail = stderr[-1000:].decode(errors="replace").strip()
+        return f"{' '.join(self.argv)}: {why}" + (f": {tail}" if tail else "")
+
 
 @dataclass(frozen=True, slots=True)
 class SessionDeciders:

@@ -63,7 +63,7 @@ class Answered:
             self.text = said.text or self.text
         elif said.kind == "tool":
             self.seal()
-        elif self._size < _LONGEST:
+        elif said.text and self._size < _LONGEST:
             self._parts.append(said.text)
             self._size += len(said.text)
 
@@ -97,7 +97,7 @@ class TurnRecord:
         self.prompt = prompt
         self.answered = Answered()
         self.delivered_at: int | None = None
-        self.sent_to = 0
+        self.size = self.sent_to = 0
         self.outcome: Outcome | None = None
         self.outcome_at: int | None = None
         self.error = ""

@@ -46,6 +46,9 @@ class Turns:
         has_handler: whether the caller answers questions; else they are denied at once (P7).
     """
 
+    MOST_QUESTIONS = 1000
+    """So many may be open; what is asked beyond them is denied at once (F6)."""
+
     def __init__(self, policy: Policy, patience: Patience, tell: Callable[..., None], *, has_handler: bool) -> None:
         self.queue: deque[TurnRecord] = deque()
         self.flight: TurnRecord | None = None
@@ -64,6 +67,7 @@ class Turns:
     def connect(self, talk: Talk, router: Router) -> None:
         """Speak to a new agent process."""
         self._talk, self._router = talk, router
+        self.ended_with = (None, False, True)
 
     # Prompts and their ends.
 
@@ -81,7 +85,9 @@ class Turns:
         turn.has_begun = self._talk.begins_at_once
         self._router.deliver(turn.number, begins=turn.has_begun)
         self.patience.start(now)
-        return self._talk.prompt(turn.number, turn.prompt)
+        data = self._talk.prompt(turn.number, turn.prompt)
+        turn.size = len(data)
+        return data
 
     def cancel(self, number: int | None, now: int) -> bytes:
         """Cancel a turn, or the one in flight; one that is queued ends at once, one that is cancelled stays so."""
@@ -119,6 +125,14 @@ class Turns:
     def _cancel(self, turn: TurnRecord) -> bytes:
         turn.cancels += 1
         return self._talk.cancel(turn.number)
+
+    def take_back(self, taken: int) -> None:
+        """Put the prompt in flight before the queue, if not a byte of it is among so many that the agent took."""
+        turn = self.flight
+        if turn is not None and turn.cause is None and turn.sent_to - turn.size >= taken:
+            self.queue.appendleft(turn)
+            turn.delivered_at = self.flight = None
+            self.patience.rest()
 
     def lose(self, outcome: Outcome, now: int, error: str) -> None:
         """The agent is gone, or on its way: nothing is in flight any more."""
@@ -258,8 +272,10 @@ class Turns:
         is_cancelled = any(live.cause is not None for live in map(self._live, owners) if live is not None)
         if is_ours and not is_cancelled:
             self.patience.progress(now)
-        self._tell("question", owners[0] if owners else None, question.title, question=question)
-        if not self._has_handler or is_cancelled:
+        is_asked = self._has_handler and not is_cancelled and len(self.questions) < self.MOST_QUESTIONS
+        asked = question if is_asked or not self._has_handler else None
+        self._tell("question", owners[0] if owners else None, question.title, question=asked)
+        if not is_asked:
             return self._talk.answer(question, allowed=None if is_cancelled else False)
         limit = self._limits["permission_timeout"]
         assert limit is not None

@@ -34,6 +34,7 @@ class _Agent:
         self.stdin = bytearray()
         self.is_reading = True
         self.is_deaf = False
+        self.is_full = False
         self.has_eof = False
         self.signals: list[str] = []
         self.exit: int | None = None
@@ -44,7 +45,7 @@ class _Agent:
         self._saw_exit = False
 
     def poll(self) -> set[str]:
-        ready = {name for name in self._watched if name == "stdin" or self.output[name]}
+        ready = {name for name in self._watched if (not self.is_full if name == "stdin" else self.output[name])}
         if self.exit is not None and not self._saw_exit:
             ready.add("exit")
         return ready
@@ -60,6 +61,8 @@ class _Agent:
     def write(self, data: memoryview) -> int | None:
         if self.exit is not None or not self.is_reading:
             raise BrokenPipeError
+        if self.is_full:
+            return None
         self.stdin += data
         return len(data)
 

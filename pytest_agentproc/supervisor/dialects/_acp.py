@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["AcpTalk"]
 
+_UPDATE, _ASK = "session/update", "session/request_permission"
 _INITIALIZE, _NEW = 0, 1
 _FIRST_PROMPT = 2
 _BAD = frozenset({"cancelled", "refusal"})
@@ -49,8 +50,8 @@ class AcpTalk(JsonTalk):
         self._session = ""
         self.readers = {
             "response": self._answered,
-            "session/update": self._updated,
-            "session/request_permission": self._asked,
+            _UPDATE: self._updated,
+            _ASK: self._asked,
             "request": self._cannot,
             "malformed": lambda value: [Malformed(f"no JSON-RPC message: {json.dumps(value)[:200]}")],
         }
@@ -79,10 +80,12 @@ class AcpTalk(JsonTalk):
         return to_line({"jsonrpc": "2.0", "id": json.loads(question.id), "result": {"outcome": outcome}})
 
     def kind(self, value: dict[str, Any]) -> object:
-        """Say what kind of message this is: a method that has a reader, another request, a response, or none."""
+        """Say what kind of message this is: one that has a reader, another request or notification, or none."""
         method = value.get("method")
         if isinstance(method, str):
-            return method if method in self.readers or "id" not in value else "request"
+            if "id" not in value:
+                return _UPDATE if method == _UPDATE else "notification"
+            return _ASK if method == _ASK else "request"
         return "response" if "id" in value and ("result" in value or "error" in value) else "malformed"
 
     # Responses.

@@ -6,6 +6,7 @@ the prompt; agent_end is the completion. An abort is answered after the agent_en
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.supervisor.dialects._base import Other
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PiTalk"]
 
+_NUMBER = re.compile("[1-9][0-9]{0,17}")
 _TOOLS = frozenset({"tool_execution_start", "tool_execution_update", "tool_execution_end"})
 _WAITS = frozenset({"select", "confirm", "input", "editor"})
 """What an extension asks and waits for an answer to."""
@@ -68,7 +70,8 @@ class PiTalk(JsonTalk):
         return [Ended(self._stop not in BAD, stop_reason=self._stop, error=self._error)]
 
     def _asked(self, event: dict[str, Any]) -> list[Spoken]:
-        if event.get("method") not in _WAITS:
+        method = event.get("method")
+        if not isinstance(method, str) or method not in _WAITS:
             return [Other("extension_ui_request")]
         return [Reply(to_line({"type": "extension_ui_response", "id": event.get("id"), "cancelled": True}))]
 
@@ -76,10 +79,11 @@ class PiTalk(JsonTalk):
         command, _, number = str(event.get("id", "")).partition("-")
         if command == "greet":
             data = event.get("data")
-            return [Welcome(data.get("sessionId") if isinstance(data, dict) else None)]
-        if command == "abort" and number.isdigit():
+            name = data.get("sessionId") if isinstance(data, dict) else None
+            return [Welcome(name if isinstance(name, str) else None)]
+        if command == "abort" and _NUMBER.fullmatch(number):
             return [Settled(int(number))]
-        if command == "prompt" and number.isdigit():
+        if command == "prompt" and _NUMBER.fullmatch(number):
             if event.get("success") is True:
                 return [Begun((int(number),))]
             return [Declined(int(number), str(event.get("error") or "the prompt was refused"))]
@@ -91,7 +95,7 @@ class PiTalk(JsonTalk):
             return [Other("message_end")]
         stop, usage, model = message.get("stopReason"), message.get("usage"), message.get("model")
         self._stop = stop if isinstance(stop, str) else None
-        self._error = str(message.get("errorMessage") or stop) if stop in BAD else ""
+        self._error = str(message.get("errorMessage") or stop) if self._stop in BAD else ""
         told = Said(
             "message",
             text_of(message.get("content")),

@@ -215,7 +215,12 @@ class JsonTalk:
         if not line.strip():
             return []
         found = objects(line)
-        return [Noise(line)] if found is None else [meaning for value in found for meaning in self._read(value, line)]
+        if found is None:
+            return [Noise(line)]
+        try:
+            return [meaning for value in found for meaning in self._read(value, line)]
+        except RecursionError:  # nested so deeply that it can be read, but not be written
+            return [Noise(line)]
 
     def _read(self, value: dict[str, Any], line: bytes) -> list[Spoken]:
         kind = self.kind(value)

@@ -1,0 +1,134 @@
+"""What a session keeps has a bound, whatever its agent prints and however long it lasts (F6)."""
+
+from __future__ import annotations
+
+import tracemalloc
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from pytest_agentproc.clock import SystemClock
+from pytest_agentproc.supervisor import Conversation, Outcome, Session, SessionEvent, SessionTask, TurnResult
+from pytest_agentproc.supervisor import _intents as to
+from pytest_agentproc.supervisor._outbox import Outbox
+from pytest_agentproc.supervisor._turn import Answered
+from pytest_agentproc.supervisor.dialects import Said
+from tests.unit.session_stage import Stage
+
+if TYPE_CHECKING:
+    from pytest_agentproc.supervisor._events import Command
+
+MANY = 200_000
+LONG = "x" * 1024**2
+
+
+def door() -> Session:
+    """Make a session as its caller has it, which nobody drives."""
+    return Session(Conversation(SessionTask(["agent"], "pi")), SystemClock(), None)
+
+
+def test_events_without_words_fill_the_transcript_too() -> None:
+    """The oldest go first, also where none of them has a text."""
+    session = door()
+    for number in range(MANY):
+        session.hear(SessionEvent(number, "delta", 1))
+    assert session.total == MANY
+    assert len(session.transcript) < MANY
+
+
+def test_the_results_in_a_transcript_count() -> None:
+    """A result holds what the turn said."""
+    session = door()
+    for number in range(200):
+        result = TurnResult(Outcome.COMPLETED, 0, str(number) + LONG)
+        session.hear(SessionEvent(0, "outcome", number, "completed", result))
+        session.hear(SessionEvent(0, "background", 0, "", result))
+    assert len(session.transcript) < 40
+    assert len(session.background) < 40
+    assert session.background[-1].text == "199" + LONG
+
+
+def test_one_event_that_is_longer_than_the_transcript_may_be_is_seen() -> None:
+    """Such as the prompt itself: a viewer gets it, and goes on."""
+    session = door()
+    session.hear(SessionEvent(0, "prompt", 1, LONG * 20))
+    session.hear(SessionEvent(1, "prompt", 2, LONG * 20))
+
+    async def first() -> int:
+        return (await anext(session.attach())).at
+
+    assert anyio.run(first) == 1
+
+
+def test_deltas_without_words_are_not_kept() -> None:
+    """A thought, or a delta of a tool's input, is progress and no text."""
+    answered = Answered()
+    answered.take(Said("delta", "a"))
+    said = Said("delta")
+    tracemalloc.start()
+    for _ in range(MANY):
+        answered.take(said)
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert kept < MANY
+    answered.seal()
+    assert answered.text == "a"
+
+
+def test_what_is_put_behind_a_long_prompt_is_not_copied_with_it() -> None:
+    """The prompt stays where it is until it is taken; then comes the rest, in order."""
+    outbox = Outbox()
+    outbox.put(LONG.encode())
+    prompt = outbox.rest.obj
+    for _ in range(1000):
+        outbox.put(b"answer\n")
+    assert outbox.rest.obj is prompt
+    outbox.wrote(1024**2)
+    assert bytes(outbox.rest) == b"answer\n" * 1000
+    outbox.wrote(7000)
+    commands: list[Command] = outbox.pause()
+    assert (outbox.is_delivered, outbox.taken, len(commands)) == (True, outbox.put_in, 1)
+
+
+def flood(stage: Stage, line: dict[str, Any]) -> None:
+    """Have an agent that reads nothing ask and ask, until it is stopped."""
+    for _ in range(2000):
+        stage.says(*[line] * 100)
+        if stage.agent.signals:
+            return
+    raise AssertionError("it asks for ever")
+
+
+def test_an_agent_that_asks_and_reads_no_answers_breaks_the_protocol() -> None:
+    """Nothing else would bound what is written to it."""
+    stage = Stage("acp")
+    stage.prompt()
+    stage.agent.is_full = True
+    flood(stage, {"jsonrpc": "2.0", "id": "x" * 2000, "method": "fs/read_text_file"})
+    assert stage.machine.failure is not None
+    assert "reads no answers" in stage.machine.failure[1]
+
+
+def test_open_questions_have_a_bound() -> None:
+    """What is asked beyond it is denied at once, and no handler hears of it."""
+    stage = Stage("claude", handler=True)
+    stage.says({"type": "control_response", "response": {"request_id": "greet-0", "subtype": "success"}})
+    stage.prompt()
+    for number in range(1100):
+        ask = {"subtype": "can_use_tool", "tool_name": "t", "input": {}}
+        stage.says({"type": "control_request", "request_id": str(number), "request": ask})
+    assert len(stage.machine.turns.questions) == 1000
+    assert len([line for line in stage.sent() if line["type"] == "control_response"]) == 100
+    assert len([event for event in stage.events if event.question is not None]) == 1000
+    stage.tells(to.AnswerIt("0", True))
+    assert len(stage.machine.turns.questions) == 999
+
+
+def test_one_look_takes_no_more_than_a_pipe_can_hold() -> None:
+    """An agent that prints faster than it is read blocks neither the loop nor its own deadlines."""
+    stage = Stage()
+    stage.agent.output["stdout"] += b"noise\n" * 1024**2
+    stage.driver.look()
+    assert len(stage.agent.output["stdout"]) == 5 * 1024**2
+    stage.look()
+    assert not stage.agent.output["stdout"]

@@ -1,0 +1,145 @@
+"""What crosses on its way: a result and an exit, a cancel and a result, an exit and whoever waits for it (P1, P6)."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+
+from pytest_agentproc.clock import SystemClock
+from pytest_agentproc.supervisor import Conversation, Question, Session, SessionEvent, SessionTask
+from pytest_agentproc.supervisor import _intents as to
+from tests.unit.session_stage import Stage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def asked(*more: str) -> Stage:
+    """Make a session whose first prompt pi has taken, and the others wait."""
+    stage = Stage()
+    stage.greet()
+    for text in ("one", *more):
+        stage.prompt(text)
+    stage.takes(1)
+    stage.sent()
+    return stage
+
+
+def prints(stage: Stage, *values: dict[str, Any]) -> None:
+    """Have the agent print, and nobody look yet."""
+    stage.agent.output["stdout"] += b"".join(json.dumps(value).encode() + b"\n" for value in values)
+
+
+def test_a_prompt_that_not_a_byte_of_went_out_is_not_lost_with_the_agent() -> None:
+    """A result and the exit come together: the next prompt was never given, and goes to the next agent (P6)."""
+    stage = asked("two")
+    prints(stage, {"type": "agent_end"})
+    stage.exits(0)
+    assert (stage.ended(1), stage.ended(2)) == (("completed", 0.0, None), None)
+    stage.until(1)
+    stage.greet()
+    assert [line["message"] for line in stage.sent()] == ["two"]
+    stage.takes(2)
+    stage.until(3)
+    stage.answers("TWO")
+    [result] = [event.result for event in stage.events if event.kind == "outcome" and event.turn == 2]
+    assert result is not None
+    assert (result.text, result.elapsed) == ("TWO", 2_000_000_000)
+
+
+def test_the_exit_code_of_a_turn_is_of_its_own_agent() -> None:
+    """An error result of an agent that lives is 1, however the agent before it ended."""
+    stage = asked()
+    stage.exits(3)
+    stage.until(1)
+    stage.greet()
+    stage.prompt("two")
+    stage.takes(2)
+    stage.answers("no", stop="error")
+    results = [event.result for event in stage.events if event.kind == "outcome"]
+    assert [(result.outcome.value, result.exit_code) for result in results if result] == [
+        ("agent_lost", 3),
+        ("failed", 1),
+    ]
+
+
+class _Told:
+    """A driver that remembers what it was told."""
+
+    def __init__(self) -> None:
+        self.intents: list[to.Intent] = []
+
+    def tell(self, intent: to.Intent) -> None:
+        self.intents.append(intent)
+
+
+def door(machine: Conversation) -> tuple[Session, _Told]:
+    """Make a session as its caller has it, driven by the test."""
+    session, driver = Session(machine, SystemClock(), None), _Told()
+    session.drive_by(driver)  # type: ignore[arg-type]
+    return session, driver
+
+
+def test_a_cancel_is_of_the_turn_that_was_in_flight_when_it_was_said() -> None:
+    """Its result comes first, and the next prompt is in flight when the cancel is heard: that one goes on."""
+    stage = asked("two")
+    session, driver = door(stage.machine)
+    session.cancel()
+    prints(stage, {"type": "agent_end"})
+    stage.tells(*driver.intents)
+    stage.takes(2)
+    assert [line["type"] for line in stage.sent()] == ["prompt"]
+    stage.answers("TWO")
+    assert stage.ended(2) == ("completed", 0.0, "TWO")
+
+
+def test_a_session_that_is_over_is_closed() -> None:
+    """Also where its end was a cancellation, which the machine never heard of: nobody lives (P1)."""
+    stage = asked()
+    session, _ = door(stage.machine)
+    assert session.status == "prompting"
+    session.is_over = True
+    assert session.status == "closed"
+
+
+def test_stop_does_not_wait_for_the_next_agent() -> None:
+    """The agent is gone and the next one there before whoever stopped it is woken."""
+    machine = Conversation(SessionTask(["agent"], "pi"))
+    machine.has_agent = True
+    session, _ = door(machine)
+
+    async def host() -> None:
+        with anyio.fail_after(5):
+            async with anyio.create_task_group() as group:
+                group.start_soon(session.stop)
+                await anyio.wait_all_tasks_blocked()
+                session.hear(SessionEvent(0, "stop"))
+                session.hear(SessionEvent(0, "exit"))
+
+    anyio.run(host)
+
+
+@pytest.mark.parametrize("broken", [anyio.get_cancelled_exc_class, lambda: ValueError])
+def test_a_handler_that_breaks_in_any_way_refuses(broken: Callable[[], type[BaseException]]) -> None:
+    """Also when it raises the loop's own cancellation, as one does that awaits a cancelled task of its own."""
+    told = _Told()
+
+    async def handler(_: Question) -> bool:
+        raise broken()
+
+    async def host() -> None:
+        session = Session(Conversation(SessionTask(["agent"], "acp", has_handler=True)), SystemClock(), handler)
+        session.drive_by(told)  # type: ignore[arg-type]
+        async with anyio.create_task_group() as group:
+            group.start_soon(session.attend, group)
+            session.hear(SessionEvent(0, "question", question=Question("q", "rm")))
+            await anyio.wait_all_tasks_blocked()
+            await anyio.wait_all_tasks_blocked()
+            assert told.intents
+            group.cancel_scope.cancel()
+
+    anyio.run(host)
+    assert told.intents == [to.AnswerIt("q", allowed=False)]
