@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import anyio
 
@@ -13,7 +13,7 @@ from pytest_agentproc.supervisor._turn import TurnResult
 from pytest_agentproc.vocabulary import Outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Coroutine, Generator
 
     from anyio.abc import TaskGroup
 
@@ -178,26 +178,33 @@ class Session:
         flight = self._machine.turns.flight
         self.tell(to.CancelIt(None if flight is None else flight.number))
 
-    async def stop(self) -> None:
+    def stop(self) -> Coroutine[Any, Any, None]:
         """Terminate the agent with its whole tree, and kill it if it does not go within `kill_grace`.
 
-        Returns when nobody of it is left. A new agent is started, to which the queued prompts go.
+        The word is given at once, and awaiting waits until nobody of the agent is left. A new agent is started, to
+        which the queued prompts go.
         """
-        if self.is_over:
-            return
         stop = _Stop()
-        self._stops.append(stop)
-        self.tell(to.StopIt())
-        while not self.is_over:
-            if stop.after is not None and (self._exits > stop.after or not self._machine.has_agent):
-                return
+        if not self.is_over:
+            self._stops.append(stop)
+            self.tell(to.StopIt())
+        return self._until(lambda: self._is_stopped(stop))
+
+    def close(self) -> Coroutine[Any, Any, None]:
+        """End the session: the end of stdin, `close_grace`, TERM, `kill_grace`, KILL.
+
+        The word is given at once, and awaiting waits until nobody is left.
+        """
+        self.tell(to.CloseIt())
+        return self._until(lambda: self.is_over)
+
+    async def _until(self, is_true: Callable[[], bool]) -> None:
+        while not is_true():
             await self.change()
 
-    async def close(self) -> None:
-        """End the session: the end of stdin, `close_grace`, TERM, `kill_grace`, KILL. Returns when nobody is left."""
-        self.tell(to.CloseIt())
-        while not self.is_over:
-            await self.change()
+    def _is_stopped(self, stop: _Stop) -> bool:
+        is_gone = stop.after is not None and (self._exits > stop.after or not self._machine.has_agent)
+        return self.is_over or is_gone
 
     def attach(self) -> Viewer:
         """Attach a viewer, which sees everything from the beginning."""
