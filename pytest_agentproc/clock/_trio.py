@@ -1,13 +1,14 @@
 """Virtual time for trio: a clock that waits at the hub. The one file that touches trio's private names.
 
 Trio asks its clock how long to sleep only when no task can run: that is the hub's turn, and the answer is always 'not
-at all'. Touched: the runner's `io_manager` and `waiting_for_idle`, tasks' `_attempt_abort`, the start of worker
-threads, and `to_thread.run_sync`, through which trio starts processes.
+at all'. Touched: the runner's `io_manager` and `waiting_for_idle`, tasks' `_attempt_abort`, the die that trio casts for
+the order of tasks, the start of worker threads, and `to_thread.run_sync`, through which trio starts processes.
 """
 
 from __future__ import annotations
 
 import math
+import random
 import subprocess
 import time
 from contextlib import contextmanager
@@ -66,6 +67,14 @@ class _Threads:
                 deliver(result)
             finally:
                 self._hub.busy -= 1
+
+
+class _InOrder(random.Random):
+    """A die that always has tasks run in the order in which they became ready."""
+
+    def random(self) -> float:
+        """Give the number for which trio turns its list of them round, whose end it takes first."""
+        return 0.0
 
 
 class TrioClock(trio.abc.Clock, trio.abc.Instrument):
@@ -157,7 +166,8 @@ def trio_options(hub: Hub) -> Iterator[dict[str, Any]]:
     clock = TrioClock(hub)
     threads: Any = trio._threads
     to_thread: Any = trio.to_thread
-    plain_start, plain_run = threads.start_thread_soon, to_thread.run_sync
+    core: Any = trio._core._run
+    plain_start, plain_run, plain_die = threads.start_thread_soon, to_thread.run_sync, core._r
 
     async def run_sync(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
         """Start processes in place: in threads of their own their order would be a race."""
@@ -168,7 +178,8 @@ def trio_options(hub: Hub) -> Iterator[dict[str, Any]]:
 
     threads.start_thread_soon = partial(clock.threads.start, plain_start)
     to_thread.run_sync = run_sync
+    core._r = _InOrder()
     try:
         yield {"clock": clock, "instruments": [clock]}
     finally:
-        threads.start_thread_soon, to_thread.run_sync = plain_start, plain_run
+        threads.start_thread_soon, to_thread.run_sync, core._r = plain_start, plain_run, plain_die
