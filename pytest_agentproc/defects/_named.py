@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from pytest_agentproc.defects import _endings as ends
 from pytest_agentproc.defects import _keepers as keepers
 from pytest_agentproc.defects import _streams as streams
 from pytest_agentproc.defects import _tools as tools
+from pytest_agentproc.defects import _turns as turns
 from pytest_agentproc.defects import _watchdogs as times
 from pytest_agentproc.errors import UsageError
-from pytest_agentproc.supervisor import Deciders, Policy
+from pytest_agentproc.supervisor import Deciders, Policy, SessionDeciders
 
 __all__ = ["DEFECTS", "NAMES", "Defect", "defect"]
 
@@ -23,13 +25,19 @@ class Defect:
         name: what scenarios call it.
         breaks: the rule that it breaks.
         story: what it does, in a clause.
-        deciders: the judgements with the wrong one in place.
+        deciders: the judgements of a run with the wrong one in place.
+        session_deciders: those of a session.
     """
 
     name: str
     breaks: str
     story: str
-    deciders: Deciders
+    deciders: Deciders = field(default_factory=Deciders)
+    session_deciders: SessionDeciders = field(default_factory=SessionDeciders)
+
+
+def _of_session(name: str, rule: str, story: str, **wrong: Any) -> Defect:
+    return Defect(name, rule, story, session_deciders=SessionDeciders(**wrong))
 
 
 _TIMES = (
@@ -113,6 +121,7 @@ _KEEPERS = (
     ("no-result-unless-started", "C3", "writes no result.json if the agent never started", keepers.StartedArtifacts),
     ("log-is-text", "C3", "decodes what it writes to the logs of bytes", keepers.DecodingArtifacts),
 )
+_TURNS = (("timeout-kills-the-agent", "P1", "kills the agent whose turn takes too long", turns.KillingTurns),)
 
 DEFECTS: dict[str, Defect] = {
     made.name: made
@@ -125,6 +134,7 @@ DEFECTS: dict[str, Defect] = {
         *(Defect(name, rule, story, Deciders(framing=wrong)) for name, rule, story, wrong in _FRAMINGS),
         *(Defect(name, rule, story, Deciders(feeder=wrong)) for name, rule, story, wrong in _FEEDERS),
         *(Defect(name, rule, story, Deciders(artifacts=wrong)) for name, rule, story, wrong in _KEEPERS),
+        *(_of_session(name, rule, story, turns=wrong) for name, rule, story, wrong in _TURNS),
         Defect(
             "timeout-is-duration",
             "A9",

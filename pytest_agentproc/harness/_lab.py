@@ -19,6 +19,7 @@ from pytest_agentproc.harness._played import PROMPT_SHOWN, Played, command_line,
 from pytest_agentproc.harness._room import Room
 from pytest_agentproc.harness._supervise import supervise, supervise_real
 from pytest_agentproc.record import Record
+from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.vocabulary import Policy
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ class Lab:
             NotApplicable: the script needs a limit that the subject does not have, or its host a disk that it has not.
             KitError: the harness failed, so there is no verdict on the subject.
         """
-        bound = scenario.bind(subject.policy(scenario.policy, scenario.dialect))
+        bound = _bound(scenario, subject)
         room = Room(scenario, self._shop().folder, keeps_artifacts=subject.keeps_artifacts)
         clock = VirtualClock()
         fake = self._make(bound, clock, Record(header(scenario, subject.name, bound.policy)))
@@ -93,7 +94,7 @@ class Lab:
             NotApplicable: the script needs a limit that the subject does not have, or its host a disk that it has not.
             KitError: the harness failed, so there is no verdict on the subject.
         """
-        bound = scenario.bind(subject.policy(scenario.policy, scenario.dialect))
+        bound = _bound(scenario, subject)
         pace = pace_of(foresee(scenario, bound.policy), scale, LIFETIME)
         room = Room(scenario, self._shop().folder, keeps_artifacts=subject.keeps_artifacts)
         head = header(scenario, subject.name, bound.policy)
@@ -116,7 +117,8 @@ class Lab:
             clock: the virtual clock that it obeys; None: the one that `virtual_clock` made last, or else real time.
             name: what the record calls it.
         """
-        bound = scenario.bind(Policy.for_dialect(scenario.dialect, **scenario.policy))
+        policy = Policy.for_dialect(scenario.dialect, **scenario.policy)
+        bound = scenario.bind(policy.in_session() if scenario.is_session else policy)
         record = Record(header(scenario, "", bound.policy))
         return self._make(bound, clock or self._clock, record, name)
 
@@ -179,3 +181,10 @@ class Lab:
                 command = [interpreter(), "-IS", script, str(os.getpid()), str(LIFETIME), str(self._shop().folder)]
                 self._broker = subprocess.Popen(command, stdin=listener.fileno(), start_new_session=True)
         return self._lifeline
+
+
+def _bound(scenario: Scenario, subject: Subject) -> Bound:
+    """Bind a scenario to the limits that a subject states, if it can play such a one at all."""
+    if scenario.is_session and not subject.holds_sessions:
+        raise NotApplicable("sessions", 1)
+    return scenario.bind(scenario.terms(subject))

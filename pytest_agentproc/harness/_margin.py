@@ -16,7 +16,7 @@ from fake_agents.player import Player
 from pytest_agentproc.clock import JumpRule, Move
 from pytest_agentproc.harness._actors import Process
 from pytest_agentproc.harness._model import Model, model_play
-from pytest_agentproc.supervisor import Deciders
+from pytest_agentproc.supervisor import Deciders, SessionDeciders
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -109,6 +109,7 @@ class _Stated:
 
     name = "core"
     deciders = Deciders()
+    session_deciders = SessionDeciders()
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy

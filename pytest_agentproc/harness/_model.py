@@ -18,6 +18,7 @@ from pytest_agentproc.harness._actors import Left, Process, World
 from pytest_agentproc.harness._pipe import Pipe
 from pytest_agentproc.harness._played import (
     PROMPT_SHOWN,
+    SESSION_FOLDER,
     Played,
     command_line,
     environment,
@@ -25,20 +26,23 @@ from pytest_agentproc.harness._played import (
     requested_model,
 )
 from pytest_agentproc.harness._room import MemoryStore
+from pytest_agentproc.harness._session_host import CALLER, SessionHost
 from pytest_agentproc.record import Record
-from pytest_agentproc.supervisor import Driver, Headline, Machine, Result, Task
+from pytest_agentproc.supervisor import Conversation, Driver, Headline, Machine, Result, SessionTask, Setting, Task
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from pytest_agentproc.clock import Path
     from pytest_agentproc.scenario import Bound, Scenario
-    from pytest_agentproc.supervisor import Artifacts, Deciders
-    from pytest_agentproc.vocabulary import Policy
+    from pytest_agentproc.supervisor import Artifacts, Deciders, SessionDeciders
+    from pytest_agentproc.vocabulary import Answer, Policy
 
 __all__ = ["CoreSubject", "Model", "add_run", "model_play"]
 
 _LOOKS = 10_000
+_LOOP = 1 << 60
+"""The number of the loop in which callers wait: after every run."""
 
 
 class CoreSubject(Protocol):
@@ -46,6 +50,7 @@ class CoreSubject(Protocol):
 
     name: str
     deciders: Deciders
+    session_deciders: SessionDeciders
 
     def policy(self, overrides: Mapping[str, Any], dialect: str) -> Policy: ...
 
@@ -70,6 +75,8 @@ class Model:
         self.rule = self.rule_type()
         self.processes: dict[Path, Process] = {}
         self.drivers: list[Driver] = []
+        self.hosts: dict[int, SessionHost] = {}
+        """The callers of those drivers that drive a session."""
         self.begun: set[int] = set()
         self.over: set[int] = set()
         self.on_over: Callable[[], None] | None = None
@@ -125,6 +132,8 @@ class Model:
         """
         while len(self.over) < len(self.drivers):
             self.settle()
+            if self._resume():
+                continue
             move, target = self.rule.next(self.host())
             if move is Move.STUCK:
                 raise Deadlock("nobody can move")
@@ -134,8 +143,13 @@ class Model:
             else:
                 if move is Move.FIRE:
                     self._looks = 0
-                self._look(target)
+                if target != _LOOP:
+                    self._look(target)
         self.settle()
+
+    def _resume(self) -> bool:
+        """Let the callers do what they want to do now, by declaration; return whether one did."""
+        return sum(host.act(self.rule.now) for host in self.hosts.values()) > 0
 
     def settle(self) -> None:
         """Let what happened be seen: who could go on asks, and the new and the dead are recorded in spawn order."""
@@ -173,12 +187,20 @@ class Model:
             if number not in self.begun:
                 host.pending = number if host.pending is None else host.pending
                 continue
-            if host.ready is None and driver.ports is not None and driver.ports.poll():
+            if host.ready is None and self._has_news(number, driver):
                 host.ready = number
             deadline = driver.deadline
             if deadline is not None and (host.deadline is None or deadline < host.deadline[0]):
                 host.deadline = (deadline, number)
+        for caller in self.hosts.values():
+            due = caller.deadline
+            if due is not None and (host.deadline is None or due < host.deadline[0]):
+                host.deadline = (due, _LOOP)
         return host
+
+    def _has_news(self, number: int, driver: Driver) -> bool:
+        host = self.hosts.get(number)
+        return (host is not None and host.has_rung) or (driver.ports is not None and bool(driver.ports.poll()))
 
     def grant(self, process: Process) -> None:
         """Let one process go on."""
@@ -210,17 +232,21 @@ def model_play(scenario: Scenario, subject: CoreSubject, *, model: type[Model] =
         subject: the core, as `subjects.core()` or a defect gives it.
         model: the model; a broken one shows that a tie rule matters.
     """
-    bound = scenario.bind(subject.policy(scenario.policy, scenario.dialect))
+    bound = scenario.bind(scenario.terms(subject))
     record = Record(header(scenario, subject.name, bound.policy))
     made = model(record)
     store = MemoryStore(scenario.disk) if scenario.asks_for_artifacts else None
     kept = subject.deciders.artifacts(store, _headline(scenario)) if store else None
-    machine = add_run(made, bound, subject, kept)
-    results = []
+    host = add_session(made, bound, subject) if scenario.is_session else None
+    machine = None if host else add_run(made, bound, subject, kept)
+    answers: list[Answer] = []
 
     def over() -> None:
-        result = Result.of(machine, 0, made.now())
-        results.append(kept.finish(result) if kept else result)
+        if machine is not None:
+            result = Result.of(machine, 0, made.now())
+            answers.append((kept.finish(result) if kept else result).answer())
+        elif host is not None:
+            answers.append(host.answer())
         record.add(made.now(), "m", {"process": "supervisor", "returned": True})
 
     made.on_over = over
@@ -231,7 +257,7 @@ def model_play(scenario: Scenario, subject: CoreSubject, *, model: type[Model] =
     except ClockError as error:
         fault = error
         record.add(made.now(), "m", {"process": "supervisor", "fault": error.reason, "message": str(error)})
-    answer = results[0].answer() if results and fault is None else None
+    answer = answers[0] if answers and fault is None else None
     return Played(bound, record, answer, fault, store.files if store else None)
 
 
@@ -251,16 +277,41 @@ def add_run(model: Model, bound: Bound, subject: CoreSubject, kept: Artifacts | 
     scenario = bound.scenario
     prompt = scenario.prompt if scenario.prompt_by == "stdin" else ""
     machine = Machine(Task(scenario.dialect, prompt.encode(), bound.policy, scenario.mode), subject.deciders)
+    keep = kept.take if kept else None
+    spawn = _spawner(model, bound)
+    model.drivers.append(model.driver_type(machine, spawn, model.now, model.record.add, keep))
+    return machine
+
+
+def add_session(model: Model, bound: Bound, subject: CoreSubject) -> SessionHost:
+    """Give the model one more session of a scenario."""
+    scenario = bound.scenario
+    task = SessionTask(
+        ("agent", *command_line(scenario)),
+        scenario.dialect,
+        scenario.mode,
+        bound.policy,
+        Setting(SESSION_FOLDER, CALLER),
+        has_handler=bound.handler is not None,
+    )
+    machine = Conversation(task, subject.session_deciders)
+    host = SessionHost(machine, bound, _spawner(model, bound), model.now, model.record.add)
+    model.hosts[len(model.drivers)] = host
+    model.drivers.append(host.driver)
+    return host
+
+
+def _spawner(model: Model, bound: Bound) -> Callable[[], World]:
+    """Give what starts the scenario's agent, or fails to."""
+    scenario, fake = bound.scenario, len(model.drivers)
     argv = command_line(scenario)
     given = {
         "argv": [_cut(word) for word in argv],
         "env": environment(_FOLDER),
-        "cwd": _FOLDER,
+        "cwd": SESSION_FOLDER if scenario.is_session else _FOLDER,
         "longest": LONGEST,
     }
     program = {**bound.program, "argv": argv, "prompt": scenario.prompt[:PROMPT_SHOWN], "given": given}
-
-    fake = len(model.drivers)
 
     def spawn() -> World:
         failure = spawn_failure(scenario)
@@ -268,9 +319,7 @@ def add_run(model: Model, bound: Bound, subject: CoreSubject, kept: Artifacts | 
             raise failure
         return model.start(program, fake)
 
-    keep = kept.take if kept else None
-    model.drivers.append(model.driver_type(machine, spawn, model.now, model.record.add, keep))
-    return machine
+    return spawn
 
 
 def spawn_failure(scenario: Scenario) -> OSError | None:

@@ -15,10 +15,13 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario import Bound, Scenario
     from pytest_agentproc.vocabulary import Answer, Policy
 
-__all__ = ["PROMPT_SHOWN", "Played", "command_line", "environment", "header", "requested_model"]
+__all__ = ["PROMPT_SHOWN", "SESSION_FOLDER", "Played", "command_line", "environment", "header", "requested_model"]
 
 PROMPT_SHOWN = 1 << 16
 """So much of its prompt a fake knows, for dialects that repeat it; the rest reaches it by its own way."""
+
+SESSION_FOLDER = "/"
+"""Where the agent of a session runs: its folder goes over the wire, and a record must tell of no folder of the day."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import anyio
 
 from pytest_agentproc.clock import SystemClock, require_backend
 from pytest_agentproc.errors import ClockError, Stall
-from pytest_agentproc.harness._played import Played, environment, requested_model
+from pytest_agentproc.harness._played import SESSION_FOLDER, Played, environment, requested_model
 from pytest_agentproc.vocabulary import Order
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def order_of(bound: Bound, fake: FakeAgent, clock: Clock, trace: Callable[[int, 
     return Order(
         argv=tuple(fake.argv),
         env=environment(fake.folder),
-        cwd=fake.folder,
+        cwd=SESSION_FOLDER if scenario.is_session else fake.folder,
         dialect=scenario.dialect,
         mode=scenario.mode,
         prompt=scenario.prompt,
@@ -105,4 +105,6 @@ def order_of(bound: Bound, fake: FakeAgent, clock: Clock, trace: Callable[[int, 
         clock=clock,
         trace=trace,
         model=requested_model(scenario),
+        drive=bound.drive,
+        handler=bound.handler,
     )

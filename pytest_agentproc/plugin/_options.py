@@ -202,6 +202,7 @@ def subject_of(config: pytest.Config) -> Subject:
         else:
             from pytest_agentproc import defects, subjects
 
-            subject = subjects.Core(defect, defects.defect(defect).deciders)
+            made = defects.defect(defect)
+            subject = subjects.Core(defect, made.deciders, made.session_deciders)
         config.stash[_SUBJECT] = subject
     return subject

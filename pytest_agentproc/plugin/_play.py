@@ -36,7 +36,7 @@ def play(node: pytest.Item, scenario: Scenario, backend: str) -> Played:
         pytest.skip.Exception: the subject has none of the limits that the script needs.
     """
     config = node.config
-    return _shown(node, scenario, lambda: lab_of(config).play(scenario, subject_of(config), backend=backend))
+    return _shown(node, lambda: lab_of(config).play(scenario, subject_of(config), backend=backend))
 
 
 def play_real(node: pytest.Item, scenario: Scenario, backend: str) -> Played:
@@ -48,20 +48,13 @@ def play_real(node: pytest.Item, scenario: Scenario, backend: str) -> Played:
     config, scale = node.config, asked(node.config, "scale")
     try:
         return _shown(
-            node,
-            scenario,
-            lambda: lab_of(config).play_real(scenario, subject_of(config), backend=backend, scale=scale),
+            node, lambda: lab_of(config).play_real(scenario, subject_of(config), backend=backend, scale=scale)
         )
     except NotForReal as reason:
         pytest.skip(f"not applicable in real time: {reason}")
 
 
-def _shown(node: pytest.Item, scenario: Scenario, play: Callable[[], Played]) -> Played:
-    if scenario.is_session:
-        pytest.skip(
-            f"not applicable: {scenario.dialect} {scenario.mode} is a session, and a scenario is one run so far: "
-            "have the fake_agent fixture make its agent"
-        )
+def _shown(node: pytest.Item, play: Callable[[], Played]) -> Played:
     try:
         played = play()
     except NotApplicable as limit:

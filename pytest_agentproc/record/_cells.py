@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Cell", "cells"]
 
+_HOSTS = ("supervisor", "caller")
 _STREAMS = {"o": "stdout", "e": "stderr", "i": "stdin"}
 _PREVIEW_CHARS = 32
 _SOURCE_CHARS = 56
@@ -40,7 +41,7 @@ def cells(events: Sequence[AnyEvent], source: Sequence[str]) -> list[Cell]:
     """Put events into words.
 
     A step that shows by what it did gets no cell of its own, nor do the steps of a descendant without a script, nor
-    the echo of a death.
+    the echo of a death, nor progress without a word.
     """
     result = []
     lent: dict[int, int] = {}
@@ -55,7 +56,7 @@ def cells(events: Sequence[AnyEvent], source: Sequence[str]) -> list[Cell]:
             if shown is not None:
                 lent.setdefault(shown, data["line"])
                 continue
-        elif (
+        elif (data.get("event") == "delta" and not data["text"]) or (
             "gone" in data
             and index
             and events[index - 1][:2] == (at, "x")
@@ -69,7 +70,7 @@ def cells(events: Sequence[AnyEvent], source: Sequence[str]) -> list[Cell]:
 def _cell(event: AnyEvent, line: int | None, source: Sequence[str]) -> Cell:
     at, code, data = event
     process = data["process"]
-    side = "supervisor" if "by" in data or process == "supervisor" else "agent"
+    side = "supervisor" if "by" in data or process in _HOSTS else "agent"
     words = _step(data, source) if "step" in data else _WORDS[code](at, code, data)
     if side == "agent" and process != "agent":
         words = f"{process}: {words}"
@@ -149,19 +150,38 @@ def _timer(_at: int, _code: str, data: Mapping[str, Any]) -> str:
 
 
 def _marker(_at: int, _code: str, data: Mapping[str, Any]) -> str:
-    if "outcome" in data:
-        return f"OUTCOME {data['outcome']}"
-    if "returned" in data:
-        return "RETURNS"
-    if "leaked" in data:
-        return "LEAKED: still alive" if data["leaked"] == "alive" else f"LEAKED: {data['leaked']}"
-    if "given" in data:
-        return f"was given {' '.join(data['given']['argv']) or 'no arguments'}"
-    if "fault" in data:
-        return f"{str(data['fault']).upper()}: {data.get('message', '')}".rstrip(": ")
+    for key, words in _MARKERS.items():
+        if key in data:
+            return words(data)
     return ", ".join(f"{key}: {value}" for key, value in data.items() if key not in ("process", "by", "line"))
 
 
+def _leaked(data: Mapping[str, Any]) -> str:
+    return "LEAKED: still alive" if data["leaked"] == "alive" else f"LEAKED: {data['leaked']}"
+
+
+def _told(data: Mapping[str, Any]) -> str:
+    """Say what a session told its viewers."""
+    turn = {None: "", 0: " of the background turn"}.get(data["turn"], f" of turn {data['turn']}")
+    words = str(data.get("text", data.get("message", "")))
+    if data["event"] == "status":
+        return f"is {words}"
+    if data["event"] == "outcome":
+        return f"OUTCOME{turn}: {words}"
+    if data["event"] == "background":
+        return f'BACKGROUND TURN over, "{_clip(words, _PREVIEW_CHARS)}"'
+    return f"{data['event']}{turn}" + (f' "{_clip(words, _PREVIEW_CHARS)}"' if words else "")
+
+
+_MARKERS: dict[str, Callable[[Mapping[str, Any]], str]] = {
+    "outcome": lambda data: f"OUTCOME {data['outcome']}",
+    "returned": lambda _: "RETURNS",
+    "leaked": _leaked,
+    "given": lambda data: f"was given {' '.join(data['given']['argv']) or 'no arguments'}",
+    "fault": lambda data: f"{str(data['fault']).upper()}: {data.get('message', '')}".rstrip(": "),
+    "does": lambda data: f"caller: {data['does']}",
+    "event": _told,
+}
 _WORDS: dict[str, Callable[[int, str, Mapping[str, Any]], str]] = {
     "o": _output,
     "e": _output,

@@ -10,6 +10,8 @@ from pytest_agentproc.scenario._fields import Either, Fields, Key
 from pytest_agentproc.scenario._kinds import Choice, Data, Flag, ListOf, Signal, Text, Time, Whole, Word
 from pytest_agentproc.scenario._nodes import Mapping, Node, Scalar, Sequence
 from pytest_agentproc.scenario._saw import Variables
+from pytest_agentproc.scenario._sessions import SESSIONS
+from pytest_agentproc.scenario._turns import OF_A_RUN, OF_A_SESSION, TURN_KEYS, VIEWER_KEYS
 from pytest_agentproc.scenario._wanted import MATCHER, Expected, Wanted, exact_time
 from pytest_agentproc.scenario._words import unknown
 from pytest_agentproc.vocabulary import SIGNALS, Outcome
@@ -28,7 +30,7 @@ def bind_value(expected: Expected, scope: Scope) -> Any:
     if head == "artifacts":
         wanted = ARTIFACT_KEYS.get(rest) or RESULT_KEYS.get(rest.rpartition(".")[2])
         return expected.value if wanted is None else wanted.bind(expected.value, scope)
-    table = {"processes": PROCESS_KEYS, "saw": SAW_KEYS}.get(head, EXPECT_KEYS)
+    table = _TABLES.get(head, EXPECT_KEYS) if rest else EXPECT_KEYS
     return table[rest.rpartition(".")[2] or head].bind(expected.value, scope)
 
 
@@ -184,11 +186,32 @@ _TABLE = (
     Wanted("warnings", ListOf(Text()), "the warnings, all of them; [] for none"),
     Wanted("noise", Whole(0, 10**9), "the number of lines that were no events"),
     Wanted("stderr_tail", MATCHER, "the end of stderr"),
+    *OF_A_SESSION,
     Wanted("artifacts", Artifacts(), "the files that the supervisor kept; none: not one"),
     Wanted("leaks", ListOf(_ProcessId(), unique=True), "who outlived the run; [] if absent"),
 )
 EXPECT_KEYS = {key.name: key for key in _TABLE}
-_NESTED = ("artifacts", "processes", "saw")
+_TABLES = {
+    "processes": PROCESS_KEYS,
+    "saw": SAW_KEYS,
+    "turns": TURN_KEYS,
+    "background": TURN_KEYS,
+    "viewers": VIEWER_KEYS,
+}
+_NESTED = ("artifacts", "processes", "saw", "turns", "background", "viewers")
+_SESSION_KEYS = tuple(key.name for key in OF_A_SESSION)
+
+
+def _fits(name: Scalar, check: Check) -> None:
+    """Report a key of a run's in a session's file, and the other way round."""
+    if not check.mode:
+        return
+    is_session = (check.dialect, check.mode) in SESSIONS
+    if is_session and name.text in OF_A_RUN:
+        remedy = "leave it out" if name.text == "artifacts" else f"write turns: [{{{name.text}: ...}}]"
+        check.at(name, f"expect.{name.text} is about a run, and this agent is a session's: {remedy}")
+    elif not is_session and name.text in _SESSION_KEYS:
+        check.at(name, f"expect.{name.text} is about a session, and this agent is a run's")
 
 
 class _Expect:
@@ -207,6 +230,7 @@ class _Expect:
             check.is_expect_sound = False
             return ()
         for key, place, value in self.form.pairs(node, what, check):
+            _fits(place, check)
             read = key.kind.read(value, f"{what}.{key.name}", check)
             is_nested = key.name in _NESTED and read is not None
             found.extend(read if is_nested else [Expected(key.name, place.line, place.column, read)])

@@ -8,12 +8,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from pytest_agentproc.scenario._drive import DRIVE, DRIVE_KEYS, HANDLER
 from pytest_agentproc.scenario._elsewhere import COMMANDS, words
 from pytest_agentproc.scenario._expect import EXPECT, EXPECT_KEYS
 from pytest_agentproc.scenario._expressions import Expression, Unfit, evaluate, names
 from pytest_agentproc.scenario._fields import Either, Fields, Key
 from pytest_agentproc.scenario._kinds import Choice, Flag, ListOf, Size, Text, Time
-from pytest_agentproc.scenario._nodes import Mapping, Node, Scalar, Sequence, inline
+from pytest_agentproc.scenario._nodes import Mapping, Node, Scalar, Sequence
 from pytest_agentproc.scenario._script import Step, Steps
 from pytest_agentproc.scenario._steps import STEPS
 from pytest_agentproc.scenario._words import choices, shorten, unknown
@@ -22,7 +23,7 @@ from pytest_agentproc.vocabulary import LIST_NAMES, NANOSECONDS, OPTIONAL_NAMES,
 if TYPE_CHECKING:
     from pytest_agentproc.scenario._check import Check
 
-__all__ = ["AGENT", "FILE", "HOST", "MODES", "PROMPT"]
+__all__ = ["AGENT", "FILE", "HOST", "MODES"]
 
 MODES = {
     "raw": ("text",),
@@ -33,8 +34,6 @@ MODES = {
     "acp": ("session",),
 }
 """Every dialect with its modes, the default first."""
-
-_LARGEST_PROMPT = 64 * 1024**2
 
 
 class _Dialect(Choice):
@@ -102,53 +101,6 @@ class _Policy:
             return evaluate(time, {}) / NANOSECONDS
         except Unfit:  # as the time was read, this was told
             return None
-
-
-def _prompt_finish(values: dict[str, Any], node: Node, what: str, check: Check) -> str:
-    if "text" in values:
-        prompt: str = values["text"]
-    else:
-        unit, size = values["repeat"], values["size"]
-        times = size // len(unit.encode()) + 1
-        prompt = (unit * times).encode()[:size].decode(errors="ignore")
-    if "\0" in prompt and check.prompt_by == "argv":
-        check.at(node, f"{what} has a NUL in it, which no argument can carry: tell the agent with prompt: stdin")
-    return prompt
-
-
-PROMPT = Either(
-    Text(),
-    Fields(
-        (
-            Key("repeat", Text(may_be_empty=False), "a text that is repeated", required=True),
-            Key("size", Size(high=_LARGEST_PROMPT), "until the prompt is that long", required=True),
-        ),
-        finish=_prompt_finish,
-    ),
-    key="text",
-)
-
-
-class _Drive:
-    """What the caller does: in this version of the language one prompt."""
-
-    label = "[{prompt: TEXT or {repeat, size}}]"
-    form = Fields((Key("prompt", PROMPT, "what the agent is asked; hi if there is no drive", required=True),))
-
-    def read(self, node: Node, what: str, check: Check) -> str:
-        """Read the one item into its prompt."""
-        if not isinstance(node, Sequence) or len(node.items) != 1:
-            found = f"a list of {len(node.items)} items" if isinstance(node, Sequence) else None
-            if found:
-                check.at(node, f"{what} must have one item, the prompt, not {found}")
-            else:
-                remedy = (
-                    f"write [{{prompt: {inline(node)}}}]" if isinstance(node, Scalar) else 'write "- " before prompt'
-                )
-                check.wrong(node, what, f"a list such as {self.label}", remedy)
-            return ""
-        values = self.form.read(node.items[0], what, check)
-        return values["prompt"] if values else ""
 
 
 class _Script(Steps):
@@ -246,7 +198,7 @@ AGENT = Either(
 _ELSEWHERE = {
     **words("it is a step, and belongs under script", STEPS),
     **words("it belongs under agent", (key.name for key in AGENT.mapping.keys)),
-    **words("it belongs under drive", ("prompt",)),
+    **words("it belongs under drive", (name for name in DRIVE_KEYS if name not in STEPS)),
     **words("it belongs under policy", POLICY_NAMES),
     **words("it belongs under expect", EXPECT_KEYS),
     **COMMANDS,
@@ -279,7 +231,8 @@ FILE = Fields(
         Key("agent", AGENT, "who the agent is: a dialect, or more", required=True),
         Key("policy", _Policy(), "limits that the supervisor is told before the run"),
         Key("host", HOST, "the world around the supervisor"),
-        Key("drive", _Drive(), "what the caller does; one prompt, hi, if absent"),
+        Key("handler", HANDLER, "how the caller of a session answers the agent's questions; all are denied if absent"),
+        Key("drive", DRIVE, "what the caller does; one prompt, hi, if absent"),
         Key("script", _Script(), "what the fake does"),
         Key("scripts", _Scripts(), "what it does in each invocation instead; the last holds for all further ones"),
         Key("expect", EXPECT, "what must be true"),

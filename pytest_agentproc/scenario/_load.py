@@ -9,6 +9,7 @@ from typing import Any
 
 from pytest_agentproc.errors import Problem, ScenarioError
 from pytest_agentproc.scenario._check import Check
+from pytest_agentproc.scenario._drive import Item, unawaited
 from pytest_agentproc.scenario._fields import WHOLE_FILE
 from pytest_agentproc.scenario._file import FILE
 from pytest_agentproc.scenario._nodes import Enough, Mapping, parse
@@ -84,7 +85,8 @@ def loads(text: str, name: str = "<text>", folder: str | os.PathLike[str] | None
         policy=values.get("policy", {}),
         disk=disk,
         host_line=host_line,
-        prompt=values.get("drive", "hi"),
+        drive=values.get("drive", (Item(0, "prompt", "hi"),)),
+        handler=values.get("handler"),
         text=text,
         scripts=values.get("scripts", (values.get("script", ()),)),
         expected=values.get("expect", ()),
@@ -117,4 +119,8 @@ def _read(text: str, check: Check) -> dict[str, Any]:
     if "script" in keys and "scripts" in keys:
         both = f"script (line {keys['script'].line}) and scripts: a script is what every invocation plays"
         check.at(keys["scripts"], f"the file has both {both}")
-    return values or {}
+    values = values or {}
+    for script in values.get("scripts", (values.get("script", ()),)):
+        if (missing := unawaited(values.get("drive", ()), script)) and not check.problems:
+            check.at(keys.get("drive", root), missing)
+    return values

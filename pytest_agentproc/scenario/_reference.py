@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.scenario._artifacts import ARTIFACT_KEYS, RESULT_KEYS
+from pytest_agentproc.scenario._drive import DRIVE_KEYS, HANDLER, PROMPT
 from pytest_agentproc.scenario._expect import EXPECT_KEYS, PROCESS_KEYS, SAW_KEYS
 from pytest_agentproc.scenario._fields import Either, Fields, Key
-from pytest_agentproc.scenario._file import AGENT, FILE, HOST, PROMPT
+from pytest_agentproc.scenario._file import AGENT, FILE, HOST
 from pytest_agentproc.scenario._spawn import FORM as SPAWN_FORM
 from pytest_agentproc.scenario._steps import STEPS
 
@@ -22,8 +23,10 @@ def reference() -> str:
     parts = [
         _table("top key", FILE.keys),
         _table("agent", AGENT.mapping.keys),
-        _table("prompt", PROMPT.mapping.keys),
         _table("host", HOST.keys),
+        _table("handler", HANDLER.keys),
+        _table("drive item", DRIVE_KEYS.values()),
+        _table("prompt", PROMPT.mapping.keys),
         _table("script step", STEPS.values(), beside=True),
         *(_table(f"{name}: {{...}}", fields.keys) for name, fields in _long_forms()),
         _table("expect key", EXPECT_KEYS.values()),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
+from pytest_agentproc.scenario._drive import Item, bind_drive, bind_handler
 from pytest_agentproc.scenario._expect import Expected, bind_value
 from pytest_agentproc.scenario._expressions import NotApplicable
 from pytest_agentproc.scenario._script import ProgramStep, Scope, Step
@@ -15,7 +16,7 @@ from pytest_agentproc.vocabulary import Outcome
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pytest_agentproc.vocabulary import Policy
+    from pytest_agentproc.vocabulary import Deed, Handler, Policy
 
 __all__ = ["Bound", "Expectation", "Scenario"]
 
@@ -28,6 +29,12 @@ _LIMITS: dict[str, str] = {
     Outcome.TIMED_OUT: "prompt_timeout",
 }
 """The limit behind an outcome: who has none waits for ever, and says so."""
+
+
+class _States(Protocol):
+    """Who states limits: a subject, and what stands for one in the model."""
+
+    def policy(self, overrides: Mapping[str, Any], dialect: str) -> Policy: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +54,17 @@ class Expectation:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """A scenario under one policy: the program for the fake, and the checks, all times in whole nanoseconds."""
+    """A scenario under one policy: the program for the fake, and the checks, all times in whole nanoseconds.
+
+    `drive` and `handler` are those of a session's caller; a run has none.
+    """
 
     scenario: Scenario
     program: dict[str, Any]
     policy: Policy
     expect: tuple[Expectation, ...]
+    drive: tuple[Deed, ...] = ()
+    handler: Handler | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,6 +80,7 @@ class Scenario:
         partials: whether its command line asks for partial messages.
         prompt_by: `argv` or `stdin`.
         disk: how the disk of the artifacts is: "", "read_only" or "full"; `host_line` says where.
+        drive: what the caller does, a run's one prompt among it; `handler` how it answers questions.
         text: the file's own text.
         scripts: what each invocation of the fake plays, the last one all further ones too.
     """
@@ -89,7 +102,8 @@ class Scenario:
     policy: Mapping[str, Any]
     disk: str
     host_line: int
-    prompt: str
+    drive: tuple[Item, ...]
+    handler: Mapping[str, Any] | None
     text: str = field(repr=False)
     scripts: tuple[tuple[Step, ...], ...] = field(repr=False)
     expected: tuple[Expected, ...] = field(repr=False)
@@ -98,6 +112,16 @@ class Scenario:
     def is_session(self) -> bool:
         """Whether the agent lives on for further prompts."""
         return (self.dialect, self.mode) in SESSIONS
+
+    @property
+    def prompt(self) -> str:
+        """What the agent of a run is asked; a session's is asked in the course of it."""
+        return "" if self.is_session else str(self.drive[0].value)
+
+    def terms(self, subject: _States) -> Policy:
+        """Give the limits that a subject states for this scenario."""
+        policy = subject.policy(self.policy, self.dialect)
+        return policy.in_session() if self.is_session else policy
 
     @property
     def asks_for_artifacts(self) -> bool:
@@ -112,7 +136,9 @@ class Scenario:
                 a time of the script is none under it (negative, not a whole number of nanoseconds).
         """
         for expected in self.expected:
-            limit = _LIMITS.get(str(expected.value)) if expected.key == "outcome" else None
+            head, _, leaf = expected.key.rpartition(".")
+            is_outcome = leaf == "outcome" and not head.startswith("artifacts")
+            limit = _LIMITS.get(str(expected.value)) if is_outcome else None
             if limit is not None and policy.whole()[limit] is None:
                 raise NotApplicable(limit, expected.line)
         scope = Scope(policy.whole(), STEPS)
@@ -134,7 +160,10 @@ class Scenario:
         expect = [_expectation(expected, scope) for expected in self.expected]
         if all(expectation.key != "leaks" for expectation in expect):
             expect.append(Expectation("leaks", 0, 0, []))
-        return Bound(self, program, policy, tuple(expect))
+        if not self.is_session:
+            return Bound(self, program, policy, tuple(expect))
+        drive, handler = bind_drive(self.drive, scope), bind_handler(self.handler, scope)
+        return Bound(self, program, policy, tuple(expect), drive, handler)
 
 
 def _asked(expected: tuple[Expected, ...]) -> list[ProgramStep]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.subjects._full import FullFolder
-from pytest_agentproc.supervisor import Deciders, Folder, run_once
+from pytest_agentproc.subjects._talk import Talk
+from pytest_agentproc.supervisor import Deciders, Folder, SessionDeciders, run_once
 from pytest_agentproc.vocabulary import Answer, Order, Policy
 
 if TYPE_CHECKING:
@@ -19,14 +20,19 @@ class Core:
 
     Args:
         name: what the verdict calls it.
-        deciders: the judgements.
+        deciders: the judgements of a run.
+        session_deciders: those of a session.
     """
 
     keeps_artifacts = True
+    holds_sessions = True
 
-    def __init__(self, name: str = "core", deciders: Deciders | None = None) -> None:
+    def __init__(
+        self, name: str = "core", deciders: Deciders | None = None, session_deciders: SessionDeciders | None = None
+    ) -> None:
         self.name = name
         self.deciders = deciders or Deciders()
+        self.session_deciders = session_deciders or SessionDeciders()
 
     def policy(self, overrides: Mapping[str, Any], dialect: str) -> Policy:
         """Keep the dialect's limits but for the overrides; a limit of silence alone is the one-number form (A9)."""
@@ -36,7 +42,9 @@ class Core:
         return Policy.for_dialect(dialect, **overrides)
 
     async def run(self, order: Order) -> Answer:
-        """Run the agent once."""
+        """Run the agent once, or hold a session with it."""
+        if order.drive:
+            return await Talk(order, self.session_deciders).run()
         folder = FullFolder if order.disk == "full" else Folder
         result = await run_once(
             order.argv,

@@ -6,11 +6,12 @@ They claim every limit of the default policy and report all that they can say, s
 from __future__ import annotations
 
 import subprocess
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from pytest_agentproc.vocabulary import Answer, Order, Outcome, Policy, exit_code
+from pytest_agentproc.vocabulary import Answer, Order, Outcome, Policy, View, exit_code
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,6 +24,7 @@ class Null:
 
     name = "null"
     keeps_artifacts = True
+    holds_sessions = True
 
     def policy(self, overrides: Mapping[str, Any], dialect: str) -> Policy:
         """Claim the dialect's default limits but for the overrides."""
@@ -30,7 +32,7 @@ class Null:
 
     async def run(self, order: Order) -> Answer:
         """Say that it went well, in every way in which that can be said."""
-        return _well()
+        return _well(order)
 
 
 class SpawnAndForget(Null):
@@ -47,7 +49,7 @@ class SpawnAndForget(Null):
             self.forgotten.append(_start(order))
         except OSError as error:
             return _not_started(error)
-        return _well()
+        return _well(order)
 
 
 class KillAtOnce(Null):
@@ -63,7 +65,7 @@ class KillAtOnce(Null):
             return _not_started(error)
         process.kill()
         process.wait()
-        return _well()
+        return _well(order)
 
 
 class SubprocessRun(Null):
@@ -73,14 +75,18 @@ class SubprocessRun(Null):
 
     async def run(self, order: Order) -> Answer:
         """Wait for so long as the silence that it was told, whatever the agent does meanwhile."""
+        answer = await self._once(order)
+        return _of_session(answer, order) if order.drive else answer
+
+    async def _once(self, order: Order) -> Answer:
         start = order.clock.instant()
-        prompt = order.prompt.encode() if order.prompt_by == "stdin" else b""
+        prompt = order.prompt if order.prompt_by == "stdin" else ""
+        prompt += "".join(f"{deed.value}\n" for deed in order.drive if deed.kind == "prompt")
+        told: dict[str, Any] = {"cwd": order.cwd, "env": order.env, "start_new_session": True}
         try:
             limit = order.policy.inactivity_timeout
             with anyio.fail_after(None if limit is None else limit / order.scale):
-                done = await anyio.run_process(
-                    order.argv, input=prompt, check=False, cwd=order.cwd, env=order.env, start_new_session=True
-                )
+                done = await anyio.run_process(order.argv, input=prompt.encode(), check=False, **told)
         except TimeoutError:
             elapsed = order.clock.instant() - start
             return Answer(outcome="inactive", exit_code=124, elapsed=elapsed, error="it timed out", warnings=())
@@ -117,8 +123,8 @@ def _start(order: Order) -> subprocess.Popen[bytes]:
     )
 
 
-def _well() -> Answer:
-    return Answer(
+def _well(order: Order) -> Answer:
+    well = Answer(
         outcome="completed",
         exit_code=0,
         text="",
@@ -132,6 +138,15 @@ def _well() -> Answer:
         noise=0,
         stderr_tail=b"",
     )
+    return _of_session(well, order) if order.drive else well
+
+
+def _of_session(answer: Answer, order: Order) -> Answer:
+    """Say the same of every turn of a session."""
+    prompts = sum(deed.kind == "prompt" for deed in order.drive)
+    statuses = ("starting", *("ready", "prompting") * prompts, "ready", "closed")
+    views = {deed.value: View("ready", "") for deed in order.drive if deed.kind == "attach"}
+    return replace(answer, turns=(answer,) * prompts, background=(), statuses=statuses, viewers=views)
 
 
 def _not_started(error: OSError) -> Answer:

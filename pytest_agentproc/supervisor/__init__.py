@@ -17,11 +17,12 @@ from pytest_agentproc.supervisor._ending import Ending
 from pytest_agentproc.supervisor._events import Command, Signal
 from pytest_agentproc.supervisor._feeder import Feeder
 from pytest_agentproc.supervisor._framing import Framing
-from pytest_agentproc.supervisor._intents import SessionEvent
+from pytest_agentproc.supervisor._intents import AnswerIt, CancelIt, CloseIt, Prompt, SessionEvent, StopIt
 from pytest_agentproc.supervisor._ladder import Ladder
 from pytest_agentproc.supervisor._machine import Deciders, Machine, Task
 from pytest_agentproc.supervisor._open import open_session
 from pytest_agentproc.supervisor._patience import Patience
+from pytest_agentproc.supervisor._report import report, view
 from pytest_agentproc.supervisor._restarts import Restarts
 from pytest_agentproc.supervisor._result import Result
 from pytest_agentproc.supervisor._router import Router
@@ -35,11 +36,14 @@ from pytest_agentproc.supervisor._tools import Tools
 from pytest_agentproc.supervisor._turn import TurnResult
 from pytest_agentproc.supervisor._turns import Turns
 from pytest_agentproc.supervisor._watchdog import Watchdog
-from pytest_agentproc.supervisor.dialects import Question
+from pytest_agentproc.supervisor.dialects import Question, Setting
 from pytest_agentproc.vocabulary import Outcome, Policy
 
 __all__ = [
+    "AnswerIt",
     "Artifacts",
+    "CancelIt",
+    "CloseIt",
     "Command",
     "Completion",
     "Conversation",
@@ -55,6 +59,7 @@ __all__ = [
     "Outcome",
     "Patience",
     "Policy",
+    "Prompt",
     "Question",
     "Restarts",
     "Result",
@@ -64,8 +69,10 @@ __all__ = [
     "SessionDriver",
     "SessionEvent",
     "SessionTask",
+    "Setting",
     "Signal",
     "Status",
+    "StopIt",
     "Store",
     "Task",
     "Tools",
@@ -75,5 +82,7 @@ __all__ = [
     "Viewer",
     "Watchdog",
     "open_session",
+    "report",
     "run_once",
+    "view",
 ]

@@ -11,6 +11,9 @@ if TYPE_CHECKING:
 
 __all__ = ["AnswerIt", "CancelIt", "CloseIt", "Intent", "Prompt", "SessionEvent", "StopIt"]
 
+_SHOWN = 200
+"""So many characters of a text are shown in a record."""
+
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
@@ -71,5 +74,9 @@ class SessionEvent:
     question: Question | None = None
 
     def show(self) -> dict[str, Any]:
-        """Give what it says in plain values, for a record."""
-        return {"event": self.kind, "turn": self.turn, "text": self.text}
+        """Give what it says in plain values, for a record; of a long text the beginning.
+
+        What an error says is a message: it names commands and files, so it may differ where all that counts is equal.
+        """
+        text = self.text if len(self.text) <= _SHOWN else f"{self.text[:_SHOWN]}... ({len(self.text)} characters)"
+        return {"event": self.kind, "turn": self.turn, "message" if self.kind == "error" else "text": text}

@@ -92,5 +92,5 @@ class Result:
 
     def answer(self) -> Answer:
         """Put the result into the words of a verdict."""
-        told = {one.name: getattr(self, one.name) for one in fields(Answer)}
+        told = {one.name: getattr(self, one.name) for one in fields(Answer) if hasattr(self, one.name)}
         return Answer(**(told | {"outcome": self.outcome.value}))

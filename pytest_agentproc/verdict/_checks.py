@@ -12,6 +12,7 @@ from pytest_agentproc.verdict._artifacts import artifacts_check
 from pytest_agentproc.verdict._invocations import INVOCATION_CHECKS
 from pytest_agentproc.verdict._rows import Finding, Played, Verdict, fits_time
 from pytest_agentproc.verdict._saw import SAW_CHECKS
+from pytest_agentproc.verdict._session import session_check
 from pytest_agentproc.verdict._words import listed, matches, quoted, show_signals, show_status, show_usage
 
 __all__ = ["Check", "check_leaks", "check_of"]
@@ -25,6 +26,9 @@ def check_of(key: str) -> Check | None:
     head, _, rest = key.partition(".")
     if head == "artifacts":
         return artifacts_check(rest, _time_finding)
+    of_session = session_check(key, _CHECKS.get)
+    if of_session is not None:
+        return of_session
     if head != "processes":
         return _CHECKS.get(key) or SAW_CHECKS.get(key) or INVOCATION_CHECKS.get(key)
     process, _, leaf = rest.rpartition(".")

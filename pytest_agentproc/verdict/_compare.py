@@ -9,6 +9,7 @@ from pytest_agentproc.verdict._artifacts import show_artifact
 from pytest_agentproc.verdict._checks import check_leaks, check_of
 from pytest_agentproc.verdict._facts import leaks, was_started
 from pytest_agentproc.verdict._rows import Expectation, Finding, Played, Row, Verdict
+from pytest_agentproc.verdict._session import has_ended, is_of_turn
 from pytest_agentproc.verdict._words import show_wanted
 
 if TYPE_CHECKING:
@@ -20,9 +21,9 @@ __all__ = ["compare", "conclude"]
 def compare(played: Played) -> tuple[Row, ...]:
     """Judge every expectation of a scenario.
 
-    A fault of the clock (deadlock, stall, spin) fails the check `outcome`, whether or not the file states one; what
-    the run then never came to is not exercised, and neither is anything that would be green though no agent was
-    started. A limit that the subject does not have makes a check not applicable.
+    A fault of the clock (deadlock, stall, spin) fails the check `outcome`, whether or not the file states one, or the
+    checks of the turns that had no end then. What the run never came to is not exercised, and neither is anything that
+    would be green though no agent was started. A limit that the subject does not have makes a check not applicable.
 
     Args:
         played: what was bound, recorded, and answered.
@@ -31,7 +32,7 @@ def compare(played: Played) -> tuple[Row, ...]:
         one row per expectation, in the file's order.
     """
     rows = [_row(played, expectation) for expectation in played.bound.expect]
-    if played.fault is not None and all(row.key != "outcome" for row in rows):
+    if played.fault is not None and Verdict.FAILED not in {row.verdict for row in rows if row.key != "leaks"}:
         rows.insert(0, Row("outcome", 0, "any", *_fault(played.fault)))
     return tuple(rows)
 
@@ -89,6 +90,8 @@ def _finding_of_fault(played: Played, fault: Exception, key: str, wanted: Any) -
     if key == "outcome":
         seen, verdict = _fault(fault)
         return Finding(verdict, seen)
+    if is_of_turn(key) and not has_ended(played.record, key):
+        return Finding(Verdict.FAILED, f"no outcome: {_fault(fault)[0]}")
     if key == "leaks" and leaks(played.record):
         return check_leaks(played, wanted)
     return Finding(Verdict.NOT_EXERCISED, f"the run ended in a {_reason(fault)}")

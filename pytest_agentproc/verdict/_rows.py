@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.record import Record
     from pytest_agentproc.vocabulary import Answer
 
-__all__ = ["Expectation", "Finding", "Played", "Row", "Scenario", "Verdict", "fits_time"]
+__all__ = ["Bound", "Expectation", "Finding", "Played", "Row", "Scenario", "Verdict", "fits_time"]
 
 
 class Verdict(StrEnum):
@@ -97,7 +97,7 @@ class Scenario(Protocol):
     def text(self) -> str: ...
 
 
-class _Bound(Protocol):
+class Bound(Protocol):
     @property
     def scenario(self) -> Scenario: ...
     @property
@@ -113,7 +113,7 @@ class Played(Protocol):
     """
 
     @property
-    def bound(self) -> _Bound: ...
+    def bound(self) -> Bound: ...
     @property
     def record(self) -> Record: ...
     @property

@@ -114,5 +114,6 @@ _SHOWN: dict[str, Callable[[Any], str]] = {
     "env": show_variables,
     "leaks": listed,
     "warnings": listed,
+    "status": lambda wanted: wanted if isinstance(wanted, str) else listed(wanted),
     "usage": show_usage,
 }

@@ -1,8 +1,9 @@
-"""The words that scenarios and supervisors share: policy, outcomes, rules. A pure leaf."""
+"""The words that scenarios and supervisors share: policy, outcomes, rules, a caller's deeds. A pure leaf."""
 
 from __future__ import annotations
 
 from pytest_agentproc.vocabulary._artifacts import ARTIFACTS, INCOMPLETE, RESULT_FIELDS
+from pytest_agentproc.vocabulary._drive import Caller, Deed, Handler
 from pytest_agentproc.vocabulary._outcomes import Outcome, exit_code
 from pytest_agentproc.vocabulary._policy import (
     LIST_NAMES,
@@ -16,7 +17,7 @@ from pytest_agentproc.vocabulary._policy import (
 )
 from pytest_agentproc.vocabulary._rules import RULES
 from pytest_agentproc.vocabulary._signals import SIGNALS
-from pytest_agentproc.vocabulary._subject import Answer, Order, Subject
+from pytest_agentproc.vocabulary._subject import Answer, Order, Subject, View
 
 __all__ = [
     "ARTIFACTS",
@@ -31,10 +32,14 @@ __all__ = [
     "SIZE_NAMES",
     "TIME_NAMES",
     "Answer",
+    "Caller",
+    "Deed",
+    "Handler",
     "Order",
     "Outcome",
     "Policy",
     "Subject",
+    "View",
     "exit_code",
     "to_nanoseconds",
 ]

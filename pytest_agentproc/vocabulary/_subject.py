@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from pytest_agentproc.vocabulary._drive import Deed, Handler
     from pytest_agentproc.vocabulary._policy import Policy
 
-__all__ = ["Answer", "Order", "Subject"]
+__all__ = ["Answer", "Order", "Subject", "View"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """One run that a subject is to supervise.
+    """One run, or one session, that a subject is to supervise.
 
     Args:
         argv: the fake agent's command, with the prompt if it goes by argv.
@@ -34,6 +35,9 @@ class Order:
         disk: how that directory is: "" as any other; "read_only": nobody can make a file in it; "full": nothing can be
             written to a file of an artifact's name; a subject that writes under other names must bring that about.
         model: the model that the command line asks for; None: it names none.
+        drive: what the caller of a session does; empty: it is a run of one prompt. Whoever plays it by a `Caller` and
+            notes that in the trace plays it as everybody else does.
+        handler: how the caller of a session answers the agent's questions; None: not at all.
     """
 
     argv: tuple[str, ...]
@@ -50,15 +54,21 @@ class Order:
     artifacts: str | None = None
     disk: str = ""
     model: str | None = None
+    drive: tuple[Deed, ...] = ()
+    handler: Handler | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What a subject reports; None: it does not say.
+    """What a subject reports of a run, a turn or a session; None: it does not say.
 
     Args:
-        elapsed: nanoseconds from the first spawn to the outcome.
+        elapsed: nanoseconds from the first spawn, or the prompt's delivery, to the outcome.
         agent_status: the agent's exit code, or minus a signal's number.
+        turns: of a session: what each prompt came to, in their order.
+        background: of a session: its background turns, in their order.
+        statuses: of a session: where it stood, one after the other.
+        viewers: of a session: what each viewer saw last.
     """
 
     outcome: str | None = None
@@ -75,19 +85,38 @@ class Answer:
     warnings: tuple[str, ...] | None = None
     noise: int | None = None
     stderr_tail: bytes | None = None
+    turns: tuple[Answer, ...] | None = None
+    background: tuple[Answer, ...] | None = None
+    statuses: tuple[str, ...] | None = None
+    viewers: Mapping[str, View] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What a viewer of a session saw before it was detached, or the session ended.
+
+    Args:
+        status: the last status.
+        transcript: messages and errors, each on a line of its own.
+    """
+
+    status: str
+    transcript: str
 
 
 class Subject(Protocol):
     """A supervisor under test.
 
     `keeps_artifacts` says whether it writes the files of C3; where it does not, checks of them are not applicable.
+    `holds_sessions` says whether it can be given a drive.
     """
 
     name: str
     keeps_artifacts: bool
+    holds_sessions: bool
 
     def policy(self, overrides: Mapping[str, Any], dialect: str) -> Policy:
         """State the limits that hold for agents of a dialect once the overrides (seconds, bytes, names) were told."""
 
     async def run(self, order: Order) -> Answer:
-        """Supervise one run to its end."""
+        """Supervise one run, or one session, to its end."""

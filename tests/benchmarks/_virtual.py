@@ -96,6 +96,7 @@ class _Traced:
 
     name = "core"
     keeps_artifacts = True
+    holds_sessions = True
 
     def __init__(self, trace: Callable[[int, str, Mapping[str, Any]], None]) -> None:
         self._trace = trace

@@ -114,13 +114,22 @@ def test_other_plugins_can_watch_the_record_of_a_run(pytester: pytest.Pytester) 
     assert json.loads(rest)["subject"] == "core"
 
 
-def test_a_scenario_of_a_session_says_why_it_is_not_played(pytester: pytest.Pytester) -> None:
-    """Its fake can be had already; who drives it as a caller does comes with another version."""
+def test_a_scenario_of_a_session_is_played_by_its_drive(pytester: pytest.Pytester) -> None:
+    """The timeline of a red one shows what the caller did, what the session told, and each turn's row by its number."""
     pytester.path.joinpath("talk.scenario.yaml").write_text(
-        "scenario: a conversation\nagent: {dialect: pi, mode: rpc}\nscript: [{wait_for: prompt 1}, {answer: hi}]\n"
+        "scenario: a conversation\nagent: {dialect: pi, mode: rpc}\n"
+        "drive: [{prompt: one}, {wait_for: turn 1}, {prompt: two}]\n"
+        "script: [{wait_for: prompt 1}, {answer: hi}, {wait_for: prompt 2}, {answer: ho}]\n"
+        "expect: {turns: [{text: hi}, {text: hi}]}\n"
     )
-    result = pytester.runpytest("-rs")
-    result.assert_outcomes(skipped=1)
+    result = pytester.runpytest()
+    result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(
-        "*not applicable: pi rpc is a session, and a scenario is one run so far: have the fake_agent *"
+        [
+            "  turns.2.text: failed  *talk.scenario.yaml:5",
+            '    expected  "hi"',
+            '    seen      "ho"',
+            "*caller: waits for turn 1*",
+            "*OUTCOME of turn 2: completed*",
+        ]
     )

@@ -35,7 +35,8 @@ def corpus() -> tuple[Scenario, ...]:
 
 def red_keys(scenario: Scenario, name: str) -> list[str]:
     """Play a scenario against a defect in the model, and list the keys that failed."""
-    played = model_play(scenario, Core(name, defects.defect(name).deciders))
+    made = defects.defect(name)
+    played = model_play(scenario, Core(name, made.deciders, made.session_deciders))
     return [row.key for row in compare(played) if row.verdict is Verdict.FAILED]
 
 

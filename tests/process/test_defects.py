@@ -26,7 +26,8 @@ CLAIMS = [(scenario, defect, key) for scenario in corpus() for defect, key in sc
 
 
 def _subject(defect: str) -> Core:
-    return Core(defect, defects.defect(defect).deciders)
+    made = defects.defect(defect)
+    return Core(defect, made.deciders, made.session_deciders)
 
 
 def _of_claim(value: object) -> str:

@@ -74,8 +74,8 @@ def test_the_page_of_the_language_has_the_current_tables() -> None:
     assert reference() in page
 
 
-def test_the_example_of_the_page_is_a_scenario() -> None:
+def test_the_examples_of_the_page_are_scenarios() -> None:
     """What a reader copies first must work."""
     page = (SCENARIOS / "README.md").read_text("utf-8")
     examples = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
-    assert [loads(example).dialect for example in examples] == ["pi"]
+    assert [loads(example).dialect for example in examples] == ["pi", "claude"]

@@ -55,8 +55,9 @@ def test_a_key_has_one_normal_form(expect: str, wanted: Any) -> None:
 
 
 def test_every_key_of_the_table_is_bound_here() -> None:
-    """A key that is added to the table is added to these cases."""
-    assert {expect.partition(":")[0] for expect, _ in CASES} | {"artifacts", "processes", "saw"} == set(EXPECT_KEYS)
+    """A key that is added to the table is added to these cases, or to those of a session."""
+    elsewhere = {"artifacts", "processes", "saw", "turns", "background", "status", "viewers"}
+    assert {expect.partition(":")[0] for expect, _ in CASES} | elsewhere == set(EXPECT_KEYS)
 
 
 def test_processes_become_one_expectation_for_each_leaf() -> None:

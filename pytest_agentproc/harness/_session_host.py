@@ -1,0 +1,132 @@
+"""A session's host in the model: what the door, the bell and the caller's loop are for real. Decides nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pytest_agentproc.supervisor import AnswerIt, CancelIt, CloseIt, Prompt, SessionDriver, StopIt, report, view
+from pytest_agentproc.vocabulary import Caller
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pytest_agentproc.harness._actors import World
+    from pytest_agentproc.scenario import Bound
+    from pytest_agentproc.supervisor import Conversation, SessionEvent
+    from pytest_agentproc.vocabulary import Answer, Deed, View
+
+__all__ = ["CALLER", "SessionHost"]
+
+CALLER = "caller"
+"""What makes the marks on prompts unlike any other session's."""
+
+
+class _Bell:
+    """A session's bell in memory."""
+
+    descriptor = -1
+
+    def __init__(self) -> None:
+        self.rung = False
+
+    def ring(self) -> None:
+        self.rung = True
+
+    def hush(self) -> None:
+        self.rung = False
+
+    def follow(self, descriptor: int) -> None:
+        """Nothing else rings it: the model asks the agent's pipes itself."""
+
+    def leave(self, descriptor: int) -> None:
+        """See `follow`."""
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+class SessionHost:
+    """One session and its caller.
+
+    Args:
+        machine: who decides.
+        bound: the scenario, whose drive is played.
+        spawn: starts an agent.
+        now: the clock.
+        trace: takes the record's supervisor side.
+    """
+
+    def __init__(
+        self,
+        machine: Conversation,
+        bound: Bound,
+        spawn: Callable[[], World],
+        now: Callable[[], int],
+        trace: Callable[[int, str, dict[str, Any]], None],
+    ) -> None:
+        self._machine = machine
+        self._bell = _Bell()
+        self._now = now
+        self._trace = trace
+        self._caller = Caller(bound.drive, bound.handler, self._note)
+        self._events: list[SessionEvent] = []
+        self._heard = 0
+        self._prompts = 0
+        self._questions: list[str] = []
+        self._viewers: set[str] = set()
+        self._views: dict[str, View] = {}
+        self.driver = SessionDriver(machine, spawn, self._bell, now, self._events.append, trace)
+        self.act(now())
+
+    @property
+    def has_rung(self) -> bool:
+        """Whether the caller has said something that the session has not heard."""
+        return self._bell.rung
+
+    @property
+    def deadline(self) -> int | None:
+        """The instant at which the caller acts whatever happens."""
+        return self._caller.deadline
+
+    def act(self, now: int) -> bool:
+        """Tell the caller what the session told, and do what it wants; return whether it wanted something."""
+        heard, self._heard = self._events[self._heard :], len(self._events)
+        for event in heard:
+            self._caller.hear(event.kind, event.turn, event.text)
+            if event.question is not None and self._caller.handler is not None:
+                self._caller.saw_question(event.at)
+                self._questions.append(event.question.id)
+        deeds = self._caller.act(now)
+        for deed in deeds:
+            self._do(deed)
+        return bool(deeds)
+
+    def answer(self) -> Answer:
+        """Sum it up, as the core does."""
+        views = {**self._views, **dict.fromkeys(self._viewers, view(self._events))}
+        error = self._machine.failure[1] if self._machine.failure else ""
+        return report(self._events, turns=self._prompts, error=error, views=views)
+
+    def _note(self, deed: Deed) -> None:
+        self._trace(self._now(), "m", deed.show())
+
+    def _do(self, deed: Deed) -> None:
+        value = deed.value
+        if deed.kind == "prompt":
+            self._prompts += 1
+            self.driver.tell(Prompt(self._prompts, value))
+        elif deed.kind == "cancel":
+            flight = self._machine.turns.flight
+            number = value or (None if flight is None else flight.number)
+            self.driver.tell(CancelIt(number))
+        elif deed.kind == "answer":
+            handler = self._caller.handler
+            assert handler is not None
+            self.driver.tell(AnswerIt(self._questions[value - 1], handler.allowed is True))
+        elif deed.kind == "attach":
+            self._viewers.add(value)
+        elif deed.kind == "detach":
+            self._viewers.discard(value)
+            self._views[value] = view(self._events)
+        else:
+            self.driver.tell(StopIt() if deed.kind == "stop" else CloseIt())

@@ -1,0 +1,253 @@
+"""Owns what the caller does: a run's one prompt, or the deeds of a session's caller, and how it answers questions."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pytest_agentproc.scenario._fields import Either, Fields, Key
+from pytest_agentproc.scenario._kinds import Choice, Size, Text, Time, Whole, Word
+from pytest_agentproc.scenario._nodes import Mapping, Node, Scalar, Sequence, inline
+from pytest_agentproc.scenario._sessions import SESSIONS
+from pytest_agentproc.scenario._words import unknown
+from pytest_agentproc.vocabulary import Deed, Handler
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping as Words
+
+    from pytest_agentproc.scenario._check import Check
+    from pytest_agentproc.scenario._expressions import Expression
+    from pytest_agentproc.scenario._script import Scope, Step
+
+__all__ = [
+    "DRIVE",
+    "DRIVE_KEYS",
+    "HANDLER",
+    "PROMPT",
+    "STATUSES",
+    "Item",
+    "bind_drive",
+    "bind_handler",
+    "unawaited",
+]
+
+STATUSES = ("starting", "ready", "prompting", "restarting", "failed", "closed")
+"""Where a session can stand."""
+
+_LARGEST_PROMPT = 64 * 1024**2
+_AWAITED = re.compile(r"(turn|background) ([1-9][0-9]{0,8})|status (.*)", re.ASCII | re.DOTALL)
+_FORMS = "turn N, background N or status S"
+
+
+@dataclass(frozen=True)
+class Item:
+    """One deed as the file has it, its times unevaluated."""
+
+    line: int
+    kind: str
+    value: Any
+    at: Expression | None = None
+    after: Expression | None = None
+
+
+def _prompt_finish(values: dict[str, Any], node: Node, what: str, check: Check) -> str:
+    if "text" in values:
+        prompt: str = values["text"]
+    else:
+        unit, size = values["repeat"], values["size"]
+        times = size // len(unit.encode()) + 1
+        prompt = (unit * times).encode()[:size].decode(errors="ignore")
+    if "\0" in prompt and check.prompt_by == "argv" and (check.dialect, check.mode) not in SESSIONS:
+        check.at(node, f"{what} has a NUL in it, which no argument can carry: tell the agent with prompt: stdin")
+    return prompt
+
+
+PROMPT = Either(
+    Text(),
+    Fields(
+        (
+            Key("repeat", Text(may_be_empty=False), "a text that is repeated", required=True),
+            Key("size", Size(high=_LARGEST_PROMPT), "until the prompt is that long", required=True),
+        ),
+        finish=_prompt_finish,
+    ),
+    key="text",
+)
+
+
+@dataclass(frozen=True)
+class _Awaited:
+    """What the caller waits for."""
+
+    label: str = "turn N / background N / status S"
+
+    def read(self, node: Node, what: str, check: Check) -> tuple[str, Any]:
+        """Take the words apart."""
+        found = _AWAITED.fullmatch(node.text) if isinstance(node, Scalar) else None
+        if found is None:
+            check.wrong(node, what, _FORMS, 'count from 1: "turn 1"' if _is_uncounted(node) else "")
+            return "status", ""
+        if found[3] is None:
+            return found[1], int(found[2])
+        if found[3] not in STATUSES:
+            check.at(node, unknown("status", found[3], STATUSES))
+        return "status", found[3]
+
+
+def _is_uncounted(node: Node) -> bool:
+    return isinstance(node, Scalar) and node.text.split(" ")[0] in ("turn", "turns", "background")
+
+
+@dataclass(frozen=True)
+class _Word:
+    """A word of the caller's, which needs no value."""
+
+    label: str = "{}"
+
+    def read(self, node: Node, what: str, check: Check) -> None:
+        """See that nothing is said beside it."""
+        if not isinstance(node, Mapping) or node.pairs:
+            check.wrong(node, what, "{}", f"write {what.rpartition('.')[2]}: {{}}")
+
+
+_KEYS = (
+    Key("prompt", PROMPT, "asks; a prompt is queued at once"),
+    Key(
+        "wait_for", _Awaited(), "until the turn has its outcome, so many background turns are over, or it stands there"
+    ),
+    Key("wait", Time(), "for a time"),
+    Key(
+        "cancel",
+        Fields((Key("turn", Whole(1, 10**6), "which turn; the one in flight if absent"),)),
+        "cancels a turn; the agent lives on",
+    ),
+    Key("stop", _Word(), "has the agent forced to stop; a new one follows"),
+    Key("close", _Word(), "ends the session"),
+    Key("attach", Word("VIEWER"), "attaches a viewer, which sees everything from the beginning"),
+    Key("detach", Word("VIEWER"), "detaches it"),
+    Key("at", Time(), "beside another key: not before this instant"),
+    Key("after", Time(), "beside another key: not before so long after the item before it"),
+)
+DRIVE_KEYS = {key.name: key for key in _KEYS}
+_DEEDS = tuple(name for name in DRIVE_KEYS if name not in ("at", "after"))
+_OF_A_RUN = "[{prompt: TEXT or {repeat, size}}]"
+
+
+class _Drive:
+    """What the caller does: gives the items of a session, or the one of a run."""
+
+    label = "[{prompt: TEXT or {repeat, size}}, ...]"
+    form = Fields(_KEYS, one_of=_DEEDS)
+
+    def read(self, node: Node, what: str, check: Check) -> tuple[Item, ...]:
+        """Read the items; a run has one, its prompt."""
+        is_session = (check.dialect, check.mode) in SESSIONS
+        if not isinstance(node, Sequence):
+            remedy = f"write [{{prompt: {inline(node)}}}]" if isinstance(node, Scalar) else 'write "- " before prompt'
+            check.wrong(node, what, f"a list such as {self.label if is_session else _OF_A_RUN}", remedy)
+            return ()
+        if not is_session and len(node.items) != 1:
+            check.at(node, f"{what} must have one item, the prompt, not a list of {len(node.items)} items")
+            return ()
+        before = len(check.problems)
+        items = [item for given in node.items if (item := self._item(given, what, check)) is not None]
+        if not is_session and items and (items[0].kind != "prompt" or items[0].at or items[0].after):
+            about = f"the dialect {check.dialect} in mode {check.mode} is one run"
+            check.at(node, f"{what} must be {_OF_A_RUN}: {about}")
+        if len(check.problems) == before:
+            _check_order(items, node, check)
+        return tuple(items)
+
+    def _item(self, node: Node, what: str, check: Check) -> Item | None:
+        values = self.form.read(node, what, check)
+        if values is None:
+            return None
+        kind = next(name for name in _DEEDS if name in values)
+        value = values[kind]
+        if "at" in values and "after" in values:
+            check.at(node, f"{what} has both at and after: at is an instant, after counts from the item before")
+        if kind in ("wait", "wait_for") and ("at" in values or "after" in values):
+            check.at(node, f"{what}.{kind} takes neither at nor after: it waits as it is")
+        if kind == "wait_for":
+            kind, value = value
+        elif kind == "cancel":
+            value = value.get("turn")
+        return Item(node.line, kind, value, values.get("at"), values.get("after"))
+
+
+def _check_order(items: list[Item], node: Node, check: Check) -> None:
+    """Report a turn that nobody asked for, and a viewer that is detached before it was attached."""
+    prompts, viewers = 0, set()
+    for item in items:
+        prompts += item.kind == "prompt"
+        if item.kind in ("turn", "cancel") and (item.value or 0) > prompts:
+            check.report(item.line, node.column, f"there is no turn {item.value} yet: {_prompted(prompts)}")
+        if item.kind == "attach":
+            viewers.add(item.value)
+        elif item.kind == "detach" and item.value not in viewers:
+            check.report(item.line, node.column, unknown("viewer", item.value, sorted(viewers)))
+        viewers -= {item.value} if item.kind == "detach" else set()
+
+
+def _prompted(prompts: int) -> str:
+    return {0: "nothing was prompted before", 1: "one prompt was given before"}.get(
+        prompts, f"{prompts} prompts were given before"
+    )
+
+
+def unawaited(items: tuple[Item, ...], script: tuple[Step, ...]) -> str:
+    """Tell of a background turn at the end of a script that the caller, who then closes, does not wait for."""
+    turns = [step for step in script if step.name == "background_turn"]
+    names = [step.name for step in script]
+    after = max((index for index, name in enumerate(names) if name in ("answer", "result")), default=-1)
+    awaited = max((item.value for item in items if item.kind == "background"), default=0)
+    is_late = "background_turn" in names[after + 1 :]
+    if not is_late or awaited >= len(turns) or any(item.kind in ("wait", "close") for item in items):
+        return ""
+    last = f"turn {sum(item.kind == 'prompt' for item in items)}"
+    remedy = f"add {{wait_for: background {len(turns)}}}"
+    return f"drive ends after {last}, but the script has a background turn (line {turns[-1].line}): {remedy}"
+
+
+DRIVE = _Drive()
+
+
+def _handler_finish(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[str, Any]:
+    if (check.dialect, check.mode) not in SESSIONS:
+        check.at(node, f"{what} answers the questions of a session's agent, and this one is a run's")
+    elif values["permission"] == "never" and "after" in values:
+        check.at(node, f"{what} never answers: leave after out")
+    return values
+
+
+HANDLER = Fields(
+    (
+        Key("permission", Choice(("allow", "deny", "never")), "its answer to every question", required=True),
+        Key("after", Time(), "how long that takes; no time if absent"),
+    ),
+    finish=_handler_finish,
+)
+
+
+def bind_drive(items: tuple[Item, ...], scope: Scope) -> tuple[Deed, ...]:
+    """Give the deeds of a session's caller; raises as `Scope.exact`."""
+    return tuple(
+        Deed(
+            item.line,
+            item.kind,
+            scope.exact(item.value) if item.kind == "wait" else item.value,
+            None if item.at is None else scope.exact(item.at),
+            None if item.after is None else scope.exact(item.after),
+        )
+        for item in items
+    )
+
+
+def bind_handler(handler: Words[str, Any] | None, scope: Scope) -> Handler | None:
+    """Give the caller's handler; raises as `Scope.exact`."""
+    if handler is None:
+        return None
+    after = handler.get("after")
+    allowed = {"allow": True, "deny": False}.get(handler["permission"])
+    return Handler(allowed, 0 if after is None else scope.exact(after))

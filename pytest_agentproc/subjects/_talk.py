@@ -1,0 +1,132 @@
+"""The core's session, driven by the caller of a scenario. Owns the loop that does what the caller wants."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from pytest_agentproc.supervisor import open_session, report, view
+from pytest_agentproc.vocabulary import Caller
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+    from contextlib import AbstractAsyncContextManager
+
+    from anyio.abc import TaskGroup
+
+    from pytest_agentproc.supervisor import Question, Session, SessionDeciders, SessionEvent, Turn, Viewer
+    from pytest_agentproc.vocabulary import Answer, Deed, Order
+
+__all__ = ["Talk"]
+
+
+class Talk:
+    """One session, as an order wants it.
+
+    Args:
+        order: the agent, the limits, and the drive.
+        deciders: the judgements.
+    """
+
+    def __init__(self, order: Order, deciders: SessionDeciders) -> None:
+        self._order = order
+        self._deciders = deciders
+        self._caller = Caller(order.drive, order.handler, self._note)
+        self._news = anyio.Event()
+        self._turns: list[Turn] = []
+        self._answers: dict[int, anyio.Event] = {}
+        self._viewers: dict[str, Viewer] = {}
+        self._seen: dict[str, list[SessionEvent]] = {}
+        self._session: Session
+        self._group: TaskGroup
+        self._deeds: dict[str, Callable[[Any], None]] = {
+            "prompt": lambda text: self._turns.append(self._session.prompt(text)),
+            "cancel": self._cancel,
+            "stop": lambda _: self._await(self._session.stop()),
+            "close": lambda _: self._await(self._session.close()),
+            "attach": self._attach,
+            "detach": lambda name: self._viewers.pop(name).detach(),
+            "answer": lambda number: self._answers[number].set(),
+        }
+
+    async def run(self) -> Answer:
+        """Open the session, drive it, and sum it up."""
+        async with anyio.create_task_group() as self._group, self._open() as self._session:
+            self._group.start_soon(self._listen, self._session.attach())
+            await self._drive()
+        session = self._session
+        views = {name: view(events) for name, events in self._seen.items()}
+        return report(session.transcript, turns=len(self._turns), error=session.error, views=views)
+
+    def _open(self) -> AbstractAsyncContextManager[Session]:
+        order = self._order
+        return open_session(
+            order.argv,
+            dialect=order.dialect,
+            mode=order.mode,
+            policy=order.policy,
+            permission=None if order.handler is None else self._permit,
+            cwd=order.cwd,
+            env=order.env,
+            clock=order.clock,
+            deciders=self._deciders,
+            key="caller",
+            trace=order.trace,
+        )
+
+    async def _drive(self) -> None:
+        clock = self._order.clock
+        while True:
+            for deed in self._caller.act(clock.instant()):
+                self._deeds[deed.kind](deed.value)
+            if self._caller.is_done:
+                return
+            due = self._caller.deadline
+            left = math.inf if due is None else (due - clock.instant()) / 1_000_000_000 / self._order.scale
+            with anyio.move_on_after(left):
+                await self._news.wait()
+            self._news = anyio.Event()
+
+    def _note(self, deed: Deed) -> None:
+        self._order.trace(self._order.clock.instant(), "m", deed.show())
+
+    # What the session tells.
+
+    async def _listen(self, viewer: Viewer) -> None:
+        async for event in viewer:
+            self._caller.hear(event.kind, event.turn, event.text)
+            self._news.set()
+
+    async def _permit(self, question: Question) -> bool:
+        number = self._caller.saw_question(self._order.clock.instant())
+        self._answers[number] = anyio.Event()
+        self._news.set()
+        await self._answers[number].wait()
+        assert self._order.handler is not None
+        return self._order.handler.allowed is True
+
+    # What the caller does.
+
+    def _cancel(self, number: int | None) -> None:
+        if number is None:
+            self._session.cancel()
+        else:
+            self._turns[number - 1].cancel()
+
+    def _await(self, word: Coroutine[Any, Any, None]) -> None:
+        self._group.start_soon(_through, word)
+
+    def _attach(self, name: str) -> None:
+        viewer = self._viewers[name] = self._session.attach()
+        self._seen[name] = []
+        self._group.start_soon(self._watch, viewer, self._seen[name])
+
+    async def _watch(self, viewer: Viewer, seen: list[SessionEvent]) -> None:
+        seen.extend([event async for event in viewer])
+
+
+async def _through(word: Coroutine[Any, Any, None]) -> None:
+    """Wait for what was asked for at once."""
+    await word

@@ -1,0 +1,54 @@
+"""A session that is over, in the words of a verdict. Pure; reads events and asks nobody."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import TYPE_CHECKING
+
+from pytest_agentproc.vocabulary import Answer, View
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from pytest_agentproc.supervisor._intents import SessionEvent
+    from pytest_agentproc.supervisor._turn import TurnResult
+
+__all__ = ["report", "view"]
+
+_SHOWN = frozenset({"message", "error"})
+"""The kinds of events that a viewer's transcript is made of."""
+
+
+def report(events: Collection[SessionEvent], *, turns: int, error: str, views: Mapping[str, View]) -> Answer:
+    """Sum a session up.
+
+    Args:
+        events: all that it told.
+        turns: how many prompts were given.
+        error: why it has failed; "" if it has not.
+        views: what its viewers saw, by name.
+    """
+    results = {event.turn: event.result for event in events if event.kind == "outcome"}
+    background = [event.result for event in events if event.kind == "background"]
+    return Answer(
+        turns=tuple(_answer(results.get(number)) for number in range(1, turns + 1)),
+        background=tuple(_answer(result) for result in background if result and result.text),
+        statuses=("starting", *(event.text for event in events if event.kind == "status")),
+        warnings=tuple(event.text for event in events if event.kind == "warning"),
+        error=error,
+        viewers=dict(views),
+    )
+
+
+def view(events: Collection[SessionEvent]) -> View:
+    """Say what a viewer makes of the events that it saw."""
+    statuses = [event.text for event in events if event.kind == "status"]
+    told = [event.text for event in events if event.kind in _SHOWN]
+    return View(statuses[-1] if statuses else "starting", "\n".join(told))
+
+
+def _answer(result: TurnResult | None) -> Answer:
+    if result is None:
+        return Answer()
+    told = {one.name: getattr(result, one.name) for one in fields(Answer) if hasattr(result, one.name)}
+    return Answer(**(told | {"outcome": result.outcome.value}))

@@ -1,0 +1,119 @@
+"""Owns the checks of a session: its turns, background turns, statuses and viewers, as the subject reports them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pytest_agentproc.verdict._rows import Finding, Played, Verdict
+from pytest_agentproc.verdict._words import listed, matches, quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pytest_agentproc.record import Record
+    from pytest_agentproc.verdict._rows import Bound
+    from pytest_agentproc.vocabulary import Answer
+
+__all__ = ["has_ended", "is_of_turn", "session_check"]
+
+Check = Callable[[Played, Any], Finding]
+_NOT_REPORTED = Finding(Verdict.UNDECIDED, "not reported by the subject")
+_OF_TURNS = ("turns", "background")
+
+
+@dataclass(frozen=True, slots=True)
+class _OfTurn:
+    """A play as one of its turns: the answer is the turn's."""
+
+    bound: Bound
+    record: Record
+    answer: Answer | None
+    fault: Exception | None
+    tolerance: int
+    artifacts: Mapping[str, bytes] | None
+
+
+def session_check(key: str, check_of: Callable[[str], Check | None]) -> Check | None:
+    """Find the check of a key of a session; None if it is none.
+
+    Args:
+        key: the expect key, dotted.
+        check_of: finds the check of the same key of a run.
+    """
+    head, _, rest = key.partition(".")
+    if head in _OF_TURNS and rest:
+        number, _, leaf = rest.partition(".")
+        check = check_of(leaf)
+        return None if check is None else _turn_check(head, int(number), check)
+    if head == "viewers":
+        name, _, leaf = rest.rpartition(".")
+        return _viewer_check(name, leaf)
+    return _SESSION_CHECKS.get(key)
+
+
+def is_of_turn(key: str) -> bool:
+    """Say whether a check is about one turn or background turn."""
+    head, _, rest = key.partition(".")
+    return head in _OF_TURNS and bool(rest)
+
+
+def has_ended(record: Record, key: str) -> bool:
+    """Say whether the turn that a check is about came to its end, as the supervisor's side of the record tells it."""
+    head, number, _ = key.split(".", 2)
+    told = [event.data for event in record.events if event.code == "m" and "event" in event.data]
+    if head == "turns":
+        return any(data["event"] == "outcome" and data["turn"] == int(number) for data in told)
+    return len([data for data in told if data["event"] == "background" and data.get("text")]) >= int(number)
+
+
+def _turn_check(head: str, number: int, check: Check) -> Check:
+    def checked(played: Played, wanted: Any) -> Finding:
+        assert played.answer is not None
+        turns = played.answer.turns if head == "turns" else played.answer.background
+        if turns is None:
+            return _NOT_REPORTED
+        if len(turns) < number:
+            kind = "turns" if head == "turns" else "background turns"
+            return Finding(Verdict.FAILED, f"there were {len(turns) or 'no'} {kind}")
+        turn = _OfTurn(played.bound, played.record, turns[number - 1], played.fault, played.tolerance, played.artifacts)
+        return check(turn, wanted)
+
+    return checked
+
+
+def _background(played: Played, wanted: int) -> Finding:
+    assert played.answer is not None
+    turns = played.answer.background
+    if turns is None:
+        return _NOT_REPORTED
+    told = listed(quoted(turn.text or "") for turn in turns)
+    seen = f"{len(turns)}: {told}" if turns else "none"
+    return Finding(Verdict.PASSED if len(turns) == wanted else Verdict.FAILED, seen)
+
+
+def _statuses(played: Played, wanted: Sequence[str]) -> Finding:
+    assert played.answer is not None
+    seen = played.answer.statuses
+    if seen is None:
+        return _NOT_REPORTED
+    return Finding(Verdict.PASSED if list(seen) == list(wanted) else Verdict.FAILED, listed(seen))
+
+
+def _viewer_check(name: str, leaf: str) -> Check:
+    def checked(played: Played, wanted: Any) -> Finding:
+        assert played.answer is not None
+        views = played.answer.viewers
+        if views is None:
+            return _NOT_REPORTED
+        if name not in views:
+            return Finding(Verdict.NOT_EXERCISED, f"there was no viewer {name}")
+        seen = getattr(views[name], leaf)
+        fits = seen == wanted if leaf == "status" else matches(seen, wanted)
+        return Finding(Verdict.PASSED if fits else Verdict.FAILED, seen if leaf == "status" else quoted(seen))
+
+    return checked
+
+
+_SESSION_CHECKS: dict[str, Check] = {"background": _background, "status": _statuses}
