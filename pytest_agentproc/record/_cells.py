@@ -159,7 +159,14 @@ def _marker(_at: int, _code: str, data: Mapping[str, Any]) -> str:
         return f"was given {' '.join(data['given']['argv']) or 'no arguments'}"
     if "fault" in data:
         return f"{str(data['fault']).upper()}: {data.get('message', '')}".rstrip(": ")
-    return ", ".join(f"{key}: {value}" for key, value in data.items() if key not in ("process", "by", "line"))
+    plain = ", ".join(f"{key}: {value}" for key, value in data.items() if key not in ("process", "by", "line"))
+    return _question(data) or plain
+
+
+def _question(data: Mapping[str, Any]) -> str:
+    if "asked" in data:
+        return f"ASKS the hook {data['asked']}" if data["kind"] == "hook" else f"ASKS to use {data['asked']}"
+    return f"GETS ITS ANSWER for {data['answered']}: {data['answer']}" if "answered" in data else ""
 
 
 _WORDS: dict[str, Callable[[int, str, Mapping[str, Any]], str]] = {
