@@ -7,8 +7,12 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from pytest_agentproc.record import text
+from pytest_agentproc.scenario import loads
+from pytest_agentproc.verdict import compare
+from pytest_agentproc.vocabulary import Answer, Policy
 from tests.process.stand import SECOND, scenario_of
 from tests.process.test_sessions import Client
+from tests.unit.handmade import Bound, Expected, Played
 
 if TYPE_CHECKING:
     from pytest_agentproc.harness import Lab
@@ -48,6 +52,15 @@ def questions(record: Record) -> list[tuple[Any, ...]]:
     return [tuple(data.values())[1:] for data in marks if "asked" in data or "answered" in data]
 
 
+def row_of(record: Record, wanted: str) -> tuple[str, str]:
+    """Judge a record by what a scenario expects of its questions."""
+    lines = f"scenario: a\nagent: {{dialect: claude, mode: session}}\nscript: []\nexpect:\n  asked: [{wanted}]\n"
+    bound = loads(lines).bind(Policy())
+    expected = tuple(Expected(one.key, one.wanted) for one in bound.expect if one.key == "asked")
+    (row,) = compare(Played(Bound(expected), record, Answer()))
+    return row.verdict.value, row.hint
+
+
 TALKED = (["done"], 0)
 ASKED = [("Bash", "permission", 1), ("Bash", "allow", 1), ("late", "hook", 2)]
 
@@ -64,6 +77,9 @@ def test_what_was_asked_and_answered_is_in_the_record_at_its_instants(stand: Sta
     assert questions(record) == ASKED
     marks = [event for event in record.events if "asked" in event.data or "answered" in event.data]
     assert [event.at for event in marks] == [0, 3 * SECOND, 3 * SECOND]
+    assert row_of(record, "{permission: Bash, answer: allow, after: 3s}, {hook: late, answer: none}") == ("passed", "")
+    told = ("failed", "question 1: the answer came 1 s later")
+    assert row_of(record, "{permission: Bash, after: 2s}, {hook: late}") == told
     shown = text(record)
     for words in ("ASKS to use Bash", "GETS ITS ANSWER for Bash: allow", "ASKS the hook late"):
         assert words in shown
