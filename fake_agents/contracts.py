@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     from fake_agents.program import Program
+    from fake_agents.questions import Question, Questions
 
     Events = Mapping[str, Callable[[Any, int], bytes]]
     """What a dialect can tell beside text: the name of a step, and the bytes for its value at an instant."""
@@ -29,9 +30,14 @@ if TYPE_CHECKING:
             """Give the bytes of a completion."""
 
     class Host(Encoder, Protocol):
-        """A dialect in a mode that hears requests; `code` is the exit code at the end of stdin."""
+        """A dialect in a mode that hears requests, and asks.
+
+        `code` is the exit code at the end of stdin, `version` what the handshake tells where it tells one.
+        """
 
         code: int
+        version: int
+        questions: Questions
 
         def hear(self, request: bytes, now: int) -> tuple[bytes, str]:
             """Take a line of stdin; give the bytes that answer it at once, and "", "cancel", "fault" or "handshake"."""
@@ -47,6 +53,9 @@ if TYPE_CHECKING:
 
         def acknowledge(self, now: int) -> bytes:
             """Give the bytes that end the turn that was cancelled; none if none was."""
+
+        def ask(self, fields: dict[str, Any], now: int) -> tuple[Question, bytes]:
+            """Open a question; give the bytes that ask it."""
 
     class Stage(Protocol):
         """Every side effect that a program can have."""

@@ -12,11 +12,11 @@ main track; that of a session (`serves`) lives on until stdin ends.
 from __future__ import annotations
 
 from fake_agents.glob import matches
-from fake_agents.program import CHUNK, PIPE, POLITE, READ
+from fake_agents.program import CHUNK, OF_SESSIONS, PIPE, POLITE, READ
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Generator, Iterable, Iterator, Sequence
     from typing import Any
 
     from fake_agents.contracts import Encoder, Stage
@@ -191,21 +191,24 @@ class Player:
         if steps is None:
             return False
         self.tracks = [track for track in self.tracks if track.key != key]
-        self.tracks.append(Track(self._play(steps), key))
+        self.tracks.append(Track(self.play(steps), key))
         return True
 
     def _main(self, steps: Sequence[Step]) -> Iterator[Wait]:
-        yield from self._play(steps)
+        yield from self.play(steps)
         if self.session is not None:
             yield from self.session.serve()
 
-    def _play(self, steps: Sequence[Step]) -> Iterator[Wait]:
+    def play(self, steps: Sequence[Step]) -> Generator[Wait, None, bool]:
+        """Play steps; return whether one waited for what can never come, so that the track is over."""
         for line, op, args in steps:
             self.line = line
             self.stage.note("m", (line, op))
-            made = getattr(self, "_do_" + op)(*args)
+            does = getattr(self.session, "do_" + op) if op in OF_SESSIONS else getattr(self, "_do_" + op)
+            made = does(*args)
             if made is not None and (yield from made):
-                return  # what it waits for can never come
+                return True
+        return False
 
     # Each op of the program: what it does, as a generator if it can wait.
 
@@ -259,22 +262,6 @@ class Player:
     def _do_await_eof(self) -> Iterator[Wait]:
         yield (EOF, None)
 
-    def _do_handshake(self, kind: str, value: Any) -> None:
-        assert self.session is not None
-        self.session.shape(kind, value)
-
-    def _do_await_prompt(self, number: int) -> Iterator[Wait]:
-        assert self.session is not None
-        return self.session.await_prompt(number)
-
-    def _do_await_cancel(self) -> Iterator[Wait]:
-        assert self.session is not None
-        return self.session.await_cancel()
-
-    def _do_acknowledge(self) -> Iterator[Wait]:
-        assert self.session is not None
-        return self._write("stdout", self.session.acknowledge())
-
     def _do_await_stdin(self, pattern: str) -> Iterator[Wait]:
         while not (found := [index for index, line in enumerate(self.lines) if matches(pattern, line)]):
             yield (LINE, pattern)
@@ -294,7 +281,7 @@ class Player:
             self.stage.catch(value)
 
     def _do_meanwhile(self, steps: Sequence[Step]) -> None:
-        self.tracks.append(Track(self._play(steps)))
+        self.tracks.append(Track(self.play(steps)))
 
     def _do_spawn(self, fields: dict[str, Any], steps: Sequence[Step] | None) -> None:
         fields = {**fields, "line": self.line}

@@ -48,6 +48,7 @@ OPS = {
     "await_prompt": ("number",),
     "await_cancel": (),
     "acknowledge": (),
+    "ask": ("fields", "allowed", "denied"),
     "stdin": ("what",),
     "close": ("stream",),
     "when": ("kind", "value", "steps"),
@@ -57,6 +58,9 @@ OPS = {
     "die": ("signum",),
 }
 """Every op with the names of its arguments."""
+
+OF_SESSIONS = ("handshake", "await_prompt", "await_cancel", "acknowledge", "ask")
+"""The ops that only a session can play."""
 
 TERM, INT, HUP, PIPE = 15, 2, 1, 13
 POLITE = (TERM, INT, HUP)

@@ -5,13 +5,16 @@ Owns the desk, the track that answers requests before any other track moves; kno
 
 from __future__ import annotations
 
+from fake_agents.questions import ALLOW, DENY
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator
+    from collections.abc import Callable, Generator, Iterator, Sequence
     from typing import Any
 
     from fake_agents.contracts import Host
     from fake_agents.player import Player, Wait
+    from fake_agents.program import Step
 
     Opinion = Callable[[], bool]
 
@@ -37,8 +40,11 @@ class Session:
         self._writer: object = None
         self._handshake: tuple[str, Any] = ("after", 0)
 
-    def shape(self, kind: str, value: Any) -> None:
-        """Say how handshakes go from now on: never, after a time, or refused with an error."""
+    def do_handshake(self, kind: str, value: Any) -> None:
+        """Say how handshakes go from now on: never, after a time, with a version, or refused with an error."""
+        if kind == "version":
+            self._host.version = value
+            kind, value = "after", 0
         self._handshake = (kind, value)
 
     def hear(self, request: bytes) -> bool:
@@ -54,6 +60,8 @@ class Session:
         elif reply:
             self._replies.append(reply)
         self._cancels += event == "cancel"
+        for question in self._host.questions.news():
+            self._player.stage.note("q", question.news)
         return event == "cancel"
 
     def _shake(self, request: bytes, reply: bytes) -> None:
@@ -80,7 +88,7 @@ class Session:
         yield self._until(self._is_over)
         player.code = self._host.code
 
-    def await_prompt(self, number: int) -> Generator[Wait, None, bool]:
+    def do_await_prompt(self, number: int) -> Generator[Wait, None, bool]:
         """Wait for a prompt and take it in hand; return whether it can never come."""
         yield self._until(lambda: self._host.has(number) or self._is_over())
         if not self._host.has(number):
@@ -88,7 +96,7 @@ class Session:
         yield from self._player.write(self._host.take(number, self._player.now))
         return False
 
-    def await_cancel(self) -> Generator[Wait, None, bool]:
+    def do_await_cancel(self) -> Generator[Wait, None, bool]:
         """Wait for a cancel that was not waited for; return whether it can never come."""
         yield self._until(lambda: self._cancels > self._awaited or self._is_over())
         if self._cancels == self._awaited:
@@ -96,9 +104,20 @@ class Session:
         self._awaited += 1
         return False
 
-    def acknowledge(self) -> bytes:
-        """Give the bytes that end the cancelled turn."""
-        return self._host.acknowledge(self._player.now)
+    def do_acknowledge(self) -> Iterator[Wait]:
+        """End the cancelled turn."""
+        return self._player.write(self._host.acknowledge(self._player.now))
+
+    def do_ask(
+        self, fields: dict[str, Any], allowed: Sequence[Step], denied: Sequence[Step]
+    ) -> Generator[Wait, None, bool]:
+        """Ask, wait for the answer and play its branch; return whether no answer, or nothing in it, can ever come."""
+        question, data = self._host.ask(fields, self._player.now)
+        yield from self._player.write(data)
+        self._player.stage.note("q", question.about)
+        yield self._until(lambda: bool(question.answer) or self._is_over())
+        branches = {ALLOW: allowed, DENY: denied}
+        return not question.answer or (yield from self._player.play(branches.get(question.answer, ())))
 
     def in_turn(self, writing: Iterator[Wait]) -> Iterator[Wait]:
         """Write whole lines: while one track waits for room, no other begins."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from fake_agents.lines import Lines
 from fake_agents.objects import line
+from fake_agents.questions import ALLOW, CANCELLED, DENY, Questions
 from fake_agents.requests import read
 
 TYPE_CHECKING = False
@@ -16,13 +17,17 @@ if TYPE_CHECKING:
 
     from fake_agents.contracts import Events
     from fake_agents.program import Program
+    from fake_agents.questions import Question
 
 _INITIALIZED = {
-    "protocolVersion": 1,
     "authMethods": [],
     "agentInfo": {"name": "fake", "version": "1.0.0"},
     "agentCapabilities": {"loadSession": True, "promptCapabilities": {}, "mcpCapabilities": {}},
 }
+_OPTIONS = [
+    {"optionId": "allow-once", "name": "Allow", "kind": "allow_once"},
+    {"optionId": "reject-once", "name": "Reject", "kind": "reject_once"},
+]
 _EMPTY = ("authenticate", "session/set_mode", "session/set_model")
 _PARSE, _REQUEST, _METHOD, _PARAMS, _INTERNAL = -32700, -32600, -32601, -32602, -32603
 
@@ -33,8 +38,10 @@ class Encoder:
     error_is_exit = False
     error_stream = "stdout"
     code = 0
+    version = 1
 
     def __init__(self, program: Program) -> None:
+        self.questions = Questions()
         self._lines = Lines(program)
         self._sessions: list[str] = []
         self._prompts: list[tuple[Any, str]] = []
@@ -57,8 +64,7 @@ class Encoder:
         method, params = heard.get("method"), heard.get("params")
         params = params if isinstance(params, dict) else {}
         if not isinstance(method, str):
-            is_answer = "result" in heard or "error" in heard
-            return b"" if is_answer else self._lines.join([_failed(heard.get("id"), _REQUEST, "Invalid request")]), ""
+            return self._joined(self._without_method(heard)), ""
         if "id" not in heard:
             if method != "session/cancel" or not self._is_open(params.get("sessionId")):
                 return b"", ""
@@ -94,6 +100,16 @@ class Encoder:
             return b""
         events = [self._tool_update(number, "failed", "") for number in list(self._tools)]
         return self._lines.join([*events, *self._ended("cancelled")])
+
+    def ask(self, fields: dict[str, Any], now: int) -> tuple[Question, bytes]:
+        """Open a question; give the request of a permission, once or not."""
+        own = len(self.questions.asked)
+        tool = next((number for number, name in self._tools.items() if name == fields["name"]), f"call_{own}")
+        question = self.questions.ask(own if fields["id"] is None else fields["id"], fields, tool)
+        call = {"toolCallId": tool, "title": fields["name"], "kind": "other", "status": "pending", "rawInput": {}}
+        params = {"sessionId": self._session(), "toolCall": call, "options": _OPTIONS}
+        head = {"jsonrpc": "2.0", "id": question.key, "method": "session/request_permission"}
+        return question, self._lines.join([line({**head, "params": params})])
 
     def say(self, text: str, stop: str | None, now: int) -> bytes:
         """Give a chunk of the agent's message; a stop reason ends the turn."""
@@ -140,7 +156,7 @@ class Encoder:
 
     def _answered(self, number: Any, method: str, params: dict[str, Any]) -> list[bytes]:
         if method == "initialize":
-            return [_succeeded(number, _INITIALIZED)]
+            return [_succeeded(number, {"protocolVersion": self.version, **_INITIALIZED})]
         if method == "session/new":
             self._sessions.append(f"sess_{len(self._sessions) + 1}")
             return [_succeeded(number, {"sessionId": self._sessions[-1]})]
@@ -152,6 +168,23 @@ class Encoder:
         if method in _EMPTY:
             return [_succeeded(number, {})]
         return [_failed(number, _METHOD, "Method not found", {"method": method})]
+
+    def _without_method(self, heard: dict[str, Any]) -> list[bytes]:
+        """Take an answer; an error, or an option that was not offered, is none of allowing."""
+        if "result" not in heard and "error" not in heard:
+            return [_failed(heard.get("id"), _REQUEST, "Invalid request")]
+        question = self.questions.find(heard.get("id"))
+        if question is None:
+            return []
+        result = heard.get("result")
+        outcome = result.get("outcome") if isinstance(result, dict) else None
+        told = outcome if isinstance(outcome, dict) else {}
+        if told.get("outcome") == "cancelled":
+            self.questions.settle(question, CANCELLED)
+        else:
+            is_allowed = told.get("outcome") == "selected" and told.get("optionId") == _OPTIONS[0]["optionId"]
+            self.questions.settle(question, ALLOW if is_allowed else DENY)
+        return []
 
     def _is_open(self, session: Any) -> bool:
         return any(self._prompts[index][1] == session for index in self._open)
@@ -175,9 +208,11 @@ class Encoder:
         return self._update({**update, "title": self._tools.pop(number, number), "content": content, "kind": "other"})
 
     def _update(self, update: dict[str, Any]) -> bytes:
-        session = self._hand or (self._sessions[-1] if self._sessions else "")
-        params = {"sessionId": session, "update": update}
+        params = {"sessionId": self._session(), "update": update}
         return line({"jsonrpc": "2.0", "method": "session/update", "params": params})
+
+    def _session(self) -> str:
+        return self._hand or (self._sessions[-1] if self._sessions else "")
 
 
 def _succeeded(number: Any, result: dict[str, Any]) -> bytes:

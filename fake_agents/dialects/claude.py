@@ -115,7 +115,7 @@ _FAILED_USAGE = {
     "fallback_credit": None,
 }
 _REASONS = {"success": "completed", "error_during_execution": "aborted_streaming", "error_max_turns": "max_turns"}
-_GRANTED = {"decision": "accept", "source": "config", "reason_type": "rule"}
+_GRANTED = {"permission_decision": {"decision": "accept", "source": "config", "reason_type": "rule"}}
 
 
 class Encoder:
@@ -133,6 +133,7 @@ class Encoder:
         self._messages: list[str] = []
         self._open: dict[str | None, tuple[str, int]] = {}
         self._parents: dict[str, str | None] = {}
+        self._decisions: dict[str, dict[str, Any]] = {}
         self._stop: str | None = None
         self._said = ""
         self._turns = 1
@@ -198,7 +199,7 @@ class Encoder:
         told = {"stdout": output, "stderr": "", "interrupted": False, "isImage": False, "noOutputExpected": False}
         more = {
             "tool_use_result": f"Error: {output}" if failed else told,
-            "tool_result_meta": [{"id": number, "permission_decision": _GRANTED}],
+            "tool_result_meta": [{"id": number, **self._decisions.get(number, _GRANTED)}],
         }
         message = {"role": "user", "content": [block]}
         return self._lines.join([*self._begin(), self._line("user", message, parent, now, more)])

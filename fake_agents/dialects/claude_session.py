@@ -10,7 +10,18 @@ from __future__ import annotations
 
 from fake_agents.dialects import claude
 from fake_agents.dialects.claude import SESSION
+from fake_agents.dialects.claude_control import (
+    DECISIONS,
+    INITIALIZED,
+    about_which,
+    answer_of,
+    asking,
+    failed,
+    success,
+    withdrawn,
+)
 from fake_agents.objects import line
+from fake_agents.questions import CANCELLED, Questions
 from fake_agents.requests import read
 
 TYPE_CHECKING = False
@@ -18,36 +29,25 @@ if TYPE_CHECKING:
     from typing import Any
 
     from fake_agents.program import Program
+    from fake_agents.questions import Question
 
 _READS, _EMITS = b"CLAUDE_CODE_SDK_READS_SESSION_STATE", b"CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS"
 _WITHOUT_DATA = ("set_permission_mode", "set_model")
 _ABORTED = "[ede_diagnostic] result_type=user last_content_type=n/a stop_reason="
 _REJECTED = "The user doesn't want to proceed with this tool use. The tool use was rejected."
 _PATCHES = {"stopped": "killed"}
-_INITIALIZED = {
-    "commands": [],
-    "agents": [],
-    "output_style": "default",
-    "available_output_styles": ["default"],
-    "models": [],
-    "account": {},
-    "pid": 0,
-    "claude_code_version": "2.1.330",
-    "current_permission_mode": "default",
-    "hook_on_failure_supported": True,
-    "session_state": "idle",
-    "capabilities": [],
-}
 
 
 class Encoder(claude.Encoder):
     """Encode a conversation: one turn for each prompt that is taken in hand, and for each background turn."""
 
     error_is_exit = False  # the exit comes with the end of stdin, and the last result decides
-    code = 0
+    code = version = 0
 
     def __init__(self, program: Program) -> None:
         super().__init__(program)
+        self.questions = Questions()
+        self._calls: dict[str, dict[str, Any]] = {}
         environ = program.get("environ", {})
         self._has_states = _READS in environ or _EMITS in environ
         self._state_more = {"sdk_host_only": True} if _READS in environ else {}
@@ -75,20 +75,20 @@ class Encoder(claude.Encoder):
             return told.encode(), "fault"
         if heard.get("type") == "user":
             return self._joined(self._queue(heard)), ""
+        if heard.get("type") == "control_response":
+            return self._joined(self._decided(heard.get("response"))), ""
         asked = heard.get("request")
         if heard.get("type") != "control_request" or not isinstance(asked, dict):
-            return b"", ""  # an answer to a request of ours, or a sign of life
+            return b"", ""  # a sign of life
         if asked.get("subtype") == "interrupt" and (self._hand or self._waiting or self._run):
             self._interrupts.append(heard)
-            return b"", "cancel"
+            return self._joined(self._withdraw()), "cancel"
         event = "handshake" if asked.get("subtype") == "initialize" else ""
         return self._joined(self._answered(heard, asked, now)), event
 
     def refuse(self, request: bytes, error: str) -> bytes:
         """Give the control response that refuses `initialize`."""
-        heard = read(request) or {}
-        told = {"subtype": "error", "request_id": heard.get("request_id"), "error": error}
-        return self._lines.join([line({"type": "control_response", "response": told})])
+        return self._lines.join([failed(read(request) or {}, {"error": error})])
 
     def has(self, number: int) -> bool:
         """Say whether the prompt has, or had, a turn of its own: one that was swallowed never has."""
@@ -108,11 +108,19 @@ class Encoder(claude.Encoder):
             return b""
         made = b"" if self._hand or self._run or not self._waiting else self.take(self._waiting[0] + 1, now)
         queued = [self._prompts[index]["uuid"] for index in self._waiting if "uuid" in self._prompts[index]]
-        events = [_success(request, {"still_queued": queued}) for request in self._interrupts]
+        events = [success(request, {"still_queued": queued}) for request in self._interrupts]
         self._interrupts = []
         if self._hand or self._run:
             events += [*self._replay(now), *self._aborted(now)]
         return made + self._joined(events)
+
+    def ask(self, fields: dict[str, Any], now: int) -> tuple[Question, bytes]:
+        """Open a question about the tool that runs, or about one that nobody saw; give the control request."""
+        call = about_which(fields, self._calls, self.questions)
+        key = self._uuid() if fields["id"] is None else fields["id"]
+        question = self.questions.ask(key, fields, call["id"], in_turn=bool(self._hand or self._run))
+        state = self._state("requires_action") if fields["kind"] == "permission" else []
+        return question, self._joined([*state, asking(question, call)])
 
     def result(self, fields: dict[str, Any], now: int) -> bytes:
         """Give the result, which ends the turn; the exit code is the last one's."""
@@ -122,6 +130,7 @@ class Encoder(claude.Encoder):
 
     def tool(self, fields: dict[str, Any], now: int) -> bytes:
         """Give the block that asks for a tool."""
+        self._calls[fields["id"]] = fields
         if fields.get("parent") is None:
             self._running.append(fields["id"])
         return super().tool(fields, now)
@@ -129,6 +138,7 @@ class Encoder(claude.Encoder):
     def tool_done(self, fields: dict[str, Any], now: int) -> bytes:
         """Give the result of a tool; it carries the prompts that came meanwhile, unless the turn is nobody's."""
         made = super().tool_done(fields, now)
+        self._calls.pop(fields["id"], None)
         if fields["id"] not in self._running:
             return made
         self._running.remove(fields["id"])
@@ -171,6 +181,25 @@ class Encoder(claude.Encoder):
         self._open_turn(self._hand, run)
         return self._joined([*events, *self._begin()])
 
+    def _decided(self, response: Any) -> list[bytes]:
+        """Take the answer to a question; what answers none is nothing."""
+        told = response if isinstance(response, dict) else {}
+        question = self.questions.find(told.get("request_id"))
+        if question is None:
+            return []
+        answer, kind = answer_of(question, told), question.fields["kind"]
+        self.questions.settle(question, answer)
+        if (kind, answer) in DECISIONS:
+            self._decisions[question.tool] = DECISIONS[kind, answer]
+        return self._state("idle" if self._is_idle else "running") if kind == "permission" else []
+
+    def _withdraw(self) -> list[bytes]:
+        """Take back what was asked within the turn that is interrupted."""
+        asked = [question for question in self.questions.open() if question.in_turn]
+        for question in asked:
+            self.questions.settle(question, CANCELLED)
+        return [withdrawn(question) for question in asked]
+
     def _joined(self, events: list[bytes]) -> bytes:
         return self._lines.join(events) if events else b""
 
@@ -183,19 +212,18 @@ class Encoder(claude.Encoder):
     def _answered(self, heard: dict[str, Any], asked: dict[str, Any], now: int) -> list[bytes]:
         kind = asked.get("subtype")
         if kind == "initialize":
-            return [_success(heard, _INITIALIZED)]
+            return [success(heard, INITIALIZED)]
         if kind == "interrupt":
-            return [_success(heard, {"still_queued": []})]
+            return [success(heard, {"still_queued": []})]
         if kind == "stop_task":
             number = str(asked.get("task_id"))
             is_running = number in self._tasks
             ended = self._ended(number, "stopped", now) if is_running else []
-            return [*ended, _success(heard, {}), *(self._state("idle") if is_running and self._is_idle else [])]
+            return [*ended, success(heard, {}), *(self._state("idle") if is_running and self._is_idle else [])]
         if kind in _WITHOUT_DATA:
-            return [_success(heard, {})]
-        error = {"error": f"Unsupported control request subtype: {kind}", "error_code": "unsupported_request"}
-        told = {"subtype": "error", "request_id": heard.get("request_id"), **error}
-        return [line({"type": "control_response", "response": told})]
+            return [success(heard, {})]
+        error = f"Unsupported control request subtype: {kind}"
+        return [failed(heard, {"error": error, "error_code": "unsupported_request"})]
 
     def _open_turn(self, hand: list[int], run: str | None) -> None:
         self._hand, self._run, self._unseen = hand, run, [] if run else list(hand)
@@ -306,8 +334,3 @@ class Encoder(claude.Encoder):
     def _system(self, subtype: str, fields: dict[str, Any]) -> bytes:
         head = {"type": "system", "subtype": subtype, **fields}
         return line({**head, "uuid": self._uuid(), "session_id": SESSION})
-
-
-def _success(heard: dict[str, Any], response: dict[str, Any]) -> bytes:
-    told = {"subtype": "success", "request_id": heard.get("request_id"), "response": response}
-    return line({"type": "control_response", "response": told})

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from fake_agents.dialects import pi
 from fake_agents.objects import line
+from fake_agents.questions import ALLOW, CANCELLED, DENY, Questions
 from fake_agents.requests import read
 
 TYPE_CHECKING = False
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from fake_agents.program import Program
+    from fake_agents.questions import Question
 
 _BUSY = "Agent is already processing. Specify streamingBehavior ('steer' or 'followUp') to queue the message."
 _QUEUES = {"steer": "steering", "follow_up": "followUp", "followUp": "followUp"}
@@ -24,10 +26,11 @@ _QUEUES = {"steer": "steering", "follow_up": "followUp", "followUp": "followUp"}
 class Encoder(pi.Encoder):
     """Encode a conversation: one run of the agent for each prompt."""
 
-    code = 0
+    code = version = 0
 
     def __init__(self, program: Program) -> None:
         super().__init__(program)
+        self.questions = Questions()
         self._begun = True  # what is told before the first prompt belongs to none
         self._prompts = 0
         self._is_busy = False
@@ -43,6 +46,9 @@ class Encoder(pi.Encoder):
         if command.get("type") == "abort" and self._is_busy:
             self._aborts.append(command)
             return b"", "cancel"
+        if command.get("type") == "extension_ui_response":
+            self._answer(command)
+            return b"", ""
         if self._aborts:
             self._behind.append(command)
             return b"", ""
@@ -78,6 +84,22 @@ class Encoder(pi.Encoder):
             events += self._answered(command, now)
         return self._lines.join(events)
 
+    def ask(self, fields: dict[str, Any], now: int) -> tuple[Question, bytes]:
+        """Open a question; give what an extension sends that wants a yes or a no."""
+        name, own = fields["name"], f"00000000-0000-4000-8000-{len(self.questions.asked) + 1:012}"
+        question = self.questions.ask(own if fields["id"] is None else fields["id"], fields)
+        told = {"type": "extension_ui_request", "id": question.key, "method": "confirm"}
+        return question, self._lines.join([line({**told, "title": name, "message": f"Allow {name}?"})])
+
+    def _answer(self, command: dict[str, Any]) -> None:
+        question = self.questions.find(command.get("id"))
+        if question is None:
+            return
+        if command.get("cancelled") is True:
+            self.questions.settle(question, CANCELLED)
+        else:
+            self.questions.settle(question, ALLOW if command.get("confirmed") is True else DENY)
+
     def _answered(self, command: dict[str, Any], now: int) -> list[bytes]:
         kind = str(command.get("type"))
         if kind in ("prompt", "steer", "follow_up"):
@@ -86,8 +108,7 @@ class Encoder(pi.Encoder):
             return [_response(command, kind)]
         if kind == "get_state":
             return [_response(command, kind, data=self._state())]
-        is_answer = kind == "extension_ui_response"
-        return [] if is_answer else [_response(command, kind, error=f"Unknown command: {kind}")]
+        return [_response(command, kind, error=f"Unknown command: {kind}")]
 
     def _accepted(self, command: dict[str, Any], kind: str, now: int) -> list[bytes]:
         message = str(command.get("message", ""))

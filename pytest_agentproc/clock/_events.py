@@ -20,8 +20,8 @@ def told(about: dict[str, Any], code: str, data: Any) -> tuple[str, dict[str, An
         return _STREAM_CODES[data], about | {"closed": True}
     if code == "b":
         return _STREAM_CODES[data], about | {"broken": True}
-    assert code == "g"
-    return "m", about | {"given": data}
+    assert code in "gq"
+    return "m", about | ({"given": data} if code == "g" else data)
 
 
 _STREAM_CODES = {"stdin": "i", "stdout": "o", "stderr": "e"}

@@ -26,11 +26,11 @@ __all__ = ["Workshop", "interpreter"]
 
 _MODULES = ("", "program", "glob", "lines", "player", "wire", "stage", "dialects")
 _REAL_TIME = ("diary", "realtime")
-_SESSION = ("requests", "session")
+_SESSION = ("requests", "questions", "session")
 _HOSTS = ("pi_rpc", "claude_session", "acp")
 """Dialects' modules for sessions."""
-_BUILT_ON = {"pi_rpc": "pi", "claude_session": "claude"}
-"""Dialects' modules that build on another one."""
+_BUILT_ON = {"pi_rpc": ("pi",), "claude_session": ("claude", "claude_control")}
+"""Dialects' modules that build on others, in the order in which these must be loaded."""
 _LONGEST_SHEBANG = 250
 
 _STUB = """{head}
@@ -132,8 +132,7 @@ def _compile(module: str, more: tuple[str, ...]) -> list[tuple[str, CodeType]]:
     extra: tuple[str, ...] = () if module == "raw" else ("objects",)
     if module in _HOSTS:
         extra = (*extra, *_SESSION)
-    if module in _BUILT_ON:
-        extra = (*extra, f"dialects.{_BUILT_ON[module]}")
+    extra = (*extra, *(f"dialects.{name}" for name in _BUILT_ON.get(module, ())))
     for name in (*_MODULES, *extra, *more, f"dialects.{module}", "main"):
         base = Path(fake_agents.__file__).parent.joinpath(*name.split("."))
         path = base / "__init__.py" if base.is_dir() else base.with_suffix(".py")

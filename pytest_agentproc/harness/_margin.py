@@ -19,7 +19,7 @@ from pytest_agentproc.harness._model import Model, model_play
 from pytest_agentproc.supervisor import Deciders, SessionDeciders
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Generator, Mapping, Sequence
 
     from fake_agents.player import Track, Wait
     from fake_agents.program import Step
@@ -83,10 +83,12 @@ _NEXT_GRANT = -1
 class _Stepwise(Player):
     """A player that parks after each step, at the same instant."""
 
-    def _play(self, steps: Sequence[Step]) -> Iterator[Wait]:
+    def play(self, steps: Sequence[Step]) -> Generator[Wait, None, bool]:
         for step in steps:
-            yield from super()._play([step])
+            if (yield from super().play([step])):
+                return True
             yield _NEXT_GRANT, self.grants
+        return False
 
     def _is_ready(self, track: Track) -> bool:
         if track.kind == _NEXT_GRANT:

@@ -160,6 +160,10 @@ def _leaked(data: Mapping[str, Any]) -> str:
     return "LEAKED: still alive" if data["leaked"] == "alive" else f"LEAKED: {data['leaked']}"
 
 
+def _asked(data: Mapping[str, Any]) -> str:
+    return f"ASKS the hook {data['asked']}" if data["kind"] == "hook" else f"ASKS to use {data['asked']}"
+
+
 def _told(data: Mapping[str, Any]) -> str:
     """Say what a session told its viewers."""
     turn = {None: "", 0: " of the background turn"}.get(data["turn"], f" of turn {data['turn']}")
@@ -179,6 +183,8 @@ _MARKERS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "leaked": _leaked,
     "given": lambda data: f"was given {' '.join(data['given']['argv']) or 'no arguments'}",
     "fault": lambda data: f"{str(data['fault']).upper()}: {data.get('message', '')}".rstrip(": "),
+    "asked": _asked,
+    "answered": lambda data: f"GETS ITS ANSWER for {data['answered']}: {data['answer']}",
     "does": lambda data: f"caller: {data['does']}",
     "event": _told,
 }

@@ -29,6 +29,7 @@ STEP_WORDS = {
     **words("write die", ("crash", "kill", "signal")),
     "stderr": "write raw with to: stderr",
     "fork": "write spawn",
+    **words("write ask", ("can_use_tool", "hook", "permission", "request_permission")),
     "do": 'it belongs to a when, without a "-" before it',
 }
 """What is written for a step."""

@@ -18,10 +18,10 @@ __all__ = ["EVENT", "EVENTS", "THINK", "TOOL", "TOOL_DONE", "build_event", "is_t
 
 EVENTS = {
     ("claude", "print"): ("think", "tool", "tool_done", "event"),
-    ("claude", "session"): ("think", "tool", "tool_done", "event", "task", "task_done", "background_turn"),
+    ("claude", "session"): ("think", "tool", "tool_done", "event", "task", "task_done", "background_turn", "ask"),
     ("pi", "json"): ("think", "tool", "tool_done", "event"),
-    ("pi", "rpc"): ("think", "tool", "tool_done", "event"),
-    ("acp", "session"): ("think", "tool", "tool_done", "event"),
+    ("pi", "rpc"): ("think", "tool", "tool_done", "event", "ask"),
+    ("acp", "session"): ("think", "tool", "tool_done", "event", "ask"),
     ("codex", "exec"): ("think", "tool", "tool_done", "event"),
     ("gemini", "stream"): ("tool", "tool_done", "event"),
 }

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.scenario._artifacts import ARTIFACT_KEYS, RESULT_KEYS, Artifacts
+from pytest_agentproc.scenario._asked import ASKED, bind_asked
 from pytest_agentproc.scenario._fields import Either, Fields, Key
 from pytest_agentproc.scenario._kinds import Choice, Data, Flag, ListOf, Signal, Text, Time, Whole, Word
 from pytest_agentproc.scenario._nodes import Mapping, Node, Scalar, Sequence
@@ -180,6 +181,7 @@ _TABLE = (
     Wanted("signals", _SIGNALS, "what the agent got, in order; [] for none", bind=_signals),
     Wanted("spawns", ListOf(Time()), "when the agent was started, each invocation; [] for never", bind=_times),
     Wanted("alive_at_once", Whole(0, 10**6), "the most invocations of the agent that were alive at one time"),
+    Wanted("asked", ASKED, "what the agents asked, in order, and what they were told; [] for nothing", bind=bind_asked),
     Wanted("processes", _Processes(), "checks on single processes"),
     Wanted("saw", _Saw(), "what the agent was given"),
     Wanted("error", MATCHER, "the message of a bad end"),

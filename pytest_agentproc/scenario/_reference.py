@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.scenario._artifacts import ARTIFACT_KEYS, RESULT_KEYS
+from pytest_agentproc.scenario._asked import ASKED_KEYS
 from pytest_agentproc.scenario._drive import DRIVE_KEYS, HANDLER, PROMPT
 from pytest_agentproc.scenario._expect import EXPECT_KEYS, PROCESS_KEYS, SAW_KEYS
 from pytest_agentproc.scenario._fields import Either, Fields, Key
@@ -30,6 +31,7 @@ def reference() -> str:
         _table("script step", STEPS.values(), beside=True),
         *(_table(f"{name}: {{...}}", fields.keys) for name, fields in _long_forms()),
         _table("expect key", EXPECT_KEYS.values()),
+        _table("asked: [{...}]", ASKED_KEYS),
         _table("processes: {ID: {...}}", PROCESS_KEYS.values()),
         _table("saw: {...}", SAW_KEYS.values()),
         _table("artifacts: {...}", ARTIFACT_KEYS.values()),

@@ -9,6 +9,7 @@ from typing import Any
 from pytest_agentproc.record import duration, instant
 from pytest_agentproc.verdict import _facts
 from pytest_agentproc.verdict._artifacts import artifacts_check
+from pytest_agentproc.verdict._asked import ASKED_CHECKS
 from pytest_agentproc.verdict._invocations import INVOCATION_CHECKS
 from pytest_agentproc.verdict._rows import Finding, Played, Verdict, fits_time
 from pytest_agentproc.verdict._saw import SAW_CHECKS
@@ -30,7 +31,7 @@ def check_of(key: str) -> Check | None:
     if of_session is not None:
         return of_session
     if head != "processes":
-        return _CHECKS.get(key) or SAW_CHECKS.get(key) or INVOCATION_CHECKS.get(key)
+        return _CHECKS.get(key) or SAW_CHECKS.get(key) or INVOCATION_CHECKS.get(key) or ASKED_CHECKS.get(key)
     process, _, leaf = rest.rpartition(".")
     check = _PROCESS_CHECKS.get(leaf)
     return None if check is None else _of_process(check, process)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.record import instant
+from pytest_agentproc.record import duration, instant
 
 if TYPE_CHECKING:
     from pytest_agentproc.verdict._facts import Status
@@ -16,6 +16,7 @@ __all__ = [
     "listed",
     "matches",
     "quoted",
+    "show_asked",
     "show_instants",
     "show_matcher",
     "show_signals",
@@ -72,6 +73,17 @@ def show_status(status: Mapping[str, Any] | Status) -> str:
     return ", ".join(words) or "unknown"
 
 
+def show_asked(questions: Iterable[Mapping[str, Any]]) -> str:
+    """Write questions with their answers and how long these took; what is None is left out."""
+    return listed(_question(question) for question in questions)
+
+
+def _question(question: Mapping[str, Any]) -> str:
+    words = f"hook {question['name']}" if question["kind"] == "hook" else str(question["name"])
+    words += f": {question['answer']}" if question["answer"] is not None else ""
+    return words if question["after"] is None else f"{words} after {duration(question['after'])}"
+
+
 def show_usage(usage: Mapping[str, Any]) -> str:
     """Write usage figures by their names."""
     return listed(f"{key}: {json.dumps(value, default=str)}" for key, value in usage.items())
@@ -109,6 +121,7 @@ _SHOWN: dict[str, Callable[[Any], str]] = {
     "alive_at": instant,
     "signals": show_signals,
     "spawns": show_instants,
+    "asked": show_asked,
     "agent_status": show_status,
     "argv": _show_words,
     "env": show_variables,

@@ -37,8 +37,8 @@ class Book:
     done: list[tuple[Any, ...]] = field(default_factory=list)
 
     def note(self, code: str, data: Any) -> None:
-        """Keep what was heard and read."""
-        if code in "is":
+        """Keep what was heard and read, asked and answered."""
+        if code in "isq":
             self.done.append((code, data))
 
     def given(self, names: Sequence[str]) -> dict[str, Any]:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fake_agents.dialects import encoder
+
+if TYPE_CHECKING:
+    from fake_agents.questions import Question
 
 __all__ = ["Conversation", "keys", "seen", "told"]
 
 TRANSCRIPTS = Path(__file__).parents[1] / "data" / "transcripts" / "sessions"
+_TIMED = TRANSCRIPTS.with_name("timed")
 
 
 def told(name: str) -> list[bytes]:
@@ -24,7 +28,8 @@ def seen(name: str) -> list[dict[str, Any]]:
 
 
 def _lines(name: str, direction: str) -> list[Any]:
-    lines = (TRANSCRIPTS / f"{name}.jsonl").read_text("utf-8").splitlines()
+    folder = _TIMED if name.startswith("hooks-") else TRANSCRIPTS
+    lines = (folder / f"{name}.jsonl").read_text("utf-8").splitlines()
     return [entry["line"] for entry in map(json.loads, lines) if entry["dir"] == direction]
 
 
@@ -47,6 +52,13 @@ class Conversation:
         """Have the fake do a step."""
         does = self.host.events.get(name) or getattr(self.host, name)
         self._data += does(*args, 0)
+
+    def ask(self, kind: str, name: str, number: str | None = None, event: str = "PreToolUse") -> Question:
+        """Have the fake ask."""
+        question: Question
+        question, data = self.host.ask({"kind": kind, "name": name, "id": number, "event": event}, 0)
+        self._data += data
+        return question
 
     def printed(self) -> list[dict[str, Any]]:
         """Give what was printed since the last call."""

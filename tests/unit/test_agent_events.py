@@ -76,11 +76,10 @@ def player(steps: str) -> tuple[Player, _Stage]:
 
 def test_the_steps_that_a_dialect_has_are_the_events_that_its_encoder_has() -> None:
     """A step that passes the check and has no encoder would end in a stack inside the fake."""
-    made = {
-        (dialect, mode): tuple(encoder({"dialect": dialect, "mode": mode}).events)
-        for dialect, modes in MODES.items()
-        for mode in modes
-    }
+    made = {}
+    for dialect, mode in [(dialect, mode) for dialect, modes in MODES.items() for mode in modes]:
+        able = encoder({"dialect": dialect, "mode": mode})
+        made[dialect, mode] = (*able.events, *(("ask",) if hasattr(able, "ask") else ()))
     assert {key: events for key, events in made.items() if events} == EVENTS
 
 

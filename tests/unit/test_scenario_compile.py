@@ -130,6 +130,19 @@ CASES: list[tuple[str, list[tuple[str, tuple[Any, ...]]]]] = [
     ("wait_for: prompt 12", [("await_prompt", (12,))]),
     ("wait_for: cancel", [("await_cancel", ())]),
     ("{when: cancel, do: []}", [("when", ("cancel", None, []))]),
+    (
+        "{ask: {permission: bash, id: q, allowed: [{exit: 0}]}}",
+        [
+            (
+                "ask",
+                (
+                    {"kind": "permission", "name": "bash", "id": "q", "event": "PreToolUse"},
+                    [(4, "exit", (0,))],
+                    [],
+                ),
+            )
+        ],
+    ),
     ("handshake: never", [("handshake", ("never", None))]),
     ("{handshake: {after: 1s}}", [("handshake", ("after", SECOND))]),
     ("{handshake: {error: no key}}", [("handshake", ("error", "no key"))]),

@@ -35,6 +35,14 @@ CASES: list[tuple[str, Any]] = [
     ("noise: 2", 2),
     ("spawns: [0s, 1s + kill_grace]", [0, 3 * SECOND]),
     ("spawns: []", []),
+    (
+        "asked: [{permission: Bash, answer: deny, after: 1s + kill_grace}, {hook: h}]",
+        [
+            {"kind": "permission", "name": "Bash", "answer": "deny", "after": 3 * SECOND},
+            {"kind": "hook", "name": "h", "answer": None, "after": None},
+        ],
+    ),
+    ("asked: []", []),
     ("alive_at_once: 1", 1),
     ("leaks: [helper]", ["helper"]),
     ("leaks: [agent 2, helper 12]", ["agent 2", "helper 12"]),

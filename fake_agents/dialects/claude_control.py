@@ -1,0 +1,108 @@
+"""What claude and its client ask one another beside prompts: control requests and responses. Knows no turn."""
+
+from __future__ import annotations
+
+from fake_agents.dialects.claude import SESSION
+from fake_agents.objects import line
+from fake_agents.questions import ALLOW, DENY
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from fake_agents.questions import Question, Questions
+
+__all__ = ["DECISIONS", "INITIALIZED", "about_which", "answer_of", "asking", "failed", "success", "withdrawn"]
+
+INITIALIZED = {
+    "commands": [],
+    "agents": [],
+    "output_style": "default",
+    "available_output_styles": ["default"],
+    "models": [],
+    "account": {},
+    "pid": 0,
+    "claude_code_version": "2.1.330",
+    "current_permission_mode": "default",
+    "hook_on_failure_supported": True,
+    "session_state": "idle",
+    "capabilities": [],
+}
+"""The answer to `initialize`."""
+
+_RESPONSE = {"stdout": "", "stderr": "", "interrupted": False, "isImage": False, "noOutputExpected": False}
+_BY_HOOK = {"decision": "reject", "source": "hook", "reason_type": "hook"}
+DECISIONS: dict[tuple[str, str], dict[str, Any]] = {
+    ("permission", ALLOW): {"permission_decision": {"decision": "accept", "source": "user_temporary"}},
+    ("permission", DENY): {"permission_decision": {"decision": "reject", "source": "user_reject"}},
+    ("hook", DENY): {"non_execution_kind": "permission-rule", "permission_decision": _BY_HOOK},
+}
+"""What the end of a tool says of the answer."""
+
+
+def success(heard: dict[str, Any], response: dict[str, Any]) -> bytes:
+    """Give the good response to a request of the client's."""
+    told = {"subtype": "success", "request_id": heard.get("request_id"), "response": response}
+    return line({"type": "control_response", "response": told})
+
+
+def failed(heard: dict[str, Any], error: dict[str, Any]) -> bytes:
+    """Give the response to a request that fails."""
+    told = {"subtype": "error", "request_id": heard.get("request_id"), **error}
+    return line({"type": "control_response", "response": told})
+
+
+def about_which(fields: dict[str, Any], running: dict[str, dict[str, Any]], questions: Questions) -> dict[str, Any]:
+    """Find the tool that a question is about, which runs: one not asked about before, else the last, else a new one.
+
+    A permission is asked for a tool of its name; a hook is told of any.
+    """
+    kind, event = fields["kind"], fields["event"]
+    able = [call for call in running.values() if kind == "hook" or call["name"] == fields["name"]]
+    same = (one for one in questions.asked if (one.fields["kind"], one.fields["event"]) == (kind, event))
+    asked = {one.tool for one in same}
+    fresh = [call for call in able if call["id"] not in asked]
+    name = "Bash" if kind == "hook" else fields["name"]
+    unseen: dict[str, Any] = {"id": f"toolu_asked_{len(questions.asked) + 1}", "name": name, "input": {}}
+    return (fresh[:1] or able[-1:] or [unseen])[0]
+
+
+def asking(question: Question, call: dict[str, Any]) -> bytes:
+    """Give the request: whether the tool may be used, or what a hook says to it."""
+    if question.fields["kind"] == "hook":
+        request = {"subtype": "hook_callback", "callback_id": question.fields["name"]}
+        return _request(question, {**request, "input": _told(question, call), "tool_use_id": call["id"]})
+    about = {"tool_name": call["name"], "display_name": call["name"], "input": call["input"]}
+    more = {"permission_suggestions": [], "tool_use_id": call["id"]}
+    return _request(question, {"subtype": "can_use_tool", **about, **more})
+
+
+def _told(question: Question, call: dict[str, Any]) -> dict[str, Any]:
+    event = question.fields["event"]
+    told = {"session_id": SESSION, "transcript_path": f"/home/u/{SESSION}.jsonl", "cwd": "/", "prompt_id": SESSION}
+    told |= {"permission_mode": "default", "hook_event_name": event}
+    told |= {"tool_name": call["name"], "tool_input": call["input"]}
+    if event == "PreToolUse":
+        return {**told, "tool_use_id": call["id"]}
+    return {**told, "tool_response": _RESPONSE, "tool_use_id": call["id"], "duration_ms": 0}
+
+
+def withdrawn(question: Question) -> bytes:
+    """Give the line that takes a question back."""
+    return line({"type": "control_cancel_request", "request_id": question.key})
+
+
+def answer_of(question: Question, response: dict[str, Any]) -> str:
+    """Read an answer. What does not allow a tool denies it, an error too; a hook denies what it says no to."""
+    told = response.get("response")
+    told = told if isinstance(told, dict) and response.get("subtype") == "success" else {}
+    if question.fields["kind"] == "permission":
+        return ALLOW if told.get("behavior") == "allow" else DENY
+    own = told.get("hookSpecificOutput")
+    decision = own.get("permissionDecision") if isinstance(own, dict) else None
+    is_denied = decision == "deny" or told.get("decision") == "block" or told.get("continue") is False
+    return DENY if is_denied else ALLOW
+
+
+def _request(question: Question, request: dict[str, Any]) -> bytes:
+    return line({"type": "control_request", "request_id": question.key, "request": request})

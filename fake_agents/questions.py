@@ -1,0 +1,76 @@
+"""The questions that an agent asks its client: which are open, how each was answered. Knows no wire format."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+__all__ = ["ALLOW", "CANCELLED", "DENY", "Question", "Questions"]
+
+ALLOW, DENY, CANCELLED = "allow", "deny", "cancelled"
+
+
+class Question:
+    """One question; `answer` is empty while it is open.
+
+    Args:
+        number: its place among all questions, counted from 1.
+        key: the id of its request.
+        fields: what the script says of it.
+        tool: the id of the tool that it is about.
+        in_turn: whether it was asked within a turn.
+    """
+
+    __slots__ = ("answer", "fields", "in_turn", "key", "number", "tool")
+
+    def __init__(self, number: int, key: Any, fields: dict[str, Any], tool: str, *, in_turn: bool) -> None:
+        self.number = number
+        self.key = key
+        self.fields = fields
+        self.tool = tool
+        self.in_turn = in_turn
+        self.answer = ""
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What the record says of it: whom or what it asks for, what kind it is, which one it is."""
+        return {"asked": self.fields["name"], "kind": self.fields["kind"], "number": self.number}
+
+    @property
+    def news(self) -> dict[str, Any]:
+        """What the record says of its answer."""
+        return {"answered": self.fields["name"], "answer": self.answer, "number": self.number}
+
+
+class Questions:
+    """All questions of a session, in order; an answer is that of the first open one with its id."""
+
+    def __init__(self) -> None:
+        self.asked: list[Question] = []
+        self._news: list[Question] = []
+
+    def ask(self, key: Any, fields: dict[str, Any], tool: str = "", *, in_turn: bool = False) -> Question:
+        """Open a question."""
+        question = Question(len(self.asked) + 1, key, fields, tool, in_turn=in_turn)
+        self.asked.append(question)
+        return question
+
+    def find(self, key: Any) -> Question | None:
+        """Give the first open question with that id, which is of the same type, too."""
+        same = (one for one in self.open() if type(one.key) is type(key) and one.key == key)
+        return next(same, None)
+
+    def open(self) -> list[Question]:
+        """Give the questions that wait for an answer."""
+        return [one for one in self.asked if not one.answer]
+
+    def settle(self, question: Question, answer: str) -> None:
+        """Take the answer: allow, deny or cancelled."""
+        question.answer = answer
+        self._news.append(question)
+
+    def news(self) -> list[Question]:
+        """Give what was answered since the last call."""
+        news, self._news = self._news, []
+        return news

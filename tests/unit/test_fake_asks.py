@@ -1,0 +1,302 @@
+"""What the fakes ask their clients: the lines of the real CLIs, every kind of answer, and what the script does then."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.unit.bookkeeping import Play, script
+from tests.unit.conversations import Conversation, keys, seen, told
+
+READS: dict[str, Any] = {"environ": {b"CLAUDE_CODE_SDK_READS_SESSION_STATE": b"1"}}
+COMMAND = {"command": "echo hooked", "description": "d echo hooked"}
+INTERRUPT = b'{"type":"control_request","request_id":"i","request":{"subtype":"interrupt"}}'
+PROMPT = b'{"type":"user","message":{"role":"user","content":"hi"},"parent_tool_use_id":null}'
+
+
+def control(key: Any, response: Any, subtype: str = "success") -> bytes:
+    """Make claude's client answer."""
+    told = {"subtype": subtype, "request_id": key, "response": response}
+    return json.dumps({"type": "control_response", "response": told}).encode()
+
+
+def kinds(events: list[dict[str, Any]]) -> list[str]:
+    """Say of each line what it is."""
+    return [str(one.get("state") or one.get("request", one).get("subtype") or one["type"]) for one in events]
+
+
+def in_a_turn(**program: Any) -> Conversation:
+    """Talk to a claude that has a prompt in hand and a tool that runs."""
+    talk = Conversation("claude", "session", **program)
+    talk.hear(PROMPT)
+    talk.tell("take", 1)
+    talk.tell("tool", {"id": "t", "name": "Bash", "input": COMMAND})
+    talk.printed()
+    return talk
+
+
+def test_a_permission_is_asked_as_claude_asks_it() -> None:
+    """The state before, the tool's own id and input, the state behind the answer; the tool's end tells who allowed."""
+    talk, real = Conversation("claude", "session", **READS), seen("perm")
+    talk.hear(*told("perm")[:2])
+    talk.tell("take", 1)
+    call = next(one for one in real if one["type"] == "assistant")["message"]["content"][0]
+    talk.tell("tool", {key: call[key] for key in ("id", "name", "input")})
+    question = talk.ask("permission", "Bash")
+    talk.hear(control(question.key, {"behavior": "allow", "updatedInput": call["input"]}))
+    talk.tell("tool_done", {"id": call["id"], "output": "", "error": None})
+    talk.tell("answer", "Hello from fake")
+    made = talk.printed()
+    assert kinds(made) == kinds(real)
+    (asked,), (really,) = ([one for one in lines if one["type"] == "control_request"] for lines in (made, real))
+    assert keys(really) - keys(asked) <= {"request.blocked_path", "request.description"} | {
+        key for key in keys(really) if key.startswith("request.permission_suggestions.")
+    }
+    same = ("tool_name", "display_name", "input", "tool_use_id", "subtype")
+    assert [asked["request"][key] for key in same] == [really["request"][key] for key in same]
+    ends = [next(one for one in lines if "tool_result_meta" in one)["tool_result_meta"] for lines in (made, real)]
+    assert ends[0] == ends[1]
+
+
+@pytest.mark.parametrize(
+    ("response", "subtype", "answer"),
+    [
+        ({"behavior": "allow"}, "success", "allow"),
+        ({"behavior": "deny", "message": "no"}, "success", "deny"),
+        ({"behavior": "perhaps"}, "success", "deny"),
+        ({"behavior": "allow"}, "error", "deny"),
+        (None, "success", "deny"),
+    ],
+)
+def test_what_does_not_allow_a_tool_of_claudes_denies_it(response: Any, subtype: str, answer: str) -> None:
+    """Nothing runs that nobody allowed."""
+    talk = in_a_turn()
+    question = talk.ask("permission", "Bash")
+    talk.hear(control(question.key, response, subtype))
+    assert question.answer == answer
+
+
+@pytest.mark.parametrize("name", ["hooks-late3", "hooks-deny-late3"])
+def test_hooks_are_called_as_claude_calls_them(name: str) -> None:
+    """Before the tool and after it, with its input and its output; what a hook denies is told at the tool's end."""
+    talk, real, sent = in_a_turn(**READS), seen(name), told(name)
+    calls = [one for one in real if one.get("request", {}).get("subtype") == "hook_callback"]
+    real_end = next(one for one in real if "tool_result_meta" in one)["tool_result_meta"][0]
+    answers = [one for one in map(json.loads, sent) if one["type"] == "control_response"]
+    for really, answer in zip(calls, answers, strict=False):
+        event = really["request"]["input"]["hook_event_name"]
+        if event == "Stop":
+            break
+        question = talk.ask("hook", really["request"]["callback_id"], event=event)
+        talk.hear(control(question.key, answer["response"]["response"]))
+        (made,) = talk.printed()
+        assert made["request"]["input"]["tool_input"] == really["request"]["input"]["tool_input"]
+        assert list(made["request"]) == list(really["request"])
+        assert list(made["request"]["input"]) == list(really["request"]["input"])
+    talk.tell("tool_done", {"id": "t", "output": "hooked", "error": None})
+    (end,) = talk.printed()
+    assert end["tool_result_meta"] == [{**real_end, "id": "t"}]
+
+
+@pytest.mark.parametrize(
+    ("response", "answer"),
+    [
+        ({}, "allow"),
+        ({"hookSpecificOutput": {"permissionDecision": "allow"}}, "allow"),
+        ({"hookSpecificOutput": {"permissionDecision": "deny"}}, "deny"),
+        ({"decision": "block"}, "deny"),
+        ({"continue": False}, "deny"),
+    ],
+)
+def test_a_hook_denies_what_it_says_no_to(response: Any, answer: str) -> None:
+    """An empty answer is none."""
+    talk = in_a_turn()
+    question = talk.ask("hook", "h")
+    talk.hear(control(question.key, response))
+    assert question.answer == answer
+
+
+def test_an_interrupt_takes_back_what_was_asked_in_its_turn() -> None:
+    """The real CLI says so before it answers the interrupt, and a late answer is nothing to it."""
+    talk, real = in_a_turn(**READS), seen("hooks-interrupt-while-waiting")
+    question = talk.ask("hook", "hook_pre")
+    talk.hear(INTERRUPT)
+    assert (question.answer, talk.events) == ("cancelled", ["cancel"])
+    talk.tell("acknowledge")
+    talk.hear(control(question.key, {}))
+    begin = next(index for index, one in enumerate(real) if one["type"] == "control_request")
+    end = next(index for index, one in enumerate(real) if one["type"] == "result") + 2
+    assert kinds(talk.printed()) == kinds(real[begin:end])
+
+
+def test_a_question_outside_a_turn_outlives_an_interrupt_and_is_about_a_tool_that_nobody_saw() -> None:
+    """An interrupt of a turn takes back only what that turn asked."""
+    talk = Conversation("claude", "session")
+    first, second = talk.ask("permission", "Bash"), talk.ask("hook", "h")
+    talk.hear(PROMPT)
+    talk.tell("take", 1)
+    talk.hear(INTERRUPT)
+    assert (first.answer, second.answer) == ("", "")
+    requests = [one["request"] for one in talk.printed() if one["type"] == "control_request"]
+    assert [one["tool_use_id"] for one in requests] == ["toolu_asked_1", "toolu_asked_2"]
+
+
+def test_two_questions_are_about_two_tools_of_one_name() -> None:
+    """Tools of one message are asked about in their order; a third question is about the last of them."""
+    talk = in_a_turn()
+    talk.tell("tool", {"id": "u", "name": "Bash", "input": {}})
+    asked = [talk.ask("permission", "Bash").tool for _ in range(3)]
+    assert (asked, talk.ask("hook", "h").tool) == (["t", "u", "u"], "t")
+
+
+def test_an_answer_that_fits_no_open_question_is_nothing() -> None:
+    """A wrong id, a second answer; of two questions with one id the first is answered first."""
+    talk = in_a_turn()
+    first, second = talk.ask("permission", "Bash", "same"), talk.ask("permission", "Bash", "same")
+    talk.hear(control("other", {"behavior": "allow"}), control(None, {}), control(["same"], {}))
+    assert (first.answer, second.answer) == ("", "")
+    talk.hear(control("same", {"behavior": "allow"}))
+    talk.hear(control("same", {"behavior": "deny"}), control("same", {"behavior": "allow"}))
+    assert (first.answer, second.answer) == ("allow", "deny")
+
+
+def acp(**message: Any) -> bytes:
+    """Make a message of ACP."""
+    return json.dumps({"jsonrpc": "2.0", **message}).encode()
+
+
+def test_a_permission_is_asked_as_the_protocol_has_it() -> None:
+    """The session, the tool call and both options; the numbers of its requests are its own."""
+    talk = Conversation("acp", "session")
+    talk.hear(acp(id=0, method="session/new", params={}))
+    talk.tell("tool", {"id": "c1", "name": "ls", "input": {}})
+    talk.printed()
+    talk.ask("permission", "ls")
+    talk.ask("permission", "rm", "own")
+    first, second = talk.printed()
+    assert first == {
+        "jsonrpc": "2.0",
+        "id": 0,
+        "method": "session/request_permission",
+        "params": {
+            "sessionId": "sess_1",
+            "toolCall": {"toolCallId": "c1", "title": "ls", "kind": "other", "status": "pending", "rawInput": {}},
+            "options": [
+                {"optionId": "allow-once", "name": "Allow", "kind": "allow_once"},
+                {"optionId": "reject-once", "name": "Reject", "kind": "reject_once"},
+            ],
+        },
+    }
+    assert (second["id"], second["params"]["toolCall"]["toolCallId"]) == ("own", "call_1")
+
+
+@pytest.mark.parametrize(
+    ("message", "answer"),
+    [
+        ({"id": 0, "result": {"outcome": {"outcome": "selected", "optionId": "allow-once"}}}, "allow"),
+        ({"id": 0, "result": {"outcome": {"outcome": "selected", "optionId": "reject-once"}}}, "deny"),
+        ({"id": 0, "result": {"outcome": {"outcome": "selected", "optionId": "allow-always"}}}, "deny"),
+        ({"id": 0, "result": {"outcome": {"outcome": "cancelled"}}}, "cancelled"),
+        ({"id": 0, "result": {}}, "deny"),
+        ({"id": 0, "error": {"code": -32601, "message": "Method not found"}}, "deny"),
+        ({"id": False, "result": {"outcome": {"outcome": "cancelled"}}}, ""),
+        ({"id": "0", "result": {"outcome": {"outcome": "cancelled"}}}, ""),
+        ({"id": None, "error": {"code": -32700, "message": "Parse error"}}, ""),
+    ],
+)
+def test_an_agent_in_acp_reads_every_answer(message: dict[str, Any], answer: str) -> None:
+    """A client without a handler answers with an error, and an id is the same only if its type is."""
+    talk = Conversation("acp", "session")
+    question = talk.ask("permission", "ls")
+    talk.printed()
+    talk.hear(acp(**message))
+    assert (question.answer, talk.printed()) == (answer, [])
+
+
+@pytest.mark.parametrize(
+    ("more", "answer"),
+    [({"confirmed": True}, "allow"), ({"confirmed": False}, "deny"), ({"cancelled": True}, "cancelled"), ({}, "deny")],
+)
+def test_an_extension_of_pis_asks_for_a_yes_or_a_no(more: dict[str, Any], answer: str) -> None:
+    """Behind an abort, too, where commands have to wait."""
+    talk = Conversation("pi", "rpc")
+    talk.hear(b'{"type":"prompt","message":"hi"}', b'{"type":"abort"}')
+    talk.printed()
+    question = talk.ask("permission", "bash")
+    (asked,) = talk.printed()
+    head = {"type": "extension_ui_request", "id": question.key, "method": "confirm"}
+    assert asked == {**head, "title": "bash", "message": "Allow bash?"}
+    talk.hear(json.dumps({"type": "extension_ui_response", "id": "other", "confirmed": True}).encode())
+    assert question.answer == ""
+    talk.hear(json.dumps({"type": "extension_ui_response", "id": question.key, **more}).encode())
+    assert (question.answer, talk.printed()) == (answer, [])
+
+
+ASK = {"kind": "permission", "name": "bash", "id": "q", "event": "PreToolUse"}
+ASKED = ("q", {"asked": "bash", "kind": "permission", "number": 1})
+
+
+def asking(*behind: tuple[Any, ...]) -> Play:
+    """Play an agent of pi's that asks, says what was answered, and goes on."""
+    branches = (script(("bytes", "stderr", b"yes")), script(("bytes", "stderr", b"no"), ("await_prompt", 1)))
+    steps = script(("ask", ASK, *branches), ("bytes", "stderr", b"on"), *behind)
+    return Play(program={"dialect": "pi", "mode": "rpc", "code": 0, "serves": True, "steps": steps})
+
+
+def reply(**more: Any) -> bytes:
+    """Answer the question."""
+    return json.dumps({"type": "extension_ui_response", "id": "q", **more}).encode() + b"\n"
+
+
+def heard(answer: str) -> tuple[str, Any]:
+    """Give the note of an answer."""
+    return ("q", {"answered": "bash", "answer": answer, "number": 1})
+
+
+@pytest.mark.parametrize(
+    ("more", "answer", "words"),
+    [
+        ({"confirmed": True}, "allow", [b"yes", b"on"]),
+        ({"confirmed": False}, "deny", [b"no"]),
+        ({"cancelled": True}, "cancelled", [b"on"]),
+    ],
+)
+def test_each_answer_has_its_branch_and_is_noted_when_it_comes(
+    more: dict[str, Any], answer: str, words: list[bytes]
+) -> None:
+    """The track waits until then; a wait in a branch holds it up as anywhere."""
+    play = asking()
+    assert play.grant(0)[-1] == ASKED
+    assert play.grant(1, stdin=b'{"type":"extension_ui_response","id":"p","confirmed":true}\n')[1:] == []
+    assert play.grant(2, stdin=reply(**more))[1:] == [heard(answer), *[("stderr", word) for word in words]]
+
+
+def test_the_end_of_stdin_ends_a_track_that_waits_for_an_answer() -> None:
+    """No answer can come, and the session is over; one that came with it counts."""
+    play = asking()
+    play.grant(0)
+    assert play.grant(1, stdin=b"")[1:] == [("exit", 0)]
+    play = asking()
+    play.grant(0)
+    play.book.stdin += [reply(confirmed=True), b""]
+    assert play.grant(1)[1:] == [heard("allow"), ("stderr", b"yes"), ("stderr", b"on")]
+    assert play.grant(2)[1:] == [("exit", 0)]
+
+
+def test_a_wait_in_a_branch_that_can_never_end_ends_its_track() -> None:
+    """As it would outside of one: what stands behind the question is not played."""
+    play = asking()
+    play.grant(0)
+    assert play.grant(1, stdin=reply(confirmed=False))[1:] == [heard("deny"), ("stderr", b"no")]
+    assert play.grant(2, stdin=b"")[1:] == [("exit", 0)]
+
+
+def test_an_answer_is_noted_though_its_track_was_cut() -> None:
+    """The record tells what was said, whoever still listens."""
+    steps = script(("meanwhile", script(("ask", ASK, [], []))), ("sleep", 1))
+    play = Play(program={"dialect": "pi", "mode": "rpc", "code": 0, "serves": True, "steps": steps})
+    assert play.grant(0)[-1] == ASKED
+    play.grant(1)
+    assert play.grant(2, stdin=reply(confirmed=True))[1:] == [heard("allow")]
