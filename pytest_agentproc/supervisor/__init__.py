@@ -3,7 +3,7 @@
 The agent is never killed while it works, never waited for once it is done, and never leaves a process behind.
 `_machine` decides (with the deciders `_watchdog`, `_tools`, `_completion`, `_ladder`, `_framing`, `_feeder`,
 `_ending`), `_driver` carries out, `_artifacts` writes down what came of it, `_run` is the door; `_tail` holds what is
-kept of what may be endless. A session is `_conversation` (with `_turns`, `_router`, `_patience`, `_restarts`),
+kept of what may be endless. A session is `_conversation` (with `_succession`, `_turns`, `_router`, `_patience`),
 `_session_driver`, and the doors `_open` and `_session`; `_life` is what both machines share.
 """
 
