@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Succession"]
 
+_KILLED = -9
+
 
 class Succession(Life):
     """Follow the agents of one session.
@@ -103,6 +105,11 @@ class Succession(Life):
 
     # The end.
 
+    def abandon(self, status: int) -> None:
+        """Take note of how the agent ended that the driver abandoned."""
+        if self.status is None:
+            self.agent_status, self.was_forced = status, self.forced or status == _KILLED
+
     @property
     def _is_steady(self) -> bool:
         """Whether an agent lives that nobody is ending."""
@@ -135,6 +142,7 @@ class Succession(Life):
         if not self.feeder.is_broken:
             self.turns.take_back(self.feeder.taken)
         words = f"it exited with {event.status}" if event.status >= 0 else f"signal {-event.status} ended it"
+        self.agent_status, self.was_forced = event.status, self.forced
         self.turns.ended_with = (event.status, self.forced, True)
         self.turns.lose(Outcome.AGENT_LOST, now, words)
         was_greeted, self._is_greeted, self._was_ended = self._is_greeted, False, True

@@ -60,7 +60,8 @@ class Turns:
         self._limits = policy.nanoseconds()
         self._tell = tell
         self._has_handler = has_handler
-        self._background = Answered()
+        self._kept = policy.max_transcript_bytes
+        self._background = Answered(self._kept)
         self._talk: Talk
         self._router: Router
 
@@ -73,7 +74,7 @@ class Turns:
 
     def ask(self, number: int, text: str) -> None:
         """Queue a prompt."""
-        self.queue.append(TurnRecord(number, text))
+        self.queue.append(TurnRecord(number, text, self._kept))
         self._tell("prompt", number, text)
 
     def deliver(self, now: int) -> bytes:
@@ -140,7 +141,7 @@ class Turns:
             self._conclude(self.flight, self.flight.cause or outcome, now, error)
         self.unacknowledged = self.cancel_deadline = None
         self.questions.clear()
-        self._background = Answered()
+        self._background = Answered(self._kept)
 
     def refuse(self, outcome: Outcome, error: str, now: int) -> None:
         """No agent will come: every queued prompt ends."""
@@ -152,9 +153,14 @@ class Turns:
         if turn is self.flight:
             self.flight = None
             self.patience.rest()
+        self._warn_of_cut(turn.number, turn.answered)
         status, forced, executable = self.ended_with
         result = turn.result(status, forced=forced, executable=executable)
         self._tell("outcome", turn.number, outcome.value, result=result)
+
+    def _warn_of_cut(self, number: int, answered: Answered) -> None:
+        if answered.is_cut:
+            self._tell("warning", number, "transcript_truncated")
 
     # What the agent says.
 
@@ -221,12 +227,12 @@ class Turns:
         self._acknowledge(turn)
 
     def _end_background(self, ended: Ended) -> None:
-        said, self._background = self._background, Answered()
+        said, self._background = self._background, Answered(self._kept)
         said.finish(ended)
         outcome = Outcome.COMPLETED if ended.ok else Outcome.FAILED
-        result = TurnResult(
-            outcome, 0 if ended.ok else 1, said.text, said.stop_reason, said.model, said.usage, ended.error
-        )
+        self._warn_of_cut(BACKGROUND, said)
+        told = (said.text, said.stop_reason, said.model, said.usage, ended.error)
+        result = TurnResult(outcome, 0 if ended.ok else 1, *told, transcript=said.transcript)
         self._tell("background", BACKGROUND, said.text or "", result=result)
 
     def _give_back(self) -> None:
@@ -234,7 +240,7 @@ class Turns:
         for number in self._router.retracted:
             turn = self._live(number)
             if turn is not None:
-                self._background, turn.answered = turn.answered, Answered()
+                self._background, turn.answered = turn.answered, Answered(self._kept)
                 turn.has_begun = False
 
     def _declined(self, declined: Declined, now: int) -> bytes:

@@ -122,7 +122,7 @@ class AcpTalk(JsonTalk):
         if kind == "agent_thought_chunk":
             return [Said("delta")]
         if kind in ("tool_call", "tool_call_update"):
-            return [Said("tool", str(update.get("title") or update.get("toolCallId") or ""))]
+            return [Said("tool", str(update.get("title") or update.get("toolCallId") or ""), is_end=True)]
         return [Other(f"session/update {kind}")]
 
     def _asked(self, value: dict[str, Any]) -> list[Spoken]:

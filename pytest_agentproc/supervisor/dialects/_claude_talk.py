@@ -12,7 +12,7 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.supervisor.dialects._base import Other
+from pytest_agentproc.supervisor.dialects._base import LONGEST_ID, Other
 from pytest_agentproc.supervisor.dialects._json import to_line
 from pytest_agentproc.supervisor.dialects._talk import (
     BACKGROUND,
@@ -123,9 +123,10 @@ class ClaudeTalk(JsonTalk):
     def _streamed(self, value: dict[str, Any]) -> list[Spoken]:
         if value.get("parent_tool_use_id"):
             return [Said("tool")]
-        delta = _dict(_dict(value.get("event")).get("delta"))
+        event = _dict(value.get("event"))
+        delta = _dict(event.get("delta"))
         text = str(delta.get("text", "")) if delta.get("type") == "text_delta" else ""
-        return [Said("delta", text, self._marks(value))]
+        return [Said("delta", text, self._marks(value), is_end=event.get("type") == "message_start")]
 
     def _assistant(self, value: dict[str, Any]) -> list[Spoken]:
         if value.get("parent_tool_use_id"):
@@ -134,7 +135,8 @@ class ClaudeTalk(JsonTalk):
         model = message.get("model")
         blocks = _blocks(message)
         text = "".join(str(block.get("text", "")) for block in blocks if block.get("type") == "text")
-        whole = Said("message", text, marks, model=model if isinstance(model, str) else None)
+        name = str(message.get("id") or "")[:LONGEST_ID]
+        whole = Said("message", text, marks, model=model if isinstance(model, str) else None, id=name)
         tools = [Said("tool", str(block.get("name", "")), marks) for block in blocks if block.get("type") == "tool_use"]
         return [whole, *tools] if text or not tools else [*tools]
 

@@ -96,7 +96,18 @@ class Begun:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """Progress within a turn: a `message` that is whole, a `delta` of one, or news of a `tool`."""
+    """Progress within a turn: a `message` that is whole, a `delta` of one, or news of a `tool`.
+
+    Args:
+        kind: which.
+        text: the words, or what the tool is called.
+        marks: the turns that the line names.
+        stop_reason: why the message ended.
+        model: who says it.
+        usage: what was used.
+        id: the message's name, where it comes block by block: what comes under one name is one message.
+        is_end: whether it ends a message that comes in pieces only.
+    """
 
     kind: str
     text: str = ""
@@ -104,6 +115,8 @@ class Said:
     stop_reason: str | None = None
     model: str | None = None
     usage: dict[str, Any] | None = None
+    id: str = ""
+    is_end: bool = False
 
 
 @dataclass(frozen=True, slots=True)
