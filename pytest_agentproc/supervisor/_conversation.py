@@ -14,7 +14,20 @@ from pytest_agentproc.supervisor import _intents as to
 from pytest_agentproc.supervisor._ladder import Rung
 from pytest_agentproc.supervisor._status import Status
 from pytest_agentproc.supervisor._succession import Succession
-from pytest_agentproc.supervisor.dialects import Malformed, Noise, Other, Refusal, Reply, Welcome
+from pytest_agentproc.supervisor.dialects import (
+    Asked,
+    Malformed,
+    Nested,
+    Noise,
+    Other,
+    Refusal,
+    Reply,
+    TaskBegun,
+    TaskOver,
+    ToolEnded,
+    ToolStarted,
+    Welcome,
+)
 from pytest_agentproc.vocabulary import Outcome
 
 if TYPE_CHECKING:
@@ -147,6 +160,10 @@ class Conversation(Succession):
             self.noise += 1
         elif isinstance(meaning, Reply):
             return self._reply(meaning.data, now)
+        elif isinstance(meaning, Asked | Nested | ToolEnded | ToolStarted):
+            return self._reply(self.turns.work(meaning, now), now)
+        elif isinstance(meaning, TaskBegun | TaskOver):
+            self.tasks.feed(meaning)
         elif not isinstance(meaning, Other):
             return self._reply(self.turns.hear(meaning, now), now)
         return []

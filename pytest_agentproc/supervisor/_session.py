@@ -162,6 +162,11 @@ class Session:
         return self._machine.failure[1] if self._machine.failure else ""
 
     @property
+    def tasks(self) -> tuple[str, ...]:
+        """The ids of the commands that the agent runs in the background, and whose end it has not told (B2)."""
+        return tuple(self._machine.tasks.running)
+
+    @property
     def noise(self) -> int:
         """How many lines of all its agents meant nothing (F2)."""
         return self._machine.noise

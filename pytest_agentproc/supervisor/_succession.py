@@ -68,7 +68,8 @@ class Succession(Life):
         self._is_greeted = self._is_stopped = False
         self._start_at, self._why = None, ""
         self.talk = talk(self.task.dialect, self.task.mode, self.task.setting)
-        self.turns.connect(self.talk, made.router(is_marked=self.talk.is_marked))
+        self.turns.connect(self.talk, made.router(is_marked=self.talk.is_marked), made.tools(self.policy))
+        self.tasks = made.tasks()
         return [on.Spawn()]
 
     def _start(self, event: on.Start, now: int) -> list[Command]:
@@ -147,6 +148,8 @@ class Succession(Life):
         self.turns.lose(Outcome.AGENT_LOST, now, words)
         was_greeted, self._is_greeted, self._was_ended = self._is_greeted, False, True
         self._timers, self._is_sweeping = {}, True
+        if unfinished := self.tasks.warn():
+            self._tell("warning", None, unfinished)
         if self._is_stopped:
             self._start_at = now
         elif not self._is_closing:

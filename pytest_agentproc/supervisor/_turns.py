@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.supervisor._patience import Patience
     from pytest_agentproc.supervisor._router import Router
-    from pytest_agentproc.supervisor.dialects import Talk, Turned
+    from pytest_agentproc.supervisor._tools import Tools
+    from pytest_agentproc.supervisor.dialects import Talk, Turned, Worked
     from pytest_agentproc.vocabulary import Policy
 
 __all__ = ["Turns"]
@@ -64,10 +65,12 @@ class Turns:
         self._background = Answered(self._kept)
         self._talk: Talk
         self._router: Router
+        self._tools: Tools
 
-    def connect(self, talk: Talk, router: Router) -> None:
+    def connect(self, talk: Talk, router: Router, tools: Tools) -> None:
         """Speak to a new agent process."""
-        self._talk, self._router = talk, router
+        self._talk, self._router, self._tools = talk, router, tools
+        self.patience.work(busy=False)
         self.ended_with = (None, False, True)
 
     # Prompts and their ends.
@@ -178,6 +181,9 @@ class Turns:
         if isinstance(heard, Question):
             return self._asked(heard, owners, now)
         self._give_back()
+        if isinstance(heard, Ended):
+            self._tools.settle()
+            self.patience.work(busy=self._tools.is_busy)
         for number in owners:
             if isinstance(heard, Said):
                 self._said(heard, number, now)
@@ -210,6 +216,22 @@ class Turns:
             self._tell(said.kind, number, said.text)
         else:
             self._tell("late", number, said.text)
+
+    def work(self, worked: Worked, now: int) -> bytes:
+        """Follow the tools; a message of the turn in flight that asks for one of the host's is its end (A7).
+
+        The turn is over for the caller, and for the agent it is not: it is cancelled as a timeout would do it, what it
+        does till it acknowledges that is late, and then the next prompt goes out.
+        """
+        self._tools.feed(worked)
+        self.patience.work(busy=self._tools.is_busy)
+        turn = self.flight
+        is_its_own = turn is not None and turn.cause is None and turn.number in self._router.running
+        if turn is None or not is_its_own or not self._tools.is_handed_over(worked):
+            return b""
+        data = self._call_off(turn, Outcome.TOOL_USE, now)
+        self._conclude(turn, Outcome.TOOL_USE, now)
+        return data
 
     def _ended(self, ended: Ended, number: int, now: int) -> None:
         if number == BACKGROUND:

@@ -9,7 +9,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from pytest_agentproc.supervisor.dialects._base import Noise, Other
+from pytest_agentproc.supervisor.dialects._base import (
+    Asked,
+    Nested,
+    Noise,
+    Other,
+    TaskBegun,
+    TaskOver,
+    ToolEnded,
+    ToolStarted,
+)
 from pytest_agentproc.supervisor.dialects._json import objects
 
 if TYPE_CHECKING:
@@ -31,9 +40,11 @@ __all__ = [
     "Settled",
     "Spoken",
     "Talk",
+    "Tasked",
     "Turned",
     "Welcome",
     "Withdrawn",
+    "Worked",
 ]
 
 BACKGROUND = 0
@@ -177,7 +188,13 @@ class Withdrawn:
 Turned = Named | Begun | Said | Ended | Declined | Settled | Question | Withdrawn
 """What a turn hears."""
 
-Spoken = Turned | Welcome | Refusal | Reply | Malformed | Noise | Other
+Worked = Asked | Nested | ToolEnded | ToolStarted
+"""What the agent does with tools, in the words of a run: it is the doing of whoever runs."""
+
+Tasked = TaskBegun | TaskOver
+"""What goes on beside the turns."""
+
+Spoken = Turned | Worked | Tasked | Welcome | Refusal | Reply | Malformed | Noise | Other
 
 
 class Talk(Protocol):
