@@ -3,8 +3,8 @@
 The agent is never killed while it works, never waited for once it is done, and never leaves a process behind.
 `_machine` decides (with the deciders `_watchdog`, `_tools`, `_completion`, `_ladder`, `_framing`, `_feeder`,
 `_ending`), `_driver` carries out, `_artifacts` writes down what came of it, `_run` is the door; `_tail` holds what is
-kept of what may be endless. A session is `_conversation` (with `_turns`, `_router`, `_patience`, `_restarts`),
-`_session_driver`, and the doors `_open` and `_session`; `_life` is what both machines share.
+kept of what may be endless. A session is `_conversation` (with `_succession`, `_turns`, `_router`, `_patience`,
+`_tasks`), `_session_driver`, and the doors `_open` and `_session`; `_life` is what both machines share.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from pytest_agentproc.supervisor._session_driver import SessionDriver
 from pytest_agentproc.supervisor._session_task import SessionDeciders, SessionTask
 from pytest_agentproc.supervisor._status import Status
 from pytest_agentproc.supervisor._store import Folder, Store
+from pytest_agentproc.supervisor._tasks import Tasks
 from pytest_agentproc.supervisor._tools import Tools
 from pytest_agentproc.supervisor._turn import TurnResult
 from pytest_agentproc.supervisor._turns import Turns
@@ -75,6 +76,7 @@ __all__ = [
     "StopIt",
     "Store",
     "Task",
+    "Tasks",
     "Tools",
     "Turn",
     "TurnResult",

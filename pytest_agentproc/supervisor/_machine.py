@@ -21,6 +21,7 @@ from pytest_agentproc.supervisor._feeder import Feeder
 from pytest_agentproc.supervisor._framing import Framing
 from pytest_agentproc.supervisor._ladder import Ladder, Rung
 from pytest_agentproc.supervisor._life import Life
+from pytest_agentproc.supervisor._tasks import Tasks
 from pytest_agentproc.supervisor._tools import Tools
 from pytest_agentproc.supervisor._watchdog import Watchdog
 from pytest_agentproc.supervisor.dialects import decoder
@@ -65,6 +66,7 @@ class Deciders:
 
     watchdog: Callable[[Policy], Watchdog] = Watchdog
     tools: Callable[[Policy], Tools] = Tools
+    tasks: Callable[[], Tasks] = Tasks
     completion: Callable[[], Completion] = Completion
     ladder: Callable[[Policy], Ladder] = Ladder
     framing: Callable[[], Framing] = Framing
@@ -88,6 +90,8 @@ class Machine(Life):
         self.task = task
         self.watchdog = made.watchdog(task.policy)
         self.tools = made.tools(task.policy)
+        self.tasks = made.tasks()
+        self._background_grace = task.policy.nanoseconds()["background_grace"] or 0
         self.completion = made.completion()
         self.completion.limit_to(task.policy.max_transcript_bytes)
         self.ending = made.ending()
@@ -187,13 +191,14 @@ class Machine(Life):
         if self.state not in (State.RUNNING, State.ENDING) or self.ladder.has_signalled:
             return []
         self.tools.feed(meaning)
+        self.tasks.feed(meaning)
         self.watchdog.work(now, busy=self.tools.is_busy)
         if self.state is State.RUNNING and self.tools.is_handed_over(meaning):
             return self._hand_over(now)
         if before is None and self.completion.at is not None:
             self.state = State.ENDING
             self.watchdog.rest()
-            self.ladder.linger(now)
+            self.ladder.linger(now + self._background_grace if self.tasks.running else now)
         elif before is not None and self.completion.at is None:
             self.state = State.RUNNING
             self.ladder.withdraw()

@@ -1,7 +1,8 @@
 """The watchdog of a session's turn: when to cancel it, and as what. Pure; knows instants and limits.
 
 Armed while a turn is in flight and nobody has cancelled it. Progress moves the prompt's deadline, activity does not
-(P2); while the caller owes the agent an answer, both of them rest. At one instant the order is the table's (A3).
+(P2); while the caller owes the agent an answer, what waits for progress rests. While the agent executes its own tools
+the limit on silence, where there is one, is the longer of two (A6). At one instant the order is the table's (A3).
 """
 
 from __future__ import annotations
@@ -19,8 +20,10 @@ _ENDINGS = {
     "progress_timeout": Outcome.STALLED,
     "prompt_timeout": Outcome.TIMED_OUT,
     "inactivity_timeout": Outcome.INACTIVE,
+    "internal_tool_timeout": Outcome.INACTIVE,
     "max_runtime": Outcome.OVERRAN,
 }
+_OF_SILENCE = ("inactivity_timeout", "internal_tool_timeout")
 _OF_PROGRESS = ("progress_timeout", "prompt_timeout")
 
 
@@ -35,19 +38,39 @@ class Patience:
         limits = policy.nanoseconds()
         self.limits = {name: limits[name] for name in _ENDINGS}
         self.deadlines: dict[str, int] = {}
+        self.is_busy = False
         self.started = 0
         self.last_activity = 0
         self.last_progress = 0
+        self._is_armed = False
 
     def start(self, now: int) -> None:
         """Arm every limit that is on: a prompt was delivered."""
         self.started = self.last_activity = self.last_progress = now
-        self.deadlines = {name: now + limit for name, limit in self.limits.items() if limit is not None}
+        self._is_armed = True
+        names = [name for name in _ENDINGS if name == self.silence or name not in _OF_SILENCE]
+        self.deadlines = {name: now + limit for name in names if (limit := self.limits[name]) is not None}
+
+    @property
+    def silence(self) -> str:
+        """The name of the limit on silence that holds now: while tools run, the longer of the two (A6)."""
+        short, long = self.limits["inactivity_timeout"], self.limits["internal_tool_timeout"]
+        is_longer = short is not None and (long is None or long > short)
+        return "internal_tool_timeout" if self.is_busy and is_longer else "inactivity_timeout"
+
+    def work(self, *, busy: bool) -> None:
+        """Take note of whether tools of the agent's own are in flight."""
+        before, self.is_busy = self.silence, busy
+        if self._is_armed and self.silence != before:
+            at, limit = self.deadlines, self.limits[self.silence]
+            silent = {} if limit is None else {self.silence: self.last_activity + limit}
+            new = {**{name: at[name] for name in at if name not in _OF_SILENCE}, **silent}
+            self.deadlines = {name: new[name] for name in _ENDINGS if name in new}
 
     def activity(self, now: int) -> None:
         """Take note of bytes."""
         self.last_activity = now
-        self._wind(now, "inactivity_timeout")
+        self._wind(now, self.silence)
 
     def progress(self, now: int) -> None:
         """Take note of an event of the turn."""
@@ -66,6 +89,7 @@ class Patience:
 
     def rest(self) -> None:
         """Disarm everything."""
+        self._is_armed = False
         self.deadlines = {}
 
     def _wind(self, now: int, *names: str) -> None:
@@ -82,8 +106,9 @@ class Patience:
         return None
 
     def _explain(self, name: str, now: int) -> str:
-        if name == "inactivity_timeout":
-            return f"no output for {(now - self.last_activity) / 1e9:g} s"
+        if name in _OF_SILENCE:
+            running = " while a tool ran" if name == "internal_tool_timeout" else ""
+            return f"no output for {(now - self.last_activity) / 1e9:g} s{running}"
         if name == "max_runtime":
             return f"still running after {(now - self.started) / 1e9:g} s"
         return f"no progress for {(now - self.last_progress) / 1e9:g} s"

@@ -30,6 +30,7 @@ Handler = Callable[["Question"], Awaitable[bool]]
 _OVER = TurnResult(Outcome.STOPPED, 130, error="the session is closed")
 LONGEST = 16 * 1024**2
 """So many characters of the transcript are kept, and of the background turns' results; then the oldest go first."""
+_MOST_WARNINGS = _LONGEST_WARNING = 1000
 _EVENT = 200
 """So many characters an event counts beside its words."""
 
@@ -135,6 +136,7 @@ class Session:
         self._exits = 0
         self._stops: deque[_Stop] = deque()
         self._questions: deque[Question] = deque()
+        self._warnings: deque[str] = deque(maxlen=_MOST_WARNINGS)
         self._changed = anyio.Event()
 
     # What the caller can ask for and know.
@@ -158,6 +160,36 @@ class Session:
     def error(self) -> str:
         """Why the session has failed: the command, errno or exit code, the end of stderr; "" if it has not."""
         return self._machine.failure[1] if self._machine.failure else ""
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """The ids of the commands that the agent runs in the background, and whose end it has not told (B2)."""
+        return tuple(self._machine.tasks.running)
+
+    @property
+    def noise(self) -> int:
+        """How many lines of all its agents meant nothing (F2)."""
+        return self._machine.noise
+
+    @property
+    def stderr_tail(self) -> bytes:
+        """The last 64 KiB that the agent told on stderr, also after it is gone, until another one is started (F4)."""
+        return self._machine.stderr_tail
+
+    @property
+    def agent_status(self) -> int | None:
+        """The exit code of the last agent that ended, or minus the number of its signal; None while none has."""
+        return self._machine.agent_status
+
+    @property
+    def forced(self) -> bool:
+        """Whether a signal of the session ended that agent."""
+        return self._machine.was_forced
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What was odd and changed no outcome, in order: the last 1000, of each the first 1000 characters."""
+        return tuple(self._warnings)
 
     def prompt(self, text: str) -> Turn:
         """Ask the agent; return at once.
@@ -266,6 +298,8 @@ class Session:
         self._size += _size_of(event)
         while self._size > LONGEST and len(self.transcript) > 1:
             self._size -= _size_of(self.transcript.popleft())
+        if event.kind == "warning":
+            self._warnings.append(event.text[:_LONGEST_WARNING])
         if event.kind == "outcome" and event.turn in self._turns and event.result is not None:
             self._turns.pop(event.turn).finish(event.result)
         elif event.kind == "background" and event.result is not None:
@@ -299,7 +333,7 @@ def _size_of(event: SessionEvent) -> int:
 
 
 def _size_of_result(result: TurnResult) -> int:
-    return _EVENT + len(result.text or "") + len(result.error) + _length(result.usage)
+    return _EVENT + len(result.text or "") + len(result.transcript) + len(result.error) + _length(result.usage)
 
 
 def _length(value: object) -> int:

@@ -98,7 +98,7 @@ class SessionDriver(Driver):
         ports, self.ports = self.ports, None
         self._done = True
         if ports is not None:
-            ports.abandon()
+            self.machine.abandon(ports.abandon())
         self._bell.close()
 
     def _do_spawn(self, command: on.Spawn) -> Event:

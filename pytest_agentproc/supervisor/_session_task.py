@@ -10,6 +10,8 @@ from pytest_agentproc.supervisor._ladder import Ladder
 from pytest_agentproc.supervisor._patience import Patience
 from pytest_agentproc.supervisor._restarts import Restarts
 from pytest_agentproc.supervisor._router import Router
+from pytest_agentproc.supervisor._tasks import Tasks
+from pytest_agentproc.supervisor._tools import Tools
 from pytest_agentproc.supervisor._turns import Turns
 from pytest_agentproc.supervisor.dialects import Setting
 from pytest_agentproc.vocabulary import Policy
@@ -46,6 +48,8 @@ class SessionDeciders:
 
     router: Callable[..., Router] = Router
     patience: Callable[[Policy], Patience] = Patience
+    tools: Callable[[Policy], Tools] = Tools
+    tasks: Callable[[], Tasks] = Tasks
     ladder: Callable[[Policy], Ladder] = Ladder
     framing: Callable[[], Framing] = Framing
     restarts: Callable[[Policy], Restarts] = Restarts

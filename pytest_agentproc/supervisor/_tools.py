@@ -1,4 +1,4 @@
-"""Whose tools run: the agent's own, during which silence may last longer, and the host's, which end the run. Pure."""
+"""Whose tools run: the agent's own, during which silence may last longer, and the host's, which end a turn. Pure."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Tools"]
 
+_AGENT = "local_agent"
+
 
 class Tools:
-    """Follow a run's tools, each by its id. What a sub-agent says changes nothing here (A6).
+    """Follow the tools of one agent process, each by its id. What a sub-agent says changes nothing here (A6).
 
     Args:
         policy: says which tools are the host's.
@@ -24,14 +26,22 @@ class Tools:
     def __init__(self, policy: Policy) -> None:
         self.host_tools = policy.host_tools
         self.running: set[str] = set()
+        self._agents: set[str] = set()
 
     def feed(self, meaning: Meaning) -> None:
         """Take one event."""
         if isinstance(meaning, ToolStarted):
             if len(self.running) < MOST_TOOLS and not self.is_hosts(meaning.name):
                 self.running.add(meaning.id[:LONGEST_ID])
+                if meaning.name == _AGENT:
+                    self._agents.add(meaning.id[:LONGEST_ID])
         elif isinstance(meaning, ToolEnded):
             self.running.discard(meaning.id[:LONGEST_ID])
+            self._agents.discard(meaning.id[:LONGEST_ID])
+
+    def settle(self) -> None:
+        """Take note that a session's turn is over: nothing of it is in flight any more but agents that it launched."""
+        self.running &= self._agents
 
     @property
     def is_busy(self) -> bool:

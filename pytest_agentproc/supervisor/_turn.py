@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from pytest_agentproc.supervisor._tail import Transcript
 from pytest_agentproc.vocabulary import exit_code
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ class TurnResult:
         usage: what the agent said that it used.
         error: one sentence about a bad ending.
         elapsed: nanoseconds from the prompt's delivery to the outcome; 0 if it was never delivered.
+        transcript: all messages of the turn, each on a line of its own: the last `max_transcript_bytes` of them.
     """
 
     outcome: Outcome
@@ -40,37 +42,75 @@ class TurnResult:
     usage: dict[str, Any] | None = None
     error: str = ""
     elapsed: int = 0
+    transcript: str = ""
 
 
 class Answered:
-    """Collect what the agent says in one turn, a prompt's or its own."""
+    """Collect what the agent says in one turn, a prompt's or its own.
 
-    def __init__(self) -> None:
+    Args:
+        limit: how many bytes of the transcript to keep, the last ones; None: all.
+    """
+
+    def __init__(self, limit: int | None = None) -> None:
         self.text: str | None = None
         self.stop_reason: str | None = None
         self.model: str | None = None
         self.usage: dict[str, Any] | None = None
-        self._parts: list[str] = []
+        self._messages = Transcript(limit)
+        self._id = ""
+        self._blocks: list[str] = []
+        self._pieces: list[str] = []
         self._size = 0
+        self._is_torn = False
+
+    @property
+    def transcript(self) -> str:
+        """All messages that have ended, each on a line of its own, as far back as the limit allows."""
+        return str(self._messages)
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the transcript is not whole."""
+        return self._messages.is_cut or self._is_torn
 
     def take(self, said: Said) -> None:
-        """Take progress: a whole message replaces its pieces, a tool ends a message that comes in pieces only."""
+        """Take progress: what is whole replaces its pieces."""
         self.stop_reason = said.stop_reason or self.stop_reason
         self.model = said.model or self.model
         self.usage = said.usage or self.usage
         if said.kind == "message":
-            self._parts, self._size = [], 0
-            self.text = said.text or self.text
-        elif said.kind == "tool":
+            self._take_whole(said)
+        elif said.is_end:
             self.seal()
-        elif said.text and self._size < _LONGEST:
-            self._parts.append(said.text)
-            self._size += len(said.text)
+        elif said.kind == "delta":
+            self._add(self._pieces, said.text)
+
+    def _take_whole(self, said: Said) -> None:
+        self._pieces = []
+        if not said.text:
+            return
+        if not said.id or said.id != self._id:
+            self.seal()
+        self._id = said.id
+        self._add(self._blocks, said.text)
+        if not said.id:
+            self.seal()
+
+    def _add(self, parts: list[str], text: str) -> None:
+        if text and self._size < _LONGEST:
+            parts.append(text)
+            self._size += len(text)
+        else:
+            self._is_torn = self._is_torn or bool(text)
 
     def seal(self) -> None:
-        """Take the pieces that came for a message."""
-        self.text = "".join(self._parts) or self.text
-        self._parts, self._size = [], 0
+        """End the message under way: its blocks, and the pieces of a block that did not come."""
+        text = "".join([*self._blocks, *self._pieces])
+        if text:
+            self.text = text
+            self._messages.add(text)
+        self._id, self._blocks, self._pieces, self._size = "", [], [], 0
 
     def finish(self, ended: Ended) -> None:
         """Take the end of a turn."""
@@ -90,12 +130,13 @@ class TurnRecord:
     Args:
         number: its place in the session, from 1.
         prompt: what is asked.
+        limit: how many bytes of its transcript to keep; None: all.
     """
 
-    def __init__(self, number: int, prompt: str) -> None:
+    def __init__(self, number: int, prompt: str, limit: int | None = None) -> None:
         self.number = number
         self.prompt = prompt
-        self.answered = Answered()
+        self.answered = Answered(limit)
         self.delivered_at: int | None = None
         self.size = self.sent_to = 0
         self.outcome: Outcome | None = None
@@ -126,4 +167,5 @@ class TurnRecord:
             usage=answered.usage,
             error=self.error,
             elapsed=0 if self.delivered_at is None else self.outcome_at - self.delivered_at,
+            transcript=answered.transcript,
         )

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.supervisor._patience import Patience
     from pytest_agentproc.supervisor._router import Router
-    from pytest_agentproc.supervisor.dialects import Talk, Turned
+    from pytest_agentproc.supervisor._tools import Tools
+    from pytest_agentproc.supervisor.dialects import Talk, Turned, Worked
     from pytest_agentproc.vocabulary import Policy
 
 __all__ = ["Turns"]
@@ -60,20 +61,23 @@ class Turns:
         self._limits = policy.nanoseconds()
         self._tell = tell
         self._has_handler = has_handler
-        self._background = Answered()
+        self._kept = policy.max_transcript_bytes
+        self._background = Answered(self._kept)
         self._talk: Talk
         self._router: Router
+        self._tools: Tools
 
-    def connect(self, talk: Talk, router: Router) -> None:
+    def connect(self, talk: Talk, router: Router, tools: Tools) -> None:
         """Speak to a new agent process."""
-        self._talk, self._router = talk, router
+        self._talk, self._router, self._tools = talk, router, tools
+        self.patience.work(busy=False)
         self.ended_with = (None, False, True)
 
     # Prompts and their ends.
 
     def ask(self, number: int, text: str) -> None:
         """Queue a prompt."""
-        self.queue.append(TurnRecord(number, text))
+        self.queue.append(TurnRecord(number, text, self._kept))
         self._tell("prompt", number, text)
 
     def deliver(self, now: int) -> bytes:
@@ -140,7 +144,7 @@ class Turns:
             self._conclude(self.flight, self.flight.cause or outcome, now, error)
         self.unacknowledged = self.cancel_deadline = None
         self.questions.clear()
-        self._background = Answered()
+        self._background = Answered(self._kept)
 
     def refuse(self, outcome: Outcome, error: str, now: int) -> None:
         """No agent will come: every queued prompt ends."""
@@ -152,9 +156,14 @@ class Turns:
         if turn is self.flight:
             self.flight = None
             self.patience.rest()
+        self._warn_of_cut(turn.number, turn.answered)
         status, forced, executable = self.ended_with
         result = turn.result(status, forced=forced, executable=executable)
         self._tell("outcome", turn.number, outcome.value, result=result)
+
+    def _warn_of_cut(self, number: int, answered: Answered) -> None:
+        if answered.is_cut:
+            self._tell("warning", number, "transcript_truncated")
 
     # What the agent says.
 
@@ -172,6 +181,9 @@ class Turns:
         if isinstance(heard, Question):
             return self._asked(heard, owners, now)
         self._give_back()
+        if isinstance(heard, Ended):
+            self._tools.settle()
+            self.patience.work(busy=self._tools.is_busy)
         for number in owners:
             if isinstance(heard, Said):
                 self._said(heard, number, now)
@@ -205,6 +217,22 @@ class Turns:
         else:
             self._tell("late", number, said.text)
 
+    def work(self, worked: Worked, now: int) -> bytes:
+        """Follow the tools; a message of the turn in flight that asks for one of the host's is its end (A7).
+
+        The turn is over for the caller, and for the agent it is not: it is cancelled as a timeout would do it, what it
+        does till it acknowledges that is late, and then the next prompt goes out.
+        """
+        self._tools.feed(worked)
+        self.patience.work(busy=self._tools.is_busy)
+        turn = self.flight
+        is_its_own = turn is not None and turn.cause is None and turn.number in self._router.running
+        if turn is None or not is_its_own or not self._tools.is_handed_over(worked):
+            return b""
+        data = self._call_off(turn, Outcome.TOOL_USE, now)
+        self._conclude(turn, Outcome.TOOL_USE, now)
+        return data
+
     def _ended(self, ended: Ended, number: int, now: int) -> None:
         if number == BACKGROUND:
             self._end_background(ended)
@@ -221,12 +249,12 @@ class Turns:
         self._acknowledge(turn)
 
     def _end_background(self, ended: Ended) -> None:
-        said, self._background = self._background, Answered()
+        said, self._background = self._background, Answered(self._kept)
         said.finish(ended)
         outcome = Outcome.COMPLETED if ended.ok else Outcome.FAILED
-        result = TurnResult(
-            outcome, 0 if ended.ok else 1, said.text, said.stop_reason, said.model, said.usage, ended.error
-        )
+        self._warn_of_cut(BACKGROUND, said)
+        told = (said.text, said.stop_reason, said.model, said.usage, ended.error)
+        result = TurnResult(outcome, 0 if ended.ok else 1, *told, transcript=said.transcript)
         self._tell("background", BACKGROUND, said.text or "", result=result)
 
     def _give_back(self) -> None:
@@ -234,7 +262,7 @@ class Turns:
         for number in self._router.retracted:
             turn = self._live(number)
             if turn is not None:
-                self._background, turn.answered = turn.answered, Answered()
+                self._background, turn.answered = turn.answered, Answered(self._kept)
                 turn.has_begun = False
 
     def _declined(self, declined: Declined, now: int) -> bytes:

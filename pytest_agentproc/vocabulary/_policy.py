@@ -50,12 +50,16 @@ class Policy:
             prints (A8).
         max_runtime: the longest a run may take, whatever its activity; it then ends as `overran` (A2).
         linger_grace: how long a one-shot agent may live on after its completion (C1).
+        background_grace: how much longer it may live on if it has announced background commands and not their end: it
+            is waiting for them, and would without limit (C1).
         linger_kill_grace: from TERM to KILL for an agent, or its leftovers, after a good end (C1, T6).
         kill_grace: from TERM to KILL otherwise (T1).
         prompt_timeout: time without progress of a session's turn after which the turn is cancelled, not the agent; it
             ends as `timed_out` (P1, P2).
         cancel_grace: how long a cancel may stay unacknowledged before the agent is forced to stop (P3).
         permission_timeout: how long the caller's handler may take to answer the agent's question; then: denied (P7).
+        hook_timeout: how long a session's agent waits at a hook that may forbid a tool, first for a callback to be
+            registered and then for its word; then: denied (B4).
         handshake_timeout: from the start of a session's agent to the end of its handshake (P6).
         restart_backoff: from a crash to the next start; it doubles with each of the last 10 minutes, up to 60 s (P6).
         close_grace: from the end of a session's stdin to TERM (P8).
@@ -74,11 +78,13 @@ class Policy:
     progress_timeout: float | None = None
     max_runtime: float | None = None
     linger_grace: float = 0.25
+    background_grace: float = 0.0
     linger_kill_grace: float = 0.25
     kill_grace: float = 2.0
     prompt_timeout: float | None = 3600.0
     cancel_grace: float = 300.0
     permission_timeout: float = 300.0
+    hook_timeout: float = 60.0
     handshake_timeout: float = 30.0
     restart_backoff: float = 1.0
     close_grace: float = 2.0

@@ -18,6 +18,8 @@ from pytest_agentproc.supervisor.dialects._base import (
     Noise,
     Other,
     Resumed,
+    TaskBegun,
+    TaskOver,
     ToolEnded,
     ToolStarted,
 )
@@ -37,9 +39,11 @@ from pytest_agentproc.supervisor.dialects._talk import (
     Settled,
     Spoken,
     Talk,
+    Tasked,
     Turned,
     Welcome,
     Withdrawn,
+    Worked,
 )
 
 __all__ = [
@@ -71,11 +75,15 @@ __all__ = [
     "Settled",
     "Spoken",
     "Talk",
+    "TaskBegun",
+    "TaskOver",
+    "Tasked",
     "ToolEnded",
     "ToolStarted",
     "Turned",
     "Welcome",
     "Withdrawn",
+    "Worked",
     "decoder",
     "talk",
 ]

@@ -2,7 +2,8 @@
 
 The handshake is `initialize` and `session/new`. The response to `session/prompt` ends the turn and, after a
 `session/cancel`, acknowledges it. Updates name no turn: what comes before the response belongs to it. Whatever else the
-agent asks of its client (files, terminals) is answered at once with 'method not found', so that it never waits.
+agent asks of its client (files, terminals) is answered at once with 'method not found', so that it never waits. A tool
+has no name here but its title, by which `Policy.host_tools` knows it.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.supervisor.dialects._base import Other
+from pytest_agentproc.supervisor.dialects._base import Asked, Other, ToolEnded, ToolStarted
 from pytest_agentproc.supervisor.dialects._json import to_line
 from pytest_agentproc.supervisor.dialects._talk import (
     Ended,
@@ -31,6 +32,7 @@ __all__ = ["AcpTalk"]
 _UPDATE, _ASK = "session/update", "session/request_permission"
 _INITIALIZE, _NEW = 0, 1
 _FIRST_PROMPT = 2
+_OVER = ("completed", "failed")
 _BAD = frozenset({"cancelled", "refusal"})
 _ALLOW = ("allow_once", "allow_always")
 _REJECT = ("reject_once", "reject_always")
@@ -122,7 +124,7 @@ class AcpTalk(JsonTalk):
         if kind == "agent_thought_chunk":
             return [Said("delta")]
         if kind in ("tool_call", "tool_call_update"):
-            return [Said("tool", str(update.get("title") or update.get("toolCallId") or ""))]
+            return _tool(update)
         return [Other(f"session/update {kind}")]
 
     def _asked(self, value: dict[str, Any]) -> list[Spoken]:
@@ -153,6 +155,16 @@ def _end(number: int, told: dict[str, Any], error: str) -> Ended:
     if error or not isinstance(stop, str):
         return Ended(False, (number,), error=error or "the response has no stopReason")
     return Ended(stop not in _BAD, (number,), stop_reason=stop, error=stop if stop in _BAD else "")
+
+
+def _tool(update: dict[str, Any]) -> list[Spoken]:
+    """Follow a tool; it is asked for, and in flight, from its announcement."""
+    name = str(update.get("title") or "")
+    number = str(update.get("toolCallId"))
+    said = Said("tool", name or str(update.get("toolCallId") or ""), is_end=True)
+    if update.get("status") in _OVER:
+        return [said, ToolEnded(number)]
+    return [said] if update.get("sessionUpdate") != "tool_call" else [said, Asked((name,)), ToolStarted(number, name)]
 
 
 def _dicts(value: object) -> list[dict[str, Any]]:

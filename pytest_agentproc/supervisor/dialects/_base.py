@@ -17,6 +17,8 @@ __all__ = [
     "Noise",
     "Other",
     "Resumed",
+    "TaskBegun",
+    "TaskOver",
     "ToolEnded",
     "ToolStarted",
 ]
@@ -113,6 +115,28 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
+class TaskBegun:
+    """The agent has begun something that goes on beside its turns.
+
+    Args:
+        id: its name.
+        kind: what it is, in the dialect's words.
+        title: what it does, in the agent's words.
+    """
+
+    id: str
+    kind: str
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskOver:
+    """What went on beside the turns is over, well or not."""
+
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
 class Nested:
     """A sub-agent's meaning: it shows that work goes on, and is nothing else to the turn (A6)."""
 
@@ -134,7 +158,21 @@ class Other:
     kind: str
 
 
-Meaning = Message | Line | Finished | Failure | Resumed | ToolStarted | ToolEnded | Asked | Nested | Noise | Other
+Meaning = (
+    Message
+    | Line
+    | Finished
+    | Failure
+    | Resumed
+    | ToolStarted
+    | ToolEnded
+    | Asked
+    | TaskBegun
+    | TaskOver
+    | Nested
+    | Noise
+    | Other
+)
 
 
 class Decoder(Protocol):

@@ -14,31 +14,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.supervisor._tail import Tail
-from pytest_agentproc.supervisor.dialects._base import (
-    LONGEST_ID,
-    MOST_TOOLS,
-    Asked,
-    Finished,
-    Message,
-    Nested,
-    Noise,
-    Other,
-    ToolEnded,
-    ToolStarted,
-)
+from pytest_agentproc.supervisor.dialects._base import Finished, Noise, Other
+from pytest_agentproc.supervisor.dialects._claude_speakers import Speakers, word
+from pytest_agentproc.supervisor.dialects._claude_tasks import follow
 from pytest_agentproc.supervisor.dialects._json import objects
 
 if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects._base import Meaning
 
 __all__ = ["ClaudePrintDecoder"]
-
-_MOST_SPEAKERS = 1000
-_MOST_NESTED = 16 * 1024
-"""So many bytes of what a sub-agent says at a time are kept, the last ones: there may be many of them."""
-_NO_MODEL = "<synthetic>"
-"""What claude calls the model of a message that it wrote by itself, such as an API error."""
 
 
 class ClaudePrintDecoder:
@@ -49,7 +33,7 @@ class ClaudePrintDecoder:
 
     def __init__(self) -> None:
         self._model: str | None = None
-        self._speakers: dict[str | None, _Speaker] = {}
+        self._speakers = Speakers()
         self._is_over = False
 
     def decode(self, line: bytes) -> list[Meaning]:
@@ -63,7 +47,7 @@ class ClaudePrintDecoder:
 
     def end(self, stderr: bytes) -> list[Meaning]:
         """Give the messages that were begun, if their end never came."""
-        return [] if self._is_over else self._end_messages()
+        return [] if self._is_over else self._speakers.end()
 
     def _meanings(self, event: dict[str, Any], line: bytes) -> list[Meaning]:
         kind = event.get("type")
@@ -74,46 +58,23 @@ class ClaudePrintDecoder:
         if kind == "result":
             return self._result(event)
         if kind == "system":
-            return [self._system(event)]
-        parent = event.get("parent_tool_use_id")
-        told = self._speaker(None if parent is None else str(parent)).hear(kind, event) or [Other(kind)]
-        return told if parent is None else [Nested(meaning) for meaning in told]
+            return self._system(event)
+        self._speakers.limit = self.limit
+        return self._speakers.hear(kind, event)
 
-    def _speaker(self, parent: str | None) -> _Speaker:
-        """Give the agent itself, or the sub-agent of a tool; of too many, those that spoke first are forgotten."""
-        parent = None if parent is None else parent[:LONGEST_ID]
-        if parent not in self._speakers:
-            if len(self._speakers) >= _MOST_SPEAKERS:
-                self._speakers.pop(next(one for one in self._speakers if one is not None))
-            nested = min(_MOST_NESTED, self.limit or _MOST_NESTED)
-            self._speakers[parent] = _Speaker(self.limit if parent is None else nested)
-        return self._speakers[parent]
-
-    def _system(self, event: dict[str, Any]) -> Meaning:
-        subtype, task = event.get("subtype"), f"task {event.get('task_id')}"
-        if subtype == "init":
-            self._model = _word(event.get("model"))
-        elif subtype == "task_started" and event.get("task_type") == "local_agent":
-            return ToolStarted(task, "local_agent")
-        elif subtype == "task_notification":
-            return ToolEnded(task)
-        return Other("system")
-
-    def _end_messages(self) -> list[Meaning]:
-        """End every speaker's message, the agent's own last."""
-        own = self._speakers.pop(None, _Speaker(self.limit))
-        told: list[Meaning] = [Nested(meaning) for speaker in self._speakers.values() for meaning in speaker.end()]
-        self._speakers = {}
-        return [*told, *own.end()]
+    def _system(self, event: dict[str, Any]) -> list[Meaning]:
+        if event.get("subtype") == "init":
+            self._model = word(event.get("model"))
+        return [*follow(event)]
 
     def _result(self, event: dict[str, Any]) -> list[Meaning]:
         origin = event.get("origin")
         if isinstance(origin, dict) and origin.get("kind") == "task-notification":
-            self._speakers = {}
+            self._speakers.forget()
             return [Other("result")]
-        told = self._end_messages()
+        told = self._speakers.end()
         self._is_over = True
-        usage, text = event.get("usage"), _word(event.get("result"))
+        usage, text = event.get("usage"), word(event.get("result"))
         ok = event.get("subtype") == "success" and event.get("is_error") is not True
         finished = Finished(
             ok,
@@ -122,126 +83,12 @@ class ClaudePrintDecoder:
             model=self._model,
             usage=usage if isinstance(usage, dict) else None,
             text=text or None,
-            stop_reason=_word(event.get("stop_reason")),
+            stop_reason=word(event.get("stop_reason")),
         )
         return [*told, finished]
-
-
-class _Speaker:
-    """Who speaks, the agent itself or a sub-agent, and the message that is under way.
-
-    Args:
-        limit: how many bytes of its text are kept, the last ones; None: all.
-    """
-
-    def __init__(self, limit: int | None) -> None:
-        self._limit = limit
-        self._clear()
-
-    def hear(self, kind: str, event: dict[str, Any]) -> list[Meaning]:
-        """Take a line of its own; return what it means beside going on."""
-        if kind == "stream_event":
-            inner = event.get("event")
-            return self._hear_part(inner) if isinstance(inner, dict) else []
-        message = event.get("message")
-        if not isinstance(message, dict):
-            return []
-        if kind == "assistant":
-            return self._hear_blocks(message)
-        results = _blocks(message, "tool_result") if kind == "user" else []
-        return [ToolEnded(str(block.get("tool_use_id"))) for block in results]
-
-    def end(self) -> list[Meaning]:
-        """End the message under way, if there is one."""
-        if not self._is_begun:
-            return []
-        if self._deltas is not None:
-            self._say(bytes(self._deltas))
-        text = None if self._text is None else str(self._text)
-        is_torn = self._text is not None and self._text.is_cut
-        told: list[Meaning] = [Message(text, self._stop, self._model, self._usage, is_torn)]
-        if self._tools:
-            told.append(Asked(tuple(self._tools.values())))
-        self._clear()
-        return told
-
-    def _clear(self) -> None:
-        self._is_begun = False
-        self._id: object = None
-        self._text: Tail | None = None
-        self._deltas: Tail | None = None
-        self._tools: dict[str, str] = {}
-        self._stop: str | None = None
-        self._model: str | None = None
-        self._usage: dict[str, Any] | None = None
-
-    def _begin(self, message: dict[str, Any]) -> list[Meaning]:
-        told = self.end()
-        self._is_begun, self._id = True, message.get("id")
-        self._learn(message)
-        return told
-
-    def _learn(self, message: dict[str, Any]) -> None:
-        model, usage = _word(message.get("model")), message.get("usage")
-        self._model = self._model if model in (None, _NO_MODEL) else model
-        self._usage = usage if isinstance(usage, dict) else self._usage
-        self._stop = _word(message.get("stop_reason")) or self._stop
-
-    def _hear_part(self, part: dict[str, Any]) -> list[Meaning]:
-        kind = part.get("type")
-        message, block, delta = (_object(part.get(key)) for key in ("message", "content_block", "delta"))
-        if kind == "message_start":
-            return self._begin(message)
-        if kind == "message_stop":
-            return self.end()
-        if kind == "content_block_start" and block.get("type") == "tool_use":
-            return [self._ask(block)]
-        if kind == "content_block_delta" and delta.get("type") == "text_delta":
-            self._deltas = self._deltas or Tail(self._limit)
-            self._deltas.add(_bytes(delta.get("text", "")))
-        elif kind == "message_delta":
-            self._learn({**part, **delta})
-        return []
-
-    def _hear_blocks(self, message: dict[str, Any]) -> list[Meaning]:
-        is_same = self._is_begun and message.get("id") == self._id
-        told = [] if is_same else self._begin(message)
-        self._learn(message)
-        self._deltas = None
-        for block in _blocks(message, "text"):
-            self._say(_bytes(block.get("text", "")))
-        return [*told, *(self._ask(block) for block in _blocks(message, "tool_use"))]
-
-    def _say(self, text: bytes) -> None:
-        self._text = self._text or Tail(self._limit)
-        self._text.add(text)
-
-    def _ask(self, block: dict[str, Any]) -> Meaning:
-        number, name = str(block.get("id")), str(block.get("name"))
-        if len(self._tools) < MOST_TOOLS:
-            self._tools[number[:LONGEST_ID]] = name[:LONGEST_ID]
-        return ToolStarted(number, name)
 
 
 def _error(event: dict[str, Any]) -> str:
     errors = event.get("errors")
     told = "; ".join(str(error) for error in errors) if isinstance(errors, list) else ""
-    return told or _word(event.get("result")) or str(event.get("subtype") or "error")
-
-
-def _blocks(message: dict[str, Any], kind: str) -> list[dict[str, Any]]:
-    content = message.get("content")
-    blocks = content if isinstance(content, list) else []
-    return [block for block in blocks if isinstance(block, dict) and block.get("type") == kind]
-
-
-def _object(value: object) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _bytes(text: object) -> bytes:
-    return str(text).encode(errors="surrogatepass")
-
-
-def _word(value: object) -> str | None:
-    return value if isinstance(value, str) else None
+    return told or word(event.get("result")) or str(event.get("subtype") or "error")

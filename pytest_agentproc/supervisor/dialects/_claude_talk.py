@@ -12,7 +12,9 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.supervisor.dialects._base import Other
+from pytest_agentproc.supervisor.dialects._base import LONGEST_ID, Asked, Nested, Other, ToolEnded, ToolStarted
+from pytest_agentproc.supervisor.dialects._claude_speakers import Speakers
+from pytest_agentproc.supervisor.dialects._claude_tasks import follow
 from pytest_agentproc.supervisor.dialects._json import to_line
 from pytest_agentproc.supervisor.dialects._talk import (
     BACKGROUND,
@@ -29,6 +31,7 @@ from pytest_agentproc.supervisor.dialects._talk import (
 )
 
 if TYPE_CHECKING:
+    from pytest_agentproc.supervisor.dialects._base import Meaning
     from pytest_agentproc.supervisor.dialects._talk import Setting, Spoken
 
 __all__ = ["ClaudeTalk"]
@@ -46,15 +49,16 @@ class ClaudeTalk(JsonTalk):
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
         self._numbers: dict[str, int] = {}
+        self._speakers = Speakers(1)
         self.readers = {
             "control_response": self._responded,
             "control_request": self._requested,
             "control_cancel_request": lambda value: [Withdrawn(str(value.get("request_id")))],
             "command_lifecycle": self._followed,
             "system": self._system,
-            "stream_event": self._streamed,
-            "assistant": self._assistant,
-            "user": self._user,
+            "stream_event": lambda value: [*self._tools("stream_event", value), *self._streamed(value)],
+            "assistant": lambda value: [*self._tools("assistant", value), *self._assistant(value)],
+            "user": lambda value: [*self._tools("user", value), *self._user(value)],
             "tool_progress": lambda value: [Other("heartbeat") if value.get("heartbeat") else Said("tool")],
             "result": self._result,
         }
@@ -116,16 +120,22 @@ class ClaudeTalk(JsonTalk):
 
     def _system(self, value: dict[str, Any]) -> list[Spoken]:
         if value.get("subtype") != "init":
-            return [Other(f"system {value.get('subtype')}")]
+            return [*follow(value)]
+        self._speakers.forget()
         session = value.get("session_id")
         return [Welcome(session if isinstance(session, str) else None), Begun(self._marks(value))]
+
+    def _tools(self, kind: str, value: dict[str, Any]) -> list[Spoken]:
+        """Say what a line does with tools; a message that it ends comes before what it says itself."""
+        return _of_tools(self._speakers.hear(kind, value))
 
     def _streamed(self, value: dict[str, Any]) -> list[Spoken]:
         if value.get("parent_tool_use_id"):
             return [Said("tool")]
-        delta = _dict(_dict(value.get("event")).get("delta"))
+        event = _dict(value.get("event"))
+        delta = _dict(event.get("delta"))
         text = str(delta.get("text", "")) if delta.get("type") == "text_delta" else ""
-        return [Said("delta", text, self._marks(value))]
+        return [Said("delta", text, self._marks(value), is_end=event.get("type") == "message_start")]
 
     def _assistant(self, value: dict[str, Any]) -> list[Spoken]:
         if value.get("parent_tool_use_id"):
@@ -134,7 +144,8 @@ class ClaudeTalk(JsonTalk):
         model = message.get("model")
         blocks = _blocks(message)
         text = "".join(str(block.get("text", "")) for block in blocks if block.get("type") == "text")
-        whole = Said("message", text, marks, model=model if isinstance(model, str) else None)
+        name = str(message.get("id") or "")[:LONGEST_ID]
+        whole = Said("message", text, marks, model=model if isinstance(model, str) else None, id=name)
         tools = [Said("tool", str(block.get("name", "")), marks) for block in blocks if block.get("type") == "tool_use"]
         return [whole, *tools] if text or not tools else [*tools]
 
@@ -155,7 +166,11 @@ class ClaudeTalk(JsonTalk):
             "" if ok else _trouble(value),
             usage=usage if isinstance(usage, dict) else None,
         )
-        return [ended]
+        return [*_of_tools(self._speakers.end()), ended]
+
+
+def _of_tools(meanings: list[Meaning]) -> list[Spoken]:
+    return [one for one in meanings if isinstance(one, Asked | Nested | ToolEnded | ToolStarted)]
 
 
 def _trouble(value: dict[str, Any]) -> str:

@@ -24,7 +24,7 @@ from pytest_agentproc.supervisor.dialects._json import objects
 if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects._base import Meaning
 
-__all__ = ["BAD", "PiDecoder", "text_of"]
+__all__ = ["BAD", "PiDecoder", "asked", "text_of"]
 
 _GOOD = frozenset({"stop", "length"})
 BAD = frozenset({"error", "aborted"})
@@ -75,8 +75,7 @@ class PiDecoder:
             return [meaning, Finished(True, final=False)]
         if stop in BAD:
             return [meaning, Finished(False, final=False, error=str(message.get("errorMessage") or stop))]
-        names = tuple(str(block.get("name")) for block in _blocks(message.get("content"), "toolCall"))
-        return [meaning, Asked(names)] if names else [meaning]
+        return [meaning, *asked(message)]
 
 
 def _plain(kind: str, event: dict[str, Any]) -> Meaning:
@@ -89,6 +88,12 @@ def _plain(kind: str, event: dict[str, Any]) -> Meaning:
     if kind == "tool_execution_end":
         return ToolEnded(str(event.get("toolCallId")))
     return Other(kind)
+
+
+def asked(message: dict[str, Any]) -> list[Asked]:
+    """Give the tools that a message asks for."""
+    names = tuple(str(block.get("name")) for block in _blocks(message.get("content"), "toolCall"))
+    return [Asked(names)] if names else []
 
 
 def text_of(content: object) -> str:

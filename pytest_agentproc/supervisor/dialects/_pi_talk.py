@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.supervisor.dialects._base import Other
+from pytest_agentproc.supervisor.dialects._base import Other, ToolEnded, ToolStarted
 from pytest_agentproc.supervisor.dialects._json import to_line
-from pytest_agentproc.supervisor.dialects._pi import BAD, text_of
+from pytest_agentproc.supervisor.dialects._pi import BAD, asked, text_of
 from pytest_agentproc.supervisor.dialects._talk import Begun, Declined, Ended, JsonTalk, Reply, Said, Settled, Welcome
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 __all__ = ["PiTalk"]
 
 _NUMBER = re.compile("[1-9][0-9]{0,17}")
-_TOOLS = frozenset({"tool_execution_start", "tool_execution_update", "tool_execution_end"})
 _WAITS = frozenset({"select", "confirm", "input", "editor"})
 """What an extension asks and waits for an answer to."""
 
@@ -43,7 +42,9 @@ class PiTalk(JsonTalk):
             "message_update": lambda event: [Said("delta", _delta(event))],
             "message_end": self._ended,
             "extension_ui_request": self._asked,
-            **dict.fromkeys(_TOOLS, lambda event: [Said("tool", str(event.get("toolName", "")))]),
+            "tool_execution_update": lambda event: [_tool(event)],
+            "tool_execution_start": lambda event: [_tool(event), ToolStarted(_id(event), str(event.get("toolName")))],
+            "tool_execution_end": lambda event: [_tool(event), ToolEnded(_id(event))],
         }
 
     def greet(self) -> bytes:
@@ -103,7 +104,15 @@ class PiTalk(JsonTalk):
             model=model if isinstance(model, str) else None,
             usage=usage if isinstance(usage, dict) else None,
         )
-        return [told]
+        return [told] if self._stop in BAD else [told, *asked(message)]
+
+
+def _tool(event: dict[str, Any]) -> Said:
+    return Said("tool", str(event.get("toolName", "")))
+
+
+def _id(event: dict[str, Any]) -> str:
+    return str(event.get("toolCallId"))
 
 
 def _delta(event: dict[str, Any]) -> str:

@@ -9,7 +9,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from pytest_agentproc.supervisor.dialects._base import Noise, Other
+from pytest_agentproc.supervisor.dialects._base import (
+    Asked,
+    Nested,
+    Noise,
+    Other,
+    TaskBegun,
+    TaskOver,
+    ToolEnded,
+    ToolStarted,
+)
 from pytest_agentproc.supervisor.dialects._json import objects
 
 if TYPE_CHECKING:
@@ -31,9 +40,11 @@ __all__ = [
     "Settled",
     "Spoken",
     "Talk",
+    "Tasked",
     "Turned",
     "Welcome",
     "Withdrawn",
+    "Worked",
 ]
 
 BACKGROUND = 0
@@ -96,7 +107,18 @@ class Begun:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """Progress within a turn: a `message` that is whole, a `delta` of one, or news of a `tool`."""
+    """Progress within a turn: a `message` that is whole, a `delta` of one, or news of a `tool`.
+
+    Args:
+        kind: which.
+        text: the words, or what the tool is called.
+        marks: the turns that the line names.
+        stop_reason: why the message ended.
+        model: who says it.
+        usage: what was used.
+        id: the message's name, where it comes block by block: what comes under one name is one message.
+        is_end: whether it ends a message that comes in pieces only.
+    """
 
     kind: str
     text: str = ""
@@ -104,6 +126,8 @@ class Said:
     stop_reason: str | None = None
     model: str | None = None
     usage: dict[str, Any] | None = None
+    id: str = ""
+    is_end: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +188,13 @@ class Withdrawn:
 Turned = Named | Begun | Said | Ended | Declined | Settled | Question | Withdrawn
 """What a turn hears."""
 
-Spoken = Turned | Welcome | Refusal | Reply | Malformed | Noise | Other
+Worked = Asked | Nested | ToolEnded | ToolStarted
+"""What the agent does with tools, in the words of a run: it is the doing of whoever runs."""
+
+Tasked = TaskBegun | TaskOver
+"""What goes on beside the turns."""
+
+Spoken = Turned | Worked | Tasked | Welcome | Refusal | Reply | Malformed | Noise | Other
 
 
 class Talk(Protocol):

@@ -1,0 +1,193 @@
+"""The agents of a session, one after the other: start, streams, end, restart. Pure; knows no turn's judgement.
+
+One agent lives at a time, with its descendants. A start that never worked is not tried again (P6).
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any
+
+from pytest_agentproc.supervisor import _events as on
+from pytest_agentproc.supervisor._ending import Ending
+from pytest_agentproc.supervisor._life import Life
+from pytest_agentproc.supervisor._outbox import Outbox
+from pytest_agentproc.supervisor._session_task import SessionDeciders
+from pytest_agentproc.supervisor.dialects import talk
+from pytest_agentproc.vocabulary import Outcome
+
+if TYPE_CHECKING:
+    from pytest_agentproc.supervisor._events import Command
+    from pytest_agentproc.supervisor._session_task import SessionTask
+
+__all__ = ["Succession"]
+
+_KILLED = -9
+
+
+class Succession(Life):
+    """Follow the agents of one session.
+
+    `has_agent` says that one lives, or that somebody of its descendants does. `failure` is why none comes any more.
+    `agent_status` and `was_forced` tell how the last one ended that did.
+
+    Args:
+        task: what to do.
+        deciders: the judgements; a defect replaces one.
+    """
+
+    feeder: Outbox
+
+    def __init__(self, task: SessionTask, deciders: SessionDeciders | None = None) -> None:
+        made = self._made = deciders or SessionDeciders()
+        self.task = task
+        self.policy = task.policy.in_session()
+        self.limits = self.policy.nanoseconds()
+        self.failure: tuple[Outcome, str] | None = None
+        self.agent_status: int | None = None
+        self.was_forced = False
+        self.turns = made.turns(self.policy, made.patience(self.policy), self._tell, has_handler=task.has_handler)
+        self.restarts = made.restarts(self.policy)
+        self._was_ready = self._was_ended = self._is_greeted = self.has_agent = False
+        self._is_closing = self._is_stopped = self._is_sweeping = False
+        self._start_at: int | None = None
+        self._why = ""
+        self._timers: dict[str, int] = {}
+        self._renew()
+        self.listen()
+
+    @abstractmethod
+    def _tell(self, kind: str, turn: int | None = None, text: str = "", **more: Any) -> None: ...
+
+    # Beginning.
+
+    def _renew(self) -> list[Command]:
+        """Be ready for a new agent, and start it."""
+        made = self._made
+        self.begin(Outbox(), made.framing(), made.ladder(self.policy), self.policy.max_line_bytes)
+        self._is_greeted = self._is_stopped = False
+        self._start_at, self._why = None, ""
+        self.talk = talk(self.task.dialect, self.task.mode, self.task.setting)
+        self.turns.connect(self.talk, made.router(is_marked=self.talk.is_marked), made.tools(self.policy))
+        self.tasks = made.tasks()
+        return [on.Spawn()]
+
+    def _start(self, event: on.Start, now: int) -> list[Command]:
+        return [on.Spawn()]
+
+    def _spawned(self, event: on.Spawned, now: int) -> list[Command]:
+        limit = self.limits["handshake_timeout"]
+        assert limit is not None
+        self.has_agent = True
+        self._timers = {"handshake_timeout": now + limit}
+        return [*self._watch(), *self.feeder.put(self.talk.greet())]
+
+    def _spawn_failed(self, event: on.SpawnFailed, now: int) -> list[Command]:
+        self.turns.ended_with = (None, False, Ending().is_missing(event.errno))
+        self._lament(Outcome.SPAWN_FAILED, self._complain(f"{event.reason} (errno {event.errno})"), now)
+        return self._next(now)
+
+    # Streams.
+
+    def _eof(self, event: on.Eof, now: int) -> list[Command]:
+        self.feeder.ended(event.stream)
+        return self._watch()
+
+    def _wrote(self, event: on.Wrote, now: int) -> list[Command]:
+        self.feeder.wrote(event.count)
+        return self.feeder.pause()
+
+    def _broken(self, event: on.Broken, now: int) -> list[Command]:
+        """Give an agent that reads no more its grace to leave: it cannot be talked to (F5)."""
+        self.feeder.is_broken = True
+        if self._is_steady and self.ladder.deadline is None:
+            self.ladder.close(now)
+        return self.feeder.end()
+
+    # The end.
+
+    def abandon(self, status: int) -> None:
+        """Take note of how the agent ended that the driver abandoned."""
+        if self.status is None:
+            self.agent_status, self.was_forced = status, self.forced or status == _KILLED
+
+    @property
+    def _is_steady(self) -> bool:
+        """Whether an agent lives that nobody is ending."""
+        return self.has_agent and self.status is None and not self.ladder.has_signalled
+
+    def _part(self, why: str, now: int) -> list[Command]:
+        """Give up on an agent that cannot be talked to; if none ever could, the handshake has failed (P6)."""
+        self._timers.pop("handshake_timeout", None)
+        if not self._is_steady:
+            return []
+        self._why = self._complain(why)
+        if not self._was_ready:
+            self._lament(Outcome.HANDSHAKE_FAILED, self._why, now)
+        return self._force(now)
+
+    def _force_stop(self, now: int) -> list[Command]:
+        if not self._is_steady:
+            return []
+        self.turns.lose(Outcome.STOPPED, now, "the agent was forced to stop")
+        self._is_stopped = self._was_ended = True
+        return self._force(now)
+
+    def _force(self, now: int) -> list[Command]:
+        self._timers = {}
+        return self._signal(self.ladder.terminate(now))
+
+    def _exited(self, event: on.Exited, now: int) -> list[Command]:
+        self.status = event.status
+        self._understand(self.framing.flush(), now)
+        if not self.feeder.is_broken:
+            self.turns.take_back(self.feeder.taken)
+        words = f"it exited with {event.status}" if event.status >= 0 else f"signal {-event.status} ended it"
+        self.agent_status, self.was_forced = event.status, self.forced
+        self.turns.ended_with = (event.status, self.forced, True)
+        self.turns.lose(Outcome.AGENT_LOST, now, words)
+        was_greeted, self._is_greeted, self._was_ended = self._is_greeted, False, True
+        self._timers, self._is_sweeping = {}, True
+        if unfinished := self.tasks.warn():
+            self._tell("warning", None, unfinished)
+        if self._is_stopped:
+            self._start_at = now
+        elif not self._is_closing:
+            lost = Outcome.AGENT_LOST if was_greeted else Outcome.HANDSHAKE_FAILED
+            self._lament(lost, self._why or self._complain(words), now)
+        return [on.Sweep()]
+
+    def _complain(self, why: str) -> str:
+        error = self.task.complaint(why, self.stderr_tail)
+        self._tell("error", None, error)
+        return error
+
+    def _lament(self, outcome: Outcome, error: str, now: int) -> None:
+        """Decide about a next start: a first one that failed was the last; then come the restarts, until too many."""
+        if self.failure is not None:
+            return
+        delay = self.restarts.crash(now) if self._was_ready else None
+        if delay is None:
+            self.failure = (Outcome.AGENT_LOST if self._was_ready else outcome, error)
+            self.turns.refuse(*self.failure, now)
+        else:
+            self._start_at = now + delay
+
+    def _swept(self, event: on.Swept, now: int) -> list[Command]:
+        if not self._is_sweeping:
+            return []
+        if not event.alone:
+            return self.ladder.leftovers(now)
+        self._is_sweeping = self.has_agent = False
+        self.ladder.deadline = None
+        self._tell("exit", None, str(self.status))
+        return [on.Reap(), *self._next(now)]
+
+    def _next(self, now: int) -> list[Command]:
+        """Say what follows, now that nobody lives."""
+        if self._is_closing:
+            return [on.Finish()]
+        if self._start_at is not None and self._start_at <= now:
+            return self._renew()
+        self._timers = {} if self._start_at is None else {"restart_backoff": self._start_at}
+        return []
