@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.supervisor import AnswerIt, CancelIt, CloseIt, Prompt, SessionDriver, StopIt, report, view
+from pytest_agentproc.clock import SystemClock
+from pytest_agentproc.supervisor import AnswerIt, Session, SessionDriver, report, view
 from pytest_agentproc.vocabulary import Caller
 
 if TYPE_CHECKING:
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.harness._actors import World
     from pytest_agentproc.scenario import Bound
-    from pytest_agentproc.supervisor import Conversation, SessionEvent
+    from pytest_agentproc.supervisor import Conversation, SessionEvent, Turn
     from pytest_agentproc.vocabulary import Answer, Deed, View
 
 __all__ = ["CALLER", "SessionHost"]
@@ -64,18 +65,18 @@ class SessionHost:
         now: Callable[[], int],
         trace: Callable[[int, str, dict[str, Any]], None],
     ) -> None:
-        self._machine = machine
+        self._session = Session(machine, SystemClock(), None)
         self._bell = _Bell()
         self._now = now
         self._trace = trace
         self._caller = Caller(bound.drive, bound.handler, self._note)
         self._events: list[SessionEvent] = []
-        self._heard = 0
-        self._prompts = 0
+        self._turns: list[Turn] = []
         self._questions: list[str] = []
         self._viewers: set[str] = set()
         self._views: dict[str, View] = {}
-        self.driver = SessionDriver(machine, spawn, self._bell, now, self._events.append, trace)
+        self.driver = SessionDriver(machine, spawn, self._bell, now, self._hear, trace)
+        self._session.drive_by(self.driver)
         self.act(now())
 
     @property
@@ -90,7 +91,7 @@ class SessionHost:
 
     def act(self, now: int) -> bool:
         """Tell the caller what the session told, and do what it wants; return whether it wanted something."""
-        heard, self._heard = self._events[self._heard :], len(self._events)
+        heard, self._events = self._events, []
         for event in heard:
             self._caller.hear(event.kind, event.turn, event.text)
             if event.question is not None and self._caller.handler is not None:
@@ -103,22 +104,22 @@ class SessionHost:
 
     def answer(self) -> Answer:
         """Sum it up, as the core does."""
-        views = {**self._views, **dict.fromkeys(self._viewers, view(self._events))}
-        error = self._machine.failure[1] if self._machine.failure else ""
-        return report(self._events, turns=self._prompts, error=error, views=views)
+        views = {**self._views, **dict.fromkeys(self._viewers, view(self._session.transcript))}
+        return report(self._session, turns=len(self._turns), views=views)
+
+    def _hear(self, event: SessionEvent) -> None:
+        self._events.append(event)
+        self._session.hear(event)
 
     def _note(self, deed: Deed) -> None:
         self._trace(self._now(), "m", deed.show())
 
     def _do(self, deed: Deed) -> None:
-        value = deed.value
+        value, session = deed.value, self._session
         if deed.kind == "prompt":
-            self._prompts += 1
-            self.driver.tell(Prompt(self._prompts, value))
+            self._turns.append(session.prompt(value))
         elif deed.kind == "cancel":
-            flight = self._machine.turns.flight
-            number = value or (None if flight is None else flight.number)
-            self.driver.tell(CancelIt(number))
+            (session if value is None else self._turns[value - 1]).cancel()
         elif deed.kind == "answer":
             handler = self._caller.handler
             assert handler is not None
@@ -127,6 +128,6 @@ class SessionHost:
             self._viewers.add(value)
         elif deed.kind == "detach":
             self._viewers.discard(value)
-            self._views[value] = view(self._events)
+            self._views[value] = view(session.transcript)
         else:
-            self.driver.tell(StopIt() if deed.kind == "stop" else CloseIt())
+            (session.stop() if deed.kind == "stop" else session.close()).close()  # nobody waits for it

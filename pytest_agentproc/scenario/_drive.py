@@ -49,6 +49,7 @@ class Item:
     value: Any
     at: Expression | None = None
     after: Expression | None = None
+    column: int = 0
 
 
 def _prompt_finish(values: dict[str, Any], node: Node, what: str, check: Check) -> str:
@@ -156,7 +157,7 @@ class _Drive:
             about = f"the dialect {check.dialect} in mode {check.mode} is one run"
             check.at(node, f"{what} must be {_OF_A_RUN}: {about}")
         if len(check.problems) == before:
-            _check_order(items, node, check)
+            _check_order(items, check)
         return tuple(items)
 
     def _item(self, node: Node, what: str, check: Check) -> Item | None:
@@ -173,20 +174,21 @@ class _Drive:
             kind, value = value
         elif kind == "cancel":
             value = value.get("turn")
-        return Item(node.line, kind, value, values.get("at"), values.get("after"))
+        return Item(node.line, kind, value, values.get("at"), values.get("after"), node.column)
 
 
-def _check_order(items: list[Item], node: Node, check: Check) -> None:
+def _check_order(items: list[Item], check: Check) -> None:
     """Report a turn that nobody asked for, and a viewer that is detached before it was attached."""
     prompts, viewers = 0, set()
     for item in items:
         prompts += item.kind == "prompt"
         if item.kind in ("turn", "cancel") and (item.value or 0) > prompts:
-            check.report(item.line, node.column, f"there is no turn {item.value} yet: {_prompted(prompts)}")
+            check.report(item.line, item.column, f"there is no turn {item.value} yet: {_prompted(prompts)}")
         if item.kind == "attach":
             viewers.add(item.value)
         elif item.kind == "detach" and item.value not in viewers:
-            check.report(item.line, node.column, unknown("viewer", item.value, sorted(viewers)))
+            told = unknown("viewer", item.value, sorted(viewers)) if viewers else "no viewer was attached before"
+            check.report(item.line, item.column, told)
         viewers -= {item.value} if item.kind == "detach" else set()
 
 

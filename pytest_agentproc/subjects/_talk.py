@@ -58,7 +58,7 @@ class Talk:
             await self._drive()
         session = self._session
         views = {name: view(events) for name, events in self._seen.items()}
-        return report(session.transcript, turns=len(self._turns), error=session.error, views=views)
+        return report(session, turns=len(self._turns), views=views)
 
     def _open(self) -> AbstractAsyncContextManager[Session]:
         order = self._order
@@ -80,6 +80,8 @@ class Talk:
         clock = self._order.clock
         while True:
             for deed in self._caller.act(clock.instant()):
+                if deed.kind == "detach":
+                    await anyio.lowlevel.checkpoint()  # the viewer reads what is there
                 self._deeds[deed.kind](deed.value)
             if self._caller.is_done:
                 return

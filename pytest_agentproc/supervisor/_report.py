@@ -1,4 +1,4 @@
-"""A session that is over, in the words of a verdict. Pure; reads events and asks nobody."""
+"""A session that is over, in the words of a verdict. Reads what it told; asks nobody."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from pytest_agentproc.supervisor._intents import SessionEvent
+    from pytest_agentproc.supervisor._session import Session
     from pytest_agentproc.supervisor._turn import TurnResult
 
 __all__ = ["report", "view"]
@@ -19,24 +20,28 @@ _SHOWN = frozenset({"message", "error"})
 """The kinds of events that a viewer's transcript is made of."""
 
 
-def report(events: Collection[SessionEvent], *, turns: int, error: str, views: Mapping[str, View]) -> Answer:
+def report(session: Session, *, turns: int, views: Mapping[str, View]) -> Answer:
     """Sum a session up.
 
     Args:
-        events: all that it told.
+        session: one that is over.
         turns: how many prompts were given.
-        error: why it has failed; "" if it has not.
         views: what its viewers saw, by name.
     """
+    events = session.transcript
     results = {event.turn: event.result for event in events if event.kind == "outcome"}
     background = [event.result for event in events if event.kind == "background"]
     return Answer(
         turns=tuple(_answer(results.get(number)) for number in range(1, turns + 1)),
         background=tuple(_answer(result) for result in background if result and result.text),
         statuses=("starting", *(event.text for event in events if event.kind == "status")),
-        warnings=tuple(event.text for event in events if event.kind == "warning"),
-        error=error,
         viewers=dict(views),
+        agent_status=session.agent_status,
+        forced=session.forced,
+        error=session.error,
+        warnings=session.warnings,
+        noise=session.noise,
+        stderr_tail=session.stderr_tail,
     )
 
 

@@ -1,0 +1,100 @@
+"""Drives with real processes: what the caller does at an instant is there at that instant, as in the model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_agentproc.harness import model_play
+from pytest_agentproc.record import normal_form
+from pytest_agentproc.scenario import NotApplicable, loads
+from pytest_agentproc.subjects import core
+from pytest_agentproc.verdict import Verdict, compare
+
+if TYPE_CHECKING:
+    from pytest_agentproc.harness import Lab
+    from pytest_agentproc.vocabulary import Answer, Order, Policy
+
+EVERYTHING = """
+scenario: viewers come and go, questions are answered, the agent is stopped, a turn is cancelled at an instant
+agent: {dialect: claude, mode: session}
+handler: {permission: allow, after: 2s}
+drive:
+  - attach: early
+  - prompt: one
+  - wait_for: turn 1
+  - attach: short
+  - detach: short
+  - prompt: two
+  - stop: {}
+    after: 3s
+  - wait_for: status ready
+  - attach: late
+  - prompt: three
+  - cancel: {}
+    at: 30s
+  - wait: 1s
+  - prompt: four
+scripts:
+  - - wait_for: prompt 1
+    - tool: {id: t, name: Bash}
+    - ask: {permission: Bash, allowed: [{say: "yes"}], denied: [{say: "no"}]}
+    - tool_done: t
+    - answer: one is done
+    - wait_for: prompt 2
+    - silence: for ever
+  - - wait_for: prompt 1
+    - wait_for: cancel
+    - acknowledge: cancel
+    - wait_for: prompt 2
+    - answer: four is done
+expect:
+  turns:
+    - {text: one is done, elapsed: 2s}
+    - {outcome: stopped, elapsed: 3s}
+    - {outcome: cancelled, elapsed: 25s}
+    - {text: four is done, elapsed: 0s}
+  asked: [{permission: Bash, answer: allow, after: 2s}]
+  status: [starting, ready, prompting, ready, prompting, restarting, ready, prompting, ready, prompting, ready, closed]
+  viewers:
+    early: {status: closed, transcript: {contains: four is done}}
+    short: {status: ready, transcript: {contains: one is done}}
+    late: {status: closed, transcript: {contains: one is done}}
+  spawns: [0s, 5s]
+  background: []
+  warnings: []
+  noise: 0
+  error: ""
+  returned: 31s
+"""
+
+
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+def test_a_drive_is_played_as_the_model_foretells(lab: Lab, backend: str) -> None:
+    """Every event of both sides at its nanosecond, and the same answer."""
+    scenario = loads(EVERYTHING, "everything")
+    foretold, played = model_play(scenario, core()), lab.play(scenario, core(), backend=backend)
+    assert [row for row in compare(played) if row.verdict is not Verdict.PASSED] == []
+    assert normal_form(played.record) == normal_form(foretold.record)
+    assert played.answer == foretold.answer
+
+
+class _OneShot:
+    """A supervisor of runs."""
+
+    name = "one-shot"
+    keeps_artifacts = False
+    holds_sessions = False
+
+    def policy(self, overrides: object, dialect: str) -> Policy:
+        return core().policy({}, dialect)
+
+    async def run(self, order: Order) -> Answer:
+        raise AssertionError("it is never asked")
+
+
+def test_a_session_is_not_applicable_to_a_supervisor_of_runs(lab: Lab) -> None:
+    """It claims nothing about sessions, and is not blamed."""
+    with pytest.raises(NotApplicable, match="sessions"):
+        lab.play(loads(EVERYTHING, "everything"), _OneShot())

@@ -1,0 +1,117 @@
+"""The caller of a session as values: what it does when, and what its deeds look like in a record."""
+
+from __future__ import annotations
+
+from pytest_agentproc.vocabulary import Caller, Deed, Handler
+
+SECOND = 1_000_000_000
+
+
+class Play:
+    """A caller, and what it noted."""
+
+    def __init__(self, *drive: Deed, handler: Handler | None = None) -> None:
+        self.noted: list[str] = []
+        self.caller = Caller(drive, handler, lambda deed: self.noted.append(deed.kind))
+
+    def act(self, seconds: float = 0) -> list[str]:
+        """Give the kinds of what it does now."""
+        return [deed.kind for deed in self.caller.act(round(seconds * SECOND))]
+
+
+def test_a_drive_that_is_through_waits_for_every_outcome_and_closes() -> None:
+    """A caller that closed while a prompt is under way would judge its own impatience."""
+    play = Play(Deed(1, "prompt", "a"), Deed(2, "prompt", "b"))
+    assert play.act() == ["prompt", "prompt"]
+    play.caller.hear("outcome", 1, "completed")
+    assert play.act() == []
+    play.caller.hear("outcome", 2, "completed")
+    assert play.act() == ["close"]
+    assert play.caller.is_done
+
+
+def test_a_deed_waits_for_its_instant_or_for_so_long_after_the_one_before() -> None:
+    """`at` counts from the start, `after` and a plain wait from the item before."""
+    play = Play(Deed(1, "cancel", at=5 * SECOND), Deed(2, "stop", after=SECOND), Deed(3, "wait", 2 * SECOND))
+    assert play.act() == []
+    assert play.caller.deadline == 5 * SECOND
+    assert play.act(5) == ["cancel"]
+    assert play.caller.deadline == 6 * SECOND
+    assert play.act(6) == ["stop"]
+    assert play.caller.deadline == 8 * SECOND
+    assert play.act(8) == ["close"]
+
+
+def test_a_status_that_was_left_again_has_been_waited_for() -> None:
+    """A session may pass through a status between two looks of its caller."""
+    play = Play(Deed(1, "status", "restarting"))
+    assert play.act() == []
+    for status in ("ready", "restarting", "ready"):
+        play.caller.hear("status", None, status)
+    assert play.act() == ["close"]
+
+
+def test_a_status_before_the_item_before_counts_no_more() -> None:
+    """Who waits for `ready` after a stop wants the next one."""
+    statuses = [Deed(line, "status", status) for line, status in ((1, "ready"), (3, "restarting"), (4, "ready"))]
+    play = Play(statuses[0], Deed(2, "stop"), *statuses[1:])
+    play.caller.hear("status", None, "ready")
+    assert play.act() == ["stop"]
+    play.caller.hear("status", None, "restarting")
+    play.caller.hear("status", None, "ready")
+    assert play.act() == ["close"]
+
+
+def test_a_background_turn_without_a_word_counts_for_none() -> None:
+    """One CLI prints an empty result before the real one, another does not."""
+    play = Play(Deed(1, "background", 1))
+    play.caller.hear("background", 0, "")
+    assert play.act() == []
+    play.caller.hear("background", 0, "done")
+    assert play.act() == ["close"]
+
+
+def test_nobody_waits_for_what_a_failed_session_cannot_bring() -> None:
+    """Its turns have their outcomes; a wait for ever would hide them behind a deadlock."""
+    play = Play(Deed(1, "background", 1), Deed(2, "status", "ready"))
+    play.caller.hear("status", None, "failed")
+    assert play.act() == ["close"]
+
+
+def test_questions_are_answered_in_order_after_the_handlers_time() -> None:
+    """The handler takes its time for each, whatever else the caller does meanwhile."""
+    play = Play(Deed(1, "turn", 1), handler=Handler(allowed=True, after=SECOND))
+    assert play.caller.saw_question(0) == 1
+    assert play.caller.saw_question(SECOND // 2) == 2
+    assert play.caller.deadline == SECOND
+    assert [(deed.kind, deed.value) for deed in play.caller.act(2 * SECOND)] == [("answer", 1), ("answer", 2)]
+
+
+def test_a_handler_that_never_answers_has_no_deadline() -> None:
+    """The session's own limit has to end that."""
+    play = Play(handler=Handler(allowed=None))
+    play.caller.saw_question(0)
+    assert play.caller.deadline is None
+
+
+def test_a_wait_is_noted_once_and_only_if_it_lasts() -> None:
+    """The timeline shows where a caller hangs, and is not full of waits that were none."""
+    play = Play(Deed(1, "prompt", "a"), Deed(2, "turn", 1), Deed(3, "wait", 0))
+    play.act()
+    play.act()
+    assert play.noted == ["prompt", "turn"]
+    play.caller.hear("outcome", 1, "completed")
+    play.act()
+    assert play.noted == ["prompt", "turn", "close"]
+
+
+def test_a_deed_says_what_it_is_and_where_it_stands() -> None:
+    """A record tells the caller's side, too."""
+    shown = [Deed(3, "prompt", "secret"), Deed(4, "turn", 2), Deed(5, "cancel"), Deed(0, "close"), Deed(6, "wait", 9)]
+    assert [deed.show() for deed in shown] == [
+        {"process": "caller", "does": "prompt", "line": 3},
+        {"process": "caller", "does": "waits for turn 2", "line": 4},
+        {"process": "caller", "does": "cancel", "line": 5},
+        {"process": "caller", "does": "close"},
+        {"process": "caller", "does": "waits", "line": 6},
+    ]

@@ -1,0 +1,186 @@
+"""`drive`, `handler` and the expectations of a session, as they are read and bound."""
+
+from __future__ import annotations
+
+import pytest
+
+from pytest_agentproc.errors import ScenarioError
+from pytest_agentproc.scenario import Bound, NotApplicable, loads
+from pytest_agentproc.vocabulary import Deed, Handler, Policy
+
+SECOND = 1_000_000_000
+
+
+def bound(drive: str, *more: str, policy: Policy | None = None) -> Bound:
+    """Bind a file about a session of pi's; its drive stands in line 3."""
+    lines = ["scenario: a", "agent: {dialect: pi, mode: rpc}", f"drive: {drive}", "script: [{wait_for: prompt 1}]"]
+    return loads("\n".join([*lines, *more])).bind(policy or Policy())
+
+
+def refused(drive: str, *more: str, agent: str = "{dialect: pi, mode: rpc}") -> list[str]:
+    """Give what is said about a file, without its name."""
+    lines = ["scenario: a", f"agent: {agent}", f"drive: {drive}", "script: []", *more]
+    with pytest.raises(ScenarioError) as caught:
+        loads("\n".join(lines), "x")
+    return [line.removeprefix("x:") for line in str(caught.value).splitlines()]
+
+
+def test_every_item_becomes_a_deed() -> None:
+    """One table of items makes checker, reference and what the caller does."""
+    drive = """
+  - prompt: one
+  - {prompt: {repeat: ab, size: 5 B}, after: 1s}
+  - wait_for: turn 2
+  - wait_for: background 3
+  - wait_for: status ready
+  - wait: prompt_timeout + 1s
+  - {cancel: {}, at: 5s}
+  - cancel: {turn: 2}
+  - attach: v
+  - detach: v
+  - stop: {}
+  - close: {}"""
+    assert bound(drive, policy=Policy(prompt_timeout=9)).drive == (
+        Deed(4, "prompt", "one"),
+        Deed(5, "prompt", "ababa", after=SECOND),
+        Deed(6, "turn", 2),
+        Deed(7, "background", 3),
+        Deed(8, "status", "ready"),
+        Deed(9, "wait", 10 * SECOND),
+        Deed(10, "cancel", at=5 * SECOND),
+        Deed(11, "cancel", 2),
+        Deed(12, "attach", "v"),
+        Deed(13, "detach", "v"),
+        Deed(14, "stop"),
+        Deed(15, "close"),
+    )
+
+
+def test_a_session_without_a_drive_is_asked_hi() -> None:
+    """As a run is."""
+    text = "scenario: a\nagent: {dialect: pi, mode: rpc}\nscript: []\n"
+    assert loads(text).bind(Policy()).drive == (Deed(0, "prompt", "hi"),)
+
+
+def test_a_run_has_no_drive_to_play() -> None:
+    """Its one prompt is part of how it is started."""
+    scenario = loads("scenario: a\nagent: pi\ndrive: [{prompt: yo}]\nscript: []\n")
+    assert (scenario.prompt, scenario.bind(Policy()).drive) == ("yo", ())
+
+
+@pytest.mark.parametrize(
+    ("handler", "wanted"),
+    [
+        ("{permission: allow}", Handler(allowed=True)),
+        ("{permission: deny, after: 2s}", Handler(allowed=False, after=2 * SECOND)),
+        ("{permission: never}", Handler(allowed=None)),
+    ],
+)
+def test_a_handler_answers_every_question_alike(handler: str, wanted: Handler) -> None:
+    """Now, after a time, or never."""
+    assert bound("[{prompt: a}]", f"handler: {handler}").handler == wanted
+
+
+def test_a_wait_for_a_limit_that_is_off_is_not_applicable() -> None:
+    """A supervisor without it has nothing to be waited for."""
+    with pytest.raises(NotApplicable, match=r"line 3 needs prompt_timeout, which"):
+        bound("[{prompt: a}, {wait: prompt_timeout}]", policy=Policy(prompt_timeout=None))
+
+
+def test_an_outcome_of_a_turn_needs_its_limit_as_a_runs_does() -> None:
+    """Who has no prompt_timeout cannot end a turn by it."""
+    with pytest.raises(NotApplicable, match="prompt_timeout"):
+        bound("[{prompt: a}]", "expect: {turns: [{outcome: timed_out}]}", policy=Policy(prompt_timeout=None))
+
+
+def test_a_session_has_no_limit_of_silence_unless_it_is_told_one() -> None:
+    """Silence is no fault of an agent that waits for its caller."""
+
+    class Subject:
+        def policy(self, overrides: object, dialect: str) -> Policy:
+            return Policy.for_dialect(dialect)
+
+    text = "scenario: a\nagent: {dialect: claude, mode: session}\nscript: []\n"
+    assert loads(text).terms(Subject()).inactivity_timeout is None
+
+
+def test_turns_become_one_expectation_for_each_leaf() -> None:
+    """`catches` names a leaf, and a row of the verdict is one; of background turns the number counts, too."""
+    expect = "expect: {turns: [{text: a}, {outcome: failed, elapsed: 1s}], background: [{text: {contains: b}}]}"
+    expect = f"{expect[:-1]}, status: [starting, closed], viewers: {{v: {{status: ready, transcript: c}}}}}}"
+    assert [(one.key, one.wanted) for one in bound("[{prompt: a}, {prompt: b}]", expect).expect] == [
+        ("turns.1.text", {"exact": "a"}),
+        ("turns.2.outcome", "failed"),
+        ("turns.2.elapsed", SECOND),
+        ("background", 1),
+        ("background.1.text", {"contains": "b"}),
+        ("status", ["starting", "closed"]),
+        ("viewers.v.status", "ready"),
+        ("viewers.v.transcript", {"exact": "c"}),
+        ("leaks", []),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("drive", "wanted"),
+    [
+        ("[{prompt: a}, {wait_for: turn 2}]", "3:22: there is no turn 2 yet: one prompt was given before"),
+        ("[{wait_for: turn 1}]", "3:9: there is no turn 1 yet: nothing was prompted before"),
+        ("[{cancel: {turn: 1}}]", "3:9: there is no turn 1 yet: nothing was prompted before"),
+        ("[{detach: v}]", "3:9: no viewer was attached before"),
+        ("[{attach: v}, {detach: w}]", '3:22: unknown viewer "w": known is v'),
+        ("[{wait_for: reddy}]", '3:20: drive.wait_for must be turn N, background N or status S, not "reddy"'),
+        ("[{wait_for: status reddy}]", '3:20: unknown status "reddy": did you mean "ready"?'),
+        ("[{wait_for: turn one}]", 'not "turn one": count from 1: "turn 1"'),
+        ("[{stop: now}]", '3:16: drive.stop must be {}, not "now": write stop: {}'),
+        ("[{prompt: a, stop: {}}]", "3:9: drive needs exactly one of prompt, wait_for, wait, cancel, stop, close, "),
+        ("[{stop: {}, at: 1s, after: 1s}]", "3:9: drive has both at and after: at is an instant, after counts from "),
+        ("[{wait: 1s, after: 1s}]", "3:9: drive.wait takes neither at nor after: it waits as it is"),
+        ("hello", "drive must be a list such as"),
+    ],
+)
+def test_a_mistake_in_a_drive_is_told_with_its_place(drive: str, wanted: str) -> None:
+    """An author is shown the item, not the file."""
+    assert any(wanted in line for line in refused(drive)), refused(drive)
+
+
+def test_a_run_takes_one_prompt_and_nothing_else() -> None:
+    """Nobody talks to it again."""
+    (told,) = refused("[{stop: {}}]", agent="pi")
+    assert told == "3:8: drive must be [{prompt: TEXT or {repeat, size}}]: the dialect pi in mode json is one run"
+
+
+def test_a_background_turn_that_nobody_waits_for_is_a_mistake() -> None:
+    """The caller closes when its prompts are answered, and the turn would be cut or not, as it happens."""
+    text = """scenario: a
+agent: {dialect: claude, mode: session}
+drive: [{prompt: a}, {wait_for: turn 1}]
+script:
+  - wait_for: prompt 1
+  - task: b
+  - answer: c
+  - task_done: b
+  - background_turn: {task: b, answer: d}
+"""
+    with pytest.raises(ScenarioError) as caught:
+        loads(text, "f13")
+    told = "drive ends after turn 1, but the script has a background turn (line 9): add {wait_for: background 1}"
+    assert str(caught.value) == f"f13:3:1: {told}"
+    loads(text.replace("turn 1}]", "turn 1}, {wait_for: background 1}]"))
+    loads(text.replace("turn 1}]", "turn 1}, {close: {}}]"))
+
+
+def test_keys_of_a_run_and_of_a_session_do_not_mix() -> None:
+    """A session has no outcome of its own, a run no turns."""
+    (told,) = refused("[{prompt: a}]", "expect: {outcome: completed}")
+    assert told == ("5:10: expect.outcome is about a run, and this agent is a session's: write turns: [{outcome: ...}]")
+    (told,) = refused("[{prompt: a}]", "expect: {turns: []}", agent="pi")
+    assert told == "5:10: expect.turns is about a session, and this agent is a run's"
+
+
+def test_a_handler_belongs_to_a_session() -> None:
+    """A run's agent asks nobody."""
+    (told,) = refused("[{prompt: a}]", "handler: {permission: allow}", agent="pi")
+    assert told == "5:10: handler answers the questions of a session's agent, and this one is a run's"
+    (told,) = refused("[{prompt: a}]", "handler: {permission: never, after: 1s}")
+    assert told == "5:10: handler never answers: leave after out"
