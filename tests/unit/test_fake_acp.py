@@ -82,6 +82,16 @@ def test_the_version_of_the_protocol_is_the_scripts() -> None:
     assert json.loads(told)["result"]["protocolVersion"] == 2
 
 
+def test_a_plan_is_an_update_with_all_its_entries() -> None:
+    """As the schema of the protocol has it: a priority and a status for each."""
+    talk = talk_to_a_new_session()
+    talk.printed()
+    talk.tell("plan", ["look", "mend"])
+    (told,) = talk.printed()
+    entries = [{"content": name, "priority": "medium", "status": "pending"} for name in ("look", "mend")]
+    assert told["params"] == {"sessionId": "sess_1", "update": {"sessionUpdate": "plan", "entries": entries}}
+
+
 def test_a_cancelled_prompt_is_answered_as_cancelled() -> None:
     """Its tools fail; a cancel of nothing is none, and the prompt behind it waits for its own answer."""
     talk = talk_to_a_new_session()

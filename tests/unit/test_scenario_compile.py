@@ -143,6 +143,7 @@ CASES: list[tuple[str, list[tuple[str, tuple[Any, ...]]]]] = [
             )
         ],
     ),
+    ("plan: [look, mend it]", [("event", ("plan", ["look", "mend it"]))]),
     ("handshake: never", [("handshake", ("never", None))]),
     ("{handshake: {after: 1s}}", [("handshake", ("after", SECOND))]),
     ("{handshake: {version: 2}}", [("handshake", ("version", 2))]),
@@ -180,7 +181,7 @@ def program(steps: str, agent: str = "pi") -> dict[str, Any]:
 def test_a_step_compiles_to_its_program(step: str, wanted: list[tuple[str, tuple[Any, ...]]]) -> None:
     """The player knows nothing but this form: what is wrong here is wrong in every run."""
     agent = "{dialect: claude, mode: session}" if "task" in step else "{dialect: pi, mode: rpc}"
-    if "handshake" in step:
+    if "handshake" in step or "plan" in step:
         agent = "acp"
     assert program(step, agent)["steps"] == [(4, op, args) for op, args in wanted]
 
