@@ -51,6 +51,7 @@ class Encoder:
         self._tools: dict[str, str] = {}
         self.events: Events = {
             "think": self.think,
+            "plan": self.plan,
             "tool": self.tool,
             "tool_done": self.tool_done,
             "event": self.event,
@@ -132,6 +133,11 @@ class Encoder:
     def think(self, text: str, now: int) -> bytes:
         """Give a chunk of a thought."""
         return self._lines.join([self._chunk("agent_thought_chunk", text)])
+
+    def plan(self, entries: list[str], now: int) -> bytes:
+        """Give the whole plan, all of it yet to be done; it replaces an earlier one."""
+        told = [{"content": entry, "priority": "medium", "status": "pending"} for entry in entries]
+        return self._lines.join([self._update({"sessionUpdate": "plan", "entries": told})])
 
     def tool(self, fields: dict[str, Any], now: int) -> bytes:
         """Give a tool call in progress."""

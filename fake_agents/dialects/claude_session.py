@@ -20,6 +20,7 @@ from fake_agents.dialects.claude_control import (
     success,
     withdrawn,
 )
+from fake_agents.dialects.claude_tasks import ended, folded, origin, started, tool_of
 from fake_agents.objects import line
 from fake_agents.questions import CANCELLED, Questions
 from fake_agents.requests import read
@@ -35,7 +36,6 @@ _READS, _EMITS = b"CLAUDE_CODE_SDK_READS_SESSION_STATE", b"CLAUDE_CODE_EMIT_SESS
 _WITHOUT_DATA = ("set_permission_mode", "set_model")
 _ABORTED = "[ede_diagnostic] result_type=user last_content_type=n/a stop_reason="
 _REJECTED = "The user doesn't want to proceed with this tool use. The tool use was rejected."
-_PATCHES = {"stopped": "killed"}
 
 
 class Encoder(claude.Encoder):
@@ -64,6 +64,7 @@ class Encoder(claude.Encoder):
         self._interrupts: list[dict[str, Any]] = []
         self._tasks: dict[str, dict[str, Any]] = {}
         self._runs: dict[str, str] = {}
+        self._folded: list[dict[str, Any]] = []
         more = {"task": self.task, "task_done": self.task_done, "background_turn": self.background_turn}
         self.events = {**self.events, **more}
 
@@ -136,12 +137,17 @@ class Encoder(claude.Encoder):
         return super().tool(fields, now)
 
     def tool_done(self, fields: dict[str, Any], now: int) -> bytes:
-        """Give the result of a tool; it carries the prompts that came meanwhile, unless the turn is nobody's."""
+        """Give the result of a tool; it carries the prompts that came meanwhile, unless the turn is nobody's.
+
+        The ends of tasks that were folded into the turn are carried, too.
+        """
         made = super().tool_done(fields, now)
         self._calls.pop(fields["id"], None)
         if fields["id"] not in self._running:
             return made
         self._running.remove(fields["id"])
+        carried, self._folded = self._folded, []
+        made += self._joined([event for one in carried for event in self._replayed(one, now)])
         if not self._hand or self._run:
             return made
         swallowed, self._waiting = self._waiting, []
@@ -154,23 +160,23 @@ class Encoder(claude.Encoder):
         """Give the tool that starts a background task, the task's start, and the tool's end."""
         number, kind = fields["id"], fields["kind"]
         is_agent = kind == "local_agent"
-        tool = {"id": f"toolu_{number}", "name": "Task" if is_agent else "Bash"}
+        tool = {"id": tool_of(number), "name": "Task" if is_agent else "Bash"}
         about = {"prompt": number} if is_agent else {"command": number}
         made = self.tool({**tool, "input": {**about, "description": number, "run_in_background": True}}, now)
         self._runs[number] = run = f"run-{number}"
         self._tasks[number] = {"task_id": number, "run_id": run, "task_type": kind, "description": number}
-        start = {"task_id": number, "run_id": run, "tool_use_id": tool["id"], "description": number}
-        more = {"subagent_type": "general-purpose", "spawn_depth": 1, "prompt": number} if is_agent else {}
-        started = {**start, "is_backgrounded": True, "task_type": kind, **more}
-        made += self._joined([self._changed(), self._system("task_started", started)])
+        made += self._joined([self._changed(), self._system("task_started", started(number, run, is_agent=is_agent))])
         output = f"Command running in background with ID: {number}."
         if is_agent:
             output = "Async agent launched successfully."
         return made + self.tool_done({"id": tool["id"], "output": output, "error": None}, now)
 
     def task_done(self, fields: dict[str, Any], now: int) -> bytes:
-        """Give the end of a background task."""
-        return self._joined(self._ended(fields["id"], fields["status"], now))
+        """Give the end of a background task; one that is folded is told to the model with the next tool's result."""
+        number, status = fields["id"], fields["status"]
+        if fields["folded"]:
+            self._folded.append(folded(number, self._runs.get(number, ""), status))
+        return self._joined(self._ended(number, status, now))
 
     def background_turn(self, fields: dict[str, Any], now: int) -> bytes:
         """Begin a turn that no prompt asked for, behind an empty one if there is one."""
@@ -269,14 +275,11 @@ class Encoder(claude.Encoder):
         return made
 
     def _ended(self, number: str, status: str, now: int) -> list[bytes]:
-        task = self._tasks.pop(number, {})
-        about = {"task_id": number, "run_id": task.get("run_id", self._runs.get(number, ""))}
-        patch = {"status": _PATCHES.get(status, status), "end_time": now // 1_000_000}
-        summary = f'Background command "{number}" {status}'
-        told = {**about, "tool_use_id": f"toolu_{number}", "status": status, "output_file": "", "summary": summary}
+        self._tasks.pop(number, None)
+        updated, notified = ended(number, self._runs.get(number, ""), status, now)
         return [
-            self._system("task_updated", {**about, "patch": patch}),
-            self._system("task_notification", told),
+            self._system("task_updated", updated),
+            self._system("task_notification", notified),
             self._changed(),
         ]
 
@@ -286,8 +289,7 @@ class Encoder(claude.Encoder):
     def _mark(self, kind: str) -> dict[str, Any]:
         """Say whose turn it is, where the real CLI does."""
         if kind == "origin":
-            origin = {"kind": "task-notification", "producer": "session-task", "runId": self._run}
-            return {"origin": origin} if self._run else {}
+            return {"origin": origin(self._run)} if self._run else {}
         hand = [] if self._run else self._hand
         uuids = [self._prompts[index]["uuid"] for index in hand if "uuid" in self._prompts[index]]
         if not uuids or kind not in ("init", "status", "message_start", "assistant", "result") or kind in self._marked:
@@ -304,14 +306,16 @@ class Encoder(claude.Encoder):
 
     def _replay(self, now: int) -> list[bytes]:
         unseen, self._unseen = self._unseen, []
+        return [event for index in unseen for event in self._replayed(self._prompts[index], now)]
+
+    def _replayed(self, prompt: dict[str, Any], now: int) -> list[bytes]:
+        """Give a user line back, where the client asks for that."""
         if not self._replays:
             return []
-        events = []
-        for prompt in (self._prompts[index] for index in unseen):
-            head = {"type": "user", "message": prompt.get("message"), "session_id": SESSION, "parent_tool_use_id": None}
-            own = {"uuid": prompt.get("uuid") or self._uuid(), "timestamp": claude.stamp(now), "isReplay": True}
-            events.append(line({**head, **own}))
-        return events
+        head = {"type": "user", "message": prompt.get("message"), "session_id": SESSION, "parent_tool_use_id": None}
+        own = {"uuid": prompt.get("uuid") or self._uuid(), "timestamp": claude.stamp(now), "isReplay": True}
+        origin = {"origin": prompt["origin"]} if "origin" in prompt else {}
+        return [line({**head, **own, **origin})]
 
     def _running_again(self) -> list[bytes]:
         if not self._is_idle:

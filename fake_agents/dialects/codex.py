@@ -1,7 +1,8 @@
 """The wire format of `codex exec --json`, as the real CLI prints it. Knows no other dialect.
 
 The thread and the turn start with the first event, so that a silent agent is silent. A tool named `command_execution`
-runs a command, every other one is a tool of an MCP server. A failure is told twice, and makes the exit code 1.
+runs a command, every other one is a tool of an MCP server. A plan is an item that lives as long as the turn. A failure
+is told twice, and makes the exit code 1.
 """
 
 from __future__ import annotations
@@ -38,8 +39,10 @@ class Encoder:
         self._begun = False
         self._count = 0
         self._tools: dict[str, dict[str, Any]] = {}
+        self._plan: dict[str, Any] | None = None
         self.events: Events = {
             "think": self.think,
+            "plan": self.plan,
             "tool": self.tool,
             "tool_done": self.tool_done,
             "event": self.event,
@@ -59,13 +62,28 @@ class Encoder:
         if fields["is_error"]:
             message = text or "error"
             error = {"type": "error", "message": message}
-            return self._tell(error, {"type": "turn.failed", "error": {"message": message}})
+            return self._tell(error, *self._planned(), {"type": "turn.failed", "error": {"message": message}})
         said = [] if text is None else [self._item("completed", {"type": "agent_message", "text": text})]
-        return self._tell(*said, {"type": "turn.completed", "usage": {**_USAGE, **(fields["usage"] or {})}})
+        end = {"type": "turn.completed", "usage": {**_USAGE, **(fields["usage"] or {})}}
+        return self._tell(*said, *self._planned(), end)
 
     def think(self, text: str, now: int) -> bytes:
         """Give a thought."""
         return self._tell(self._item("completed", {"type": "reasoning", "text": text}))
+
+    def plan(self, entries: list[str], now: int) -> bytes:
+        """Give the whole list of what is to be done; the first begins an item, which ends with the turn."""
+        items = [{"text": entry, "completed": False} for entry in entries]
+        if self._plan is None:
+            begun = self._item("started", {"type": "todo_list", "items": items})
+            self._plan = begun["item"]
+            return self._tell(begun)
+        self._plan = {**self._plan, "items": items}
+        return self._tell({"type": "item.updated", "item": self._plan})
+
+    def _planned(self) -> list[dict[str, Any]]:
+        plan, self._plan = self._plan, None
+        return [] if plan is None else [{"type": "item.completed", "item": plan}]
 
     def tool(self, fields: dict[str, Any], now: int) -> bytes:
         """Give the start of a tool of the agent's own."""

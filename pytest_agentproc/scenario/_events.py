@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.scenario._fields import Either, Fields, Key
-from pytest_agentproc.scenario._kinds import Data, Flag, Text
+from pytest_agentproc.scenario._kinds import Data, Flag, ListOf, Text
 from pytest_agentproc.scenario._words import choices, shorten, unknown
 
 if TYPE_CHECKING:
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario._nodes import Node
     from pytest_agentproc.scenario._script import ProgramStep, Scope, Step
 
-__all__ = ["EVENT", "EVENTS", "THINK", "TOOL", "TOOL_DONE", "build_event", "is_told"]
+__all__ = ["EVENT", "EVENTS", "PLAN", "THINK", "TOOL", "TOOL_DONE", "build_event", "is_told"]
 
 EVENTS = {
     ("claude", "print"): ("think", "tool", "tool_done", "event"),
     ("claude", "session"): ("think", "tool", "tool_done", "event", "task", "task_done", "background_turn", "ask"),
     ("pi", "json"): ("think", "tool", "tool_done", "event"),
     ("pi", "rpc"): ("think", "tool", "tool_done", "event", "ask"),
-    ("acp", "session"): ("think", "tool", "tool_done", "event", "ask"),
-    ("codex", "exec"): ("think", "tool", "tool_done", "event"),
+    ("acp", "session"): ("think", "plan", "tool", "tool_done", "event", "ask"),
+    ("codex", "exec"): ("think", "plan", "tool", "tool_done", "event"),
     ("gemini", "stream"): ("tool", "tool_done", "event"),
 }
 """Every dialect and mode that has such steps, with their names."""
@@ -52,6 +52,15 @@ class _Thought(Text):
     def read(self, node: Node, what: str, check: Check) -> str:
         """Take the text."""
         return super().read(node, what, check) if is_told("think", node, check) else ""
+
+
+@dataclass(frozen=True)
+class _Plan(ListOf):
+    """A list of texts, in a dialect that tells plans."""
+
+    def read(self, node: Node, what: str, check: Check) -> list[Any]:
+        """Read every entry."""
+        return super().read(node, what, check) if is_told("plan", node, check) else []
 
 
 @dataclass(frozen=True)
@@ -93,6 +102,7 @@ def _tool_done(values: dict[str, Any], node: Node, _what: str, check: Check) -> 
 _ID = Text("ID", may_be_empty=False)
 
 THINK = _Thought()
+PLAN = _Plan(Text(may_be_empty=False))
 EVENT = _Event()
 TOOL = Fields(
     (

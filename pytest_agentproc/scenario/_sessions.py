@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.scenario._fields import Either, Fields, Key
-from pytest_agentproc.scenario._kinds import Choice, Only, Text, Time
+from pytest_agentproc.scenario._kinds import Choice, Only, Text, Time, Whole
 from pytest_agentproc.scenario._nodes import Node, Scalar
 from pytest_agentproc.scenario._words import choices
 
@@ -31,6 +31,7 @@ SESSIONS = (("claude", "session"), ("pi", "rpc"), ("acp", "session"))
 
 _SHAKERS = (("claude", "session"), ("acp", "session"))
 
+_VERSIONED = ("acp",)
 _PROMPT = re.compile(r"prompt ([1-9][0-9]{0,8})", re.ASCII)
 _FORMS = "eof, prompt N, cancel or {stdin: PATTERN}"
 _EVENTS = "eof, epipe, cancel or {signal: TERM}"
@@ -89,18 +90,21 @@ def _handshake(values: dict[str, Any], node: Node, _what: str, check: Check) -> 
     if check.mode and (check.dialect, check.mode) not in _SHAKERS:
         known = choices([f"{dialect} {mode}" for dialect, mode in _SHAKERS])
         check.at(node, f"the dialect {check.dialect} has no handshake in mode {check.mode}: known by {known}")
+    elif check.mode and "version" in values and check.dialect not in _VERSIONED:
+        check.at(node, f"the dialect {check.dialect} tells no version of a protocol: only {choices(_VERSIONED)} does")
     return values
 
 
 AWAITED = _Awaited()
 HANDSHAKE = Either(
-    Only(("never",), "never, {after: T} or {error: TEXT}"),
+    Only(("never",), "never, {after: T}, {error: TEXT} or {version: N}"),
     Fields(
         (
             Key("after", Time(positive=True), "how long its answer takes"),
             Key("error", Text(may_be_empty=False), "why it is refused"),
+            Key("version", Whole(0, 65535), "the version of the protocol that it tells; 1 unless told (acp)"),
         ),
-        one_of=("after", "error"),
+        one_of=("after", "error", "version"),
         finish=_handshake,
     ),
     key="word",
@@ -124,8 +128,8 @@ def build_handshake(step: Step, scope: Scope) -> list[ProgramStep]:
     value = step.value
     if "after" in value:
         return [(step.line, step.name, ("after", scope.ns(value["after"])))]
-    kind = "error" if "error" in value else "never"
-    return [(step.line, step.name, (kind, value.get("error")))]
+    kind = next((kind for kind in ("error", "version") if kind in value), "never")
+    return [(step.line, step.name, (kind, value.get(kind)))]
 
 
 def build_acknowledge(step: Step, _scope: Scope) -> list[ProgramStep]:

@@ -35,12 +35,24 @@ def _is_known(number: str, node: Node, check: Check) -> None:
 def _task_done(values: dict[str, Any], node: Node, _what: str, check: Check) -> dict[str, Any]:
     if is_told("task_done", node, check):
         _is_known(values["id"], node, check)
-    return {"status": "completed", **values}
+        if values.get("folded"):
+            _check_folded(values["id"], node, check)
+    return {"status": "completed", "folded": False, **values}
+
+
+def _check_folded(number: str, node: Node, check: Check) -> None:
+    if not check.tools:
+        check.at(node, "a task is folded into a turn while a tool runs: no tool was started before")
+    check.folded.setdefault(number, node.line)
 
 
 def _background_turn(values: dict[str, Any], node: Node, _what: str, check: Check) -> dict[str, Any]:
     if is_told("background_turn", node, check):
-        _is_known(values["task"], node, check)
+        number = values["task"]
+        _is_known(number, node, check)
+        if number in check.folded:
+            line = check.folded[number]
+            check.at(node, f'no turn follows the task "{shorten(number)}": line {line} has it folded into another')
     return {"empty_result_first": False, **values}
 
 
@@ -71,6 +83,7 @@ TASK_DONE = Either(
         (
             Key("id", _ID, "the task's id", required=True),
             Key("status", Choice(("completed", "failed", "stopped")), "how it ended; completed if absent"),
+            Key("folded", Flag(), "whether the turn in which a tool runs takes it up: no background turn follows"),
         ),
         finish=_task_done,
     ),

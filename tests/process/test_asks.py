@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import anyio
+import pytest
 
 from pytest_agentproc.record import text
 from pytest_agentproc.scenario import loads
+from pytest_agentproc.supervisor import open_session
 from pytest_agentproc.verdict import compare
 from pytest_agentproc.vocabulary import Answer, Policy
 from tests.process.stand import SECOND, scenario_of
@@ -17,6 +19,7 @@ from tests.unit.handmade import Bound, Expected, Played
 if TYPE_CHECKING:
     from pytest_agentproc.harness import Lab
     from pytest_agentproc.record import Record
+    from pytest_agentproc.supervisor import Question
     from tests.process.stand import Stand
 
 CLAUDE = """
@@ -93,3 +96,104 @@ def test_what_was_asked_and_answered_is_in_the_record_in_real_time(lab: Lab) -> 
     finally:
         record = fake.finish()
     assert questions(record) == ASKED
+
+
+BRANCHES = """
+- wait_for: prompt 1
+- tool: {id: t, name: Bash}
+- ask:
+    permission: Bash
+    allowed: [{tool_done: t}, {answer: done}]
+    denied: [{tool_done: {id: t, error: no}}, {answer: refused}]
+- silence: 1s
+- ask: {permission: Bash}
+"""
+
+
+async def allow(_question: Question) -> bool:
+    """Allow it after two seconds."""
+    await anyio.sleep(2)
+    return True
+
+
+async def never(_question: Question) -> bool:
+    """Leave it without an answer."""
+    await anyio.sleep_forever()
+    return True
+
+
+@pytest.mark.parametrize("agent", ["claude", "acp"])
+@pytest.mark.parametrize(
+    ("handler", "answer", "after", "text"),
+    [(allow, "allow", "2s", "done"), (never, "deny", "300s", "refused"), (None, "deny", "0s", "refused")],
+)
+def test_the_core_answers_within_a_turn_and_after_it(
+    stand: Stand, backend: str, agent: str, handler: Any, answer: str, after: str, text: str
+) -> None:
+    """By its handler, by its limit for one that does not answer, or at once if there is none (P7)."""
+    argv = stand.fake(BRANCHES, f"{{dialect: {agent}, mode: session}}")
+
+    async def host() -> Any:
+        async with open_session(argv, dialect=agent, permission=handler) as session:
+            said = (await session.prompt("hi")).text
+            await anyio.sleep(302)
+            return said
+
+    assert stand.run(host, backend=backend) == text
+    item = f"{{permission: Bash, answer: {answer}, after: {after}}}"
+    assert row_of(stand.fakes[0].record, f"{item}, {item}") == ("passed", "")
+
+
+def test_the_core_has_nobody_to_ask_what_an_extension_of_pis_asks(stand: Stand, backend: str) -> None:
+    """It says at once that nobody answers, and no branch is played."""
+    branches = "allowed: [{answer: done}], denied: [{answer: refused}]"
+    argv = stand.fake(
+        f"- wait_for: prompt 1\n- ask: {{permission: bash, {branches}}}\n- answer: on", "{dialect: pi, mode: rpc}"
+    )
+
+    async def host() -> Any:
+        async with open_session(argv, dialect="pi") as session:
+            return (await session.prompt("hi")).text
+
+    assert stand.run(host, backend=backend) == "on"
+    item = "{permission: bash, answer: cancelled, after: 0s}"
+    assert row_of(stand.fakes[0].record, item) == ("passed", "")
+
+
+@pytest.mark.parametrize(("agent", "answer"), [("claude", "deny"), ("acp", "cancelled")])
+def test_a_cancel_of_the_cores_answers_what_is_open(stand: Stand, backend: str, agent: str, answer: str) -> None:
+    """No agent is left waiting; what its handler says later is for nobody."""
+    script = "- wait_for: prompt 1\n- tool: {id: t, name: Bash}\n- ask: {permission: Bash, allowed: [{exit: 9}]}\n"
+    argv = stand.fake(f"{script}- wait_for: cancel\n- acknowledge: cancel", f"{{dialect: {agent}, mode: session}}")
+
+    async def host() -> Any:
+        async with open_session(argv, dialect=agent, permission=never) as session:
+            turn = session.prompt("hi")
+            await anyio.sleep(5)
+            session.cancel()
+            return (await turn).outcome.value
+
+    assert stand.run(host, backend=backend) == "cancelled"
+    item = f"{{permission: Bash, answer: {answer}, after: 5s}}"
+    assert row_of(stand.fakes[0].record, item) == ("passed", "")
+
+
+def test_an_interrupt_takes_a_question_back(stand: Stand) -> None:
+    """A client that only interrupts reads that claude withdraws it, before anything else."""
+    argv = stand.fake(
+        "- wait_for: prompt 1\n- ask: {permission: Bash}\n- acknowledge: cancel", "{dialect: claude, mode: session}"
+    )
+
+    async def host() -> list[Any]:
+        async with await anyio.open_process(argv, stderr=None) as process:
+            client = Client(process)
+            await client.send(type="user", message={"role": "user", "content": "hi"}, parent_tool_use_id=None)
+            await client.read(lambda event: event["type"] == "control_request")
+            await client.send(type="control_request", request_id="i", request={"subtype": "interrupt"})
+            await client.read(lambda event: event["type"] == "result")
+            await client.close()
+        return [event["type"] for event in client.events]
+
+    kinds = ["system", "control_request", "control_cancel_request", "control_response", "user", "result"]
+    assert stand.run(host) == kinds
+    assert row_of(stand.fakes[0].record, "{permission: Bash, answer: cancelled, after: 0s}") == ("passed", "")

@@ -28,8 +28,8 @@ def seen(name: str) -> list[dict[str, Any]]:
 
 
 def _lines(name: str, direction: str) -> list[Any]:
-    folder = _TIMED if name.startswith("hooks-") else TRANSCRIPTS
-    lines = (folder / f"{name}.jsonl").read_text("utf-8").splitlines()
+    file = TRANSCRIPTS / f"{name}.jsonl"
+    lines = (file if file.exists() else _TIMED / file.name).read_text("utf-8").splitlines()
     return [entry["line"] for entry in map(json.loads, lines) if entry["dir"] == direction]
 
 

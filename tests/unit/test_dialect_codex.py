@@ -188,3 +188,18 @@ def test_what_the_fake_tells_is_understood() -> None:
     states = [json.loads(line).get("item", {}).get("status") for line in fake(*calls, ended).splitlines()]
     assert [state for state in states if state] == [*["in_progress"] * 3, "failed", "completed", "failed"]
     assert encoder({"dialect": "codex", "mode": "exec"}).error_is_exit
+
+
+@pytest.mark.parametrize("is_error", [False, True])
+def test_a_plan_is_one_item_that_lives_as_long_as_its_turn(is_error: bool) -> None:
+    """A later plan updates it, the turn's end ends it, and it is no tool that runs."""
+    done = ("result", {"text": "x", "is_error": is_error, "usage": None})
+    calls = (("plan", ["look"]), ("say", "on it", None), ("plan", ["look", "mend"]), done)
+    told = [json.loads(line) for line in fake(*calls).splitlines()]
+    plans = [event for event in told if event.get("item", {}).get("type") == "todo_list"]
+    assert [event["type"] for event in plans] == ["item.started", "item.updated", "item.completed"]
+    assert {event["item"]["id"] for event in plans} == {"item_0"}
+    entries = [{"text": text, "completed": False} for text in ("look", "mend")]
+    assert [event["item"]["items"] for event in plans] == [entries[:1], entries, entries]
+    assert [event["type"] for event in told[-2:]] == ["item.completed", f"turn.{'failed' if is_error else 'completed'}"]
+    assert read(fake(*calls[:3])).running == frozenset()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from tests.unit.bookkeeping import Play, script
 from tests.unit.conversations import TRANSCRIPTS, Conversation
 
 TOOL = {"id": "run_shell_command", "name": "echo hi", "input": {}}
@@ -69,6 +70,26 @@ def test_the_handshake_is_the_dialects_own() -> None:
     assert results(talk) == [-32601, -32602, -32602, -32700, -32600]
     talk.hear(request(None, "$/unknown"), b'{"jsonrpc":"2.0","id":null,"error":{"code":-32700}}')
     assert talk.printed() == []
+
+
+def test_the_version_of_the_protocol_is_the_scripts() -> None:
+    """A client must refuse one that it does not know."""
+    program = {"dialect": "acp", "code": 0, "serves": True, "steps": script(("handshake", "version", 2))}
+    play = Play(program=program)
+    play.grant(0)
+    asked = b'{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1}}\n'
+    ((_, told),) = play.grant(1, stdin=asked)[1:]
+    assert json.loads(told)["result"]["protocolVersion"] == 2
+
+
+def test_a_plan_is_an_update_with_all_its_entries() -> None:
+    """As the schema of the protocol has it: a priority and a status for each."""
+    talk = talk_to_a_new_session()
+    talk.printed()
+    talk.tell("plan", ["look", "mend"])
+    (told,) = talk.printed()
+    entries = [{"content": name, "priority": "medium", "status": "pending"} for name in ("look", "mend")]
+    assert told["params"] == {"sessionId": "sess_1", "update": {"sessionUpdate": "plan", "entries": entries}}
 
 
 def test_a_cancelled_prompt_is_answered_as_cancelled() -> None:

@@ -60,7 +60,7 @@ def test_a_background_turn_behind_the_next_prompt_is_told_by_its_marks() -> None
     made = talk.printed()
     talk.hear(second)
     talk.tell("take", 2)
-    talk.tell("task_done", {"id": "b", "status": "completed"})
+    talk.tell("task_done", {"id": "b", "status": "completed", "folded": False})
     talk.tell("answer", "answer two")
     talk.tell("background_turn", {"task": "b", "empty_result_first": False})
     talk.tell("answer", "bg noted")
@@ -88,7 +88,7 @@ def test_two_tasks_that_end_together_give_an_empty_result_first() -> None:
     talk.tell("answer", "answer one")
     talk.printed()
     for number in "bc":
-        talk.tell("task_done", {"id": number, "status": "completed"})
+        talk.tell("task_done", {"id": number, "status": "completed", "folded": False})
     talk.tell("background_turn", {"task": "c", "empty_result_first": True})
     talk.tell("answer", "bg noted")
     talk.hear(told("bg-two")[2])
@@ -96,6 +96,41 @@ def test_two_tasks_that_end_together_give_an_empty_result_first() -> None:
     talk.tell("answer", "answer two")
     begin = next(index for index, event in enumerate(real) if event.get("subtype") == "task_updated")
     assert summary(talk.printed()) == summary(real[begin:])
+
+
+def test_a_task_that_ends_while_a_tool_runs_is_told_with_that_tools_result() -> None:
+    """Its lines come at once, its notification is replayed behind the result, and no turn follows."""
+    name = "bg-overlap-tool-partial-replay"
+    talk, (initialize, first, second) = Conversation("claude", "session", **REPLAYS), told(name)
+    talk.hear(initialize, first)
+    talk.tell("take", 1)
+    talk.tell("task", TASK)
+    talk.tell("answer", "answer one")
+    talk.hear(second)
+    talk.tell("take", 2)
+    talk.tell("tool", {"id": "t", "name": "Bash", "input": {}})
+    talk.tell("task_done", {"id": "b", "status": "completed", "folded": True})
+    talk.tell("tool_done", {"id": "t", "output": "fg", "error": None})
+    talk.tell("answer", "answer two")
+    made, real = talk.printed(), [one for one in seen(name) if not _is_of_a_long_command(one)]
+    assert [_told(one) for one in made if _told(one)] == [_told(one) for one in real if _told(one)]
+    (replayed,), (really,) = ([one for one in lines if "origin" in one] for lines in (made, real))
+    assert (sorted(replayed), replayed["origin"].keys()) == (sorted(really), really["origin"].keys())
+    begin = "<task-notification>\n<task-id>{0}</task-id>\n<tool-use-id>toolu_{0}</tool-use-id>\n<output-file>"
+    assert replayed["message"]["content"].startswith(begin.format("b"))
+
+
+def _is_of_a_long_command(event: dict[str, Any]) -> bool:
+    """Say whether the real CLI printed it since its command took more than three seconds, as the fake's does not."""
+    is_end = event.get("subtype") == "task_notification" and event["output_file"] == ""
+    return is_end or (event.get("subtype") == "task_started" and not event["is_backgrounded"])
+
+
+def _told(event: dict[str, Any]) -> str:
+    """Say what a line is, but for streams and states."""
+    if event.get("subtype") in ("status", "session_state_changed") or event["type"] == "stream_event":
+        return ""
+    return f"{event.get('subtype', event['type'])} {event.get('isReplay')} {event.get('origin', {}).get('kind')}"
 
 
 def test_an_interrupt_while_a_tool_runs_ends_the_tool_and_the_turn() -> None:

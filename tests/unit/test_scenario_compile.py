@@ -143,8 +143,10 @@ CASES: list[tuple[str, list[tuple[str, tuple[Any, ...]]]]] = [
             )
         ],
     ),
+    ("plan: [look, mend it]", [("event", ("plan", ["look", "mend it"]))]),
     ("handshake: never", [("handshake", ("never", None))]),
     ("{handshake: {after: 1s}}", [("handshake", ("after", SECOND))]),
+    ("{handshake: {version: 2}}", [("handshake", ("version", 2))]),
     ("{handshake: {error: no key}}", [("handshake", ("error", "no key"))]),
     ("acknowledge: cancel", [("acknowledge", ())]),
     ("{task: b}", [("event", ("task", {"id": "b", "kind": "local_bash"}))]),
@@ -156,7 +158,7 @@ CASES: list[tuple[str, list[tuple[str, tuple[Any, ...]]]]] = [
                 (
                     [
                         (4, "event", ("task", {"id": "b", "kind": "local_bash"})),
-                        (4, "event", ("task_done", {"id": "b", "status": "failed"})),
+                        (4, "event", ("task_done", {"id": "b", "status": "failed", "folded": False})),
                         (4, "event", ("background_turn", {"task": "b", "empty_result_first": False})),
                         (4, "answer", ("hi",)),
                     ],
@@ -178,7 +180,9 @@ def program(steps: str, agent: str = "pi") -> dict[str, Any]:
 @pytest.mark.parametrize(("step", "wanted"), CASES, ids=[step for step, _ in CASES])
 def test_a_step_compiles_to_its_program(step: str, wanted: list[tuple[str, tuple[Any, ...]]]) -> None:
     """The player knows nothing but this form: what is wrong here is wrong in every run."""
-    agent = "{dialect: claude, mode: session}" if "task" in step or "handshake" in step else "{dialect: pi, mode: rpc}"
+    agent = "{dialect: claude, mode: session}" if "task" in step else "{dialect: pi, mode: rpc}"
+    if "handshake" in step or "plan" in step:
+        agent = "acp"
     assert program(step, agent)["steps"] == [(4, op, args) for op, args in wanted]
 
 
