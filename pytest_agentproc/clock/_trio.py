@@ -2,7 +2,8 @@
 
 Trio asks its clock how long to sleep only when no task can run: that is the hub's turn, and the answer is always 'not
 at all'. Touched: the runner's `io_manager` and `waiting_for_idle`, tasks' `_attempt_abort`, the die that trio casts for
-the order of tasks, the start of worker threads, and `to_thread.run_sync`, through which trio starts processes.
+the order of tasks and whether it shuffles them by it (test libraries ask for that), the start of worker threads, and
+`to_thread.run_sync`, through which trio starts processes.
 """
 
 from __future__ import annotations
@@ -167,7 +168,8 @@ def trio_options(hub: Hub) -> Iterator[dict[str, Any]]:
     threads: Any = trio._threads
     to_thread: Any = trio.to_thread
     core: Any = trio._core._run
-    plain_start, plain_run, plain_die = threads.start_thread_soon, to_thread.run_sync, core._r
+    plain_start, plain_run = threads.start_thread_soon, to_thread.run_sync
+    plain_die, is_shuffled = core._r, core._ALLOW_DETERMINISTIC_SCHEDULING
 
     async def run_sync(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
         """Start processes in place: in threads of their own their order would be a race."""
@@ -178,8 +180,9 @@ def trio_options(hub: Hub) -> Iterator[dict[str, Any]]:
 
     threads.start_thread_soon = partial(clock.threads.start, plain_start)
     to_thread.run_sync = run_sync
-    core._r = _InOrder()
+    core._r, core._ALLOW_DETERMINISTIC_SCHEDULING = _InOrder(), False
     try:
         yield {"clock": clock, "instruments": [clock]}
     finally:
-        threads.start_thread_soon, to_thread.run_sync, core._r = plain_start, plain_run, plain_die
+        threads.start_thread_soon, to_thread.run_sync = plain_start, plain_run
+        core._r, core._ALLOW_DETERMINISTIC_SCHEDULING = plain_die, is_shuffled

@@ -81,8 +81,7 @@ class Diaries:
         if kept and not record.events:
             self.clock.zero = min(one.born for one in kept.values())
         self._correct([one for one in kept.values() if one.index < 0], record)
-        events = [event for one in kept.values() for event in self._events(one, kept)]
-        record.events[:] = sorted([*events, *record.events], key=lambda event: event.at)
+        record.merge(event for one in kept.values() for event in self._events(one, kept))
         now = self.clock.instant()
         for one in kept.values():
             if (state := self._state(one)) is not None:

@@ -109,17 +109,25 @@ class Lab:
             room.close()
             self._shop().take_back(fake.launcher)
 
-    def fake(self, scenario: Scenario, *, clock: VirtualClock | None = None, name: str = "agent") -> FakeAgent:
+    def fake(
+        self,
+        scenario: Scenario,
+        *,
+        clock: VirtualClock | None = None,
+        name: str = "agent",
+        record: Record | None = None,
+    ) -> FakeAgent:
         """Make the scenario's fake, to be started by code of your own.
 
         Args:
             scenario: who the agent is and what it does, under the default policy and the scenario's own.
             clock: the virtual clock that it obeys; None: the one that `virtual_clock` made last, or else real time.
             name: what the record calls it.
+            record: where it writes, in the order in which things happen; None: a record of its own.
         """
         policy = Policy.for_dialect(scenario.dialect, **scenario.policy)
         bound = scenario.bind(policy.in_session() if scenario.is_session else policy)
-        record = Record(header(scenario, "", bound.policy))
+        record = record or Record(header(scenario, "", bound.policy))
         return self._make(bound, clock or self._clock, record, name)
 
     def virtual_clock(self, **options: Any) -> VirtualClock:

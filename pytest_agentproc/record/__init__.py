@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pytest_agentproc.record._event import Event
 from pytest_agentproc.record._normal import Entry, normal_form
-from pytest_agentproc.record._record import Event, Record
+from pytest_agentproc.record._payload import Payload
+from pytest_agentproc.record._record import Record
 from pytest_agentproc.record._text import text
 from pytest_agentproc.record._times import duration, instant
 
-__all__ = ["Entry", "Event", "Record", "duration", "instant", "normal_form", "text"]
+__all__ = ["Entry", "Event", "Payload", "Record", "duration", "instant", "normal_form", "text"]

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from pytest_agentproc.record._normal import AnyEvent
+    from pytest_agentproc.record._payload import Payload
 
 __all__ = ["Cell", "cells"]
 
@@ -200,8 +201,9 @@ _WORDS: dict[str, Callable[[int, str, Mapping[str, Any]], str]] = {
 }
 
 
-def _payload(payload: bytes) -> str:
-    start = payload[: 4 * _PREVIEW_CHARS].decode(errors="replace")
+def _payload(payload: bytes | Payload) -> str:
+    known = payload if isinstance(payload, bytes) else payload.head
+    start = known[: 4 * _PREVIEW_CHARS].decode(errors="replace")
     quoted = repr(start)[1:-1].replace("\\'", "'").replace('"', '\\"')
     if len(payload) > 4 * _PREVIEW_CHARS:
         quoted = quoted[: _PREVIEW_CHARS - 3] + "..."

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
+from pytest_agentproc.record._payload import limit_of, united
+
 __all__ = ["AnyEvent", "Entry", "joined", "normal_form"]
 
 AnyEvent = tuple[int, str, Mapping[str, Any]]
@@ -12,7 +14,6 @@ Entry = tuple[int, str, str, str, tuple[tuple[str, Any], ...]]
 """One event of the normal form: at, code, process, by (or ""), and the rest of its data, sorted."""
 
 _UNCOUNTED = frozenset({"process", "by", "pid", "message", "given"})
-_UNITED = ("bytes", "size")
 
 
 class _HasEvents(Protocol):
@@ -25,7 +26,8 @@ class _HasEvents(Protocol):
 def joined(events: Iterable[AnyEvent], *, by_line: bool = False) -> list[AnyEvent]:
     """Join, within one instant, the bytes of each (process, code, by) at their first occurrence; sizes are summed.
 
-    A timer that is armed again for the instant for which it is armed already is one event.
+    Bytes that are too many to be kept become a `Payload`. A timer that is armed again for the instant for which it is
+    armed already is one event.
 
     Args:
         events: the events of one run.
@@ -35,7 +37,7 @@ def joined(events: Iterable[AnyEvent], *, by_line: bool = False) -> list[AnyEven
     now: int | None = None
     chunks: dict[tuple[Any, ...], list[Any]] = {}
     armed: dict[tuple[Any, ...], Any] = {}
-    united: list[tuple[int, str, list[Any]]] = []
+    places: list[tuple[int, str, list[Any]]] = []
     for event in events:
         at, code, data = event
         if at != now:
@@ -57,12 +59,13 @@ def joined(events: Iterable[AnyEvent], *, by_line: bool = False) -> list[AnyEven
                     parts.append(data[kind])
                     continue
                 chunks[stream] = parts = [data[kind]]
-                united.append((len(result), kind, parts))
+                places.append((len(result), kind, parts))
         result.append(event)
-    for place, kind, parts in united:
-        if len(parts) > 1:
-            at, code, data = result[place]
-            result[place] = at, code, {**data, kind: b"".join(parts) if kind == "bytes" else sum(parts)}
+    for place, kind, parts in places:
+        at, code, data = result[place]
+        value = united(parts, limit_of(code)) if kind == "bytes" else parts[0] if len(parts) == 1 else sum(parts)
+        if value is not data[kind]:
+            result[place] = at, code, {**data, kind: value}
     return result
 
 
@@ -71,7 +74,7 @@ def normal_form(record: _HasEvents) -> list[Entry]:
 
     Within one instant bytes are joined per process, stream and side, and identical re-arms collapse; pids, the wording
     of faults, and what an agent was given (it names folders) are left out; ends of streams, deaths and timers stay
-    where they are.
+    where they are. Of bytes that are too many to be kept, length and hash count.
     """
     return [
         (

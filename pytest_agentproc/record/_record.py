@@ -5,55 +5,91 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from pytest_agentproc.record._event import new_event
+from pytest_agentproc.record._joiner import Joiner
 from pytest_agentproc.record._normal import joined, normal_form
+from pytest_agentproc.record._payload import MAX_PAYLOAD_BYTES, Gathered, Payload
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
-__all__ = ["MAX_PAYLOAD_BYTES", "Event", "Record"]
+    from pytest_agentproc.record._event import Event
 
-MAX_PAYLOAD_BYTES = 64 * 1024
-_EDGE_BYTES = 4 * 1024
+__all__ = ["Record"]
+
+_MOST_UNJOINED = 256
+"""So many events of one instant may wait to be joined: a flood of single bytes has millions."""
+
 _NANOSECONDS = 1_000_000_000
-
-
-class Event(NamedTuple):
-    """One thing that happened.
-
-    Args:
-        at: nanoseconds since the first spawn, on the run's clock.
-        code: `o` stdout, `e` stderr, `i` stdin, `s` signal, `p` process, `x` exit, `t` timer, `m` marker.
-        data: always names the `process` it is about; `by` is there when the supervisor's side did or saw it.
-    """
-
-    at: int
-    code: str
-    data: Mapping[str, Any]
-
-
-_new_event = partial(tuple.__new__, Event)
-"""What `Event` itself calls, without its frame: there are several events in every step."""
 
 
 class Record:
     """Keep what happened in one run, both sides, in order.
 
+    What it holds grows with the steps of a run and not with what is printed: where an instant has more than 64 KiB, the
+    bytes of one stream become one event, and over a limit a `Payload`: 64 KiB of what a process writes, 16 MiB of what
+    it reads, as a check may want all of its stdin.
+
     Args:
         header: the kit's version, the corpus hash, clock, policy and subject: whatever tells what was run.
     """
 
-    __slots__ = ("events", "header")
+    __slots__ = ("_begin", "_events", "_joiner", "_now", "_weight", "header")
 
     def __init__(self, header: Mapping[str, Any] | None = None) -> None:
         self.header: dict[str, Any] = dict(header or {})
-        self.events: list[Event] = []
+        self._events: list[Event] = []
+        self._now: int | None = None
+        self._begin = self._weight = 0
+        self._joiner: Joiner | None = None
+
+    @property
+    def events(self) -> list[Event]:
+        """The events so far, in order."""
+        if self._joiner is not None:
+            self._join()
+            self._joiner.settle()
+        return self._events
 
     def add(self, at_ns: int, code: str, data: Mapping[str, Any]) -> None:
-        """Append one event. It is called for every chunk of a flood: joining and encoding happen in the renderers."""
-        self.events.append(_new_event((at_ns, code, data)))
+        """Append one event. It is called for every chunk of a flood, and a few of them are left to the renderers."""
+        events = self._events
+        if at_ns != self._now:
+            self._pass(at_ns)
+        events.append(new_event((at_ns, code, data)))
+        if "bytes" in data:
+            self._weight += len(data["bytes"])
+        if self._weight > MAX_PAYLOAD_BYTES or len(events) - self._begin > _MOST_UNJOINED:
+            self._join()
+
+    def merge(self, events: Iterable[Event]) -> None:
+        """Put events that were kept elsewhere among those that are here, before those of the same instant."""
+        self._pass(None)
+        self._events[:] = sorted([*events, *self._events], key=lambda event: event.at)
+        self._begin = len(self._events)
+
+    def _pass(self, now: int | None) -> None:
+        """Go on to another instant."""
+        if self._joiner is not None:
+            self._join()
+            self._joiner.settle()
+            self._joiner = None
+        self._now = now
+        self._begin = len(self._events)
+        self._weight = 0
+
+    def _join(self) -> None:
+        """Join what came in this instant and is not joined yet."""
+        if self._joiner is None:
+            self._joiner = Joiner(self._events)
+        chunks = self._events[self._begin :]
+        del self._events[self._begin :]
+        for event in chunks:
+            self._joiner.add(event)
+        self._begin = len(self._events)
+        self._weight = 0
 
     def lines(self) -> Iterator[str]:
         """Yield the record as JSON lines in asciicast v3's shape: the header, then `[interval, code, data]`.
@@ -73,7 +109,10 @@ class Record:
             yield f'[{sign}{seconds}.{rest:09d}, "{code}", {payload}]'
 
     def digest(self) -> str:
-        """Give the sha256 of the normal form: equal for equal runs, whatever their pids and chunks."""
+        """Give the sha256 of the normal form: equal for equal runs, whatever their pids and chunks.
+
+        Bytes that are too many to be kept go in by their length and hash.
+        """
         whole = hashlib.sha256()
         for *head, rest in normal_form(self):
             whole.update(repr(head).encode())
@@ -87,16 +126,16 @@ class Record:
 
 
 def _readable(value: object) -> object:
+    if isinstance(value, Payload):
+        head, tail = _encoded(value.head), _encoded(value.tail)
+        return {"length": value.size, "sha256": value.sha256, "head": head, "tail": tail}
     if not isinstance(value, bytes):
         return list(value) if isinstance(value, (set, frozenset, tuple)) else value
     if len(value) <= MAX_PAYLOAD_BYTES:
         return _encoded(value)
-    return {
-        "length": len(value),
-        "sha256": hashlib.sha256(value).hexdigest(),
-        "head": _encoded(value[:_EDGE_BYTES]),
-        "tail": _encoded(value[-_EDGE_BYTES:]),
-    }
+    gathered = Gathered(MAX_PAYLOAD_BYTES)
+    gathered.add(value)
+    return _readable(gathered.value())
 
 
 def _encoded(payload: bytes) -> str | dict[str, str]:

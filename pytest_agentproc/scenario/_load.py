@@ -120,7 +120,8 @@ def _read(text: str, check: Check) -> dict[str, Any]:
         both = f"script (line {keys['script'].line}) and scripts: a script is what every invocation plays"
         check.at(keys["scripts"], f"the file has both {both}")
     values = values or {}
-    for script in values.get("scripts", (values.get("script", ()),)):
-        if (missing := unawaited(values.get("drive", ()), script)) and not check.problems:
-            check.at(keys.get("drive", root), missing)
+    scripts = values.get("scripts", (values.get("script", ()),)) if "drive" in values else ()
+    for script in scripts:
+        if (missing := unawaited(values["drive"], script)) and not check.problems:
+            check.at(keys["drive"], missing)
     return values

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pytest_agentproc.record import Payload
 from pytest_agentproc.verdict._facts import was_started
 from pytest_agentproc.verdict._rows import Finding, Played, Verdict
 from pytest_agentproc.verdict._words import listed, matches, quoted, show_variables
@@ -54,7 +55,10 @@ def _cwd(given: Mapping[str, Any], wanted: Mapping[str, str]) -> Finding:
 def _stdin(played: Played, wanted: Mapping[str, str]) -> Finding:
     if not was_started(played.record):
         return Finding(Verdict.NOT_EXERCISED, "no agent was started")
-    read = (event.data["bytes"] for event in played.record.events if event.code == "i" and _is_read(event.data))
+    read = [event.data["bytes"] for event in played.record.events if event.code == "i" and _is_read(event.data)]
+    if any(isinstance(data, Payload) for data in read):
+        size = sum(len(data) for data in read)
+        return Finding(Verdict.NOT_EXERCISED, f"{size} bytes, more than the record keeps of one instant")
     text = b"".join(read).decode(errors="replace")
     return Finding(Verdict.PASSED if matches(text, wanted) else Verdict.FAILED, quoted(text))
 

@@ -114,9 +114,7 @@ def play_together(
     record = Record()
     answers: list[Answer | None] = [None] * len(bounds)
     with lab.virtual_clock() as clock:
-        fakes = [lab.fake(one.scenario, clock=clock, name=one.program["name"]) for one in bounds]
-        for fake in fakes:
-            fake.record.events = record.events  # all write into one record, in the order in which things happen
+        fakes = [lab.fake(one.scenario, clock=clock, name=one.program["name"], record=record) for one in bounds]
 
         async def run(number: int, *, task_status: anyio.abc.TaskStatus[None]) -> None:
             own = _Tagged(record, number, trace)

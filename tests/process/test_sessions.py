@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -228,7 +229,7 @@ def test_a_fake_of_a_session_starts_without_json_and_re(lab: Lab) -> None:
     code += "import posix; end = posix._exit\n"
     code += "posix._exit = lambda code: (print(*sys.modules, file=sys.stderr, flush=True), end(code))\nexec(source)"
     told = json.dumps({"id": 1, "type": "prompt", "message": "hi"}).encode() + b"\n"
-    done = subprocess.run(["python3", "-IS", "-c", code], input=told, capture_output=True, timeout=20, check=True)
+    done = subprocess.run([sys.executable, "-IS", "-c", code], input=told, capture_output=True, timeout=20, check=True)
     fake.finish()
     assert b'"agent_end"' in done.stdout
     assert not {"json", "re", "enum", "threading"} & set(done.stderr.decode().split())

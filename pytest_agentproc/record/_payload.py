@@ -1,0 +1,138 @@
+"""Owns bytes that came in pieces: whole while they are few, else their length, hash and ends. Knows no event."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+__all__ = ["EDGE_BYTES", "MAX_INPUT_BYTES", "MAX_PAYLOAD_BYTES", "Gathered", "Payload", "limit_of", "united"]
+
+MAX_PAYLOAD_BYTES = 64 * 1024
+"""So much that a process wrote on one stream in one instant is kept whole."""
+
+MAX_INPUT_BYTES = 16 * 1024 * 1024
+"""So much that a process read from its stdin in one instant is kept whole: a check may want all of it."""
+
+EDGE_BYTES = 4 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Payload:
+    """What is kept of bytes that are too many to be kept whole. Two are equal if length and hash are.
+
+    Args:
+        size: how many there were.
+        sha256: of all of them, as hexadecimal digits; empty where it cannot be known.
+        head: the first 4 KiB.
+        tail: the last 4 KiB.
+        whole: all that its stream carried in the same instant, if that was more.
+    """
+
+    size: int
+    sha256: str
+    head: bytes = field(compare=False, repr=False)
+    tail: bytes = field(compare=False, repr=False)
+    whole: Payload | None = field(default=None, compare=False, repr=False)
+
+    def __len__(self) -> int:
+        """Give the number of bytes."""
+        return self.size
+
+
+class Gathered:
+    """Bytes that are still coming.
+
+    Args:
+        limit: so many are kept whole.
+
+    `place` is that of the event that they belong to, -1 if they are of several; `whole` then gathers those of all.
+    """
+
+    __slots__ = ("_hash", "_head", "_parts", "_tail", "limit", "place", "size", "whole")
+
+    def __init__(self, limit: int, place: int = -1) -> None:
+        self.limit = limit
+        self.place = place
+        self.whole: Gathered | None = None
+        self.size = 0
+        self._parts: list[bytes] = []
+        self._hash: hashlib._Hash | None = None
+        self._head = self._tail = b""
+
+    def add(self, data: bytes) -> None:
+        """Take the next ones."""
+        self.size += len(data)
+        if self._hash is not None:
+            self._hash.update(data)
+            self._tail = _last((self._tail, data))
+            return
+        self._parts.append(data)
+        if self.size > self.limit:
+            self._hash = hashlib.sha256()
+            for part in self._parts:
+                self._hash.update(part)
+            self._head, self._tail = _first(self._parts), _last(self._parts)
+            self._parts = []
+
+    def fork(self) -> Gathered:
+        """Give another one that holds the same and goes on by itself."""
+        other = Gathered(self.limit)
+        other.size, other._parts, other._head, other._tail = self.size, self._parts[:], self._head, self._tail
+        other._hash = self._hash.copy() if self._hash is not None else None
+        return other
+
+    def value(self) -> bytes | Payload:
+        """Give what is kept."""
+        if self._hash is None:
+            return b"".join(self._parts)
+        whole = self.whole.value() if self.whole is not None else None
+        assert not isinstance(whole, bytes)
+        return Payload(self.size, self._hash.hexdigest(), self._head, self._tail, whole)
+
+
+def limit_of(code: str) -> int:
+    """Say how much of a stream's bytes is kept whole in one instant: `i` is stdin."""
+    return MAX_INPUT_BYTES if code == "i" else MAX_PAYLOAD_BYTES
+
+
+def united(parts: Sequence[bytes | Payload], limit: int) -> bytes | Payload:
+    """Put what one stream carried in one instant together again.
+
+    The hash of all parts is known if each is whole, or if there are no others in the instant.
+    """
+    if len(parts) == 1 and (isinstance(parts[0], Payload) or len(parts[0]) <= limit):
+        return parts[0]
+    known = [part for part in parts if isinstance(part, bytes)]
+    if len(known) == len(parts):
+        gathered = Gathered(limit)
+        gathered.add(b"".join(known))
+        return gathered.value()
+    size = sum(len(part) for part in parts)
+    whole = next((part.whole for part in parts if isinstance(part, Payload)), None)
+    if whole is not None and whole.size == size:
+        return whole
+    heads = (part if isinstance(part, bytes) else part.head for part in parts)
+    tails = [part if isinstance(part, bytes) else part.tail for part in parts]
+    return Payload(size, "", _first(heads), _last(tails), whole)
+
+
+def _first(parts: Iterable[bytes]) -> bytes:
+    head = b""
+    for part in parts:
+        head += part[: EDGE_BYTES - len(head)]
+        if len(head) == EDGE_BYTES:
+            break
+    return head
+
+
+def _last(parts: Sequence[bytes]) -> bytes:
+    tail = b""
+    for part in reversed(parts):
+        tail = part[-(EDGE_BYTES - len(tail)) :] + tail
+        if len(tail) == EDGE_BYTES:
+            break
+    return tail

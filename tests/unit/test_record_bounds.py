@@ -1,0 +1,251 @@
+"""The record holds no flood (F6), and its readers get what one that keeps every chunk would give."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from contextlib import contextmanager
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pytest_agentproc.record import Entry, Payload, Record, _cells, _normal, _payload, _record, normal_form
+from pytest_agentproc.record._lines import attributed
+from pytest_agentproc.verdict import Verdict, compare
+from pytest_agentproc.vocabulary import Answer
+from tests.unit.handmade import Bound, Expected, Played
+from tests.unit.test_memory import held
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from pytest_agentproc.record._normal import AnyEvent
+
+KIB, MIB = 1024, 1024**2
+LIMIT, EDGE = 300, 130
+Raw = tuple[int, str, dict[str, Any]]
+
+
+@contextmanager
+def small_limits() -> Iterator[None]:
+    """Keep less whole and join sooner, so that a handful of chunks is a flood."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (_payload, _record):
+            patch.setattr(module, "MAX_PAYLOAD_BYTES", LIMIT)
+        patch.setattr(_record, "_MOST_UNJOINED", 8)
+        patch.setattr(_payload, "MAX_INPUT_BYTES", 2 * LIMIT)
+        patch.setattr(_payload, "EDGE_BYTES", EDGE)
+        yield
+
+
+def plainly_joined(events: Iterable[AnyEvent], *, by_line: bool = False) -> list[AnyEvent]:
+    """Join the chunks of each instant, every byte of them kept: what joining is, without a limit."""
+    result: list[list[Any]] = []
+    places: dict[tuple[Any, ...], list[Any]] = {}
+    armed: dict[tuple[Any, ...], Any] = {}
+    for at, code, data in events:
+        if code == "t":
+            timer = at, data["process"], data["timer"]
+            if "armed" in data and armed.get(timer) == data["armed"]:
+                continue
+            armed[timer] = data.get("armed")
+        kind = next((kind for kind in ("bytes", "size") if kind in data and code != "t"), None)
+        line = data.get("line") if by_line else None
+        first = places.get((at, data["process"], code, data.get("by"), kind, line)) if kind else None
+        if first is not None and kind:
+            first[2] = first[2] | {kind: first[2][kind] + data[kind]}
+            continue
+        result.append([at, code, dict(data)])
+        if kind:
+            places[at, data["process"], code, data.get("by"), kind, line] = result[-1]
+    return [(at, code, data) for at, code, data in result]
+
+
+def plain_normal_form(events: Iterable[Raw]) -> list[Entry]:
+    """Give the normal form with every byte in it."""
+    left_out = {"process", "by"}
+    told: list[Entry] = []
+    for at, code, data in plainly_joined(events):
+        rest = tuple((key, data[key]) for key in sorted(data) if key not in left_out)
+        told.append((at, code, data["process"], data.get("by", ""), rest))
+    return told
+
+
+def shown(code: str, rest: tuple[tuple[str, Any], ...]) -> list[Any]:
+    """Write bytes as length and hash if they are too many."""
+    limit = 2 * LIMIT if code == "i" else LIMIT
+    told = []
+    for key, value in rest:
+        if isinstance(value, Payload):
+            assert value.size > limit
+            told.append((key, value.size, value.sha256))
+        elif isinstance(value, bytes) and len(value) > limit:
+            told.append((key, len(value), hashlib.sha256(value).hexdigest()))
+        else:
+            told.append((key, value, ""))
+    return told
+
+
+def plain_lines(events: Iterable[Raw]) -> list[Any]:
+    """Give the JSON lines of a record that keeps every chunk, read again, without their intervals."""
+    told = []
+    for _, code, data in plainly_joined(events, by_line=True):
+        values = dict(data)
+        payload = values.get("bytes", b"")
+        if len(payload) > LIMIT:
+            ends = {"head": payload[:EDGE].decode(), "tail": payload[-EDGE:].decode()}
+            values["bytes"] = {"length": len(payload), "sha256": hashlib.sha256(payload).hexdigest(), **ends}
+        elif payload:
+            values["bytes"] = payload.decode()
+        told.append([code, values])
+    return told
+
+
+def _runs(*, with_lines: bool) -> st.SearchStrategy[list[Raw]]:
+    process = st.sampled_from(["agent", "child"])
+    payload = st.builds(lambda letter, size: letter * size, st.sampled_from([b"a", b"b"]), st.integers(1, 400))
+    line = st.integers(1, 2) if with_lines else st.none()
+
+    def of_bytes(code: str, process: str, data: bytes, line: int | None) -> tuple[str, dict[str, Any]]:
+        return code, {"process": process, "bytes": data} | ({"line": line} if line else {})
+
+    moments = st.one_of(
+        st.builds(of_bytes, st.sampled_from("oei"), process, payload, line),
+        st.builds(of_bytes, st.sampled_from("oe"), st.just("agent"), payload, line),
+        st.builds(
+            lambda code, size: (code, {"process": "agent", "by": "supervisor", "size": size}),
+            st.sampled_from("oei"),
+            st.integers(1, 9),
+        ),
+        st.builds(
+            lambda due: ("t", {"process": "supervisor", "timer": "a"} | ({"armed": due} if due else {"off": True})),
+            st.integers(0, 2),
+        ),
+        st.builds(
+            lambda process, line, step: ("m", {"process": process, "line": line, "step": step}),
+            process,
+            st.integers(1, 2),
+            st.sampled_from(["say", "drip", "meanwhile"]),
+        ),
+        st.builds(lambda process: ("o", {"process": process, "closed": True}), process),
+    )
+    return st.lists(st.tuples(st.integers(0, 4), moments), max_size=25).map(_in_time)
+
+
+def _in_time(moments: list[tuple[int, tuple[str, dict[str, Any]]]]) -> list[Raw]:
+    """Let time pass before some of the events."""
+    now, events = 0, []
+    for pause, (code, data) in moments:
+        now += pause // 4
+        events.append((now, code, data))
+    return events
+
+
+RUNS = st.one_of(_runs(with_lines=False), _runs(with_lines=True))
+
+
+def recorded(events: Iterable[Raw]) -> Record:
+    """Write events down."""
+    record = Record()
+    for event in events:
+        record.add(*event)
+    return record
+
+
+@pytest.mark.slow
+@settings(deadline=None, max_examples=150)  # the machine may be busy
+@given(RUNS)
+def test_the_normal_form_is_that_of_every_chunk(events: list[Raw]) -> None:
+    """Too many bytes are known by length and hash; nothing else may be seen of the limit."""
+    with small_limits():
+        seen = normal_form(recorded(events))
+    plain = plain_normal_form(events)
+    assert [entry[:4] for entry in seen] == [entry[:4] for entry in plain]
+    assert [shown(entry[1], entry[4]) for entry in seen] == [shown(entry[1], entry[4]) for entry in plain]
+
+
+@pytest.mark.slow
+@settings(deadline=None, max_examples=150)
+@given(RUNS)
+def test_the_lines_are_those_of_every_chunk(events: list[Raw]) -> None:
+    """The file of a run is the same to the byte."""
+    with small_limits():
+        lines = [json.loads(line)[1:] for line in list(recorded(events).lines())[1:]]
+    assert lines == plain_lines(events)
+
+
+@pytest.mark.slow
+@settings(deadline=None, max_examples=150)
+@given(RUNS)
+def test_the_timeline_is_that_of_every_chunk(events: list[Raw]) -> None:
+    """Who wrote what is told from the steps between the chunks, which joining must not hide."""
+    with small_limits():
+        joined = _normal.joined(attributed(recorded(events).events), by_line=True)
+        seen = _cells.cells(joined, ())
+    assert seen == _cells.cells(plainly_joined(attributed(events), by_line=True), ())
+
+
+@pytest.mark.slow
+@settings(deadline=None, max_examples=150)
+@given(RUNS, st.lists(st.integers(1, 150), min_size=1), st.integers(0, 25))
+def test_neither_chunks_nor_a_look_between_them_change_the_digest(events: list[Raw], sizes: list[int], at: int) -> None:
+    """Pipes cut where they like, and whoever looks at a record in the making leaves it as it was."""
+    with small_limits():
+        record = recorded(events[:at])
+        assert len(record.events) <= at
+        for event in events[at:]:
+            record.add(*event)
+        finer = recorded(chunk for event in events for chunk in _cut(event, sizes))
+        assert record.digest() == finer.digest() == recorded(events).digest()
+        assert normal_form(record) == normal_form(finer)
+
+
+def _cut(event: Raw, sizes: list[int]) -> list[Raw]:
+    at, code, data = event
+    if "bytes" not in data:
+        return [event]
+    places = [0]
+    while places[-1] < len(data["bytes"]):
+        places.append(places[-1] + sizes[len(places) % len(sizes)])
+    return [(at, code, data | {"bytes": data["bytes"][begin:end]}) for begin, end in pairwise(places)]
+
+
+def test_what_is_told_is_not_changed() -> None:
+    """Joining writes into the record's own events, never into what its caller handed over."""
+    told = [{"process": "agent", "bytes": b"x"}, {"process": "agent", "bytes": b"y"}]
+    with small_limits():
+        record = recorded([(0, "o", told[0]), (0, "o", told[1]), (0, "e", {"process": "agent", "bytes": b"z" * LIMIT})])
+        events = record.events
+    assert [event.data["bytes"] for event in events] == [b"xy", b"z" * LIMIT]
+    assert told == [{"process": "agent", "bytes": b"x"}, {"process": "agent", "bytes": b"y"}]
+
+
+@pytest.mark.slow
+def test_a_flood_is_not_held() -> None:
+    """Neither its bytes, nor an event for each of its chunks, reads and timers."""
+    record, chunk = Record(), b"x" * 4095 + b"\n"
+    for _ in range(64 * MIB // len(chunk)):
+        record.add(5, "o", {"process": "agent", "bytes": chunk})
+        record.add(5, "o", {"process": "agent", "by": "supervisor", "size": len(chunk)})
+        record.add(5, "t", {"process": "supervisor", "timer": "inactivity_timeout", "armed": 125})
+    (written, _, _) = record.events
+    assert written.data["bytes"] == Payload(64 * MIB, hashlib.sha256(chunk * 16384).hexdigest(), b"", b"")
+    assert held(record) < 64 * KIB
+    assert len("".join(record.lines())) < 16 * KIB
+
+
+def test_what_the_agent_read_is_kept_for_its_check() -> None:
+    """Up to 16 MiB of one instant; of more there is no judgement, and never a green one."""
+    text = "0123456789abcde\n" * MIB
+    bound = Bound((Expected("saw.stdin", {"exact": text}), Expected("saw.stdin", {"contains": "f\n"})))
+    record = Record()
+    for start in range(0, len(text), 65536):
+        record.add(0, "i", {"process": "agent", "bytes": text[start : start + 65536].encode()})
+    assert [row.verdict for row in compare(Played(bound, record, Answer()))] == [Verdict.PASSED, Verdict.FAILED]
+    record.add(0, "i", {"process": "agent", "bytes": b"f\n"})
+    seen = "16777218 bytes, more than the record keeps of one instant"
+    for row in compare(Played(bound, record, Answer())):
+        assert (row.verdict, row.seen) == (Verdict.NOT_EXERCISED, seen)
