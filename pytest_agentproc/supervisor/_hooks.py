@@ -126,13 +126,19 @@ class Hooks:
         return b"".join(self._talk.answer_hook(hook, "nobody answered the hook in time") for hook in late)
 
     def _keep(self, hook: Hook, now: int) -> None:
-        size = len(repr(hook))
+        size = self._size_of(hook)
         self._kept.append((hook, now, size))
         self._size += size
         while len(self._kept) > self.MOST or (self._size > self.MOST_SIZE and len(self._kept) > 1):
             self._drop()
         if self._sweep_at is None:
             self._sweep_at = now + self.SWEEP
+
+    def _size_of(self, hook: Hook) -> int:
+        try:
+            return len(repr(hook))
+        except RecursionError:  # nested so deeply that it can be read, but not be written
+            return self.MOST_SIZE
 
     def _drop(self) -> None:
         self._size -= self._kept.popleft()[2]

@@ -138,6 +138,20 @@ def test_what_is_kept_has_a_bound_in_size() -> None:
     assert [hook.id for hook in calls] == ["last"]
 
 
+def test_a_hook_that_is_nested_too_deeply_is_kept_as_a_big_one() -> None:
+    """It can be read, and not be written: nothing breaks at that (F2)."""
+    deep: Any = []
+    for _ in range(5000):
+        deep = [deep]
+    calls: list[Hook] = []
+    hooks = Hooks(Policy(), lambda *_, hook: calls.append(hook))
+    hooks.connect(talk("claude", "", Setting()))
+    hooks.fire(Hook("first", "mine", "PostToolUse"), 0)
+    hooks.fire(Hook("deep", "mine", "PostToolUse", detail={"x": deep}), 0)
+    hooks.register("mine", 0)
+    assert [hook.id for hook in calls] == ["deep"]
+
+
 @pytest.mark.parametrize(("allowed", "answer"), [(True, {}), (False, DENIED)])
 def test_a_tool_waits_for_its_callback_to_be_registered(allowed: bool, answer: Any) -> None:
     """And for its word: nothing runs that it would have refused."""
