@@ -4,7 +4,8 @@ The agent is never killed while it works, never waited for once it is done, and 
 `_machine` decides (with the deciders `_watchdog`, `_tools`, `_completion`, `_ladder`, `_framing`, `_feeder`,
 `_ending`), `_driver` carries out, `_artifacts` writes down what came of it, `_run` is the door; `_tail` holds what is
 kept of what may be endless. A session is `_conversation` (with `_succession`, `_turns`, `_router`, `_patience`,
-`_tasks`), `_session_driver`, and the doors `_open` and `_session`; `_life` is what both machines share.
+`_questions`, `_hooks`, `_tasks`), `_session_driver`, and the doors `_open`, `_session` and `_handles`, for which
+`_attendant` runs the caller's functions; `_life` is what both machines share.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from pytest_agentproc.supervisor._ending import Ending
 from pytest_agentproc.supervisor._events import Command, Signal
 from pytest_agentproc.supervisor._feeder import Feeder
 from pytest_agentproc.supervisor._framing import Framing
+from pytest_agentproc.supervisor._handles import Turn, Viewer
+from pytest_agentproc.supervisor._hooks import Hooks
 from pytest_agentproc.supervisor._intents import AnswerIt, CancelIt, CloseIt, Prompt, SessionEvent, StopIt
 from pytest_agentproc.supervisor._ladder import Ladder
 from pytest_agentproc.supervisor._machine import Deciders, Machine, Task
@@ -27,7 +30,7 @@ from pytest_agentproc.supervisor._restarts import Restarts
 from pytest_agentproc.supervisor._result import Result
 from pytest_agentproc.supervisor._router import Router
 from pytest_agentproc.supervisor._run import run_once
-from pytest_agentproc.supervisor._session import Session, Turn, Viewer
+from pytest_agentproc.supervisor._session import Session
 from pytest_agentproc.supervisor._session_driver import SessionDriver
 from pytest_agentproc.supervisor._session_task import SessionDeciders, SessionTask
 from pytest_agentproc.supervisor._status import Status
@@ -37,7 +40,7 @@ from pytest_agentproc.supervisor._tools import Tools
 from pytest_agentproc.supervisor._turn import TurnResult
 from pytest_agentproc.supervisor._turns import Turns
 from pytest_agentproc.supervisor._watchdog import Watchdog
-from pytest_agentproc.supervisor.dialects import Question, Setting
+from pytest_agentproc.supervisor.dialects import Hook, Question, Setting
 from pytest_agentproc.vocabulary import Outcome, Policy
 
 __all__ = [
@@ -55,6 +58,8 @@ __all__ = [
     "Folder",
     "Framing",
     "Headline",
+    "Hook",
+    "Hooks",
     "Ladder",
     "Machine",
     "Outcome",

@@ -16,6 +16,7 @@ from pytest_agentproc.supervisor._status import Status
 from pytest_agentproc.supervisor._succession import Succession
 from pytest_agentproc.supervisor.dialects import (
     Asked,
+    Hook,
     Malformed,
     Nested,
     Noise,
@@ -27,6 +28,7 @@ from pytest_agentproc.supervisor.dialects import (
     ToolEnded,
     ToolStarted,
     Welcome,
+    Withdrawn,
 )
 from pytest_agentproc.vocabulary import Outcome
 
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor._events import Command, Event
     from pytest_agentproc.supervisor._intents import Intent
     from pytest_agentproc.supervisor._session_task import SessionDeciders, SessionTask
-    from pytest_agentproc.supervisor.dialects import Spoken
+    from pytest_agentproc.supervisor.dialects import Spoken, Tasked
 
 __all__ = ["Conversation"]
 
@@ -60,8 +62,27 @@ class Conversation(Succession):
             to.Prompt: self._prompt,
             to.CancelIt: lambda wish, now: self.feeder.put(self.turns.cancel(wish.number, now)),
             to.AnswerIt: lambda wish, now: self.feeder.put(self.turns.answer(wish.id, now, allowed=wish.allowed)),
+            to.RegisterIt: self._register,
+            to.DecideIt: lambda wish, _: self.feeder.put(self.hooks.decide(wish.id, allowed=wish.allowed)),
             to.StopIt: self._stop,
             to.CloseIt: self._close,
+        }
+        self._meanings: dict[type[Any], Callable[[Any, int], list[Command]]] = {
+            Welcome: self._welcome,
+            Refusal: self._refused,
+            Malformed: lambda malformed, now: self._reject(malformed.error, now),
+            Noise: self._noted,
+            Reply: lambda reply, now: self._reply(reply.data, now),
+            Hook: lambda hook, now: self._reply(self.hooks.fire(hook, now), now),
+            Withdrawn: self._withdrawn,
+            TaskBegun: self._followed,
+            TaskOver: self._followed,
+        }
+        self._expiries: dict[str, Callable[[int], list[Command]]] = {
+            "permission_timeout": lambda now: self.feeder.put(self.turns.deny_due(now)),
+            "cancel_grace": self._unacknowledged,
+            "handshake_timeout": lambda now: self._part("it did not answer in time", now),
+            "restart_backoff": self._restart,
         }
 
     def feed(self, event: Event, now: int) -> list[Command]:
@@ -79,8 +100,9 @@ class Conversation(Succession):
         """Every timer that runs, by the name of its limit; at one instant the first is due first (A3)."""
         turns, ladder = self.turns, self.ladder
         others = {
-            "permission_timeout": turns.question_deadline,
+            "permission_timeout": turns.questions.deadline,
             "cancel_grace": turns.cancel_deadline,
+            **self.hooks.deadlines,
             **self._timers,
             ladder.timer: ladder.deadline,
         }
@@ -147,25 +169,36 @@ class Conversation(Succession):
         return self._part(why, now)
 
     def _mean(self, meaning: Spoken, now: int) -> list[Command]:
-        if isinstance(meaning, Welcome):
-            self._is_greeted = self._is_steady
-            self._was_ready = self._was_ready or self._is_greeted
-            self.session_id = meaning.session_id or self.session_id
-            self._timers.pop("handshake_timeout", None)
-        elif isinstance(meaning, Refusal):
-            return self._part(f"it refused: {meaning.error}", now)
-        elif isinstance(meaning, Malformed):
-            return self._reject(meaning.error, now)
-        elif isinstance(meaning, Noise):
-            self.noise += 1
-        elif isinstance(meaning, Reply):
-            return self._reply(meaning.data, now)
-        elif isinstance(meaning, Asked | Nested | ToolEnded | ToolStarted):
+        if isinstance(meaning, Other):
+            return []
+        if isinstance(meaning, Asked | Nested | ToolEnded | ToolStarted):
             return self._reply(self.turns.work(meaning, now), now)
-        elif isinstance(meaning, TaskBegun | TaskOver):
-            self.tasks.feed(meaning)
-        elif not isinstance(meaning, Other):
-            return self._reply(self.turns.hear(meaning, now), now)
+        understood = self._meanings.get(type(meaning))
+        if understood is not None:
+            return understood(meaning, now)
+        return self._reply(self.turns.hear(meaning, now), now)  # type: ignore[arg-type]  # all others are in the table
+
+    def _welcome(self, welcome: Welcome, now: int) -> list[Command]:
+        self._is_greeted = self._is_steady
+        self._was_ready = self._was_ready or self._is_greeted
+        self.session_id = welcome.session_id or self.session_id
+        self._timers.pop("handshake_timeout", None)
+        return []
+
+    def _refused(self, refusal: Refusal, now: int) -> list[Command]:
+        """Give up on an agent that refuses the handshake; what it says of that later changes nothing."""
+        return [] if self._is_greeted else self._part(f"it refused: {refusal.error}", now)
+
+    def _withdrawn(self, withdrawn: Withdrawn, now: int) -> list[Command]:
+        self.hooks.withdraw(withdrawn.id)
+        return self._reply(self.turns.hear(withdrawn, now), now)
+
+    def _noted(self, noise: Noise, now: int) -> list[Command]:
+        self.noise += 1
+        return []
+
+    def _followed(self, task: Tasked, now: int) -> list[Command]:
+        self.tasks.feed(task)
         return []
 
     def _reply(self, data: bytes, now: int) -> list[Command]:
@@ -179,17 +212,17 @@ class Conversation(Succession):
         name = min(deadlines, key=deadlines.__getitem__)
         if name in self.turns.patience.deadlines:
             return self.feeder.put(self.turns.expire(now))
-        if name == "permission_timeout":
-            return self.feeder.put(self.turns.deny_due(now))
-        if name == "cancel_grace":
-            self._tell("error", None, "the cancel was not acknowledged: the agent is forced to stop")
-            return self._force_stop(now)
-        if name == "handshake_timeout":
-            return self._part("it did not answer in time", now)
-        if name == "restart_backoff":
-            self._timers = {}
-            return self._renew()
-        return self._climb(now)
+        if name in self.hooks.deadlines:
+            return self.feeder.put(self.hooks.due(now))
+        return self._expiries.get(name, self._climb)(now)
+
+    def _unacknowledged(self, now: int) -> list[Command]:
+        self._tell("error", None, "the cancel was not acknowledged: the agent is forced to stop")
+        return self._force_stop(now)
+
+    def _restart(self, now: int) -> list[Command]:
+        self._timers = {}
+        return self._renew()
 
     def _climb(self, now: int) -> list[Command]:
         if self.ladder.rung is Rung.TERMINATE and not self._is_closing:
@@ -207,6 +240,10 @@ class Conversation(Succession):
             self.turns.refuse(Outcome.STOPPED, "the session is closed", now)
         elif self.failure is not None:
             self.turns.refuse(*self.failure, now)
+        return []
+
+    def _register(self, wish: to.RegisterIt, now: int) -> list[Command]:
+        self.hooks.register(wish.name, now)
         return []
 
     def _stop(self, wish: to.StopIt, now: int) -> list[Command]:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pytest_agentproc.supervisor._turn import TurnResult
-    from pytest_agentproc.supervisor.dialects import Question
+    from pytest_agentproc.supervisor.dialects import Hook, Question
 
-__all__ = ["AnswerIt", "CancelIt", "CloseIt", "Intent", "Prompt", "SessionEvent", "StopIt"]
+__all__ = ["AnswerIt", "CancelIt", "CloseIt", "DecideIt", "Intent", "Prompt", "RegisterIt", "SessionEvent", "StopIt"]
 
 _SHOWN = 200
 """So many characters of a text are shown in a record."""
@@ -39,6 +39,21 @@ class AnswerIt:
 
 
 @dataclass(frozen=True, slots=True)
+class RegisterIt:
+    """Have a hook's callback called from now on."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class DecideIt:
+    """Say whether a tool may run that a hook asks about."""
+
+    id: str
+    allowed: bool
+
+
+@dataclass(frozen=True, slots=True)
 class StopIt:
     """Force the agent to stop; a new one follows."""
 
@@ -48,7 +63,7 @@ class CloseIt:
     """End the session."""
 
 
-Intent = Prompt | CancelIt | AnswerIt | StopIt | CloseIt
+Intent = Prompt | CancelIt | AnswerIt | RegisterIt | DecideIt | StopIt | CloseIt
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +73,15 @@ class SessionEvent:
     Args:
         at: the instant, in nanoseconds of the session's clock.
         kind: `status` (text: the new one), `prompt`, `message`, `delta`, `tool`, `question`, `outcome` (text: which),
-            `background` (a background turn is over), `late` (words of a turn whose outcome was there), `error`,
-            `warning`, `stop` (the caller's word was heard) or `exit` (the agent and all its descendants are gone).
+            `background` (a background turn is over), `late` (words of a turn whose outcome was there), `hook` (the
+            callback of one is called), `withdrawn` (a question or a hook's needs no answer of the caller's any more),
+            `error`, `warning`, `stop` (the caller's word was heard) or `exit` (the agent and all its descendants are
+            gone).
         turn: the number of the turn, 0 for a background turn, None for the session itself.
         text: what was said.
         result: with an `outcome` or a `background`: the result.
         question: with a `question`: what is asked; None where it was denied before the caller's handler heard of it.
+        hook: with a `hook`: which.
     """
 
     at: int
@@ -72,6 +90,7 @@ class SessionEvent:
     text: str = ""
     result: TurnResult | None = None
     question: Question | None = None
+    hook: Hook | None = None
 
     def show(self) -> dict[str, Any]:
         """Give what it says in plain values, for a record; of a long text the beginning.

@@ -12,6 +12,7 @@ import anyio
 
 from pytest_agentproc.clock import SystemClock, current_clock
 from pytest_agentproc.errors import UsageError
+from pytest_agentproc.supervisor._command import check_command
 from pytest_agentproc.supervisor._conversation import Conversation
 from pytest_agentproc.supervisor._session import Session
 from pytest_agentproc.supervisor._session_driver import SessionDriver
@@ -38,6 +39,7 @@ async def open_session(
     mode: str = "",
     policy: Policy | None = None,
     permission: Handler | None = None,
+    hooks: Mapping[str, str] | None = None,
     cwd: str | None = None,
     env: Mapping[str, str] | None = None,
     clock: Clock | None = None,
@@ -60,6 +62,8 @@ async def open_session(
         policy: the limits; their units are seconds.
         permission: called with each question of the agent; it returns True to allow. Without one all are denied at
             once. It may take `permission_timeout`; one that raises denies.
+        hooks: claude's hooks to announce: a name of yours for each, and the event that it hears of: `PreToolUse`,
+            `PostToolUse`, `Stop` and so on, for every tool. `Session.on_hook` has it call back.
         cwd: where the agent runs; None: here.
         env: its whole environment; None: ours.
         clock: whose time counts; None: the virtual clock that runs this code, or else real time.
@@ -68,12 +72,16 @@ async def open_session(
         trace: called with (instant, code, data) for each thing that the supervisor does.
 
     Raises:
-        UsageError: no command, or a dialect or mode that is unknown or holds no sessions.
+        UsageError: no command or one that no process can be given, a dialect or mode that is unknown or holds no
+            sessions, or hooks in one that has none.
     """
-    if not argv:
-        raise UsageError("argv is empty, but must name the agent's command", 'write open_session(["pi", ...])')
+    check_command(argv, cwd, env, 'open_session(["pi", ...])')
+    if hooks and dialect != "claude":
+        raise UsageError(f"there are hooks, but dialect {dialect!r} has none", 'leave them out, or use "claude"')
     clock = clock or current_clock.get() or SystemClock()
-    setting = Setting(str(Path.cwd() / (cwd or "")), uuid.uuid4().hex if key is None else key)
+    setting = Setting(
+        str(Path.cwd() / (cwd or "")), uuid.uuid4().hex if key is None else key, tuple((hooks or {}).items())
+    )
     task = SessionTask(
         argv, dialect, mode, policy or Policy.for_dialect(dialect), setting, has_handler=permission is not None
     )
@@ -92,8 +100,7 @@ async def _driven(session: Session, driver: SessionDriver) -> AsyncIterator[None
     try:
         async with anyio.create_task_group() as group:
             group.start_soon(session.run)
-            if session.has_handler:
-                group.start_soon(session.attend, group)
+            group.start_soon(session.attend, group)
             try:
                 yield
             except Exception as error:  # noqa: BLE001  # it goes on below, as itself and not within a group

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_agentproc.clock import SystemClock, current_clock
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.supervisor._artifacts import Artifacts, Headline
+from pytest_agentproc.supervisor._command import check_command
 from pytest_agentproc.supervisor._driver import Driver
 from pytest_agentproc.supervisor._machine import Deciders, Machine, Task
 from pytest_agentproc.supervisor._result import Result
@@ -69,10 +70,12 @@ async def run_once(
         trace: called with (instant, code, data) for each thing that the supervisor does.
 
     Raises:
-        UsageError: no command, an unknown dialect or mode, or both a timeout and a policy.
+        UsageError: no command or one that no process can be given, an unknown dialect or mode, or both a timeout and a
+            policy.
     """
     made = deciders or Deciders()
-    policy = _limits(argv, dialect, policy, timeout, made)
+    check_command(argv, cwd, env, 'run_once(["pi", "--mode", "json"])')
+    policy = _limits(dialect, policy, timeout, made)
     clock = clock or current_clock.get() or SystemClock()
     machine = Machine(Task(dialect, prompt.encode() if isinstance(prompt, str) else prompt, policy, mode), made)
     kept = None
@@ -105,12 +108,8 @@ async def _supervise(driver: Driver, machine: Machine, clock: Clock, kept: Artif
     return sum_up()
 
 
-def _limits(
-    argv: Sequence[str], dialect: str, policy: Policy | None, timeout: float | None, deciders: Deciders
-) -> Policy:
+def _limits(dialect: str, policy: Policy | None, timeout: float | None, deciders: Deciders) -> Policy:
     """Give the limits of a run, or refuse a caller's mistake."""
-    if not argv:
-        raise UsageError("argv is empty, but must name the agent's command", 'write run_once(["pi", "--mode", "json"])')
     if timeout is None:
         return policy or Policy.for_dialect(dialect)
     if policy is not None:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anyio
 
 from pytest_agentproc.supervisor import _intents as to
+from pytest_agentproc.supervisor._attendant import Attendant
+from pytest_agentproc.supervisor._handles import Turn, Viewer
 from pytest_agentproc.supervisor._turn import TurnResult
 from pytest_agentproc.vocabulary import Outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Generator
+    from collections.abc import Coroutine
 
     from anyio.abc import TaskGroup
 
@@ -21,11 +24,12 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor._conversation import Conversation
     from pytest_agentproc.supervisor._intents import SessionEvent
     from pytest_agentproc.supervisor._session_driver import SessionDriver
-    from pytest_agentproc.supervisor.dialects import Question
+    from pytest_agentproc.supervisor.dialects import Hook, Question
 
-__all__ = ["Handler", "Session", "Turn", "Viewer"]
+__all__ = ["Handler", "HookCallback", "Session"]
 
 Handler = Callable[["Question"], Awaitable[bool]]
+HookCallback = Callable[["Hook"], Awaitable[bool | None]]
 
 _OVER = TurnResult(Outcome.STOPPED, 130, error="the session is closed")
 LONGEST = 16 * 1024**2
@@ -33,78 +37,6 @@ LONGEST = 16 * 1024**2
 _MOST_WARNINGS = _LONGEST_WARNING = 1000
 _EVENT = 200
 """So many characters an event counts beside its words."""
-
-
-class Turn:
-    """One prompt, from the moment at which it was asked.
-
-    `await turn` and `await turn.outcome()` give its result. Cancelling who waits cancels the waiting, not the turn.
-    `result` is None until there is one.
-    """
-
-    def __init__(self, session: Session, number: int) -> None:
-        self.number = number
-        self.result: TurnResult | None = None
-        self._session = session
-        self._done = anyio.Event()
-
-    async def outcome(self) -> TurnResult:
-        """Wait for the turn's result; what the agent does is never raised.
-
-        The outcomes of a turn, who caused them, and what can be done:
-
-        - `completed`, `failed`: the agent; go on.
-        - `cancelled`: the caller's `cancel`; go on. A good result that came all the same is `completed`.
-        - `timed_out`, `inactive`, `stalled`, `overran`: a limit of the policy; the turn was cancelled, the agent lives
-          and the next prompt can be asked at once.
-        - `stopped`: the caller's `stop` or `close`.
-        - `agent_lost`, `input_failed`, `protocol_error`: the agent died, would not be talked to, or printed what is no
-          line; a new one is started, and the prompt can be asked again if asking twice does no harm.
-        - `spawn_failed`, `handshake_failed`: the session has failed; see `error`, and open another one.
-        """
-        await self._done.wait()
-        assert self.result is not None
-        return self.result
-
-    def __await__(self) -> Generator[object, None, TurnResult]:
-        return self.outcome().__await__()
-
-    def cancel(self) -> None:
-        """Cancel this turn, also while it is queued; one that is over stays as it is."""
-        self._session.tell(to.CancelIt(self.number))
-
-    def finish(self, result: TurnResult) -> None:
-        """Give it its result."""
-        self.result = result
-        self._done.set()
-
-
-class Viewer:
-    """An attached reader: an async iterator over everything from the session's beginning, until its end or `detach`."""
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
-        self._next = 0
-        self._is_attached = True
-
-    def __aiter__(self) -> Viewer:
-        return self
-
-    async def __anext__(self) -> SessionEvent:
-        session = self._session
-        while self._is_attached:
-            if self._next < session.total:
-                place = max(0, self._next - (session.total - len(session.transcript)))
-                self._next = session.total - len(session.transcript) + place + 1
-                return session.transcript[place]
-            if session.is_over:
-                break
-            await session.change()
-        raise StopAsyncIteration
-
-    def detach(self) -> None:
-        """See no more; whoever waits for the next event is let go at the session's next event."""
-        self._is_attached = False
 
 
 class _Stop:
@@ -135,7 +67,8 @@ class Session:
         self._size = self._background_size = 0
         self._exits = 0
         self._stops: deque[_Stop] = deque()
-        self._questions: deque[Question] = deque()
+        self._attendant = Attendant()
+        self._callbacks: dict[str, HookCallback] = {}
         self._warnings: deque[str] = deque(maxlen=_MOST_WARNINGS)
         self._changed = anyio.Event()
 
@@ -238,16 +171,27 @@ class Session:
         is_gone = stop.after is not None and (self._exits > stop.after or not self._machine.has_agent)
         return self.is_over or is_gone
 
+    def on_hook(self, name: str, callback: HookCallback) -> None:
+        """Have a hook that `open_session` announced call back, from now on (B4).
+
+        What fired before is not lost. One that may forbid a tool (`PreToolUse`) has been waiting since it fired, and
+        the tool with it: the callback forbids it by returning False, or by raising. All others were answered at once
+        with nothing, and the callback is called with each that is no older than 5 minutes. In either case that happens
+        once; what a callback raises is a warning.
+
+        Args:
+            name: the hook's, as announced.
+            callback: called with the hook, in a task of its own; until `hook_timeout` after a `PreToolUse` fired, when
+                the tool is denied and the callback is cancelled.
+        """
+        self._callbacks[name] = callback
+        self.tell(to.RegisterIt(name))
+
     def attach(self) -> Viewer:
         """Attach a viewer, which sees everything from the beginning."""
         return Viewer(self)
 
     # What the door and the driver call.
-
-    @property
-    def has_handler(self) -> bool:
-        """Whether the caller answers the agent's questions."""
-        return self._permission is not None
 
     def drive_by(self, driver: SessionDriver) -> None:
         """Get the driver, which in its turn tells this session."""
@@ -265,10 +209,9 @@ class Session:
             self._wake()
 
     async def attend(self, group: TaskGroup) -> None:
-        """Have the caller's handler answer each question of the agent, in a task of its own (P7)."""
+        """Have the caller's handler and callbacks answer what the agent asks, each in a task of its own (P7, B4)."""
         while not self.is_over:
-            while self._questions:
-                group.start_soon(self._ask, self._questions.popleft())
+            self._attendant.begin(group)
             await self.change()
 
     async def _ask(self, question: Question) -> None:
@@ -277,10 +220,23 @@ class Session:
         try:
             allowed = await self._permission(question) is True
         except Exception as error:  # noqa: BLE001  # a handler that breaks refuses, and the agent goes on
-            words = f"the permission handler broke: {error!r}"
-            self.hear(to.SessionEvent(self._clock.instant(), "warning", text=words))
+            self._warn(f"the permission handler broke: {error!r}")
         finally:
-            self.tell(to.AnswerIt(question.id, allowed))
+            if self._attendant.is_wanted(question):
+                self.tell(to.AnswerIt(question.id, allowed))
+
+    async def _call(self, hook: Hook) -> None:
+        allowed = False
+        try:
+            allowed = await self._callbacks[hook.callback](hook) is not False
+        except Exception as error:  # noqa: BLE001  # a callback that breaks forbids, and the agent goes on
+            self._warn(f"the callback of hook {hook.callback} broke: {error!r}")
+        finally:
+            if hook.is_question and self._attendant.is_wanted(hook):
+                self.tell(to.DecideIt(hook.id, allowed))
+
+    def _warn(self, words: str) -> None:
+        self.hear(to.SessionEvent(self._clock.instant(), "warning", text=words))
 
     def tell(self, intent: to.Intent) -> None:
         """Pass an intent on."""
@@ -308,8 +264,12 @@ class Session:
             self._exits += 1
         elif event.kind == "stop" and self._stops:
             self._stops.popleft().after = self._exits
+        elif event.kind == "withdrawn":
+            self._attendant.recall(event.question or event.hook)
         elif event.question is not None and self._permission is not None:
-            self._questions.append(event.question)
+            self._attendant.send(event.question, partial(self._ask, event.question))
+        elif event.hook is not None and event.hook.callback in self._callbacks:
+            self._attendant.send(event.hook, partial(self._call, event.hook))
         self._wake()
 
     def _keep(self, result: TurnResult) -> None:
@@ -329,6 +289,8 @@ def _size_of(event: SessionEvent) -> int:
         size += _size_of_result(event.result)
     if event.question is not None:
         size += _length(event.question.detail)
+    if event.hook is not None:
+        size += _length(event.hook.detail)
     return size
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.supervisor._framing import Framing
+from pytest_agentproc.supervisor._hooks import Hooks
 from pytest_agentproc.supervisor._ladder import Ladder
 from pytest_agentproc.supervisor._patience import Patience
 from pytest_agentproc.supervisor._restarts import Restarts
@@ -50,6 +51,7 @@ class SessionDeciders:
     patience: Callable[[Policy], Patience] = Patience
     tools: Callable[[Policy], Tools] = Tools
     tasks: Callable[[], Tasks] = Tasks
+    hooks: Callable[..., Hooks] = Hooks
     ladder: Callable[[Policy], Ladder] = Ladder
     framing: Callable[[], Framing] = Framing
     restarts: Callable[[Policy], Restarts] = Restarts

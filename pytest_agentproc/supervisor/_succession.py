@@ -47,6 +47,7 @@ class Succession(Life):
         self.agent_status: int | None = None
         self.was_forced = False
         self.turns = made.turns(self.policy, made.patience(self.policy), self._tell, has_handler=task.has_handler)
+        self.hooks = made.hooks(self.policy, self._tell)
         self.restarts = made.restarts(self.policy)
         self._was_ready = self._was_ended = self._is_greeted = self.has_agent = False
         self._is_closing = self._is_stopped = self._is_sweeping = False
@@ -69,6 +70,7 @@ class Succession(Life):
         self._start_at, self._why = None, ""
         self.talk = talk(self.task.dialect, self.task.mode, self.task.setting)
         self.turns.connect(self.talk, made.router(is_marked=self.talk.is_marked), made.tools(self.policy))
+        self.hooks.connect(self.talk)
         self.tasks = made.tasks()
         return [on.Spawn()]
 
@@ -148,6 +150,7 @@ class Succession(Life):
         self.turns.lose(Outcome.AGENT_LOST, now, words)
         was_greeted, self._is_greeted, self._was_ended = self._is_greeted, False, True
         self._timers, self._is_sweeping = {}, True
+        self.hooks.lose()
         if unfinished := self.tasks.warn():
             self._tell("warning", None, unfinished)
         if self._is_stopped:

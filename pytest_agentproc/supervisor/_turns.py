@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
+from pytest_agentproc.supervisor._questions import Questions
 from pytest_agentproc.supervisor._turn import Answered, TurnRecord, TurnResult
 from pytest_agentproc.supervisor.dialects import (
     BACKGROUND,
@@ -41,14 +42,11 @@ class Turns:
     """Hold every prompt that has no outcome yet. What a method returns is to be written to the agent.
 
     Args:
-        policy: its `cancel_grace` and `permission_timeout`.
+        policy: its `cancel_grace`, and the limits of what it holds.
         patience: the watchdog of the turn in flight.
         tell: how viewers are told: called with the kind, turn and text of a `SessionEvent`, and what else it holds.
         has_handler: whether the caller answers questions; else they are denied at once (P7).
     """
-
-    MOST_QUESTIONS = 1000
-    """So many may be open; what is asked beyond them is denied at once (F6)."""
 
     def __init__(self, policy: Policy, patience: Patience, tell: Callable[..., None], *, has_handler: bool) -> None:
         self.queue: deque[TurnRecord] = deque()
@@ -56,7 +54,7 @@ class Turns:
         self.unacknowledged: TurnRecord | None = None
         self.patience = patience
         self.cancel_deadline: int | None = None
-        self.questions: dict[str, tuple[Question, int]] = {}
+        self.questions = Questions(policy, tell)
         self.ended_with: tuple[int | None, bool, bool] = (None, False, True)
         self._limits = policy.nanoseconds()
         self._tell = tell
@@ -122,8 +120,8 @@ class Turns:
         turn.cause = cause
         self.unacknowledged, self.cancel_deadline = turn, now + grace
         self.patience.rest()
-        denied = b"".join(self._talk.answer(question, allowed=None) for question, _ in self.questions.values())
-        self.questions.clear()
+        gone = self.questions.withdraw_of(turn.number)
+        denied = b"".join(self._talk.answer(question, allowed=None) for question in gone)
         return denied + self._cancel(turn)
 
     def _cancel(self, turn: TurnRecord) -> bytes:
@@ -143,7 +141,7 @@ class Turns:
         if self.flight is not None:
             self._conclude(self.flight, self.flight.cause or outcome, now, error)
         self.unacknowledged = self.cancel_deadline = None
-        self.questions.clear()
+        self.questions.withdraw_all()
         self._background = Answered(self._kept)
 
     def refuse(self, outcome: Outcome, error: str, now: int) -> None:
@@ -289,43 +287,43 @@ class Turns:
 
     # Questions.
 
-    @property
-    def question_deadline(self) -> int | None:
-        """The instant at which the oldest open question is denied."""
-        return min((at for _, at in self.questions.values()), default=None)
-
     def _asked(self, question: Question, owners: tuple[int, ...], now: int) -> bytes:
         turn = self.flight
         is_ours = turn is not None and turn.number in owners
         is_cancelled = any(live.cause is not None for live in map(self._live, owners) if live is not None)
         if is_ours and not is_cancelled:
             self.patience.progress(now)
-        is_asked = self._has_handler and not is_cancelled and len(self.questions) < self.MOST_QUESTIONS
+        is_asked = self._has_handler and not is_cancelled and not self.questions.is_full
         asked = question if is_asked or not self._has_handler else None
         self._tell("question", owners[0] if owners else None, question.title, question=asked)
         if not is_asked:
             return self._talk.answer(question, allowed=None if is_cancelled else False)
-        limit = self._limits["permission_timeout"]
-        assert limit is not None
-        self.questions[question.id] = (question, now + limit)
+        self.questions.ask(question, owners, now)
         if is_ours:
             self.patience.hold()
         return b""
 
     def answer(self, name: str, now: int, *, allowed: bool) -> bytes:
         """Answer a question that is still open."""
-        if name not in self.questions:
+        question = self.questions.answer(name)
+        if question is None:
             return b""
-        data = self._talk.answer(self.questions[name][0], allowed=allowed)
-        return self._withdraw(name, now) + data
+        self._go_on(now)
+        return self._talk.answer(question, allowed=allowed)
 
     def deny_due(self, now: int) -> bytes:
         """Deny what nobody answered in time."""
-        late = [name for name, (_, at) in self.questions.items() if at <= now]
-        return b"".join(self.answer(name, now, allowed=False) for name in late)
+        late = self.questions.withdraw_late(now)
+        self._go_on(now)
+        return b"".join(self._talk.answer(question, allowed=False) for question in late)
 
     def _withdraw(self, name: str, now: int) -> bytes:
-        self.questions.pop(name, None)
-        if not self.questions and self.flight is not None and self.flight.cause is None:
-            self.patience.go_on(now)
+        self.questions.withdraw(name)
+        self._go_on(now)
         return b""
+
+    def _go_on(self, now: int) -> None:
+        """Have the prompt's deadline run again, once the caller owes its turn no answer."""
+        turn = self.flight
+        if turn is not None and turn.cause is None and not self.questions.has_of(turn.number):
+            self.patience.go_on(now)

@@ -18,7 +18,7 @@ from pytest_agentproc.supervisor import Machine, Outcome, Policy, Task, _tools
 from pytest_agentproc.supervisor import _events as on
 from pytest_agentproc.supervisor._result import Result
 from pytest_agentproc.supervisor._tail import Tail, Transcript
-from pytest_agentproc.supervisor.dialects import Message, Noise, _claude, _gemini, decoder
+from pytest_agentproc.supervisor.dialects import Message, Noise, _claude_speakers, _gemini, decoder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -121,8 +121,8 @@ def test_of_tools_and_sub_agents_without_end_so_many_are_followed(
 ) -> None:
     """An agent that begins and never ends fills no table for ever."""
     monkeypatch.setattr(_tools, "MOST_TOOLS", 20)
-    monkeypatch.setattr(_claude, "MOST_TOOLS", 20)
-    monkeypatch.setattr(_claude, "_MOST_SPEAKERS", 20)
+    monkeypatch.setattr(_claude_speakers, "MOST_TOOLS", 20)
+    monkeypatch.setattr(_claude_speakers, "_MOST_SPEAKERS", 20)
     machine = running("claude", "print")
     sizes = []
     for number in range(1000, 3000):
@@ -145,7 +145,7 @@ def test_neither_long_ids_nor_many_sub_agents_fill_the_memory(
     line: Callable[[int], bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each of a thousand may be as long as a line."""
-    monkeypatch.setattr(_claude, "_MOST_NESTED", KIB)
+    monkeypatch.setattr(_claude_speakers, "_MOST_NESTED", KIB)
     machine = running("claude", "print")
     nothing = held(machine)
     for number in range(100):

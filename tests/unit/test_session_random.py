@@ -201,6 +201,8 @@ class Sessions(RuleBasedStateMachine):
             if text and event.turn is not None:
                 own = f"w{event.turn}." if event.turn else "bg."
                 assert text.replace(own, "") == "", (event, text)
+                said = event.result.transcript if event.result else ""
+                assert said.replace(own, "").strip() == "", (event, said)
             if event.kind == "outcome" and event.text in ("timed_out", "cancelled"):
                 assert event.turn in self.asked
         self.checked = len(self.stage.events)

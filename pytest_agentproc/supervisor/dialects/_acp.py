@@ -50,6 +50,7 @@ class AcpTalk(JsonTalk):
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
         self._session = ""
+        self._awaited = _INITIALIZE
         self.readers = {
             "response": self._answered,
             _UPDATE: self._updated,
@@ -99,10 +100,11 @@ class AcpTalk(JsonTalk):
         told = result if isinstance(result, dict) else {}
         error = _error(value)
         if number in (_INITIALIZE, _NEW):
-            return self._greeted(number, told, error)
+            return self._greeted(number, told, error) if number == self._awaited else [Other("response")]
         return [_end(number - _FIRST_PROMPT + 1, told, error)]
 
     def _greeted(self, number: int, told: dict[str, Any], error: str) -> list[Spoken]:
+        self._awaited += 1
         if error:
             return [Refusal(error)]
         if number == _INITIALIZE:

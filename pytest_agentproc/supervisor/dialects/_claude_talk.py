@@ -4,7 +4,8 @@ Every prompt carries a uuid of ours. The init, the first assistant line and the 
 of a background turn carry none, and its result has the origin `task-notification`. A CLI that echoes no uuid is read by
 the origin, else by the order of inits: words that come before the result may then be shown as a prompt's, and are given
 to the background turn when its result says so. An interrupt is acknowledged by the turn's result, not by its
-control_response, which only says that it was heard. Hooks are answered at once with nothing.
+control_response, which only says that it was heard. A hook is announced for every tool and without a timeout: with one
+the CLI gives up itself, and runs what a late PostToolUse was to see, while without it waits for our own limit.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from pytest_agentproc.supervisor.dialects._talk import (
     BACKGROUND,
     Begun,
     Ended,
+    Hook,
     JsonTalk,
     Named,
     Question,
@@ -65,7 +67,10 @@ class ClaudeTalk(JsonTalk):
 
     def greet(self) -> bytes:
         """Begin the handshake."""
-        return _control("greet-0", {"subtype": "initialize", "hooks": None})
+        events: dict[str, list[dict[str, Any]]] = {}
+        for name, event in self.setting.hooks:
+            events.setdefault(event, []).append({"matcher": None, "hookCallbackIds": [name]})
+        return _control("greet-0", {"subtype": "initialize", "hooks": events or None})
 
     def prompt(self, number: int, text: str) -> bytes:
         """Give the prompt of a turn, with the uuid that its turn will name."""
@@ -107,9 +112,21 @@ class ClaudeTalk(JsonTalk):
         if kind == "can_use_tool":
             return [Question(name, str(request.get("tool_name", "")), request)]
         if kind == "hook_callback":
-            return [Reply(_response(name, {}))]
+            return [self._fired(name, request)]
         refused = {"subtype": "error", "request_id": name, "error": f"unsupported request: {kind}"}
         return [Reply(to_line({"type": "control_response", "response": refused}))]
+
+    def _fired(self, name: str, request: dict[str, Any]) -> Hook:
+        callback, told = str(request.get("callback_id")), _dict(request.get("input"))
+        event = told.get("hook_event_name") or dict(self.setting.hooks).get(callback, "")
+        return Hook(name, callback, str(event), str(told.get("tool_name") or ""), told)
+
+    def answer_hook(self, hook: Hook, refusal: str = "") -> bytes:
+        """Say nothing to a hook, or that its tool may not run."""
+        if not refusal:
+            return _response(hook.id, {})
+        denied = {"permissionDecision": "deny", "permissionDecisionReason": refusal}
+        return _response(hook.id, {"hookSpecificOutput": {"hookEventName": hook.event, **denied}})
 
     # A turn.
 

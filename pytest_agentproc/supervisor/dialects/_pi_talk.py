@@ -12,7 +12,17 @@ from typing import TYPE_CHECKING, Any
 from pytest_agentproc.supervisor.dialects._base import Other, ToolEnded, ToolStarted
 from pytest_agentproc.supervisor.dialects._json import to_line
 from pytest_agentproc.supervisor.dialects._pi import BAD, asked, text_of
-from pytest_agentproc.supervisor.dialects._talk import Begun, Declined, Ended, JsonTalk, Reply, Said, Settled, Welcome
+from pytest_agentproc.supervisor.dialects._talk import (
+    Begun,
+    Declined,
+    Ended,
+    JsonTalk,
+    Refusal,
+    Reply,
+    Said,
+    Settled,
+    Welcome,
+)
 
 if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects._talk import Question, Setting, Spoken
@@ -78,6 +88,8 @@ class PiTalk(JsonTalk):
 
     def _answered(self, event: dict[str, Any]) -> list[Spoken]:
         command, _, number = str(event.get("id", "")).partition("-")
+        if command == "greet" and event.get("success") is False:
+            return [Refusal(str(event.get("error") or "get_state failed"))]
         if command == "greet":
             data = event.get("data")
             name = data.get("sessionId") if isinstance(data, dict) else None

@@ -29,6 +29,7 @@ __all__ = [
     "Begun",
     "Declined",
     "Ended",
+    "Hook",
     "JsonTalk",
     "Malformed",
     "Named",
@@ -57,10 +58,12 @@ class Setting:
     Args:
         cwd: where the agent works, absolute.
         key: what makes this conversation's own marks unlike any other's.
+        hooks: the hooks to announce: the name of a callback, and the event that it hears of.
     """
 
     cwd: str = "/"
     key: str = ""
+    hooks: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +182,30 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
+class Hook:
+    """A hook fires in the agent.
+
+    Args:
+        id: the request's.
+        callback: the name under which the hook was announced.
+        event: what happened, in the agent's words, such as `PreToolUse`.
+        title: what is about to run, or ran.
+        detail: the agent's own description.
+    """
+
+    id: str
+    callback: str
+    event: str
+    title: str = ""
+    detail: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_question(self) -> bool:
+        """Whether it may forbid what is about to run."""
+        return self.event == "PreToolUse"
+
+
+@dataclass(frozen=True, slots=True)
 class Withdrawn:
     """The agent wants no answer to a question any more."""
 
@@ -194,7 +221,7 @@ Worked = Asked | Nested | ToolEnded | ToolStarted
 Tasked = TaskBegun | TaskOver
 """What goes on beside the turns."""
 
-Spoken = Turned | Worked | Tasked | Welcome | Refusal | Reply | Malformed | Noise | Other
+Spoken = Turned | Worked | Tasked | Hook | Welcome | Refusal | Reply | Malformed | Noise | Other
 
 
 class Talk(Protocol):
@@ -221,6 +248,9 @@ class Talk(Protocol):
     def answer(self, question: Question, *, allowed: bool | None) -> bytes:
         """Give the answer to a question; None: its turn was cancelled."""
 
+    def answer_hook(self, hook: Hook, refusal: str = "") -> bytes:
+        """Give the answer to a hook; a refusal is the reason for which what is about to run may not."""
+
     def decode(self, line: bytes) -> list[Spoken]:
         """Say what a line means."""
 
@@ -239,6 +269,10 @@ class JsonTalk:
     def kind(self, value: dict[str, Any]) -> object:
         """Say what kind of object this is."""
         return value.get("type")
+
+    def answer_hook(self, hook: Hook, refusal: str = "") -> bytes:
+        """Answer nothing: most dialects have no hooks."""
+        return b""
 
     def decode(self, line: bytes) -> list[Spoken]:
         """Say what a line means."""

@@ -1,0 +1,88 @@
+"""Hooks and host tools with real children on both event loops: B4 and A7 in exact virtual time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+
+from pytest_agentproc.supervisor import Hook, Policy, open_session
+from tests.process.pi_scripts import ENDS, GREETS, hears, prints, says, settles, takes
+from tests.process.stand import SECOND
+
+if TYPE_CHECKING:
+    from tests.process.stand import Stand
+
+WAITS = "- wait_for: eof\n"
+GREETED: dict[str, object] = {
+    "type": "control_response",
+    "response": {"subtype": "success", "request_id": "greet-0", "response": {}},
+}
+
+
+def fires(event: str) -> str:
+    """Give the step in which a hook fires."""
+    told = {"hook_event_name": event, "tool_name": "Bash"}
+    request = {"subtype": "hook_callback", "callback_id": "mine", "input": told}
+    return prints({"type": "control_request", "request_id": event, "request": request})
+
+
+@pytest.mark.parametrize(
+    ("says_it", "at", "answer", "seconds"),
+    [
+        (None, 30.0, "{}}}", 35.0),
+        (False, 30.0, "deny", 35.0),
+        (None, 70.0, "deny", 60.0),
+    ],
+)
+def test_a_tool_waits_for_its_callback(
+    stand: Stand, backend: str, says_it: bool | None, at: float, answer: str, seconds: float
+) -> None:
+    """Registered in time it decides, after its own five seconds; else the tool is denied at hook_timeout (B4)."""
+    steps = [
+        "- wait_for: {stdin: '*\"PreToolUse\"*mine*'}\n",
+        prints(GREETED),
+        "- wait_for: {stdin: '*\"content\"*'}\n",
+        fires("PostToolUse"),
+        "- wait_for: {stdin: '*PostToolUse*{}}}*'}\n",
+        fires("PreToolUse"),
+        f"- wait_for: {{stdin: '*\"PreToolUse\"*{answer}*'}}\n",
+        prints({"type": "result", "subtype": "success", "result": "done"}),
+        WAITS,
+    ]
+    argv = stand.fake("".join(steps))
+    called: list[str] = []
+
+    async def callback(hook: Hook) -> bool | None:
+        called.append(hook.event)
+        await anyio.sleep(5)
+        return says_it
+
+    async def host() -> list[Any]:
+        async with open_session(argv, dialect="claude", hooks={"mine": "PreToolUse"}) as session:
+            turn = session.prompt("one")
+            await anyio.sleep(at)
+            session.on_hook("mine", callback)
+            result = await turn
+            await anyio.sleep(1)
+            return [result.outcome.value, result.text, result.elapsed / SECOND]
+
+    assert stand.run(host, backend=backend) == ["completed", "done", seconds]
+    assert called == (["PostToolUse", "PreToolUse"] if at < 60 else ["PostToolUse"])
+
+
+def test_a_host_tool_ends_the_turn_and_not_the_agent(stand: Stand, backend: str) -> None:
+    """The same agent takes the next prompt, once it has acknowledged the cancel (A7)."""
+    calls = [{"type": "toolCall", "id": "t", "name": "Read"}]
+    asks = prints({"type": "message_end", "message": {"role": "assistant", "content": calls, "stopReason": "toolUse"}})
+    first = takes(1) + "- silence: 2s\n" + asks + hears("abort-1") + "- silence: 3s\n" + ENDS + settles(1)
+    argv = stand.fake(GREETS + first + takes(2) + says("TWO") + ENDS + WAITS)
+
+    async def host() -> list[Any]:
+        async with open_session(argv, dialect="pi", policy=Policy(host_tools=("Read",))) as session:
+            results = [await session.prompt("one"), await session.prompt("two")]
+            agents = sum(event.kind == "exit" for event in session.transcript)
+            return [agents, *((one.outcome.value, one.exit_code, one.text, one.elapsed / SECOND) for one in results)]
+
+    assert stand.run(host, backend=backend) == [0, ("tool_use", 0, None, 2.0), ("completed", 0, "TWO", 0.0)]

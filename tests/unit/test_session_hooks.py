@@ -1,0 +1,330 @@
+"""Hooks of claude and their callbacks, whichever is there first (B4)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+
+from pytest_agentproc.clock import SystemClock
+from pytest_agentproc.errors import UsageError
+from pytest_agentproc.supervisor import (
+    Conversation,
+    Hook,
+    Hooks,
+    Policy,
+    Session,
+    SessionDeciders,
+    SessionEvent,
+    SessionTask,
+    open_session,
+)
+from pytest_agentproc.supervisor import _intents as to
+from pytest_agentproc.supervisor.dialects import Setting, talk
+from tests.unit.session_stage import Stage
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+DENIED = {
+    "hookSpecificOutput": {
+        "hookEventName": "PreToolUse",
+        "permissionDecision": "deny",
+        "permissionDecisionReason": "denied by the supervising program",
+    }
+}
+
+
+class Claude(Stage):
+    """A claude that has greeted, and its hooks."""
+
+    def __init__(self, deciders: SessionDeciders | None = None) -> None:
+        super().__init__("claude", policy=Policy(), deciders=deciders)
+        self.greets()
+
+    def greets(self) -> None:
+        """Greet."""
+        response = {"subtype": "success", "request_id": "greet-0", "response": {}}
+        self.says({"type": "control_response", "response": response})
+        self.sent()
+
+    def fires(self, name: str, event: str = "PostToolUse", callback: str = "mine") -> None:
+        """Have a hook fire."""
+        told = {"hook_event_name": event, "tool_name": "Bash", "tool_input": {}}
+        request = {"subtype": "hook_callback", "callback_id": callback, "input": told}
+        self.says({"type": "control_request", "request_id": name, "request": request})
+
+    def answered(self) -> list[tuple[str, Any]]:
+        """Give the answers since the last call."""
+        return [(line["response"]["request_id"], line["response"]["response"]) for line in self.sent()]
+
+    def called(self) -> list[tuple[str, float]]:
+        """Give the hooks whose callback was called, and when."""
+        return [(event.hook.id, event.at / 10**9) for event in self.events if event.kind == "hook" and event.hook]
+
+
+def test_a_hook_after_the_fact_is_answered_at_once_and_kept() -> None:
+    """Registering its callback calls that, once."""
+    stage = Claude()
+    stage.fires("r")
+    assert (stage.answered(), stage.called()) == ([("r", {})], [])
+    stage.until(42)
+    stage.tells(to.RegisterIt("mine"))
+    stage.tells(to.RegisterIt("mine"))
+    assert (stage.answered(), stage.called()) == ([], [("r", 42.0)])
+
+
+def test_a_registered_hook_is_called_at_once() -> None:
+    """And answered without waiting for what the callback does."""
+    stage = Claude()
+    stage.tells(to.RegisterIt("mine"))
+    stage.fires("r")
+    stage.fires("s", callback="other")
+    assert (stage.answered(), stage.called()) == ([("r", {}), ("s", {})], [("r", 0.0)])
+
+
+def test_several_hooks_are_kept_in_order_and_each_for_its_own_callback() -> None:
+    """A sub-agent's come in a heap."""
+    stage = Claude()
+    for name, callback in (("a", "mine"), ("b", "other"), ("c", "mine")):
+        stage.fires(name, callback=callback)
+    stage.tells(to.RegisterIt("mine"))
+    assert [name for name, _ in stage.called()] == ["a", "c"]
+    stage.tells(to.RegisterIt("other"))
+    assert [name for name, _ in stage.called()] == ["a", "c", "b"]
+
+
+@pytest.mark.parametrize(("seconds", "called"), [(300, [("r", 300.0)]), (301, []), (1000, [])])
+def test_a_hook_that_is_too_old_is_not_called(seconds: float, called: list[Any]) -> None:
+    """Five minutes, also between two sweeps."""
+    stage = Claude()
+    stage.fires("r")
+    stage.until(seconds)
+    stage.tells(to.RegisterIt("mine"))
+    assert stage.called() == called
+
+
+def test_what_is_too_old_is_swept_every_minute_and_then_no_timer_runs() -> None:
+    """The session keeps no word of it for longer than six minutes."""
+    stage = Claude()
+    stage.fires("r")
+    assert stage.machine.deadlines == {"hook_sweep": 60 * 10**9}
+    stage.until(359)
+    assert stage.machine.deadlines == {"hook_sweep": 360 * 10**9}
+    stage.until(360)
+    assert stage.machine.deadlines == {}
+
+
+def test_what_is_kept_has_a_bound() -> None:
+    """The oldest go first (F6)."""
+    stage = Claude()
+    for number in range(1100):
+        stage.fires(str(number))
+    stage.tells(to.RegisterIt("mine"))
+    names = [name for name, _ in stage.called()]
+    assert (len(names), names[0]) == (1000, "100")
+
+
+def test_what_is_kept_has_a_bound_in_size() -> None:
+    """A hook tells all that its tool said; the newest is kept always."""
+    calls: list[Hook] = []
+    hooks = Hooks(Policy(), lambda *_, hook: calls.append(hook))
+    hooks.connect(talk("claude", "", Setting()))
+    for number in range(3):
+        hooks.fire(Hook(str(number), "mine", "PostToolUse", detail={"x": "y" * 7 * 1024**2}), 0)
+    hooks.fire(Hook("last", "mine", "PostToolUse", detail={"x": "y" * 20 * 1024**2}), 0)
+    hooks.register("mine", 0)
+    assert [hook.id for hook in calls] == ["last"]
+
+
+def test_a_hook_that_is_nested_too_deeply_is_kept_as_a_big_one() -> None:
+    """It can be read, and not be written: nothing breaks at that (F2)."""
+    deep: Any = []
+    for _ in range(5000):
+        deep = [deep]
+    calls: list[Hook] = []
+    hooks = Hooks(Policy(), lambda *_, hook: calls.append(hook))
+    hooks.connect(talk("claude", "", Setting()))
+    hooks.fire(Hook("first", "mine", "PostToolUse"), 0)
+    hooks.fire(Hook("deep", "mine", "PostToolUse", detail={"x": deep}), 0)
+    hooks.register("mine", 0)
+    assert [hook.id for hook in calls] == ["deep"]
+
+
+@pytest.mark.parametrize(("allowed", "answer"), [(True, {}), (False, DENIED)])
+def test_a_tool_waits_for_its_callback_to_be_registered(allowed: bool, answer: Any) -> None:
+    """And for its word: nothing runs that it would have refused."""
+    stage = Claude()
+    stage.fires("r", "PreToolUse")
+    stage.until(59)
+    assert (stage.answered(), stage.called()) == ([], [])
+    stage.tells(to.RegisterIt("mine"))
+    assert (stage.answered(), stage.called()) == ([], [("r", 59.0)])
+    stage.tells(to.DecideIt("r", allowed=allowed))
+    assert stage.answered() == [("r", answer)]
+    stage.until(100)
+    assert stage.answered() == []
+
+
+@pytest.mark.parametrize("registered", [True, False])
+def test_a_tool_is_denied_when_nobody_answers_in_time(*, registered: bool) -> None:
+    """hook_timeout, whether no callback came or it does not end; what it says later is not heard."""
+    stage = Claude()
+    if registered:
+        stage.tells(to.RegisterIt("mine"))
+    stage.fires("r", "PreToolUse")
+    stage.until(59)
+    assert stage.answered() == []
+    stage.until(60)
+    [(name, answer)] = stage.answered()
+    assert (name, answer["hookSpecificOutput"]["permissionDecision"]) == ("r", "deny")
+    stage.tells(to.RegisterIt("mine"), to.DecideIt("r", allowed=True))
+    assert stage.answered() == []
+    assert len(stage.called()) == registered
+    assert [event.hook.id for event in stage.events if event.kind == "withdrawn" and event.hook] == ["r"]
+
+
+def test_a_hook_that_the_agent_withdraws_gets_no_answer() -> None:
+    """An interrupt does that."""
+    stage = Claude()
+    stage.fires("r", "PreToolUse")
+    stage.says({"type": "control_cancel_request", "request_id": "r"})
+    stage.tells(to.RegisterIt("mine"), to.DecideIt("r", allowed=True))
+    stage.until(100)
+    assert (stage.answered(), stage.called()) == ([], [])
+
+
+def test_a_tool_that_waits_dies_with_its_agent_and_what_happened_does_not() -> None:
+    """The next agent is not told what it never asked; the callback stays registered."""
+    stage = Claude()
+    stage.fires("r", "PreToolUse")
+    stage.fires("s")
+    stage.exits(1)
+    stage.until(2)
+    stage.greets()
+    stage.tells(to.RegisterIt("mine"), to.DecideIt("r", allowed=True))
+    stage.fires("t")
+    assert (stage.answered(), stage.called()) == ([("t", {})], [("s", 2.0), ("t", 2.0)])
+
+
+def test_too_many_tools_that_wait_are_denied_at_once() -> None:
+    """Waiting has a bound too (F6)."""
+    stage = Claude()
+    for number in range(1001):
+        stage.fires(str(number), "PreToolUse")
+    assert [name for name, _ in stage.answered()] == ["1000"]
+
+
+def test_the_handshake_announces_the_hooks() -> None:
+    """For every tool, and without a timeout of the agent's own."""
+    hooks = (("before", "PreToolUse"), ("after", "PostToolUse"), ("too", "PreToolUse"))
+    [line] = talk("claude", "", Setting(hooks=hooks)).greet().splitlines()
+    assert b'"hooks": {"PreToolUse": [{"matcher": null, "hookCallbackIds": ["before"]}' in line
+    assert b'{"matcher": null, "hookCallbackIds": ["too"]}], "PostToolUse": ' in line
+
+
+def test_a_hook_that_does_not_say_what_happened_is_what_was_announced() -> None:
+    """One that may forbid is never taken for one that may not."""
+    speech = talk("claude", "", Setting(hooks=(("mine", "PreToolUse"),)))
+    request = b'{"subtype": "hook_callback", "callback_id": "mine"}'
+    told = speech.decode(b'{"type": "control_request", "request_id": "r", "request": ' + request + b"}")
+    assert told == [Hook("r", "mine", "PreToolUse")]
+
+
+def test_hooks_are_refused_where_there_are_none() -> None:
+    """A caller's mistake, told before anything is started."""
+
+    async def host() -> None:
+        async with open_session(["pi"], dialect="pi", hooks={"mine": "PreToolUse"}):
+            raise AssertionError("it opened")
+
+    with pytest.raises(UsageError, match="dialect 'pi' has none"):
+        anyio.run(host)
+
+
+def test_the_judgement_about_hooks_is_replaceable() -> None:
+    """A defect may let every tool run."""
+
+    class Careless(Hooks):
+        def fire(self, hook: Hook, now: int) -> bytes:
+            return self._talk.answer_hook(hook)
+
+    stage = Claude(SessionDeciders(hooks=Careless))
+    stage.fires("r", "PreToolUse")
+    assert stage.answered() == [("r", {})]
+
+
+# The callbacks themselves.
+
+
+class Told:
+    """A driver that keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.intents: list[to.Intent] = []
+
+    def tell(self, intent: to.Intent) -> None:
+        """Keep it."""
+        self.intents.append(intent)
+
+
+def decided(
+    callback: Callable[[Hook], Awaitable[bool | None]], event: str = "PreToolUse", *, withdrawn: bool = False
+) -> tuple[list[to.Intent], tuple[str, ...]]:
+    """Have a callback called; give what the session then says, and its warnings."""
+    session = Session(Conversation(SessionTask(["agent"], "claude")), SystemClock(), None)
+    driver = Told()
+    session.drive_by(driver)  # type: ignore[arg-type]
+    hook = Hook("r", "mine", event)
+
+    async def host() -> None:
+        with anyio.fail_after(5):
+            async with anyio.create_task_group() as group:
+                group.start_soon(session.attend, group)
+                session.on_hook("mine", callback)
+                session.hear(SessionEvent(0, "hook", hook=hook))
+                await anyio.wait_all_tasks_blocked()
+                if withdrawn:
+                    session.hear(SessionEvent(0, "withdrawn", hook=hook))
+                    await anyio.wait_all_tasks_blocked()
+                group.cancel_scope.cancel()
+
+    anyio.run(host)
+    assert driver.intents.pop(0) == to.RegisterIt("mine")
+    return driver.intents, session.warnings
+
+
+@pytest.mark.parametrize(("said", "allowed"), [(None, True), (True, True), (False, False)])
+def test_a_callback_forbids_by_saying_no(said: bool | None, allowed: bool) -> None:
+    """One that says nothing only looks on."""
+
+    async def callback(hook: Hook) -> bool | None:
+        assert hook.id == "r"
+        return said
+
+    assert decided(callback) == ([to.DecideIt("r", allowed=allowed)], ())
+
+
+@pytest.mark.parametrize(("event", "intents"), [("PreToolUse", [to.DecideIt("r", allowed=False)]), ("PostToolUse", [])])
+def test_a_callback_that_raises_is_a_warning(event: str, intents: list[to.Intent]) -> None:
+    """And forbids, where it could have."""
+
+    async def callback(_: Hook) -> None:
+        raise LookupError("mine")
+
+    assert decided(callback, event) == (intents, ("the callback of hook mine broke: LookupError('mine')",))
+
+
+def test_a_callback_is_cancelled_when_nobody_wants_its_word() -> None:
+    """And what it says then goes nowhere."""
+    ends: list[str] = []
+
+    async def callback(hook: Hook) -> None:
+        try:
+            await anyio.sleep_forever()
+        finally:
+            ends.append(hook.id)
+
+    assert decided(callback, withdrawn=True) == ([], ())
+    assert ends == ["r"]

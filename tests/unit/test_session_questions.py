@@ -1,0 +1,219 @@
+"""Open questions: whose they are, and what becomes of the caller's handler when nobody wants its answer (P7)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import anyio
+import pytest
+
+from pytest_agentproc.clock import SystemClock
+from pytest_agentproc.errors import UsageError
+from pytest_agentproc.supervisor import (
+    Conversation,
+    Policy,
+    Question,
+    Session,
+    SessionEvent,
+    SessionTask,
+    open_session,
+    run_once,
+)
+from pytest_agentproc.supervisor import _intents as to
+from tests.unit.session_stage import Stage
+
+
+class Claude(Stage):
+    """A claude that has greeted and asks."""
+
+    def __init__(self, **limits: float) -> None:
+        super().__init__("claude", policy=Policy(**limits), handler=True)  # type: ignore[arg-type]  # they are times
+        response = {"subtype": "success", "request_id": "greet-0", "response": {}}
+        self.says({"type": "control_response", "response": response})
+        self.sent()
+
+    def begins(self) -> None:
+        """Begin the turn of the prompt that was written last."""
+        self.mark = self.sent()[-1]["uuid"]
+        self.says({"type": "system", "subtype": "init", "user_message_uuids": [self.mark]})
+
+    def begins_own(self) -> None:
+        """Begin a background turn."""
+        self.says({"type": "system", "subtype": "init"})
+
+    def ends(self, **words: Any) -> None:
+        """End the prompt's turn."""
+        self.says({"type": "result", "subtype": "success", "result": "x", "user_message_uuids": [self.mark], **words})
+
+    def asks(self, name: str) -> None:
+        """Ask for a permission."""
+        request = {"subtype": "can_use_tool", "tool_name": name, "input": {}}
+        self.says({"type": "control_request", "request_id": name, "request": request})
+
+    def withdrawn(self) -> list[tuple[int | None, str]]:
+        """Give the questions that nobody is to answer any more, each with its turn."""
+        return [(event.turn, event.text) for event in self.events if event.kind == "withdrawn"]
+
+
+def test_a_cancel_leaves_a_background_turns_questions_open() -> None:
+    """Only its own turn's are denied: the background turn goes on, and its question with it (B1)."""
+    stage = Claude()
+    stage.prompt()
+    stage.begins()
+    stage.ends()
+    stage.begins_own()
+    stage.asks("own")
+    stage.prompt()
+    stage.tells(to.CancelIt(2))
+    [_, interrupt] = stage.sent()
+    assert interrupt["request"] == {"subtype": "interrupt"}
+    stage.tells(to.AnswerIt("own", allowed=True))
+    [answer] = stage.sent()
+    assert answer["response"]["response"]["behavior"] == "allow"
+    assert stage.withdrawn() == []
+
+
+def test_a_cancel_withdraws_its_own_turns_questions() -> None:
+    """They are answered, and the handler has nothing to say any more."""
+    stage = Claude()
+    stage.prompt()
+    stage.begins()
+    stage.asks("a")
+    stage.tells(to.CancelIt(1), to.AnswerIt("a", allowed=True))
+    [denied, interrupt] = stage.sent()
+    assert denied["response"]["response"]["behavior"] == "deny"
+    assert interrupt["type"] == "control_request"
+    assert stage.withdrawn() == [(1, "a")]
+
+
+def test_a_background_question_does_not_hold_the_prompts_deadline() -> None:
+    """It runs again once the turn's own question is answered, whatever else is open (P2)."""
+    stage = Claude(prompt_timeout=10, permission_timeout=100)
+    stage.prompt()
+    stage.begins()
+    stage.ends()
+    stage.begins_own()
+    stage.asks("own")
+    stage.prompt()
+    stage.begins()
+    stage.asks("a")
+    stage.until(50)
+    assert stage.ended(2) is None
+    stage.tells(to.AnswerIt("a", allowed=True))
+    stage.until(70)
+    assert stage.ended(2) == ("timed_out", 60.0, None)
+
+
+@pytest.mark.parametrize("how", ["late", "withdrawn", "gone"])
+def test_a_question_that_needs_no_answer_is_withdrawn(how: str) -> None:
+    """Nobody answered in time, the agent wants no answer, or there is no agent."""
+    stage = Claude(permission_timeout=5)
+    stage.prompt()
+    stage.begins()
+    stage.asks("a")
+    if how == "late":
+        stage.until(5)
+    elif how == "withdrawn":
+        stage.says({"type": "control_cancel_request", "request_id": "a"})
+    else:
+        stage.exits(1)
+    assert stage.withdrawn() == [(1, "a")]
+    assert len(stage.machine.turns.questions) == 0
+
+
+@pytest.mark.parametrize("begun", [True, False])
+def test_the_handler_of_a_withdrawn_question_is_cancelled(*, begun: bool) -> None:
+    """A dialog on a screen goes away by itself; what it would have said goes nowhere."""
+    seen: list[str] = []
+    told: list[to.Intent] = []
+
+    class Told:
+        tell = told.append
+
+    async def handler(_: Question) -> bool:
+        seen.append("asked")
+        try:
+            await anyio.sleep_forever()
+        finally:
+            seen.append("cancelled")
+        return True
+
+    session = Session(Conversation(SessionTask(["agent"], "acp", has_handler=True)), SystemClock(), handler)
+    session.drive_by(Told())  # type: ignore[arg-type]
+    question = Question("q", "rm")
+
+    async def host() -> None:
+        with anyio.fail_after(5):
+            async with anyio.create_task_group() as group:
+                session.hear(SessionEvent(0, "question", 1, question=question))
+                if begun:
+                    group.start_soon(session.attend, group)
+                    await anyio.wait_all_tasks_blocked()
+                session.hear(SessionEvent(0, "withdrawn", 1, question=question))
+                await anyio.wait_all_tasks_blocked()
+                group.cancel_scope.cancel()
+
+    anyio.run(host)
+    assert (seen, told) == (["asked", "cancelled"] if begun else [], [])
+
+
+# What an agent says of a handshake that is done, and what no process can be given.
+
+
+def test_an_error_about_a_handshake_that_is_done_stops_nobody() -> None:
+    """An ACP agent may use the same id again for something else."""
+    stage = Stage("acp")
+    stage.says({"jsonrpc": "2.0", "id": 0, "result": {}}, {"jsonrpc": "2.0", "id": 1, "result": {"sessionId": "s"}})
+    stage.sent()
+    for number in (0, 1):
+        stage.says({"jsonrpc": "2.0", "id": number, "error": {"code": 1, "message": "no"}})
+    stage.says({"jsonrpc": "2.0", "id": 0, "result": {}}, {"jsonrpc": "2.0", "id": 1, "result": {"sessionId": "t"}})
+    assert (stage.status, stage.machine.session_id, stage.agent.signals, stage.sent()) == ("ready", "s", [], [])
+
+
+def test_a_second_refusal_of_claude_stops_nobody() -> None:
+    """The handshake is done."""
+    stage = Claude()
+    refused = {"subtype": "error", "request_id": "greet-0", "error": "no"}
+    stage.says({"type": "control_response", "response": refused})
+    assert (stage.status, stage.agent.signals) == ("ready", [])
+
+
+def test_a_pi_that_cannot_tell_its_state_has_refused() -> None:
+    """It is there, and it is not what a session can be held with (P6)."""
+    stage = Stage("pi")
+    stage.prompt()
+    stage.says({"id": "greet-0", "type": "response", "command": "get_state", "success": False, "error": "no model"})
+    assert (stage.status, stage.agent.signals) == ("failed", ["TERM"])
+    assert stage.ended(1) == ("handshake_failed", 0.0, None)
+    assert stage.machine.failure is not None
+    assert "it refused: no model" in stage.machine.failure[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"argv": ["x", "a\0b"]}, r"argv\[1\] holds a NUL character"),
+        ({"argv": ["x\ud800"]}, r"argv\[0\] holds what is no text"),
+        ({"argv": ["x"], "cwd": "a\0"}, "cwd holds a NUL character"),
+        ({"argv": ["x"], "env": {"A": "\0"}}, "env 'A' holds a NUL character"),
+        ({"argv": ["x"], "env": {"A\0": ""}}, r"env name 'A\\x00' holds a NUL character"),
+        ({"argv": ["x"], "env": {"A=B": ""}}, "env name 'A=B' is empty or holds '='"),
+        ({"argv": []}, "argv is empty"),
+    ],
+)
+@pytest.mark.parametrize("door", ["run", "session"])
+def test_what_no_process_can_be_given_is_the_callers_mistake(
+    door: str, arguments: dict[str, Any], message: str
+) -> None:
+    """Told before anything is started, and never as the system call's own ValueError."""
+
+    async def host() -> None:
+        if door == "run":
+            await run_once(dialect="pi", **arguments)
+        else:
+            async with open_session(dialect="pi", **arguments):
+                raise AssertionError("it opened")
+
+    with pytest.raises(UsageError, match=message):
+        anyio.run(host)
