@@ -9,7 +9,8 @@
     hub -> fake   grant  eight bytes of now, one byte: whether the epoll descriptor was ready
 
 A note is (code, data): "o", "e" bytes written; "i" bytes read (none: EOF); "s" the signal caught; "m" (line, op);
-"c" stream closed; "b" stream found broken; "p" (child index, pid, name, line) spawned; "g" what the agent was given.
+"c" stream closed; "b" stream found broken; "p" (child index, pid, name, line) spawned; "g" what the agent was given;
+"q" a question that it asked, or its answer.
 """
 
 from __future__ import annotations

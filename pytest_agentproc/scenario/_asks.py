@@ -25,6 +25,8 @@ _HOOKS = ("claude",)
 def _ask(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[str, Any]:
     if not is_told("ask", node, check):
         return values
+    if check.depth:
+        check.at(node, "a spawned process asks nothing: only the agent does")
     if "hook" in values and check.dialect not in _HOOKS:
         check.at(node, f"the dialect {check.dialect} has no hooks: ask for a permission")
     if "event" in values and "permission" in values:

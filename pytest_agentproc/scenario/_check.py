@@ -51,6 +51,7 @@ class Check:
         file: the name that messages carry.
         folder: where the files that the scenario names must stay; None if it has none.
         steps: the table of steps.
+        depth: in how many descendants' scripts the check is.
     """
 
     file: str
@@ -64,6 +65,7 @@ class Check:
     limits: dict[str, int | None] = field(default_factory=Policy().whole)
     spawned: dict[str, int] = field(default_factory=dict)
     nameless: int = 0
+    depth: int = 0
     raw_bytes: int = 0
     tools: dict[str, int] = field(default_factory=dict)
     tasks: dict[str, int] = field(default_factory=dict)

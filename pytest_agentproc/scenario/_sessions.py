@@ -39,7 +39,9 @@ _EVENTS = "eof, epipe, cancel or {signal: TERM}"
 
 def _is_heard(node: Node, what: str, check: Check) -> None:
     """Report what only a session hears, where the agent is none; of a mode that is itself wrong nothing is said."""
-    if check.mode and (check.dialect, check.mode) not in SESSIONS:
+    if check.depth:
+        check.at(node, f"a spawned process hears no {what}: only the agent does")
+    elif check.mode and (check.dialect, check.mode) not in SESSIONS:
         known = choices([f"{dialect} {mode}" for dialect, mode in SESSIONS])
         check.at(node, f"the dialect {check.dialect} hears no {what} in mode {check.mode}: known by {known}")
 
@@ -87,7 +89,9 @@ class _Acknowledged(Choice):
 
 
 def _handshake(values: dict[str, Any], node: Node, _what: str, check: Check) -> dict[str, Any]:
-    if check.mode and (check.dialect, check.mode) not in _SHAKERS:
+    if check.depth:
+        check.at(node, "a spawned process has no handshake: only the agent has")
+    elif check.mode and (check.dialect, check.mode) not in _SHAKERS:
         known = choices([f"{dialect} {mode}" for dialect, mode in _SHAKERS])
         check.at(node, f"the dialect {check.dialect} has no handshake in mode {check.mode}: known by {known}")
     elif check.mode and "version" in values and check.dialect not in _VERSIONED:

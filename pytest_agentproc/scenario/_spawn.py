@@ -62,7 +62,9 @@ class _Spawn:
         own = given.get("id")
         word = own.text if isinstance(own, Scalar) else _next_name(check)
         name = _take_name(word, own or node, what, check)
+        check.depth += 1
         values = FORM.read(node, what, check)
+        check.depth -= 1
         if values is None or len(check.problems) > before:
             return None
         if "for" in values and "script" in values:
