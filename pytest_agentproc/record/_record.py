@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Record"]
 
-_MOST_UNJOINED = 256
-"""So many events of one instant may wait to be joined: a flood of single bytes has millions."""
+_EVENT_WEIGHT = 256
+"""So many bytes more each event of an instant counts: a flood of single bytes has millions, and is to be joined too."""
 
 _NANOSECONDS = 1_000_000_000
 
@@ -55,30 +55,33 @@ class Record:
 
     def add(self, at_ns: int, code: str, data: Mapping[str, Any]) -> None:
         """Append one event. It is called for every chunk of a flood, and a few of them are left to the renderers."""
-        events = self._events
-        if at_ns != self._now:
-            self._pass(at_ns)
-        events.append(new_event((at_ns, code, data)))
+        if at_ns == self._now:
+            weight = self._weight + _EVENT_WEIGHT
+        else:
+            if self._joiner is not None:
+                self._settle()
+            self._now = at_ns
+            self._begin = len(self._events)
+            weight = 0
         if "bytes" in data:
-            self._weight += len(data["bytes"])
-        if self._weight > MAX_PAYLOAD_BYTES or len(events) - self._begin > _MOST_UNJOINED:
+            weight += len(data["bytes"])
+        self._weight = weight
+        self._events.append(new_event((at_ns, code, data)))
+        if weight > MAX_PAYLOAD_BYTES:
             self._join()
 
     def merge(self, events: Iterable[Event]) -> None:
         """Put events that were kept elsewhere among those that are here, before those of the same instant."""
-        self._pass(None)
+        self._settle()
+        self._now = None
         self._events[:] = sorted([*events, *self._events], key=lambda event: event.at)
-        self._begin = len(self._events)
 
-    def _pass(self, now: int | None) -> None:
-        """Go on to another instant."""
+    def _settle(self) -> None:
+        """Be done with the joining of an instant."""
         if self._joiner is not None:
             self._join()
             self._joiner.settle()
             self._joiner = None
-        self._now = now
-        self._begin = len(self._events)
-        self._weight = 0
 
     def _join(self) -> None:
         """Join what came in this instant and is not joined yet."""

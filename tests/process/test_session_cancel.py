@@ -13,6 +13,7 @@ import pytest
 from pytest_agentproc.supervisor import Policy, Session, open_session
 from tests.process.pi_scripts import ENDS, GREETS, PI, hears, says, settles, takes
 from tests.process.stand import CEILING, descriptors, is_gone
+from tests.process.stepwise import Stepwise
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -90,6 +91,38 @@ def test_cancelled_at_any_point_it_leaves_nobody(make_stand: Callable[..., Stand
             assert cancelled_at(stand, backend, point) >= point
             stand.close()
         gc.collect()
+
+
+@pytest.mark.parametrize("word", ["turn", "close", "stop"])
+def test_cancelling_who_waits_cancels_the_waiting_and_nothing_else(stand: Stand, backend: str, word: str) -> None:
+    """The turn goes on, and the word was given: who is stopped is replaced, and a queued prompt goes to the new one."""
+    argv = stand.fake(
+        GREETS + takes(1) + "- silence: 10s\n" + says("ONE") + ENDS + "- wait_for: eof\n- silence: 1000s\n"
+    )
+    steps = 0
+
+    async def host() -> tuple[object, ...]:
+        async with open_session(argv, dialect="pi", policy=POLICY) as session:
+            turn = session.prompt("one")
+            waits = {"turn": turn.outcome, "close": session.close, "stop": session.stop}[word]
+            with anyio.CancelScope() as scope:
+
+                def step() -> None:
+                    nonlocal steps
+                    steps += 1
+                    scope.cancel()
+
+                await Stepwise(waits(), step)
+            result = await turn
+            if word == "close":
+                await session.close()
+            return scope.cancelled_caught, result.outcome, result.text, session.status
+
+    expected = ("stopped", None, "closed") if word == "close" else ("completed", "ONE", "ready")
+    seen = stand.run(host, backend=backend)
+    assert (seen[0], steps) == (True, 1)
+    assert (seen[1].value, *seen[2:]) == expected
+    assert all(is_gone(pid, 0) for pid in stand.pids())
 
 
 @pytest.mark.slow

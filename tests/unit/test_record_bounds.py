@@ -35,7 +35,7 @@ def small_limits() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for module in (_payload, _record):
             patch.setattr(module, "MAX_PAYLOAD_BYTES", LIMIT)
-        patch.setattr(_record, "_MOST_UNJOINED", 8)
+        patch.setattr(_record, "_EVENT_WEIGHT", 40)
         patch.setattr(_payload, "MAX_INPUT_BYTES", 2 * LIMIT)
         patch.setattr(_payload, "EDGE_BYTES", EDGE)
         yield

@@ -1,0 +1,137 @@
+"""`python -m tests.benchmarks.memory`: what a supervised flood costs in memory, on the supervisor's side.
+
+A real fake prints without end in one virtual instant, the core reads it in the lab, and both sides are recorded. Each
+case is played in a process of its own, whose largest resident size is compared with that of the same play with 1 KiB.
+The record is measured as its JSON lines and as what it holds. Exit code 1: a limit is passed. Run by hand; it is no
+test.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pytest_agentproc.harness import Lab, order_of
+from pytest_agentproc.record import Record
+from pytest_agentproc.scenario import loads
+from pytest_agentproc.subjects import core
+from tests.architecture.sources import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pytest_agentproc.vocabulary import Answer
+
+MIB = 1 << 20
+MOST_GROWTH = 64 * MIB
+MOST_RECORD = MIB
+
+SCENARIO = """
+scenario: an agent prints very much at once
+agent: pi
+script:
+  - flood: {{{stream}: {size}}}
+  - exit: 0
+expect: {{outcome: {outcome}}}
+"""
+
+CASES: Mapping[str, tuple[str, bool, str]] = {
+    "lines on stdout": ("stdout", True, "incomplete"),
+    "lines on stderr": ("stderr", True, "incomplete"),
+    "one line on stdout": ("stdout", False, "protocol_error"),
+    "one line on stderr": ("stderr", False, "incomplete"),
+}
+"""Where it is printed, whether as lines, and how that must end; of 1 KiB no line is too long."""
+
+_IN_LINES = """
+def flood(player, stream, size):
+    line = b"x" * 1023 + b"\\n"
+    return player._emit(stream, (line * (min(65536, size - start) // 1024) for start in range(0, size, 65536)))
+sys.modules["fake_agents.player"].Player._do_flood = flood
+module.main("""
+"""What a fake is told so that its flood has lines, which no scenario can make it have."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure; return the exit code: 1 if a limit is passed."""
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.memory", description=__doc__)
+    parser.add_argument("--size", default="1 GiB", help="what is printed; default: 1 GiB")
+    parser.add_argument("--backend", default="asyncio", choices=("asyncio", "trio"))
+    parser.add_argument("--play", choices=CASES, help=argparse.SUPPRESS)
+    options = parser.parse_args(arguments)
+    if options.play:
+        print(json.dumps(_play(options.play, options.size, options.backend)))
+        return 0
+    passed = False
+    print(f"{'case':20} {'seconds':>8} {'growth':>10} {'record, as lines':>18} {'and in memory':>14}")
+    for case in CASES:
+        little, much = (_apart(case, size, options.backend) for size in ("1 KiB", options.size))
+        growth = much["peak"] - little["peak"]
+        is_over = growth >= MOST_GROWTH or max(much["lines"], much["held"]) >= MOST_RECORD
+        passed |= is_over
+        words = [_kib(growth), _kib(much["lines"]), _kib(much["held"])]
+        print(
+            "{:20} {:8.1f} {:>10} {:>18} {:>14}".format(case, much["seconds"], *words) + " OVER" * is_over, flush=True
+        )
+    return int(passed)
+
+
+def _kib(size: int) -> str:
+    return f"{size / 1024:.0f} KiB"
+
+
+def _apart(case: str, size: str, backend: str) -> dict[str, Any]:
+    command = [sys.executable, "-m", "tests.benchmarks.memory", "--play", case, "--size", size, "--backend", backend]
+    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True, timeout=600)
+    figures: dict[str, Any] = json.loads(done.stdout)
+    expected = "incomplete" if size == "1 KiB" else CASES[case][2]
+    if figures["outcome"] != expected:
+        raise RuntimeError(f"{case}, {size}: {figures['outcome']} and not {expected}")
+    return figures
+
+
+def _play(case: str, size: str, backend: str) -> dict[str, Any]:
+    stream, has_lines, outcome = CASES[case]
+    scenario = loads(SCENARIO.format(stream=stream, size=size, outcome=outcome))
+    bound, record = scenario.bind(core().policy({}, "pi")), Record()
+    begun = time.perf_counter()
+    with Lab() as lab, lab.virtual_clock() as clock:
+        fake = lab.fake(scenario, clock=clock, record=record)
+        if has_lines:
+            launcher = Path(fake.path)
+            launcher.write_text(_IN_LINES.join(launcher.read_text("utf-8").split("\nmodule.main(")), "utf-8")
+        order = order_of(bound, fake, clock, record.add)
+        answer: Answer = clock.run(core().run, order, backend=backend)
+        fake.finish()
+    taken = time.perf_counter() - begun
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return {
+        "seconds": taken,
+        "peak": peak,
+        "outcome": str(answer.outcome),
+        "lines": sum(len(line.encode()) + 1 for line in record.lines()),
+        "held": _held(record.events),
+    }
+
+
+def _held(root: object) -> int:
+    """Sum the sizes of everything that the events of a record hold."""
+    seen: dict[int, object] = {}
+    found = [root]
+    while found:
+        one = found.pop()
+        if id(one) not in seen and not isinstance(one, type):
+            seen[id(one)] = one
+            found += gc.get_referents(one)
+    return sum(sys.getsizeof(one) for one in seen.values())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

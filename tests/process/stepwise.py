@@ -1,0 +1,38 @@
+"""An awaitable that tells of each point at which it waits, so that a test can cancel there. Knows no expectation."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Generator
+
+__all__ = ["Stepwise"]
+
+
+class Stepwise:
+    """A coroutine, to be awaited once.
+
+    Args:
+        runs: what it runs.
+        step: called whenever that is about to wait.
+    """
+
+    def __init__(self, runs: Coroutine[Any, Any, Any], step: Callable[[], None]) -> None:
+        self._runs = runs
+        self._step = step
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        """Pass on what it waits for, and what comes of that."""
+        go_on: Callable[[], Any] = partial(self._runs.send, None)
+        while True:
+            try:
+                awaited = go_on()
+            except StopIteration as end:
+                return end.value
+            self._step()
+            try:
+                go_on = partial(self._runs.send, (yield awaited))
+            except BaseException as error:  # noqa: BLE001  # a cancellation above all, which the coroutine is to see
+                go_on = partial(self._runs.throw, error)

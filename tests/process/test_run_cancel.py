@@ -1,0 +1,132 @@
+"""Cancelling whoever supervises a run, wherever it waits and whatever it does, leaves nobody and nothing (T4)."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+
+from pytest_agentproc.supervisor import Outcome, Policy, Result, run_once
+from tests.process.stand import descriptors, is_gone
+from tests.process.stepwise import Stepwise
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.process.stand import Stand
+
+POLICY = Policy(inactivity_timeout=60.0, linger_grace=1.0, linger_kill_grace=1.0)
+LINGERS = """
+- spawn: {id: tool, deaf: true}
+- when: {signal: TERM}
+  do: [{say: not yet}]
+- wait_for: eof
+- say: let me look
+- silence: 30s
+- answer: done
+- linger: for ever
+"""
+LEAVES = """
+- spawn: {id: tool, deaf: true, holds: [stdout]}
+- wait_for: eof
+- answer: done
+- exit: 0
+"""
+IS_SILENT = """
+- spawn: {id: tool, deaf: true}
+- wait_for: eof
+- say: let me look
+- silence: for ever
+"""
+SCRIPTS = {"lingers": (LINGERS, Outcome.COMPLETED), "leaves": (LEAVES, Outcome.COMPLETED)}
+SCRIPTS["is silent"] = (IS_SILENT, Outcome.INACTIVE)
+
+
+def cancelled_at(stand: Stand, backend: str, script: str, point: int) -> tuple[int, Result | None]:
+    """Cancel where it waits or tells what it did, at one such point; give how many there were, and the result."""
+    argv = stand.fake(script, "pi")
+    count, results = 0, []
+
+    async def host() -> None:
+        tasks = len(anyio.get_running_tasks())
+        with anyio.CancelScope() as scope:
+
+            def step(*_told: Any) -> None:
+                nonlocal count
+                count += 1
+                if count == point:
+                    scope.cancel()
+
+            results.append(await Stepwise(run_once(argv, dialect="pi", policy=POLICY, trace=step), step))
+        assert len(anyio.get_running_tasks()) == tasks
+        assert all(is_gone(pid, 0) for pid in stand.pids())
+
+    stand.run(host, backend=backend)
+    return count, results[0] if results else None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", SCRIPTS)
+def test_cancelled_at_any_point_a_run_leaves_nobody(make_stand: Callable[..., Stand], backend: str, kind: str) -> None:
+    """Its spawn, its reads and writes, its timers, its signals, and each wait of the cleanup that they begin."""
+    script, outcome = SCRIPTS[kind]
+    whole = make_stand(guard=10.0)
+    points, result = cancelled_at(whole, backend, script, 0)
+    whole.close()
+    assert points > 10
+    assert result is not None
+    assert result.outcome is outcome
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        before = descriptors()
+        for point in range(1, points + 1):
+            stand = make_stand(guard=10.0)
+            count, _ = cancelled_at(stand, backend, script, point)
+            assert count >= point
+            stand.close()
+        gc.collect()
+        assert descriptors() == before
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", SCRIPTS)
+def test_cancelled_again_in_its_cleanup_a_run_leaves_nobody(make_stand: Callable[..., Stand], kind: str) -> None:
+    """Asyncio cancels a task as often as somebody asks: here at every point from one on."""
+    script, _ = SCRIPTS[kind]
+
+    def cancelled_from(stand: Stand, point: int) -> int:
+        argv = stand.fake(script, "pi")
+        count = 0
+
+        async def supervise() -> None:
+            task = asyncio.current_task()
+            assert task is not None
+
+            def step(*_told: Any) -> None:
+                nonlocal count
+                count += 1
+                if count >= point:
+                    task.cancel()
+
+            await Stepwise(run_once(argv, dialect="pi", policy=POLICY, trace=step), step)
+
+        async def host() -> None:
+            task = asyncio.create_task(supervise())
+            await asyncio.wait([task])
+            if not task.cancelled():
+                task.result()
+            assert len(asyncio.all_tasks()) == 1
+            assert all(is_gone(pid, 0) for pid in stand.pids())
+
+        stand.run(host)
+        return count
+
+    points, _ = cancelled_at(make_stand(guard=10.0), "asyncio", script, 0)
+    for point in range(1, points + 1):
+        stand = make_stand(guard=10.0)
+        assert cancelled_from(stand, point) >= point
+        stand.close()
