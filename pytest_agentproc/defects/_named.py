@@ -10,6 +10,7 @@ from pytest_agentproc.defects import _keepers as keepers
 from pytest_agentproc.defects import _streams as streams
 from pytest_agentproc.defects import _tools as tools
 from pytest_agentproc.defects import _turns as turns
+from pytest_agentproc.defects import _views as views
 from pytest_agentproc.defects import _watchdogs as times
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.supervisor import Deciders, Policy, SessionDeciders
@@ -135,6 +136,18 @@ DEFECTS: dict[str, Defect] = {
         *(Defect(name, rule, story, Deciders(feeder=wrong)) for name, rule, story, wrong in _FEEDERS),
         *(Defect(name, rule, story, Deciders(artifacts=wrong)) for name, rule, story, wrong in _KEEPERS),
         *(_of_session(name, rule, story, turns=wrong) for name, rule, story, wrong in _TURNS),
+        _of_session(
+            "ready-without-agent",
+            "P1",
+            "calls a session ready whose agent is gone",
+            standing=views.ZombieStanding,
+        ),
+        _of_session(
+            "viewer-misses-the-past",
+            "P4",
+            "shows a viewer nothing of what was before it came",
+            transcript=views.ForgetfulTranscript,
+        ),
         Defect(
             "timeout-is-duration",
             "A9",

@@ -294,8 +294,9 @@ def add_session(model: Model, bound: Bound, subject: CoreSubject) -> SessionHost
         Setting(SESSION_FOLDER, CALLER),
         has_handler=bound.handler is not None,
     )
-    machine = Conversation(task, subject.session_deciders)
-    host = SessionHost(machine, bound, _spawner(model, bound), model.now, model.record.add)
+    made = subject.session_deciders
+    machine = Conversation(task, made)
+    host = SessionHost(machine, made.transcript(), bound, _spawner(model, bound), model.now, model.record.add)
     model.hosts[len(model.drivers)] = host
     model.drivers.append(host.driver)
     return host

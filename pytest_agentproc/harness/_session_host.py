@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.harness._actors import World
     from pytest_agentproc.scenario import Bound
-    from pytest_agentproc.supervisor import Conversation, SessionEvent, Turn
-    from pytest_agentproc.vocabulary import Answer, Deed, View
+    from pytest_agentproc.supervisor import Conversation, SessionEvent, Transcript, Turn, Viewer
+    from pytest_agentproc.vocabulary import Answer, Deed
 
 __all__ = ["CALLER", "SessionHost"]
 
@@ -51,6 +51,7 @@ class SessionHost:
 
     Args:
         machine: who decides.
+        transcript: what viewers read.
         bound: the scenario, whose drive is played.
         spawn: starts an agent.
         now: the clock.
@@ -60,12 +61,13 @@ class SessionHost:
     def __init__(
         self,
         machine: Conversation,
+        transcript: Transcript,
         bound: Bound,
         spawn: Callable[[], World],
         now: Callable[[], int],
         trace: Callable[[int, str, dict[str, Any]], None],
     ) -> None:
-        self._session = Session(machine, SystemClock(), None)
+        self._session = Session(machine, SystemClock(), None, transcript)
         self._bell = _Bell()
         self._now = now
         self._trace = trace
@@ -73,8 +75,8 @@ class SessionHost:
         self._events: list[SessionEvent] = []
         self._turns: list[Turn] = []
         self._questions: list[str] = []
-        self._viewers: set[str] = set()
-        self._views: dict[str, View] = {}
+        self._viewers: dict[str, Viewer] = {}
+        self._seen: dict[str, list[SessionEvent]] = {}
         self.driver = SessionDriver(machine, spawn, self._bell, now, self._hear, trace)
         self._session.drive_by(self.driver)
         self.act(now())
@@ -104,12 +106,17 @@ class SessionHost:
 
     def answer(self) -> Answer:
         """Sum it up, as the core does."""
-        views = {**self._views, **dict.fromkeys(self._viewers, view(self._session.transcript))}
+        for name in self._viewers:
+            self._read(name)
+        views = {name: view(seen) for name, seen in self._seen.items()}
         return report(self._session, turns=len(self._turns), views=views)
 
     def _hear(self, event: SessionEvent) -> None:
         self._events.append(event)
         self._session.hear(event)
+
+    def _read(self, name: str) -> None:
+        self._seen[name] += self._viewers[name].take()
 
     def _note(self, deed: Deed) -> None:
         self._trace(self._now(), "m", deed.show())
@@ -125,9 +132,10 @@ class SessionHost:
             assert handler is not None
             self.driver.tell(AnswerIt(self._questions[value - 1], handler.allowed is True))
         elif deed.kind == "attach":
-            self._viewers.add(value)
+            self._viewers[value] = session.attach()
+            self._seen[value] = []
         elif deed.kind == "detach":
-            self._viewers.discard(value)
-            self._views[value] = view(session.transcript)
+            self._read(value)
+            del self._viewers[value]
         else:
             (session.stop() if deed.kind == "stop" else session.close()).close()  # nobody waits for it

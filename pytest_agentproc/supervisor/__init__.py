@@ -20,7 +20,7 @@ from pytest_agentproc.supervisor._feeder import Feeder
 from pytest_agentproc.supervisor._framing import Framing
 from pytest_agentproc.supervisor._handles import Turn, Viewer
 from pytest_agentproc.supervisor._hooks import Hooks
-from pytest_agentproc.supervisor._intents import AnswerIt, CancelIt, CloseIt, Prompt, SessionEvent, StopIt
+from pytest_agentproc.supervisor._intents import AnswerIt, DecideIt, SessionEvent
 from pytest_agentproc.supervisor._ladder import Ladder
 from pytest_agentproc.supervisor._machine import Deciders, Machine, Task
 from pytest_agentproc.supervisor._open import open_session
@@ -33,10 +33,11 @@ from pytest_agentproc.supervisor._run import run_once
 from pytest_agentproc.supervisor._session import Session
 from pytest_agentproc.supervisor._session_driver import SessionDriver
 from pytest_agentproc.supervisor._session_task import SessionDeciders, SessionTask
-from pytest_agentproc.supervisor._status import Status
+from pytest_agentproc.supervisor._status import Standing, Status
 from pytest_agentproc.supervisor._store import Folder, Store
 from pytest_agentproc.supervisor._tasks import Tasks
 from pytest_agentproc.supervisor._tools import Tools
+from pytest_agentproc.supervisor._transcript import Transcript
 from pytest_agentproc.supervisor._turn import TurnResult
 from pytest_agentproc.supervisor._turns import Turns
 from pytest_agentproc.supervisor._watchdog import Watchdog
@@ -46,11 +47,10 @@ from pytest_agentproc.vocabulary import Outcome, Policy
 __all__ = [
     "AnswerIt",
     "Artifacts",
-    "CancelIt",
-    "CloseIt",
     "Command",
     "Completion",
     "Conversation",
+    "DecideIt",
     "Deciders",
     "Driver",
     "Ending",
@@ -65,7 +65,6 @@ __all__ = [
     "Outcome",
     "Patience",
     "Policy",
-    "Prompt",
     "Question",
     "Restarts",
     "Result",
@@ -77,12 +76,13 @@ __all__ = [
     "SessionTask",
     "Setting",
     "Signal",
+    "Standing",
     "Status",
-    "StopIt",
     "Store",
     "Task",
     "Tasks",
     "Tools",
+    "Transcript",
     "Turn",
     "TurnResult",
     "Turns",

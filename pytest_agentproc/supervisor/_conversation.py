@@ -58,6 +58,7 @@ class Conversation(Succession):
         self._news: list[to.SessionEvent] = []
         self._now = 0
         super().__init__(task, deciders)
+        self._standing = self._made.standing()
         self._wishes: dict[type[Any], Callable[[Any, int], list[Command]]] = {
             to.Prompt: self._prompt,
             to.CancelIt: lambda wish, now: self.feeder.put(self.turns.cancel(wish.number, now)),
@@ -127,21 +128,16 @@ class Conversation(Succession):
         return [*(on.Publish(event) for event in told), *commands]
 
     def _stand(self) -> None:
-        status = self._status_now()
+        status = self._standing.judge(
+            is_closing=self._is_closing,
+            has_failed=self.failure is not None,
+            is_asking=self.turns.flight is not None,
+            is_able=self._is_greeted and self._is_steady and not self.feeder.is_closed,
+            had_agent=self._was_ready or self._was_ended,
+        )
         if status is not self.state:
             self.state = status
             self._tell("status", None, status.value)
-
-    def _status_now(self) -> Status:
-        if self._is_closing:
-            return Status.CLOSED
-        if self.failure is not None:
-            return Status.FAILED
-        if self.turns.flight is not None:
-            return Status.PROMPTING
-        if self._is_greeted and self._is_steady and not self.feeder.is_closed:
-            return Status.READY
-        return Status.RESTARTING if self._was_ready or self._was_ended else Status.STARTING
 
     def _tell(self, kind: str, turn: int | None = None, text: str = "", **more: Any) -> None:
         self._news.append(to.SessionEvent(self._now, kind, turn, text, **more))

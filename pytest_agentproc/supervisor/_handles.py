@@ -67,23 +67,35 @@ class Viewer:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._next = 0
+        self._next = session.log.begin()
         self._is_attached = True
 
     def __aiter__(self) -> Viewer:
         return self
 
     async def __anext__(self) -> SessionEvent:
-        session = self._session
         while self._is_attached:
-            if self._next < session.total:
-                place = max(0, self._next - (session.total - len(session.transcript)))
-                self._next = session.total - len(session.transcript) + place + 1
-                return session.transcript[place]
-            if session.is_over:
+            event = self._read()
+            if event is not None:
+                return event
+            if self._session.is_over:
                 break
-            await session.change()
+            await self._session.change()
         raise StopAsyncIteration
+
+    def take(self) -> list[SessionEvent]:
+        """Give what there is to be seen and was not yet, without waiting."""
+        found: list[SessionEvent] = []
+        while self._is_attached and (event := self._read()) is not None:
+            found.append(event)
+        return found
+
+    def _read(self) -> SessionEvent | None:
+        found = self._session.log.read(self._next)
+        if found is None:
+            return None
+        event, self._next = found
+        return event
 
     def detach(self) -> None:
         """See no more; whoever waits for the next event is let go at the session's next event."""

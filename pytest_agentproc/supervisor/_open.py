@@ -16,7 +16,7 @@ from pytest_agentproc.supervisor._command import check_command
 from pytest_agentproc.supervisor._conversation import Conversation
 from pytest_agentproc.supervisor._session import Session
 from pytest_agentproc.supervisor._session_driver import SessionDriver
-from pytest_agentproc.supervisor._session_task import SessionTask
+from pytest_agentproc.supervisor._session_task import SessionDeciders, SessionTask
 from pytest_agentproc.supervisor.dialects import Setting
 from pytest_agentproc.tree import Bell, Child
 from pytest_agentproc.vocabulary import Policy
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.clock import Clock
     from pytest_agentproc.supervisor._session import Handler
-    from pytest_agentproc.supervisor._session_task import SessionDeciders
 
 __all__ = ["open_session"]
 
@@ -85,8 +84,9 @@ async def open_session(
     task = SessionTask(
         argv, dialect, mode, policy or Policy.for_dialect(dialect), setting, has_handler=permission is not None
     )
-    machine = Conversation(task, deciders)
-    session = Session(machine, clock, permission)
+    made = deciders or SessionDeciders()
+    machine = Conversation(task, made)
+    session = Session(machine, clock, permission, made.transcript())
     driver = SessionDriver(machine, partial(Child, argv, cwd, env), Bell(), clock.instant, session.hear, trace)
     session.drive_by(driver)
     async with _driven(session, driver):

@@ -12,6 +12,7 @@ import anyio
 from pytest_agentproc.supervisor import _intents as to
 from pytest_agentproc.supervisor._attendant import Attendant
 from pytest_agentproc.supervisor._handles import Turn, Viewer
+from pytest_agentproc.supervisor._transcript import LONGEST, Transcript, size_of_result
 from pytest_agentproc.supervisor._turn import TurnResult
 from pytest_agentproc.vocabulary import Outcome
 
@@ -32,11 +33,7 @@ Handler = Callable[["Question"], Awaitable[bool]]
 HookCallback = Callable[["Hook"], Awaitable[bool | None]]
 
 _OVER = TurnResult(Outcome.STOPPED, 130, error="the session is closed")
-LONGEST = 16 * 1024**2
-"""So many characters of the transcript are kept, and of the background turns' results; then the oldest go first."""
 _MOST_WARNINGS = _LONGEST_WARNING = 1000
-_EVENT = 200
-"""So many characters an event counts beside its words."""
 
 
 class _Stop:
@@ -53,9 +50,10 @@ class Session:
     of each the last 16 Mi characters are kept, where an event counts 200 beside its words, and the last one always.
     """
 
-    def __init__(self, machine: Conversation, clock: Clock, permission: Handler | None) -> None:
-        self.transcript: deque[SessionEvent] = deque()
-        self.total = 0
+    def __init__(
+        self, machine: Conversation, clock: Clock, permission: Handler | None, log: Transcript | None = None
+    ) -> None:
+        self.log = log or Transcript()
         self.background: deque[TurnResult] = deque()
         self.is_over = False
         self._machine = machine
@@ -64,7 +62,7 @@ class Session:
         self._driver: SessionDriver
         self._turns: dict[int, Turn] = {}
         self._count = 0
-        self._size = self._background_size = 0
+        self._background_size = 0
         self._exits = 0
         self._stops: deque[_Stop] = deque()
         self._attendant = Attendant()
@@ -73,6 +71,11 @@ class Session:
         self._changed = anyio.Event()
 
     # What the caller can ask for and know.
+
+    @property
+    def transcript(self) -> deque[SessionEvent]:
+        """The events from the beginning."""
+        return self.log.events
 
     @property
     def status(self) -> str:
@@ -249,11 +252,7 @@ class Session:
 
     def hear(self, event: SessionEvent) -> None:
         """Take what the driver publishes."""
-        self.transcript.append(event)
-        self.total += 1
-        self._size += _size_of(event)
-        while self._size > LONGEST and len(self.transcript) > 1:
-            self._size -= _size_of(self.transcript.popleft())
+        self.log.add(event)
         if event.kind == "warning":
             self._warnings.append(event.text[:_LONGEST_WARNING])
         if event.kind == "outcome" and event.turn in self._turns and event.result is not None:
@@ -274,32 +273,10 @@ class Session:
 
     def _keep(self, result: TurnResult) -> None:
         self.background.append(result)
-        self._background_size += _size_of_result(result)
+        self._background_size += size_of_result(result)
         while self._background_size > LONGEST and len(self.background) > 1:
-            self._background_size -= _size_of_result(self.background.popleft())
+            self._background_size -= size_of_result(self.background.popleft())
 
     def _wake(self) -> None:
         changed, self._changed = self._changed, anyio.Event()
         changed.set()
-
-
-def _size_of(event: SessionEvent) -> int:
-    size = _EVENT + len(event.text)
-    if event.result is not None:
-        size += _size_of_result(event.result)
-    if event.question is not None:
-        size += _length(event.question.detail)
-    if event.hook is not None:
-        size += _length(event.hook.detail)
-    return size
-
-
-def _size_of_result(result: TurnResult) -> int:
-    return _EVENT + len(result.text or "") + len(result.transcript) + len(result.error) + _length(result.usage)
-
-
-def _length(value: object) -> int:
-    try:
-        return len(repr(value))
-    except RecursionError:
-        return LONGEST

@@ -11,8 +11,10 @@ from pytest_agentproc.supervisor._ladder import Ladder
 from pytest_agentproc.supervisor._patience import Patience
 from pytest_agentproc.supervisor._restarts import Restarts
 from pytest_agentproc.supervisor._router import Router
+from pytest_agentproc.supervisor._status import Standing
 from pytest_agentproc.supervisor._tasks import Tasks
 from pytest_agentproc.supervisor._tools import Tools
+from pytest_agentproc.supervisor._transcript import Transcript
 from pytest_agentproc.supervisor._turns import Turns
 from pytest_agentproc.supervisor.dialects import Setting
 from pytest_agentproc.vocabulary import Policy
@@ -56,3 +58,5 @@ class SessionDeciders:
     framing: Callable[[], Framing] = Framing
     restarts: Callable[[Policy], Restarts] = Restarts
     turns: Callable[..., Turns] = Turns
+    standing: Callable[[], Standing] = Standing
+    transcript: Callable[[], Transcript] = Transcript

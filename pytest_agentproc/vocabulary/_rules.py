@@ -25,6 +25,7 @@ RULES = {
     "F5": "stdin is written while output is read; EPIPE never raises",
     "F6": "memory is bounded whatever the agent prints; the last messages are kept, and the final one whole",
     "P1": "prompt_timeout cancels the turn, not the agent, which is ready for the next prompt at once",
+    "P4": "viewers detach and attach again: they see the status and the whole transcript",
     "P6": "an agent that cannot be started ends as spawn_failed; a crash is not answered by sending the prompt again",
     "T1": "terminate and kill mean the whole tree",
     "T2": "no signal to a pid that may have been reused",

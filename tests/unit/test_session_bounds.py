@@ -32,7 +32,7 @@ def test_events_without_words_fill_the_transcript_too() -> None:
     session = door()
     for number in range(MANY):
         session.hear(SessionEvent(number, "delta", 1))
-    assert session.total == MANY
+    assert session.log.total == MANY
     assert len(session.transcript) < MANY
 
 
