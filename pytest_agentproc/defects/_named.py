@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pytest_agentproc.defects import _endings as ends
+from pytest_agentproc.defects import _hooks as hooks
 from pytest_agentproc.defects import _keepers as keepers
 from pytest_agentproc.defects import _streams as streams
 from pytest_agentproc.defects import _tools as tools
@@ -123,6 +124,15 @@ _KEEPERS = (
     ("log-is-text", "C3", "decodes what it writes to the logs of bytes", keepers.DecodingArtifacts),
 )
 _TURNS = (("timeout-kills-the-agent", "P1", "kills the agent whose turn takes too long", turns.KillingTurns),)
+_HOOKS = (
+    ("early-hook-lost", "B4", "drops a hook that fires before its callback is registered", hooks.LosingHooks),
+    ("hook-runs-twice", "B4", "calls back twice for one hook", hooks.RepeatingHooks),
+    ("hook-blocks-the-agent", "B4", "has the agent wait for a callback that may never come", hooks.BlockingHooks),
+    ("unregistered-hook-allows", "B4", "lets a tool run whose hook has no callback yet", hooks.AllowingHooks),
+    ("hook-word-ignored", "B4", "lets a tool run that its hook forbids", hooks.DeafHooks),
+    ("hook-waits-for-ever", "B4", "waits without limit for a callback", hooks.EndlessHooks),
+    ("stale-hook-runs", "B4", "calls back for a hook that is long past", hooks.StaleHooks),
+)
 
 DEFECTS: dict[str, Defect] = {
     made.name: made
@@ -136,6 +146,7 @@ DEFECTS: dict[str, Defect] = {
         *(Defect(name, rule, story, Deciders(feeder=wrong)) for name, rule, story, wrong in _FEEDERS),
         *(Defect(name, rule, story, Deciders(artifacts=wrong)) for name, rule, story, wrong in _KEEPERS),
         *(_of_session(name, rule, story, turns=wrong) for name, rule, story, wrong in _TURNS),
+        *(_of_session(name, rule, story, hooks=wrong) for name, rule, story, wrong in _HOOKS),
         _of_session(
             "ready-without-agent",
             "P1",

@@ -291,7 +291,7 @@ def add_session(model: Model, bound: Bound, subject: CoreSubject) -> SessionHost
         scenario.dialect,
         scenario.mode,
         bound.policy,
-        Setting(SESSION_FOLDER, CALLER),
+        Setting(SESSION_FOLDER, CALLER, tuple((hook.name, hook.event) for hook in bound.hooks)),
         has_handler=bound.handler is not None,
     )
     made = subject.session_deciders

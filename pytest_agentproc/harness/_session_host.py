@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.clock import SystemClock
-from pytest_agentproc.supervisor import AnswerIt, Session, SessionDriver, report, view
-from pytest_agentproc.vocabulary import Caller
+from pytest_agentproc.supervisor import AnswerIt, DecideIt, Session, SessionDriver, SessionEvent, report, view
+from pytest_agentproc.vocabulary import CallbackError, Caller
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pytest_agentproc.harness._actors import World
     from pytest_agentproc.scenario import Bound
-    from pytest_agentproc.supervisor import Conversation, SessionEvent, Transcript, Turn, Viewer
+    from pytest_agentproc.supervisor import Conversation, Hook, Transcript, Turn, Viewer
     from pytest_agentproc.vocabulary import Answer, Deed
 
 __all__ = ["CALLER", "SessionHost"]
@@ -71,7 +71,10 @@ class SessionHost:
         self._bell = _Bell()
         self._now = now
         self._trace = trace
-        self._caller = Caller(bound.drive, bound.handler, self._note)
+        self._caller = Caller(bound.drive, bound.handler, self._note, bound.hooks)
+        self._hooks = {hook.name: hook for hook in bound.hooks}
+        self._registered: set[str] = set()
+        self._called: list[tuple[str, int]] = []
         self._events: list[SessionEvent] = []
         self._turns: list[Turn] = []
         self._questions: list[str] = []
@@ -99,6 +102,8 @@ class SessionHost:
             if event.question is not None and self._caller.handler is not None:
                 self._caller.saw_question(event.at)
                 self._questions.append(event.question.id)
+            if event.kind == "hook" and event.hook is not None and event.hook.callback in self._registered:
+                self._call(event.hook, now)
         deeds = self._caller.act(now)
         for deed in deeds:
             self._do(deed)
@@ -109,7 +114,17 @@ class SessionHost:
         for name in self._viewers:
             self._read(name)
         views = {name: view(seen) for name, seen in self._seen.items()}
-        return report(self._session, turns=len(self._turns), views=views)
+        return report(self._session, turns=len(self._turns), views=views, called=self._called)
+
+    def _call(self, hook: Hook, now: int) -> None:
+        """Do what the session's door does about a callback, which takes no time."""
+        use = self._hooks[hook.callback]
+        self._called.append((use.name, now))
+        if use.raises:
+            words = f"the callback of hook {use.name} broke: {CallbackError()!r}"
+            self._session.hear(SessionEvent(now, "warning", text=words))
+        if hook.is_question:
+            self.driver.tell(DecideIt(hook.id, use.allowed and not use.raises))
 
     def _hear(self, event: SessionEvent) -> None:
         self._events.append(event)
@@ -131,6 +146,9 @@ class SessionHost:
             handler = self._caller.handler
             assert handler is not None
             self.driver.tell(AnswerIt(self._questions[value - 1], handler.allowed is True))
+        elif deed.kind == "register":
+            self._registered.add(value)
+            session.on_hook(value, _nothing)
         elif deed.kind == "attach":
             self._viewers[value] = session.attach()
             self._seen[value] = []
@@ -139,3 +157,7 @@ class SessionHost:
             del self._viewers[value]
         else:
             (session.stop() if deed.kind == "stop" else session.close()).close()  # nobody waits for it
+
+
+async def _nothing(_hook: Hook) -> None:
+    """Stand for a callback: the model does itself what that would do."""

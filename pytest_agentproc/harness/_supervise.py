@@ -107,4 +107,5 @@ def order_of(bound: Bound, fake: FakeAgent, clock: Clock, trace: Callable[[int, 
         model=requested_model(scenario),
         drive=bound.drive,
         handler=bound.handler,
+        hooks=bound.hooks,
     )

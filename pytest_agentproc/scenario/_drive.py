@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.scenario._fields import Either, Fields, Key
-from pytest_agentproc.scenario._kinds import Choice, Size, Text, Time, Whole, Word
+from pytest_agentproc.scenario._kinds import Choice, Flag, Size, Text, Time, Whole, Word
 from pytest_agentproc.scenario._nodes import Mapping, Node, Scalar, Sequence, inline
 from pytest_agentproc.scenario._sessions import SESSIONS
-from pytest_agentproc.scenario._words import unknown
-from pytest_agentproc.vocabulary import Deed, Handler
+from pytest_agentproc.scenario._words import choices, shorten, unknown
+from pytest_agentproc.vocabulary import Deed, Handler, HookUse
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping as Words
-
     from pytest_agentproc.scenario._check import Check
     from pytest_agentproc.scenario._expressions import Expression
     from pytest_agentproc.scenario._script import Scope, Step
@@ -24,11 +22,13 @@ __all__ = [
     "DRIVE",
     "DRIVE_KEYS",
     "HANDLER",
+    "HANDLERS",
     "PROMPT",
     "STATUSES",
     "Item",
     "bind_drive",
     "bind_handler",
+    "bind_hooks",
     "unawaited",
 ]
 
@@ -216,20 +216,55 @@ DRIVE = _Drive()
 
 
 def _handler_finish(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[str, Any]:
-    if (check.dialect, check.mode) not in SESSIONS:
-        check.at(node, f"{what} answers the questions of a session's agent, and this one is a run's")
-    elif values["permission"] == "never" and "after" in values:
+    of_hook = ("event", "registers_at", "raises", "allowed")
+    stray = [name for name in (of_hook if "permission" in values else ("after",)) if name in values]
+    if stray:
+        kind = "permission" if "permission" in values else "hook"
+        check.at(node, f"{what} of a {kind} has no {choices(stray, 'or')}: leave it out")
+    elif values.get("permission") == "never" and "after" in values:
         check.at(node, f"{what} never answers: leave after out")
+    elif values.get("registers_at") == "never" and ("raises" in values or "allowed" in values):
+        check.at(node, f"{what} never calls back: leave raises and allowed out")
+    elif "hook" in values and check.dialect != "claude":
+        check.at(node, f"the dialect {check.dialect} has no hooks: known by claude session")
     return values
 
 
 HANDLER = Fields(
     (
-        Key("permission", Choice(("allow", "deny", "never")), "its answer to every question", required=True),
+        Key("permission", Choice(("allow", "deny", "never")), "its answer to every question"),
         Key("after", Time(), "how long that takes; no time if absent"),
+        Key("hook", Text("NAME", may_be_empty=False), "or the name of a hook, as the script asks it (claude)"),
+        Key("event", Choice(("PreToolUse", "PostToolUse")), "what the hook hears of; PostToolUse if absent"),
+        Key("registers_at", Time(("never",)), "when its callback is registered; at the start if absent"),
+        Key("raises", Flag(), "whether the callback breaks; false if absent"),
+        Key("allowed", Flag(), "what the callback says of a tool; true if absent"),
     ),
+    one_of=("permission", "hook"),
     finish=_handler_finish,
 )
+
+
+class _Handlers:
+    """How the caller answers, and what it has hooks do: one of these, or a list of them."""
+
+    label = "{permission, after} or {hook, event, registers_at, raises, allowed}, or a list of them"
+
+    def read(self, node: Node, what: str, check: Check) -> tuple[dict[str, Any], ...]:
+        """Read each; there is one answer to all questions, and one callback of a hook."""
+        if (check.dialect, check.mode) not in SESSIONS and check.mode:
+            check.at(node, f"{what} answers a session's agent, and this one is a run's")
+            return ()
+        given = node.items if isinstance(node, Sequence) else [node]
+        found = [values for one in given if (values := HANDLER.read(one, what, check)) is not None]
+        names = [values.get("hook", "permission") for values in found]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            check.at(node, f'"{shorten(twice)}" is given twice in {what}')
+        return tuple(found)
+
+
+HANDLERS = _Handlers()
 
 
 def bind_drive(items: tuple[Item, ...], scope: Scope) -> tuple[Deed, ...]:
@@ -246,10 +281,26 @@ def bind_drive(items: tuple[Item, ...], scope: Scope) -> tuple[Deed, ...]:
     )
 
 
-def bind_handler(handler: Words[str, Any] | None, scope: Scope) -> Handler | None:
-    """Give the caller's handler; raises as `Scope.exact`."""
-    if handler is None:
-        return None
-    after = handler.get("after")
-    allowed = {"allow": True, "deny": False}.get(handler["permission"])
-    return Handler(allowed, 0 if after is None else scope.exact(after))
+def bind_handler(handlers: tuple[dict[str, Any], ...], scope: Scope) -> Handler | None:
+    """Give how the caller answers questions; raises as `Scope.exact`."""
+    for handler in handlers:
+        if "permission" in handler:
+            after = handler.get("after")
+            allowed = {"allow": True, "deny": False}.get(handler["permission"])
+            return Handler(allowed, 0 if after is None else scope.exact(after))
+    return None
+
+
+def bind_hooks(handlers: tuple[dict[str, Any], ...], scope: Scope) -> tuple[HookUse, ...]:
+    """Give what the caller has hooks do; raises as `Scope.exact`."""
+    return tuple(
+        HookUse(
+            handler["hook"],
+            handler.get("event", "PostToolUse"),
+            scope.ns(handler["registers_at"]) if "registers_at" in handler else 0,
+            handler.get("raises", False),
+            handler.get("allowed", True),
+        )
+        for handler in handlers
+        if "hook" in handler
+    )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.scenario._drive import DRIVE, DRIVE_KEYS, HANDLER
+from pytest_agentproc.scenario._drive import DRIVE, DRIVE_KEYS, HANDLERS
 from pytest_agentproc.scenario._elsewhere import COMMANDS, words
 from pytest_agentproc.scenario._expect import EXPECT, EXPECT_KEYS
 from pytest_agentproc.scenario._expressions import Expression, Unfit, evaluate, names
@@ -231,7 +231,7 @@ FILE = Fields(
         Key("agent", AGENT, "who the agent is: a dialect, or more", required=True),
         Key("policy", _Policy(), "limits that the supervisor is told before the run"),
         Key("host", HOST, "the world around the supervisor"),
-        Key("handler", HANDLER, "how the caller of a session answers the agent's questions; all are denied if absent"),
+        Key("handler", HANDLERS, "how the caller of a session answers its agent; all questions are denied if absent"),
         Key("drive", DRIVE, "what the caller does; one prompt, hi, if absent"),
         Key("script", _Script(), "what the fake does"),
         Key("scripts", _Scripts(), "what it does in each invocation instead; the last holds for all further ones"),

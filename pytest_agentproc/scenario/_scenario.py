@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from pytest_agentproc.scenario._drive import Item, bind_drive, bind_handler
+from pytest_agentproc.scenario._drive import Item, bind_drive, bind_handler, bind_hooks
 from pytest_agentproc.scenario._expect import Expected, bind_value
 from pytest_agentproc.scenario._expressions import NotApplicable
 from pytest_agentproc.scenario._script import ProgramStep, Scope, Step
@@ -16,7 +16,7 @@ from pytest_agentproc.vocabulary import Outcome
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pytest_agentproc.vocabulary import Deed, Handler, Policy
+    from pytest_agentproc.vocabulary import Deed, Handler, HookUse, Policy
 
 __all__ = ["Bound", "Expectation", "Scenario"]
 
@@ -56,7 +56,7 @@ class Expectation:
 class Bound:
     """A scenario under one policy: the program for the fake, and the checks, all times in whole nanoseconds.
 
-    `drive` and `handler` are those of a session's caller; a run has none.
+    `drive`, `handler` and `hooks` are those of a session's caller; a run has none.
     """
 
     scenario: Scenario
@@ -65,6 +65,7 @@ class Bound:
     expect: tuple[Expectation, ...]
     drive: tuple[Deed, ...] = ()
     handler: Handler | None = None
+    hooks: tuple[HookUse, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,7 +81,7 @@ class Scenario:
         partials: whether its command line asks for partial messages.
         prompt_by: `argv` or `stdin`.
         disk: how the disk of the artifacts is: "", "read_only" or "full"; `host_line` says where.
-        drive: what the caller does, a run's one prompt among it; `handler` how it answers questions.
+        drive: what the caller does, a run's one prompt among it; `handlers` how it answers, and what it has hooks do.
         text: the file's own text.
         scripts: what each invocation of the fake plays, the last one all further ones too.
     """
@@ -103,7 +104,7 @@ class Scenario:
     disk: str
     host_line: int
     drive: tuple[Item, ...]
-    handler: Mapping[str, Any] | None
+    handlers: tuple[dict[str, Any], ...]
     text: str = field(repr=False)
     scripts: tuple[tuple[Step, ...], ...] = field(repr=False)
     expected: tuple[Expected, ...] = field(repr=False)
@@ -162,8 +163,8 @@ class Scenario:
             expect.append(Expectation("leaks", 0, 0, []))
         if not self.is_session:
             return Bound(self, program, policy, tuple(expect))
-        drive, handler = bind_drive(self.drive, scope), bind_handler(self.handler, scope)
-        return Bound(self, program, policy, tuple(expect), drive, handler)
+        caller = bind_drive(self.drive, scope), bind_handler(self.handlers, scope), bind_hooks(self.handlers, scope)
+        return Bound(self, program, policy, tuple(expect), *caller)
 
 
 def _asked(expected: tuple[Expected, ...]) -> list[ProgramStep]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.scenario._drive import STATUSES
 from pytest_agentproc.scenario._fields import Fields
@@ -14,6 +14,8 @@ from pytest_agentproc.vocabulary import Outcome
 
 if TYPE_CHECKING:
     from pytest_agentproc.scenario._check import Check
+    from pytest_agentproc.scenario._expressions import Expression
+    from pytest_agentproc.scenario._script import Scope
 
 __all__ = ["OF_A_RUN", "OF_A_SESSION", "TURN_KEYS", "VIEWER_KEYS"]
 
@@ -95,10 +97,35 @@ class _Viewers:
         return found
 
 
+class _Calls:
+    """Hooks' callbacks with the times of their calls, in order."""
+
+    label = "[{HOOK: T}, ...]"
+
+    def read(self, node: Node, what: str, check: Check) -> list[tuple[str, Any]]:
+        """Read a list of one-key mappings."""
+        if not isinstance(node, Sequence):
+            check.wrong(node, what, f"a list such as {self.label}", "write [] for none")
+            return []
+        found: list[tuple[str, Any]] = []
+        for item in node.items:
+            if not isinstance(item, Mapping) or len(item.pairs) != 1:
+                check.wrong(item, f"an item of {what}", "a hook with its time, such as {lint: 10s}")
+                continue
+            [(name, time)] = item.pairs
+            found.append((name.text, Time().read(time, f"{what}.{name.text}", check)))
+        return found
+
+
+def _bind_calls(value: list[tuple[str, Expression]], scope: Scope) -> list[tuple[str, int]]:
+    return [(name, scope.exact(time)) for name, time in value]
+
+
 OF_A_SESSION = (
     Wanted("turns", _Turns(), "the turns of a session's prompts, from the first on"),
     Wanted("background", _Turns(is_counted=True), "its background turns, all of them but those without a word"),
     Wanted("status", ListOf(Choice(STATUSES)), "where it stood, one after the other, starting first"),
     Wanted("viewers", _Viewers(), "what its viewers saw"),
+    Wanted("called", _Calls(), "whose callbacks were called when, in order; [] for none", bind=_bind_calls),
 )
 """Keys that are about a session, and say nothing of a run."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from pytest_agentproc.supervisor import open_session, report, view
-from pytest_agentproc.vocabulary import Caller
+from pytest_agentproc.vocabulary import CallbackError, Caller
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from anyio.abc import TaskGroup
 
-    from pytest_agentproc.supervisor import Question, Session, SessionDeciders, SessionEvent, Turn, Viewer
+    from pytest_agentproc.supervisor import Hook, Question, Session, SessionDeciders, SessionEvent, Turn, Viewer
     from pytest_agentproc.vocabulary import Answer, Deed, Order
 
 __all__ = ["Talk"]
@@ -33,7 +33,9 @@ class Talk:
     def __init__(self, order: Order, deciders: SessionDeciders) -> None:
         self._order = order
         self._deciders = deciders
-        self._caller = Caller(order.drive, order.handler, self._note)
+        self._caller = Caller(order.drive, order.handler, self._note, order.hooks)
+        self._hooks = {hook.name: hook for hook in order.hooks}
+        self._called: list[tuple[str, int]] = []
         self._news = anyio.Event()
         self._turns: list[Turn] = []
         self._answers: dict[int, anyio.Event] = {}
@@ -49,6 +51,7 @@ class Talk:
             "attach": self._attach,
             "detach": lambda name: self._viewers.pop(name).detach(),
             "answer": lambda number: self._answers[number].set(),
+            "register": lambda name: self._session.on_hook(name, self._call),
         }
 
     async def run(self) -> Answer:
@@ -58,7 +61,7 @@ class Talk:
             await self._drive()
         session = self._session
         views = {name: view(events) for name, events in self._seen.items()}
-        return report(session, turns=len(self._turns), views=views)
+        return report(session, turns=len(self._turns), views=views, called=self._called)
 
     def _open(self) -> AbstractAsyncContextManager[Session]:
         order = self._order
@@ -68,6 +71,7 @@ class Talk:
             mode=order.mode,
             policy=order.policy,
             permission=None if order.handler is None else self._permit,
+            hooks={hook.name: hook.event for hook in order.hooks},
             cwd=order.cwd,
             env=order.env,
             clock=order.clock,
@@ -108,6 +112,13 @@ class Talk:
         await self._answers[number].wait()
         assert self._order.handler is not None
         return self._order.handler.allowed is True
+
+    async def _call(self, hook: Hook) -> bool:
+        self._called.append((hook.callback, self._order.clock.instant()))
+        use = self._hooks[hook.callback]
+        if use.raises:
+            raise CallbackError
+        return use.allowed
 
     # What the caller does.
 

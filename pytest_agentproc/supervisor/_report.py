@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pytest_agentproc.vocabulary import Answer, View
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
     from pytest_agentproc.supervisor._intents import SessionEvent
     from pytest_agentproc.supervisor._session import Session
@@ -20,13 +20,16 @@ _SHOWN = frozenset({"message", "error"})
 """The kinds of events that a viewer's transcript is made of."""
 
 
-def report(session: Session, *, turns: int, views: Mapping[str, View]) -> Answer:
+def report(
+    session: Session, *, turns: int, views: Mapping[str, View], called: Sequence[tuple[str, int]] = ()
+) -> Answer:
     """Sum a session up.
 
     Args:
         session: one that is over.
         turns: how many prompts were given.
         views: what its viewers saw, by name.
+        called: the hooks whose callbacks were called, with the instants.
     """
     events = session.transcript
     results = {event.turn: event.result for event in events if event.kind == "outcome"}
@@ -36,6 +39,7 @@ def report(session: Session, *, turns: int, views: Mapping[str, View]) -> Answer
         background=tuple(_answer(result) for result in background if result and result.text),
         statuses=("starting", *(event.text for event in events if event.kind == "status")),
         viewers=dict(views),
+        called=tuple(called),
         agent_status=session.agent_status,
         forced=session.forced,
         error=session.error,

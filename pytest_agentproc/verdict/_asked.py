@@ -6,7 +6,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.record import duration
-from pytest_agentproc.verdict._rows import Finding, Played, Verdict, fits_time
+from pytest_agentproc.verdict._rows import Finding, Played, Verdict, fits_duration
 from pytest_agentproc.verdict._words import show_asked
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def _difference(played: Played, due: Mapping[str, Any] | None, came: Question | 
     if due["answer"] not in (None, came["answer"]):
         return "it was never answered" if came["answer"] == "none" else f"it was told {came['answer']}"
     wanted, after = due["after"], came["after"]
-    if wanted is None or (after is not None and fits_time(played, wanted, after)):
+    if wanted is None or (after is not None and fits_duration(played, wanted, after)):
         return ""
     if after is None:
         return "it was never answered"

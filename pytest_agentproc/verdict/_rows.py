@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.record import Record
     from pytest_agentproc.vocabulary import Answer
 
-__all__ = ["Bound", "Expectation", "Finding", "Played", "Row", "Scenario", "Verdict", "fits_time"]
+__all__ = ["Bound", "Expectation", "Finding", "Played", "Row", "Scenario", "Verdict", "fits_duration", "fits_time"]
 
 
 class Verdict(StrEnum):
@@ -56,6 +56,14 @@ class Row:
 def fits_time(played: Played, wanted: int, seen: int) -> bool:
     """Say whether an instant is the one that was wanted: in real time not before it, and not long after."""
     return wanted <= seen <= wanted + played.tolerance
+
+
+def fits_duration(played: Played, wanted: int, seen: int) -> bool:
+    """Say whether a time is the one that was wanted that does not begin with the run.
+
+    In real time its beginning may come late as its end may, so that it can also be somewhat shorter.
+    """
+    return wanted - played.tolerance // 4 <= seen <= wanted + played.tolerance
 
 
 class Finding(NamedTuple):

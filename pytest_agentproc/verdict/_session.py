@@ -6,8 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.verdict._rows import Finding, Played, Verdict
-from pytest_agentproc.verdict._words import listed, matches, quoted
+from pytest_agentproc.record import instant
+from pytest_agentproc.verdict._rows import Finding, Played, Verdict, fits_duration, fits_time
+from pytest_agentproc.verdict._words import listed, matches, quoted, show_signals
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -46,7 +47,7 @@ def session_check(key: str, check_of: Callable[[str], Check | None]) -> Check | 
     if head in _OF_TURNS and rest:
         number, _, leaf = rest.partition(".")
         check = check_of(leaf)
-        return None if check is None else _turn_check(head, int(number), check)
+        return None if check is None else _turn_check(head, int(number), leaf, check)
     if head == "viewers":
         name, _, leaf = rest.rpartition(".")
         return _viewer_check(name, leaf)
@@ -68,7 +69,7 @@ def has_ended(record: Record, key: str) -> bool:
     return len([data for data in told if data["event"] == "background" and data.get("text")]) >= int(number)
 
 
-def _turn_check(head: str, number: int, check: Check) -> Check:
+def _turn_check(head: str, number: int, leaf: str, check: Check) -> Check:
     def checked(played: Played, wanted: Any) -> Finding:
         assert played.answer is not None
         turns = played.answer.turns if head == "turns" else played.answer.background
@@ -77,6 +78,9 @@ def _turn_check(head: str, number: int, check: Check) -> Check:
         if len(turns) < number:
             kind = "turns" if head == "turns" else "background turns"
             return Finding(Verdict.FAILED, f"there were {len(turns) or 'no'} {kind}")
+        seen = turns[number - 1].elapsed
+        if leaf == "elapsed" and seen is not None and fits_duration(played, wanted, seen):
+            return Finding(Verdict.PASSED, instant(seen))
         turn = _OfTurn(played.bound, played.record, turns[number - 1], played.fault, played.tolerance, played.artifacts)
         return check(turn, wanted)
 
@@ -116,4 +120,14 @@ def _viewer_check(name: str, leaf: str) -> Check:
     return checked
 
 
-_SESSION_CHECKS: dict[str, Check] = {"background": _background, "status": _statuses}
+def _called(played: Played, wanted: Sequence[tuple[str, int]]) -> Finding:
+    assert played.answer is not None
+    seen = played.answer.called
+    if seen is None:
+        return _NOT_REPORTED
+    same = [name for name, _ in seen] == [name for name, _ in wanted]
+    fits = same and all(fits_time(played, due, at) for (_, due), (_, at) in zip(wanted, seen, strict=True))
+    return Finding(Verdict.PASSED if fits else Verdict.FAILED, show_signals(seen))
+
+
+_SESSION_CHECKS: dict[str, Check] = {"background": _background, "status": _statuses, "called": _called}

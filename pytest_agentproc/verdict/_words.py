@@ -126,6 +126,7 @@ _SHOWN: dict[str, Callable[[Any], str]] = {
     "argv": _show_words,
     "env": show_variables,
     "leaks": listed,
+    "called": show_signals,
     "warnings": listed,
     "status": lambda wanted: wanted if isinstance(wanted, str) else listed(wanted),
     "usage": show_usage,

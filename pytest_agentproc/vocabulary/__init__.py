@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pytest_agentproc.vocabulary._artifacts import ARTIFACTS, INCOMPLETE, RESULT_FIELDS
-from pytest_agentproc.vocabulary._drive import Caller, Deed, Handler
+from pytest_agentproc.vocabulary._drive import CallbackError, Caller, Deed, Handler, HookUse
 from pytest_agentproc.vocabulary._outcomes import Outcome, exit_code
 from pytest_agentproc.vocabulary._policy import (
     LIST_NAMES,
@@ -32,9 +32,11 @@ __all__ = [
     "SIZE_NAMES",
     "TIME_NAMES",
     "Answer",
+    "CallbackError",
     "Caller",
     "Deed",
     "Handler",
+    "HookUse",
     "Order",
     "Outcome",
     "Policy",

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["Caller", "Deed", "Handler"]
+__all__ = ["CallbackError", "Caller", "Deed", "Handler", "HookUse"]
 
 _WAITS = frozenset({"wait", "turn", "background", "status", "settle"})
 _HOPELESS = ("failed", "closed")
@@ -26,10 +26,10 @@ class Deed:
 
     Args:
         line: where the scenario says so; 0: nowhere, it follows from the rest.
-        kind: `prompt`, `cancel`, `stop`, `close`, `attach`, `detach`, `answer`, and the waits: `wait` (for a time),
-            `turn`, `background`, `status`, `settle` (until every prompt has its outcome).
+        kind: `prompt`, `cancel`, `stop`, `close`, `attach`, `detach`, `answer`, `register`, and the waits: `wait` (for
+            a time), `turn`, `background`, `status`, `settle` (until every prompt has its outcome).
         value: the prompt's text; the number of a turn (None for `cancel`: the one in flight), of a background turn, of
-            a question; the name of a status or a viewer; the time to wait in nanoseconds.
+            a question; the name of a status, a viewer or a hook; the time to wait in nanoseconds.
         at: the instant, in nanoseconds, before which it is not done.
         after: the same from the deed before.
     """
@@ -64,16 +64,46 @@ class Handler:
     after: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class HookUse:
+    """What the caller has a hook do.
+
+    Args:
+        name: the hook's.
+        event: what it hears of: `PreToolUse`, `PostToolUse`.
+        registers_at: the instant, in nanoseconds, at which its callback is registered; None: never.
+        raises: whether the callback breaks.
+        allowed: what the callback says, if it does not.
+    """
+
+    name: str
+    event: str
+    registers_at: int | None = 0
+    raises: bool = False
+    allowed: bool = True
+
+
+class CallbackError(Exception):
+    """What a callback raises that is to break."""
+
+
 class Caller:
     """Play the caller's part in one session; a drive that is through waits for every outcome, and closes.
 
     Args:
         drive: what to do, in order.
         handler: how questions are answered; None: the caller has no handler.
+        hooks: whose callbacks are registered when.
         note: called with each deed when it is done, and with a wait when it begins.
     """
 
-    def __init__(self, drive: Sequence[Deed], handler: Handler | None, note: Callable[[Deed], None]) -> None:
+    def __init__(
+        self,
+        drive: Sequence[Deed],
+        handler: Handler | None,
+        note: Callable[[Deed], None],
+        hooks: Sequence[HookUse] = (),
+    ) -> None:
         self.handler = handler
         self.statuses = ["starting"]
         self._left = deque([*drive, Deed(0, "settle"), Deed(0, "close")])
@@ -86,6 +116,8 @@ class Caller:
         self._background = 0
         self._questions = 0
         self._dues: deque[tuple[int, int]] = deque()
+        registered = [(hook.registers_at, hook.name) for hook in hooks if hook.registers_at is not None]
+        self._registers = deque(sorted(registered, key=lambda one: one[0]))
 
     @property
     def is_done(self) -> bool:
@@ -96,7 +128,9 @@ class Caller:
     def deadline(self) -> int | None:
         """The instant at which to act whatever happened; None: never."""
         deed = self._left[0] if self._left else None
-        dues = [None if deed is None else self._due(deed), self._dues[0][0] if self._dues else None]
+        dues = [None if deed is None else self._due(deed)]
+        if self._left:
+            dues += [pending[0][0] for pending in (self._dues, self._registers) if pending]
         return min((due for due in dues if due is not None), default=None)
 
     # What the session told.
@@ -125,6 +159,9 @@ class Caller:
     def act(self, now: int) -> list[Deed]:
         """Give what is to be done now, in order."""
         deeds: list[Deed] = []
+        while self._registers and self._registers[0][0] <= now:
+            deeds.append(Deed(0, "register", self._registers.popleft()[1]))
+            self._note(deeds[-1])
         while self._dues and self._dues[0][0] <= now:
             deeds.append(Deed(0, "answer", self._dues.popleft()[1]))
         while self._left:

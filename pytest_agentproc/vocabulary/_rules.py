@@ -14,6 +14,7 @@ RULES = {
     "A7": "a message that asks for a tool of the host's ends the run as tool_use",
     "A8": "bytes without progress for progress_timeout end a run as stalled",
     "A9": "the one-number form of a limit means silence, never duration",
+    "B4": "a hook is called back once, also if it fired first; a tool waits for its hook, at most hook_timeout",
     "C1": "a lingering agent gets linger_grace, terminate, linger_kill_grace, kill; the outcome stands",
     "C2": "a stop reason that asks for a tool is not completion",
     "C3": "text, model, stop reason and usage survive a forced exit; artifacts are whole or absent, and never fatal",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from pytest_agentproc.vocabulary._drive import Deed, Handler
+    from pytest_agentproc.vocabulary._drive import Deed, Handler, HookUse
     from pytest_agentproc.vocabulary._policy import Policy
 
 __all__ = ["Answer", "Order", "Subject", "View"]
@@ -38,6 +38,7 @@ class Order:
         drive: what the caller of a session does; empty: it is a run of one prompt. Whoever plays it by a `Caller` and
             notes that in the trace plays it as everybody else does.
         handler: how the caller of a session answers the agent's questions; None: not at all.
+        hooks: what the caller of a session has hooks do.
     """
 
     argv: tuple[str, ...]
@@ -56,6 +57,7 @@ class Order:
     model: str | None = None
     drive: tuple[Deed, ...] = ()
     handler: Handler | None = None
+    hooks: tuple[HookUse, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +71,7 @@ class Answer:
         background: of a session: its background turns, in their order.
         statuses: of a session: where it stood, one after the other.
         viewers: of a session: what each viewer saw last.
+        called: of a session: the hooks whose callbacks were called, with the instants in nanoseconds.
     """
 
     outcome: str | None = None
@@ -89,6 +92,7 @@ class Answer:
     background: tuple[Answer, ...] | None = None
     statuses: tuple[str, ...] | None = None
     viewers: Mapping[str, View] | None = None
+    called: tuple[tuple[str, int], ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

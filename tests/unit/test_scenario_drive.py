@@ -6,9 +6,11 @@ import pytest
 
 from pytest_agentproc.errors import ScenarioError
 from pytest_agentproc.scenario import Bound, NotApplicable, loads
-from pytest_agentproc.vocabulary import Deed, Handler, Policy
+from pytest_agentproc.vocabulary import Deed, Handler, HookUse, Policy
 
 SECOND = 1_000_000_000
+RPC = "{dialect: pi, mode: rpc}"
+CLAUDE = "{dialect: claude, mode: session}"
 
 
 def bound(drive: str, *more: str, policy: Policy | None = None) -> Bound:
@@ -178,9 +180,32 @@ def test_keys_of_a_run_and_of_a_session_do_not_mix() -> None:
     assert told == "5:10: expect.turns is about a session, and this agent is a run's"
 
 
-def test_a_handler_belongs_to_a_session() -> None:
-    """A run's agent asks nobody."""
-    (told,) = refused("[{prompt: a}]", "handler: {permission: allow}", agent="pi")
-    assert told == "5:10: handler answers the questions of a session's agent, and this one is a run's"
-    (told,) = refused("[{prompt: a}]", "handler: {permission: never, after: 1s}")
-    assert told == "5:10: handler never answers: leave after out"
+@pytest.mark.parametrize(
+    ("handler", "agent", "wanted"),
+    [
+        ("{permission: allow}", "pi", "5:10: handler answers a session's agent, and this one is a run's"),
+        ("{permission: never, after: 1s}", RPC, "5:10: handler never answers: leave after out"),
+        ("{permission: allow, raises: true}", RPC, "5:10: handler of a permission has no raises: leave it out"),
+        ("{hook: a, after: 1s}", CLAUDE, "5:10: handler of a hook has no after: leave it out"),
+        ("{hook: a}", RPC, "5:10: the dialect pi has no hooks: known by claude session"),
+        ("{hook: a, registers_at: never, raises: true}", CLAUDE, "5:10: handler never calls back: leave raises and"),
+        ("[{hook: a}, {hook: a}]", CLAUDE, '5:10: "a" is given twice in handler'),
+        ("{}", RPC, "5:10: handler needs exactly one of permission or hook"),
+    ],
+)
+def test_a_mistake_in_a_handler_is_told_with_its_place(handler: str, agent: str, wanted: str) -> None:
+    """What is said beside the wrong thing would never happen."""
+    (told,) = refused("[{prompt: a}]", f"handler: {handler}", agent=agent)
+    assert told.startswith(wanted)
+
+
+def test_a_handler_can_be_several() -> None:
+    """One answer for all questions, and a callback for each hook."""
+    handler = "[{permission: deny}, {hook: a}, {hook: b, event: PreToolUse, registers_at: 2s, allowed: false}]"
+    text = f"scenario: a\nagent: {CLAUDE}\nhandler: {handler}\nscript: []\n"
+    made = loads(text).bind(Policy())
+    assert made.handler == Handler(allowed=False)
+    assert made.hooks == (
+        HookUse("a", "PostToolUse"),
+        HookUse("b", "PreToolUse", registers_at=2 * SECOND, allowed=False),
+    )
