@@ -168,6 +168,7 @@ def trio_options(hub: Hub) -> Iterator[dict[str, Any]]:
     to_thread: Any = trio.to_thread
     core: Any = trio._core._run
     plain_start, plain_run, plain_die = threads.start_thread_soon, to_thread.run_sync, core._r
+    is_shuffled = core._ALLOW_DETERMINISTIC_SCHEDULING  # where hypothesis is loaded, trio sorts tasks, then shuffles
 
     async def run_sync(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
         """Start processes in place: in threads of their own their order would be a race."""
@@ -178,8 +179,9 @@ def trio_options(hub: Hub) -> Iterator[dict[str, Any]]:
 
     threads.start_thread_soon = partial(clock.threads.start, plain_start)
     to_thread.run_sync = run_sync
-    core._r = _InOrder()
+    core._r, core._ALLOW_DETERMINISTIC_SCHEDULING = _InOrder(), False
     try:
         yield {"clock": clock, "instruments": [clock]}
     finally:
         threads.start_thread_soon, to_thread.run_sync, core._r = plain_start, plain_run, plain_die
+        core._ALLOW_DETERMINISTIC_SCHEDULING = is_shuffled
