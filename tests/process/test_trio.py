@@ -168,8 +168,12 @@ def test_a_thousand_sleeps_add_up_exactly(stand: Stand) -> None:
     assert run(stand, host) == pytest.approx(100.0, abs=1e-6)
 
 
-def test_tasks_that_are_ready_at_one_instant_run_in_order(stand: Stand) -> None:
+@pytest.mark.parametrize("beside_hypothesis", [False, True])
+def test_tasks_that_are_ready_at_one_instant_run_in_order(
+    stand: Stand, beside_hypothesis: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Trio casts a die for that; two runs that differ would make every verdict on such a program a matter of luck."""
+    monkeypatch.setattr("trio._core._run._ALLOW_DETERMINISTIC_SCHEDULING", beside_hypothesis)
     told: list[int] = []
 
     async def wait(number: int, start: trio.Event) -> None:
