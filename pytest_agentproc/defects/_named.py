@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from pytest_agentproc.defects import _background as back
 from pytest_agentproc.defects import _endings as ends
 from pytest_agentproc.defects import _keepers as keepers
 from pytest_agentproc.defects import _streams as streams
@@ -121,6 +122,60 @@ _KEEPERS = (
     ("no-result-unless-started", "C3", "writes no result.json if the agent never started", keepers.StartedArtifacts),
     ("log-is-text", "C3", "decodes what it writes to the logs of bytes", keepers.DecodingArtifacts),
 )
+_BACKGROUND: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
+    (
+        "routes-by-order",
+        "B1",
+        "takes turns in the order of their beginnings, whatever their lines name",
+        {"router": back.OrderRouter},
+    ),
+    (
+        "stale-turn-answers-the-next",
+        "B1",
+        "hears what comes between two prompts as the answer to the second",
+        {"turns": back.StaleTurns},
+    ),
+    (
+        "leaks-late-notification",
+        "B1",
+        "takes a background turn for a part of the prompt's turn in which its notification came",
+        {"turns": back.DrainingTurns},
+    ),
+    (
+        "background-words-join-the-prompt",
+        "B1",
+        "shows what a background turn says in the prompt's turn, too",
+        {"turns": back.MixingTurns},
+    ),
+    (
+        "any-result-ends-the-prompt",
+        "B1",
+        "takes a background turn's result for the prompt's",
+        {"turns": back.AnyResultTurns},
+    ),
+    (
+        "empty-result-ends-the-prompt",
+        "B1",
+        "takes the empty result of a background turn for the prompt's",
+        {"turns": back.EmptyResultTurns},
+    ),
+    ("expects-one-background-turn", "B2", "takes the second of two for the prompt's", {"turns": back.OnceTurns}),
+    ("agents-are-tasks", "B2", "tracks background agents as if they were commands", {"tasks": back.AgentTasks}),
+    ("task-ends-unheard", "B2", "takes a task that ended for one that runs", {"tasks": back.EndlessTasks}),
+    ("unfinished-task-unmentioned", "B2", "says nothing of a task that never ended", {"tasks": back.SilentTasks}),
+    (
+        "close-waits-for-tasks",
+        "B2",
+        "waits at close for an agent that waits for its tasks",
+        {"ladder": back.WaitingLadder},
+    ),
+    (
+        "drains-after-success-only",
+        "B3",
+        "hears background turns only after a good result",
+        {"turns": back.SuccessTurns},
+    ),
+)
 _TURNS = (("timeout-kills-the-agent", "P1", "kills the agent whose turn takes too long", turns.KillingTurns),)
 
 DEFECTS: dict[str, Defect] = {
@@ -135,6 +190,7 @@ DEFECTS: dict[str, Defect] = {
         *(Defect(name, rule, story, Deciders(feeder=wrong)) for name, rule, story, wrong in _FEEDERS),
         *(Defect(name, rule, story, Deciders(artifacts=wrong)) for name, rule, story, wrong in _KEEPERS),
         *(_of_session(name, rule, story, turns=wrong) for name, rule, story, wrong in _TURNS),
+        *(_of_session(name, rule, story, **wrong) for name, rule, story, wrong in _BACKGROUND),
         Defect(
             "timeout-is-duration",
             "A9",
