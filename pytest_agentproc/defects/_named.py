@@ -8,6 +8,7 @@ from typing import Any
 from pytest_agentproc.defects import _background as back
 from pytest_agentproc.defects import _endings as ends
 from pytest_agentproc.defects import _keepers as keepers
+from pytest_agentproc.defects import _results as results
 from pytest_agentproc.defects import _streams as streams
 from pytest_agentproc.defects import _tools as tools
 from pytest_agentproc.defects import _turns as turns
@@ -122,7 +123,13 @@ _KEEPERS = (
     ("no-result-unless-started", "C3", "writes no result.json if the agent never started", keepers.StartedArtifacts),
     ("log-is-text", "C3", "decodes what it writes to the logs of bytes", keepers.DecodingArtifacts),
 )
-_BACKGROUND: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
+_OF_SESSIONS: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
+    (
+        "tool-outlives-its-turn",
+        "A6",
+        "keeps the long limit for a tool whose turn is over",
+        {"tools": tools.UnsettledTools},
+    ),
     (
         "routes-by-order",
         "B1",
@@ -177,20 +184,34 @@ _BACKGROUND: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
     ),
 )
 _TURNS = (("timeout-kills-the-agent", "P1", "kills the agent whose turn takes too long", turns.KillingTurns),)
+_IN_SESSIONS: dict[str, dict[str, Any]] = {
+    "tools-run-for-ever": {"patience": tools.UnlimitedPatience},
+    **{name: {"tools": wrong} for name, _, _, wrong in _TOOLS},
+    "any-result-is-good": {"turns": results.AnyGoodTurns},
+    "exit-overrules-result": {"turns": results.ExitOverTurns},
+    "exit-0-is-success": {"turns": results.ZeroIsGoodTurns},
+    "signal-is-exit-0": {"turns": results.NullCodeTurns},
+}
+"""What sessions judge as wrongly as runs, by the name of the defect."""
+
+
+def _of_run(name: str, rule: str, story: str, **wrong: Any) -> Defect:
+    return Defect(name, rule, story, Deciders(**wrong), SessionDeciders(**_IN_SESSIONS.get(name, {})))
+
 
 DEFECTS: dict[str, Defect] = {
     made.name: made
     for made in (
-        *(Defect(name, rule, story, Deciders(watchdog=wrong)) for name, rule, story, wrong in _TIMES),
-        *(Defect(name, rule, story, Deciders(tools=wrong)) for name, rule, story, wrong in _TOOLS),
-        *(Defect(name, rule, story, Deciders(completion=wrong)) for name, rule, story, wrong in _COMPLETIONS),
-        *(Defect(name, rule, story, Deciders(ending=wrong)) for name, rule, story, wrong in _ENDINGS),
-        *(Defect(name, rule, story, Deciders(ladder=wrong)) for name, rule, story, wrong in _LADDERS),
-        *(Defect(name, rule, story, Deciders(framing=wrong)) for name, rule, story, wrong in _FRAMINGS),
-        *(Defect(name, rule, story, Deciders(feeder=wrong)) for name, rule, story, wrong in _FEEDERS),
-        *(Defect(name, rule, story, Deciders(artifacts=wrong)) for name, rule, story, wrong in _KEEPERS),
+        *(_of_run(name, rule, story, watchdog=wrong) for name, rule, story, wrong in _TIMES),
+        *(_of_run(name, rule, story, tools=wrong) for name, rule, story, wrong in _TOOLS),
+        *(_of_run(name, rule, story, completion=wrong) for name, rule, story, wrong in _COMPLETIONS),
+        *(_of_run(name, rule, story, ending=wrong) for name, rule, story, wrong in _ENDINGS),
+        *(_of_run(name, rule, story, ladder=wrong) for name, rule, story, wrong in _LADDERS),
+        *(_of_run(name, rule, story, framing=wrong) for name, rule, story, wrong in _FRAMINGS),
+        *(_of_run(name, rule, story, feeder=wrong) for name, rule, story, wrong in _FEEDERS),
+        *(_of_run(name, rule, story, artifacts=wrong) for name, rule, story, wrong in _KEEPERS),
         *(_of_session(name, rule, story, turns=wrong) for name, rule, story, wrong in _TURNS),
-        *(_of_session(name, rule, story, **wrong) for name, rule, story, wrong in _BACKGROUND),
+        *(_of_session(name, rule, story, **wrong) for name, rule, story, wrong in _OF_SESSIONS),
         Defect(
             "timeout-is-duration",
             "A9",
