@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from pytest_agentproc.defects import _background as back
 from pytest_agentproc.defects import _endings as ends
 from pytest_agentproc.defects import _hooks as hooks
 from pytest_agentproc.defects import _keepers as keepers
+from pytest_agentproc.defects import _results as results
 from pytest_agentproc.defects import _streams as streams
 from pytest_agentproc.defects import _tools as tools
 from pytest_agentproc.defects import _turns as turns
@@ -123,6 +125,66 @@ _KEEPERS = (
     ("no-result-unless-started", "C3", "writes no result.json if the agent never started", keepers.StartedArtifacts),
     ("log-is-text", "C3", "decodes what it writes to the logs of bytes", keepers.DecodingArtifacts),
 )
+_OF_SESSIONS: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
+    (
+        "tool-outlives-its-turn",
+        "A6",
+        "keeps the long limit for a tool whose turn is over",
+        {"tools": tools.UnsettledTools},
+    ),
+    (
+        "routes-by-order",
+        "B1",
+        "takes turns in the order of their beginnings, whatever their lines name",
+        {"router": back.OrderRouter},
+    ),
+    (
+        "stale-turn-answers-the-next",
+        "B1",
+        "hears what comes between two prompts as the answer to the second",
+        {"turns": back.StaleTurns},
+    ),
+    (
+        "leaks-late-notification",
+        "B1",
+        "takes a background turn for a part of the prompt's turn in which its notification came",
+        {"turns": back.DrainingTurns},
+    ),
+    (
+        "background-words-join-the-prompt",
+        "B1",
+        "shows what a background turn says in the prompt's turn, too",
+        {"turns": back.MixingTurns},
+    ),
+    (
+        "any-result-ends-the-prompt",
+        "B1",
+        "takes a background turn's result for the prompt's",
+        {"turns": back.AnyResultTurns},
+    ),
+    (
+        "empty-result-ends-the-prompt",
+        "B1",
+        "takes the empty result of a background turn for the prompt's",
+        {"turns": back.EmptyResultTurns},
+    ),
+    ("expects-one-background-turn", "B2", "takes the second of two for the prompt's", {"turns": back.OnceTurns}),
+    ("agents-are-tasks", "B2", "tracks background agents as if they were commands", {"tasks": back.AgentTasks}),
+    ("task-ends-unheard", "B2", "takes a task that ended for one that runs", {"tasks": back.EndlessTasks}),
+    ("unfinished-task-unmentioned", "B2", "says nothing of a task that never ended", {"tasks": back.SilentTasks}),
+    (
+        "close-waits-for-tasks",
+        "B2",
+        "waits at close for an agent that waits for its tasks",
+        {"ladder": back.WaitingLadder},
+    ),
+    (
+        "drains-after-success-only",
+        "B3",
+        "hears background turns only after a good result",
+        {"turns": back.SuccessTurns},
+    ),
+)
 _TURNS = (("timeout-kills-the-agent", "P1", "kills the agent whose turn takes too long", turns.KillingTurns),)
 _HOOKS = (
     ("early-hook-lost", "B4", "drops a hook that fires before its callback is registered", hooks.LosingHooks),
@@ -133,18 +195,32 @@ _HOOKS = (
     ("hook-waits-for-ever", "B4", "waits without limit for a callback", hooks.EndlessHooks),
     ("stale-hook-runs", "B4", "calls back for a hook that is long past", hooks.StaleHooks),
 )
+_IN_SESSIONS: dict[str, dict[str, Any]] = {
+    "tools-run-for-ever": {"patience": tools.UnlimitedPatience},
+    **{name: {"tools": wrong} for name, _, _, wrong in _TOOLS},
+    "any-result-is-good": {"turns": results.AnyGoodTurns},
+    "exit-overrules-result": {"turns": results.ExitOverTurns},
+    "exit-0-is-success": {"turns": results.ZeroIsGoodTurns},
+    "signal-is-exit-0": {"turns": results.NullCodeTurns},
+}
+"""What sessions judge as wrongly as runs, by the name of the defect."""
+
+
+def _of_run(name: str, rule: str, story: str, **wrong: Any) -> Defect:
+    return Defect(name, rule, story, Deciders(**wrong), SessionDeciders(**_IN_SESSIONS.get(name, {})))
+
 
 DEFECTS: dict[str, Defect] = {
     made.name: made
     for made in (
-        *(Defect(name, rule, story, Deciders(watchdog=wrong)) for name, rule, story, wrong in _TIMES),
-        *(Defect(name, rule, story, Deciders(tools=wrong)) for name, rule, story, wrong in _TOOLS),
-        *(Defect(name, rule, story, Deciders(completion=wrong)) for name, rule, story, wrong in _COMPLETIONS),
-        *(Defect(name, rule, story, Deciders(ending=wrong)) for name, rule, story, wrong in _ENDINGS),
-        *(Defect(name, rule, story, Deciders(ladder=wrong)) for name, rule, story, wrong in _LADDERS),
-        *(Defect(name, rule, story, Deciders(framing=wrong)) for name, rule, story, wrong in _FRAMINGS),
-        *(Defect(name, rule, story, Deciders(feeder=wrong)) for name, rule, story, wrong in _FEEDERS),
-        *(Defect(name, rule, story, Deciders(artifacts=wrong)) for name, rule, story, wrong in _KEEPERS),
+        *(_of_run(name, rule, story, watchdog=wrong) for name, rule, story, wrong in _TIMES),
+        *(_of_run(name, rule, story, tools=wrong) for name, rule, story, wrong in _TOOLS),
+        *(_of_run(name, rule, story, completion=wrong) for name, rule, story, wrong in _COMPLETIONS),
+        *(_of_run(name, rule, story, ending=wrong) for name, rule, story, wrong in _ENDINGS),
+        *(_of_run(name, rule, story, ladder=wrong) for name, rule, story, wrong in _LADDERS),
+        *(_of_run(name, rule, story, framing=wrong) for name, rule, story, wrong in _FRAMINGS),
+        *(_of_run(name, rule, story, feeder=wrong) for name, rule, story, wrong in _FEEDERS),
+        *(_of_run(name, rule, story, artifacts=wrong) for name, rule, story, wrong in _KEEPERS),
         *(_of_session(name, rule, story, turns=wrong) for name, rule, story, wrong in _TURNS),
         *(_of_session(name, rule, story, hooks=wrong) for name, rule, story, wrong in _HOOKS),
         _of_session(
@@ -159,6 +235,7 @@ DEFECTS: dict[str, Defect] = {
             "shows a viewer nothing of what was before it came",
             transcript=views.ForgetfulTranscript,
         ),
+        *(_of_session(name, rule, story, **wrong) for name, rule, story, wrong in _OF_SESSIONS),
         Defect(
             "timeout-is-duration",
             "A9",

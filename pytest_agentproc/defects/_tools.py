@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.supervisor import Tools, Watchdog
+from pytest_agentproc.supervisor import Patience, Tools, Watchdog
 from pytest_agentproc.supervisor.dialects import Asked, Nested, ToolEnded, ToolStarted
 
 if TYPE_CHECKING:
@@ -20,7 +20,9 @@ __all__ = [
     "IgnorantTools",
     "NestedHostTools",
     "NestedRestoresTools",
+    "UnlimitedPatience",
     "UnlimitedWatchdog",
+    "UnsettledTools",
     "WaitingTools",
 ]
 
@@ -70,8 +72,23 @@ class EndlessTools(Tools):
             super().feed(meaning)
 
 
+class UnsettledTools(Tools):
+    """Waits in a session for a tool whose turn is over (A6)."""
+
+    def settle(self) -> None:
+        """Forget nothing."""
+
+
 class UnlimitedWatchdog(Watchdog):
     """Waits without limit while a tool runs (A6)."""
+
+    def __init__(self, policy: Policy) -> None:
+        super().__init__(policy)
+        self.limits["internal_tool_timeout"] = None
+
+
+class UnlimitedPatience(Patience):
+    """Waits without limit while a tool runs, in a session (A6)."""
 
     def __init__(self, policy: Policy) -> None:
         super().__init__(policy)

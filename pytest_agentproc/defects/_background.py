@@ -1,0 +1,195 @@
+"""Judgements of background work that are wrong, each in one way. Pure; knows no stream and no process."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from pytest_agentproc.supervisor import Ladder, Router, Tasks, Turns
+from pytest_agentproc.supervisor.dialects import BACKGROUND, Ended, Question, Said, TaskBegun, TaskOver, ToolEnded
+
+if TYPE_CHECKING:
+    from pytest_agentproc.supervisor.dialects import Begun, Meaning, Named, Spoken, Turned, Worked
+
+__all__ = [
+    "AgentTasks",
+    "AnyResultTurns",
+    "DrainingTurns",
+    "EmptyResultTurns",
+    "EndlessTasks",
+    "MixingTurns",
+    "OnceTurns",
+    "OrderRouter",
+    "SilentTasks",
+    "StaleTurns",
+    "SuccessTurns",
+    "WaitingLadder",
+]
+
+
+_HOUR = 3_600_000_000_000
+
+
+class OrderRouter(Router):
+    """Takes turns in the order of their beginnings, whatever their lines name (B1)."""
+
+    def route(self, meaning: Begun | Said | Ended | Question | Named) -> tuple[int, ...]:
+        """Read no name."""
+        self.is_marked = False
+        return super().route(replace(meaning, marks=()))
+
+
+class StaleTurns(Turns):
+    """Hears what comes between two prompts when the second is asked, and takes it for the answer (B1)."""
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self._unread: list[Said | Ended | Question] = []
+
+    def hear(self, heard: Turned, now: int) -> bytes:
+        """Leave it unread while nothing is in flight."""
+        if self.flight is None:
+            if isinstance(heard, Said | Ended | Question) and self.unacknowledged is None:
+                self._unread.append(heard)
+                return b""
+            return super().hear(heard, now)
+        mine, (unread, self._unread) = (self.flight.number,), (self._unread, [])
+        told = [super(StaleTurns, self).hear(replace(old, marks=mine), now) for old in unread]
+        return b"".join(told) + super().hear(heard, now)
+
+
+class SuccessTurns(StaleTurns):
+    """Consumes background turns after a good result only (B3)."""
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self._was_good = True
+
+    def hear(self, heard: Turned, now: int) -> bytes:
+        """Leave unread what comes after an error."""
+        return Turns.hear(self, heard, now) if self._was_good else super().hear(heard, now)
+
+    def _ended(self, ended: Ended, number: int, now: int) -> None:
+        super()._ended(ended, number, now)
+        if number != BACKGROUND:
+            self._was_good = ended.ok
+
+
+class DrainingTurns(Turns):
+    """Takes the background turn for a part of the prompt's turn in which its notification came (B1)."""
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self._owed = 0
+        self._held: tuple[Ended, int] | None = None
+
+    def work(self, worked: Worked, now: int) -> bytes:
+        """Count the notifications."""
+        if isinstance(worked, ToolEnded) and worked.id.startswith("task ") and self.flight is not None:
+            self._owed += 1
+        return super().work(worked, now)
+
+    def _said(self, said: Said, number: int, now: int) -> None:
+        super()._said(said, number, now)
+        if number == BACKGROUND and self._held is not None and self.flight is not None:
+            self.flight.answered.take(said)
+
+    def _ended(self, ended: Ended, number: int, now: int) -> None:
+        if number != BACKGROUND and self._owed:
+            self._held = (replace(ended, text=None), number)
+            return
+        super()._ended(ended, number, now)
+        if number == BACKGROUND and self._held is not None:
+            self._owed -= 1
+            if not self._owed:
+                held, self._held = self._held, None
+                super()._ended(*held, now)
+
+
+class MixingTurns(Turns):
+    """Shows what a background turn says in the prompt's turn, too (B1)."""
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self._stale: list[Said] = []
+
+    def _said(self, said: Said, number: int, now: int) -> None:
+        turn = self.flight
+        if number == BACKGROUND:
+            self._stale.append(said)
+        elif turn is not None and turn.number == number:
+            stale, self._stale = self._stale, []
+            for old in stale:
+                turn.answered.take(old)
+        super()._said(said, number, now)
+
+
+class AnyResultTurns(Turns):
+    """Takes any result for the end of the turn in flight (B1)."""
+
+    def _ended(self, ended: Ended, number: int, now: int) -> None:
+        is_taken = number == BACKGROUND and self.flight is not None and self._takes(ended)
+        super()._ended(ended, self.flight.number if is_taken and self.flight is not None else number, now)
+
+    def _takes(self, ended: Ended) -> bool:
+        """Look at nothing."""
+        return True
+
+
+class EmptyResultTurns(AnyResultTurns):
+    """Takes an empty result for the end of the turn in flight (B1)."""
+
+    def _takes(self, ended: Ended) -> bool:
+        """Look whether there is a word."""
+        return not ended.text
+
+
+class OnceTurns(AnyResultTurns):
+    """Expects one background turn between two prompts, and takes the next for the prompt's (B2)."""
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self._consumed = 0
+
+    def _ended(self, ended: Ended, number: int, now: int) -> None:
+        super()._ended(ended, number, now)
+        self._consumed = self._consumed + 1 if number == BACKGROUND else 0
+
+    def _takes(self, ended: Ended) -> bool:
+        """Look whether one was consumed."""
+        return self._consumed > 0
+
+
+class AgentTasks(Tasks):
+    """Tracks background agents as if they were commands (B2)."""
+
+    def feed(self, meaning: Meaning | Spoken) -> None:
+        """Look at no kind."""
+        super().feed(replace(meaning, kind=self.KIND) if isinstance(meaning, TaskBegun) else meaning)
+
+
+class EndlessTasks(Tasks):
+    """Never takes note of a task's end (B2)."""
+
+    def feed(self, meaning: Meaning | Spoken) -> None:
+        """Hear of beginnings alone."""
+        if not isinstance(meaning, TaskOver):
+            super().feed(meaning)
+
+
+class SilentTasks(Tasks):
+    """Says nothing of a task that never ended (B2)."""
+
+    def warn(self) -> str:
+        """Name none."""
+        return ""
+
+
+class WaitingLadder(Ladder):
+    """Waits at close for an agent that waits for its tasks (B2)."""
+
+    def close(self, now: int) -> None:
+        """Give it an hour more."""
+        super().close(now)
+        assert self.deadline is not None
+        self.deadline += _HOUR

@@ -1,0 +1,65 @@
+"""Judgements of a session's results and exits that are wrong, each in one way. Pure; knows no stream and no process."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from pytest_agentproc.supervisor import Outcome, Turns
+
+if TYPE_CHECKING:
+    from pytest_agentproc.supervisor.dialects import Ended, Turned
+
+__all__ = ["AnyGoodTurns", "ExitOverTurns", "NullCodeTurns", "ZeroIsGoodTurns"]
+
+
+class AnyGoodTurns(Turns):
+    """Takes an error result for a good one (C1)."""
+
+    def _ended(self, ended: Ended, number: int, now: int) -> None:
+        super()._ended(replace(ended, ok=True, error=""), number, now)
+
+
+class ExitOverTurns(Turns):
+    """Believes a good result once the agent has said a word more, and throws it away if it exits first (C1)."""
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self._held: tuple[Ended, int] | None = None
+
+    def hear(self, heard: Turned, now: int) -> bytes:
+        """End the turn whose result is held."""
+        held, self._held = self._held, None
+        if held is not None:
+            super()._ended(*held, now)
+        return super().hear(heard, now)
+
+    def lose(self, outcome: Outcome, now: int, error: str) -> None:
+        """Forget the result that is held."""
+        self._held = None
+        super().lose(outcome, now, error)
+
+    def _ended(self, ended: Ended, number: int, now: int) -> None:
+        if ended.ok:
+            self._held = (ended, number)
+        else:
+            super()._ended(ended, number, now)
+
+
+class ZeroIsGoodTurns(Turns):
+    """Takes exit 0 for a good result (C2)."""
+
+    def lose(self, outcome: Outcome, now: int, error: str) -> None:
+        """Look at the exit code."""
+        is_good = outcome is Outcome.AGENT_LOST and self.ended_with[0] == 0
+        super().lose(Outcome.COMPLETED if is_good else outcome, now, "" if is_good else error)
+
+
+class NullCodeTurns(Turns):
+    """Takes a death by signal for exit 0 (C4)."""
+
+    def lose(self, outcome: Outcome, now: int, error: str) -> None:
+        """Read a code where there is none."""
+        status, forced, executable = self.ended_with
+        self.ended_with = (0 if status is not None and status < 0 else status, forced, executable)
+        super().lose(outcome, now, error)
