@@ -182,6 +182,7 @@ class Succession(Life):
         if not event.alone:
             return self.ladder.leftovers(now)
         self._is_sweeping = self.has_agent = False
+        self.feeder.is_broken = True
         self.ladder.deadline = None
         self._tell("exit", None, str(self.status))
         return [on.Reap(), *self._next(now)]
