@@ -34,7 +34,7 @@ _DECODERS: dict[str, dict[str, Callable[[], Decoder]]] = {
 }
 _TALKS: dict[str, dict[str, Callable[[Setting], Talk]]] = {
     "pi": {"rpc": PiTalk},
-    "acp": {"": AcpTalk},
+    "acp": {"session": AcpTalk},
     "claude": {"session": ClaudeTalk},
 }
 DIALECTS = tuple(_DECODERS)
