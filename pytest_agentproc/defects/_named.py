@@ -5,8 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from pytest_agentproc.defects import _agents as agents
+from pytest_agentproc.defects import _crossings as crossings
 from pytest_agentproc.defects import _endings as ends
 from pytest_agentproc.defects import _keepers as keepers
+from pytest_agentproc.defects import _patience as patiences
+from pytest_agentproc.defects import _questions as questions
 from pytest_agentproc.defects import _streams as streams
 from pytest_agentproc.defects import _tools as tools
 from pytest_agentproc.defects import _turns as turns
@@ -121,7 +125,71 @@ _KEEPERS = (
     ("no-result-unless-started", "C3", "writes no result.json if the agent never started", keepers.StartedArtifacts),
     ("log-is-text", "C3", "decodes what it writes to the logs of bytes", keepers.DecodingArtifacts),
 )
-_TURNS = (("timeout-kills-the-agent", "P1", "kills the agent whose turn takes too long", turns.KillingTurns),)
+_TURNS = (
+    ("timeout-kills-the-agent", "P1", "kills the agent whose turn takes too long", turns.KillingTurns),
+    ("timeout-cancels-nothing", "P1", "gives a turn up and leaves its agent at work", turns.SoftTimeoutTurns),
+    ("zombie-ready", "P1", "is ready after a timeout, and drops every prompt without a word", turns.ZombieTurns),
+    ("timeout-drops-the-queue", "P1", "throws away what waits when a turn times out", turns.DroppingTurns),
+    ("timeout-is-told-to-nobody", "P1", "tells no viewer that a prompt timed out", turns.SilentTimeoutTurns),
+    ("cancel-stops-the-agent", "P1", "ends the agent where its caller cancels a turn", turns.StoppingCancelTurns),
+    ("words-alone-are-progress", "P2", "takes what tools do for no progress", turns.WordsAloneTurns),
+    ("cancel-waits-for-ever", "P3", "never forces an agent to stop that acknowledges nothing", turns.TimidTurns),
+    ("cancel-grace-is-short", "P3", "takes the grace before a kill for that of a cancel", turns.HastyCancelTurns),
+    ("delivers-before-acknowledgement", "P3", "delivers while a cancel is unacknowledged", turns.EagerTurns),
+    ("first-word-acknowledges", "P3", "takes any word after a cancel for its acknowledgement", turns.HearingTurns),
+    ("age-counts-from-the-cancel", "P3", "counts a prompt's time before its delivery", turns.AgeingTurns),
+    ("prompts-go-out-at-once", "P9", "writes every prompt although one is in flight", turns.BusyQueueTurns),
+    ("last-prompt-first", "P9", "delivers the newest prompt first", turns.NewestFirstTurns),
+    ("cancel-hits-the-turn-in-flight", "P9", "cancels what is in flight for what waits", turns.MisaimedCancelTurns),
+    ("error-drops-the-queue", "P9", "gives up what waits when a turn fails", turns.StuckQueueTurns),
+    ("late-words-go-to-the-next-turn", "P5", "gives a cancelled turn's late words away", crossings.LateWordsTurns),
+    ("cancel-beats-the-result", "P5", "calls a turn cancelled whose good result came", crossings.CancelFirstTurns),
+    ("idle-cancel-hits-the-next", "P5", "remembers a cancel of nothing for the next turn", crossings.PoisonedTurns),
+    ("queue-goes-with-the-agent", "P6", "loses with an agent what it never got", crossings.FragileQueueTurns),
+    ("crash-repeats-the-prompt", "P6", "sends a prompt again whose agent died of it", crossings.RepeatingTurns),
+    ("failed-session-keeps-the-prompts", "P6", "leaves prompts without an outcome", crossings.UnrefusingTurns),
+    ("unhandled-questions-wait", "P7", "answers nothing where there is no handler", questions.DeafTurns),
+    ("allows-without-a-handler", "P7", "allows everything where there is no handler", questions.TrustingTurns),
+    ("idle-questions-wait", "P7", "answers nothing that is asked behind the result", questions.IdleDeafTurns),
+    ("question-is-denied", "P7", "denies what the caller allows", questions.DenyingTurns),
+    ("questions-wait-for-ever", "P7", "waits without limit for the caller's answer", questions.WaitingTurns),
+    ("silence-allows", "P7", "allows what nobody answered in time", questions.LenientTurns),
+    ("cancel-leaves-the-question", "P7", "answers no question of a cancelled turn", questions.AbandoningTurns),
+)
+_PATIENCES = (
+    ("prompt-timeout-is-duration", "P2", "lets no progress move the deadline", patiences.DurationPatience),
+    ("bytes-move-the-deadline", "P2", "takes every byte of a turn for progress", patiences.BytesMovePatience),
+    ("deadline-runs-while-asked", "P2", "times out while the caller owes an answer", patiences.RestlessPatience),
+    ("deadline-rests-for-ever", "P2", "knows no deadline once a question was asked", patiences.SleepingPatience),
+    ("words-alone-are-activity", "A1", "takes bytes that are no event for silence", patiences.WordyPatience),
+    ("session-silence-has-a-default", "A1", "keeps a run's limit on silence in sessions", patiences.ImpatientPatience),
+    ("idle-time-counts", "A1", "counts the silence before a turn", patiences.IdleCountsPatience),
+    ("silent-turns-go-on", "A1", "knows no limit on the silence of a turn", patiences.NeverStillPatience),
+    ("turns-have-no-cap", "A2", "lets a turn that talks run for ever", patiences.UncappedPatience),
+    ("cap-is-of-the-session", "A2", "counts a turn's runtime from the first prompt", patiences.SessionCapPatience),
+    ("turns-never-stall", "A8", "takes a turn's bytes for enough", patiences.NeverStallsPatience),
+)
+_RESTARTS = (
+    ("restarts-at-once", "P6", "starts a crashed agent again without a pause", agents.HastyRestarts),
+    ("backoff-does-not-double", "P6", "waits the same time before every restart", agents.SteadyRestarts),
+    ("backoff-has-no-end", "P6", "doubles the time before a restart without end", agents.BoundlessRestarts),
+    ("restarts-for-ever", "P6", "starts an agent again however often it crashes", agents.EndlessRestarts),
+    ("never-restarts", "P6", "gives up at the first crash", agents.NoRestarts),
+    ("crashes-count-for-ever", "P6", "counts crashes of long ago", agents.UnforgettingRestarts),
+)
+_CLOSES = (
+    ("close-is-terminate", "P8", "terminates the agent at the very close", agents.AbruptLadder),
+    ("close-waits-for-the-exit", "P8", "waits for ever for an agent whose stdin has ended", agents.TrustingLadder),
+)
+
+
+def _of_both(rows: tuple[tuple[str, str, str, Any], ...], part: str) -> list[Defect]:
+    """Make defects of what runs and sessions have in common."""
+    return [
+        Defect(name, rule, story, Deciders(**{part: wrong}), SessionDeciders(**{part: wrong}))
+        for name, rule, story, wrong in rows
+    ]
+
 
 DEFECTS: dict[str, Defect] = {
     made.name: made
@@ -130,11 +198,15 @@ DEFECTS: dict[str, Defect] = {
         *(Defect(name, rule, story, Deciders(tools=wrong)) for name, rule, story, wrong in _TOOLS),
         *(Defect(name, rule, story, Deciders(completion=wrong)) for name, rule, story, wrong in _COMPLETIONS),
         *(Defect(name, rule, story, Deciders(ending=wrong)) for name, rule, story, wrong in _ENDINGS),
-        *(Defect(name, rule, story, Deciders(ladder=wrong)) for name, rule, story, wrong in _LADDERS),
-        *(Defect(name, rule, story, Deciders(framing=wrong)) for name, rule, story, wrong in _FRAMINGS),
+        *_of_both(_LADDERS, "ladder"),
+        *_of_both(_FRAMINGS, "framing"),
         *(Defect(name, rule, story, Deciders(feeder=wrong)) for name, rule, story, wrong in _FEEDERS),
         *(Defect(name, rule, story, Deciders(artifacts=wrong)) for name, rule, story, wrong in _KEEPERS),
         *(_of_session(name, rule, story, turns=wrong) for name, rule, story, wrong in _TURNS),
+        *(_of_session(name, rule, story, patience=wrong) for name, rule, story, wrong in _PATIENCES),
+        *(_of_session(name, rule, story, restarts=wrong) for name, rule, story, wrong in _RESTARTS),
+        *(_of_session(name, rule, story, ladder=wrong) for name, rule, story, wrong in _CLOSES),
+        _of_session("results-go-by-order", "P5", "looks at no name of a result", router=crossings.OrderRouter),
         Defect(
             "timeout-is-duration",
             "A9",

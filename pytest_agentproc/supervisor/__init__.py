@@ -34,7 +34,7 @@ from pytest_agentproc.supervisor._status import Status
 from pytest_agentproc.supervisor._store import Folder, Store
 from pytest_agentproc.supervisor._tasks import Tasks
 from pytest_agentproc.supervisor._tools import Tools
-from pytest_agentproc.supervisor._turn import TurnResult
+from pytest_agentproc.supervisor._turn import TurnRecord, TurnResult
 from pytest_agentproc.supervisor._turns import Turns
 from pytest_agentproc.supervisor._watchdog import Watchdog
 from pytest_agentproc.supervisor.dialects import Question, Setting
@@ -79,6 +79,7 @@ __all__ = [
     "Tasks",
     "Tools",
     "Turn",
+    "TurnRecord",
     "TurnResult",
     "Turns",
     "Viewer",
