@@ -157,6 +157,7 @@ _TURNS = (
     ("cancel-leaves-the-question", "P7", "answers no question of a cancelled turn", questions.AbandoningTurns),
 )
 _PATIENCES = (
+    ("prompts-never-time-out", "P1", "knows no limit on the time of a prompt", patiences.NeverOverPatience),
     ("prompt-timeout-is-duration", "P2", "lets no progress move the deadline", patiences.DurationPatience),
     ("bytes-move-the-deadline", "P2", "takes every byte of a turn for progress", patiences.BytesMovePatience),
     ("deadline-runs-while-asked", "P2", "times out while the caller owes an answer", patiences.RestlessPatience),

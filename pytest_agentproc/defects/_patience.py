@@ -15,6 +15,7 @@ __all__ = [
     "DurationPatience",
     "IdleCountsPatience",
     "ImpatientPatience",
+    "NeverOverPatience",
     "NeverStallsPatience",
     "NeverStillPatience",
     "RestlessPatience",
@@ -23,6 +24,14 @@ __all__ = [
     "UncappedPatience",
     "WordyPatience",
 ]
+
+
+class NeverOverPatience(Patience):
+    """Knows no limit on the time of a prompt (P1)."""
+
+    def __init__(self, policy: Policy) -> None:
+        super().__init__(policy)
+        self.limits["prompt_timeout"] = None
 
 
 class DurationPatience(Patience):
