@@ -1,10 +1,32 @@
-"""Judgements of a session's turns that are wrong, each in one way. Pure; knows no stream and no process."""
+"""Judgements of a session's timeouts, cancels and queue that are wrong, each in one way. Pure; knows no process."""
 
 from __future__ import annotations
 
-from pytest_agentproc.supervisor import Turns
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["KillingTurns"]
+from pytest_agentproc.supervisor import Outcome, Turns
+
+if TYPE_CHECKING:
+    from pytest_agentproc.supervisor.dialects import Ended, Said, Turned
+
+__all__ = [
+    "AgeingTurns",
+    "BusyQueueTurns",
+    "DroppingTurns",
+    "EagerTurns",
+    "HastyCancelTurns",
+    "HearingTurns",
+    "KillingTurns",
+    "MisaimedCancelTurns",
+    "NewestFirstTurns",
+    "SilentTimeoutTurns",
+    "SoftTimeoutTurns",
+    "StoppingCancelTurns",
+    "StuckQueueTurns",
+    "TimidTurns",
+    "WordsAloneTurns",
+    "ZombieTurns",
+]
 
 
 class KillingTurns(Turns):
@@ -15,3 +37,180 @@ class KillingTurns(Turns):
         data = super().expire(now)
         self.cancel_deadline = now
         return data
+
+
+class SoftTimeoutTurns(Turns):
+    """Gives a turn up whose time is over, and leaves the agent at its work (P1)."""
+
+    def expire(self, now: int) -> bytes:
+        """Say nothing to the agent."""
+        super().expire(now)
+        self.unacknowledged = self.cancel_deadline = None
+        return b""
+
+
+class ZombieTurns(Turns):
+    """Calls itself ready after a timeout, takes every prompt, and delivers none (P1)."""
+
+    is_dead = False
+
+    def expire(self, now: int) -> bytes:
+        """Lose the connection."""
+        self.is_dead = True
+        return super().expire(now)
+
+    def deliver(self, now: int) -> bytes:
+        """Have nobody to deliver to."""
+        return b"" if self.is_dead else super().deliver(now)
+
+
+class DroppingTurns(Turns):
+    """Throws away what waits when a turn times out (P1)."""
+
+    def expire(self, now: int) -> bytes:
+        """Clear the queue."""
+        self.refuse(Outcome.CANCELLED, "the session was reset", now)
+        return super().expire(now)
+
+
+class SilentTimeoutTurns(Turns):
+    """Tells no viewer that a prompt timed out (P1)."""
+
+    def expire(self, now: int) -> bytes:
+        """Cancel, and keep it to itself."""
+        tell = self._tell
+
+        def muted(kind: str, turn: int | None = None, text: str = "", **more: Any) -> None:
+            if kind != "error":
+                tell(kind, turn, text, **more)
+
+        self._tell = muted
+        data = super().expire(now)
+        self._tell = tell
+        return data
+
+
+class StoppingCancelTurns(Turns):
+    """Has the agent forced to stop where its caller cancels a turn (P1)."""
+
+    def cancel(self, number: int | None, now: int) -> bytes:
+        """Give no time to acknowledge."""
+        data = super().cancel(number, now)
+        self.cancel_deadline = None if self.unacknowledged is None else now
+        return data
+
+
+class TimidTurns(Turns):
+    """Waits for ever for the acknowledgement of a cancel (P3)."""
+
+    def expire(self, now: int) -> bytes:
+        """Start no timer."""
+        data = super().expire(now)
+        self.cancel_deadline = None
+        return data
+
+
+class HastyCancelTurns(Turns):
+    """Takes the grace from TERM to KILL for that of a cancel (P3)."""
+
+    def expire(self, now: int) -> bytes:
+        """Wait for kill_grace."""
+        data = super().expire(now)
+        grace = self._limits["kill_grace"]
+        assert grace is not None
+        self.cancel_deadline = None if self.unacknowledged is None else now + grace
+        return data
+
+
+class EagerTurns(Turns):
+    """Delivers the next prompt before the cancel of the last one is acknowledged (P3)."""
+
+    def deliver(self, now: int) -> bytes:
+        """Look at the turn in flight alone."""
+        waiting, self.unacknowledged = self.unacknowledged, None
+        data = super().deliver(now)
+        self.unacknowledged = waiting
+        return data
+
+
+class HearingTurns(Turns):
+    """Takes whatever comes after a cancel for its acknowledgement (P3)."""
+
+    def hear(self, heard: Turned, now: int) -> bytes:
+        """Believe the first word."""
+        data = super().hear(heard, now)
+        self.unacknowledged = self.cancel_deadline = None
+        return data
+
+
+class AgeingTurns(Turns):
+    """Counts the time of a prompt that waited from the timeout before it (P3)."""
+
+    expired_at: int | None = None
+
+    def expire(self, now: int) -> bytes:
+        """Keep the instant."""
+        self.expired_at = now
+        return super().expire(now)
+
+    def deliver(self, now: int) -> bytes:
+        """Start the limits at that instant."""
+        data = super().deliver(now)
+        if data and self.expired_at is not None:
+            self.patience.start(self.expired_at)
+        return data
+
+
+class MisaimedCancelTurns(Turns):
+    """Cancels the turn in flight whichever is meant (P9)."""
+
+    def cancel(self, number: int | None, now: int) -> bytes:
+        """Look at no number."""
+        return super().cancel(None, now)
+
+
+class NewestFirstTurns(Turns):
+    """Delivers the newest prompt first (P9)."""
+
+    def deliver(self, now: int) -> bytes:
+        """Take the last one of the queue."""
+        if self.flight is None and self.unacknowledged is None:
+            self.queue.rotate(1)
+        return super().deliver(now)
+
+
+class BusyQueueTurns(Turns):
+    """Writes every prompt as soon as there is one to be written (P9)."""
+
+    def deliver(self, now: int) -> bytes:
+        """Write once what is in flight and all that waits."""
+        sent = vars(self).setdefault("sent", set())
+        data = super().deliver(now)
+        if not data:
+            return data
+        assert self.flight is not None
+        data = b"" if self.flight.number in sent else data
+        more = [turn for turn in self.queue if turn.number not in sent]
+        sent.update(turn.number for turn in more)
+        return data + b"".join(self._talk.prompt(turn.number, turn.prompt) for turn in more)
+
+
+class StuckQueueTurns(Turns):
+    """Gives up what waits when a turn fails (P9)."""
+
+    def _ended(self, ended: Ended, number: int, now: int) -> None:
+        """Clear the queue after an error."""
+        super()._ended(ended, number, now)
+        if not ended.ok:
+            self.refuse(Outcome.CANCELLED, "the turn before it failed", now)
+
+
+class WordsAloneTurns(Turns):
+    """Takes words for progress, and what tools do for none (P2)."""
+
+    def _said(self, said: Said, number: int, now: int) -> None:
+        """Put the deadlines back behind a tool."""
+        before = self.patience.deadlines.copy()
+        super()._said(said, number, now)
+        if said.kind == "tool":
+            self.patience.deadlines = before

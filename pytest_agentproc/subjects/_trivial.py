@@ -48,7 +48,7 @@ class SpawnAndForget(Null):
         try:
             self.forgotten.append(_start(order))
         except OSError as error:
-            return _not_started(error)
+            return _of_drive(_not_started(error), order)
         return _well(order)
 
 
@@ -62,7 +62,7 @@ class KillAtOnce(Null):
         try:
             process = _start(order)
         except OSError as error:
-            return _not_started(error)
+            return _of_drive(_not_started(error), order)
         process.kill()
         process.wait()
         return _well(order)
@@ -75,8 +75,7 @@ class SubprocessRun(Null):
 
     async def run(self, order: Order) -> Answer:
         """Wait for so long as the silence that it was told, whatever the agent does meanwhile."""
-        answer = await self._once(order)
-        return _of_session(answer, order) if order.drive else answer
+        return _of_drive(await self._once(order), order)
 
     async def _once(self, order: Order) -> Answer:
         start = order.clock.instant()
@@ -138,11 +137,13 @@ def _well(order: Order) -> Answer:
         noise=0,
         stderr_tail=b"",
     )
-    return _of_session(well, order) if order.drive else well
+    return _of_drive(well, order)
 
 
-def _of_session(answer: Answer, order: Order) -> Answer:
-    """Say the same of every turn of a session."""
+def _of_drive(answer: Answer, order: Order) -> Answer:
+    """Say the same of every turn, if it is a session."""
+    if not order.drive:
+        return answer
     prompts = sum(deed.kind == "prompt" for deed in order.drive)
     statuses = ("starting", *("ready", "prompting") * prompts, "ready", "closed")
     views = {deed.value: View("ready", "") for deed in order.drive if deed.kind == "attach"}

@@ -25,6 +25,7 @@ from pytest_agentproc.supervisor._ladder import Ladder
 from pytest_agentproc.supervisor._machine import Deciders, Machine, Task
 from pytest_agentproc.supervisor._open import open_session
 from pytest_agentproc.supervisor._patience import Patience
+from pytest_agentproc.supervisor._questions import Questions
 from pytest_agentproc.supervisor._report import report, view
 from pytest_agentproc.supervisor._restarts import Restarts
 from pytest_agentproc.supervisor._result import Result
@@ -38,7 +39,7 @@ from pytest_agentproc.supervisor._store import Folder, Store
 from pytest_agentproc.supervisor._tasks import Tasks
 from pytest_agentproc.supervisor._tools import Tools
 from pytest_agentproc.supervisor._transcript import Transcript
-from pytest_agentproc.supervisor._turn import TurnResult
+from pytest_agentproc.supervisor._turn import TurnRecord, TurnResult
 from pytest_agentproc.supervisor._turns import Turns
 from pytest_agentproc.supervisor._watchdog import Watchdog
 from pytest_agentproc.supervisor.dialects import Hook, Question, Setting
@@ -66,6 +67,7 @@ __all__ = [
     "Patience",
     "Policy",
     "Question",
+    "Questions",
     "Restarts",
     "Result",
     "Router",
@@ -84,6 +86,7 @@ __all__ = [
     "Tools",
     "Transcript",
     "Turn",
+    "TurnRecord",
     "TurnResult",
     "Turns",
     "Viewer",

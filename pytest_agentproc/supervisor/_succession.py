@@ -85,6 +85,7 @@ class Succession(Life):
         return [*self._watch(), *self.feeder.put(self.talk.greet())]
 
     def _spawn_failed(self, event: on.SpawnFailed, now: int) -> list[Command]:
+        self.feeder.is_broken = True
         self.turns.ended_with = (None, False, Ending().is_missing(event.errno))
         self._lament(Outcome.SPAWN_FAILED, self._complain(f"{event.reason} (errno {event.errno})"), now)
         return self._next(now)
@@ -144,6 +145,7 @@ class Succession(Life):
         self._understand(self.framing.flush(), now)
         if not self.feeder.is_broken:
             self.turns.take_back(self.feeder.taken)
+        self.feeder.is_broken = True
         words = f"it exited with {event.status}" if event.status >= 0 else f"signal {-event.status} ended it"
         self.agent_status, self.was_forced = event.status, self.forced
         self.turns.ended_with = (event.status, self.forced, True)
@@ -182,7 +184,6 @@ class Succession(Life):
         if not event.alone:
             return self.ladder.leftovers(now)
         self._is_sweeping = self.has_agent = False
-        self.feeder.is_broken = True
         self.ladder.deadline = None
         self._tell("exit", None, str(self.status))
         return [on.Reap(), *self._next(now)]

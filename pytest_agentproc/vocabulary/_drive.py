@@ -88,7 +88,7 @@ class CallbackError(Exception):
 
 
 class Caller:
-    """Play the caller's part in one session; a drive that is through waits for every outcome, and closes.
+    """Play the caller's part in one session; a drive that is through waits for every outcome, and closes once.
 
     Args:
         drive: what to do, in order.
@@ -106,7 +106,8 @@ class Caller:
     ) -> None:
         self.handler = handler
         self.statuses = ["starting"]
-        self._left = deque([*drive, Deed(0, "settle"), Deed(0, "close")])
+        is_closed = any(deed.kind == "close" for deed in drive)
+        self._left = deque([*drive, Deed(0, "settle"), *([] if is_closed else [Deed(0, "close")])])
         self._note = note
         self._noted: Deed | None = None
         self._since = 0

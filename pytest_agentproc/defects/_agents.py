@@ -1,0 +1,79 @@
+"""Judgements of the agents of a session that are wrong, each in one way. Pure; starts and ends nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pytest_agentproc.supervisor import Ladder, Restarts
+
+if TYPE_CHECKING:
+    from pytest_agentproc.supervisor import Policy
+
+__all__ = [
+    "AbruptLadder",
+    "BoundlessRestarts",
+    "EndlessRestarts",
+    "HastyRestarts",
+    "NoRestarts",
+    "SteadyRestarts",
+    "TrustingLadder",
+    "UnforgettingRestarts",
+]
+
+
+class HastyRestarts(Restarts):
+    """Starts a crashed agent again at once (P6)."""
+
+    def crash(self, now: int) -> int | None:
+        """Count, and wait for nothing."""
+        return None if super().crash(now) is None else 0
+
+
+class SteadyRestarts(Restarts):
+    """Waits the same time before every restart (P6)."""
+
+    def crash(self, now: int) -> int | None:
+        """Count, and double nothing."""
+        return None if super().crash(now) is None else self.backoff
+
+
+class BoundlessRestarts(Restarts):
+    """Doubles the time before a restart without end (P6)."""
+
+    def __init__(self, policy: Policy) -> None:
+        super().__init__(policy)
+        self.LONGEST = self.backoff << self.MOST
+
+
+class EndlessRestarts(Restarts):
+    """Starts an agent again however often it crashes (P6)."""
+
+    MOST = 1000
+
+
+class NoRestarts(Restarts):
+    """Gives up at the first crash (P6)."""
+
+    MOST = 0
+
+
+class UnforgettingRestarts(Restarts):
+    """Counts every crash that there ever was (P6)."""
+
+    WINDOW = 1 << 62
+
+
+class AbruptLadder(Ladder):
+    """Terminates the agent as soon as its session is closed (P8)."""
+
+    def close(self, now: int) -> None:
+        """Give no grace."""
+        super().close(now)
+        self.deadline = now
+
+
+class TrustingLadder(Ladder):
+    """Waits for ever for an agent whose stdin has ended (P8)."""
+
+    def close(self, now: int) -> None:
+        """Start no timer."""

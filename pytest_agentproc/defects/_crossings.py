@@ -1,0 +1,102 @@
+"""Judgements of what comes late, or is lost with an agent, that are wrong, each in one way. Pure; knows no process."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pytest_agentproc.supervisor import Router, Turns
+
+if TYPE_CHECKING:
+    from pytest_agentproc.supervisor import Outcome
+    from pytest_agentproc.supervisor.dialects import Ended, Said
+
+__all__ = [
+    "CancelFirstTurns",
+    "FragileQueueTurns",
+    "LateWordsTurns",
+    "OrderRouter",
+    "PoisonedTurns",
+    "RepeatingTurns",
+    "UnrefusingTurns",
+]
+
+
+class FragileQueueTurns(Turns):
+    """Loses with the agent what was never delivered to it (P6)."""
+
+    def lose(self, outcome: Outcome, now: int, error: str) -> None:
+        """Clear the queue, too."""
+        super().lose(outcome, now, error)
+        self.refuse(outcome, error, now)
+
+
+class RepeatingTurns(Turns):
+    """Sends the prompt again whose agent died of it (P6)."""
+
+    def lose(self, outcome: Outcome, now: int, error: str) -> None:
+        """Put the turn in flight before the queue."""
+        turn = self.flight
+        if turn is not None and turn.cause is None:
+            self.flight = None
+            self.patience.rest()
+            self.queue.appendleft(turn)
+        super().lose(outcome, now, error)
+
+
+class UnrefusingTurns(Turns):
+    """Keeps the prompts of a session to which no agent will come (P6)."""
+
+    def refuse(self, outcome: Outcome, error: str, now: int) -> None:
+        """Let them wait."""
+
+
+class LateWordsTurns(Turns):
+    """Gives what a cancelled turn says late to the next one (P5)."""
+
+    def _said(self, said: Said, number: int, now: int) -> None:
+        """Take whoever comes next for the speaker's turn."""
+        if self.flight is None and self.queue:
+            self.queue[0].answered.take(said)
+        super()._said(said, number, now)
+
+
+class CancelFirstTurns(Turns):
+    """Calls a turn cancelled although its good result came (P5)."""
+
+    def _ended(self, ended: Ended, number: int, now: int) -> None:
+        """Look at the cause alone."""
+        turn = self.flight
+        if turn is not None and turn.number == number and turn.cause is not None:
+            turn.has_ended = True
+            self._conclude(turn, turn.cause, now, "the caller cancelled it")
+            self._acknowledge(turn)
+        else:
+            super()._ended(ended, number, now)
+
+
+class PoisonedTurns(Turns):
+    """Remembers a cancel that had nothing to cancel, and hits the next turn (P5)."""
+
+    is_poisoned = False
+
+    def cancel(self, number: int | None, now: int) -> bytes:
+        """Note what it could not do."""
+        data = super().cancel(number, now)
+        self.is_poisoned = self.is_poisoned or (not data and self.flight is None)
+        return data
+
+    def deliver(self, now: int) -> bytes:
+        """Cancel what was just delivered."""
+        data = super().deliver(now)
+        if data and self.is_poisoned:
+            self.is_poisoned = False
+            data += super().cancel(None, now)
+        return data
+
+
+class OrderRouter(Router):
+    """Takes every end for the end of the turn that runs, whichever it names (P5)."""
+
+    def _end(self, marks: tuple[int, ...]) -> tuple[int, ...]:
+        """Look at no name."""
+        return super()._end(())

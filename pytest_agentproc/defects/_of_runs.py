@@ -1,0 +1,133 @@
+"""The table of defects that break a run, and of what sessions judge as wrongly. Each breaks one rule in one decider."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pytest_agentproc.defects import _endings as ends
+from pytest_agentproc.defects import _keepers as keepers
+from pytest_agentproc.defects import _results as results
+from pytest_agentproc.defects import _streams as streams
+from pytest_agentproc.defects import _tools as tools
+from pytest_agentproc.defects import _watchdogs as times
+from pytest_agentproc.defects._defect import Defect
+from pytest_agentproc.supervisor import Deciders, Policy, SessionDeciders
+
+__all__ = ["OF_RUNS"]
+
+_TIMES = (
+    ("duration-timeout", "A1", "takes the inactivity limit for a limit of the whole duration", times.DurationWatchdog),
+    ("stderr-blind", "A1", "takes bytes on stderr for no activity", times.StderrBlindWatchdog),
+    ("line-only-activity", "A1", "takes bytes for activity only once their line ends", times.LineWatchdog),
+    ("polls-once-a-second", "A1", "looks once a second whether the limit is over", times.PollingWatchdog),
+    ("no-hard-cap", "A2", "lets an agent that prints run for ever", times.UncappedWatchdog),
+    ("double-timer", "A3", "has a second timer that no activity winds up", times.DoubleTimerWatchdog),
+    ("harsher-limit-first", "A3", "prefers the harsher of two limits at one instant", times.HarsherFirstWatchdog),
+    ("closed-output-is-exit", "A5", "stops its timers when stdout ends", times.ClosedIsExitWatchdog),
+    ("noise-is-progress", "A8", "takes a line that is no event for progress", times.NoiseIsProgressWatchdog),
+    ("bytes-are-progress", "A8", "takes every byte for progress", times.BytesAreProgressWatchdog),
+    ("closed-output-is-activity", "A5", "takes the end of a stream for output", times.ClosedIsActivityWatchdog),
+    ("tools-run-for-ever", "A6", "waits without limit while a tool runs", tools.UnlimitedWatchdog),
+)
+_TOOLS = (
+    ("internal-tools-ignored", "A6", "keeps the short limit while the agent executes a tool", tools.IgnorantTools),
+    ("subagent-restores-limit", "A6", "restores the short limit when a sub-agent speaks", tools.NestedRestoresTools),
+    ("first-end-restores-limit", "A6", "restores the short limit when the first tool ends", tools.FirstEndTools),
+    ("background-agent-forgotten", "A6", "takes a launched agent for a tool that is done", tools.ForgetfulTools),
+    ("long-limit-stays", "A6", "keeps the long limit when the tool has ended", tools.EndlessTools),
+    ("any-tool-is-hosts", "A7", "ends at every tool, also at the agent's own", tools.AnyToolTools),
+    ("host-tool-waits", "A7", "waits on when the agent has asked for a tool of the host's", tools.WaitingTools),
+    ("subagent-asks-host", "A7", "takes a sub-agent's tool for one that the host executes", tools.NestedHostTools),
+    ("host-tool-cuts-message", "A7", "ends inside the message that asks for the tool", tools.HastyTools),
+)
+_COMPLETIONS = (
+    ("any-stop-reason", "C2", "takes a stop for a tool for the last word", ends.AnyStopCompletion),
+    ("never-withdraws", "C1", "holds on to a result that the agent goes on from", ends.StubbornCompletion),
+    ("any-result-is-good", "C1", "takes an error result for a good one", ends.AnyResultCompletion),
+    ("error-is-the-end", "C1", "gives up at an error that the agent gets over", ends.FatalErrorCompletion),
+    ("noise-is-fatal", "F2", "gives up at a line that is no event", ends.FatalNoiseCompletion),
+    ("keeps-everything", "F6", "keeps all that the agent ever said", ends.HoardingCompletion),
+    ("noise-uncounted", "F2", "drops a line that is no event, and tells nobody", ends.UncountedNoiseCompletion),
+)
+_ENDINGS = (
+    (
+        "timer-beats-exit",
+        "A4",
+        "calls an agent inactive that exits at the very instant of the deadline",
+        ends.TimerFirstEnding,
+    ),
+    ("exit-overrules-result", "C1", "throws a good result away for an exit code", ends.ExitOverResultEnding),
+    ("told-error-ignored", "C1", "drops the error that an agent told before it exited", ends.DeafEnding),
+    ("raw-exit-code", "C1", "answers with the agent's own code, forced or not", ends.RawCodeEnding),
+    ("exit-0-is-success", "C2", "takes exit 0 for a good result", ends.ZeroIsGoodEnding),
+    ("signal-is-exit-0", "C4", "takes a death by signal for exit 0", ends.NullCodeEnding),
+    ("waits-for-eof", "C4", "believes an exit only once stdout has ended", ends.PipeEndEnding),
+    ("epipe-is-fatal", "F5", "fails the run when stdin breaks", ends.FatalPipeEnding),
+    ("always-not-found", "P6", "takes every failure to start for a missing file", ends.MissingEnding),
+)
+_LADDERS = (
+    ("direct-child-only", "T1", "signals the agent itself and never its descendants", ends.DirectChildLadder),
+    ("waits-for-exit", "C1", "waits for the exit however long an agent lingers", ends.PatientLadder),
+    ("no-grace", "C1", "terminates at the very completion", ends.HastyLadder),
+    ("one-grace", "C1", "waits for the long grace also after a good end", ends.OneGraceLadder),
+    ("kill-without-term", "T1", "kills where it should terminate", ends.KillOnlyLadder),
+    ("no-kill-after-term", "T1", "waits for ever for an agent that ignores TERM", ends.NoKillLadder),
+    ("killed-flag", "T1", "takes 'a signal was sent' for 'it is dead'", ends.DeadFlagLadder),
+    ("leaves-zombie", "T3", "never reaps the agent", ends.ZombieLadder),
+    ("leftovers-stay", "T6", "lets what an exited agent has started live on", ends.LeavingLadder),
+)
+_FRAMINGS = (
+    ("per-chunk-utf8", "F1", "decodes each chunk by itself", streams.ChunkFraming),
+    ("drops-unfinished-line", "F1", "drops a last line without an end", streams.UnfinishedFraming),
+    ("first-object-only", "F1", "takes one object from a line", streams.FirstObjectFraming),
+    ("endless-line", "F3", "waits for the end of a line however long it grows", streams.EndlessLineFraming),
+    ("bom-is-data", "F1", "takes a byte order mark for text", streams.BomFraming),
+)
+_FEEDERS = (
+    ("closed-output-spins", "A5", "goes on reading a stream that has ended", streams.EndlessFeeder),
+    ("stderr-unread", "F4", "never reads stderr", streams.StdoutFeeder),
+    ("writes-before-reading", "F5", "reads only once the prompt is through", streams.WriteFirstFeeder),
+    ("stdin-left-open", "C1", "never closes stdin", streams.OpenFeeder),
+)
+_KEEPERS = (
+    ("artifacts-fatal", "C3", "fails a run because an artifact could not be written", keepers.FatalArtifacts),
+    ("artifacts-unmentioned", "C3", "says nothing of an artifact that it could not write", keepers.SilentArtifacts),
+    ("result-lost", "C3", "forgets in result.json what a forced agent had reported", keepers.ForgetfulArtifacts),
+    ("no-result-unless-started", "C3", "writes no result.json if the agent never started", keepers.StartedArtifacts),
+    ("log-is-text", "C3", "decodes what it writes to the logs of bytes", keepers.DecodingArtifacts),
+)
+_IN_SESSIONS: dict[str, dict[str, Any]] = {
+    "tools-run-for-ever": {"patience": tools.UnlimitedPatience},
+    **{name: {"tools": wrong} for name, _, _, wrong in _TOOLS},
+    "any-result-is-good": {"turns": results.AnyGoodTurns},
+    "exit-overrules-result": {"turns": results.ExitOverTurns},
+    "exit-0-is-success": {"turns": results.ZeroIsGoodTurns},
+    "signal-is-exit-0": {"turns": results.NullCodeTurns},
+}
+"""What sessions judge as wrongly as runs, by the name of the defect."""
+
+_ALIKE = ("ladder", "framing")
+"""Judgements that runs and sessions have in common."""
+
+
+def _of_run(name: str, rule: str, story: str, part: str, wrong: Any) -> Defect:
+    of_session = {part: wrong} if part in _ALIKE else _IN_SESSIONS.get(name, {})
+    return Defect(name, rule, story, Deciders(**{part: wrong}), SessionDeciders(**of_session))
+
+
+OF_RUNS = (
+    *(_of_run(*row[:3], "watchdog", row[3]) for row in _TIMES),
+    *(_of_run(*row[:3], "tools", row[3]) for row in _TOOLS),
+    *(_of_run(*row[:3], "completion", row[3]) for row in _COMPLETIONS),
+    *(_of_run(*row[:3], "ending", row[3]) for row in _ENDINGS),
+    *(_of_run(*row[:3], "ladder", row[3]) for row in _LADDERS),
+    *(_of_run(*row[:3], "framing", row[3]) for row in _FRAMINGS),
+    *(_of_run(*row[:3], "feeder", row[3]) for row in _FEEDERS),
+    *(_of_run(*row[:3], "artifacts", row[3]) for row in _KEEPERS),
+    Defect(
+        "timeout-is-duration",
+        "A9",
+        "takes the one number for the longest runtime",
+        Deciders(one_number=lambda seconds: Policy(inactivity_timeout=None, max_runtime=seconds)),
+    ),
+)

@@ -1,0 +1,173 @@
+"""The table of defects that break a session. Each breaks one rule in one decider."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pytest_agentproc.defects import _agents as agents
+from pytest_agentproc.defects import _background as back
+from pytest_agentproc.defects import _crossings as crossings
+from pytest_agentproc.defects import _hooks as hooks
+from pytest_agentproc.defects import _patience as patiences
+from pytest_agentproc.defects import _questions as questions
+from pytest_agentproc.defects import _tools as tools
+from pytest_agentproc.defects import _turns as turns
+from pytest_agentproc.defects import _views as views
+from pytest_agentproc.defects._defect import Defect
+from pytest_agentproc.supervisor import SessionDeciders
+
+__all__ = ["OF_SESSIONS"]
+
+_TURNS = (
+    ("timeout-kills-the-agent", "P1", "kills the agent whose turn takes too long", turns.KillingTurns),
+    ("timeout-cancels-nothing", "P1", "gives a turn up and leaves its agent at work", turns.SoftTimeoutTurns),
+    ("zombie-ready", "P1", "is ready after a timeout, and drops every prompt without a word", turns.ZombieTurns),
+    ("timeout-drops-the-queue", "P1", "throws away what waits when a turn times out", turns.DroppingTurns),
+    ("timeout-is-told-to-nobody", "P1", "tells no viewer that a prompt timed out", turns.SilentTimeoutTurns),
+    ("cancel-stops-the-agent", "P1", "ends the agent where its caller cancels a turn", turns.StoppingCancelTurns),
+    ("words-alone-are-progress", "P2", "takes what tools do for no progress", turns.WordsAloneTurns),
+    ("cancel-waits-for-ever", "P3", "never forces an agent to stop that acknowledges nothing", turns.TimidTurns),
+    ("cancel-grace-is-short", "P3", "takes the grace before a kill for that of a cancel", turns.HastyCancelTurns),
+    ("delivers-before-acknowledgement", "P3", "delivers while a cancel is unacknowledged", turns.EagerTurns),
+    ("first-word-acknowledges", "P3", "takes any word after a cancel for its acknowledgement", turns.HearingTurns),
+    ("age-counts-from-the-cancel", "P3", "counts a prompt's time before its delivery", turns.AgeingTurns),
+    ("prompts-go-out-at-once", "P9", "writes every prompt although one is in flight", turns.BusyQueueTurns),
+    ("last-prompt-first", "P9", "delivers the newest prompt first", turns.NewestFirstTurns),
+    ("cancel-hits-the-turn-in-flight", "P9", "cancels what is in flight for what waits", turns.MisaimedCancelTurns),
+    ("error-drops-the-queue", "P9", "gives up what waits when a turn fails", turns.StuckQueueTurns),
+    ("late-words-go-to-the-next-turn", "P5", "gives a cancelled turn's late words away", crossings.LateWordsTurns),
+    ("cancel-beats-the-result", "P5", "calls a turn cancelled whose good result came", crossings.CancelFirstTurns),
+    ("idle-cancel-hits-the-next", "P5", "remembers a cancel of nothing for the next turn", crossings.PoisonedTurns),
+    ("queue-goes-with-the-agent", "P6", "loses with an agent what it never got", crossings.FragileQueueTurns),
+    ("crash-repeats-the-prompt", "P6", "sends a prompt again whose agent died of it", crossings.RepeatingTurns),
+    ("failed-session-keeps-the-prompts", "P6", "leaves prompts without an outcome", crossings.UnrefusingTurns),
+    ("unhandled-questions-wait", "P7", "answers nothing where there is no handler", questions.DeafTurns),
+    ("allows-without-a-handler", "P7", "allows everything where there is no handler", questions.TrustingTurns),
+    ("idle-questions-wait", "P7", "answers nothing that is asked behind the result", questions.IdleDeafTurns),
+    ("question-is-denied", "P7", "denies what the caller allows", questions.DenyingTurns),
+    ("questions-wait-for-ever", "P7", "waits without limit for the caller's answer", questions.WaitingTurns),
+    ("silence-allows", "P7", "allows what nobody answered in time", questions.LenientTurns),
+    ("cancel-leaves-the-question", "P7", "answers no question of a cancelled turn", questions.AbandoningTurns),
+)
+_PATIENCES = (
+    ("prompts-never-time-out", "P1", "knows no limit on the time of a prompt", patiences.NeverOverPatience),
+    ("prompt-timeout-is-duration", "P2", "lets no progress move the deadline", patiences.DurationPatience),
+    ("bytes-move-the-deadline", "P2", "takes every byte of a turn for progress", patiences.BytesMovePatience),
+    ("deadline-runs-while-asked", "P2", "times out while the caller owes an answer", patiences.RestlessPatience),
+    ("deadline-rests-for-ever", "P2", "knows no deadline once a question was asked", patiences.SleepingPatience),
+    ("words-alone-are-activity", "A1", "takes bytes that are no event for silence", patiences.WordyPatience),
+    ("session-silence-has-a-default", "A1", "keeps a run's limit on silence in sessions", patiences.ImpatientPatience),
+    ("idle-time-counts", "A1", "counts the silence before a turn", patiences.IdleCountsPatience),
+    ("silent-turns-go-on", "A1", "knows no limit on the silence of a turn", patiences.NeverStillPatience),
+    ("turns-have-no-cap", "A2", "lets a turn that talks run for ever", patiences.UncappedPatience),
+    ("cap-is-of-the-session", "A2", "counts a turn's runtime from the first prompt", patiences.SessionCapPatience),
+    ("turns-never-stall", "A8", "takes a turn's bytes for enough", patiences.NeverStallsPatience),
+)
+_RESTARTS = (
+    ("restarts-at-once", "P6", "starts a crashed agent again without a pause", agents.HastyRestarts),
+    ("backoff-does-not-double", "P6", "waits the same time before every restart", agents.SteadyRestarts),
+    ("backoff-has-no-end", "P6", "doubles the time before a restart without end", agents.BoundlessRestarts),
+    ("restarts-for-ever", "P6", "starts an agent again however often it crashes", agents.EndlessRestarts),
+    ("never-restarts", "P6", "gives up at the first crash", agents.NoRestarts),
+    ("crashes-count-for-ever", "P6", "counts crashes of long ago", agents.UnforgettingRestarts),
+)
+_CLOSES = (
+    ("close-is-terminate", "P8", "terminates the agent at the very close", agents.AbruptLadder),
+    ("close-waits-for-the-exit", "P8", "waits for ever for an agent whose stdin has ended", agents.TrustingLadder),
+)
+_HOOKS = (
+    ("early-hook-lost", "B4", "drops a hook that fires before its callback is registered", hooks.LosingHooks),
+    ("hook-runs-twice", "B4", "calls back twice for one hook", hooks.RepeatingHooks),
+    ("hook-blocks-the-agent", "B4", "has the agent wait for a callback that may never come", hooks.BlockingHooks),
+    ("unregistered-hook-allows", "B4", "lets a tool run whose hook has no callback yet", hooks.AllowingHooks),
+    ("hook-word-ignored", "B4", "lets a tool run that its hook forbids", hooks.DeafHooks),
+    ("hook-waits-for-ever", "B4", "waits without limit for a callback", hooks.EndlessHooks),
+    ("stale-hook-runs", "B4", "calls back for a hook that is long past", hooks.StaleHooks),
+)
+_OTHERS: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
+    (
+        "tool-outlives-its-turn",
+        "A6",
+        "keeps the long limit for a tool whose turn is over",
+        {"tools": tools.UnsettledTools},
+    ),
+    (
+        "routes-by-order",
+        "B1",
+        "takes turns in the order of their beginnings, whatever their lines name",
+        {"router": back.OrderRouter},
+    ),
+    (
+        "stale-turn-answers-the-next",
+        "B1",
+        "hears what comes between two prompts as the answer to the second",
+        {"turns": back.StaleTurns},
+    ),
+    (
+        "leaks-late-notification",
+        "B1",
+        "takes a background turn for a part of the prompt's turn in which its notification came",
+        {"turns": back.DrainingTurns},
+    ),
+    (
+        "background-words-join-the-prompt",
+        "B1",
+        "shows what a background turn says in the prompt's turn, too",
+        {"turns": back.MixingTurns},
+    ),
+    (
+        "any-result-ends-the-prompt",
+        "B1",
+        "takes a background turn's result for the prompt's",
+        {"turns": back.AnyResultTurns},
+    ),
+    (
+        "empty-result-ends-the-prompt",
+        "B1",
+        "takes the empty result of a background turn for the prompt's",
+        {"turns": back.EmptyResultTurns},
+    ),
+    ("expects-one-background-turn", "B2", "takes the second of two for the prompt's", {"turns": back.OnceTurns}),
+    ("agents-are-tasks", "B2", "tracks background agents as if they were commands", {"tasks": back.AgentTasks}),
+    ("task-ends-unheard", "B2", "takes a task that ended for one that runs", {"tasks": back.EndlessTasks}),
+    ("unfinished-task-unmentioned", "B2", "says nothing of a task that never ended", {"tasks": back.SilentTasks}),
+    (
+        "close-waits-for-tasks",
+        "B2",
+        "waits at close for an agent that waits for its tasks",
+        {"ladder": back.WaitingLadder},
+    ),
+    (
+        "drains-after-success-only",
+        "B3",
+        "hears background turns only after a good result",
+        {"turns": back.SuccessTurns},
+    ),
+    (
+        "ready-without-agent",
+        "P1",
+        "calls a session ready whose agent is gone",
+        {"standing": views.ZombieStanding},
+    ),
+    (
+        "viewer-misses-the-past",
+        "P4",
+        "shows a viewer nothing of what was before it came",
+        {"transcript": views.ForgetfulTranscript},
+    ),
+    ("results-go-by-order", "P5", "looks at no name of a result", {"router": crossings.OrderRouter}),
+)
+
+
+def _of_session(name: str, rule: str, story: str, **wrong: Any) -> Defect:
+    return Defect(name, rule, story, session_deciders=SessionDeciders(**wrong))
+
+
+OF_SESSIONS = (
+    *(_of_session(name, rule, story, turns=wrong) for name, rule, story, wrong in _TURNS),
+    *(_of_session(name, rule, story, patience=wrong) for name, rule, story, wrong in _PATIENCES),
+    *(_of_session(name, rule, story, restarts=wrong) for name, rule, story, wrong in _RESTARTS),
+    *(_of_session(name, rule, story, ladder=wrong) for name, rule, story, wrong in _CLOSES),
+    *(_of_session(name, rule, story, hooks=wrong) for name, rule, story, wrong in _HOOKS),
+    *(_of_session(name, rule, story, **wrong) for name, rule, story, wrong in _OTHERS),
+)

@@ -1,0 +1,139 @@
+"""Watchdogs of a session's turns that are wrong, each in one way. Pure; knows no turn and no process."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pytest_agentproc.supervisor import Patience
+from pytest_agentproc.vocabulary import NANOSECONDS
+
+if TYPE_CHECKING:
+    from pytest_agentproc.supervisor import Policy
+
+__all__ = [
+    "BytesMovePatience",
+    "DurationPatience",
+    "IdleCountsPatience",
+    "ImpatientPatience",
+    "NeverOverPatience",
+    "NeverStallsPatience",
+    "NeverStillPatience",
+    "RestlessPatience",
+    "SessionCapPatience",
+    "SleepingPatience",
+    "UncappedPatience",
+    "WordyPatience",
+]
+
+
+class NeverOverPatience(Patience):
+    """Knows no limit on the time of a prompt (P1)."""
+
+    def __init__(self, policy: Policy) -> None:
+        super().__init__(policy)
+        self.limits["prompt_timeout"] = None
+
+
+class DurationPatience(Patience):
+    """Takes prompt_timeout for the longest duration of a turn (P2)."""
+
+    def progress(self, now: int) -> None:
+        """Move the other deadline alone."""
+        kept = self.deadlines.get("prompt_timeout")
+        super().progress(now)
+        if kept is not None:
+            self.deadlines["prompt_timeout"] = kept
+
+
+class BytesMovePatience(Patience):
+    """Takes every byte for progress (P2)."""
+
+    def activity(self, now: int) -> None:
+        """Move all deadlines."""
+        super().activity(now)
+        self.progress(now)
+
+
+class RestlessPatience(Patience):
+    """Lets the deadline run on while the caller owes an answer (P2)."""
+
+    def hold(self) -> None:
+        """Change nothing."""
+
+    def go_on(self, now: int) -> None:
+        """Change nothing."""
+
+
+class SleepingPatience(Patience):
+    """Lets the deadline rest for ever once a question was asked (P2)."""
+
+    def go_on(self, now: int) -> None:
+        """Change nothing."""
+
+
+class WordyPatience(Patience):
+    """Takes events alone for activity (A1)."""
+
+    def activity(self, now: int) -> None:
+        """Change nothing."""
+
+    def progress(self, now: int) -> None:
+        """Move the limit on silence, too."""
+        super().progress(now)
+        super().activity(now)
+
+
+class ImpatientPatience(Patience):
+    """Keeps the limit on silence of a run where a session has none (A1)."""
+
+    def __init__(self, policy: Policy) -> None:
+        super().__init__(policy)
+        self.limits["inactivity_timeout"] = self.limits["inactivity_timeout"] or 120 * NANOSECONDS
+
+
+class IdleCountsPatience(Patience):
+    """Counts the silence of a turn from the last byte before it (A1)."""
+
+    def start(self, now: int) -> None:
+        """Keep the instant of the last byte."""
+        last = self.last_activity
+        super().start(now)
+        if self.silence in self.deadlines:
+            self.deadlines[self.silence] += last - now
+
+
+class NeverStillPatience(Patience):
+    """Knows no limit on silence (A1)."""
+
+    def __init__(self, policy: Policy) -> None:
+        super().__init__(policy)
+        self.limits["inactivity_timeout"] = None
+
+
+class UncappedPatience(Patience):
+    """Knows no longest runtime (A2)."""
+
+    def __init__(self, policy: Policy) -> None:
+        super().__init__(policy)
+        self.limits["max_runtime"] = None
+
+
+class SessionCapPatience(Patience):
+    """Takes the longest runtime of a turn for that of the session (A2)."""
+
+    first: int | None = None
+
+    def start(self, now: int) -> None:
+        """Count from the first prompt."""
+        super().start(now)
+        self.first = now if self.first is None else self.first
+        if "max_runtime" in self.deadlines:
+            self.deadlines["max_runtime"] += self.first - now
+
+
+class NeverStallsPatience(Patience):
+    """Knows no limit on the time without progress but the prompt's (A8)."""
+
+    def __init__(self, policy: Policy) -> None:
+        super().__init__(policy)
+        self.limits["progress_timeout"] = None
