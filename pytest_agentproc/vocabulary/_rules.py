@@ -40,6 +40,5 @@ RULES = {
     "T1": "terminate and kill mean the whole tree",
     "T2": "no signal to a pid that may have been reused",
     "T3": "no zombie among the supervisor's own children",
-    "T4": "cancelling the supervising task anywhere, also inside its own cleanup, leaves nobody",
     "T6": "descendants left by an agent that exits by itself are ended before the run returns",
 }
