@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.supervisor import Ladder, Router, Tasks, Turns
+from pytest_agentproc.supervisor import Ladder, Outcome, Router, Tasks, Turns
 from pytest_agentproc.supervisor.dialects import BACKGROUND, Ended, Question, Said, TaskBegun, TaskOver, ToolEnded
 
 if TYPE_CHECKING:
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AgentTasks",
+    "AnyMessageTurns",
     "AnyResultTurns",
     "DrainingTurns",
     "EmptyResultTurns",
@@ -20,6 +21,7 @@ __all__ = [
     "MixingTurns",
     "OnceTurns",
     "OrderRouter",
+    "RestlessTurns",
     "SilentTasks",
     "StaleTurns",
     "SuccessTurns",
@@ -158,6 +160,28 @@ class OnceTurns(AnyResultTurns):
     def _takes(self, ended: Ended) -> bool:
         """Look whether one was consumed."""
         return self._consumed > 0
+
+
+class AnyMessageTurns(Turns):
+    """Ends the turn in flight when a background turn asks for a tool of the host's (B1)."""
+
+    def work(self, worked: Worked, now: int) -> bytes:
+        """Look at whoever asks."""
+        data, turn = super().work(worked, now), self.flight
+        if turn is None or turn.cause is not None or not self._tools.is_handed_over(worked):
+            return data
+        data += self._call_off(turn, Outcome.TOOL_USE, now)
+        self._conclude(turn, Outcome.TOOL_USE, now)
+        return data
+
+
+class RestlessTurns(Turns):
+    """Takes what a background turn says for progress of the prompt that waits behind it (B1)."""
+
+    def _said(self, said: Said, number: int, now: int) -> None:
+        super()._said(said, number, now)
+        if number == BACKGROUND and self.flight is not None:
+            self.patience.progress(now)
 
 
 class AgentTasks(Tasks):

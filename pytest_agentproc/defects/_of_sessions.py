@@ -127,6 +127,18 @@ _OTHERS: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
         "takes the empty result of a background turn for the prompt's",
         {"turns": back.EmptyResultTurns},
     ),
+    (
+        "background-tool-ends-the-prompt",
+        "B1",
+        "ends the prompt's turn at a background turn's tool of the host's",
+        {"turns": back.AnyMessageTurns},
+    ),
+    (
+        "background-words-are-progress",
+        "B1",
+        "takes a background turn's words for progress of the prompt's",
+        {"turns": back.RestlessTurns},
+    ),
     ("expects-one-background-turn", "B2", "takes the second of two for the prompt's", {"turns": back.OnceTurns}),
     ("agents-are-tasks", "B2", "tracks background agents as if they were commands", {"tasks": back.AgentTasks}),
     ("task-ends-unheard", "B2", "takes a task that ended for one that runs", {"tasks": back.EndlessTasks}),
