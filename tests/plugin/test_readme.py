@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 COMMANDS = [
     "python3 -m venv .venv && .venv/bin/pip install -e . && .venv/bin/pytest scenarios",
-    "python3 -m venv .venv && .venv/bin/pip install -e '.[test]' && .venv/bin/pytest",
+    "python3 -m venv .venv && .venv/bin/pip install -e '.[test]' && .venv/bin/pytest -n auto",
 ]
 README = (ROOT / "README.md").read_text("utf-8")
 
