@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from pytest_agentproc.defects import NAMES
 from pytest_agentproc.scenario import Expectation, Scenario, load, loads, reference
 from pytest_agentproc.scenario.__main__ import refresh
 from pytest_agentproc.vocabulary import Policy
@@ -79,3 +80,40 @@ def test_the_examples_of_the_page_are_scenarios() -> None:
     page = (SCENARIOS / "README.md").read_text("utf-8")
     examples = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
     assert [loads(example).dialect for example in examples] == ["pi", "claude"]
+
+
+def _rows() -> list[tuple[str, list[str], list[str]]]:
+    """List the rows of the page's tables of seeds and reports: the line, the defects that it names, its files."""
+    page = (SCENARIOS / "README.md").read_text("utf-8").partition("## Which line of a seed is which file")[2]
+    rows = []
+    for line in page.splitlines():
+        files = re.findall(r"\]\(([a-z0-9-]+)\.scenario\.yaml\)", line)
+        if files:
+            rows.append((line, [name for name in re.findall(r"`([a-z0-9-]+)`", line) if name in NAMES], files))
+    return rows
+
+
+def test_what_a_table_says_of_a_defect_its_files_claim() -> None:
+    """A line that names a defect is read as: these files show it. Their claims are tested elsewhere."""
+    claims = {scenario.id: scenario.catches for scenario in CORPUS}
+    wrong = [
+        (name, files)
+        for _, names, files in _rows()
+        for name in names
+        if not any(name in claims.get(file, {}) for file in files)
+    ]
+    assert wrong == []
+
+
+def test_every_kind_of_bug_report_has_two_files_at_least() -> None:
+    """Each with its source; one file of a kind is an anecdote."""
+    ids = {scenario.id for scenario in CORPUS if scenario.source}
+    kinds = {line[2:5]: files for line, _, files in _rows() if re.match(r"\| F\d\d ", line)}
+    assert sorted(kinds) == [f"F{number:02}" for number in range(1, 20)]
+    assert [kind for kind, files in kinds.items() if len(ids & set(files)) < 2] == []
+
+
+def test_every_seed_has_its_fault_before_and_after_the_fix() -> None:
+    """The reference supervisor is green where each of the five programs was red, and where it stayed so."""
+    told = {(line[2:5], "before" if " before: " in line else "stayed") for line, names, _ in _rows() if names}
+    assert {(seed, when) for seed in ("000", "001", "002", "003", "004") for when in ("before", "stayed")} <= told
