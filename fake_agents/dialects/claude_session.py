@@ -62,6 +62,7 @@ class Encoder(claude.Encoder):
         self._marked: set[str] = set()
         self._running: list[str] = []
         self._interrupts: list[dict[str, Any]] = []
+        self._ends = self._cut = 0
         self._tasks: dict[str, dict[str, Any]] = {}
         self._runs: dict[str, str] = {}
         self._folded: list[dict[str, Any]] = []
@@ -83,6 +84,7 @@ class Encoder(claude.Encoder):
             return b"", ""  # a sign of life
         if asked.get("subtype") == "interrupt" and (self._hand or self._waiting or self._run):
             self._interrupts.append(heard)
+            self._cut = self._ends
             return self._joined(self._withdraw()), "cancel"
         event = "handshake" if asked.get("subtype") == "initialize" else ""
         return self._joined(self._answered(heard, asked, now)), event
@@ -111,7 +113,7 @@ class Encoder(claude.Encoder):
         queued = [self._prompts[index]["uuid"] for index in self._waiting if "uuid" in self._prompts[index]]
         events = [success(request, {"still_queued": queued}) for request in self._interrupts]
         self._interrupts = []
-        if self._hand or self._run:
+        if self._cut == self._ends and (self._hand or self._run):  # else the turn ended before, by itself
             events += [*self._replay(now), *self._aborted(now)]
         return made + self._joined(events)
 
@@ -238,6 +240,7 @@ class Encoder(claude.Encoder):
 
     def _over(self) -> list[bytes]:
         """End the turn."""
+        self._ends += 1
         self._index += 1
         events = [event for index in self._hand[:1] if not self._run for event in self._lifecycle(index, "completed")]
         if not self._run:

@@ -205,6 +205,21 @@ def test_an_interrupt_of_nothing_is_answered_at_once() -> None:
     assert_alike(talk.printed(), seen("interrupt-idle"))
 
 
+def test_an_interrupt_of_a_turn_that_ended_by_itself_spares_the_next_one() -> None:
+    """Whoever acknowledges late answers the interrupt, and aborts nothing that it was not about."""
+    talk, (initialize, first, interrupt, second) = Conversation("claude", "session", **WHOLE), told("interrupt-idle")
+    talk.hear(initialize, first)
+    talk.tell("take", 1)
+    talk.hear(interrupt)
+    talk.tell("answer", "answer one")
+    talk.hear(second)
+    talk.tell("take", 2)
+    talk.tell("acknowledge")
+    talk.tell("answer", "answer two")
+    results = [event["result"] for event in talk.printed() if event["type"] == "result"]
+    assert results == ["answer one", "answer two"]
+
+
 def test_stop_task_ends_a_task_and_no_turn_follows() -> None:
     """The response comes after the task's lines; of a task that there is not, at once."""
     talk = Conversation("claude", "session", **WHOLE)
