@@ -45,7 +45,7 @@ def joined(events: Iterable[AnyEvent], *, by_line: bool = False) -> list[AnyEven
             chunks.clear()
             armed.clear()
         if code == "t":
-            timer = data["process"], data["timer"]
+            timer = data.get("session"), data["process"], data["timer"]
             due = data.get("armed")
             if due is not None and armed.get(timer) == due:
                 continue
