@@ -103,7 +103,7 @@ class LastRunFirst(Model):
         if host.deadline is not None:
             first = host.deadline[0]
             due = [number for number in self.begun - self.over if self.drivers[number].deadline == first]
-            host.deadline = first, max(due)
+            host.deadline = first, max(due, default=host.deadline[1])
         return host
 
 
