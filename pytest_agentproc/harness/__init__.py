@@ -5,7 +5,8 @@ from __future__ import annotations
 from pytest_agentproc.harness._fake import FakeAgent
 from pytest_agentproc.harness._lab import Lab
 from pytest_agentproc.harness._margin import Foreseen, foresee
-from pytest_agentproc.harness._model import Model, add_run, model_play
+from pytest_agentproc.harness._model import Model
+from pytest_agentproc.harness._model_play import add_run, model_play
 from pytest_agentproc.harness._pace import NotForReal
 from pytest_agentproc.harness._played import Played
 from pytest_agentproc.harness._supervise import order_of

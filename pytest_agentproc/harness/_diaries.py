@@ -56,15 +56,17 @@ class Diaries:
     Args:
         folder: where they write.
         deaths: where the lifeline broker notes who died and when.
-        scale: so many times faster than the machine their time is.
+        clock: what their time is: so many times faster than the machine; shared by all fakes of one run.
+        name: what the record calls the fake.
 
     `baked` is what the fake must be told.
     """
 
-    def __init__(self, folder: Path, deaths: Path, scale: float) -> None:
+    def __init__(self, folder: Path, deaths: Path, clock: SystemClock, name: str = "agent") -> None:
         self.folder = folder
-        self.baked: dict[str, Any] = {"hub": b"", "diary": str(folder), "scale": scale}
-        self.clock = SystemClock(scale, time.monotonic_ns())
+        self.baked: dict[str, Any] = {"hub": b"", "diary": str(folder), "scale": clock.scale}
+        self.clock = clock
+        self._name = name
         self._deaths = deaths
         self.command = ""
         """The fake's executable, which every one of its processes shows among its arguments."""
@@ -126,7 +128,7 @@ class Diaries:
             was_calm = is_calm
             select.poll().poll(5)
         for pid in new:  # it has not come so far as to open a diary
-            kept[pid] = _Kept(pid, 0, -1, "agent", 0, time.monotonic_ns())
+            kept[pid] = _Kept(pid, 0, -1, self._name, 0, time.monotonic_ns())
         for one in kept.values():
             if one.died is None and not self._is_ours(one.pid):
                 one.died = time.monotonic_ns()  # its end was seen here before the broker told of it
@@ -163,7 +165,7 @@ class Diaries:
         """Move the end of an agent to where its supervisor saw it, if that was before the broker did."""
         for event in record.events:
             dead = [one for one in agents if one.died is not None]
-            if event.code == "x" and event.data["process"] == "agent" and dead:
+            if event.code == "x" and event.data["process"] == self._name and dead:
                 seen = self.clock.moment_of(event.at)
                 nearest = min(dead, key=lambda one: abs((one.died or 0) - seen))
                 nearest.died = max(nearest.born, min(nearest.died or seen, seen))

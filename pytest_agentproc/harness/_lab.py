@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.clock import VirtualClock
-from pytest_agentproc.errors import KitError
+from pytest_agentproc.clock import SystemClock, VirtualClock
+from pytest_agentproc.errors import KitError, UsageError
 from pytest_agentproc.harness._diaries import Diaries
 from pytest_agentproc.harness._fake import FakeAgent, Lockstep
 from pytest_agentproc.harness._launch import Workshop, interpreter
@@ -68,15 +69,17 @@ class Lab:
         bound = _bound(scenario, subject)
         room = Room(scenario, self._shop().folder, keeps_artifacts=subject.keeps_artifacts)
         clock = VirtualClock()
-        fake = self._make(bound, clock, Record(header(scenario, subject.name, bound.policy)))
+        record = Record(header(bound, subject.name))
+        fakes = [self._make(part, clock, record) for part in _parts(bound)]
         try:
-            played = supervise(subject, bound, fake, clock, backend, room)
+            played = supervise(subject, bound, fakes, clock, backend, room)
             self._require_broker()
             return played
         finally:
             clock.close()
             room.close()
-            self._shop().take_back(fake.launcher)
+            for fake in fakes:
+                self._shop().take_back(fake.launcher)
 
     def play_real(
         self, scenario: Scenario, subject: Subject, *, backend: str = "asyncio", scale: float | None = None
@@ -95,19 +98,21 @@ class Lab:
             KitError: the harness failed, so there is no verdict on the subject.
         """
         bound = _bound(scenario, subject)
-        pace = pace_of(foresee(scenario, bound.policy), scale, LIFETIME)
+        pace = pace_of(foresee(scenario, scenario.terms(subject)), scale, LIFETIME)
         room = Room(scenario, self._shop().folder, keeps_artifacts=subject.keeps_artifacts)
-        head = header(scenario, subject.name, bound.policy)
-        record = Record({**head, "clock": "real", "scale": pace.scale})
-        fake = self._make(bound, None, record, scale=pace.scale)
+        record = Record({**header(bound, subject.name), "clock": "real", "scale": pace.scale})
+        clock = SystemClock(pace.scale, time.monotonic_ns())
+        fakes = [self._make(part, clock, record) for part in _parts(bound)]
         try:
-            played = supervise_real(subject, bound, fake, pace, backend, room)
+            played = supervise_real(subject, bound, fakes, pace, backend, room)
             self._require_broker()
             return played
         finally:
-            fake.watch.end()
+            for fake in fakes:
+                fake.watch.end()
             room.close()
-            self._shop().take_back(fake.launcher)
+            for fake in fakes:
+                self._shop().take_back(fake.launcher)
 
     def fake(
         self,
@@ -124,11 +129,19 @@ class Lab:
             clock: the virtual clock that it obeys; None: the one that `virtual_clock` made last, or else real time.
             name: what the record calls it.
             record: where it writes, in the order in which things happen; None: a record of its own.
+
+        Raises:
+            UsageError: the scenario has several agents.
         """
+        if scenario.parts:
+            names = ", ".join(scenario.parts)
+            raise UsageError(
+                f"{scenario.path} has a fake for each of its sessions: {names}", "make one of scenario.parts[...]"
+            )
         policy = Policy.for_dialect(scenario.dialect, **scenario.policy)
         bound = scenario.bind(policy.in_session() if scenario.is_session else policy)
-        record = record or Record(header(scenario, "", bound.policy))
-        return self._make(bound, clock or self._clock, record, name)
+        record = record or Record(header(bound, ""))
+        return self._make(bound, clock or self._clock or SystemClock(1, time.monotonic_ns()), record, name)
 
     def virtual_clock(self, **options: Any) -> VirtualClock:
         """Make a virtual clock, which the fakes made from now on obey; see `VirtualClock` for the options."""
@@ -153,12 +166,14 @@ class Lab:
         if self._broker is None or self._broker.poll() is not None:
             raise KitError("the lifeline broker ended during the play, and every fake with it")
 
-    def _make(
-        self, bound: Bound, clock: VirtualClock | None, record: Record, name: str = "agent", scale: float = 1
-    ) -> FakeAgent:
+    def _make(self, bound: Bound, clock: VirtualClock | SystemClock, record: Record, name: str = "") -> FakeAgent:
         scenario, shop = bound.scenario, self._shop()
+        name = name or bound.program["name"]
         watch: Lockstep | Diaries
-        watch = Lockstep(clock, record) if clock else Diaries(shop.new_diary(), shop.deaths, scale)
+        if isinstance(clock, VirtualClock):
+            watch = Lockstep(clock, record)
+        else:
+            watch = Diaries(shop.new_diary(), shop.deaths, clock, name)
         program = {**bound.program, "name": name, "prompt": scenario.prompt[:PROMPT_SHOWN]}
         baked = {**watch.baked, "lifeline": self._lifelines(), "program": program}
         executable = scenario.cannot_spawn != "not_executable"
@@ -196,3 +211,8 @@ def _bound(scenario: Scenario, subject: Subject) -> Bound:
     if scenario.is_session and not subject.holds_sessions:
         raise NotApplicable("sessions", 1)
     return scenario.bind(scenario.terms(subject))
+
+
+def _parts(bound: Bound) -> list[Bound]:
+    """Give what there is a fake for: each of several sessions, or the one agent."""
+    return [*bound.parts.values()] or [bound]

@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING, Any
 from fake_agents.player import Player
 from pytest_agentproc.clock import JumpRule, Move
 from pytest_agentproc.harness._actors import Process
-from pytest_agentproc.harness._model import Model, model_play
+from pytest_agentproc.harness._model import Model
+from pytest_agentproc.harness._model_play import play_bound
 from pytest_agentproc.supervisor import Deciders, SessionDeciders
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping, Sequence
+    from collections.abc import Generator, Sequence
 
     from fake_agents.player import Track, Wait
     from fake_agents.program import Step
     from pytest_agentproc.clock import Host, Path
-    from pytest_agentproc.scenario import Scenario
-    from pytest_agentproc.vocabulary import Policy
+    from pytest_agentproc.scenario import Scenario, Terms
 
 __all__ = ["Foreseen", "foresee"]
 
@@ -106,26 +106,20 @@ class _StepwiseProcess(Process):
     player_type = _Stepwise
 
 
-class _Stated:
-    """The core, with the limits that the subject under test states."""
+class _Core:
+    """The core as it ships: the limits are those that the subject under test states."""
 
     name = "core"
     deciders = Deciders()
     session_deciders = SessionDeciders()
 
-    def __init__(self, policy: Policy) -> None:
-        self._policy = policy
 
-    def policy(self, overrides: Mapping[str, Any], dialect: str) -> Policy:
-        return self._policy
-
-
-def foresee(scenario: Scenario, policy: Policy) -> Foreseen:
+def foresee(scenario: Scenario, terms: Terms) -> Foreseen:
     """Play a scenario in the model and measure.
 
     Args:
         scenario: what the fake does.
-        policy: the limits that the subject states for it.
+        terms: the limits that the subject states for it.
     """
     rules: list[_Measured] = []
 
@@ -137,5 +131,5 @@ def foresee(scenario: Scenario, policy: Policy) -> Foreseen:
         rule_type = staticmethod(measured)  # type: ignore[assignment]  # a maker is as good as the type
         process_type = _StepwiseProcess
 
-    played = model_play(scenario, _Stated(policy), model=Measured)
+    played = play_bound(scenario.bind(terms), _Core(), model=Measured)
     return Foreseen(rules[0].margin, rules[0].now, "" if played.fault is None else played.fault.reason)

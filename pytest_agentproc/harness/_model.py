@@ -7,52 +7,28 @@ driver; the rules of the core are proven by expectations that people wrote.
 
 from __future__ import annotations
 
-import datetime as dt
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-from fake_agents.program import LONGEST, numbered, of_invocation
+from fake_agents.program import numbered, of_invocation
 from pytest_agentproc.clock import Host, JumpRule, Move
-from pytest_agentproc.errors import ClockError, Deadlock, Spin
+from pytest_agentproc.errors import Deadlock, Spin
 from pytest_agentproc.harness._actors import Left, Process, World
 from pytest_agentproc.harness._pipe import Pipe
-from pytest_agentproc.harness._played import (
-    PROMPT_SHOWN,
-    SESSION_FOLDER,
-    Played,
-    command_line,
-    environment,
-    header,
-    requested_model,
-)
-from pytest_agentproc.harness._room import MemoryStore
-from pytest_agentproc.harness._session_host import CALLER, SessionHost
-from pytest_agentproc.record import Record
-from pytest_agentproc.supervisor import Conversation, Driver, Headline, Machine, Result, SessionTask, Setting, Task
+from pytest_agentproc.supervisor import Driver
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from pytest_agentproc.clock import Path
-    from pytest_agentproc.scenario import Bound, Scenario
-    from pytest_agentproc.supervisor import Artifacts, Deciders, SessionDeciders
-    from pytest_agentproc.vocabulary import Answer, Policy
+    from pytest_agentproc.harness._session_host import CallerHost, SessionHost
+    from pytest_agentproc.record import Record
 
-__all__ = ["CoreSubject", "Model", "add_run", "model_play"]
+__all__ = ["Model"]
 
 _LOOKS = 10_000
 _LOOP = 1 << 60
 """The number of the loop in which callers wait: after every run."""
-
-
-class CoreSubject(Protocol):
-    """The core as a subject: its judgements are what the model needs of it."""
-
-    name: str
-    deciders: Deciders
-    session_deciders: SessionDeciders
-
-    def policy(self, overrides: Mapping[str, Any], dialect: str) -> Policy: ...
 
 
 class Model:
@@ -76,7 +52,8 @@ class Model:
         self.processes: dict[Path, Process] = {}
         self.drivers: list[Driver] = []
         self.hosts: dict[int, SessionHost] = {}
-        """The callers of those drivers that drive a session."""
+        """The sessions of those drivers that drive one."""
+        self.callers: list[CallerHost] = []
         self.begun: set[int] = set()
         self.over: set[int] = set()
         self.on_over: Callable[[], None] | None = None
@@ -143,13 +120,20 @@ class Model:
             else:
                 if move is Move.FIRE:
                     self._looks = 0
-                if target != _LOOP:
+                if target == _LOOP:
+                    self._resume(is_due=True)
+                else:
                     self._look(target)
         self.settle()
 
-    def _resume(self) -> bool:
-        """Let the callers do what they want to do now, by declaration; return whether one did."""
-        return sum(host.act(self.rule.now) for host in self.hosts.values()) > 0
+    def _resume(self, *, is_due: bool = False) -> bool:
+        """Let the callers do what they want to do now, by declaration, if they were told something, or are due.
+
+        Returns:
+            Whether one did something.
+        """
+        heeded = [caller for caller in self.callers if is_due or caller.has_news]
+        return sum(caller.act(self.rule.now) for caller in heeded) > 0
 
     def settle(self) -> None:
         """Let what happened be seen: who could go on asks, and the new and the dead are recorded in spawn order."""
@@ -174,6 +158,14 @@ class Model:
             self.tell("p", {"process": process.name, "seen": True, "pid": 0, "parent": above, "line": process.line})
         self._births.clear()
 
+    def note_leaks(self) -> None:
+        """Record who is left, fake by fake."""
+        for path in sorted(self.processes, key=lambda path: (self._fakes[path[0]], path)):
+            process = self.processes[path]
+            state = "alive" if process.is_alive else "zombie" if len(path) == 1 and not process.is_reaped else None
+            if state is not None:
+                self.tell("m", {"process": process.name, "leaked": state, "line": process.line})
+
     def in_order(self, processes: list[Process]) -> list[Process]:
         """Give processes in spawn order (rules 2 and 4)."""
         return sorted(processes, key=lambda one: one.path)
@@ -192,7 +184,7 @@ class Model:
             deadline = driver.deadline
             if deadline is not None and (host.deadline is None or deadline < host.deadline[0]):
                 host.deadline = (deadline, number)
-        for caller in self.hosts.values():
+        for caller in self.callers:
             due = caller.deadline
             if due is not None and (host.deadline is None or due < host.deadline[0]):
                 host.deadline = (due, _LOOP)
@@ -222,128 +214,3 @@ class Model:
             self.over.add(number)
             if self.on_over is not None:
                 self.on_over()
-
-
-def model_play(scenario: Scenario, subject: CoreSubject, *, model: type[Model] = Model) -> Played:
-    """Play a scenario against the core, or the core with judgements replaced, in the model.
-
-    Args:
-        scenario: what the fake does and what must be true.
-        subject: the core, as `subjects.core()` or a defect gives it.
-        model: the model; a broken one shows that a tie rule matters.
-    """
-    bound = scenario.bind(scenario.terms(subject))
-    record = Record(header(scenario, subject.name, bound.policy))
-    made = model(record)
-    store = MemoryStore(scenario.disk) if scenario.asks_for_artifacts else None
-    kept = subject.deciders.artifacts(store, _headline(scenario)) if store else None
-    host = add_session(made, bound, subject) if scenario.is_session else None
-    machine = None if host else add_run(made, bound, subject, kept)
-    answers: list[Answer] = []
-
-    def over() -> None:
-        if machine is not None:
-            result = Result.of(machine, 0, made.now())
-            answers.append((kept.finish(result) if kept else result).answer())
-        elif host is not None:
-            answers.append(host.answer())
-        record.add(made.now(), "m", {"process": "supervisor", "returned": True})
-
-    made.on_over = over
-    fault = None
-    try:
-        made.run()
-        _note_leaks(made)
-    except ClockError as error:
-        fault = error
-        record.add(made.now(), "m", {"process": "supervisor", "fault": error.reason, "message": str(error)})
-    answer = answers[0] if answers and fault is None else None
-    return Played(bound, record, answer, fault, store.files if store else None)
-
-
-def _headline(scenario: Scenario) -> Headline:
-    return Headline(
-        run_id="model",
-        argv=("agent", *command_line(scenario)),
-        cwd=_FOLDER,
-        requested_model=requested_model(scenario),
-        started_at=dt.datetime(2026, 1, 1, tzinfo=dt.UTC),
-        started=0,
-    )
-
-
-def add_run(model: Model, bound: Bound, subject: CoreSubject, kept: Artifacts | None = None) -> Machine:
-    """Give the model one more run of a scenario, whose artifacts are kept or not."""
-    scenario = bound.scenario
-    prompt = scenario.prompt if scenario.prompt_by == "stdin" else ""
-    machine = Machine(Task(scenario.dialect, prompt.encode(), bound.policy, scenario.mode), subject.deciders)
-    keep = kept.take if kept else None
-    spawn = _spawner(model, bound)
-    model.drivers.append(model.driver_type(machine, spawn, model.now, model.record.add, keep))
-    return machine
-
-
-def add_session(model: Model, bound: Bound, subject: CoreSubject) -> SessionHost:
-    """Give the model one more session of a scenario."""
-    scenario = bound.scenario
-    task = SessionTask(
-        ("agent", *command_line(scenario)),
-        scenario.dialect,
-        scenario.mode,
-        bound.policy,
-        Setting(SESSION_FOLDER, CALLER, tuple((hook.name, hook.event) for hook in bound.hooks)),
-        has_handler=bound.handler is not None,
-    )
-    made = subject.session_deciders
-    machine = Conversation(task, made)
-    host = SessionHost(machine, made.transcript(), bound, _spawner(model, bound), model.now, model.record.add)
-    model.hosts[len(model.drivers)] = host
-    model.drivers.append(host.driver)
-    return host
-
-
-def _spawner(model: Model, bound: Bound) -> Callable[[], World]:
-    """Give what starts the scenario's agent, or fails to."""
-    scenario, fake = bound.scenario, len(model.drivers)
-    argv = command_line(scenario)
-    given = {
-        "argv": [_cut(word) for word in argv],
-        "env": environment(_FOLDER),
-        "cwd": SESSION_FOLDER if scenario.is_session else _FOLDER,
-        "longest": LONGEST,
-    }
-    program = {**bound.program, "argv": argv, "prompt": scenario.prompt[:PROMPT_SHOWN], "given": given}
-
-    def spawn() -> World:
-        failure = spawn_failure(scenario)
-        if failure is not None:
-            raise failure
-        return model.start(program, fake)
-
-    return spawn
-
-
-def spawn_failure(scenario: Scenario) -> OSError | None:
-    """Say how the kernel would refuse to start the agent, if it would."""
-    if scenario.cannot_spawn == "not_found":
-        return FileNotFoundError(2, "No such file or directory", "agent")
-    if scenario.cannot_spawn == "not_executable":
-        return PermissionError(13, "Permission denied", "agent")
-    longest = max((len(word.encode()) for word in command_line(scenario)), default=0)
-    return OSError(7, "Argument list too long", "agent") if longest >= _LONGEST_ARGUMENT else None
-
-
-_LONGEST_ARGUMENT = 131_072
-_FOLDER = "/agent"
-
-
-def _cut(word: str) -> str:
-    return word.encode()[:LONGEST].decode(errors="replace")
-
-
-def _note_leaks(model: Model) -> None:
-    for path in sorted(model.processes):
-        process = model.processes[path]
-        state = "alive" if process.is_alive else "zombie" if len(path) == 1 and not process.is_reaped else None
-        if state is not None:
-            model.tell("m", {"process": process.name, "leaked": state, "line": process.line})

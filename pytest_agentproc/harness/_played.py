@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.harness._pace import Pace
     from pytest_agentproc.record import Record
     from pytest_agentproc.scenario import Bound, Scenario
-    from pytest_agentproc.vocabulary import Answer, Policy
+    from pytest_agentproc.vocabulary import Answer
 
 __all__ = ["PROMPT_SHOWN", "SESSION_FOLDER", "Played", "command_line", "environment", "header", "requested_model"]
 
@@ -97,8 +97,9 @@ def environment(folder: str) -> Mapping[str, str]:
     return {"PATH": folder, "LANG": "C.UTF-8"}
 
 
-def header(scenario: Scenario, subject: str, policy: Policy) -> Mapping[str, Any]:
+def header(bound: Bound, subject: str) -> Mapping[str, Any]:
     """Give the head of a record: whatever tells what was run."""
-    limits = dict(policy.items())
+    scenario = bound.scenario
+    limits = {name: dict(part.policy.items()) for name, part in bound.parts.items()} or dict(bound.policy.items())
     python = ".".join(str(part) for part in sys.version_info[:3])
     return {"scenario": scenario.id, "subject": subject, "clock": "virtual", "policy": limits, "python": python}

@@ -1,4 +1,4 @@
-"""A session's host in the model: what the door, the bell and the caller's loop are for real. Decides nothing."""
+"""Sessions and their caller in the model: what doors, bells and the caller's loop are for real. Decides nothing."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.clock import SystemClock
 from pytest_agentproc.supervisor import AnswerIt, DecideIt, Session, SessionDriver, SessionEvent, report, view
-from pytest_agentproc.vocabulary import CallbackError, Caller
+from pytest_agentproc.vocabulary import Answer, CallbackError, Caller, Role
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
 
     from pytest_agentproc.harness._actors import World
     from pytest_agentproc.scenario import Bound
     from pytest_agentproc.supervisor import Conversation, Hook, Transcript, Turn, Viewer
-    from pytest_agentproc.vocabulary import Answer, Deed
+    from pytest_agentproc.vocabulary import Deed
 
-__all__ = ["CALLER", "SessionHost"]
+__all__ = ["CALLER", "CallerHost", "SessionHost"]
 
 CALLER = "caller"
 """What makes the marks on prompts unlike any other session's."""
@@ -47,12 +47,12 @@ class _Bell:
 
 
 class SessionHost:
-    """One session and its caller.
+    """One session.
 
     Args:
         machine: who decides.
         transcript: what viewers read.
-        bound: the scenario, whose drive is played.
+        bound: the scenario, or the session's part of it.
         spawn: starts an agent.
         now: the clock.
         trace: takes the record's supervisor side.
@@ -69,9 +69,7 @@ class SessionHost:
     ) -> None:
         self._session = Session(machine, SystemClock(), None, transcript)
         self._bell = _Bell()
-        self._now = now
-        self._trace = trace
-        self._caller = Caller(bound.drive, bound.handler, self._note, bound.hooks)
+        self.role = Role(bound.handler, bound.hooks)
         self._hooks = {hook.name: hook for hook in bound.hooks}
         self._registered: set[str] = set()
         self._called: list[tuple[str, int]] = []
@@ -82,7 +80,6 @@ class SessionHost:
         self._seen: dict[str, list[SessionEvent]] = {}
         self.driver = SessionDriver(machine, spawn, self._bell, now, self._hear, trace)
         self._session.drive_by(self.driver)
-        self.act(now())
 
     @property
     def has_rung(self) -> bool:
@@ -90,24 +87,20 @@ class SessionHost:
         return self._bell.rung
 
     @property
-    def deadline(self) -> int | None:
-        """The instant at which the caller acts whatever happens."""
-        return self._caller.deadline
+    def has_told(self) -> bool:
+        """Whether the session told something that its caller has not heard."""
+        return bool(self._events)
 
-    def act(self, now: int) -> bool:
-        """Tell the caller what the session told, and do what it wants; return whether it wanted something."""
+    def tell(self, caller: Caller, name: str, now: int) -> None:
+        """Tell the caller what the session told since it was asked last, and call the callbacks."""
         heard, self._events = self._events, []
         for event in heard:
-            self._caller.hear(event.kind, event.turn, event.text)
-            if event.question is not None and self._caller.handler is not None:
-                self._caller.saw_question(event.at)
+            caller.hear(event.kind, event.turn, event.text, name)
+            if event.question is not None and self.role.handler is not None:
+                caller.saw_question(event.at, name)
                 self._questions.append(event.question.id)
             if event.kind == "hook" and event.hook is not None and event.hook.callback in self._registered:
                 self._call(event.hook, now)
-        deeds = self._caller.act(now)
-        for deed in deeds:
-            self._do(deed)
-        return bool(deeds)
 
     def answer(self) -> Answer:
         """Sum it up, as the core does."""
@@ -133,17 +126,15 @@ class SessionHost:
     def _read(self, name: str) -> None:
         self._seen[name] += self._viewers[name].take()
 
-    def _note(self, deed: Deed) -> None:
-        self._trace(self._now(), "m", deed.show())
-
-    def _do(self, deed: Deed) -> None:
+    def do(self, deed: Deed) -> None:
+        """Do what the caller wants."""
         value, session = deed.value, self._session
         if deed.kind == "prompt":
             self._turns.append(session.prompt(value))
         elif deed.kind == "cancel":
             (session if value is None else self._turns[value - 1]).cancel()
         elif deed.kind == "answer":
-            handler = self._caller.handler
+            handler = self.role.handler
             assert handler is not None
             self.driver.tell(AnswerIt(self._questions[value - 1], handler.allowed is True))
         elif deed.kind == "register":
@@ -157,6 +148,53 @@ class SessionHost:
             del self._viewers[value]
         else:
             (session.stop() if deed.kind == "stop" else session.close()).close()  # nobody waits for it
+
+
+class CallerHost:
+    """The caller of all sessions of a scenario.
+
+    Args:
+        drive: what it does.
+        hosts: the sessions by name, in the order of their declaration.
+        now: the clock.
+        trace: takes what the caller does.
+    """
+
+    def __init__(
+        self,
+        drive: Sequence[Deed],
+        hosts: Mapping[str, SessionHost],
+        now: Callable[[], int],
+        trace: Callable[[int, str, dict[str, Any]], None],
+    ) -> None:
+        self._hosts = hosts
+        roles = {name: host.role for name, host in hosts.items()}
+        self._caller = Caller(drive, lambda deed: trace(now(), "m", deed.show()), roles)
+        self.act(now())
+
+    @property
+    def deadline(self) -> int | None:
+        """The instant at which the caller acts whatever happens."""
+        return self._caller.deadline
+
+    @property
+    def has_news(self) -> bool:
+        """Whether a session told something that the caller has not heard."""
+        return any(host.has_told for host in self._hosts.values())
+
+    def act(self, now: int) -> bool:
+        """Tell the caller what the sessions told, and do what it wants; return whether it wanted something."""
+        for name, host in self._hosts.items():
+            host.tell(self._caller, name, now)
+        deeds = self._caller.act(now)
+        for deed in deeds:
+            self._hosts[deed.session].do(deed)
+        return bool(deeds)
+
+    def answer(self) -> Answer:
+        """Sum it up, as the core does."""
+        answers = {name: host.answer() for name, host in self._hosts.items()}
+        return answers[""] if "" in answers else Answer(sessions=answers)
 
 
 async def _nothing(_hook: Hook) -> None:

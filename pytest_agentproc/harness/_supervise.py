@@ -13,7 +13,7 @@ from pytest_agentproc.harness._played import SESSION_FOLDER, Played, environment
 from pytest_agentproc.vocabulary import Order
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from pytest_agentproc.clock import Clock, VirtualClock
     from pytest_agentproc.harness._fake import FakeAgent
@@ -26,10 +26,12 @@ if TYPE_CHECKING:
 __all__ = ["order_of", "supervise", "supervise_real"]
 
 
-def supervise(subject: Subject, bound: Bound, fake: FakeAgent, clock: VirtualClock, backend: str, room: Room) -> Played:
-    """Have a subject supervise a fake in virtual time, and see who is left."""
-    record = fake.record
-    order = replace(order_of(bound, fake, clock, record.add), artifacts=room.path, disk=room.disk)
+def supervise(
+    subject: Subject, bound: Bound, fakes: Sequence[FakeAgent], clock: VirtualClock, backend: str, room: Room
+) -> Played:
+    """Have a subject supervise a scenario's fakes in virtual time, and see who is left."""
+    record = fakes[0].record
+    order = replace(_order_of_all(bound, fakes, clock, record.add), artifacts=room.path, disk=room.disk)
 
     async def run() -> Answer:
         answer = await subject.run(order)
@@ -39,7 +41,8 @@ def supervise(subject: Subject, bound: Bound, fake: FakeAgent, clock: VirtualClo
     answer, fault = None, None
     try:
         answer = clock.run(run, backend=backend)
-        fake.watch.collect(record)
+        for fake in fakes:
+            fake.watch.collect(record)
     except ClockError as error:
         fault = error
         told = {"process": "supervisor", "fault": error.reason, "message": str(error)}
@@ -47,13 +50,16 @@ def supervise(subject: Subject, bound: Bound, fake: FakeAgent, clock: VirtualClo
     return Played(bound, record, answer, fault, room.files())
 
 
-def supervise_real(subject: Subject, bound: Bound, fake: FakeAgent, pace: Pace, backend: str, room: Room) -> Played:
-    """Have a subject supervise a fake in real time, and see who is left."""
+def supervise_real(
+    subject: Subject, bound: Bound, fakes: Sequence[FakeAgent], pace: Pace, backend: str, room: Room
+) -> Played:
+    """Have a subject supervise a scenario's fakes in real time, and see who is left."""
     require_backend(backend)
-    record, clock = fake.record, fake.watch.clock
+    record, clock = fakes[0].record, fakes[0].watch.clock
     assert isinstance(clock, SystemClock)
-    order = order_of(bound, fake, clock, record.add)
-    order = replace(order, artifacts=room.path, disk=room.disk, scale=pace.scale)
+    order = _order_of_all(bound, fakes, clock, record.add)
+    sessions = tuple(replace(one, scale=pace.scale) for one in order.sessions)
+    order = replace(order, artifacts=room.path, disk=room.disk, scale=pace.scale, sessions=sessions)
     answers: list[Answer] = []
 
     async def run() -> None:
@@ -64,7 +70,7 @@ def supervise_real(subject: Subject, bound: Bound, fake: FakeAgent, pace: Pace, 
 
     anyio.run(run, backend=backend)
     fault = None if answers else Stall(f"the supervisor did not return within {pace.limit:.0f} real seconds")
-    lateness = max(fake.watch.collect(record), _latest_timer(record))
+    lateness = max(*(fake.watch.collect(record) for fake in fakes), _latest_timer(record))
     if fault is not None:
         told = {"process": "supervisor", "fault": fault.reason, "message": str(fault)}
         record.add(clock.instant(), "m", told)
@@ -73,14 +79,41 @@ def supervise_real(subject: Subject, bound: Bound, fake: FakeAgent, pace: Pace, 
 
 def _latest_timer(record: Record) -> int:
     """Give the most nanoseconds by which a timer of the supervisor fired late."""
-    armed: dict[str, int] = {}
+    armed: dict[tuple[str, str], int] = {}
     latest = 0
     for event in record.events:
-        if event.code == "t" and "armed" in event.data:
-            armed[event.data["timer"]] = event.data["armed"]
-        elif event.code == "t" and "fired" in event.data:
-            latest = max(latest, event.at - armed.get(event.data["timer"], event.at))
+        if event.code != "t":
+            continue
+        timer = event.data.get("session", ""), event.data["timer"]
+        if "armed" in event.data:
+            armed[timer] = event.data["armed"]
+        elif "fired" in event.data:
+            latest = max(latest, event.at - armed.get(timer, event.at))
     return latest
+
+
+def _order_of_all(
+    bound: Bound, fakes: Sequence[FakeAgent], clock: Clock, trace: Callable[[int, str, dict[str, Any]], None]
+) -> Order:
+    """Give the order for all fakes of a scenario, one for each session if it has several."""
+    if not bound.parts:
+        return order_of(bound, fakes[0], clock, trace)
+    pairs = zip(bound.parts.items(), fakes, strict=True)
+    sessions = tuple(replace(order_of(part, fake, clock, trace), name=name) for (name, part), fake in pairs)
+    return Order(
+        argv=(),
+        env={},
+        cwd=SESSION_FOLDER,
+        dialect="",
+        mode="",
+        prompt="",
+        prompt_by="argv",
+        policy=bound.policy,
+        clock=clock,
+        trace=trace,
+        drive=bound.drive,
+        sessions=sessions,
+    )
 
 
 def order_of(bound: Bound, fake: FakeAgent, clock: Clock, trace: Callable[[int, str, dict[str, Any]], None]) -> Order:

@@ -6,7 +6,19 @@ from pytest_agentproc.record._event import Event
 from pytest_agentproc.record._normal import Entry, normal_form
 from pytest_agentproc.record._payload import Payload
 from pytest_agentproc.record._record import Record
+from pytest_agentproc.record._sessions import of_session, one_session
 from pytest_agentproc.record._text import text
 from pytest_agentproc.record._times import duration, instant
 
-__all__ = ["Entry", "Event", "Payload", "Record", "duration", "instant", "normal_form", "text"]
+__all__ = [
+    "Entry",
+    "Event",
+    "Payload",
+    "Record",
+    "duration",
+    "instant",
+    "normal_form",
+    "of_session",
+    "one_session",
+    "text",
+]

@@ -16,6 +16,7 @@ __all__ = ["Cell", "cells"]
 
 _HOSTS = ("supervisor", "caller")
 _STREAMS = {"o": "stdout", "e": "stderr", "i": "stdin"}
+_NO_NEWS = ("process", "by", "line", "session")
 _PREVIEW_CHARS = 32
 _SOURCE_CHARS = 56
 
@@ -73,12 +74,13 @@ def _cell(event: AnyEvent, line: int | None, source: Sequence[str]) -> Cell:
     process = data["process"]
     side = "supervisor" if "by" in data or process in _HOSTS else "agent"
     words = _step(data, source) if "step" in data else _WORDS[code](at, code, data)
-    if side == "agent" and process != "agent":
-        words = f"{process}: {words}"
+    whose = data.get("session") or (process if side == "agent" and process != "agent" else "")
+    if whose:
+        words = f"{whose}: {words}"
     if line:
         words += f"  [line {line}]"
     due = data.get("armed")
-    likeness = (side, process, data["timer"], due - at) if due is not None else (side, code, words)
+    likeness = (side, whose, process, data["timer"], due - at) if due is not None else (side, code, words)
     return Cell(at, "both" if "fault" in data else side, words, likeness, (process, code))
 
 
@@ -154,7 +156,7 @@ def _marker(_at: int, _code: str, data: Mapping[str, Any]) -> str:
     for key, words in _MARKERS.items():
         if key in data:
             return words(data)
-    return ", ".join(f"{key}: {value}" for key, value in data.items() if key not in ("process", "by", "line"))
+    return ", ".join(f"{key}: {value}" for key, value in data.items() if key not in _NO_NEWS)
 
 
 def _leaked(data: Mapping[str, Any]) -> str:

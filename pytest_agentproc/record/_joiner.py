@@ -29,7 +29,7 @@ class Joiner:
 
     def __init__(self, events: list[Event]) -> None:
         self._events = events
-        self._armed: dict[tuple[str, str], int | None] = {}
+        self._armed: dict[tuple[Any, ...], int | None] = {}
         self._sizes: dict[tuple[Any, ...], list[int]] = {}
         self._streams: dict[tuple[Any, ...], Gathered] = {}
         self._wholes: dict[tuple[Any, ...], Gathered] = {}
@@ -45,7 +45,7 @@ class Joiner:
             elif "size" in data and self._sum_up(code, data):
                 return
         elif code == "t":
-            timer, due = (data["process"], data["timer"]), data.get("armed")
+            timer, due = (data.get("session"), data["process"], data["timer"]), data.get("armed")
             if due is not None and self._armed.get(timer) == due:
                 return
             self._armed[timer] = due

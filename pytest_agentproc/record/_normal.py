@@ -45,7 +45,7 @@ def joined(events: Iterable[AnyEvent], *, by_line: bool = False) -> list[AnyEven
             chunks.clear()
             armed.clear()
         if code == "t":
-            timer = data["process"], data["timer"]
+            timer = data.get("session"), data["process"], data["timer"]
             due = data.get("armed")
             if due is not None and armed.get(timer) == due:
                 continue
@@ -72,9 +72,9 @@ def joined(events: Iterable[AnyEvent], *, by_line: bool = False) -> list[AnyEven
 def normal_form(record: _HasEvents) -> list[Entry]:
     """Reduce a record to what must be equal in every run of one scenario, model and real processes alike.
 
-    Within one instant bytes are joined per process, stream and side, and identical re-arms collapse; pids, the wording
-    of faults, and what an agent was given (it names folders) are left out; ends of streams, deaths and timers stay
-    where they are. Of bytes that are too many to be kept, length and hash count.
+    Within one instant bytes are joined per process, stream, side and line, and identical re-arms collapse; pids, the
+    wording of faults, and what an agent was given (it names folders) are left out; ends of streams, deaths and timers
+    stay where they are. Of bytes that are too many to be kept, length and hash count.
     """
     return [
         (
@@ -84,7 +84,7 @@ def normal_form(record: _HasEvents) -> list[Entry]:
             data.get("by", ""),
             tuple((key, _plain(data[key])) for key in sorted(data) if _counts(key, data[key])),
         )
-        for at, code, data in joined(record.events)
+        for at, code, data in joined(record.events, by_line=True)
     ]
 
 

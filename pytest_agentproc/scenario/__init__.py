@@ -2,7 +2,8 @@
 
 `load` reads a file into a `Scenario` or raises every problem at once; `Scenario.bind` turns it, under the policy that
 a subject states, into a `Bound`: the program that the fake plays and the expectations that the verdict compares. The
-tables of steps (`_steps`), expect keys (`_expect`) and file keys (`_file`) make checker, compiler and reference.
+tables of steps (`_steps`), expect keys (`_expect`) and file keys (`_file`) make checker, compiler and reference. Of a
+file with several sessions each is a `Scenario` of its own, in `parts`, and so is what it is bound to.
 """
 
 from __future__ import annotations
@@ -10,6 +11,6 @@ from __future__ import annotations
 from pytest_agentproc.scenario._expressions import NotApplicable
 from pytest_agentproc.scenario._load import load, loads
 from pytest_agentproc.scenario._reference import reference
-from pytest_agentproc.scenario._scenario import Bound, Expectation, Scenario
+from pytest_agentproc.scenario._scenario import Bound, Expectation, Scenario, Terms
 
-__all__ = ["Bound", "Expectation", "NotApplicable", "Scenario", "load", "loads", "reference"]
+__all__ = ["Bound", "Expectation", "NotApplicable", "Scenario", "Terms", "load", "loads", "reference"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -23,6 +24,7 @@ from pytest_agentproc.scenario._words import one_line
 from pytest_agentproc.vocabulary import Policy
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from pytest_agentproc.scenario._script import Table
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
 __all__ = ["Check", "Kind"]
 
 _MOST = 100
+_OF_AN_AGENT = ("dialect", "mode", "prompt_by", "overrides", "limits", "is_spawned")
+"""What is told of one agent, and of each session's by itself."""
 
 
 class Kind(Protocol):
@@ -52,6 +56,8 @@ class Check:
         folder: where the files that the scenario names must stay; None if it has none.
         steps: the table of steps.
         depth: in how many descendants' scripts the check is.
+        sessions: the sessions that the file has, by name, with their lines.
+        session: the one that is spoken of.
     """
 
     file: str
@@ -74,6 +80,9 @@ class Check:
     is_spawned: bool = True
     is_script_sound: bool = True
     is_expect_sound: bool = True
+    sessions: dict[str, int] = field(default_factory=dict)
+    session: str = ""
+    _kept: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def report(self, line: int, column: int, message: str) -> None:
         """Keep a problem.
@@ -102,6 +111,28 @@ class Check:
         self.overrides = overrides
         self.limits = Policy.for_dialect(self.dialect, **overrides).whole()
 
+    @contextmanager
+    def about(self, session: str) -> Iterator[None]:
+        """Have what is read meanwhile be about one session's agent; what is told of it is there again the next time.
+
+        Args:
+            session: its name; "" changes nothing.
+        """
+        if not session:
+            yield
+            return
+        outside = {name: getattr(self, name) for name in _OF_AN_AGENT}
+        self.session = session
+        self._become(self._kept.get(session) or _nobody())
+        yield
+        self._kept[session] = {name: getattr(self, name) for name in _OF_AN_AGENT}
+        self.session = ""
+        self._become(outside)
+
+    def _become(self, values: dict[str, Any]) -> None:
+        for name, value in values.items():
+            setattr(self, name, value)
+
     def time(self, node: Scalar, words: tuple[str, ...], *, positive: bool) -> Expression | None:
         """Read a time, and try it with the default limits."""
         expression = self._expression(node, words, TIMES)
@@ -124,6 +155,11 @@ class Check:
     def _tried(self, expression: Expression) -> Expression | None:
         line, column, tree = expression.line, expression.column, expression.tree
         for name in sorted(names(tree)):
+            if self.sessions and not self.session:
+                self.report(
+                    line, column, f"{name} is a limit of each session, and this time is no session's: write a plain one"
+                )
+                return None
             if name in self.overrides and self.overrides[name] is None:
                 self.report(line, column, f"{name} is switched off by this file's policy")
                 return None
@@ -134,3 +170,9 @@ class Check:
         except Unfit as error:
             self.report(line, column, str(error))
         return expression
+
+
+def _nobody() -> dict[str, Any]:
+    """Say of an agent what is so as long as nothing was told of it."""
+    blank = Check("", None, {})
+    return {name: getattr(blank, name) for name in _OF_AN_AGENT}

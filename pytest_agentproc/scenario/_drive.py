@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,12 +12,11 @@ from pytest_agentproc.scenario._kinds import Choice, Flag, Size, Text, Time, Who
 from pytest_agentproc.scenario._nodes import Mapping, Node, Scalar, Sequence, inline
 from pytest_agentproc.scenario._sessions import SESSIONS
 from pytest_agentproc.scenario._words import choices, shorten, unknown
-from pytest_agentproc.vocabulary import Deed, Handler, HookUse
 
 if TYPE_CHECKING:
     from pytest_agentproc.scenario._check import Check
     from pytest_agentproc.scenario._expressions import Expression
-    from pytest_agentproc.scenario._script import Scope, Step
+    from pytest_agentproc.scenario._script import Step
 
 __all__ = [
     "DRIVE",
@@ -26,9 +26,6 @@ __all__ = [
     "PROMPT",
     "STATUSES",
     "Item",
-    "bind_drive",
-    "bind_handler",
-    "bind_hooks",
     "unawaited",
 ]
 
@@ -50,6 +47,7 @@ class Item:
     at: Expression | None = None
     after: Expression | None = None
     column: int = 0
+    session: str = ""
 
 
 def _prompt_finish(values: dict[str, Any], node: Node, what: str, check: Check) -> str:
@@ -129,9 +127,12 @@ _KEYS = (
     Key("detach", Word("VIEWER"), "detaches it"),
     Key("at", Time(), "beside another key: not before this instant"),
     Key("after", Time(), "beside another key: not before so long after the item before it"),
+    Key(
+        "session", Word("NAME"), "beside another key: in which session; needed where there are several, and only there"
+    ),
 )
 DRIVE_KEYS = {key.name: key for key in _KEYS}
-_DEEDS = tuple(name for name in DRIVE_KEYS if name not in ("at", "after"))
+_DEEDS = tuple(name for name in DRIVE_KEYS if name not in ("at", "after", "session"))
 _OF_A_RUN = "[{prompt: TEXT or {repeat, size}}]"
 
 
@@ -143,7 +144,7 @@ class _Drive:
 
     def read(self, node: Node, what: str, check: Check) -> tuple[Item, ...]:
         """Read the items; a run has one, its prompt."""
-        is_session = (check.dialect, check.mode) in SESSIONS
+        is_session = bool(check.sessions) or (check.dialect, check.mode) in SESSIONS
         if not isinstance(node, Sequence):
             remedy = f"write [{{prompt: {inline(node)}}}]" if isinstance(node, Scalar) else 'write "- " before prompt'
             check.wrong(node, what, f"a list such as {self.label if is_session else _OF_A_RUN}", remedy)
@@ -152,7 +153,10 @@ class _Drive:
             check.at(node, f"{what} must have one item, the prompt, not a list of {len(node.items)} items")
             return ()
         before = len(check.problems)
-        items = [item for given in node.items if (item := self._item(given, what, check)) is not None]
+        items = []
+        for given in node.items:
+            with check.about(_session_of(given, what, check)):
+                items += [item for item in [self._item(given, what, check)] if item is not None]
         if not is_session and items and (items[0].kind != "prompt" or items[0].at or items[0].after):
             about = f"the dialect {check.dialect} in mode {check.mode} is one run"
             check.at(node, f"{what} must be {_OF_A_RUN}: {about}")
@@ -174,14 +178,33 @@ class _Drive:
             kind, value = value
         elif kind == "cancel":
             value = value.get("turn")
-        return Item(node.line, kind, value, values.get("at"), values.get("after"), node.column)
+        return Item(
+            node.line, kind, value, values.get("at"), values.get("after"), node.column, values.get("session", "")
+        )
+
+
+def _session_of(node: Node, what: str, check: Check) -> str:
+    """Say in which session an item of a drive is; "" where there is one, and after a mistake."""
+    pairs = node.pairs if isinstance(node, Mapping) else []
+    own = next((value for key, value in pairs if key.text == "session"), None)
+    if check.sessions and own is None and isinstance(node, Mapping):
+        check.at(node, f"{what} needs the key session in each item: {choices(list(check.sessions))}")
+    if own is None or not isinstance(own, Scalar):
+        return ""
+    if not check.sessions and check.mode:
+        check.at(own, f"{what} has one session: leave session out")
+    elif check.sessions and own.text not in check.sessions:
+        check.at(own, unknown("session", own.text, check.sessions))
+    return own.text if own.text in check.sessions else ""
 
 
 def _check_order(items: list[Item], check: Check) -> None:
     """Report a turn that nobody asked for, and a viewer that is detached before it was attached."""
-    prompts, viewers = 0, set()
+    asked: Counter[str] = Counter()
+    attached: dict[str, set[str]] = {}
     for item in items:
-        prompts += item.kind == "prompt"
+        asked[item.session] += item.kind == "prompt"
+        prompts, viewers = asked[item.session], attached.setdefault(item.session, set())
         if item.kind in ("turn", "cancel") and (item.value or 0) > prompts:
             check.report(item.line, item.column, f"there is no turn {item.value} yet: {_prompted(prompts)}")
         if item.kind == "attach":
@@ -198,17 +221,20 @@ def _prompted(prompts: int) -> str:
     )
 
 
-def unawaited(items: tuple[Item, ...], script: tuple[Step, ...]) -> str:
+def unawaited(drive: tuple[Item, ...], script: tuple[Step, ...], session: str = "") -> str:
     """Tell of a background turn at the end of a script that the caller, who then closes, does not wait for."""
     turns = [step for step in script if step.name == "background_turn"]
     names = [step.name for step in script]
+    items = [item for item in drive if item.session == session]
     after = max((index for index, name in enumerate(names) if name in ("answer", "result")), default=-1)
     awaited = max((item.value for item in items if item.kind == "background"), default=0)
     is_late = "background_turn" in names[after + 1 :]
-    if not is_late or awaited >= len(turns) or any(item.kind in ("wait", "close") for item in items):
+    is_timed = any(item.kind == "wait" for item in drive) or any(item.kind == "close" for item in items)
+    if not is_late or awaited >= len(turns) or is_timed:
         return ""
-    last = f"turn {sum(item.kind == 'prompt' for item in items)}"
-    remedy = f"add {{wait_for: background {len(turns)}}}"
+    last = f"turn {sum(item.kind == 'prompt' for item in items)}" + (f" of {session}" if session else "")
+    whose = f"session: {session}, " if session else ""
+    remedy = f"add {{{whose}wait_for: background {len(turns)}}}"
     return f"drive ends after {last}, but the script has a background turn (line {turns[-1].line}): {remedy}"
 
 
@@ -265,42 +291,3 @@ class _Handlers:
 
 
 HANDLERS = _Handlers()
-
-
-def bind_drive(items: tuple[Item, ...], scope: Scope) -> tuple[Deed, ...]:
-    """Give the deeds of a session's caller; raises as `Scope.exact`."""
-    return tuple(
-        Deed(
-            item.line,
-            item.kind,
-            scope.exact(item.value) if item.kind == "wait" else item.value,
-            None if item.at is None else scope.exact(item.at),
-            None if item.after is None else scope.exact(item.after),
-        )
-        for item in items
-    )
-
-
-def bind_handler(handlers: tuple[dict[str, Any], ...], scope: Scope) -> Handler | None:
-    """Give how the caller answers questions; raises as `Scope.exact`."""
-    for handler in handlers:
-        if "permission" in handler:
-            after = handler.get("after")
-            allowed = {"allow": True, "deny": False}.get(handler["permission"])
-            return Handler(allowed, 0 if after is None else scope.exact(after))
-    return None
-
-
-def bind_hooks(handlers: tuple[dict[str, Any], ...], scope: Scope) -> tuple[HookUse, ...]:
-    """Give what the caller has hooks do; raises as `Scope.exact`."""
-    return tuple(
-        HookUse(
-            handler["hook"],
-            handler.get("event", "PostToolUse"),
-            scope.ns(handler["registers_at"]) if "registers_at" in handler else 0,
-            handler.get("raises", False),
-            handler.get("allowed", True),
-        )
-        for handler in handlers
-        if "hook" in handler
-    )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.scenario._artifacts import ARTIFACT_KEYS, RESULT_KEYS, Artifacts
 from pytest_agentproc.scenario._asked import ASKED, bind_asked
+from pytest_agentproc.scenario._elsewhere import words
 from pytest_agentproc.scenario._fields import Either, Fields, Key
 from pytest_agentproc.scenario._kinds import Choice, Data, Flag, ListOf, Signal, Text, Time, Whole, Word
 from pytest_agentproc.scenario._nodes import Mapping, Node, Scalar, Sequence
@@ -22,11 +23,20 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario._expressions import Expression
     from pytest_agentproc.scenario._script import Scope
 
-__all__ = ["EXPECT", "EXPECT_KEYS", "PROCESS_KEYS", "SAW_KEYS", "Expected", "Wanted", "bind_value"]
+__all__ = [
+    "EXPECT",
+    "EXPECT_KEYS",
+    "PROCESS_KEYS",
+    "SAW_KEYS",
+    "SESSION_EXPECT_KEYS",
+    "Expected",
+    "Wanted",
+    "bind_value",
+]
 
 
 def bind_value(expected: Expected, scope: Scope) -> Any:
-    """Give the normal form; raises as `Scope.exact`."""
+    """Give the normal form; raises as `Scope.exact`. The key is one of a file with one session."""
     head, _, rest = expected.key.partition(".")
     if head == "artifacts":
         wanted = ARTIFACT_KEYS.get(rest) or RESULT_KEYS.get(rest.rpartition(".")[2])
@@ -89,9 +99,9 @@ class _ProcessId(Word):
         found = _NUMBERED.fullmatch(node.text) if isinstance(node, Scalar) else None
         if found is None or not isinstance(node, Scalar):
             return super().read(node, what, check)
-        is_known = found[1] == "agent" or found[1] in check.spawned
-        if not is_known and check.is_script_sound:
-            check.at(node, unknown("process", found[1], ("agent", *check.spawned)))
+        known = (*(check.sessions or ("agent",)), *check.spawned)
+        if found[1] not in known and check.is_script_sound:
+            check.at(node, unknown("process", found[1], known))
         elif found[2] == "1":
             check.at(node, f"the first process of a name has no number: write {found[1]}")
         return node.text
@@ -162,12 +172,13 @@ class _Saw:
         """Read into one expectation per leaf."""
         found: list[Expected] = []
         for key, place, leaf in self.form.pairs(node, what, check):
-            dotted = f"saw.{key.name}"
-            found.append(Expected(dotted, place.line, place.column, key.kind.read(leaf, f"expect.{dotted}", check)))
+            path = f"{what}.{key.name}"
+            read = key.kind.read(leaf, path, check)
+            found.append(Expected(path.removeprefix("expect."), place.line, place.column, read))
         return found
 
 
-_TABLE = (
+_OF_ALL = (
     Wanted("outcome", Choice(tuple(str(outcome) for outcome in Outcome)), "how the run ended"),
     Wanted("exit_code", Whole(0, 255, "CODE"), "the supervisor's exit code"),
     Wanted("text", MATCHER, "the final message"),
@@ -192,6 +203,55 @@ _TABLE = (
     Wanted("artifacts", Artifacts(), "the files that the supervisor kept; none: not one"),
     Wanted("leaks", ListOf(_ProcessId(), unique=True), "who outlived the run; [] if absent"),
 )
+_OF_EACH = (
+    *("turns", "background", "status", "viewers", "asked", "called", "signals", "spawns", "alive_at_once"),
+    *("agent_status", "saw", "error", "warnings", "noise", "stderr_tail"),
+)
+SESSION_EXPECT_KEYS = {key.name: key for name in _OF_EACH for key in _OF_ALL if key.name == name}
+
+
+class _EachSession:
+    """What is expected of each of several sessions."""
+
+    label = "{NAME: {turns: ..., status: ..., ...}}"
+    form = Fields(
+        tuple(SESSION_EXPECT_KEYS.values()),
+        elsewhere={
+            **words("it is about all sessions, and belongs under expect itself", ("processes", "returned", "leaks")),
+            **words("it is about one turn: write turns: [{...}]", (name for name in OF_A_RUN if name != "artifacts")),
+        },
+    )
+
+    def read(self, node: Node, what: str, check: Check) -> list[Expected]:
+        """Read into one expectation per leaf; times are tried with the session's limits."""
+        if not isinstance(node, Mapping):
+            check.wrong(node, what, f"a mapping such as {self.label}")
+            return []
+        found: list[Expected] = []
+        for name, value in node.pairs:
+            if name.text not in check.sessions:
+                if check.sessions:
+                    check.at(name, unknown("session", name.text, check.sessions))
+                continue
+            with check.about(name.text):
+                found += _read_each(self.form, value, f"{what}.{name.text}", check)
+        return found
+
+
+def _read_each(form: Fields, node: Node, what: str, check: Check) -> list[Expected]:
+    """Read the keys that are there, into one expectation for each leaf."""
+    found: list[Expected] = []
+    for key, place, value in form.pairs(node, what, check):
+        _fits(place, check)
+        path = f"{what}.{key.name}"
+        read = key.kind.read(value, path, check)
+        is_nested = key.name in _NESTED and read is not None
+        leaf = Expected(path.removeprefix("expect."), place.line, place.column, read)
+        found.extend(read if is_nested else [leaf])
+    return found
+
+
+_TABLE = (*_OF_ALL, Wanted("sessions", _EachSession(), "each of several sessions by its name"))
 EXPECT_KEYS = {key.name: key for key in _TABLE}
 _TABLES = {
     "processes": PROCESS_KEYS,
@@ -200,20 +260,36 @@ _TABLES = {
     "background": TURN_KEYS,
     "viewers": VIEWER_KEYS,
 }
-_NESTED = ("artifacts", "processes", "saw", "turns", "background", "viewers")
+_NESTED = ("artifacts", "processes", "saw", "sessions", "turns", "background", "viewers")
 _SESSION_KEYS = tuple(key.name for key in OF_A_SESSION)
+_SHARED = ("sessions", "processes", "returned", "leaks")
+"""What is expected of several sessions together."""
 
 
 def _fits(name: Scalar, check: Check) -> None:
-    """Report a key of a run's in a session's file, and the other way round."""
-    if not check.mode:
+    """Report a key that is not about what the file has: a run, a session, or several of them."""
+    key = name.text
+    if check.sessions and not check.session:
+        if key not in _SHARED:
+            check.at(name, f"expect.{key} is about one agent, and this file has several: {_under_sessions(key)}")
+    elif not check.mode:
         return
-    is_session = (check.dialect, check.mode) in SESSIONS
-    if is_session and name.text in OF_A_RUN:
-        remedy = "leave it out" if name.text == "artifacts" else f"write turns: [{{{name.text}: ...}}]"
-        check.at(name, f"expect.{name.text} is about a run, and this agent is a session's: {remedy}")
-    elif not is_session and name.text in _SESSION_KEYS:
-        check.at(name, f"expect.{name.text} is about a session, and this agent is a run's")
+    elif key == "sessions":
+        remedy = "write its keys themselves"
+        check.at(name, f"expect.sessions is about several sessions, and this file has one agent: {remedy}")
+    elif (check.dialect, check.mode) not in SESSIONS:
+        if key in _SESSION_KEYS:
+            check.at(name, f"expect.{key} is about a session, and this agent is a run's")
+    elif key in OF_A_RUN:
+        remedy = "leave it out" if key == "artifacts" else f"write turns: [{{{key}: ...}}]"
+        check.at(name, f"expect.{key} is about a run, and this agent is a session's: {remedy}")
+
+
+def _under_sessions(key: str) -> str:
+    if key == "artifacts":
+        return "leave it out"
+    inner = f"{key}: ..." if key in SESSION_EXPECT_KEYS else f"turns: [{{{key}: ...}}]"
+    return f"write sessions: {{NAME: {{{inner}}}}}"
 
 
 class _Expect:
@@ -224,18 +300,13 @@ class _Expect:
 
     def read(self, node: Node, what: str, check: Check) -> tuple[Expected, ...]:
         """Read every key that is there."""
-        found: list[Expected] = []
         before = len(check.problems)
         if not isinstance(node, Mapping):
             remedy = 'leave out the "- "' if isinstance(node, Sequence) else ""
             check.wrong(node, what, f"a mapping such as {self.label}", remedy)
             check.is_expect_sound = False
             return ()
-        for key, place, value in self.form.pairs(node, what, check):
-            _fits(place, check)
-            read = key.kind.read(value, f"{what}.{key.name}", check)
-            is_nested = key.name in _NESTED and read is not None
-            found.extend(read if is_nested else [Expected(key.name, place.line, place.column, read)])
+        found = _read_each(self.form, node, what, check)
         check.is_expect_sound = len(check.problems) == before
         check.expected.extend(expected.key for expected in found)
         return tuple(sorted(found, key=lambda expected: (expected.line, expected.column)))

@@ -20,13 +20,17 @@ Finish = Callable[[dict[str, Any], Node, str, Check], Any]
 
 @dataclass(frozen=True)
 class Key:
-    """One entry of a table: a key's name, its value's type, what it is for, and since which version of the language."""
+    """One entry of a table: a key's name, its value's type, what it is for, and since which version of the language.
+
+    A required one need not be there beside the key that `unless` names.
+    """
 
     name: str
     kind: Kind
     doc: str
     since: str = "1"
     required: bool = False
+    unless: str = ""
 
 
 @dataclass(frozen=True)
@@ -73,7 +77,8 @@ class Fields:
                 misspelt.append(nearest(name.text, table))
         given = {name.text: (table[name.text], name, value) for name, value in node.pairs if name.text in table}
         for key in self.keys:
-            if key.required and key.name not in given and key.name not in misspelt:
+            stands_in = key.unless and (key.unless in given or key.unless in misspelt)
+            if key.required and key.name not in given and key.name not in misspelt and not stands_in:
                 check.at(node, f"{what} needs the key {key.name}: {key.doc}")
         chosen = [name for name in given if name in self.one_of]
         if self.one_of and len(chosen) != 1 and not misspelt:

@@ -12,11 +12,12 @@ from pytest_agentproc.scenario._check import Check
 from pytest_agentproc.scenario._drive import Item, unawaited
 from pytest_agentproc.scenario._fields import WHOLE_FILE
 from pytest_agentproc.scenario._file import FILE
-from pytest_agentproc.scenario._nodes import Enough, Mapping, parse
+from pytest_agentproc.scenario._nodes import Enough, Mapping, Scalar, parse
 from pytest_agentproc.scenario._scenario import Scenario
+from pytest_agentproc.scenario._several import SESSION_KEYS, require_script
 from pytest_agentproc.scenario._steps import STEPS
 from pytest_agentproc.scenario._traps import position
-from pytest_agentproc.scenario._words import nearest
+from pytest_agentproc.scenario._wanted import of_session
 
 __all__ = ["load", "loads"]
 
@@ -65,32 +66,55 @@ def loads(text: str, name: str = "<text>", folder: str | os.PathLike[str] | None
     values = _values(text, check)
     if check.problems:
         raise ScenarioError(list(dict.fromkeys(check.problems)))
-    agent = values["agent"]
+    drive = values.get("drive", (Item(0, "prompt", "hi"),))
+    about = {
+        "id": name if name.startswith("<") else Path(name).name.removesuffix(_SUFFIX),
+        "path": name,
+        "claim": values["scenario"],
+        "source": values.get("source", ""),
+        "covers": tuple(values.get("covers", ())),
+        "catches": values.get("catches", {}),
+        "tier": values.get("tier", "must"),
+        "text": text,
+    }
+    expected = values.get("expect", ())
+    parts = {
+        session: Scenario(
+            **about,
+            **_of_an_agent(own),
+            session=session,
+            drive=tuple(item for item in drive if item.session == session),
+            expected=of_session(expected, session),
+        )
+        for session, own in values.get("sessions", {}).items()
+    }
     disk, host_line = values.get("host", ("", 0))
     return Scenario(
-        id=name if name.startswith("<") else Path(name).name.removesuffix(_SUFFIX),
-        path=name,
-        claim=values["scenario"],
-        source=values.get("source", ""),
-        covers=tuple(values.get("covers", ())),
-        catches=values.get("catches", {}),
-        tier=values.get("tier", "must"),
-        dialect=agent["dialect"],
-        mode=agent["mode"],
-        prompt_by=agent.get("prompt", "argv"),
-        cannot_spawn=agent.get("cannot_spawn"),
-        newline=agent.get("newline", "lf"),
-        bom=agent.get("bom", False),
-        partials=agent.get("partials", True),
-        policy=values.get("policy", {}),
+        **about,
+        **({} if parts else _of_an_agent(values)),
         disk=disk,
         host_line=host_line,
-        drive=values.get("drive", (Item(0, "prompt", "hi"),)),
-        handlers=values.get("handler", ()),
-        text=text,
-        scripts=values.get("scripts", (values.get("script", ()),)),
-        expected=values.get("expect", ()),
+        drive=drive,
+        expected=expected,
+        parts=parts,
     )
+
+
+def _of_an_agent(values: dict[str, Any]) -> dict[str, Any]:
+    """Give what a file says of one agent."""
+    agent = values["agent"]
+    return {
+        "dialect": agent["dialect"],
+        "mode": agent["mode"],
+        "prompt_by": agent.get("prompt", "argv"),
+        "cannot_spawn": agent.get("cannot_spawn"),
+        "newline": agent.get("newline", "lf"),
+        "bom": agent.get("bom", False),
+        "partials": agent.get("partials", True),
+        "policy": values.get("policy", {}),
+        "handlers": values.get("handler", ()),
+        "scripts": values.get("scripts", (values.get("script", ()),)),
+    }
 
 
 def _values(text: str, check: Check) -> dict[str, Any]:
@@ -112,16 +136,24 @@ def _read(text: str, check: Check) -> dict[str, Any]:
     root = parse(text, check.report)
     if root is None:
         return {}
-    values = FILE.read(root, WHOLE_FILE, check)
-    keys = {key.text: key for key, _ in root.pairs} if isinstance(root, Mapping) else {"script": root}
-    if check.is_spawned and nearest("script", keys) is None:
-        check.at(root, "the file needs the key script: what the fake does")
-    if "script" in keys and "scripts" in keys:
-        both = f"script (line {keys['script'].line}) and scripts: a script is what every invocation plays"
-        check.at(keys["scripts"], f"the file has both {both}")
-    values = values or {}
-    scripts = values.get("scripts", (values.get("script", ()),)) if "drive" in values else ()
-    for script in scripts:
-        if (missing := unawaited(values["drive"], script)) and not check.problems:
-            check.at(keys["drive"], missing)
+    values = FILE.read(root, WHOLE_FILE, check) or {}
+    keys = {key.text: key for key, _ in root.pairs} if isinstance(root, Mapping) else {}
+    if "sessions" in keys:
+        _check_several(keys, check)
+    else:
+        require_script(root, WHOLE_FILE, check)
+    drive = values.get("drive", ())
+    for session, own in values.get("sessions", {"": values}).items():
+        for script in own.get("scripts", (own.get("script", ()),)) if drive else ():
+            if (missing := unawaited(drive, script, session)) and not check.problems:
+                check.at(keys["drive"], missing)
     return values
+
+
+def _check_several(keys: dict[str, Scalar], check: Check) -> None:
+    """Report what a file with sessions has at its top though each of them has it, and a drive that is missing."""
+    for name in SESSION_KEYS:
+        if name in keys:
+            check.at(keys[name], f"a file with sessions has no {name} of its own: write it under sessions.NAME")
+    if "drive" not in keys:
+        check.at(keys["sessions"], "a file with sessions needs the key drive: who is prompted in which session")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pytest_agentproc.scenario._agent import AGENT
 from pytest_agentproc.scenario._artifacts import ARTIFACT_KEYS, RESULT_KEYS
 from pytest_agentproc.scenario._asked import ASKED_KEYS
 from pytest_agentproc.scenario._drive import DRIVE_KEYS, HANDLER, PROMPT
-from pytest_agentproc.scenario._expect import EXPECT_KEYS, PROCESS_KEYS, SAW_KEYS
+from pytest_agentproc.scenario._expect import EXPECT_KEYS, PROCESS_KEYS, SAW_KEYS, SESSION_EXPECT_KEYS
 from pytest_agentproc.scenario._fields import Either, Fields, Key
-from pytest_agentproc.scenario._file import AGENT, FILE, HOST
+from pytest_agentproc.scenario._file import FILE, HOST
+from pytest_agentproc.scenario._several import SESSION_KEYS
 from pytest_agentproc.scenario._spawn import FORM as SPAWN_FORM
 from pytest_agentproc.scenario._steps import STEPS
 
@@ -25,6 +27,7 @@ def reference() -> str:
         _table("top key", FILE.keys),
         _table("agent", AGENT.mapping.keys),
         _table("host", HOST.keys),
+        _table("sessions: {NAME: {...}}", SESSION_KEYS.values()),
         _table("handler", HANDLER.keys),
         _table("drive item", DRIVE_KEYS.values()),
         _table("prompt", PROMPT.mapping.keys),
@@ -34,10 +37,16 @@ def reference() -> str:
         _table("asked: [{...}]", ASKED_KEYS),
         _table("processes: {ID: {...}}", PROCESS_KEYS.values()),
         _table("saw: {...}", SAW_KEYS.values()),
+        _of_each(),
         _table("artifacts: {...}", ARTIFACT_KEYS.values()),
         _table("result.json: {...}", RESULT_KEYS.values()),
     ]
     return "\n".join(parts)
+
+
+def _of_each() -> str:
+    listed = ", ".join(f"`{name}`" for name in SESSION_EXPECT_KEYS)
+    return f"`sessions: {{NAME: {{...}}}}` under `expect` takes {listed}.\n"
 
 
 def _long_forms() -> Iterator[tuple[str, Fields]]:

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from pytest_agentproc.scenario._drive import Item, bind_drive, bind_handler, bind_hooks
+from pytest_agentproc.scenario._caller import bind_deed, bind_handler, bind_hooks
 from pytest_agentproc.scenario._expect import Expected, bind_value
 from pytest_agentproc.scenario._expressions import NotApplicable
 from pytest_agentproc.scenario._script import ProgramStep, Scope, Step
 from pytest_agentproc.scenario._sessions import SESSIONS
 from pytest_agentproc.scenario._steps import STEPS
-from pytest_agentproc.vocabulary import Outcome
+from pytest_agentproc.scenario._wanted import split
+from pytest_agentproc.vocabulary import Outcome, Policy
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from pytest_agentproc.scenario._drive import Item
+    from pytest_agentproc.vocabulary import Deed, Handler, HookUse
 
-    from pytest_agentproc.vocabulary import Deed, Handler, HookUse, Policy
-
-__all__ = ["Bound", "Expectation", "Scenario"]
+__all__ = ["Bound", "Expectation", "Scenario", "Terms"]
 
 _FORMAT = 1
 
@@ -29,6 +30,10 @@ _LIMITS: dict[str, str] = {
     Outcome.TIMED_OUT: "prompt_timeout",
 }
 """The limit behind an outcome: who has none waits for ever, and says so."""
+
+
+Terms = Policy | Mapping[str, Policy]
+"""The limits that a subject states for a scenario; where it has several sessions, those of each by its name."""
 
 
 class _States(Protocol):
@@ -56,7 +61,8 @@ class Expectation:
 class Bound:
     """A scenario under one policy: the program for the fake, and the checks, all times in whole nanoseconds.
 
-    `drive`, `handler` and `hooks` are those of a session's caller; a run has none.
+    `drive`, `handler` and `hooks` are those of a session's caller; a run has none. Of several sessions `parts` has
+    each, with its own deeds; what the whole says of an agent is empty then.
     """
 
     scenario: Scenario
@@ -66,6 +72,7 @@ class Bound:
     drive: tuple[Deed, ...] = ()
     handler: Handler | None = None
     hooks: tuple[HookUse, ...] = ()
+    parts: Mapping[str, Bound] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,6 +91,8 @@ class Scenario:
         drive: what the caller does, a run's one prompt among it; `handlers` how it answers, and what it has hooks do.
         text: the file's own text.
         scripts: what each invocation of the fake plays, the last one all further ones too.
+        session: what the session is called whose part of a file this is; "" if the file has one agent.
+        parts: of a file with several sessions each as a scenario of its own; the whole says nothing of an agent then.
     """
 
     id: str
@@ -93,34 +102,42 @@ class Scenario:
     covers: tuple[str, ...]
     catches: Mapping[str, str]
     tier: str
-    dialect: str
-    mode: str
-    prompt_by: str
-    cannot_spawn: str | None
-    newline: str
-    bom: bool
-    partials: bool
-    policy: Mapping[str, Any]
-    disk: str
-    host_line: int
     drive: tuple[Item, ...]
-    handlers: tuple[dict[str, Any], ...]
+    dialect: str = ""
+    mode: str = ""
+    prompt_by: str = "argv"
+    cannot_spawn: str | None = None
+    newline: str = "lf"
+    bom: bool = False
+    partials: bool = True
+    policy: Mapping[str, Any] = field(default_factory=dict)
+    disk: str = ""
+    host_line: int = 0
+    handlers: tuple[dict[str, Any], ...] = ()
     text: str = field(repr=False)
-    scripts: tuple[tuple[Step, ...], ...] = field(repr=False)
+    scripts: tuple[tuple[Step, ...], ...] = field(default=(), repr=False)
     expected: tuple[Expected, ...] = field(repr=False)
+    session: str = ""
+    parts: Mapping[str, Scenario] = field(default_factory=dict, repr=False)
 
     @property
     def is_session(self) -> bool:
-        """Whether the agent lives on for further prompts."""
-        return (self.dialect, self.mode) in SESSIONS
+        """Whether the agent, or each of several, lives on for further prompts."""
+        return bool(self.parts) or (self.dialect, self.mode) in SESSIONS
 
     @property
     def prompt(self) -> str:
         """What the agent of a run is asked; a session's is asked in the course of it."""
         return "" if self.is_session else str(self.drive[0].value)
 
-    def terms(self, subject: _States) -> Policy:
+    def terms(self, subject: _States) -> Terms:
         """Give the limits that a subject states for this scenario."""
+        if self.parts:
+            return {name: part.own_terms(subject) for name, part in self.parts.items()}
+        return self.own_terms(subject)
+
+    def own_terms(self, subject: _States) -> Policy:
+        """Give the limits that a subject states for the one agent of this scenario."""
         policy = subject.policy(self.policy, self.dialect)
         return policy.in_session() if self.is_session else policy
 
@@ -129,13 +146,38 @@ class Scenario:
         """Whether the supervisor is told to keep any."""
         return bool(self.disk) or any(one.key.partition(".")[0] == "artifacts" for one in self.expected)
 
-    def bind(self, policy: Policy) -> Bound:
-        """Evaluate every time under the policy that the subject states for this scenario.
+    def bind(self, terms: Terms) -> Bound:
+        """Evaluate every time under the limits that the subject states for this scenario.
+
+        Args:
+            terms: what `terms` gives; one policy holds for all sessions.
 
         Raises:
             NotApplicable: the script, or the outcome that is expected, needs a limit that the policy switches off, or
                 a time of the script is none under it (negative, not a whole number of nanoseconds).
         """
+        if self.parts:
+            return self._bind_parts({name: terms[name] if isinstance(terms, Mapping) else terms for name in self.parts})
+        assert isinstance(terms, Policy)
+        return self._bind_one(terms)
+
+    def _bind_parts(self, terms: Mapping[str, Policy]) -> Bound:
+        parts = {name: part.bind(terms[name]) for name, part in self.parts.items()}
+        scopes = {name: Scope(policy.whole(), STEPS) for name, policy in terms.items()}
+        scopes[""] = Scope(Policy().whole(), STEPS)
+        drive = tuple(bind_deed(item, scopes[item.session]) for item in self.drive)
+        return Bound(self, {}, Policy(), self._expectations(scopes), drive, parts=parts)
+
+    def _expectations(self, scopes: Mapping[str, Scope]) -> tuple[Expectation, ...]:
+        expect = []
+        for expected in self.expected:
+            session, key = split(expected.key)
+            expect.append(replace(_expectation(replace(expected, key=key), scopes[session]), key=expected.key))
+        if all(expectation.key != "leaks" for expectation in expect):
+            expect.append(Expectation("leaks", 0, 0, []))
+        return tuple(expect)
+
+    def _bind_one(self, policy: Policy) -> Bound:
         for expected in self.expected:
             head, _, leaf = expected.key.rpartition(".")
             is_outcome = leaf == "outcome" and not head.startswith("artifacts")
@@ -149,7 +191,7 @@ class Scenario:
             "format": _FORMAT,
             "dialect": self.dialect,
             "mode": self.mode,
-            "name": "agent",
+            "name": self.session or "agent",
             "code": 0,
             "newline": self.newline,
             "bom": self.bom,
@@ -158,13 +200,13 @@ class Scenario:
         }
         if then:
             program["then"] = then
-        expect = [_expectation(expected, scope) for expected in self.expected]
-        if all(expectation.key != "leaks" for expectation in expect):
-            expect.append(Expectation("leaks", 0, 0, []))
+        expect = self._expectations({"": scope})
         if not self.is_session:
-            return Bound(self, program, policy, tuple(expect))
-        caller = bind_drive(self.drive, scope), bind_handler(self.handlers, scope), bind_hooks(self.handlers, scope)
-        return Bound(self, program, policy, tuple(expect), *caller)
+            return Bound(self, program, policy, expect)
+        drive = tuple(bind_deed(item, scope) for item in self.drive)
+        return Bound(
+            self, program, policy, expect, drive, bind_handler(self.handlers, scope), bind_hooks(self.handlers, scope)
+        )
 
 
 def _asked(expected: tuple[Expected, ...]) -> list[ProgramStep]:

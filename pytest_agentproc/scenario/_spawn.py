@@ -78,6 +78,8 @@ SPAWN = _Spawn()
 def _take_name(name: str, node: Node, what: str, check: Check) -> str:
     if name in _RESERVED:
         check.at(node, f'{what}.id cannot be "{name}": records call another by that name')
+    elif name in check.sessions:
+        check.at(node, f'{what}.id "{shorten(name)}" is taken by the session in line {check.sessions[name]}')
     elif name in check.spawned:
         check.at(node, f'{what}.id "{shorten(name)}" is taken by the spawn in line {check.spawned[name]}')
     elif name:
@@ -87,6 +89,6 @@ def _take_name(name: str, node: Node, what: str, check: Check) -> str:
 
 def _next_name(check: Check) -> str:
     check.nameless += 1
-    while f"child{check.nameless}" in check.spawned:
+    while f"child{check.nameless}" in (*check.spawned, *check.sessions):
         check.nameless += 1
     return f"child{check.nameless}"

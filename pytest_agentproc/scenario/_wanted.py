@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.scenario._fields import Either, Fields, Key
 from pytest_agentproc.scenario._kinds import Regex, Text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from pytest_agentproc.scenario._expressions import Expression
     from pytest_agentproc.scenario._script import Scope
 
-__all__ = ["MATCHER", "TEXT_FORMS", "Expected", "Wanted", "exact_time"]
+__all__ = ["MATCHER", "TEXT_FORMS", "Expected", "Wanted", "exact_time", "of_session", "split"]
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,21 @@ class Expected:
     line: int
     column: int
     value: Any
+
+
+def split(key: str) -> tuple[str, str]:
+    """Split a key into the session that it is about ("" where there is one, or it is about all) and the key there."""
+    head, _, rest = key.partition(".")
+    if head != "sessions":
+        return "", key
+    session, _, own = rest.partition(".")
+    return session, own
+
+
+def of_session(expected: Iterable[Expected], session: str) -> tuple[Expected, ...]:
+    """Give what a file expects of one of its sessions, by the keys that a file with one would have."""
+    pairs = ((one, *split(one.key)) for one in expected)
+    return tuple(replace(one, key=key) for one, whose, key in pairs if whose == session)
 
 
 def _as_it_stands(value: Any, _scope: Scope) -> Any:

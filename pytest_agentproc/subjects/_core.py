@@ -42,8 +42,8 @@ class Core:
         return Policy.for_dialect(dialect, **overrides)
 
     async def run(self, order: Order) -> Answer:
-        """Run the agent once, or hold a session with it."""
-        if order.drive:
+        """Run the agent once, or hold a session with it, or one with each of several."""
+        if order.drive or order.sessions:
             return await Talk(order, self.session_deciders).run()
         folder = FullFolder if order.disk == "full" else Folder
         result = await run_once(

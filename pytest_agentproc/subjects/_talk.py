@@ -1,42 +1,91 @@
-"""The core's session, driven by the caller of a scenario. Owns the loop that does what the caller wants."""
+"""The core's sessions, driven by the caller of a scenario. Owns the loop that does what the caller wants."""
 
 from __future__ import annotations
 
 import math
+from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any
 
 import anyio
 
+from pytest_agentproc.record import of_session
 from pytest_agentproc.supervisor import open_session, report, view
-from pytest_agentproc.vocabulary import CallbackError, Caller
+from pytest_agentproc.vocabulary import Answer, CallbackError, Caller, Role
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
-    from contextlib import AbstractAsyncContextManager
 
     from anyio.abc import TaskGroup
 
     from pytest_agentproc.supervisor import Hook, Question, Session, SessionDeciders, SessionEvent, Turn, Viewer
-    from pytest_agentproc.vocabulary import Answer, Deed, Order
+    from pytest_agentproc.vocabulary import Deed, Order
 
 __all__ = ["Talk"]
 
 
 class Talk:
-    """One session, as an order wants it.
+    """All sessions of an order, under one caller.
 
     Args:
-        order: the agent, the limits, and the drive.
+        order: the agents, the limits, and the drive.
         deciders: the judgements.
     """
 
     def __init__(self, order: Order, deciders: SessionDeciders) -> None:
         self._order = order
+        parts = order.sessions or (order,)
+        self._caller = Caller(order.drive, self._note, {one.name: Role(one.handler, one.hooks) for one in parts})
+        self._news = anyio.Event()
+        self._held = {one.name: _Held(one, deciders, self._caller, self._ring) for one in parts}
+
+    async def run(self) -> Answer:
+        """Open the sessions, drive them, and sum them up."""
+        async with anyio.create_task_group() as group, AsyncExitStack() as stack:
+            for held in self._held.values():
+                await held.open(stack, group)
+            await self._drive()
+        answers = {name: held.answer() for name, held in self._held.items()}
+        return Answer(sessions=answers) if self._order.sessions else answers[""]
+
+    async def _drive(self) -> None:
+        clock = self._order.clock
+        while True:
+            for deed in self._caller.act(clock.instant()):
+                if deed.kind == "detach":
+                    await anyio.lowlevel.checkpoint()  # the viewer reads what is there
+                self._held[deed.session].do(deed)
+            if self._caller.is_done:
+                return
+            due = self._caller.deadline
+            left = math.inf if due is None else (due - clock.instant()) / 1_000_000_000 / self._order.scale
+            with anyio.move_on_after(left):
+                await self._news.wait()
+            self._news = anyio.Event()
+
+    def _ring(self) -> None:
+        self._news.set()
+
+    def _note(self, deed: Deed) -> None:
+        self._order.trace(self._order.clock.instant(), "m", deed.show())
+
+
+class _Held:
+    """One session, as its order wants it.
+
+    Args:
+        order: the agent and the limits.
+        deciders: the judgements.
+        caller: told what the session tells.
+        ring: called when it was told something.
+    """
+
+    def __init__(self, order: Order, deciders: SessionDeciders, caller: Caller, ring: Callable[[], None]) -> None:
+        self._order = order
         self._deciders = deciders
-        self._caller = Caller(order.drive, order.handler, self._note, order.hooks)
+        self._caller = caller
+        self._ring = ring
         self._hooks = {hook.name: hook for hook in order.hooks}
         self._called: list[tuple[str, int]] = []
-        self._news = anyio.Event()
         self._turns: list[Turn] = []
         self._answers: dict[int, anyio.Event] = {}
         self._viewers: dict[str, Viewer] = {}
@@ -54,18 +103,10 @@ class Talk:
             "register": lambda name: self._session.on_hook(name, self._call),
         }
 
-    async def run(self) -> Answer:
-        """Open the session, drive it, and sum it up."""
-        async with anyio.create_task_group() as self._group, self._open() as self._session:
-            self._group.start_soon(self._listen, self._session.attach())
-            await self._drive()
-        session = self._session
-        views = {name: view(events) for name, events in self._seen.items()}
-        return report(session, turns=len(self._turns), views=views, called=self._called)
-
-    def _open(self) -> AbstractAsyncContextManager[Session]:
-        order = self._order
-        return open_session(
+    async def open(self, stack: AsyncExitStack, group: TaskGroup) -> None:
+        """Open it, for as long as the stack lasts; what it tells is heard in the group."""
+        order, self._group = self._order, group
+        door = open_session(
             order.argv,
             dialect=order.dialect,
             mode=order.mode,
@@ -77,38 +118,31 @@ class Talk:
             clock=order.clock,
             deciders=self._deciders,
             key="caller",
-            trace=order.trace,
+            trace=of_session(order.trace, order.name),
         )
+        self._session = await stack.enter_async_context(door)
+        group.start_soon(self._listen, self._session.attach())
 
-    async def _drive(self) -> None:
-        clock = self._order.clock
-        while True:
-            for deed in self._caller.act(clock.instant()):
-                if deed.kind == "detach":
-                    await anyio.lowlevel.checkpoint()  # the viewer reads what is there
-                self._deeds[deed.kind](deed.value)
-            if self._caller.is_done:
-                return
-            due = self._caller.deadline
-            left = math.inf if due is None else (due - clock.instant()) / 1_000_000_000 / self._order.scale
-            with anyio.move_on_after(left):
-                await self._news.wait()
-            self._news = anyio.Event()
+    def do(self, deed: Deed) -> None:
+        """Do what the caller wants."""
+        self._deeds[deed.kind](deed.value)
 
-    def _note(self, deed: Deed) -> None:
-        self._order.trace(self._order.clock.instant(), "m", deed.show())
+    def answer(self) -> Answer:
+        """Sum it up, once it is over."""
+        views = {name: view(events) for name, events in self._seen.items()}
+        return report(self._session, turns=len(self._turns), views=views, called=self._called)
 
     # What the session tells.
 
     async def _listen(self, viewer: Viewer) -> None:
         async for event in viewer:
-            self._caller.hear(event.kind, event.turn, event.text)
-            self._news.set()
+            self._caller.hear(event.kind, event.turn, event.text, self._order.name)
+            self._ring()
 
     async def _permit(self, question: Question) -> bool:
-        number = self._caller.saw_question(self._order.clock.instant())
+        number = self._caller.saw_question(self._order.clock.instant(), self._order.name)
         self._answers[number] = anyio.Event()
-        self._news.set()
+        self._ring()
         await self._answers[number].wait()
         assert self._order.handler is not None
         return self._order.handler.allowed is True

@@ -31,6 +31,12 @@ class Null:
         return Policy.for_dialect(dialect, **overrides)
 
     async def run(self, order: Order) -> Answer:
+        """Do the same with each session of an order, one after the other."""
+        if not order.sessions:
+            return await self.run_one(order)
+        return Answer(sessions={one.name: await self.run_one(one) for one in order.sessions})
+
+    async def run_one(self, order: Order) -> Answer:
         """Say that it went well, in every way in which that can be said."""
         return _well(order)
 
@@ -43,7 +49,7 @@ class SpawnAndForget(Null):
     def __init__(self) -> None:
         self.forgotten: list[subprocess.Popen[bytes]] = []
 
-    async def run(self, order: Order) -> Answer:
+    async def run_one(self, order: Order) -> Answer:
         """Start it and be done."""
         try:
             self.forgotten.append(_start(order))
@@ -57,7 +63,7 @@ class KillAtOnce(Null):
 
     name = "kill-at-once"
 
-    async def run(self, order: Order) -> Answer:
+    async def run_one(self, order: Order) -> Answer:
         """Start it, kill it, reap it."""
         try:
             process = _start(order)
@@ -73,7 +79,7 @@ class SubprocessRun(Null):
 
     name = "subprocess.run"
 
-    async def run(self, order: Order) -> Answer:
+    async def run_one(self, order: Order) -> Answer:
         """Wait for so long as the silence that it was told, whatever the agent does meanwhile."""
         return _of_drive(await self._once(order), order)
 
@@ -142,7 +148,7 @@ def _well(order: Order) -> Answer:
 
 def _of_drive(answer: Answer, order: Order) -> Answer:
     """Say the same of every turn, if it is a session."""
-    if not order.drive:
+    if not order.drive and not order.name:
         return answer
     prompts = sum(deed.kind == "prompt" for deed in order.drive)
     statuses = ("starting", *("ready", "prompting") * prompts, "ready", "closed")

@@ -158,7 +158,8 @@ def _time_finding(played: Played, wanted: int, seen: int) -> Finding:
     hint = _difference(wanted, seen)
     if played.tolerance and seen > wanted:
         hint += f", and {duration(played.tolerance)} are allowed in real time"
-    limits = [name for name, value in played.bound.policy.nanoseconds().items() if value == seen != 0]
+    policy = {} if played.bound.parts else played.bound.policy.nanoseconds()
+    limits = [name for name, value in policy.items() if value == seen != 0]
     if limits:
         hint += f"; {instant(seen)} is {' and '.join(limits)}"
     return Finding(Verdict.FAILED, instant(seen), hint)

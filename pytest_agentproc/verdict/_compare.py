@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 from pytest_agentproc.errors import ClockError
 from pytest_agentproc.verdict._artifacts import show_artifact
 from pytest_agentproc.verdict._checks import check_leaks, check_of
-from pytest_agentproc.verdict._facts import leaks, was_started
+from pytest_agentproc.verdict._facts import leaks
 from pytest_agentproc.verdict._rows import Expectation, Finding, Played, Row, Verdict
 from pytest_agentproc.verdict._session import has_ended, is_of_turn
+from pytest_agentproc.verdict._sessions import any_was_started, of_session
 from pytest_agentproc.verdict._words import show_wanted
 
 if TYPE_CHECKING:
@@ -65,9 +66,10 @@ def _show(key: str, wanted: Any) -> str:
 
 
 def _finding(played: Played, expectation: Expectation) -> Finding:
-    key, wanted = expectation.key, expectation.wanted
     if expectation.not_applicable is not None:
         return Finding(Verdict.NOT_APPLICABLE, f"the subject has no {expectation.not_applicable}")
+    played, key = of_session(played, expectation.key)
+    wanted = expectation.wanted
     if played.fault is not None:
         return _finding_of_fault(played, played.fault, key, wanted)
     check = check_of(key)
@@ -75,7 +77,7 @@ def _finding(played: Played, expectation: Expectation) -> Finding:
         missing = "the run has neither an answer nor a fault" if check else "nothing checks this key"
         return Finding(Verdict.KIT_ERROR, missing)
     finding = check(played, wanted)
-    if finding.verdict is Verdict.PASSED and not was_started(played.record) and not _is_unstartable(played):
+    if finding.verdict is Verdict.PASSED and not any_was_started(played) and not _is_unstartable(played):
         return Finding(Verdict.NOT_EXERCISED, f"no agent was started; {finding.seen}")
     return finding
 

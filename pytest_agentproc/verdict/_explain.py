@@ -40,9 +40,11 @@ def explain(played: Played, rows: Sequence[Row]) -> str:
         names = [row.key for row in rows if row.verdict is verdict]
         if names:
             parts.append(f"  {verdict}: {', '.join(names)}")
-    line = last_step(played.record)
-    if line:
-        parts.append(f"  the agent's last step: {scenario.path}:{line}: {_step(scenario, line)}")
+    for process in played.bound.parts or ("agent",):
+        line = last_step(played.record, process)
+        if line:
+            whose = "the agent's" if process == "agent" else f"{process}'s"
+            parts.append(f"  {whose} last step: {scenario.path}:{line}: {_step(scenario, line)}")
     return "\n".join([*parts, *_story(scenario, played.record, conclude(rows))])
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pytest_agentproc.vocabulary._artifacts import ARTIFACTS, INCOMPLETE, RESULT_FIELDS
-from pytest_agentproc.vocabulary._drive import CallbackError, Caller, Deed, Handler, HookUse
+from pytest_agentproc.vocabulary._drive import CallbackError, Caller, Deed, Handler, HookUse, Role
 from pytest_agentproc.vocabulary._outcomes import Outcome, exit_code
 from pytest_agentproc.vocabulary._policy import (
     LIST_NAMES,
@@ -40,6 +40,7 @@ __all__ = [
     "Order",
     "Outcome",
     "Policy",
+    "Role",
     "Subject",
     "View",
     "exit_code",

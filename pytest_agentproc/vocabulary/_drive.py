@@ -1,19 +1,19 @@
-"""What the caller of a session does: values, and who plays them. Pure; knows no session, no clock and no loop.
+"""What the caller of sessions does: values, and who plays them. Pure; knows no session, no clock and no loop.
 
-One `Caller` plays the drive of a scenario against any supervisor: whoever owns the session does what `act` gives, tells
-what the session told, and comes back at the deadline. So all subjects, and the model, are driven by the same rule.
+One `Caller` plays the drive of a scenario against any supervisor: whoever owns the sessions does what `act` gives,
+tells what they told, and comes back at the deadline. So all subjects, and the model, are driven by the same rule.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-__all__ = ["CallbackError", "Caller", "Deed", "Handler", "HookUse"]
+__all__ = ["CallbackError", "Caller", "Deed", "Handler", "HookUse", "Role"]
 
 _WAITS = frozenset({"wait", "turn", "background", "status", "settle"})
 _HOPELESS = ("failed", "closed")
@@ -32,6 +32,7 @@ class Deed:
             a question; the name of a status, a viewer or a hook; the time to wait in nanoseconds.
         at: the instant, in nanoseconds, before which it is not done.
         after: the same from the deed before.
+        session: in which session, where there are several.
     """
 
     line: int
@@ -39,6 +40,7 @@ class Deed:
     value: Any = None
     at: int | None = None
     after: int | None = None
+    session: str = ""
 
     def show(self) -> dict[str, Any]:
         """Give what it says in plain values, for a record."""
@@ -48,7 +50,8 @@ class Deed:
         if words is None:
             value = "" if self.kind in ("prompt", "answer") or self.value is None else f" {self.value}"
             words = f"{self.kind}{value}"
-        return {"process": "caller", "does": words, **({"line": self.line} if self.line else {})}
+        where = {"line": self.line} if self.line else {}
+        return {"process": "caller", "does": words, **where, **({"session": self.session} if self.session else {})}
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,37 +90,58 @@ class CallbackError(Exception):
     """What a callback raises that is to break."""
 
 
+@dataclass(frozen=True, slots=True)
+class Role:
+    """What the caller is to one session beside the drive.
+
+    Args:
+        handler: how it answers the agent's questions; None: it has no handler.
+        hooks: whose callbacks it registers when.
+    """
+
+    handler: Handler | None = None
+    hooks: tuple[HookUse, ...] = ()
+
+
+@dataclass(slots=True)
+class _Heard:
+    """What one session told, and what it was asked; `since` is the status at its item before."""
+
+    statuses: list[str] = field(default_factory=lambda: ["starting"])
+    since: int = 0
+    prompts: int = 0
+    outcomes: set[int] = field(default_factory=set)
+    background: int = 0
+    questions: int = 0
+    dues: deque[tuple[int, int]] = field(default_factory=deque)
+
+    @property
+    def is_over(self) -> bool:
+        return self.statuses[-1] in _HOPELESS
+
+
 class Caller:
-    """Play the caller's part in one session; a drive that is through waits for every outcome, and closes once.
+    """Play the caller's part in all sessions; a drive that is through waits for every outcome, and closes each once.
 
     Args:
         drive: what to do, in order.
-        handler: how questions are answered; None: the caller has no handler.
-        hooks: whose callbacks are registered when.
         note: called with each deed when it is done, and with a wait when it begins.
+        roles: the sessions by name, in the order in which they are closed; the one that has no name is "".
     """
 
     def __init__(
-        self,
-        drive: Sequence[Deed],
-        handler: Handler | None,
-        note: Callable[[Deed], None],
-        hooks: Sequence[HookUse] = (),
+        self, drive: Sequence[Deed], note: Callable[[Deed], None], roles: Mapping[str, Role] | None = None
     ) -> None:
-        self.handler = handler
-        self.statuses = ["starting"]
-        is_closed = any(deed.kind == "close" for deed in drive)
-        self._left = deque([*drive, Deed(0, "settle"), *([] if is_closed else [Deed(0, "close")])])
+        self._roles = roles or {"": Role()}
+        self._heard = {name: _Heard() for name in self._roles}
+        closed = {deed.session for deed in drive if deed.kind == "close"}
+        closes = (Deed(0, "close", session=name) for name in self._roles if name not in closed)
+        self._left = deque([*drive, Deed(0, "settle"), *closes])
         self._note = note
         self._noted: Deed | None = None
-        self._since = 0
         self._last = 0
-        self._prompts = 0
-        self._outcomes: set[int] = set()
-        self._background = 0
-        self._questions = 0
-        self._dues: deque[tuple[int, int]] = deque()
-        registered = [(hook.registers_at, hook.name) for hook in hooks if hook.registers_at is not None]
+        uses = ((name, hook) for name, role in self._roles.items() for hook in role.hooks)
+        registered = [(use.registers_at, name, use.name) for name, use in uses if use.registers_at is not None]
         self._registers = deque(sorted(registered, key=lambda one: one[0]))
 
     @property
@@ -128,52 +152,60 @@ class Caller:
     @property
     def deadline(self) -> int | None:
         """The instant at which to act whatever happened; None: never."""
-        deed = self._left[0] if self._left else None
-        dues = [None if deed is None else self._due(deed)]
-        if self._left:
-            dues += [pending[0][0] for pending in (self._dues, self._registers) if pending]
+        if not self._left:
+            return None
+        dues = [self._due(self._left[0]), *(heard.dues[0][0] for heard in self._heard.values() if heard.dues)]
+        dues += [self._registers[0][0]] if self._registers else []
         return min((due for due in dues if due is not None), default=None)
 
-    # What the session told.
+    # What the sessions told.
 
-    def hear(self, kind: str, turn: int | None, text: str) -> None:
+    def hear(self, kind: str, turn: int | None, text: str, session: str = "") -> None:
         """Take note of a `status` (the text says which), of the `outcome` of a turn, of a `background` turn's end.
 
         A background turn without a word counts for none; other kinds say nothing to the caller.
         """
+        heard = self._heard[session]
         if kind == "status":
-            self.statuses.append(text)
+            heard.statuses.append(text)
         elif kind == "outcome" and turn is not None:
-            self._outcomes.add(turn)
+            heard.outcomes.add(turn)
         elif kind == "background":
-            self._background += bool(text)
+            heard.background += bool(text)
 
-    def saw_question(self, now: int) -> int:
-        """Take note of a question that the handler must answer; give its number."""
-        self._questions += 1
-        if self.handler is not None and self.handler.allowed is not None:
-            self._dues.append((now + self.handler.after, self._questions))
-        return self._questions
+    def saw_question(self, now: int, session: str = "") -> int:
+        """Take note of a question that the session's handler must answer; give its number in that session."""
+        heard, handler = self._heard[session], self._roles[session].handler
+        heard.questions += 1
+        if handler is not None and handler.allowed is not None:
+            heard.dues.append((now + handler.after, heard.questions))
+        return heard.questions
 
     # What is to be done.
 
     def act(self, now: int) -> list[Deed]:
-        """Give what is to be done now, in order."""
+        """Give what is to be done now, in order: callbacks, answers session by session, the drive."""
         deeds: list[Deed] = []
         while self._registers and self._registers[0][0] <= now:
-            deeds.append(Deed(0, "register", self._registers.popleft()[1]))
+            _, session, name = self._registers.popleft()
+            deeds.append(Deed(0, "register", name, session=session))
             self._note(deeds[-1])
-        while self._dues and self._dues[0][0] <= now:
-            deeds.append(Deed(0, "answer", self._dues.popleft()[1]))
+        for session, heard in self._heard.items():
+            while heard.dues and heard.dues[0][0] <= now:
+                deeds.append(Deed(0, "answer", heard.dues.popleft()[1], session=session))
         while self._left:
             deed = self._left[0]
             if not self._is_due(deed, now):
                 self._begin(deed)
                 break
             self._left.popleft()
-            self._last, self._since = now, len(self.statuses) - 1
+            self._last = now
+            if deed.kind == "settle":
+                continue
+            own = self._heard[deed.session]
+            own.since = len(own.statuses) - 1
             if deed.kind not in _WAITS:
-                self._prompts += deed.kind == "prompt"
+                own.prompts += deed.kind == "prompt"
                 self._note(deed)
                 deeds.append(deed)
         return deeds
@@ -192,11 +224,11 @@ class Caller:
         due = self._due(deed)
         if due is not None and due > now:
             return False
-        is_over = self.statuses[-1] in _HOPELESS
+        if deed.kind == "settle":
+            return all(len(heard.outcomes) >= heard.prompts for heard in self._heard.values())
+        own = self._heard[deed.session]
         if deed.kind == "turn":
-            return deed.value in self._outcomes
+            return deed.value in own.outcomes
         if deed.kind == "background":
-            return self._background >= deed.value or is_over
-        if deed.kind == "status":
-            return deed.value in self.statuses[self._since :] or is_over
-        return deed.kind != "settle" or len(self._outcomes) >= self._prompts
+            return own.background >= deed.value or own.is_over
+        return deed.kind != "status" or deed.value in own.statuses[own.since :] or own.is_over

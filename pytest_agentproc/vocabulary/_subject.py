@@ -16,7 +16,7 @@ __all__ = ["Answer", "Order", "Subject", "View"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """One run, or one session, that a subject is to supervise.
+    """One run, one session, or several sessions at a time, that a subject is to supervise.
 
     Args:
         argv: the fake agent's command, with the prompt if it goes by argv.
@@ -39,6 +39,9 @@ class Order:
             notes that in the trace plays it as everybody else does.
         handler: how the caller of a session answers the agent's questions; None: not at all.
         hooks: what the caller of a session has hooks do.
+        name: what the session is called, where there are several: its trace goes through `record.of_session`.
+        sessions: several sessions, opened in this order, each with its own deeds as its drive; what this order itself
+            says of an agent is empty then, and its drive is that of all of them.
     """
 
     argv: tuple[str, ...]
@@ -58,11 +61,13 @@ class Order:
     drive: tuple[Deed, ...] = ()
     handler: Handler | None = None
     hooks: tuple[HookUse, ...] = ()
+    name: str = ""
+    sessions: tuple[Order, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What a subject reports of a run, a turn or a session; None: it does not say.
+    """What a subject reports of a run, a turn, a session or several of them; None: it does not say.
 
     Args:
         elapsed: nanoseconds from the first spawn, or the prompt's delivery, to the outcome.
@@ -72,6 +77,7 @@ class Answer:
         statuses: of a session: where it stood, one after the other.
         viewers: of a session: what each viewer saw last.
         called: of a session: the hooks whose callbacks were called, with the instants in nanoseconds.
+        sessions: of several sessions: what each came to, by name.
     """
 
     outcome: str | None = None
@@ -93,6 +99,7 @@ class Answer:
     statuses: tuple[str, ...] | None = None
     viewers: Mapping[str, View] | None = None
     called: tuple[tuple[str, int], ...] | None = None
+    sessions: Mapping[str, Answer] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,4 +130,4 @@ class Subject(Protocol):
         """State the limits that hold for agents of a dialect once the overrides (seconds, bytes, names) were told."""
 
     async def run(self, order: Order) -> Answer:
-        """Supervise one run, or one session, to its end."""
+        """Supervise one run, or one session, or all sessions of an order, to their end."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from pytest_agentproc import defects
-from pytest_agentproc.scenario import Scenario, load
+from pytest_agentproc.scenario import Scenario, Terms, load
 from pytest_agentproc.vocabulary import RULES, Policy
 from tests.architecture.sources import ROOT
 
@@ -15,7 +15,9 @@ def _corpus() -> tuple[Scenario, ...]:
     return tuple(load(file) for file in sorted((ROOT / "scenarios").rglob("*.scenario.yaml")))
 
 
-def _policy(scenario: Scenario) -> Policy:
+def _terms(scenario: Scenario) -> Terms:
+    if scenario.parts:
+        return {name: Policy.for_dialect(part.dialect, **part.policy) for name, part in scenario.parts.items()}
     return Policy.for_dialect(scenario.dialect, **scenario.policy)
 
 
@@ -41,7 +43,7 @@ def test_a_defect_is_caught_on_a_key_that_the_scenario_expects() -> None:
     unknown = [
         f"{scenario.id}: {defect} on {key}"
         for scenario in _corpus()
-        for expected in [{expectation.key for expectation in scenario.bind(_policy(scenario)).expect}]
+        for expected in [{expectation.key for expectation in scenario.bind(_terms(scenario)).expect}]
         for defect, key in scenario.catches.items()
         if key not in expected
     ]

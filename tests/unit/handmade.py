@@ -45,6 +45,7 @@ class Bound:
     expect: tuple[Expected, ...]
     policy: Policy = field(default_factory=Policy)
     scenario: Script = field(default_factory=Script)
+    parts: Mapping[str, Bound] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

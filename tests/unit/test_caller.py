@@ -9,7 +9,7 @@ from pytest_agentproc.vocabulary import Caller, Deed
 
 def deeds(*drive: Deed) -> list[str]:
     """List what a caller does at once, by kind."""
-    return [deed.kind for deed in Caller(drive, None, lambda _: None).act(0)]
+    return [deed.kind for deed in Caller(drive, lambda _: None).act(0)]
 
 
 @pytest.mark.parametrize("drive", [(), (Deed(1, "close"),), (Deed(1, "close"), Deed(2, "attach", "v"))])
@@ -20,7 +20,7 @@ def test_a_session_is_closed_once(drive: tuple[Deed, ...]) -> None:
 
 def test_a_drive_that_closes_waits_for_every_outcome_all_the_same() -> None:
     """What is asked of a closed session has its outcome soon, and the caller is not done before."""
-    caller = Caller([Deed(1, "prompt", "hi"), Deed(1, "close")], None, lambda _: None)
+    caller = Caller([Deed(1, "prompt", "hi"), Deed(1, "close")], lambda _: None)
     assert [deed.kind for deed in caller.act(0)] == ["prompt", "close"]
     assert not caller.is_done
     caller.hear("outcome", 1, "stopped")

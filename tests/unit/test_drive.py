@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pytest_agentproc.vocabulary import Caller, Deed, Handler
+from pytest_agentproc.vocabulary import Caller, Deed, Handler, HookUse, Role
 
 SECOND = 1_000_000_000
 
@@ -12,7 +12,7 @@ class Play:
 
     def __init__(self, *drive: Deed, handler: Handler | None = None) -> None:
         self.noted: list[str] = []
-        self.caller = Caller(drive, handler, lambda deed: self.noted.append(deed.kind))
+        self.caller = Caller(drive, lambda deed: self.noted.append(deed.kind), {"": Role(handler)})
 
     def act(self, seconds: float = 0) -> list[str]:
         """Give the kinds of what it does now."""
@@ -115,3 +115,103 @@ def test_a_deed_says_what_it_is_and_where_it_stands() -> None:
         {"process": "caller", "does": "close"},
         {"process": "caller", "does": "waits", "line": 6},
     ]
+
+
+class Two(Play):
+    """The caller of two sessions, left and right."""
+
+    def __init__(self, *drive: Deed, left: Role | None = None, right: Role | None = None) -> None:
+        self.noted = []
+        roles = {"left": left or Role(), "right": right or Role()}
+        self.caller = Caller(drive, lambda deed: self.noted.append(f"{deed.session} {deed.kind}"), roles)
+
+    def act(self, seconds: float = 0) -> list[str]:
+        """Give what it does now, with the sessions."""
+        return [f"{deed.session} {deed.kind}" for deed in self.caller.act(round(seconds * SECOND))]
+
+
+def test_one_drive_goes_through_all_sessions_and_closes_them_in_order() -> None:
+    """It waits for the outcomes of all first: a session that was closed early would lose its turn."""
+    play = Two(Deed(1, "prompt", "a", session="right"), Deed(2, "prompt", "b", session="left"))
+    assert play.act() == ["right prompt", "left prompt"]
+    play.caller.hear("outcome", 1, "completed", "left")
+    assert play.act() == []
+    play.caller.hear("outcome", 1, "completed", "right")
+    assert play.act() == ["left close", "right close"]
+    assert play.caller.is_done
+
+
+def test_turns_background_turns_and_statuses_are_heard_of_one_session() -> None:
+    """The first turn of one is not the first turn of the other."""
+    for kind, value, turn, text in (
+        ("turn", 1, 1, "completed"),
+        ("background", 1, 0, "done"),
+        ("status", "ready", None, "ready"),
+    ):
+        play = Two(Deed(1, kind, value, session="left"))
+        heard = "outcome" if kind == "turn" else kind
+        play.caller.hear(heard, turn, text, "right")
+        assert play.act() == []
+        play.caller.hear(heard, turn, text, "left")
+        assert play.act() == ["left close", "right close"]
+
+
+def test_the_failure_of_one_session_ends_no_wait_for_the_other() -> None:
+    """Only what cannot come any more is not waited for."""
+    play = Two(Deed(1, "background", 1, session="left"))
+    play.caller.hear("status", None, "failed", "right")
+    assert play.act() == []
+    play.caller.hear("status", None, "failed", "left")
+    assert play.act() == ["left close", "right close"]
+
+
+def test_a_status_is_looked_for_since_the_sessions_own_item_before() -> None:
+    """An item of another session in between takes nothing from it."""
+    between = Deed(2, "prompt", "a", session="right")
+    play = Two(
+        Deed(1, "stop", session="left"),
+        between,
+        Deed(3, "turn", 1, session="right"),
+        Deed(4, "status", "restarting", session="left"),
+    )
+    assert play.act() == ["left stop", "right prompt"]
+    for status in ("restarting", "ready"):
+        play.caller.hear("status", None, status, "left")
+    play.caller.hear("outcome", 1, "completed", "right")
+    assert play.act() == ["left close", "right close"]
+
+
+def test_time_between_items_counts_across_sessions() -> None:
+    """`after` is after the item before, whosever it is."""
+    play = Two(Deed(1, "prompt", "a", at=SECOND, session="left"), Deed(2, "prompt", "b", after=SECOND, session="right"))
+    assert play.act(1) == ["left prompt"]
+    assert play.caller.deadline == 2 * SECOND
+    assert play.act(2) == ["right prompt"]
+
+
+def test_each_session_is_answered_by_its_own_handler() -> None:
+    """Questions are counted per session, and a slow handler holds no other one up."""
+    play = Two(
+        Deed(1, "turn", 1, session="left"),
+        left=Role(Handler(allowed=True, after=3 * SECOND)),
+        right=Role(Handler(allowed=False, after=SECOND)),
+    )
+    assert [play.caller.saw_question(0, name) for name in ("left", "right", "left")] == [1, 1, 2]
+    assert play.caller.deadline == SECOND
+    assert play.act(1) == ["right answer"]
+    answers = [(deed.session, deed.value) for deed in play.caller.act(3 * SECOND)]
+    assert answers == [("left", 1), ("left", 2)]
+
+
+def test_callbacks_of_all_sessions_are_registered_in_the_order_of_their_times() -> None:
+    """At one instant by declaration."""
+    late, early = HookUse("late", "Stop", SECOND), HookUse("early", "Stop")
+    play = Two(Deed(1, "turn", 1, session="left"), left=Role(hooks=(late, early)), right=Role(hooks=(early, late)))
+    assert play.act() == ["left register", "right register"]
+    assert play.act(1) == ["left register", "right register"]
+
+
+def test_a_deed_in_one_of_several_sessions_says_in_which() -> None:
+    """The timeline shows whose prompt it is."""
+    shown = Deed(3, "prompt", "a", session="left").show()
+    assert shown == {"process": "caller", "does": "prompt", "line": 3, "session": "left"}

@@ -68,7 +68,7 @@ def plain_normal_form(events: Iterable[Raw]) -> list[Entry]:
     """Give the normal form with every byte in it."""
     left_out = {"process", "by"}
     told: list[Entry] = []
-    for at, code, data in plainly_joined(events):
+    for at, code, data in plainly_joined(events, by_line=True):
         rest = tuple((key, data[key]) for key in sorted(data) if key not in left_out)
         told.append((at, code, data["process"], data.get("by", ""), rest))
     return told

@@ -32,6 +32,10 @@ def _by_id(scenario: Scenario) -> str:
     return scenario.id
 
 
+def _others(scenario: Scenario) -> dict[str, Any]:
+    return {**OTHER, **scenario.policy}
+
+
 def _times(checks: tuple[Expectation, ...]) -> dict[str, list[int]]:
     """List every instant that is expected, by key."""
     times: dict[str, list[int]] = {}
@@ -53,9 +57,8 @@ def test_a_scenario_of_the_corpus_says_what_it_is_for(scenario: Scenario) -> Non
 @pytest.mark.parametrize("scenario", CORPUS, ids=_by_id)
 def test_a_scenario_of_the_corpus_binds_to_another_policy(scenario: Scenario) -> None:
     """A supervisor with other numbers is judged by its own: nothing turns negative, uneven or out of order."""
-    limits: dict[str, Any] = {**OTHER, **scenario.policy}
-    policy = Policy(**limits)
-    times = _times(scenario.bind(policy).expect)
+    parts = {name: Policy(**_others(part)) for name, part in scenario.parts.items()}
+    times = _times(scenario.bind(parts or Policy(**_others(scenario))).expect)
     assert all(at == sorted(at) for at in times.values())
     elapsed, returned = times.get("elapsed", [0])[0], times.get("returned")
     assert returned is None or elapsed <= returned[0]
@@ -79,7 +82,11 @@ def test_the_examples_of_the_page_are_scenarios() -> None:
     """What a reader copies first must work."""
     page = (SCENARIOS / "README.md").read_text("utf-8")
     examples = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
-    assert [loads(example).dialect for example in examples] == ["pi", "claude"]
+    assert [loads(example).dialect or [*loads(example).parts] for example in examples] == [
+        "pi",
+        "claude",
+        ["left", "right"],
+    ]
 
 
 def _rows() -> list[tuple[str, list[str], list[str]]]:

@@ -42,7 +42,7 @@ def played(record: Record, answer: SimpleNamespace | None, fault: Exception | No
         expected("exit_code", 0, 8),
         expected("leaks", [], 0),
     )
-    bound = SimpleNamespace(scenario=SCENARIO, policy=Policy(), expect=expect)
+    bound = SimpleNamespace(scenario=SCENARIO, policy=Policy(), expect=expect, parts={})
     return SimpleNamespace(bound=bound, record=record, answer=answer, fault=fault, tolerance=0)
 
 

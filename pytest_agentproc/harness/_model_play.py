@@ -1,0 +1,180 @@
+"""Plays of a scenario in the model. Owns who is put on its stage: a run, a session, or several."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import TYPE_CHECKING, Any, Protocol
+
+from fake_agents.program import LONGEST
+from pytest_agentproc.errors import ClockError
+from pytest_agentproc.harness._model import Model
+from pytest_agentproc.harness._played import (
+    PROMPT_SHOWN,
+    SESSION_FOLDER,
+    Played,
+    command_line,
+    environment,
+    header,
+    requested_model,
+)
+from pytest_agentproc.harness._room import MemoryStore
+from pytest_agentproc.harness._session_host import CALLER, CallerHost, SessionHost
+from pytest_agentproc.record import Record, of_session
+from pytest_agentproc.supervisor import Conversation, Headline, Machine, Result, SessionTask, Setting, Task
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from pytest_agentproc.harness._actors import World
+    from pytest_agentproc.scenario import Bound, Scenario
+    from pytest_agentproc.supervisor import Artifacts, Deciders, SessionDeciders
+    from pytest_agentproc.vocabulary import Answer, Policy
+
+__all__ = ["CoreSubject", "add_run", "model_play", "play_bound"]
+
+
+class _Judges(Protocol):
+    """The core's judgements, and what they are called."""
+
+    name: str
+    deciders: Deciders
+    session_deciders: SessionDeciders
+
+
+class CoreSubject(_Judges, Protocol):
+    """The core as a subject: its judgements are what the model needs of it."""
+
+    def policy(self, overrides: Mapping[str, Any], dialect: str) -> Policy: ...
+
+
+def model_play(scenario: Scenario, subject: CoreSubject, *, model: type[Model] = Model) -> Played:
+    """Play a scenario against the core, or the core with judgements replaced, in the model.
+
+    Args:
+        scenario: what the fake does and what must be true.
+        subject: the core, as `subjects.core()` or a defect gives it.
+        model: the model; a broken one shows that a tie rule matters.
+    """
+    return play_bound(scenario.bind(scenario.terms(subject)), subject, model=model)
+
+
+def play_bound(bound: Bound, subject: _Judges, *, model: type[Model] = Model) -> Played:
+    """Play a scenario whose times are known; see `model_play`."""
+    scenario = bound.scenario
+    record = Record(header(bound, subject.name))
+    made = model(record)
+    store = MemoryStore(scenario.disk) if scenario.asks_for_artifacts else None
+    kept = subject.deciders.artifacts(store, _headline(scenario)) if store else None
+    caller = add_sessions(made, bound, subject) if scenario.is_session else None
+    machine = None if caller else add_run(made, bound, subject, kept)
+    answers: list[Answer] = []
+
+    def over() -> None:
+        if len(made.over) < len(made.drivers):
+            return
+        if machine is not None:
+            result = Result.of(machine, 0, made.now())
+            answers.append((kept.finish(result) if kept else result).answer())
+        elif caller is not None:
+            answers.append(caller.answer())
+        record.add(made.now(), "m", {"process": "supervisor", "returned": True})
+
+    made.on_over = over
+    fault = None
+    try:
+        made.run()
+        made.note_leaks()
+    except ClockError as error:
+        fault = error
+        record.add(made.now(), "m", {"process": "supervisor", "fault": error.reason, "message": str(error)})
+    answer = answers[0] if answers and fault is None else None
+    return Played(bound, record, answer, fault, store.files if store else None)
+
+
+def _headline(scenario: Scenario) -> Headline:
+    return Headline(
+        run_id="model",
+        argv=("agent", *command_line(scenario)),
+        cwd=_FOLDER,
+        requested_model=requested_model(scenario),
+        started_at=dt.datetime(2026, 1, 1, tzinfo=dt.UTC),
+        started=0,
+    )
+
+
+def add_run(model: Model, bound: Bound, subject: _Judges, kept: Artifacts | None = None) -> Machine:
+    """Give the model one more run of a scenario, whose artifacts are kept or not."""
+    scenario = bound.scenario
+    prompt = scenario.prompt if scenario.prompt_by == "stdin" else ""
+    machine = Machine(Task(scenario.dialect, prompt.encode(), bound.policy, scenario.mode), subject.deciders)
+    keep = kept.take if kept else None
+    spawn = _spawner(model, bound)
+    model.drivers.append(model.driver_type(machine, spawn, model.now, model.record.add, keep))
+    return machine
+
+
+def add_sessions(model: Model, bound: Bound, subject: _Judges) -> CallerHost:
+    """Give the model the sessions of a scenario, and their caller."""
+    parts = bound.parts or {"": bound}
+    hosts = {name: _add_session(model, part, subject) for name, part in parts.items()}
+    caller = CallerHost(bound.drive, hosts, model.now, model.record.add)
+    model.callers.append(caller)
+    return caller
+
+
+def _add_session(model: Model, bound: Bound, subject: _Judges) -> SessionHost:
+    scenario = bound.scenario
+    task = SessionTask(
+        ("agent", *command_line(scenario)),
+        scenario.dialect,
+        scenario.mode,
+        bound.policy,
+        Setting(SESSION_FOLDER, CALLER, tuple((hook.name, hook.event) for hook in bound.hooks)),
+        has_handler=bound.handler is not None,
+    )
+    made = subject.session_deciders
+    machine = Conversation(task, made)
+    trace = of_session(model.record.add, scenario.session)
+    host = SessionHost(machine, made.transcript(), bound, _spawner(model, bound), model.now, trace)
+    model.hosts[len(model.drivers)] = host
+    model.drivers.append(host.driver)
+    return host
+
+
+def _spawner(model: Model, bound: Bound) -> Callable[[], World]:
+    """Give what starts the scenario's agent, or fails to."""
+    scenario, fake = bound.scenario, len(model.drivers)
+    argv = command_line(scenario)
+    given = {
+        "argv": [_cut(word) for word in argv],
+        "env": environment(_FOLDER),
+        "cwd": SESSION_FOLDER if scenario.is_session else _FOLDER,
+        "longest": LONGEST,
+    }
+    program = {**bound.program, "argv": argv, "prompt": scenario.prompt[:PROMPT_SHOWN], "given": given}
+
+    def spawn() -> World:
+        failure = spawn_failure(scenario)
+        if failure is not None:
+            raise failure
+        return model.start(program, fake)
+
+    return spawn
+
+
+def spawn_failure(scenario: Scenario) -> OSError | None:
+    """Say how the kernel would refuse to start the agent, if it would."""
+    if scenario.cannot_spawn == "not_found":
+        return FileNotFoundError(2, "No such file or directory", "agent")
+    if scenario.cannot_spawn == "not_executable":
+        return PermissionError(13, "Permission denied", "agent")
+    longest = max((len(word.encode()) for word in command_line(scenario)), default=0)
+    return OSError(7, "Argument list too long", "agent") if longest >= _LONGEST_ARGUMENT else None
+
+
+_LONGEST_ARGUMENT = 131_072
+_FOLDER = "/agent"
+
+
+def _cut(word: str) -> str:
+    return word.encode()[:LONGEST].decode(errors="replace")

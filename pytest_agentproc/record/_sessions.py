@@ -1,0 +1,49 @@
+"""Owns how the events of several sessions are told apart in one record. Knows no scenario and no verdict."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pytest_agentproc.record._record import Record
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Trace = Callable[[int, str, dict[str, Any]], None]
+
+__all__ = ["of_session", "one_session"]
+
+
+def of_session(trace: Trace, name: str) -> Trace:
+    """Give the trace of one of several sessions: its events say whose they are, and its agent has its name.
+
+    Args:
+        trace: where the events of all sessions go.
+        name: the session's; "" is the only one, whose events need no mark.
+    """
+    if not name:
+        return trace
+
+    def marked(at: int, code: str, data: dict[str, Any]) -> None:
+        process = name if data["process"] == "agent" else data["process"]
+        trace(at, code, {**data, "process": process, "session": name})
+
+    return marked
+
+
+def one_session(record: Record, name: str) -> Record:
+    """Give what belongs to one session, as it would be told if there were no other: its agents are `agent`.
+
+    That is what its supervisor noted, and what its agents and their descendants did.
+    """
+    only = Record(record.header)
+    family: set[str] = set()
+    for at, code, data in record.events:
+        process = str(data["process"])
+        is_agent = "session" not in data and process.partition(" ")[0] == name
+        if is_agent or ("seen" in data and data.get("parent") in family):
+            family.add(process)
+        if data.get("session") == name or ("session" not in data and process in family):
+            is_own = process.partition(" ")[0] == name
+            only.add(at, code, {**data, "process": "agent" + process[len(name) :]} if is_own else data)
+    return only

@@ -1,0 +1,163 @@
+"""Several sessions with real processes: as the model foretells, on both loops, and red where one touches another."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_agentproc.errors import UsageError
+from pytest_agentproc.harness import model_play
+from pytest_agentproc.record import normal_form
+from pytest_agentproc.scenario import NotApplicable, load, loads
+from pytest_agentproc.subjects import Core, core
+from pytest_agentproc.verdict import Verdict, compare
+from tests.architecture.sources import ROOT
+
+if TYPE_CHECKING:
+    from pytest_agentproc.harness import Lab
+    from pytest_agentproc.vocabulary import Answer, Deed, Order
+
+EVERYTHING = """
+scenario: sessions of three dialects do everything at a time, much of it at the same instants, and one does nothing
+sessions:
+  one:
+    agent: {dialect: claude, mode: session}
+    handler: [{permission: allow, after: 2s}, {hook: lint, registers_at: 1s}]
+    script:
+      - wait_for: prompt 1
+      - tool: {id: t, name: Bash}
+      - ask: {hook: lint, event: PostToolUse}
+      - ask: {permission: Bash, allowed: [{say: "yes"}], denied: [{say: "no"}]}
+      - tool_done: t
+      - answer: one is done
+      - wait_for: prompt 2
+      - answer: one again
+  two:
+    agent: {dialect: pi, mode: rpc}
+    policy: {prompt_timeout: 2s}
+    scripts:
+      - - spawn: {id: helper, deaf: true}
+        - wait_for: prompt 1
+        - wait_for: cancel
+        - acknowledge: cancel
+        - wait_for: prompt 2
+        - exit: 3
+      - - wait_for: prompt 1
+        - answer: two is back
+  three:
+    agent: {dialect: acp, mode: session}
+    handler: {permission: deny, after: 1s}
+    policy: {restart_backoff: 2s}
+    scripts:
+      - - wait_for: prompt 1
+        - ask: {permission: Write, allowed: [{answer: written}], denied: [{answer: refused}]}
+        - wait_for: prompt 2
+        - silence: for ever
+      - - wait_for: prompt 1
+        - answer: three is done
+  idle:
+    agent: {dialect: pi, mode: rpc}
+    script: []
+drive:
+  - {session: one, attach: early}
+  - {session: three, attach: early}
+  - {session: one, prompt: a}
+  - {session: two, prompt: b}
+  - {session: three, prompt: c}
+  - {session: two, wait_for: turn 1}
+  - {session: two, prompt: d}
+  - {session: three, prompt: e}
+  - {session: two, wait_for: status restarting}
+  - {session: two, prompt: f}
+  - {session: three, stop: {}, after: 1s}
+  - {session: one, prompt: g}
+  - {session: one, attach: short}
+  - {session: one, detach: short}
+  - {session: three, wait_for: status ready}
+  - {session: three, prompt: h}
+expect:
+  sessions:
+    one:
+      turns: [{text: one is done}, {text: one again, elapsed: 0s}]
+      called: [{lint: 1s}]
+    two:
+      turns: [{outcome: timed_out, elapsed: 2s}, {outcome: agent_lost}, {text: two is back}]
+      spawns: [0s, 3s]
+    three:
+      turns: [{text: refused, elapsed: 1s}, {outcome: stopped}, {text: three is done}]
+    idle: {turns: [], status: [starting, ready, closed]}
+"""
+
+
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+def test_several_sessions_are_played_as_the_model_foretells(lab: Lab, backend: str) -> None:
+    """Every event of all sides at its nanosecond, and the same answers."""
+    scenario = loads(EVERYTHING, "everything")
+    foretold, played = model_play(scenario, core()), lab.play(scenario, core(), backend=backend)
+    assert [row for row in compare(played) if row.verdict is not Verdict.PASSED] == []
+    assert normal_form(played.record) == normal_form(foretold.record)
+    assert played.answer == foretold.answer
+
+
+class _Mixed(Core):
+    """A supervisor that keeps its sessions apart no better than a test tells it."""
+
+    def __init__(self, wrong: str) -> None:
+        super().__init__(f"mixed: {wrong}")
+        self.wrong = wrong
+
+    async def run(self, order: Order) -> Answer:
+        first, second = order.sessions
+        if self.wrong == "limits":
+            order = replace(order, sessions=(first, replace(second, policy=first.policy)))
+        elif self.wrong == "answers":
+            answer = await super().run(order)
+            left, right = (answer.sessions or {}).items()
+            return replace(answer, sessions={left[0]: right[1], right[0]: left[1]})
+        else:
+            swapped = {first.name: second.name, second.name: first.name}
+            drive: list[Deed] = []
+            for deed in order.drive:
+                is_hit = f"{deed.kind}s" == self.wrong
+                drive += [deed] if not is_hit or deed.kind == "close" else []
+                drive += [replace(deed, session=swapped[deed.session])] if is_hit else []
+            order = replace(order, drive=tuple(drive))
+        return await super().run(order)
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "red"),
+    [
+        ("sessions-cancel-stays-in-one", "cancels", "sessions.right.turns.1.outcome"),
+        ("sessions-answers-do-not-mix", "answers", "sessions.red.turns.1.text"),
+        ("sessions-timeout-stays-in-one", "limits", "sessions.steady.turns.1.outcome"),
+        ("sessions-close-kills-one", "closes", "sessions.other.turns.1.outcome"),
+    ],
+)
+def test_a_supervisor_that_mixes_its_sessions_up_is_red(lab: Lab, name: str, wrong: str, red: str) -> None:
+    """A scenario about keeping things apart is worth what it finds where they are not."""
+    scenario = load(str(ROOT / "scenarios" / f"{name}.scenario.yaml"))
+    rows = compare(lab.play(scenario, _Mixed(wrong)))
+    assert red in [row.key for row in rows if row.verdict is Verdict.FAILED]
+
+
+class _OneShot(Core):
+    """A supervisor of runs."""
+
+    holds_sessions = False
+
+
+def test_sessions_are_not_applicable_to_a_supervisor_of_runs(lab: Lab) -> None:
+    """It claims nothing about sessions, and is not blamed."""
+    with pytest.raises(NotApplicable, match="sessions"):
+        lab.play(loads(EVERYTHING, "everything"), _OneShot())
+
+
+def test_a_scenario_of_several_sessions_has_no_single_fake(lab: Lab) -> None:
+    """Its parts have one each, which is called as its session is."""
+    scenario = loads(EVERYTHING, "everything")
+    with pytest.raises(UsageError, match="everything has a fake for each of its sessions: one, two, three, idle"):
+        lab.fake(scenario)
+    assert lab.fake(scenario.parts["two"]).name == "pi"

@@ -1,0 +1,146 @@
+"""Verdicts on several sessions: each check sees one of them, as if there were no other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pytest_agentproc.errors import Deadlock
+from pytest_agentproc.record import Record, normal_form, of_session, one_session, text
+from pytest_agentproc.verdict import Verdict, compare, explain
+from pytest_agentproc.vocabulary import Answer
+from tests.unit.handmade import SECOND, Bound, Expected, Played
+
+LEFT = Answer(turns=(Answer(text="a", elapsed=SECOND),), statuses=("starting", "ready"), warnings=())
+RIGHT = Answer(turns=(Answer(text="b", elapsed=2 * SECOND),), error="lost")
+
+
+def record() -> Record:
+    """Tell of two sessions: left's agent is started twice and killed, right's asks, has a helper and exits."""
+    told = Record()
+    left, right = of_session(told.add, "left"), of_session(told.add, "right")
+    for name in ("left", "right"):
+        told.add(0, "p", {"process": name, "seen": True, "pid": 1, "parent": "supervisor", "line": 0})
+    told.add(0, "m", {"process": "right", "given": {"argv": ["--mode"], "env": {}, "cwd": "/", "longest": 99}})
+    told.add(0, "p", {"process": "helper", "seen": True, "pid": 2, "parent": "right", "line": 8})
+    left(SECOND, "s", {"process": "agent", "by": "supervisor", "signal": "TERM"})
+    told.add(SECOND, "x", {"process": "left", "signal": "TERM"})
+    left(SECOND, "x", {"process": "agent", "by": "supervisor", "signal": "TERM"})
+    told.add(2 * SECOND, "p", {"process": "left 2", "seen": True, "pid": 3, "parent": "supervisor", "line": 0})
+    told.add(2 * SECOND, "m", {"process": "right", "asked": "Bash", "kind": "permission", "number": 1})
+    told.add(3 * SECOND, "m", {"process": "right", "answered": "Bash", "answer": "deny", "number": 1})
+    right(3 * SECOND, "m", {"process": "supervisor", "event": "outcome", "turn": 1, "text": "completed"})
+    told.add(4 * SECOND, "x", {"process": "right", "code": 0})
+    told.add(4 * SECOND, "x", {"process": "left 2", "code": 3})
+    return told
+
+
+def judged(key: str, wanted: Any, answer: Answer | None = None, fault: Exception | None = None) -> tuple[Verdict, str]:
+    """Judge one key of the two sessions; give the verdict and what was seen."""
+    bound = Bound((Expected(key, wanted),), parts={"left": Bound(()), "right": Bound(())})
+    answer = answer or (None if fault else Answer(sessions={"left": LEFT, "right": RIGHT}))
+    row = compare(Played(bound, record(), answer, fault))[0]
+    assert row.key == key
+    return row.verdict, row.seen
+
+
+@pytest.mark.parametrize(
+    ("key", "wanted", "other"),
+    [
+        ("turns.1.text", ({"exact": "a"}, {"exact": "b"}), "b"),
+        ("turns.1.elapsed", (SECOND, 2 * SECOND), "2 s"),
+        ("signals", ([("TERM", SECOND)], []), "none"),
+        ("spawns", ([0, 2 * SECOND], [0]), "0 s"),
+        ("alive_at_once", (1, 1), "1"),
+        (
+            "agent_status",
+            ({"code": None, "signal": "TERM", "forced": True}, {"code": 0, "signal": None, "forced": False}),
+            "code 0, by itself",
+        ),
+        (
+            "asked",
+            ([], [{"kind": "permission", "name": "Bash", "answer": "deny", "after": SECOND}]),
+            "Bash: deny after 1 s",
+        ),
+    ],
+)
+def test_a_check_sees_its_own_session_alone(key: str, wanted: tuple[Any, Any], other: str) -> None:
+    """What one of them did is neither the merit nor the fault of the other."""
+    left, right = wanted
+    assert judged(f"sessions.left.{key}", left)[0] is Verdict.PASSED
+    verdict, seen = judged(f"sessions.right.{key}", right)
+    assert (verdict, seen.strip('"')) == (Verdict.PASSED, other)
+    if left != right:
+        assert judged(f"sessions.right.{key}", left)[0] is Verdict.FAILED
+
+
+def test_what_is_given_is_given_to_each() -> None:
+    """Only the agent that told it was given anything."""
+    assert judged("sessions.right.saw.argv", ["--mode"])[0] is Verdict.PASSED
+    assert judged("sessions.left.saw.argv", ["--mode"])[0] is Verdict.NOT_EXERCISED
+
+
+def test_what_the_subject_does_not_report_is_undecided_and_what_the_record_proves_is_not() -> None:
+    """A subject need not tell of its sessions one by one."""
+    assert judged("sessions.left.turns.1.text", {"exact": "a"}, Answer()) == (
+        Verdict.UNDECIDED,
+        "not reported by the subject",
+    )
+    assert judged("sessions.left.signals", [("TERM", SECOND)], Answer())[0] is Verdict.PASSED
+
+
+def test_a_turn_without_an_end_fails_in_a_deadlock_and_one_with_an_end_was_not_judged() -> None:
+    """The fault of the clock belongs to the session that hangs."""
+    fault = Deadlock("nobody can move")
+    assert judged("sessions.left.turns.1.outcome", "completed", fault=fault)[0] is Verdict.FAILED
+    bound = Bound((Expected("sessions.right.turns.1.outcome", "completed"),), parts={"right": Bound(())})
+    rows = compare(Played(bound, record(), None, fault))
+    assert [(row.key, row.verdict) for row in rows] == [
+        ("outcome", Verdict.FAILED),
+        ("sessions.right.turns.1.outcome", Verdict.NOT_EXERCISED),
+    ]
+
+
+def test_what_is_expected_of_all_needs_one_agent_of_any() -> None:
+    """Nothing is green though no agent was started."""
+    assert judged("processes.left 2.gone_at", 4 * SECOND)[0] is Verdict.PASSED
+    bound = Bound((Expected("leaks", []),), parts={"left": Bound(())})
+    assert compare(Played(bound, Record(), Answer(sessions={})))[0].verdict is Verdict.NOT_EXERCISED
+
+
+def test_one_session_of_a_record_is_told_as_if_there_were_no_other() -> None:
+    """Its agents are `agent`, on both sides, and its descendants keep their names."""
+    left, right = one_session(record(), "left"), one_session(record(), "right")
+    assert {event.data["process"] for event in left.events} == {"agent", "agent 2"}
+    assert {event.data["process"] for event in right.events} == {"agent", "helper", "supervisor"}
+    assert len(left.events) + len(right.events) == len(record().events)
+
+
+def test_timers_of_two_sessions_are_two_timers() -> None:
+    """They are armed for the same instant, and neither is the other armed again."""
+    told = Record()
+    for name in ("left", "right"):
+        of_session(told.add, name)(0, "t", {"process": "supervisor", "timer": "prompt", "armed": SECOND})
+    assert len(normal_form(told)) == 2
+
+
+def test_the_timeline_says_whose_every_event_is() -> None:
+    """A reader must not guess which session the supervisor speaks of."""
+    shown = [" ".join(line.split()) for line in text(record()).splitlines()]
+    assert "1 s left: TERM ==> left" in shown
+    assert "left: sees left: dies of TERM left: dies of TERM" in shown
+    assert "right: ASKS to use Bash" in shown
+    assert "3 s right: GETS ITS ANSWER for Bash: deny" in shown
+    assert "right: OUTCOME of turn 1: completed" in shown
+
+
+def test_a_failure_names_the_last_step_of_each_session() -> None:
+    """The reader looks there first."""
+    bound = Bound(
+        (Expected("sessions.left.turns.1.text", {"exact": "x"}),), parts={"left": Bound(()), "right": Bound(())}
+    )
+    told = record()
+    told.add(5 * SECOND, "m", {"process": "left", "step": "say", "line": 4})
+    played = Played(bound, told, Answer(sessions={"left": LEFT, "right": RIGHT}))
+    assert "  left's last step: one.scenario.yaml:4: " in explain(played, compare(played)).splitlines()
