@@ -80,6 +80,22 @@ def test_a_drive_is_played_as_the_model_foretells(lab: Lab, backend: str) -> Non
     assert played.answer == foretold.answer
 
 
+AT_ONE_INSTANT = """
+scenario: the caller's own time comes at the very instant at which the agent is started again
+agent: {dialect: pi, mode: rpc}
+drive: [{prompt: a}, {wait_for: turn 1}, {prompt: b}, {attach: v, after: restart_backoff}]
+scripts: [[{wait_for: prompt 1}, {exit: 3}], [{wait_for: prompt 1}, {answer: done}]]
+"""
+
+
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+def test_a_caller_whose_time_has_come_waits_for_its_turn(lab: Lab, backend: str) -> None:
+    """The loop counts as the last run: sessions move first, and so they do in the model."""
+    scenario = loads(AT_ONE_INSTANT, "at-one-instant")
+    foretold, played = model_play(scenario, core()), lab.play(scenario, core(), backend=backend)
+    assert normal_form(played.record) == normal_form(foretold.record)
+
+
 class _OneShot:
     """A supervisor of runs."""
 
