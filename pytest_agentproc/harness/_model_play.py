@@ -144,14 +144,16 @@ def _add_session(model: Model, bound: Bound, subject: _Judges) -> SessionHost:
 def _spawner(model: Model, bound: Bound) -> Callable[[], World]:
     """Give what starts the scenario's agent, or fails to."""
     scenario, fake = bound.scenario, len(model.drivers)
-    argv = command_line(scenario)
+    argv, env = command_line(scenario), environment(scenario, _FOLDER)
     given = {
         "argv": [_cut(word) for word in argv],
-        "env": environment(_FOLDER),
+        "env": env,
         "cwd": SESSION_FOLDER if scenario.is_session else _FOLDER,
         "longest": LONGEST,
     }
-    program = {**bound.program, "argv": argv, "prompt": scenario.prompt[:PROMPT_SHOWN], "given": given}
+    environ = {name.encode(): value.encode() for name, value in env.items()}
+    own = {"argv": argv, "environ": environ, "prompt": scenario.prompt[:PROMPT_SHOWN], "given": given}
+    program = {**bound.program, **own}
 
     def spawn() -> World:
         failure = spawn_failure(scenario)

@@ -92,9 +92,10 @@ _OPTIONS: dict[tuple[str, str], tuple[str, ...]] = {
 }
 
 
-def environment(folder: str) -> Mapping[str, str]:
+def environment(scenario: Scenario, folder: str) -> Mapping[str, str]:
     """Give the whole environment that a subject is told to give its agent: a PATH of fakes only."""
-    return {"PATH": folder, "LANG": "C.UTF-8"}
+    states = {"CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS": "1"} if scenario.states else {}
+    return {"PATH": folder, "LANG": "C.UTF-8", **states}
 
 
 def header(bound: Bound, subject: str) -> Mapping[str, Any]:

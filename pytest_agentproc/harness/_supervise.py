@@ -128,7 +128,7 @@ def order_of(bound: Bound, fake: FakeAgent, clock: Clock, trace: Callable[[int, 
     scenario = bound.scenario
     return Order(
         argv=tuple(fake.argv),
-        env=environment(fake.folder),
+        env=environment(scenario, fake.folder),
         cwd=SESSION_FOLDER if scenario.is_session else fake.folder,
         dialect=scenario.dialect,
         mode=scenario.mode,

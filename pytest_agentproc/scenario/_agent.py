@@ -50,6 +50,8 @@ def _agent_finish(values: dict[str, Any], node: Node, _what: str, check: Check) 
     check.tell({})
     if "partials" in values and values["dialect"] != "claude":
         check.at(node, f"the dialect {values['dialect']} has no partial messages: leave partials out")
+    if "states" in values and (values["dialect"], mode) != ("claude", "session"):
+        check.at(node, f"the dialect {values['dialect']} tells no states in mode {mode}: known by claude session")
     return {**values, "mode": mode}
 
 
@@ -145,6 +147,7 @@ AGENT = Either(
             Key("newline", Choice(("lf", "crlf", "none")), "how its lines end; none: not the last; lf if absent"),
             Key("bom", Flag(), "whether a byte order mark comes first"),
             Key("partials", Flag(), "whether claude is asked for partial messages; true if absent"),
+            Key("states", Flag(), "whether claude is asked to tell its session's state; false if absent"),
             Key("cannot_spawn", Choice(("not_found", "not_executable")), "why it cannot even be started"),
         ),
         finish=_agent_finish,

@@ -152,6 +152,8 @@ class _Drive:
         if not is_session and len(node.items) != 1:
             check.at(node, f"{what} must have one item, the prompt, not a list of {len(node.items)} items")
             return ()
+        if not node.items:
+            check.at(node, f"{what} must have an item: write [{{wait: 1s}}] for a session that is asked nothing")
         before = len(check.problems)
         items = []
         for given in node.items:

@@ -111,6 +111,7 @@ def _of_an_agent(values: dict[str, Any]) -> dict[str, Any]:
         "newline": agent.get("newline", "lf"),
         "bom": agent.get("bom", False),
         "partials": agent.get("partials", True),
+        "states": agent.get("states", False),
         "policy": values.get("policy", {}),
         "handlers": values.get("handler", ()),
         "scripts": values.get("scripts", (values.get("script", ()),)),

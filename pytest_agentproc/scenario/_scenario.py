@@ -86,6 +86,7 @@ class Scenario:
         catches: each defect with the expect key that it turns red.
         policy: the limits that the file gives, in seconds, bytes or names; None is switched off.
         partials: whether its command line asks for partial messages.
+        states: whether its environment asks for the state of the session.
         prompt_by: `argv` or `stdin`.
         disk: how the disk of the artifacts is: "", "read_only" or "full"; `host_line` says where.
         drive: what the caller does, a run's one prompt among it; `handlers` how it answers, and what it has hooks do.
@@ -110,6 +111,7 @@ class Scenario:
     newline: str = "lf"
     bom: bool = False
     partials: bool = True
+    states: bool = False
     policy: Mapping[str, Any] = field(default_factory=dict)
     disk: str = ""
     host_line: int = 0

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FORM", "SPAWN", "build_spawn"]
 
-_RESERVED = ("agent", "supervisor", "tree")
+_RESERVED = ("agent", "caller", "supervisor", "tree")
 
 
 def build_spawn(step: Step, scope: Scope) -> list[ProgramStep]:

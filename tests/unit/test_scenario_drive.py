@@ -127,6 +127,7 @@ def test_turns_become_one_expectation_for_each_leaf() -> None:
     ("drive", "wanted"),
     [
         ("[{prompt: a}, {wait_for: turn 2}]", "3:22: there is no turn 2 yet: one prompt was given before"),
+        ("[]", "3:8: drive must have an item: write [{wait: 1s}] for a session that is asked nothing"),
         ("[{wait_for: turn 1}]", "3:9: there is no turn 1 yet: nothing was prompted before"),
         ("[{cancel: {turn: 1}}]", "3:9: there is no turn 1 yet: nothing was prompted before"),
         ("[{detach: v}]", "3:9: no viewer was attached before"),
@@ -197,6 +198,12 @@ def test_a_mistake_in_a_handler_is_told_with_its_place(handler: str, agent: str,
     """What is said beside the wrong thing would never happen."""
     (told,) = refused("[{prompt: a}]", f"handler: {handler}", agent=agent)
     assert told.startswith(wanted)
+
+
+def test_only_claude_can_be_asked_for_its_states() -> None:
+    """A dialect that has none would be asked for nothing."""
+    (told,) = refused("[{prompt: a}]", agent="{dialect: pi, mode: rpc, states: true}")
+    assert told == "2:8: the dialect pi tells no states in mode rpc: known by claude session"
 
 
 def test_a_handler_can_be_several() -> None:
