@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
     from pytest_agentproc.harness import Played
+    from pytest_agentproc.vocabulary import Answer
 
 __all__ = ["note", "pytest_report_teststatus", "pytest_sessionfinish"]
 
@@ -33,11 +34,20 @@ def note(item: pytest.Item, played: Played, real: float) -> None:
     figures = {
         _VIRTUAL: (events[-1].at if events else 0) / _NANOSECONDS,
         _REAL: round(real, 6),
-        "agentproc_outcome": str(answer.outcome) if answer is not None else getattr(fault, "reason", ""),
+        "agentproc_outcome": _outcome(answer) if answer is not None else getattr(fault, "reason", ""),
         "agentproc_digest": played.record.digest(),
     }
     item.user_properties[:] = [pair for pair in item.user_properties if pair[0] not in figures]
     item.user_properties.extend(figures.items())
+
+
+def _outcome(answer: Answer) -> str:
+    """Name the outcome, or those of a session's turns in their order."""
+    if answer.sessions:
+        return "; ".join(f"{name}: {_outcome(one)}" for name, one in answer.sessions.items())
+    if answer.turns is None:
+        return str(answer.outcome)
+    return ", ".join(str(turn.outcome) for turn in answer.turns)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

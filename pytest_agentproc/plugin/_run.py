@@ -17,14 +17,38 @@ from pytest_agentproc.verdict import returned_at, signals
 from pytest_agentproc.vocabulary import NANOSECONDS, POLICY_NAMES
 
 if TYPE_CHECKING:
-    from pytest_agentproc.harness import Played
+    from collections.abc import Sequence
 
-__all__ = ["AgentRun", "Runner"]
+    from pytest_agentproc.harness import Played
+    from pytest_agentproc.vocabulary import Answer
+
+__all__ = ["AgentRun", "AgentTurn", "Runner"]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class AgentTurn:
+    """What came of a prompt in a session, or of a background turn. Its time is in seconds of the virtual clock.
+
+    Args:
+        outcome: how it ended: `completed`, `timed_out`, ...
+        exit_code: the supervisor's answer for it.
+        text: the final message.
+        error: one sentence about a bad ending.
+        elapsed: from the delivery of the prompt to the outcome.
+    """
+
+    outcome: str | None
+    exit_code: int | None
+    text: str | None
+    error: str | None
+    elapsed: float | None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class AgentRun:
-    """What came of a run. Times are seconds since the agent was started, on the virtual clock.
+    """What came of a run or a session. Times are seconds since the agent was started, on the virtual clock.
+
+    Outcome, exit code, text and elapsed are a run's; a session has them in each of its turns.
 
     Args:
         outcome: how it ended: `completed`, `inactive`, ...
@@ -34,6 +58,9 @@ class AgentRun:
         returned: from the start until the supervisor was done with the tree.
         signals: what the agent got, and when: [("TERM", 120.0), ...].
         warnings: what the supervisor noted beside the outcome.
+        turns: of a session: one for each prompt.
+        background: of a session: those that the agent began by itself.
+        statuses: of a session: where it stood, one after the other.
         record: both sides, every event.
         timeline: the record as text.
     """
@@ -47,6 +74,9 @@ class AgentRun:
     warnings: tuple[str, ...]
     record: Record = dataclasses.field(repr=False)
     timeline: str = dataclasses.field(repr=False)
+    turns: tuple[AgentTurn, ...] = ()
+    background: tuple[AgentTurn, ...] = ()
+    statuses: tuple[str, ...] = ()
 
 
 class Runner:
@@ -65,7 +95,7 @@ class Runner:
 
         Raises:
             pytest.fail.Exception: a check failed, a process was left, or the clock could not go on.
-            UsageError: there is no such limit.
+            UsageError: there is no such limit, or the scenario has several sessions, each with limits of its own.
         """
         for name in policy:
             if name not in POLICY_NAMES:
@@ -75,6 +105,8 @@ class Runner:
                     f"limits are {', '.join(POLICY_NAMES)}",
                 )
         loaded = scenario_of(scenario, self._request)
+        if policy and loaded.parts:
+            raise UsageError("the limits of several sessions are their own", "give them under sessions: NAME: policy")
         asked = dataclasses.replace(loaded, policy={**loaded.policy, **policy})
         try:
             played = play(self._request.node, asked, backend or backends_of(self._request.config)[0])
@@ -97,6 +129,15 @@ def _result(played: Played) -> AgentRun:
         warnings=tuple(answer.warnings or ()),
         record=record,
         timeline=text(record, played.bound.scenario),
+        turns=_turns(answer.turns),
+        background=_turns(answer.background),
+        statuses=answer.statuses or (),
+    )
+
+
+def _turns(answers: Sequence[Answer] | None) -> tuple[AgentTurn, ...]:
+    return tuple(
+        AgentTurn(one.outcome, one.exit_code, one.text, one.error, _seconds(one.elapsed)) for one in answers or ()
     )
 
 

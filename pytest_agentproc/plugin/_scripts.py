@@ -44,7 +44,8 @@ def scenario_of(given: Any, request: pytest.FixtureRequest) -> Scenario:
         return loads(_whole(text, claim), name, folder)
     if isinstance(given, Mapping):
         try:
-            text = json.dumps({"scenario": claim, "agent": "raw", **given}, indent=1, ensure_ascii=False)
+            plain = {"scenario": claim} if "sessions" in given else {"scenario": claim, "agent": "raw"}
+            text = json.dumps({**plain, **given}, indent=1, ensure_ascii=False)
         except TypeError as error:
             raise UsageError(f"the mapping is no scenario: {error}", "write its values as a YAML file would") from error
         return loads(text, f"<{request.node.name}>", folder)

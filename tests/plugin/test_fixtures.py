@@ -135,6 +135,35 @@ def test_a_supervised_run_gives_its_result_in_seconds(pytester: pytest.Pytester)
     pytester.runpytest().assert_outcomes(passed=2)
 
 
+def test_a_supervised_session_gives_its_turns(pytester: pytest.Pytester) -> None:
+    """Each prompt has its own outcome and text; of several sessions nobody could say which limit is whose."""
+    pytester.makepyfile(
+        """
+        import pytest
+
+        AGENT = {"dialect": "pi", "mode": "rpc"}
+        SCRIPT = [{"wait_for": "prompt 1"}, {"wait_for": "cancel"}, {"acknowledge": "cancel"},
+                  {"wait_for": "prompt 2"}, {"silence": "1s"}, {"answer": "hi"}]
+
+        def test_turns(agent_run):
+            drive = [{"prompt": "one"}, {"wait_for": "turn 1"}, {"prompt": "two"}]
+            run = agent_run({"agent": AGENT, "drive": drive, "script": SCRIPT}, prompt_timeout=2)
+            assert [(turn.outcome, turn.text, turn.elapsed) for turn in run.turns] == [
+                ("timed_out", None, 2.0), ("completed", "hi", 1.0)]
+            assert (run.outcome, run.background) == (None, ())
+            assert run.statuses[0] == "starting" and run.statuses[-1] == "closed"
+
+        def test_several(agent_run):
+            sessions = {"a": {"agent": AGENT, "script": []}, "b": {"agent": AGENT, "script": []}}
+            scenario = {"sessions": sessions, "drive": [{"wait": "1s", "session": "a"}]}
+            agent_run(scenario)
+            with pytest.raises(Exception, match="the limits of several sessions are their own"):
+                agent_run(scenario, prompt_timeout=2)
+        """
+    )
+    pytester.runpytest("--junitxml=out.xml").assert_outcomes(passed=2)
+
+
 def test_a_run_fails_by_itself_for_what_its_scenario_expects(pytester: pytest.Pytester) -> None:
     """An `expect` that nobody looks at would be a false green."""
     pytester.makepyfile(
