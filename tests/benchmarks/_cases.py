@@ -128,8 +128,24 @@ def _seen_alone(played: Played) -> Seen:
 
 
 def _seen(record: Record, answers: Sequence[Answer | None], fault: str = "") -> Seen:
-    plain = [None if one is None else replace(one, error=None) for one in answers]
-    return Seen(list(normal_form(record)), plain, fault)
+    return Seen(list(normal_form(record)), [None if one is None else _plain(one) for one in answers], fault)
+
+
+def _plain(answer: Answer) -> Answer:
+    """Leave the wording of errors out, those of a session's turns and of what its viewers read included."""
+    views = answer.viewers and {name: replace(view, transcript="") for name, view in answer.viewers.items()}
+    return replace(
+        answer,
+        error=None,
+        turns=_plain_turns(answer.turns),
+        background=_plain_turns(answer.background),
+        viewers=views,
+        sessions=answer.sessions and {name: _plain(one) for name, one in answer.sessions.items()},
+    )
+
+
+def _plain_turns(turns: Sequence[Answer] | None) -> tuple[Answer, ...] | None:
+    return None if turns is None else tuple(_plain(one) for one in turns)
 
 
 def cases(pattern: str = "*") -> list[Case]:
