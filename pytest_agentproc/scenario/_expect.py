@@ -14,7 +14,7 @@ from pytest_agentproc.scenario._nodes import Mapping, Node, Scalar, Sequence
 from pytest_agentproc.scenario._saw import Variables
 from pytest_agentproc.scenario._sessions import SESSIONS
 from pytest_agentproc.scenario._turns import OF_A_RUN, OF_A_SESSION, TURN_KEYS, VIEWER_KEYS
-from pytest_agentproc.scenario._wanted import MATCHER, Expected, Wanted, exact_time
+from pytest_agentproc.scenario._wanted import MATCHER, ByName, Expected, Instants, Wanted, exact_time, exact_times
 from pytest_agentproc.scenario._words import unknown
 from pytest_agentproc.vocabulary import SIGNALS, Outcome
 
@@ -49,10 +49,6 @@ def _times(value: list[Expression], scope: Scope) -> list[int]:
     return [scope.exact(time) for time in value]
 
 
-def _signals(value: list[tuple[str, Expression]], scope: Scope) -> list[tuple[str, int]]:
-    return [(name, scope.exact(time)) for name, time in value]
-
-
 def _status(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[str, Any]:
     code, signal, forced = values.get("code"), values.get("signal"), values.get("forced")
     if code is not None and code < 0:
@@ -69,26 +65,6 @@ def _status_form(values: dict[str, Any], node: Node, what: str, check: Check) ->
     elif not values:
         check.at(node, f"{what} says nothing: give code, signal or forced")
     return _status(values, node, what, check)
-
-
-class _SignalTimes:
-    """Signals with their times, in order."""
-
-    label = "[{SIGNAL: T}, ...]"
-
-    def read(self, node: Node, what: str, check: Check) -> list[tuple[str, Any]]:
-        """Read a list of one-key mappings."""
-        if not isinstance(node, Sequence):
-            check.wrong(node, what, "a list such as [{TERM: 10s}]", "write [] for none")
-            return []
-        found: list[tuple[str, Any]] = []
-        for item in node.items:
-            if not isinstance(item, Mapping) or len(item.pairs) != 1:
-                check.wrong(item, f"an item of {what}", "a signal with its time, such as {TERM: 10s}")
-                continue
-            [(name, time)] = item.pairs
-            found.append((Signal().read(name, what, check), Time().read(time, f"{what}.{name.text}", check)))
-        return found
 
 
 class _ProcessId(Word):
@@ -122,36 +98,17 @@ _STATUS = Either(
     ),
     key="code",
 )
-_SIGNALS = _SignalTimes()
+_SIGNALS = Instants("[{SIGNAL: T}, ...]", Signal(), "a signal with its time, such as {TERM: 10s}")
 
 _PROCESS = (
-    Wanted("signals", _SIGNALS, "what it got, caught ones and the one that killed it", bind=_signals),
+    Wanted("signals", _SIGNALS, "what it got, caught ones and the one that killed it", bind=exact_times),
     Wanted("gone_at", Time(), "when it was gone", bind=exact_time),
     Wanted("alive_at", Time(), "an instant at which it lived", bind=exact_time),
 )
 PROCESS_KEYS = {key.name: key for key in _PROCESS}
 
 
-class _Processes:
-    """Checks on single processes, by name."""
-
-    label = "{ID: {signals, gone_at, alive_at}}"
-    form = Fields(_PROCESS)
-
-    def read(self, node: Node, what: str, check: Check) -> list[Expected]:
-        """Read into one expectation per leaf."""
-        if not isinstance(node, Mapping):
-            check.wrong(node, what, f"a mapping such as {self.label}")
-            return []
-        found: list[Expected] = []
-        for name, value in node.pairs:
-            _ProcessId().read(name, what, check)
-            path = f"{what.removeprefix('expect.')}.{name.text}"
-            for key, place, leaf in self.form.pairs(value, path, check):
-                dotted = f"{path}.{key.name}"
-                found.append(Expected(dotted, place.line, place.column, key.kind.read(leaf, dotted, check)))
-        return found
-
+_PROCESSES = ByName("{ID: {signals, gone_at, alive_at}}", _ProcessId(), Fields(_PROCESS))
 
 _SAW = (
     Wanted("argv", ListOf(Text()), "its arguments, without the command itself"),
@@ -189,11 +146,11 @@ _OF_ALL = (
     Wanted("elapsed", Time(), "from the spawn to the outcome", bind=exact_time),
     Wanted("returned", Time(), "from the spawn to the answer with an empty tree", bind=exact_time),
     Wanted("agent_status", _STATUS, "how the agent itself ended; -9 is {signal: KILL}"),
-    Wanted("signals", _SIGNALS, "what the agent got, in order; [] for none", bind=_signals),
+    Wanted("signals", _SIGNALS, "what the agent got, in order; [] for none", bind=exact_times),
     Wanted("spawns", ListOf(Time()), "when the agent was started, each invocation; [] for never", bind=_times),
     Wanted("alive_at_once", Whole(0, 10**6), "the most invocations of the agent that were alive at one time"),
     Wanted("asked", ASKED, "what the agents asked, in order, and what they were told; [] for nothing", bind=bind_asked),
-    Wanted("processes", _Processes(), "checks on single processes"),
+    Wanted("processes", _PROCESSES, "checks on single processes"),
     Wanted("saw", _Saw(), "what the agent was given"),
     Wanted("error", MATCHER, "the message of a bad end"),
     Wanted("warnings", ListOf(Text()), "the warnings, all of them; [] for none"),

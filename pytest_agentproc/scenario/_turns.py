@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pytest_agentproc.scenario._drive import STATUSES
 from pytest_agentproc.scenario._fields import Fields
-from pytest_agentproc.scenario._kinds import Choice, Data, ListOf, Text, Time, Whole
-from pytest_agentproc.scenario._nodes import Mapping, Node, Sequence
-from pytest_agentproc.scenario._wanted import MATCHER, Expected, Wanted, exact_time
+from pytest_agentproc.scenario._kinds import Choice, Data, ListOf, Text, Time, Whole, Word
+from pytest_agentproc.scenario._nodes import Node, Sequence
+from pytest_agentproc.scenario._wanted import MATCHER, ByName, Expected, Instants, Wanted, exact_time, exact_times
 from pytest_agentproc.vocabulary import Outcome
 
 if TYPE_CHECKING:
     from pytest_agentproc.scenario._check import Check
-    from pytest_agentproc.scenario._expressions import Expression
-    from pytest_agentproc.scenario._script import Scope
 
 __all__ = ["OF_A_RUN", "OF_A_SESSION", "TURN_KEYS", "VIEWER_KEYS"]
 
@@ -77,55 +75,14 @@ class _Turns:
         return found
 
 
-class _Viewers:
-    """Checks on what single viewers saw, by name."""
-
-    label = "{VIEWER: {status, transcript}}"
-    form = Fields(_VIEWER)
-
-    def read(self, node: Node, what: str, check: Check) -> list[Expected]:
-        """Read into one expectation per leaf."""
-        if not isinstance(node, Mapping):
-            check.wrong(node, what, f"a mapping such as {self.label}")
-            return []
-        found: list[Expected] = []
-        for name, value in node.pairs:
-            path = f"{what.removeprefix('expect.')}.{name.text}"
-            for key, place, leaf in self.form.pairs(value, path, check):
-                dotted = f"{path}.{key.name}"
-                found.append(Expected(dotted, place.line, place.column, key.kind.read(leaf, dotted, check)))
-        return found
-
-
-class _Calls:
-    """Hooks' callbacks with the times of their calls, in order."""
-
-    label = "[{HOOK: T}, ...]"
-
-    def read(self, node: Node, what: str, check: Check) -> list[tuple[str, Any]]:
-        """Read a list of one-key mappings."""
-        if not isinstance(node, Sequence):
-            check.wrong(node, what, f"a list such as {self.label}", "write [] for none")
-            return []
-        found: list[tuple[str, Any]] = []
-        for item in node.items:
-            if not isinstance(item, Mapping) or len(item.pairs) != 1:
-                check.wrong(item, f"an item of {what}", "a hook with its time, such as {lint: 10s}")
-                continue
-            [(name, time)] = item.pairs
-            found.append((name.text, Time().read(time, f"{what}.{name.text}", check)))
-        return found
-
-
-def _bind_calls(value: list[tuple[str, Expression]], scope: Scope) -> list[tuple[str, int]]:
-    return [(name, scope.exact(time)) for name, time in value]
-
+_VIEWERS = ByName("{VIEWER: {status, transcript}}", Word("VIEWER"), Fields(_VIEWER))
+_CALLS = Instants("[{HOOK: T}, ...]", Text("HOOK"), "a hook with its time, such as {lint: 10s}")
 
 OF_A_SESSION = (
     Wanted("turns", _Turns(), "the turns of a session's prompts, from the first on"),
     Wanted("background", _Turns(is_counted=True), "its background turns, all of them but those without a word"),
     Wanted("status", ListOf(Choice(STATUSES)), "where it stood, one after the other, starting first"),
-    Wanted("viewers", _Viewers(), "what its viewers saw"),
-    Wanted("called", _Calls(), "whose callbacks were called when, in order; [] for none", bind=_bind_calls),
+    Wanted("viewers", _VIEWERS, "what its viewers saw"),
+    Wanted("called", _CALLS, "whose callbacks were called when, in order; [] for none", bind=exact_times),
 )
 """Keys that are about a session, and say nothing of a run."""

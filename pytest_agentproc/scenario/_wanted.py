@@ -6,15 +6,28 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.scenario._fields import Either, Fields, Key
-from pytest_agentproc.scenario._kinds import Regex, Text
+from pytest_agentproc.scenario._kinds import Regex, Text, Time
+from pytest_agentproc.scenario._nodes import Mapping, Node, Sequence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from pytest_agentproc.scenario._check import Check, Kind
     from pytest_agentproc.scenario._expressions import Expression
     from pytest_agentproc.scenario._script import Scope
 
-__all__ = ["MATCHER", "TEXT_FORMS", "Expected", "Wanted", "exact_time", "of_session", "split"]
+__all__ = [
+    "MATCHER",
+    "TEXT_FORMS",
+    "ByName",
+    "Expected",
+    "Instants",
+    "Wanted",
+    "exact_time",
+    "exact_times",
+    "of_session",
+    "split",
+]
 
 
 @dataclass(frozen=True)
@@ -56,6 +69,70 @@ class Wanted(Key):
 def exact_time(value: Expression, scope: Scope) -> int:
     """Give a time its normal form, whole nanoseconds."""
     return scope.exact(value)
+
+
+def exact_times(value: list[tuple[str, Expression]], scope: Scope) -> list[tuple[str, int]]:
+    """Give named times their normal form, each whole nanoseconds."""
+    return [(name, scope.exact(time)) for name, time in value]
+
+
+@dataclass(frozen=True)
+class Instants:
+    """Names with their times, in order.
+
+    Args:
+        label: how the reference shows it.
+        name: the type of a name.
+        item: what an item is, with an example, for messages.
+    """
+
+    label: str
+    name: Kind
+    item: str
+
+    def read(self, node: Node, what: str, check: Check) -> list[tuple[str, Any]]:
+        """Read a list of one-key mappings."""
+        if not isinstance(node, Sequence):
+            example = self.item.partition("such as ")[2]
+            check.wrong(node, what, f"a list such as [{example}]", "write [] for none")
+            return []
+        found: list[tuple[str, Any]] = []
+        for item in node.items:
+            if not isinstance(item, Mapping) or len(item.pairs) != 1:
+                check.wrong(item, f"an item of {what}", self.item)
+                continue
+            [(name, time)] = item.pairs
+            found.append((self.name.read(name, what, check), Time().read(time, f"{what}.{name.text}", check)))
+        return found
+
+
+@dataclass(frozen=True)
+class ByName:
+    """The same checks on each of several things, by its name.
+
+    Args:
+        label: how the reference shows it.
+        name: the type of a name.
+        form: the checks on one of them.
+    """
+
+    label: str
+    name: Kind
+    form: Fields
+
+    def read(self, node: Node, what: str, check: Check) -> list[Expected]:
+        """Read into one expectation per leaf."""
+        if not isinstance(node, Mapping):
+            check.wrong(node, what, f"a mapping such as {self.label}")
+            return []
+        found: list[Expected] = []
+        for name, value in node.pairs:
+            self.name.read(name, what, check)
+            path = f"{what.removeprefix('expect.')}.{name.text}"
+            for key, place, leaf in self.form.pairs(value, path, check):
+                dotted = f"{path}.{key.name}"
+                found.append(Expected(dotted, place.line, place.column, key.kind.read(leaf, dotted, check)))
+        return found
 
 
 TEXT_FORMS = (
