@@ -77,9 +77,17 @@ def _finding(played: Played, expectation: Expectation) -> Finding:
         missing = "the run has neither an answer nor a fault" if check else "nothing checks this key"
         return Finding(Verdict.KIT_ERROR, missing)
     finding = check(played, wanted)
+    if finding.verdict is Verdict.UNDECIDED and not _decides(played, key):
+        return Finding(Verdict.NOT_APPLICABLE, finding.seen)
     if finding.verdict is Verdict.PASSED and not any_was_started(played) and not _is_unstartable(played):
         return Finding(Verdict.NOT_EXERCISED, f"no agent was started; {finding.seen}")
     return finding
+
+
+def _decides(played: Played, key: str) -> bool:
+    """Say whether a scenario turns on a key: on those that its defects turn red, or on all if it names none."""
+    claimed = set(played.bound.scenario.catches.values())
+    return not claimed or key in claimed
 
 
 def _is_unstartable(played: Played) -> bool:

@@ -20,7 +20,8 @@ class Verdict(StrEnum):
     """What is said about one check, or about a whole scenario; the first of these that applies wins.
 
     `failed` is the subject's doing, `undecided` means that it did not report what the check needs, `not_exercised`
-    that the run never came to what is checked, `not_applicable` that the subject has no such limit or ability.
+    that the run never came to what is checked, `not_applicable` that the subject has no such limit or ability, or does
+    not report what the scenario does not turn on.
     """
 
     KIT_ERROR = "kit error"
@@ -103,6 +104,8 @@ class Scenario(Protocol):
     def cannot_spawn(self) -> str | None: ...
     @property
     def text(self) -> str: ...
+    @property
+    def catches(self) -> Mapping[str, str]: ...
 
 
 class Bound(Protocol):

@@ -36,6 +36,7 @@ class Script:
     claim: str = "one"
     text: str = ""
     cannot_spawn: str | None = None
+    catches: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

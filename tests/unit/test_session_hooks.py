@@ -141,7 +141,7 @@ def test_what_is_kept_has_a_bound_in_size() -> None:
 def test_a_hook_that_is_nested_too_deeply_is_kept_as_a_big_one() -> None:
     """It can be read, and not be written: nothing breaks at that (F2)."""
     deep: Any = []
-    for _ in range(5000):
+    for _ in range(100_000):
         deep = [deep]
     calls: list[Hook] = []
     hooks = Hooks(Policy(), lambda *_, hook: calls.append(hook))

@@ -41,6 +41,19 @@ def test_a_reported_value_that_fits_passes_and_one_that_is_not_reported_is_undec
     assert judge(key, wanted)[::2] == ("undecided", "not reported by the subject")
 
 
+def test_what_is_not_reported_decides_only_where_the_scenario_turns_on_it() -> None:
+    """A supervisor that has no warnings is not asked for them by a file about something else."""
+    expected = Expected("outcome", "completed"), Expected("warnings", [])
+    script = Script(catches={"some-defect": "outcome"})
+    record = Record()
+    record.add(0, "p", {"process": "agent", "seen": True, "parent": "supervisor", "line": 0})
+    reported, silent = Answer(outcome="completed"), Answer(warnings=())
+    for answer, verdict in ((reported, Verdict.PASSED), (silent, Verdict.UNDECIDED)):
+        rows = compare(Played(Bound(expected, scenario=script), record, answer))
+        assert conclude(rows) is verdict
+    assert [row.verdict for row in rows] == [Verdict.UNDECIDED, Verdict.PASSED]
+
+
 @pytest.mark.parametrize(
     ("key", "wanted", "answer", "row"),
     [
