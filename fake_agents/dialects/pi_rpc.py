@@ -20,6 +20,13 @@ if TYPE_CHECKING:
     from fake_agents.questions import Question
 
 _BUSY = "Agent is already processing. Specify streamingBehavior ('steer' or 'followUp') to queue the message."
+_ASKED: dict[str, dict[str, Any]] = {
+    "get_messages": {"messages": []},
+    "get_available_models": {"models": []},
+    "get_commands": {"commands": []},
+}
+"""Questions that are answered by what there is: nothing."""
+_TOLD = ("set_thinking_level", "set_steering_mode", "set_follow_up_mode", "set_auto_retry", "set_session_name")
 _QUEUES = {"steer": "steering", "follow_up": "followUp", "followUp": "followUp"}
 
 
@@ -108,6 +115,10 @@ class Encoder(pi.Encoder):
             return [_response(command, kind)]
         if kind == "get_state":
             return [_response(command, kind, data=self._state())]
+        if kind in _ASKED:
+            return [_response(command, kind, data=_ASKED[kind])]
+        if kind in _TOLD:
+            return [_response(command, kind)]
         return [_response(command, kind, error=f"Unknown command: {kind}")]
 
     def _accepted(self, command: dict[str, Any], kind: str, now: int) -> list[bytes]:

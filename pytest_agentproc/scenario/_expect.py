@@ -153,7 +153,7 @@ _OF_ALL = (
     Wanted("processes", _PROCESSES, "checks on single processes"),
     Wanted("saw", _Saw(), "what the agent was given"),
     Wanted("error", MATCHER, "the message of a bad end"),
-    Wanted("warnings", ListOf(Text()), "the warnings, all of them; [] for none"),
+    Wanted("warnings", ListOf(MATCHER), "the warnings, all of them, each as a text or a part of it; [] for none"),
     Wanted("noise", Whole(0, 10**9), "the number of lines that were no events"),
     Wanted("stderr_tail", MATCHER, "the end of stderr"),
     *OF_A_SESSION,

@@ -124,10 +124,13 @@ def _usage(played: Played, wanted: Mapping[str, Any]) -> Finding:
     return _found(fits=fits, seen=show_usage(seen))
 
 
-def _warnings(played: Played, wanted: Sequence[str]) -> Finding:
+def _warnings(played: Played, wanted: Sequence[Mapping[str, str]]) -> Finding:
     assert played.answer is not None
     seen = played.answer.warnings
-    return _NOT_REPORTED if seen is None else _found(fits=list(seen) == list(wanted), seen=listed(seen))
+    if seen is None:
+        return _NOT_REPORTED
+    fits = len(seen) == len(wanted) and all(map(matches, seen, wanted))
+    return _found(fits=fits, seen=listed(seen))
 
 
 def _text(name: str) -> Check:

@@ -102,7 +102,17 @@ def _statuses(played: Played, wanted: Sequence[str]) -> Finding:
     seen = played.answer.statuses
     if seen is None:
         return _NOT_REPORTED
-    return Finding(Verdict.PASSED if list(seen) == list(wanted) else Verdict.FAILED, listed(seen))
+    fits = _lasting(seen) == _lasting(wanted)
+    return Finding(Verdict.PASSED if fits else Verdict.FAILED, listed(seen))
+
+
+def _lasting(statuses: Sequence[str]) -> list[str]:
+    """Leave out a `ready` that a session passes through between its handshake and the prompt that waits for it."""
+    return [
+        status
+        for before, status, after in zip(("", *statuses), statuses, (*statuses[1:], ""), strict=False)
+        if (status, after) != ("ready", "prompting") or before not in ("starting", "restarting")
+    ]
 
 
 def _viewer_check(name: str, leaf: str) -> Check:

@@ -110,6 +110,10 @@ def show_wanted(key: str, wanted: Any) -> str:
     return show_matcher(wanted) if isinstance(wanted, Mapping) else str(wanted)
 
 
+def _show_warning(matcher: Mapping[str, str]) -> str:
+    return matcher["exact"] if "exact" in matcher else show_matcher(matcher)
+
+
 def _show_words(words: Iterable[str]) -> str:
     return listed(quoted(word) for word in words)
 
@@ -127,7 +131,7 @@ _SHOWN: dict[str, Callable[[Any], str]] = {
     "env": show_variables,
     "leaks": listed,
     "called": show_signals,
-    "warnings": listed,
+    "warnings": lambda wanted: listed(_show_warning(matcher) for matcher in wanted),
     "status": lambda wanted: wanted if isinstance(wanted, str) else listed(wanted),
     "usage": show_usage,
 }

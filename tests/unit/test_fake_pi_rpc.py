@@ -104,6 +104,18 @@ def test_the_dialect_answers_what_no_step_is_about() -> None:
     assert talk.printed() == []
 
 
+def test_the_dialect_answers_what_clients_ask_at_the_start() -> None:
+    """A client may shake hands with any of these; each is answered at once, and begins nothing."""
+    talk = Conversation("pi", "rpc")
+    asked = {"get_messages": "messages", "get_available_models": "models", "get_commands": "commands"}
+    talk.hear(*(json.dumps({"type": kind}).encode() for kind in (*asked, "set_thinking_level")))
+    *lists, told = talk.printed()
+    assert [(one["command"], one["success"], one["data"]) for one in lists] == [
+        (kind, True, {key: []}) for kind, key in asked.items()
+    ]
+    assert told == {"type": "response", "command": "set_thinking_level", "success": True}
+
+
 def test_what_is_told_outside_a_run_begins_none() -> None:
     """A text that comes too late is a message without a run around it."""
     talk = Conversation("pi", "rpc")

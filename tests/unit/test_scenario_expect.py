@@ -31,7 +31,7 @@ CASES: list[tuple[str, Any]] = [
     ("agent_status: {signal: TERM, forced: true}", {"code": None, "signal": "TERM", "forced": True}),
     ("signals: []", []),
     ("signals: [{TERM: 1s}, {KILL: 1s + kill_grace}]", [("TERM", SECOND), ("KILL", 3 * SECOND)]),
-    ("warnings: [exit_contradicts_result]", ["exit_contradicts_result"]),
+    ("warnings: [exit_contradicts_result, {contains: a}]", [{"exact": "exit_contradicts_result"}, {"contains": "a"}]),
     ("noise: 2", 2),
     ("spawns: [0s, 1s + kill_grace]", [0, 3 * SECOND]),
     ("spawns: []", []),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from pytest_agentproc.errors import Deadlock
 from pytest_agentproc.vocabulary import Answer, View
 from tests.unit.handmade import SECOND, Expected, judge, judged
@@ -48,6 +50,22 @@ def test_the_history_of_statuses_is_compared_whole() -> None:
     assert row[:3] == ("failed", "starting, ready, closed", "starting, closed")
     assert judge("status", ["starting"], statuses=("starting",))[0] == "passed"
     assert judge("status", ["starting"])[0] == "undecided"
+
+
+@pytest.mark.parametrize(
+    ("seen", "verdict"),
+    [
+        (("starting", "prompting", "ready", "prompting", "closed"), "passed"),
+        (("starting", "ready", "prompting", "prompting", "closed"), "failed"),
+        (("starting", "prompting", "ready", "closed"), "failed"),
+    ],
+)
+def test_a_session_may_pass_through_ready_on_its_way_to_a_prompt_that_waits(
+    seen: tuple[str, ...], verdict: str
+) -> None:
+    """Between handshake and prompt nobody could have acted on it; between two prompts somebody could."""
+    wanted = ["starting", "ready", "prompting", "ready", "prompting", "closed"]
+    assert judge("status", wanted, statuses=seen)[0] == verdict
 
 
 def test_a_viewer_is_judged_by_what_it_saw() -> None:
