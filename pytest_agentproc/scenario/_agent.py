@@ -11,7 +11,15 @@ from pytest_agentproc.scenario._kinds import Choice, Flag, ListOf, Size, Text, T
 from pytest_agentproc.scenario._nodes import Mapping, Node, Scalar, Sequence
 from pytest_agentproc.scenario._script import Step, Steps
 from pytest_agentproc.scenario._words import choices, shorten, unknown
-from pytest_agentproc.vocabulary import LIST_NAMES, NANOSECONDS, OPTIONAL_NAMES, POLICY_NAMES, SIZE_NAMES
+from pytest_agentproc.vocabulary import (
+    CONTAINMENTS,
+    LIST_NAMES,
+    NANOSECONDS,
+    OPTIONAL_NAMES,
+    POLICY_NAMES,
+    SIZE_NAMES,
+    WORD_NAMES,
+)
 
 if TYPE_CHECKING:
     from pytest_agentproc.scenario._check import Check
@@ -56,9 +64,9 @@ def _agent_finish(values: dict[str, Any], node: Node, _what: str, check: Check) 
 
 
 class Policies:
-    """Limits for the supervisor, in seconds or bytes, `off` switches one off; and names of tools."""
+    """Limits for the supervisor, in seconds or bytes, `off` switches one off; names of tools; how a tree is held."""
 
-    label = "{NAME: T / SIZE / [NAME, ...] / off}"
+    label = "{NAME: T / SIZE / [NAME, ...] / WORD / off}"
 
     def read(self, node: Node, what: str, check: Check) -> dict[str, Any]:
         """Read the limits; the check keeps them, because expressions are tried with them."""
@@ -80,6 +88,9 @@ class Policies:
     def _limit(self, name: str, node: Node, what: str, check: Check) -> Any:
         if name in LIST_NAMES:
             return tuple(ListOf(Text("NAME", may_be_empty=False), unique=True).read(node, what, check))
+        if name in WORD_NAMES:
+            check.containment_line = check.containment_line or node.line
+            return Choice(CONTAINMENTS).read(node, what, check)
         is_off = isinstance(node, Scalar) and node.text == "off"
         if name not in OPTIONAL_NAMES and is_off:
             return check.at(node, f"{what} cannot be off: only {choices(sorted(OPTIONAL_NAMES), 'and')} can")

@@ -76,6 +76,7 @@ def loads(text: str, name: str = "<text>", folder: str | os.PathLike[str] | None
         "catches": values.get("catches", {}),
         "tier": values.get("tier", "must"),
         "text": text,
+        "containment_line": check.containment_line,
     }
     expected = values.get("expect", ())
     parts = {

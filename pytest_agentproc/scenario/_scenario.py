@@ -89,6 +89,7 @@ class Scenario:
         states: whether its environment asks for the state of the session.
         prompt_by: `argv` or `stdin`.
         disk: how the disk of the artifacts is: "", "read_only" or "full"; `host_line` says where.
+        containment_line: where the file says how the tree is to be held; 0 if it does not.
         drive: what the caller does, a run's one prompt among it; `handlers` how it answers, and what it has hooks do.
         text: the file's own text.
         scripts: what each invocation of the fake plays, the last one all further ones too.
@@ -115,6 +116,7 @@ class Scenario:
     policy: Mapping[str, Any] = field(default_factory=dict)
     disk: str = ""
     host_line: int = 0
+    containment_line: int = 0
     handlers: tuple[dict[str, Any], ...] = ()
     text: str = field(repr=False)
     scripts: tuple[tuple[Step, ...], ...] = field(default=(), repr=False)
@@ -155,8 +157,9 @@ class Scenario:
             terms: what `terms` gives; one policy holds for all sessions.
 
         Raises:
-            NotApplicable: the script, or the outcome that is expected, needs a limit that the policy switches off, or
-                a time of the script is none under it (negative, not a whole number of nanoseconds).
+            NotApplicable: the script, or the outcome that is expected, needs a limit that the policy switches off, a
+                time of the script is none under it (negative, not a whole number of nanoseconds), or the tree is held
+                less strongly than the file asks for.
         """
         if self.parts:
             return self._bind_parts({name: terms[name] if isinstance(terms, Mapping) else terms for name in self.parts})
@@ -180,6 +183,9 @@ class Scenario:
         return tuple(expect)
 
     def _bind_one(self, policy: Policy) -> Bound:
+        containment = self.policy.get("containment", "group")
+        if not policy.holds(containment):
+            raise NotApplicable(f"containment {containment}", self.containment_line)
         for expected in self.expected:
             head, _, leaf = expected.key.rpartition(".")
             is_outcome = leaf == "outcome" and not head.startswith("artifacts")

@@ -6,12 +6,14 @@ from pytest_agentproc.vocabulary._artifacts import ARTIFACTS, INCOMPLETE, RESULT
 from pytest_agentproc.vocabulary._drive import CallbackError, Caller, Deed, Handler, HookUse, Role
 from pytest_agentproc.vocabulary._outcomes import Outcome, exit_code
 from pytest_agentproc.vocabulary._policy import (
+    CONTAINMENTS,
     LIST_NAMES,
     NANOSECONDS,
     OPTIONAL_NAMES,
     POLICY_NAMES,
     SIZE_NAMES,
     TIME_NAMES,
+    WORD_NAMES,
     Policy,
     to_nanoseconds,
 )
@@ -21,6 +23,7 @@ from pytest_agentproc.vocabulary._subject import Answer, Order, Subject, View
 
 __all__ = [
     "ARTIFACTS",
+    "CONTAINMENTS",
     "INCOMPLETE",
     "LIST_NAMES",
     "NANOSECONDS",
@@ -31,6 +34,7 @@ __all__ = [
     "SIGNALS",
     "SIZE_NAMES",
     "TIME_NAMES",
+    "WORD_NAMES",
     "Answer",
     "CallbackError",
     "Caller",

@@ -8,12 +8,14 @@ from typing import Any
 from pytest_agentproc.errors import UsageError
 
 __all__ = [
+    "CONTAINMENTS",
     "LIST_NAMES",
     "NANOSECONDS",
     "OPTIONAL_NAMES",
     "POLICY_NAMES",
     "SIZE_NAMES",
     "TIME_NAMES",
+    "WORD_NAMES",
     "Policy",
     "to_nanoseconds",
 ]
@@ -31,6 +33,13 @@ class _Unsaid(float):
 
 
 UNSAID_SILENCE = _Unsaid(120.0)
+CONTAINMENTS = ("group", "subreaper", "keeper")
+"""How a supervisor holds the tree of its agent, from the weakest to the strongest; each can do what those before can.
+
+`group`: what descends from the agent, or is in its session. `subreaper`: the supervising process adopts what the tree
+lets go of, too. `keeper`: a process of its own between the two does, and ends all of it if the supervisor dies (T5).
+"""
+
 _SILENCE = {"claude": _Unsaid(180.0)}
 """`inactivity_timeout` where a dialect has a default of its own (A1)."""
 
@@ -67,10 +76,11 @@ class Policy:
         max_transcript_bytes: what is kept of all messages: the last ones; the last of all is kept whole (F6).
         host_tools: names of the tools that the host executes, all others are the agent's own; `*`, `?` and `[...]`
             stand for what they do in file names. A message that asks for one ends the run as `tool_use` (A7).
+        containment: how the tree is held: "group", "subreaper" or "keeper" (T1, T5); see `CONTAINMENTS`.
 
     Raises:
         UsageError: a duration is negative or not a number, a size is no whole number above 0, host_tools is no list of
-            names.
+            names, or there is no such containment.
     """
 
     inactivity_timeout: float | None = UNSAID_SILENCE
@@ -91,6 +101,7 @@ class Policy:
     max_line_bytes: int = 16 * 1024**2
     max_transcript_bytes: int | None = 16 * 1024**2
     host_tools: tuple[str, ...] = ()
+    containment: str = "group"
 
     def __post_init__(self) -> None:
         for name in SIZE_NAMES:
@@ -118,6 +129,15 @@ class Policy:
                 'write host_tools=["Read", "mcp__custom-tools__*"], for example',
             )
         object.__setattr__(self, "host_tools", tuple(names))
+        if self.containment not in CONTAINMENTS:
+            raise UsageError(
+                f"policy containment is {self.containment!r}, but must be one of {', '.join(CONTAINMENTS)}",
+                'write containment="keeper", for example',
+            )
+
+    def holds(self, containment: str) -> bool:
+        """Say whether the tree is held as strongly as this containment holds it, or more so."""
+        return CONTAINMENTS.index(self.containment) >= CONTAINMENTS.index(containment)
 
     def items(self) -> list[tuple[str, Any]]:
         """List every name with its value, in the order of declaration."""
@@ -165,5 +185,6 @@ OPTIONAL_NAMES = frozenset(
 )
 SIZE_NAMES = ("max_line_bytes", "max_transcript_bytes")
 LIST_NAMES = ("host_tools",)
+WORD_NAMES = ("containment",)
 POLICY_NAMES = tuple(field.name for field in fields(Policy))
-TIME_NAMES = tuple(name for name in POLICY_NAMES if name not in (*SIZE_NAMES, *LIST_NAMES))
+TIME_NAMES = tuple(name for name in POLICY_NAMES if name not in (*SIZE_NAMES, *LIST_NAMES, *WORD_NAMES))

@@ -8,7 +8,8 @@ import re
 import pytest
 
 from pytest_agentproc.errors import UsageError
-from pytest_agentproc.vocabulary import POLICY_NAMES, RULES, Outcome, Policy, exit_code, to_nanoseconds
+from pytest_agentproc.scenario import NotApplicable, loads
+from pytest_agentproc.vocabulary import CONTAINMENTS, POLICY_NAMES, RULES, Outcome, Policy, exit_code, to_nanoseconds
 
 EXIT_CODES = [
     # outcome, the agent's own status, forced, executable, the supervisor's exit code
@@ -91,6 +92,7 @@ def test_policy_defaults_are_the_documented_ones() -> None:
         "max_line_bytes": 16_777_216,
         "max_transcript_bytes": 16_777_216,
         "host_tools": (),
+        "containment": "group",
     }
     assert Policy.for_dialect("claude") == Policy(inactivity_timeout=180.0)
     assert {Policy.for_dialect(dialect) for dialect in ("", "raw", "pi", "codex", "gemini")} == {Policy()}
@@ -192,3 +194,22 @@ def test_rule_ids_are_a_letter_and_a_number_and_rules_are_clauses() -> None:
     """Ids stand in scenario files for ever, and a rule is printed behind its id."""
     assert [rule for rule in RULES if not re.fullmatch(r"[A-Z][1-9][0-9]*", rule)] == []
     assert [rule for rule, text in RULES.items() if text.endswith(".")] == []
+
+
+def test_containment_is_one_of_three_words_in_order() -> None:
+    """Who holds a tree more strongly keeps whatever a weaker one promises."""
+    assert [Policy(containment=word).holds("subreaper") for word in CONTAINMENTS] == [False, True, True]
+    with pytest.raises(UsageError) as caught:
+        Policy(containment="jail")
+    assert caught.value.message == "policy containment is 'jail', but must be one of group, subreaper, keeper"
+    assert caught.value.remedy == 'write containment="keeper", for example'
+
+
+def test_a_scenario_that_asks_for_more_containment_than_there_is_does_not_apply() -> None:
+    """What a supervisor never promised to find is no fault of it."""
+    text = "scenario: a tree\nagent: raw\npolicy: {containment: keeper}\nscript: []\n"
+    scenario = loads(text)
+    assert scenario.bind(Policy(containment="keeper")).policy.containment == "keeper"
+    with pytest.raises(NotApplicable) as caught:
+        scenario.bind(Policy(containment="subreaper"))
+    assert (caught.value.name, caught.value.line) == ("containment keeper", 3)
