@@ -12,17 +12,20 @@ import posix
 import select
 import sys
 
-from fake_agents import wire
+from fake_agents import birth, wire
 from fake_agents.dialects import encoder
 from fake_agents.player import Player
 from fake_agents.program import of_invocation
-from fake_agents.stage import Reborn, Stage, keep, settle_signals
+from fake_agents.stage import Reborn, Stage, hear_signals, settle_signals, stop
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from fake_agents.program import Program
+
+    Born = tuple[int, int, dict[str, Any], Program]
+    """Parent pid and child index (0 and -1: a root agent), what the spawn step says, and the program."""
 
 _F_SETSIG = 10
 _HIGH = 200
@@ -33,16 +36,66 @@ def main(path: str) -> None:
     """Play the baked program at `path`: what it holds is written by the kit's launcher."""
     with open(path, "rb") as file:
         baked: dict[str, Any] = marshal.loads(file.read())
-    program = {**baked["program"], "argv": sys.argv[1:], "environ": posix.environ}
-    if "then" in program:
-        program = of_invocation(program, _count(path + ".count"))
-    born = (0, -1, {"id": program["name"], "line": 0}, program)
+    settle_signals()
+    born = _again(baked) or _first(baked, path)
     while True:
         try:
             _live(baked, *born)
         except Reborn as reborn:
-            keep(reborn.fields["holds"])
-            born = (reborn.parent, reborn.index, reborn.fields, reborn.program)
+            born = reborn.parent, reborn.index, reborn.fields, reborn.program
+        _become(baked, *born)
+
+
+def _first(baked: dict[str, Any], path: str) -> Born:
+    """Begin as the agent itself."""
+    program = {**baked["program"], "argv": sys.argv[1:], "environ": posix.environ}
+    if "then" in program:
+        program = of_invocation(program, _count(path + ".count"))
+    if baked["lifeline"]:
+        _hold_lifeline(baked["lifeline"])
+    return 0, -1, {"id": program["name"], "line": 0}, program
+
+
+def _again(baked: dict[str, Any]) -> Born | None:
+    """Go on as the descendant that executed this image, if one did; it holds its lifeline already."""
+    state = birth.handed_over()
+    if state is None:
+        return None
+    parent, index, fields, program, lifeline, position = state
+    if lifeline is not None:
+        _lifelines.append(_socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET, 0, lifeline))
+        posix.set_inheritable(lifeline, False)
+    if position is not None:
+        from fake_agents import realtime
+
+        realtime.go_on(position, baked)
+    return parent, index, fields, program
+
+
+def _become(baked: dict[str, Any], parent: int, index: int, fields: dict[str, Any], program: Program) -> None:
+    """Begin as a descendant: hold a lifeline, and let go of what the fork inherited and it is not to have."""
+    settle_signals()
+    birth.keep(fields["holds"])
+    if baked["lifeline"]:
+        _hold_lifeline(baked["lifeline"])
+    if fields.get("closed_fds"):
+        birth.close_inherited([line.fileno() for line in _lifelines])
+    if fields.get("subreaper"):
+        birth.adopt()
+    if fields.get("clear_env"):
+        _renew(baked, (parent, index, fields, program))
+
+
+def _renew(baked: dict[str, Any], born: Born) -> None:
+    lifeline = position = None
+    if _lifelines:
+        lifeline = _lifelines[0].fileno()
+        posix.set_inheritable(lifeline, True)
+    if not baked["hub"]:
+        from fake_agents import realtime
+
+        position = realtime.position()
+    birth.renew((*born, lifeline, position))
 
 
 def _count(path: str) -> int:
@@ -56,20 +109,20 @@ def _count(path: str) -> int:
 
 
 def _live(baked: dict[str, Any], parent: int, index: int, fields: dict[str, Any], program: Program) -> None:
-    settle_signals()
-    if baked["lifeline"]:
-        _hold_lifeline(baked["lifeline"])
     if not baked["hub"]:
         from fake_agents import realtime
 
         realtime.play(baked, parent, index, fields, program)
         return
     link = _connect(baked["hub"])
-    stage = _staged(link, descends=parent != 0)
+    stage = _staged(link, is_seen=parent == 0 and posix.getppid() == baked["host"])
     player = Player(program, stage, encoder(program))
+    hear_signals()
     descriptor = stage.epoll.fileno().to_bytes(4, "little")
     message = wire.hello(baked["token"], parent, index, fields["id"], fields["line"])
     link.sendmsg([message], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, descriptor)])
+    if fields.get("stopped"):
+        stop()
     try:
         _play_by_grants(player, stage, link)
     except Reborn:
@@ -78,8 +131,8 @@ def _live(baked: dict[str, Any], parent: int, index: int, fields: dict[str, Any]
         raise
 
 
-def _staged(link: _socket.socket, *, descends: bool) -> Stage:
-    """Give a stage whose words go to the hub."""
+def _staged(link: _socket.socket, *, is_seen: bool) -> Stage:
+    """Give a stage whose words go to the hub, its death among them unless the hub's process sees that as its parent."""
 
     def send(form: str, notes: list[Any]) -> None:
         link.send(wire.tell(form, notes))
@@ -90,7 +143,7 @@ def _staged(link: _socket.socket, *, descends: bool) -> Stage:
     def tell_death(signum: int, notes: list[Any]) -> None:
         link.send(wire.death(signum, notes))
 
-    return Stage(send, wake, tell_death if descends else None)
+    return Stage(send, wake, None if is_seen else tell_death)
 
 
 def _play_by_grants(player: Player, stage: Stage, link: _socket.socket) -> None:

@@ -12,7 +12,7 @@ main track; that of a session (`serves`) lives on until stdin ends.
 from __future__ import annotations
 
 from fake_agents.glob import matches
-from fake_agents.program import CHUNK, OF_SESSIONS, PIPE, POLITE, READ
+from fake_agents.program import CHUNK, OF_SESSIONS, PIPE, POLITE, READ, descendant
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -73,6 +73,9 @@ class Player:
         self.session: Session | None = None
         self.main = Track(self._main(program["steps"]))
         self.tracks = [self.main]
+        if program.get("deaf"):
+            for signum in POLITE:
+                stage.catch(signum)
         if program.get("serves"):
             self._open_session()
 
@@ -285,6 +288,20 @@ class Player:
 
     def _do_spawn(self, fields: dict[str, Any], steps: Sequence[Step] | None) -> None:
         fields = {**fields, "line": self.line}
+        if "every" in fields:
+            fields["until"] = None if fields["for"] is None else self.now + fields["for"]
+        for _ in range(fields.get("heads", 1)):
+            self._bear(fields, steps)
+
+    def _do_hop(self, fields: dict[str, Any]) -> Iterator[Wait]:
+        """Live for one interval, and be followed by a fork of itself until the time is over."""
+        end, next_hop = fields["until"], self.now + fields["every"]
+        yield (TIME, next_hop if end is None else min(next_hop, end))
+        if end is None or self.now < end:
+            self._bear({**fields, "how": "new_session"}, None)
+        self.stage.leave(0)
+
+    def _bear(self, fields: dict[str, Any], steps: Sequence[Step] | None) -> None:
         self.stage.spawn(self.children, fields, descendant(self.program, fields, steps))
         self.children += 1
 
@@ -321,12 +338,3 @@ class Player:
                 if self.acting == _EPIPE or not self._react(_EPIPE):
                     self.stage.die(PIPE)
                 yield (NEVER, None)
-
-
-def descendant(program: Program, fields: dict[str, Any], steps: Sequence[Step] | None) -> Program:
-    """Give the program of a spawned process: its own script, or living on for the time it is given."""
-    line = fields["line"]
-    deaf: list[Step] = [(line, "when", ("signal", signum, [])) for signum in POLITE] if fields["deaf"] else []
-    play: list[Step] = [(line, "sleep", (fields["for"],))] if steps is None else list(steps)
-    own = {"name": fields["id"], "code": 0, "reads": "stdin" in fields["holds"], "serves": False}
-    return {**program, **own, "steps": deaf + play}

@@ -6,7 +6,8 @@ A program is plain data that `marshal` can write:
      "serves": False, "steps": [(line, op, args), ...], "then": [[(line, op, args), ...], ...]}
 
 `code` is the exit code at the script's end; `argv` and `environ`, in bytes, come in as it is played. Times are whole
-nanoseconds, None stands for 'for ever'. `serves` is true for a session: it hears requests. `then` is there only if
+nanoseconds, None stands for 'for ever'. `serves` is true for a session: it hears requests. `deaf` is there and true
+for a descendant that ignores the polite signals from its birth on. `then` is there only if
 invocations differ: the steps of the second one and of each that follows, the last for all further ones.
 """
 
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     Program = dict[str, Any]
@@ -54,6 +56,7 @@ OPS = {
     "when": ("kind", "value", "steps"),
     "meanwhile": ("steps",),
     "spawn": ("fields", "steps"),
+    "hop": ("fields",),
     "exit": ("code",),
     "die": ("signum",),
 }
@@ -77,6 +80,21 @@ def of_invocation(program: Program, number: int) -> Program:
     if number == 1 or not then:
         return {**program, "name": name}
     return {**program, "name": name, "steps": then[min(number - 1, len(then)) - 1]}
+
+
+def descendant(program: Program, fields: dict[str, Any], steps: Sequence[Step] | None) -> Program:
+    """Give the program of a spawned process: its own script, or living on, or re-forking, for the time it is given."""
+    line = fields["line"]
+    deaf: list[Step] = [(line, "when", ("signal", signum, [])) for signum in POLITE] if fields["deaf"] else []
+    if "every" in fields:
+        play: list[Step] = [(line, "hop", (fields,))]
+    else:
+        play = [(line, "sleep", (fields["for"],))] if steps is None else list(steps)
+    own = {"name": fields["id"], "code": 0, "reads": "stdin" in fields["holds"], "serves": False}
+    own["deaf"] = fields["deaf"]
+    if fields.get("clear_env"):
+        own["environ"] = {}
+    return {**program, **own, "steps": deaf + play}
 
 
 def numbered(name: str, number: int) -> str:

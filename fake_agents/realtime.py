@@ -14,7 +14,7 @@ import time
 from fake_agents import diary
 from fake_agents.dialects import encoder
 from fake_agents.player import Player
-from fake_agents.stage import Stage
+from fake_agents.stage import Stage, hear_signals, stop
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,12 +32,13 @@ class _Time:
     """Instants in nanoseconds since the root agent's start; descendants inherit it by their fork.
 
     Args:
+        zero: that start, on the machine's clock.
         scale: so many times faster than the machine's clock.
     """
 
-    def __init__(self, scale: float) -> None:
+    def __init__(self, zero: int, scale: float) -> None:
         self.scale = scale
-        self.zero = _started_at()
+        self.zero = zero
         self.now = 0
         self.moment = self.zero
         """The machine's instant at which the player was last let go on: nothing that it tells came before."""
@@ -64,23 +65,44 @@ _times: list[_Time] = []
 def play(baked: dict[str, Any], parent: int, index: int, fields: dict[str, Any], program: Program) -> None:
     """Play to the end, and keep a diary if there is a folder for it."""
     if not _times:
-        _times.append(_Time(baked.get("scale", 1)))
+        _times.append(_Time(_started_at(), baked.get("scale", 1)))
     times = _times[0]
+    if fields.get("every") == 0:
+        times.move(None)  # who forks again and again without a pause has no instants of its own to keep to
     started = times.zero if index < 0 else time.monotonic_ns()
-    if not baked.get("diary"):
-        stage, tell = Stage(_unheard, _unheard), _unheard
-    else:
-        tell = _diary(baked["diary"])
-        tell(started, "H", parent, index, fields["id"], fields["line"])
+    book = _diary(baked["diary"]) if baked.get("diary") else None
+    tell = _unheard if book is None else _writer(book)
+    tell(started, "H", parent, index, fields["id"], fields["line"])
 
-        def send(_form: str, notes: list[Any]) -> None:
-            tell(times.moment, "N", notes)
+    def send(_form: str, notes: list[Any]) -> None:
+        tell(times.moment, "N", notes)
 
-        def tell_death(signum: int, notes: list[Any]) -> None:
-            tell(time.monotonic_ns(), "D", signum, notes)
+    def tell_death(signum: int, notes: list[Any]) -> None:
+        tell(time.monotonic_ns(), "D", signum, notes)
 
-        stage = Stage(send, _unheard, tell_death)
-    _play(Player(program, stage, encoder(program)), stage, times, tell)
+    stage = Stage(send, _unheard, None if book is None else tell_death)
+    player = Player(program, stage, encoder(program))
+    hear_signals()
+    if fields.get("stopped"):
+        stop()
+    try:
+        _play(player, stage, times, tell)
+    finally:  # only a forked child comes here: the diary is its parent's
+        if book is not None:
+            posix.close(book)
+
+
+def position() -> tuple[int, int]:
+    """Give the instant on the machine's clock from which this fake counts, and the one that it has come to."""
+    return _times[0].zero, _times[0].now
+
+
+def go_on(position: tuple[int, int], baked: dict[str, Any]) -> None:
+    """Count on from where another image of this process had come to."""
+    zero, now = position
+    times = _Time(zero, baked.get("scale", 1))
+    times.now = now
+    _times.append(times)
 
 
 def _play(player: Player, stage: Stage, times: _Time, tell: Any) -> None:
@@ -116,15 +138,23 @@ def _play_on(player: Player, stage: Stage, times: _Time, tell: Any, bell: int) -
         events = stage.epoll.poll(wait)
 
 
-def _diary(folder: str) -> Any:
-    """Open this process's diary and give what writes into it: an instant, and the words of an entry."""
+def _diary(folder: str) -> int:
+    """Open this process's diary; whoever is born when the folder is gone already has nobody to live for."""
     flags = posix.O_WRONLY | posix.O_CREAT | posix.O_APPEND | posix.O_CLOEXEC
-    low = posix.open(f"{folder}/{posix.getpid()}", flags, 0o600)
+    try:
+        low = posix.open(f"{folder}/{posix.getpid()}", flags, 0o600)
+    except FileNotFoundError:
+        posix._exit(70)
     high = fcntl.fcntl(low, fcntl.F_DUPFD_CLOEXEC, _HIGH)
     posix.close(low)
+    return high
+
+
+def _writer(book: int) -> Any:
+    """Give what writes into a diary: an instant, and the words of an entry."""
 
     def tell(at: int, *message: Any) -> None:
-        posix.write(high, diary.entry(at, message))
+        posix.write(book, diary.entry(at, message))
 
     return tell
 

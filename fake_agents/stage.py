@@ -7,6 +7,7 @@ import select
 import sys
 from _signal import SIG_DFL, SIG_IGN, SIG_SETMASK, SIGCHLD, pthread_sigmask, signal
 
+from fake_agents.birth import fork, wait_for
 from fake_agents.program import FATAL, LONGEST
 from fake_agents.wire import FULL
 
@@ -57,6 +58,7 @@ class Stage:
         self._tell_death = tell_death
         self._armed = [False, False, False]
         self._caught: set[int] = set()
+        self._unreaped: set[int] = set()
         self._room = {"stdout": select.poll(), "stderr": select.poll()}
         self._size = 0
         for stream, poll in self._room.items():
@@ -171,11 +173,25 @@ class Stage:
 
     def spawn(self, index: int, fields: dict[str, Any], program: Program) -> None:
         """Fork a descendant; it is its parent's image and starts over with a program of its own."""
-        parent = posix.getpid()
-        pid = posix.fork()
+        parent, stays = posix.getpid(), fields.get("zombie")
+        if stays:
+            signal(SIGCHLD, SIG_DFL)
+        pid = fork(fields["how"], stops=fields.get("stopped", False))
         if pid == 0:
             raise Reborn(parent, index, fields, program)
+        if stays:
+            self._unreaped.add(pid)
+            signal(SIGCHLD, self._reap)
+            self._reap(SIGCHLD, None)
         self.note("p", (index, pid, fields["id"], fields["line"]))
+
+    def _reap(self, signum: int, frame: object) -> None:
+        """Wait for every dead child, its own and adopted ones, but for those that are to stay zombies."""
+        pid = posix.getpid()
+        with open(f"/proc/{pid}/task/{pid}/children", "rb", buffering=0) as file:
+            children = {int(child) for child in file.read().split()}
+        for child in children - self._unreaped:
+            wait_for(child, posix.WNOHANG)
 
     def leave(self, code: int) -> None:
         """Exit now, flushing nothing."""
@@ -193,7 +209,7 @@ class Stage:
         posix.kill(posix.getpid(), signum)
 
 
-_KILL = 9
+_KILL, _STOP = 9, 19
 
 
 def _shown(word: bytes) -> str:
@@ -201,17 +217,17 @@ def _shown(word: bytes) -> str:
 
 
 def settle_signals() -> None:
-    """Begin with default dispositions, nothing blocked, and children that leave no zombie."""
-    pthread_sigmask(SIG_SETMASK, [])
-    for signum in (1, 2, 3, 15):
+    """Begin with default dispositions, and children that leave no zombie."""
+    for signum in (1, 2, 3, 10, 12, 14, 15):
         signal(signum, SIG_DFL)
     signal(SIGCHLD, SIG_IGN)
 
 
-def keep(streams: list[str]) -> None:
-    """Keep only these standard streams; the others lead to /dev/null."""
-    null = posix.open("/dev/null", posix.O_RDWR)
-    for stream, number in _NUMBERS.items():
-        if stream not in streams:
-            posix.dup2(null, number)
-    posix.close(null)
+def hear_signals() -> None:
+    """Unblock every signal: what came meanwhile is heard now."""
+    pthread_sigmask(SIG_SETMASK, [])
+
+
+def stop() -> None:
+    """Stop this process, until a signal continues or kills it."""
+    posix.kill(posix.getpid(), _STOP)

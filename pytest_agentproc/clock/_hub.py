@@ -135,11 +135,15 @@ class Hub:
 
     def feel_signals(self) -> None:
         """Let a signal that the host has just sent take its whole effect, so that the next one meets what it left."""
-        start = time.monotonic()
-        self._prove_quiet(start)
-        while self.roll.dying:
-            self._await(f"{self.roll.dying[0].describe()}: it does not end", start)
-        self.roll.changed = True
+        roll, start = self.roll, time.monotonic()
+        roll.changed = True
+        while roll.changed or roll.dying:
+            if roll.changed:
+                roll.changed = False
+                self._prove_quiet(start)
+            else:
+                self._await(f"{roll.dying[0].describe()}: it does not end", start)
+        roll.changed = True
 
     def _guard_runner(self, participant: Participant, start: float) -> None:
         self.turns += 1

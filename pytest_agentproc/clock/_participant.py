@@ -100,14 +100,27 @@ class Participant:
         return {"signal": signal_name(self.signal or signal.SIGKILL)}  # KILL alone leaves no time for a word
 
     def is_zombie(self) -> bool:
-        """Say whether it ended and its parent has not waited for it."""
-        if self.state is not State.GONE:
+        """Say whether it ended and this process, its parent by birth or adoption, has not waited for it."""
+        if self.state is not State.GONE or self.is_closed:
             return False
+        try:
+            result = os.waitid(os.P_PIDFD, self.pidfd, os.WEXITED | os.WNOWAIT | os.WNOHANG)
+        except ChildProcessError:
+            return False
+        return result is not None
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether `close` has been called."""
+        return self.pidfd < 0
+
+    def is_forgotten(self) -> bool:
+        """Say whether the kernel knows it no more: it is dead, and whoever had to has waited for it."""
         try:
             _send_signal(self.pidfd, 0)
         except ProcessLookupError:
-            return False
-        return True
+            return True
+        return False
 
     def kill(self) -> None:
         """End it for good, from outside the experiment."""
@@ -116,8 +129,9 @@ class Participant:
 
     def reap(self) -> None:
         """Leave no zombie of a child of this process; call this once it is dead or killed."""
-        with contextlib.suppress(ChildProcessError):
-            os.waitid(os.P_PIDFD, self.pidfd, os.WEXITED)
+        if not self.is_closed:
+            with contextlib.suppress(ChildProcessError):
+                os.waitid(os.P_PIDFD, self.pidfd, os.WEXITED)
 
     def describe(self) -> str:
         """Say what it waits for and where in its script it stands."""
@@ -134,11 +148,19 @@ class Participant:
             waits = "waits for " + (" or ".join(_BLOCKED[stream] for stream in streams) or "a signal")
         return f"{self.name} (pid {self.pid}) {waits}, last at {place}"
 
+    def hang_up(self) -> None:
+        """Give back what it spoke through."""
+        self.link.close()
+        if self.stage >= 0:
+            os.close(self.stage)
+            self.stage = -1
+
     def close(self) -> None:
         """Give its descriptors back."""
-        self.link.close()
-        for descriptor in (self.stage, self.pidfd):
-            os.close(descriptor)
+        self.hang_up()
+        if not self.is_closed:
+            os.close(self.pidfd)
+            self.pidfd = -1
 
 
 _BLOCKED = {

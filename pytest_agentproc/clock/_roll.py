@@ -47,6 +47,8 @@ class Roll:
         self._by_pid: dict[int, Participant] = {}
         self._births: list[Participant] = []
         self._deaths: list[Participant] = []
+        self._kept: list[Participant] = []
+        """The dead whom somebody may still have to wait for."""
         self._names: Counter[tuple[bytes, str]] = Counter()
         self._buffer = bytearray(wire.MESSAGE)
         self._roots = 0
@@ -103,13 +105,14 @@ class Roll:
             elif path is None:
                 path = self.next_root()
             participant = Participant(link, pid, stage, path, name, line, token)
+            participant.until = self._rule.now
             self.participants[path] = participant
             self._by_pid[pid] = participant
             self._poller.watch(link.fileno(), partial(self.hear, participant))
             self._poller.watch(stage, partial(self._rule.ask, path))
             self._poller.watch(participant.pidfd, partial(self._bury, participant))
             self.changed = True
-            self._rule.park(path, self._rule.now)
+            self._rule.park(path, participant.until)
             self._births.append(participant)
             if index < 0:
                 self._tell_births()
@@ -185,6 +188,7 @@ class Roll:
         self._lose(participant)
         if participant.state is State.DYING:
             participant.state = State.GONE
+            self.changed = True  # its end may have continued others: the kernel sends HUP and CONT to orphaned groups
             self.dying.remove(participant)
             self._poller.forget(participant.pidfd)
             self._deaths.append(participant)
@@ -199,7 +203,19 @@ class Roll:
                 sink = self._sinks[one.token]
                 sink(self._rule.now, "x", {"process": one.name, **one.status()})
                 sink(self._rule.now, "p", {"process": one.name, "gone": True})
+                one.hang_up()
+            self._kept += self._deaths
             self._deaths.clear()
+            self._forget()
+
+    def _forget(self) -> None:
+        """Close what the kernel knows no more, and may number anew; one that re-forks for long leaves thousands."""
+        for one in self._kept:
+            if one.is_forgotten():
+                one.close()
+                if self._by_pid.get(one.pid) is one:
+                    del self._by_pid[one.pid]
+        self._kept = [one for one in self._kept if not one.is_closed]
 
     def _tell_births(self) -> None:
         for one in sorted(self._births, key=lambda one: one.path):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from fake_agents.dialects import encoder
 from fake_agents.player import Player
 from pytest_agentproc.clock import signal_name, told
+from pytest_agentproc.harness._kin import Kin, Reach
 from pytest_agentproc.vocabulary import SIGNALS
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["Left", "Process", "World"]
 
 _STREAMS = ("stdin", "stdout", "stderr")
+_KILL, _TERM = 9, 15
 
 
 class Left(Exception):
@@ -39,8 +41,11 @@ class Process:
         line: the line that spawned it.
         program: what it plays.
         pipes: its stdin, stdout and stderr; None leads nowhere.
+
+    `kin` says who is around it; `until` is the instant that it waits for, stopped or not.
     """
 
+    kin: Kin
     player_type = Player
 
     def __init__(
@@ -54,9 +59,11 @@ class Process:
         self.is_alive = True
         self.ended: dict[str, Any] | None = None
         self.is_reaped = False
+        self.is_stopped = False
+        self.until: int | None = model.now()
         self.signals: list[int] = []
         self.caught: set[int] = set()
-        self.children: list[Process] = []
+        self._pending: set[int] = set()
         self.player = self.player_type(program, self, encoder(program))
 
     # What the player does.
@@ -106,7 +113,8 @@ class Process:
             if pipe is not None:
                 _count(pipe, stream, 1)
         child = type(self)(self.model, (*self.path, index), fields["id"], fields["line"], program, pipes)
-        self.children.append(child)
+        child.kin = Kin.of(child, self.kin, fields)
+        child.is_stopped = fields.get("stopped", False)
         self.model.bear(child)
 
     def leave(self, code: int) -> None:
@@ -120,14 +128,26 @@ class Process:
     # What is done to it.
 
     def hear(self, signum: int) -> None:
-        """Take a signal: caught, it wakes; not caught, it kills."""
+        """Take a signal: caught, it wakes; not caught, it kills; KILL alone does so while it is stopped."""
         if not self.is_alive:
             return
-        if signum in self.caught:
+        if self.is_stopped and signum != _KILL:
+            self._pending.add(signum)
+        elif signum in self.caught:
             self.signals.append(signum)
             self.model.wake(self)
         else:
             self.end_by(signum)
+
+    def go_on(self) -> None:
+        """Take CONT: whoever is stopped takes what came meanwhile, and goes on."""
+        if not (self.is_alive and self.is_stopped):
+            return
+        self.is_stopped = False
+        self.model.park(self)
+        for signum in sorted(self._pending):
+            self.hear(signum)
+        self._pending.clear()
 
     def end_by(self, signum: int) -> None:
         """Die of a signal."""
@@ -140,27 +160,30 @@ class Process:
         for stream in _STREAMS:
             self._let_go(stream)
         self.model.bury(self)
+        self.kin.depart()
 
-    def has_input(self) -> bool:
-        """Say whether stdin can be read."""
+    def has_input(self, *, asked: bool) -> bool:
+        """Say whether stdin can be read, by one that asked to go on or did not."""
         pipe = self.pipes["stdin"]
-        return pipe is None or pipe.has_news()
+        return pipe is None or (asked and pipe.has_news())
 
     def is_woken(self) -> bool:
-        """Say whether a stream that a track waits for is ready."""
+        """Say whether a stream that a track waits for is ready, and can be waited for."""
         if not self.player.grants:
             return False  # nothing is watched before the first grant
-        stdin, stdout, stderr = self.player.wants
-        if stdin and self.has_input():
+        stdin, stdout, stderr = self.pipes.values()
+        wants_stdin, wants_stdout, wants_stderr = self.player.wants
+        if wants_stdin and stdin is not None and stdin.has_news():
             return True
-        return (stdout and self.writable("stdout")) or (stderr and self.writable("stderr"))
+        return bool(
+            (wants_stdout and stdout is not None and stdout.has_room())
+            or (wants_stderr and stderr is not None and stderr.has_room())
+        )
 
-    def descendants(self) -> list[Process]:
-        """List who descends from it and lives."""
-        found = []
-        for child in self.children:
-            found += ([child] if child.is_alive else []) + child.descendants()
-        return found
+    def waits_until(self) -> int | None:
+        """Give the instant until which it waits: a stream that leads nowhere is ready at once, and asks nobody."""
+        pairs = zip(self.player.wants, self.pipes.values(), strict=True)
+        return self.model.now() if any(wanted and pipe is None for wanted, pipe in pairs) else self.player.until
 
     def _let_go(self, stream: str) -> None:
         pipe, self.pipes[stream] = self.pipes[stream], None
@@ -180,13 +203,15 @@ class World:
 
     Args:
         agent: the process, whose pipes' other ends are here.
+        containment: how its tree is held.
     """
 
     pid = 1
     descriptor = -1
 
-    def __init__(self, agent: Process) -> None:
+    def __init__(self, agent: Process, containment: str = "group") -> None:
         self.agent = agent
+        self._reach = Reach(agent.kin, containment)
         self._pipes: dict[str, Pipe] = {name: pipe for name, pipe in agent.pipes.items() if pipe is not None}
         self._watched: set[str] = set()
         self._members: list[Process] = []
@@ -223,25 +248,25 @@ class World:
         return int(ended["code"]) if "code" in ended else -SIGNALS[ended["signal"]]
 
     def terminate(self, *, tree: bool = True) -> None:
-        self._signal(15, tree=tree)
+        self._signal(_TERM, tree=tree)
 
     def kill(self, *, tree: bool = True) -> None:
-        self._signal(9, tree=tree)
+        self._signal(_KILL, tree=tree)
 
     def _signal(self, signum: int, *, tree: bool) -> None:
         if tree:
             self._refresh()
-        self.agent.hear(signum)
-        if tree:
-            for member in self._members:
-                member.hear(signum)
+        for process in (self.agent, *(self._members if tree else ())):
+            process.hear(signum)
+            if signum == _TERM:
+                process.go_on()  # a stopped one hears it, too
 
     def is_alone(self) -> bool:
         self._members = [member for member in self._members if member.is_alive]
         return not self._members and not self._refresh()
 
     def _refresh(self) -> bool:
-        new = [one for one in self.agent.descendants() if one not in self._members]
+        new = [one for one in self._reach.walk() if one not in self._members]
         self._members += new
         return bool(new)
 

@@ -94,6 +94,7 @@ class Diaries:
         """Kill whoever is left, leave no zombie of our own children, and remove the diaries."""
         limit = time.monotonic() + _SETTLE
         left = [*self._read(), *self._unwritten(())]
+        shutil.rmtree(self.folder, ignore_errors=True)  # whoever is born from here on ends by itself
         while left and time.monotonic() < limit:
             for pid in left:
                 self._end(pid)
@@ -117,21 +118,26 @@ class Diaries:
     def _settled(self) -> dict[int, _Kept]:
         """Read until everyone's end is known, or the time for that is up; a process in its exec cannot be seen yet."""
         limit = time.monotonic() + _SETTLE
-        was_calm = False
+        was_calm, known = False, set[int]()
         while True:
             kept = self._read()
             self._bury(kept)
             new = self._unwritten(kept)
-            is_calm = bool(kept) and not new and all(self._state(one) is None for one in kept.values())
+            born = kept.keys() - known
+            is_calm = bool(kept) and not (born or new) and all(self._state(one) is None for one in kept.values())
             if (is_calm and was_calm) or time.monotonic() > limit:
                 break
-            was_calm = is_calm
+            was_calm, known = is_calm, {*kept}
             select.poll().poll(5)
-        for pid in new:  # it has not come so far as to open a diary
-            kept[pid] = _Kept(pid, 0, -1, self._name, 0, time.monotonic_ns())
         for one in kept.values():
             if one.died is None and not self._is_ours(one.pid):
                 one.died = time.monotonic_ns()  # its end was seen here before the broker told of it
+        if born:  # somebody forks again and again, each for so short a time that the last has to stand for it
+            kept[max(born, key=lambda pid: kept[pid].born)].died = None
+        if new:
+            now, written = time.monotonic_ns(), self._read()
+            for pid in new:  # one without a diary has not come so far as to open it
+                kept[pid] = written.get(pid) or _Kept(pid, 0, -1, self._name, 0, now)
         return kept
 
     def _read(self) -> dict[int, _Kept]:

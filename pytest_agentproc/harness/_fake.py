@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,14 +52,13 @@ class Lockstep:
     def __init__(self, clock: VirtualClock, record: Record) -> None:
         self.clock = clock
         self._token = clock.hub.roll.admit(record.add)
-        self.baked: dict[str, Any] = {"hub": clock.hub.roll.address, "token": self._token}
+        self.baked: dict[str, Any] = {"hub": clock.hub.roll.address, "token": self._token, "host": os.getpid()}
 
     def collect(self, record: Record) -> int:
         """Note who is left once the supervisor has returned and everyone is inert; nothing was late."""
         self.clock.hub.settle()
         for one in self.clock.hub.roll.in_order(self._token):
-            is_own_child = len(one.path) == 1
-            state = "alive" if one.lives else "zombie" if is_own_child and one.is_zombie() else None
+            state = "alive" if one.lives else "zombie" if one.is_zombie() else None
             if state is not None:
                 record.add(self.clock.instant(), "m", {"process": one.name, "leaked": state, "line": one.line})
         return 0

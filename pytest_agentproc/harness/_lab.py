@@ -63,10 +63,11 @@ class Lab:
             backend: "asyncio" or "trio".
 
         Raises:
-            NotApplicable: the script needs a limit that the subject does not have, or its host a disk that it has not.
+            NotApplicable: the script needs a limit that the subject does not have, or its host a disk that it has not,
+                or what virtual time cannot play.
             KitError: the harness failed, so there is no verdict on the subject.
         """
-        bound = _bound(scenario, subject)
+        bound = _bound(scenario, subject).in_virtual_time()
         room = Room(scenario, self._shop().folder, keeps_artifacts=subject.keeps_artifacts)
         clock = VirtualClock()
         record = Record(header(bound, subject.name))
@@ -132,6 +133,7 @@ class Lab:
 
         Raises:
             UsageError: the scenario has several agents.
+            NotApplicable: virtual time cannot play it.
         """
         if scenario.parts:
             names = ", ".join(scenario.parts)
@@ -171,6 +173,7 @@ class Lab:
         name = name or bound.program["name"]
         watch: Lockstep | Diaries
         if isinstance(clock, VirtualClock):
+            bound.in_virtual_time()
             watch = Lockstep(clock, record)
         else:
             watch = Diaries(shop.new_diary(), shop.deaths, clock, name)

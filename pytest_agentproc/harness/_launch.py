@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Workshop", "interpreter"]
 
-_MODULES = ("", "program", "glob", "lines", "player", "wire", "stage", "dialects")
+_MODULES = ("", "program", "glob", "lines", "player", "wire", "birth", "stage", "dialects")
 _REAL_TIME = ("diary", "realtime")
 _SESSION = ("requests", "questions", "session")
 _HOSTS = ("pi_rpc", "claude_session", "acp")

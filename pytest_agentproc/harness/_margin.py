@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from fake_agents.player import Player
+from fake_agents.player import NEVER, TIME, Player
 from pytest_agentproc.clock import JumpRule, Move
 from pytest_agentproc.harness._actors import Process
 from pytest_agentproc.harness._model import Model
@@ -20,7 +20,7 @@ from pytest_agentproc.harness._model_play import play_bound
 from pytest_agentproc.supervisor import Deciders, SessionDeciders
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
+    from collections.abc import Generator, Iterator, Sequence
 
     from fake_agents.player import Track, Wait
     from fake_agents.program import Step
@@ -89,6 +89,12 @@ class _Stepwise(Player):
                 return True
             yield _NEXT_GRANT, self.grants
         return False
+
+    def _do_hop(self, fields: dict[str, Any]) -> Iterator[Wait]:
+        """Live on: whoever competes with one that re-forks has to do with one process, however many it is made of."""
+        end = fields["until"]
+        yield (NEVER, None) if end is None else (TIME, end)
+        self.stage.leave(0)
 
     def _is_ready(self, track: Track) -> bool:
         if track.kind == _NEXT_GRANT:

@@ -14,6 +14,7 @@ from fake_agents.program import numbered, of_invocation
 from pytest_agentproc.clock import Host, JumpRule, Move
 from pytest_agentproc.errors import Deadlock, Spin
 from pytest_agentproc.harness._actors import Left, Process, World
+from pytest_agentproc.harness._kin import Kin
 from pytest_agentproc.harness._pipe import Pipe
 from pytest_agentproc.supervisor import Driver
 
@@ -73,21 +74,33 @@ class Model:
         """Record what a process did."""
         self.record.add(self.rule.now, code, data)
 
-    def start(self, program: dict[str, Any], fake: int) -> World:
-        """Start an agent, as a driver asks for one; `fake` says of which fake it is an invocation."""
+    def start(self, program: dict[str, Any], fake: int, containment: str = "group") -> World:
+        """Start an agent, as a driver asks for one.
+
+        Args:
+            program: what it plays.
+            fake: of which fake it is an invocation.
+            containment: how its tree is held.
+        """
         pipes: dict[str, Pipe | None] = {name: self.pipe_type() for name in ("stdin", "stdout", "stderr")}
         played = of_invocation(program, self._fakes.count(fake) + 1)
         agent = self.process_type(self, (len(self._fakes),), program["name"], 0, played, pipes)
+        agent.kin = Kin(agent, None, "new_session")
         self._fakes.append(fake)
         self.bear(agent)
         self.tell_births()
-        return self.world_type(agent)
+        return self.world_type(agent, containment)
 
     def bear(self, process: Process) -> None:
-        """Take a new process in."""
+        """Take a new process in; one that is stopped waits for nothing yet."""
         self.processes[process.path] = process
-        self.rule.park(process.path, self.rule.now)
+        if not process.is_stopped:
+            self.park(process)
         self._births.append(process)
+
+    def park(self, process: Process) -> None:
+        """Have the rule know until when a process waits."""
+        self.rule.park(process.path, process.until)
 
     def wake(self, process: Process) -> None:
         """A parked process caught a signal."""
@@ -200,10 +213,11 @@ class Model:
         self.rule.drop(process.path)
         signals, process.signals = process.signals, []
         try:
-            process.player.grant(self.rule.now, signals, readable=asked and process.has_input())
+            process.player.grant(self.rule.now, signals, readable=process.has_input(asked=asked))
         except Left:
             return
-        self.rule.park(process.path, process.player.until)
+        process.until = process.waits_until()
+        self.park(process)
 
     def _look(self, number: int) -> None:
         self._looks += 1

@@ -54,8 +54,11 @@ def model_play(scenario: Scenario, subject: CoreSubject, *, model: type[Model] =
         scenario: what the fake does and what must be true.
         subject: the core, as `subjects.core()` or a defect gives it.
         model: the model; a broken one shows that a tie rule matters.
+
+    Raises:
+        NotApplicable: the script needs a limit that the subject does not have, or what virtual time cannot play.
     """
-    return play_bound(scenario.bind(scenario.terms(subject)), subject, model=model)
+    return play_bound(scenario.bind(scenario.terms(subject)).in_virtual_time(), subject, model=model)
 
 
 def play_bound(bound: Bound, subject: _Judges, *, model: type[Model] = Model) -> Played:
@@ -159,7 +162,7 @@ def _spawner(model: Model, bound: Bound) -> Callable[[], World]:
         failure = spawn_failure(scenario)
         if failure is not None:
             raise failure
-        return model.start(program, fake)
+        return model.start(program, fake, bound.policy.containment)
 
     return spawn
 

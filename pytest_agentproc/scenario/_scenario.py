@@ -74,6 +74,18 @@ class Bound:
     hooks: tuple[HookUse, ...] = ()
     parts: Mapping[str, Bound] = field(default_factory=dict)
 
+    def in_virtual_time(self) -> Bound:
+        """Give this, if virtual time can play it.
+
+        Raises:
+            NotApplicable: a process re-forks without a pause, so that time would never go on.
+        """
+        scripts = [one.program for one in (self, *self.parts.values())]
+        line = _pauseless([script[key] for script in scripts for key in ("steps", "then") if key in script])
+        if line:
+            raise NotApplicable("the real clock (every: 0s)", line)
+        return self
+
 
 @dataclass(frozen=True, kw_only=True)
 class Scenario:
@@ -231,3 +243,13 @@ def _expectation(expected: Expected, scope: Scope) -> Expectation:
     except NotApplicable as limit:
         missing = limit.name
     return Expectation(expected.key, expected.line, expected.column, wanted, missing)
+
+
+def _pauseless(steps: Any) -> int:
+    """Find the line of a spawn, in lists of steps however deep, whose process re-forks without a pause; 0 if none."""
+    match steps:
+        case (int(line), "spawn", ({"every": 0}, _)):
+            return line
+        case [*deeper]:
+            return next((line for step in deeper if (line := _pauseless(step))), 0)
+    return 0

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.scenario._elsewhere import COMMANDS
 from pytest_agentproc.scenario._fields import Fields, Key
-from pytest_agentproc.scenario._kinds import Choice, Flag, ListOf, Time, Word
+from pytest_agentproc.scenario._kinds import Choice, Flag, ListOf, Time, Whole, Word
 from pytest_agentproc.scenario._nodes import Mapping, Node, Scalar
 from pytest_agentproc.scenario._script import ProgramStep, Scope, Step, Steps
-from pytest_agentproc.scenario._words import shorten
+from pytest_agentproc.scenario._words import choices, shorten
 
 if TYPE_CHECKING:
     from pytest_agentproc.scenario._check import Check
@@ -28,20 +28,58 @@ def build_spawn(step: Step, scope: Scope) -> list[ProgramStep]:
         "holds": list(value.get("holds", ())),
         "deaf": value.get("deaf", False),
         "for": scope.ns(value.get("for")),
+        **{flag: True for flag in _FLAGS if value.get(flag)},
     }
+    if child["how"] == _REFORK:
+        child["every"] = scope.exact(value["every"]) if "every" in value else _HOP
+        child["heads"] = value.get("heads", 1)
     steps = scope.steps(value["script"]) if "script" in value else None
     return [(step.line, "spawn", (child, steps))]
+
+
+_REFORK = "refork"
+_ORPHANS = ("double_fork", "daemon", "launcher", _REFORK)
+_HOWS = ("same_group", "own_group", "new_session", *_ORPHANS)
+_HOP = 100_000_000
+"""Nanoseconds between two forks of what re-forks, unless the file says otherwise."""
+
+_FLAGS = ("closed_fds", "clear_env", "stopped", "zombie", "subreaper")
+
+
+def _finish(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[str, Any]:
+    """Look for what does not go together."""
+    how = values.get("how", _HOWS[0])
+    for name in ("every", "heads"):
+        if name in values and how != _REFORK:
+            check.at(node, f"{what} has {name}, and how: {how} forks once: write how: refork, or leave {name} out")
+    for name in ("script", "stopped", "subreaper"):
+        if how == _REFORK and values.get(name) not in (None, False):
+            check.at(node, f"{what} has {name}, and what re-forks only forks and exits: leave {name} out")
+    if values.get("zombie") and how in _ORPHANS:
+        alternatives = choices([one for one in _HOWS if one not in _ORPHANS])
+        check.at(node, f"{what} is a zombie at its end, and how: {how} has no parent then: write how: {alternatives}")
+    if "for" in values and "script" in values:
+        check.at(node, f"{what} has both for and script: the end of its script is the end of the process")
+    return values
 
 
 FORM = Fields(
     (
         Key("id", Word(), "its name in expect and in the timeline; child1, child2, ... if absent"),
-        Key("how", Choice(("same_group",)), "an ordinary child, in the agent's process group"),
+        Key("how", Choice(_HOWS), "how it leaves its parent, see above; same_group if absent"),
+        Key("every", Time(), "refork: how long each of it lives before the next; 100ms if absent, 0s is for real time"),
+        Key("heads", Whole(1, 64), "refork: so many of it at a time, each with its own followers; 1 if absent"),
         Key("holds", ListOf(Choice(("stdout", "stderr")), unique=True), "the streams it keeps open; none if absent"),
         Key("deaf", Flag(), "whether it catches and ignores TERM, INT and HUP"),
+        Key("closed_fds", Flag(), "whether it closes all that it inherited beside the standard streams"),
+        Key("clear_env", Flag(), "whether its environment is empty"),
+        Key("stopped", Flag(), "whether it stops itself at its birth, as by SIGSTOP, until CONT or KILL"),
+        Key("zombie", Flag(), "whether nobody waits for it: it stays a zombie until its parent ends"),
+        Key("subreaper", Flag(), "whether it adopts what its descendants let go of"),
         Key("for", Time(("ever",)), "how long it lives; for ever if absent"),
         Key("script", Steps(), "what it does instead; its end ends the process"),
     ),
+    finish=_finish,
     elsewhere=COMMANDS,
 )
 
@@ -67,8 +105,6 @@ class _Spawn:
         check.depth -= 1
         if values is None or len(check.problems) > before:
             return None
-        if "for" in values and "script" in values:
-            check.at(node, f"{what} has both for and script: the end of its script is the end of the process")
         return {**values, "id": name}
 
 

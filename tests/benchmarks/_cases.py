@@ -13,6 +13,7 @@ from pytest_agentproc.scenario import load, loads
 from pytest_agentproc.subjects import core
 from tests.architecture.sources import ROOT
 from tests.benchmarks._together import bind_all, model_together, play_together
+from tests.parity.kinds import ENDS, KINDS, kind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -149,7 +150,7 @@ def _plain_turns(turns: Sequence[Answer] | None) -> tuple[Answer, ...] | None:
 
 
 def cases(pattern: str = "*") -> list[Case]:
-    """Give the whole corpus and the cases that it cannot hold.
+    """Give the whole corpus, the cases that it cannot hold, and every kind of descendant under every end of its agent.
 
     Args:
         pattern: only those whose id contains it; `*` and `?` stand for anything.
@@ -159,4 +160,5 @@ def cases(pattern: str = "*") -> list[Case]:
     found.append(Case("256-KiB-flood", (loads(FLOOD, "flood"),)))
     found.append(Case("two-agents", (loads(FIRST, "first"), loads(SECOND, "second"))))
     found.append(Case("two-agents-twins", (loads(TWINS, "twin"), loads(TWINS, "twin"))))
+    found += [Case(scenario.id, (scenario,)) for claim in KINDS for end in ENDS for scenario in (kind(claim, end),)]
     return [case for case in found if fnmatch(case.id, f"*{pattern}*")]

@@ -20,6 +20,12 @@ __all__ = ["program"]
 _TIMES = ("0s", "1s", "1s", "2s", "3s", "kill_grace", "inactivity_timeout", "inactivity_timeout - 1ns")
 _SIZES = ("1 B", "3000 B", "4096 B", "5000 B", "64 KiB", "70000 B", "150 KiB")
 _STREAMS = ("stdout", "stderr")
+_HOWS = ("own_group", "new_session", "double_fork", "daemon", "launcher", "refork")
+_FLAGS = ("closed_fds", "clear_env", "stopped", "stopped", "zombie", "subreaper", "subreaper")
+_NOT_WITH = {
+    **dict.fromkeys(("double_fork", "daemon", "launcher"), ("zombie",)),
+    "refork": ("zombie", "stopped", "subreaper"),
+}
 
 
 class _Dice:
@@ -27,6 +33,7 @@ class _Dice:
 
     def __init__(self, seed: int) -> None:
         self.random = Random(seed)  # noqa: S311  # a seed that gives the same text for ever is the point
+        self.kinds = Random(-1 - seed)  # noqa: S311  # as above
         self.spawned = 0
         self.dialect = self.random.choice(("raw", "raw", "pi"))
 
@@ -89,7 +96,7 @@ class _Dice:
 
     def _spawn(self, depth: int) -> Any:
         self.spawned += 1
-        made: dict[str, Any] = {"id": f"kid{self.spawned}", "how": "same_group"}
+        made: dict[str, Any] = {"id": f"kid{self.spawned}", **self._kind()}
         made["holds"] = self.random.choice(([], ["stdout"], ["stdout", "stderr"]))
         if self.random.random() < 0.4:
             made["deaf"] = "true"
@@ -97,7 +104,16 @@ class _Dice:
             made["script"] = self.steps(depth + 1, 3)
         elif self.random.random() < 0.5:
             made["for"] = self._time()
+        if made["how"] == "refork":
+            made.pop("script", None)
         return {"spawn": made}
+
+    def _kind(self) -> dict[str, Any]:
+        how = self.kinds.choice(("same_group", "same_group", *_HOWS))
+        made: dict[str, Any] = {"how": how} | {flag: "true" for flag in _FLAGS if self.kinds.random() < 0.15}
+        if how == "refork":
+            made |= {"every": self.kinds.choice(("500ms", "1s", "2s")), "heads": self.kinds.choice((1, 2))}
+        return {name: value for name, value in made.items() if name not in _NOT_WITH.get(how, ())}
 
     def ending(self) -> Any:
         """Draw how the script ends."""

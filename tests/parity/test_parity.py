@@ -14,6 +14,7 @@ from pytest_agentproc.subjects import core
 from tests.architecture.sources import ROOT
 from tests.benchmarks._together import bind_all, model_together, play_together
 from tests.parity.cases import CASES, case, pairs
+from tests.parity.kinds import ENDS, KINDS, kind
 from tests.parity.programs import program
 
 if TYPE_CHECKING:
@@ -84,6 +85,13 @@ def test_the_model_foretells_the_artifacts(lab: Lab, backend: str, path: object)
 def test_the_model_foretells_the_cases_of_the_tie_rules(lab: Lab, backend: str, claim: str) -> None:
     """These show a broken tie rule where most scenarios do not."""
     assert _difference(lab, case(claim), backend) == ""
+
+
+@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize("claim", KINDS)
+def test_the_model_foretells_every_kind_of_descendant(lab: Lab, backend: str, claim: str, end: str) -> None:
+    """Whom a supervisor finds, what the kernel sends, and who is left: that is all that the kinds differ in."""
+    assert _difference(lab, kind(claim, end), backend) == ""
 
 
 @pytest.mark.parametrize("number", range(len(pairs())))

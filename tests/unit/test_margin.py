@@ -45,6 +45,13 @@ def test_two_processes_compete_with_one_another() -> None:
     assert margin(script, linger_kill_grace=10) == SECOND
 
 
+@pytest.mark.parametrize("every", ["1ms", "0s"])
+def test_what_reforks_competes_as_one_process(every: str) -> None:
+    """Its forks change nothing for anybody else, with a pause between them or with none."""
+    script = f"  - spawn: {{id: helper, how: refork, every: {every}, for: 3s}}\n  - silence: 2s"
+    assert margin(script, linger_kill_grace=10) == SECOND
+
+
 def test_nothing_competes_in_an_agent_that_cannot_be_started() -> None:
     """And every pace is right."""
     scenario = loads("scenario: an agent\nagent: {dialect: raw, cannot_spawn: not_found}\n")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fake_agents.program import CHUNK, POLITE
+from fake_agents.program import CHUNK, POLITE, descendant
 from tests.unit.bookkeeping import FOR_EVER, INT, PIPE, TERM, Play, out, reacts, say, script
 
 
@@ -227,6 +227,44 @@ def test_descendants_are_numbered_and_play_what_they_are_given() -> None:
         ("spawn", 0, "a", [("sleep", (7,))]),
         ("spawn", 1, "b", [*ignoring, ("say", ("x", None))]),
     ]
+
+
+HOPPING = {"id": "h", "how": "refork", "holds": [], "deaf": False, "for": 5, "every": 2, "heads": 2}
+
+
+def test_what_reforks_is_spawned_head_by_head_and_follows_itself_until_its_time_is_over() -> None:
+    """Each lives for its interval, the last for what is left; who follows leads a session as its parent exits."""
+    play = Play(("sleep", 1), ("spawn", HOPPING, None), FOR_EVER)
+    play.grant(0)
+    begun = {**HOPPING, "line": 2, "until": 6}
+    assert play.grant(1) == [("spawn", index, "h", [("hop", (begun,))]) for index in range(2)]
+    for born, dies, is_followed in ((1, 3, True), (3, 5, True), (5, 6, False)):
+        hop = Play(("hop", begun))
+        hop.grant(born)
+        assert hop.player.until == dies
+        next_hop = ("spawn", 0, "h", [("hop", ({**begun, "how": "new_session"},))])
+        assert hop.grant(dies) == [*([next_hop] if is_followed else []), ("exit", 0)]
+
+
+def test_what_reforks_for_ever_never_stops() -> None:
+    """Nobody but a signal ends it."""
+    hop = Play(("hop", {**HOPPING, "line": 2, "until": None}))
+    hop.grant(10**12)
+    assert [act[0] for act in hop.grant(10**12 + 2)] == ["spawn", "exit"]
+
+
+def test_a_deaf_descendant_is_deaf_from_its_birth() -> None:
+    """A signal may come before its first grant, above all if it is stopped until then."""
+    spawned = descendant({"dialect": "raw"}, {"id": "d", "line": 1, "holds": [], "deaf": True, "for": None}, None)
+    play = Play(program=spawned)
+    assert play.book.done == [("catch", signum) for signum in POLITE]
+    assert play.grant(0, TERM)[0] == ("s", TERM)
+
+
+def test_a_cleared_environment_is_empty_for_the_program_too() -> None:
+    """What a dialect reads from it is not there, for whoever it spawns neither."""
+    fields = {"id": "d", "line": 1, "holds": [], "deaf": False, "for": None, "clear_env": True}
+    assert descendant({"dialect": "raw", "environ": {b"A": b"1"}}, fields, None)["environ"] == {}
 
 
 def test_a_busy_track_waits_like_a_silent_one_and_says_that_it_burns() -> None:

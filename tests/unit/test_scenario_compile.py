@@ -122,6 +122,19 @@ CASES: list[tuple[str, list[tuple[str, tuple[Any, ...]]]]] = [
         ],
     ),
     ("spawn: {for: ever}", [("spawn", (CHILD, None))]),
+    ("spawn: {how: daemon}", [("spawn", ({**CHILD, "how": "daemon"}, None))]),
+    (
+        "spawn: {closed_fds: true, clear_env: true, stopped: true, zombie: false, subreaper: true}",
+        [("spawn", ({**CHILD, **dict.fromkeys(("closed_fds", "clear_env", "stopped", "subreaper"), True)}, None))],
+    ),
+    (
+        "spawn: {how: refork, for: 3s}",
+        [("spawn", ({**CHILD, "how": "refork", "for": 3 * SECOND, "every": SECOND // 10, "heads": 1}, None))],
+    ),
+    (
+        "spawn: {how: refork, every: kill_grace, heads: 16}",
+        [("spawn", ({**CHILD, "how": "refork", "every": 2 * SECOND, "heads": 16}, None))],
+    ),
     ("spawn: {script: []}", [("spawn", (CHILD, []))]),
     (
         "spawn: {script: [{spawn: {}}, {exit: 3}]}",

@@ -1,0 +1,141 @@
+"""How a descendant comes to be: forks, sessions, descriptors, a new image. Owns system calls; knows no script.
+
+    same_group, own_group, new_session   a fork; in the last two it leaves its parent's group, or session
+    double_fork                          a fork of a fork that exits: the group and session are the spawner's
+    daemon                               the fork between them leads the session, and exits
+    launcher, refork                     the descendant itself leads its session, and the fork between exits
+
+The process between is never heard of: it holds nothing, says nothing, and is gone before the spawn is over.
+"""
+
+from __future__ import annotations
+
+import marshal
+import posix
+import sys
+from _signal import SIG_BLOCK, SIG_SETMASK, pthread_sigmask
+
+from fake_agents.program import FATAL
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Container
+    from typing import Any
+
+__all__ = ["adopt", "close_inherited", "fork", "handed_over", "keep", "renew", "wait_for"]
+
+_LEADERS = ("new_session", "launcher", "refork")
+_ORPHANS = ("double_fork", "daemon", "launcher", "refork")
+_SUBREAPER = 36
+"""Linux's PR_SET_CHILD_SUBREAPER."""
+
+_STREAMS = ("stdin", "stdout", "stderr")
+_OPTION = "reborn"
+
+
+def fork(how: str, *, stops: bool = False) -> int:
+    """Fork a descendant; no signal reaches it before it has unblocked them.
+
+    Args:
+        how: the way; see above.
+        stops: whether it will stop itself: then it is waited for until it has.
+
+    Returns:
+        Its pid; 0 in the descendant.
+    """
+    before = pthread_sigmask(SIG_BLOCK, FATAL)
+    pid = _fork_twice(how, stops=stops) if how in _ORPHANS else _fork(stops=stops)
+    if pid:
+        pthread_sigmask(SIG_SETMASK, before)
+    elif how == "own_group":
+        posix.setpgid(0, 0)
+    elif how in _LEADERS:
+        posix.setsid()
+    return pid
+
+
+def _fork(*, stops: bool) -> int:
+    pid = posix.fork()
+    if pid and stops:
+        wait_for(pid, posix.WUNTRACED)
+    return pid
+
+
+def _fork_twice(how: str, *, stops: bool) -> int:
+    heard, told = posix.pipe()
+    middle = posix.fork()
+    if middle:
+        posix.close(told)
+        pid = int.from_bytes(posix.read(heard, 4), "little")
+        posix.close(heard)
+        wait_for(middle)
+        return pid
+    if how == "daemon":
+        posix.setsid()
+    pid = _fork(stops=stops)
+    if pid:
+        posix.write(told, pid.to_bytes(4, "little"))
+        posix._exit(0)
+    posix.close(heard)
+    posix.close(told)
+    return 0
+
+
+def wait_for(pid: int, options: int = 0) -> None:
+    """Wait for a child, whoever reaps it."""
+    try:  # noqa: SIM105  # an import that a start would pay for
+        posix.waitpid(pid, options)
+    except ChildProcessError:
+        pass
+
+
+def keep(streams: Container[str]) -> None:
+    """Keep only these standard streams; the others lead to /dev/null."""
+    null = posix.open("/dev/null", posix.O_RDWR)
+    for number, stream in enumerate(_STREAMS):
+        if stream not in streams:
+            posix.dup2(null, number)
+    posix.close(null)
+
+
+def close_inherited(but: Container[int]) -> None:
+    """Close every descriptor behind the standard streams, but for these."""
+    for name in posix.listdir("/proc/self/fd"):
+        number = int(name)
+        if number >= len(_STREAMS) and number not in but:
+            try:  # noqa: SIM105  # as above
+                posix.close(number)
+            except OSError:  # the listing's own
+                pass
+
+
+def adopt() -> None:
+    """Become the parent of all that descendants of this process let go of."""
+    import ctypes  # slow to load, and needed by nobody else
+
+    ctypes.CDLL(None, use_errno=True).prctl(_SUBREAPER, 1, 0, 0, 0)
+
+
+def renew(state: tuple[Any, ...]) -> None:
+    """Execute this fake's launcher again, with an empty environment, in which its forks are from then on.
+
+    Args:
+        state: what `handed_over` gives in the new image.
+    """
+    if _OPTION in sys._xoptions:  # noqa: SLF001  # private in name only: the documentation tells of it
+        return
+    number = posix.memfd_create(_OPTION, 0)
+    posix.write(number, marshal.dumps(state))
+    posix.lseek(number, 0, 0)
+    python, options, *command = sys.orig_argv
+    posix.execve(sys.executable, [python, f"{options}X{_OPTION}={number}", *command], {})
+
+
+def handed_over() -> tuple[Any, ...] | None:
+    """Give the state that the image before this one handed over; None for a process that was not renewed."""
+    number = sys._xoptions.get(_OPTION)  # noqa: SLF001  # as above
+    if not isinstance(number, str):
+        return None
+    with open(int(number), "rb") as file:
+        state: tuple[Any, ...] = marshal.load(file)
+    return state

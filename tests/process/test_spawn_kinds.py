@@ -1,0 +1,388 @@
+"""Every kind of descendant is what it says, as /proc has it: whose child, in which group and session."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import select
+import signal
+import subprocess
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+
+from pytest_agentproc.clock._participant import process_state
+from pytest_agentproc.harness import Lab
+from tests.process.stand import CEILING, descriptors, is_gone, scenario_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pytest_agentproc.record import Record
+    from tests.process.stand import Stand
+
+HOWS = ("same_group", "own_group", "new_session", "double_fork", "daemon", "launcher", "refork")
+ORPHANS = ("double_fork", "daemon", "launcher", "refork")
+KITS_OWN = 200
+"""From this number on descriptors are the kit's."""
+
+
+@dataclass(frozen=True)
+class Who:
+    """A process as /proc has it; descriptors are those between the standard streams and the kit's, by what they are."""
+
+    pid: int
+    parent: int
+    group: int
+    session: int
+    state: str
+    environ: bytes
+    open: frozenset[str]
+
+
+def look(pid: int) -> Who:
+    """Read it."""
+    folder = Path(f"/proc/{pid}")
+    state, parent, group, session = (folder / "stat").read_text("ascii").rpartition(")")[2].split()[:4]
+    links = {int(link.name): str(link.readlink()) for link in (folder / "fd").iterdir()} if state != "Z" else {}
+    opened = frozenset(where for number, where in links.items() if 2 < number < KITS_OWN)
+    environ = (folder / "environ").read_bytes() if state != "Z" else b""
+    return Who(pid, int(parent), int(group), int(session), state, environ, opened)
+
+
+def pids(record: Record) -> dict[str, int]:
+    """Give the pid of everyone who was seen, by name."""
+    return {event.data["process"]: event.data["pid"] for event in record.events if event.data.get("seen")}
+
+
+def ends(record: Record) -> dict[str, Any]:
+    """Give how everyone ended who did, by name, as the agents tell."""
+    told = [event for event in record.events if event.code == "x" and "by" not in event.data]
+    return {event.data["process"]: event.data.get("signal", event.data.get("code")) for event in told}
+
+
+@pytest.fixture
+def meet(stand: Stand, backend: str) -> Callable[..., dict[str, Who]]:
+    """Give a function that runs a script for a second, has something done, and looks at everyone after it."""
+
+    def meeting(script: str, does: Callable[[dict[str, int]], None] = len, **options: Any) -> dict[str, Who]:  # type: ignore[assignment]
+        argv = stand.fake(script)
+        found: dict[str, Who] = {}
+
+        async def host() -> None:
+            with subprocess.Popen(argv, start_new_session=True, **options) as process:
+                await anyio.sleep(1)
+                does(pids(stand.fakes[0].record))
+                await anyio.sleep(0.01)
+                everyone = pids(stand.fakes[0].record)
+                found.update({name: look(pid) for name, pid in everyone.items() if process_state(pid)})
+                process.kill()
+
+        stand.run(host, backend=backend)
+        return found
+
+    return meeting
+
+
+def living(found: dict[str, Who]) -> dict[str, Who]:
+    """Leave out the dead for whom their parent, init perhaps, has yet to wait."""
+    return {name: who for name, who in found.items() if who.state not in "ZX"}
+
+
+def kinship(found: dict[str, Who], child: str, above: str) -> tuple[str, str, str]:
+    """Say whose child it is, in whose group, in whose session; somebody's who is none of these is outside."""
+    names = {who.pid: name for name, who in found.items()}
+    leaders = {**names, found[child].pid: "own", found["agent"].pid: "agent"}
+    one = found[child]
+    parent = names.get(one.parent, "outside")
+    assert parent in (above, "outside")
+    return parent, leaders.get(one.group, "outside"), leaders.get(one.session, "outside")
+
+
+@pytest.mark.parametrize(
+    ("how", "expected"),
+    [
+        ("same_group", ("tool", "agent", "agent")),
+        ("own_group", ("tool", "own", "agent")),
+        ("new_session", ("tool", "own", "own")),
+        ("double_fork", ("outside", "agent", "agent")),
+        ("daemon", ("outside", "outside", "outside")),
+        ("launcher", ("outside", "own", "own")),
+    ],
+)
+def test_a_kind_has_its_parent_group_and_session(
+    meet: Callable[..., dict[str, Who]], how: str, expected: tuple[str, str, str]
+) -> None:
+    """Whoever looks for a tree in the kernel's terms finds or misses it by these three."""
+    found = meet(
+        f"- spawn: {{id: tool, script: [{{spawn: {{id: x, how: {how}}}}}, {{silence: for ever}}]}}\n- silence: 5s"
+    )
+    assert kinship(found, "x", "tool") == expected
+    if how == "daemon":
+        assert found["x"].group == found["x"].session
+        assert process_state(found["x"].session) == ""  # its leader is gone
+
+
+def test_what_reforks_is_a_chain_of_orphans_with_sessions_of_their_own(
+    meet: Callable[..., dict[str, Who]], stand: Stand
+) -> None:
+    """Each lives for its time, and two heads are two chains; the record knows every one of them."""
+    found = meet("- spawn: {id: x, how: refork, every: 300ms, heads: 2, for: 2s}\n- silence: 5s")
+    assert sorted(living(found)) == ["agent", "x 7", "x 8"]
+    for name in ("x 7", "x 8"):
+        assert kinship(found, name, "agent") == ("outside", "own", "own")
+    parents = {
+        event.data["process"]: event.data["parent"] for event in stand.fakes[0].record.events if "seen" in event.data
+    }
+    assert parents == {
+        "agent": "supervisor",
+        **dict.fromkeys(("x", "x 2"), "agent"),
+        **{f"x {number}": "x" if number == 3 else f"x {number - 2}" for number in range(3, 9)},
+    }
+
+
+def test_closed_descriptors_are_closed_and_others_are_inherited(meet: Callable[..., dict[str, Who]]) -> None:
+    """A pipe that a host watches for a tree's end is held by the one kind and not by the other."""
+    reader, writer = os.pipe()
+    script = "- spawn: plain\n- spawn: {id: closed, closed_fds: true}\n- silence: 5s"
+    try:
+        found = meet(script, pass_fds=(writer,))
+        pipe = str(Path(f"/proc/self/fd/{writer}").readlink())
+    finally:
+        os.close(reader)
+        os.close(writer)
+    assert {name for name, who in found.items() if pipe in who.open} == {"agent", "plain"}
+    assert found["closed"].open <= {"anon_inode:[eventpoll]"}
+
+
+@pytest.mark.parametrize("how", HOWS)
+def test_a_cleared_environment_is_empty_for_good(meet: Callable[..., dict[str, Who]], how: str) -> None:
+    """Also where it is re-forked, and whoever it starts has none either."""
+    script = "" if how == "refork" else "script: [{spawn: below}, {silence: for ever}], "
+    extra = "every: 400ms, " if how == "refork" else ""
+    found = meet(
+        f"- spawn: {{id: x, {script}{extra}how: {how}, clear_env: true}}\n- spawn: plain\n- silence: 5s",
+        env={"COOKIE": "1"},
+    )
+    assert found["agent"].environ == found["plain"].environ == b"COOKIE=1\0"
+    cleared = {name: who.environ for name, who in living(found).items() if name not in ("agent", "plain")}
+    assert cleared == dict.fromkeys(cleared, b"")
+    assert len(cleared) == (1 if how == "refork" else 2)
+
+
+@pytest.mark.parametrize("how", [how for how in HOWS if how != "refork"])
+def test_a_stopped_process_takes_term_only_once_it_is_continued(
+    meet: Callable[..., dict[str, Who]], stand: Stand, how: str
+) -> None:
+    """That is why CONT follows every TERM; a deaf one goes on and begins its script."""
+
+    def signals(found: dict[str, int]) -> None:
+        for name in ("x", "deaf"):
+            os.kill(found[name], signal.SIGTERM)
+            assert process_state(found[name]) == "T"
+            os.kill(found[name], signal.SIGCONT)
+        assert process_state(found["killed"]) == "T"
+        os.kill(found["killed"], signal.SIGKILL)
+
+    spawns = "\n".join(
+        f"- spawn: {{id: {name}, how: {how}, stopped: true, deaf: {str(name == 'deaf').lower()}}}"
+        for name in ("x", "deaf", "killed", "left")
+    )
+    found = meet(f"{spawns}\n- silence: 5s", signals)
+    assert {name: who.state == "T" for name, who in living(found).items()} == {
+        "agent": False,
+        "deaf": False,
+        "left": True,
+    }
+    ended = ends(stand.fakes[0].record)
+    assert (ended["x"], ended["killed"], ended.get("deaf")) == ("TERM", "KILL", None)
+    heard = [event.at for event in stand.fakes[0].record.events if event.code == "s"]
+    assert heard == [1_000_000_000]
+
+
+def test_a_stopped_group_that_loses_its_parent_is_hung_up_by_the_kernel(stand: Stand, backend: str) -> None:
+    """One in the agent's session dies of HUP with the agent; one in a session of its own stays stopped."""
+    argv = stand.fake(
+        "- spawn: {id: group, how: own_group, stopped: true}\n"
+        "- spawn: {id: session, how: new_session, stopped: true}\n- silence: 1s"
+    )
+
+    async def host() -> None:
+        with subprocess.Popen(argv, start_new_session=True):
+            await anyio.sleep(2)
+
+    stand.run(host, backend=backend)
+    assert ends(stand.fakes[0].record) == {"agent": 0, "group": "HUP"}
+    assert look(pids(stand.fakes[0].record)["session"]).state == "T"
+
+
+def test_a_zombie_stays_until_its_parent_ends(meet: Callable[..., dict[str, Who]]) -> None:
+    """Its sibling is waited for at once, and so is whoever ends later."""
+    found = meet(
+        "- spawn: {id: zombie, zombie: true, for: 100ms}\n"
+        "- spawn: {id: plain, for: 100ms}\n- spawn: {id: late, for: 500ms}\n- silence: 5s"
+    )
+    assert {name: who.state for name, who in found.items()} == {"agent": "S", "zombie": "Z"}
+    assert is_gone(found["zombie"].pid)
+
+
+def test_a_nested_subreaper_adopts_what_is_let_go_of_below_it(meet: Callable[..., dict[str, Who]]) -> None:
+    """Neither init nor a supervisor that adopts, too, gets it."""
+    spawned = "{spawn: {id: x, how: daemon, closed_fds: true, clear_env: true}}"
+    found = meet(f"- spawn: {{id: reaper, subreaper: true, script: [{spawned}, {{silence: for ever}}]}}\n- silence: 5s")
+    assert found["x"].parent == found["reaper"].pid
+
+
+@pytest.mark.parametrize("is_virtual", [True, False], ids=["virtual", "real"])
+def test_every_kind_keeps_its_lifeline(is_virtual: bool) -> None:
+    """Whatever it closes, clears or leaves: when the harness goes, it is gone within a second."""
+    spawns = "".join(
+        f"- spawn: {{id: {how}-{number}, how: {how}, closed_fds: true, clear_env: true, deaf: true}}\n"
+        for how in HOWS
+        for number in (1, 2)
+    )
+    stopped = "- spawn: {id: stopped, how: daemon, stopped: true, clear_env: true}"
+    script = f"{spawns}{stopped}\n- say: ready\n- silence: for ever"
+    before = descriptors()
+    with Lab() as lab:
+        clock = lab.virtual_clock() if is_virtual else None
+        fake = lab.fake(scenario_of(script), clock=clock)
+        if clock is not None:
+            clock.run(_wait_a_while, fake.argv)
+            record = fake.record
+        else:
+            with subprocess.Popen(fake.argv, stdout=subprocess.PIPE) as process:
+                assert process.stdout is not None
+                assert process.stdout.readline() == b"ready\n"
+                record = _read(fake)
+                process.kill()
+        everyone = pids(record)
+        assert len(everyone) >= 2 * len(HOWS) + 2
+        lab.close()
+        assert [name for name, pid in everyone.items() if not is_gone(pid, 1.0)] == []
+        if clock is not None:
+            clock.close()
+    assert descriptors() == before
+
+
+async def _wait_a_while(argv: list[str]) -> None:
+    with subprocess.Popen(argv, start_new_session=True) as process:
+        await anyio.sleep(0.5)
+        process.kill()
+
+
+def _read(fake: Any) -> Record:
+    record: Record = fake.record
+    fake.watch.collect(record)
+    return record
+
+
+@contextmanager
+def adopting() -> Iterator[None]:
+    """Have this process adopt what is let go of below it."""
+    prctl = ctypes.CDLL(None, use_errno=True).prctl
+    assert prctl(36, 1, 0, 0, 0) == 0
+    try:
+        yield
+    finally:
+        prctl(36, 0, 0, 0, 0)
+
+
+def leaks(record: Record) -> dict[str, str]:
+    """Give who was left, and how."""
+    return {event.data["process"]: event.data["leaked"] for event in record.events if "leaked" in event.data}
+
+
+def test_a_dead_orphan_that_its_adopter_never_waits_for_is_a_zombie(stand: Stand) -> None:
+    """A supervisor that adopts has to wait for what it adopted; who is nobody's child here leaves none."""
+    argv = stand.fake("- spawn: {id: x, how: daemon, for: 100ms}\n- spawn: {id: y, for: 100ms}\n- silence: 5s")
+    with adopting():
+        stand.run(_wait_a_while, argv)
+        stand.fakes[0].watch.collect(stand.fakes[0].record)
+        left = leaks(stand.fakes[0].record)
+        os.waitpid(pids(stand.fakes[0].record)["x"], 0)
+    assert left == {"x": "zombie"}
+
+
+def start_through_another(argv: list[str]) -> int:
+    """Start a program as the child of a process that exits at once; give its pid."""
+    reader, writer = os.pipe()
+    middle = os.fork()
+    if middle == 0:
+        pid = os.fork()
+        if pid:
+            os.write(writer, pid.to_bytes(4, "little"))
+            os._exit(0)
+        os.execv(argv[0], argv)  # noqa: S606  # a fake
+    os.waitpid(middle, 0)
+    pid = int.from_bytes(os.read(reader, 4), "little")
+    os.close(reader)
+    os.close(writer)
+    return pid
+
+
+def test_an_agent_that_is_not_the_harness_own_child_tells_its_death(stand: Stand) -> None:
+    """Nobody but its parent, a keeper perhaps, can ask the kernel of which signal it died."""
+    argv = stand.fake("- silence: 5s")
+
+    async def host() -> None:
+        pid = start_through_another(argv)
+        roll = stand.clock.hub.roll
+        roll.expect(pid, roll.next_root())
+        await anyio.sleep(1)
+        os.kill(pid, signal.SIGTERM)
+
+    stand.run(host)
+    stand.clock.hub.settle()
+    assert ends(stand.fakes[0].record) == {"agent": "TERM"}
+
+
+def test_kinds_are_the_same_in_real_time(lab: Lab) -> None:
+    """The diaries of all that a fake starts are one record, and a daemon's parent there is whoever spawned it."""
+    up = "script: [{say: up}, {silence: for ever}], holds: [stdout]"
+    spawns = "".join(f"- spawn: {{id: {how}, how: {how}, {up}}}\n" for how in HOWS if how != "refork")
+    fake = lab.fake(scenario_of(f"{spawns}- spawn: {{id: cleared, how: daemon, clear_env: true, {up}}}\n- silence: 9s"))
+    with subprocess.Popen(fake.argv, stdout=subprocess.PIPE, start_new_session=True) as process:
+        assert process.stdout is not None
+        assert [process.stdout.readline() for _ in HOWS] == [b"up\n"] * len(HOWS)
+        record = _read(fake)
+        found = {name: look(pid) for name, pid in pids(record).items()}
+        process.kill()
+    fake.watch.end()
+    assert {how: kinship(found, how, "agent") for how in HOWS if how != "refork"} == {
+        "same_group": ("agent", "agent", "agent"),
+        "own_group": ("agent", "own", "agent"),
+        "new_session": ("agent", "own", "own"),
+        "double_fork": ("outside", "agent", "agent"),
+        "daemon": ("outside", "outside", "outside"),
+        "launcher": ("outside", "own", "own"),
+    }
+    assert (found["cleared"].environ, found["daemon"].environ != b"") == (b"", True)
+    above = {event.data["parent"] for event in record.events if "seen" in event.data}
+    assert above == {"supervisor", "agent"}
+
+
+def test_forks_without_a_pause_end_with_their_time_or_with_the_lab(lab: Lab) -> None:
+    """Only real time can play them: each is there for as long as it takes to fork the next."""
+    bounded = lab.fake(scenario_of("- spawn: {id: x, how: refork, every: 0s, for: 100ms}\n- say: on\n- silence: 300ms"))
+    done = subprocess.run(bounded.argv, capture_output=True, check=True, timeout=CEILING)
+    names = pids(bounded.finish())
+    assert (done.stdout, done.stderr, "x 3" in names) == (b"on\n", b"", True)
+    assert [name for name, pid in names.items() if not is_gone(pid, 1.0)] == []
+    endless = lab.fake(
+        scenario_of("- spawn: {id: x, how: refork, every: 0s, heads: 2, closed_fds: true, holds: [stdout]}\n- say: on")
+    )
+    with subprocess.Popen(endless.argv, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"on\n"
+        process.wait(CEILING)
+        poll = select.poll()
+        poll.register(process.stdout, select.POLLIN)
+        assert poll.poll(0) == []  # the heads hold it
+        record = endless.finish()
+        assert process.stdout.read() == b""
+    assert "alive" in leaks(record).values()

@@ -1,0 +1,76 @@
+"""Whom a supervisor finds of a tree in the model, by how it holds it: what DESIGN promises of each containment."""
+
+from __future__ import annotations
+
+import pytest
+
+from pytest_agentproc.harness import model_play
+from pytest_agentproc.scenario import NotApplicable, loads
+from pytest_agentproc.subjects import core
+
+SECOND = 1_000_000_000
+SILENT = "  - silence: for ever\n"
+EXITS = "  - silence: 1s\n"
+
+
+def left(spawn: str, end: str, containment: str) -> list[str]:
+    """Name who outlives the run of an agent that spawns somebody and ends so."""
+    head = f"scenario: a tree\nagent: raw\npolicy: {{inactivity_timeout: 3s, containment: {containment}}}\nscript:\n"
+    played = model_play(loads(f"{head}  - spawn: {spawn}\n{end}"), core())
+    return [event.data["process"] for event in played.record.events if "leaked" in event.data]
+
+
+@pytest.mark.parametrize("containment", ["group", "subreaper", "keeper"])
+@pytest.mark.parametrize("end", [SILENT, EXITS], ids=["terminated", "exits"])
+@pytest.mark.parametrize("how", ["same_group", "own_group", "double_fork"])
+def test_what_stays_in_the_session_is_found_by_everyone(how: str, end: str, containment: str) -> None:
+    """Also once its parent is gone."""
+    assert left(f"{{id: x, how: {how}}}", end, containment) == []
+
+
+@pytest.mark.parametrize("containment", ["group", "subreaper", "keeper"])
+def test_a_session_of_its_own_is_found_below_a_living_agent(containment: str) -> None:
+    """The walk before the first signal goes from parent to child."""
+    assert left("{id: x, how: new_session, deaf: true}", SILENT, containment) == []
+
+
+@pytest.mark.parametrize(
+    ("spawn", "end"),
+    [
+        ("{id: x, how: new_session}", EXITS),
+        ("{id: x, how: daemon}", SILENT),
+        ("{id: x, how: launcher}", EXITS),
+        ("{id: x, how: refork, every: 10s}", SILENT),
+        ("{id: a, for: 1s, how: new_session, clear_env: false}\n  - spawn: {id: x, how: daemon, deaf: true}", SILENT),
+    ],
+)
+def test_an_orphan_outside_the_session_is_found_by_who_adopts_it(spawn: str, end: str) -> None:
+    """At `group` it is out of reach; its environment tells the other two whose it is."""
+    assert [left(spawn, end, containment) for containment in ("group", "subreaper", "keeper")] == [["x"], [], []]
+
+
+@pytest.mark.parametrize("spawn", ["{id: x, how: daemon, clear_env: true}", "{id: x, how: launcher, clear_env: true}"])
+def test_an_orphan_without_an_environment_is_found_by_a_keeper_alone(spawn: str) -> None:
+    """A supervisor that only adopts cannot tell it from somebody else's."""
+    assert [left(spawn, SILENT, containment) for containment in ("group", "subreaper", "keeper")] == [["x"], ["x"], []]
+
+
+def test_a_session_that_a_walk_has_seen_is_known_without_an_environment() -> None:
+    """It ignored TERM below its parent, which then died: the second walk knows its session."""
+    below = "script: [{spawn: {id: y, how: double_fork}}, {silence: 4s}]"
+    cleared = f"{{id: x, how: new_session, clear_env: true, deaf: true, {below}}}"
+    assert [left(cleared, SILENT, containment) for containment in ("subreaper", "keeper")] == [[], []]
+
+
+def test_what_a_nested_subreaper_adopts_stays_below_the_agent() -> None:
+    """Then even a plain walk finds a daemon."""
+    reaper = "{id: r, subreaper: true, script: [{spawn: {id: x, how: daemon, clear_env: true}}, {silence: for ever}]}"
+    assert left(reaper, SILENT, "group") == []
+
+
+def test_forks_without_a_pause_are_for_real_time() -> None:
+    """In virtual time the instant would never end: the scenario does not apply, and its line says why."""
+    scenario = loads("scenario: a\nagent: raw\nscript:\n  - meanwhile: [{spawn: {id: x, how: refork, every: 0s}}]\n")
+    with pytest.raises(NotApplicable) as caught:
+        model_play(scenario, core())
+    assert (caught.value.name, caught.value.line) == ("the real clock (every: 0s)", 4)
