@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pytest_agentproc.harness._bystanders import command_line_of, how_it_lives
+
 if TYPE_CHECKING:
     from pytest_agentproc.clock import VirtualClock
     from pytest_agentproc.harness._diaries import Diaries
@@ -58,9 +60,11 @@ class Lockstep:
         self.clock.hub.settle()
         for one in self.clock.hub.roll.in_order(self._token):
             is_own_child = len(one.path) == 1
-            state = "alive" if one.lives else "zombie" if is_own_child and one.is_zombie() else None
+            state = how_it_lives(one.pid) if one.lives else "zombie" if is_own_child and one.is_zombie() else None
             if state is not None:
-                record.add(self.clock.instant(), "m", {"process": one.name, "leaked": state, "line": one.line})
+                argv = {"argv": command_line_of(one.pid, self.clock.launchers)} if is_own_child and one.lives else {}
+                told = {"process": one.name, "leaked": state, "line": one.line, **argv}
+                record.add(self.clock.instant(), "m", told)
         return 0
 
     def end(self) -> None:

@@ -34,6 +34,9 @@ __all__ = ["LIFETIME", "Lab"]
 LIFETIME = 300.0
 """Real seconds after which a fake is killed whatever happens."""
 
+_ARGUMENT_SHOWN = 200
+"""So many characters of each argument of a fake stand in the head of its record."""
+
 _COMMANDS = {"raw": "agent", "claude": "claude", "pi": "pi", "codex": "codex", "gemini": "gemini", "acp": "agent"}
 
 
@@ -184,6 +187,7 @@ class Lab:
             watch.command = path
         missing = "-not-there" if scenario.cannot_spawn == "not_found" else ""
         fake = FakeAgent(path + missing, command_line(scenario), record, watch)
+        record.header.setdefault("argv", {})[name] = [fake.name, *(word[:_ARGUMENT_SHOWN] for word in fake.argv[1:])]
         fake.launcher = path
         return fake
 
