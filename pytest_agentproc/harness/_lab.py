@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.clock import SystemClock, VirtualClock
 from pytest_agentproc.errors import KitError, UsageError
+from pytest_agentproc.harness._canaries import Canaries
 from pytest_agentproc.harness._diaries import Diaries
 from pytest_agentproc.harness._fake import FakeAgent, Lockstep
 from pytest_agentproc.harness._launch import Workshop, interpreter
@@ -41,13 +42,17 @@ _COMMANDS = {"raw": "agent", "claude": "claude", "pi": "pi", "codex": "codex", "
 
 
 class Lab:
-    """Where scenarios are played. The broker process starts with the first fake and ends with `close`."""
+    """Where scenarios are played.
+
+    The broker process starts with the first fake, the canaries with the first play in real time; `close` ends them.
+    """
 
     def __init__(self) -> None:
         self._workshop: Workshop | None = None
         self._broker: subprocess.Popen[bytes] | None = None
         self._lifeline = b""
         self._clock: VirtualClock | None = None
+        self._canaries = Canaries(sorted({*_COMMANDS.values()}))
 
     def __enter__(self) -> Lab:  # noqa: PYI034  # nobody derives from it
         return self
@@ -102,12 +107,16 @@ class Lab:
         """
         bound = _bound(scenario, subject)
         pace = pace_of(foresee(scenario, scenario.terms(subject)), scale, LIFETIME)
+        self._canaries.ready()
         room = Room(scenario, self._shop().folder, keeps_artifacts=subject.keeps_artifacts)
         record = Record({**header(bound, subject.name), "clock": "real", "scale": pace.scale})
         clock = SystemClock(pace.scale, time.monotonic_ns())
         fakes = [self._make(part, clock, record) for part in _parts(bound)]
         try:
             played = supervise_real(subject, bound, fakes, pace, backend, room)
+            for hit in self._canaries.hits():
+                told = {"stray": hit.signal, "to": "canary", "who": hit.canary, "origin": hit.origin}
+                record.add(clock.instant(), "m", {"process": "supervisor", **told})
             self._require_broker()
             return played
         finally:
@@ -153,7 +162,8 @@ class Lab:
         return self._clock
 
     def close(self) -> None:
-        """End the broker, and with it every fake that is left, and remove the files."""
+        """End the canaries, the broker, and with it every fake that is left, and remove the files."""
+        self._canaries.close()
         if self._broker is not None:
             self._broker.kill()
             self._broker.wait()

@@ -10,6 +10,7 @@ from pytest_agentproc.record import duration, instant
 from pytest_agentproc.verdict import _facts
 from pytest_agentproc.verdict._artifacts import artifacts_check
 from pytest_agentproc.verdict._asked import ASKED_CHECKS
+from pytest_agentproc.verdict._bystanders import check_bystanders
 from pytest_agentproc.verdict._invocations import INVOCATION_CHECKS
 from pytest_agentproc.verdict._rows import Finding, Played, Verdict, fits_time
 from pytest_agentproc.verdict._saw import SAW_CHECKS
@@ -253,4 +254,5 @@ _CHECKS: dict[str, Check] = {
     "noise": _plain("noise"),
     "stderr_tail": _text("stderr_tail"),
     "leaks": check_leaks,
+    "bystanders": check_bystanders,
 }
