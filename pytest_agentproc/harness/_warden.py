@@ -35,6 +35,10 @@ _STDLIB = os.path.dirname(os.__file__) + os.sep
 _MIDDLEMEN = ("anyio", "psutil", "trio")
 
 
+_watching = threading.Lock()
+"""Two patches that end in any order would leave one of them in place."""
+
+
 class _Known(NamedTuple):
     """A process that is or was of the run: what the record calls it, and whether its pid is free for others by now."""
 
@@ -77,12 +81,15 @@ def warden(note: Callable[[dict[str, Any]], None], known: Callable[[int], _Known
     """Judge every signal that this process sends while the block runs.
 
     One for a bystander, for pytest itself, or for a group with it is not delivered. One for a pid that was of the run
-    and is free by now hits nobody; it is noted too.
+    and is free by now hits nobody; it is noted too. Of runs at a time, in threads, the first is watched.
 
     Args:
         note: takes the data of a marker for each.
         known: tells of processes of the run by their pids.
     """
+    if not _watching.acquire(blocking=False):
+        yield
+        return
     judge = _Judge(known)
     plain = {(os, "kill"): os.kill, (os, "killpg"): os.killpg, (signal, "pidfd_send_signal"): signal.pidfd_send_signal}
 
@@ -113,6 +120,7 @@ def warden(note: Callable[[dict[str, Any]], None], known: Callable[[int], _Known
     finally:
         for (module, name), function in plain.items():
             setattr(module, name, function)
+        _watching.release()
 
 
 class _Judge:

@@ -179,6 +179,21 @@ def test_a_pid_that_is_somebody_elses_by_now_is_a_bystanders(other: Process) -> 
     assert [(note["to"], note["who"]) for note in notes] == [("reused", f"{name_of(other.pid)}, once agent")]
 
 
+def test_of_two_runs_at_a_time_the_first_is_watched() -> None:
+    """Whichever ends first, nothing stays patched."""
+    plain = os.kill
+    notes: list[dict[str, Any]] = []
+    first, second = warden(notes.append), warden(notes.append)
+    first.__enter__()
+    watched = os.kill
+    second.__enter__()
+    assert os.kill is watched
+    first.__exit__(None, None, None)
+    assert os.kill is plain
+    second.__exit__(None, None, None)
+    assert os.kill is plain
+
+
 def handled(signum: signal.Signals) -> None:
     """Signal this very process as who has a handler for it may."""
     heard: list[int] = []
