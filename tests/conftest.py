@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 pytest_plugins = ["pytester"]
 
 _THREADS = Path("/proc/self/task")
-_BROKER = "harness/_broker.py"
-"""The session's lifeline broker: it serves every later test, and goes with the session's lab."""
+_LAB = ("harness/_broker.py", "harness/_canary.py")
+"""The session's lifeline broker and canaries: they serve every later test, and go with the session's lab."""
 
 
 def _has_children() -> bool:
@@ -54,5 +54,6 @@ def _no_child_is_left() -> Iterator[None]:
     """Fail a test that leaves a child process behind, alive or unreaped."""
     before = _children()
     yield
-    left = {pid: command for pid, command in _children().items() if pid not in before and _BROKER not in command}
+    new = {pid: command for pid, command in _children().items() if pid not in before}
+    left = {pid: command for pid, command in new.items() if not any(own in command for own in _LAB)}
     assert left == {}, f"the test left child processes: {left}"

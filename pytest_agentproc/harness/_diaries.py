@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from fake_agents import diary
 from fake_agents.program import numbered
 from pytest_agentproc.clock import SystemClock, signal_name, told
+from pytest_agentproc.harness._bystanders import command_line_of, how_it_lives
 from pytest_agentproc.record import Event, Record
 
 if TYPE_CHECKING:
@@ -87,7 +88,10 @@ class Diaries:
         now = self.clock.instant()
         for one in kept.values():
             if (state := self._state(one)) is not None:
-                record.add(now, "m", {"process": one.name, "leaked": state, "line": one.line})
+                told = {"process": one.name, "leaked": state, "line": one.line}
+                if one.index < 0 and state != "zombie":
+                    told["argv"] = command_line_of(one.pid, {os.path.realpath(self.command)})
+                record.add(now, "m", told)
         return max((one.late for one in kept.values()), default=0)
 
     def end(self) -> None:
@@ -177,9 +181,9 @@ class Diaries:
                 nearest.died = max(nearest.born, min(nearest.died or seen, seen))
 
     def _state(self, one: _Kept) -> str | None:
-        """Say how a process was left: alive, or a zombie that this process should have waited for."""
+        """Say how a process was left: alive, stopped, or a zombie that this process should have waited for."""
         if one.died is None:
-            return "alive"
+            return how_it_lives(one.pid)
         with contextlib.suppress(ChildProcessError):
             if os.waitid(os.P_PID, one.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None:
                 return "zombie"

@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pytest_agentproc.harness._bystanders import command_line_of, how_it_lives
+
 if TYPE_CHECKING:
     from pytest_agentproc.clock import VirtualClock
     from pytest_agentproc.harness._diaries import Diaries
@@ -58,9 +60,12 @@ class Lockstep:
         """Note who is left once the supervisor has returned and everyone is inert; nothing was late."""
         self.clock.hub.settle()
         for one in self.clock.hub.roll.in_order(self._token):
-            state = "alive" if one.lives else "zombie" if one.is_zombie() else None
+            is_own_child = len(one.path) == 1  # an orphan that was adopted is nobody's neglect
+            state = how_it_lives(one.pid) if one.lives else "zombie" if is_own_child and one.is_zombie() else None
             if state is not None:
-                record.add(self.clock.instant(), "m", {"process": one.name, "leaked": state, "line": one.line})
+                argv = {"argv": command_line_of(one.pid, self.clock.launchers)} if is_own_child and one.lives else {}
+                told = {"process": one.name, "leaked": state, "line": one.line, **argv}
+                record.add(self.clock.instant(), "m", told)
         return 0
 
     def end(self) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.clock import SystemClock, VirtualClock
 from pytest_agentproc.errors import KitError, UsageError
+from pytest_agentproc.harness._canaries import Canaries
 from pytest_agentproc.harness._diaries import Diaries
 from pytest_agentproc.harness._fake import FakeAgent, Lockstep
 from pytest_agentproc.harness._launch import Workshop, interpreter
@@ -34,17 +35,24 @@ __all__ = ["LIFETIME", "Lab"]
 LIFETIME = 300.0
 """Real seconds after which a fake is killed whatever happens."""
 
+_ARGUMENT_SHOWN = 200
+"""So many characters of each argument of a fake stand in the head of its record."""
+
 _COMMANDS = {"raw": "agent", "claude": "claude", "pi": "pi", "codex": "codex", "gemini": "gemini", "acp": "agent"}
 
 
 class Lab:
-    """Where scenarios are played. The broker process starts with the first fake and ends with `close`."""
+    """Where scenarios are played.
+
+    The broker process starts with the first fake, the canaries with the first play in real time; `close` ends them.
+    """
 
     def __init__(self) -> None:
         self._workshop: Workshop | None = None
         self._broker: subprocess.Popen[bytes] | None = None
         self._lifeline = b""
         self._clock: VirtualClock | None = None
+        self._canaries = Canaries(sorted({*_COMMANDS.values()}))
 
     def __enter__(self) -> Lab:  # noqa: PYI034  # nobody derives from it
         return self
@@ -100,12 +108,16 @@ class Lab:
         """
         bound = _bound(scenario, subject)
         pace = pace_of(foresee(scenario, scenario.terms(subject)), scale, LIFETIME)
+        self._canaries.ready()
         room = Room(scenario, self._shop().folder, keeps_artifacts=subject.keeps_artifacts)
         record = Record({**header(bound, subject.name), "clock": "real", "scale": pace.scale})
         clock = SystemClock(pace.scale, time.monotonic_ns())
         fakes = [self._make(part, clock, record) for part in _parts(bound)]
         try:
             played = supervise_real(subject, bound, fakes, pace, backend, room)
+            for hit in self._canaries.hits():
+                told = {"stray": hit.signal, "to": "canary", "who": hit.canary, "origin": hit.origin}
+                record.add(clock.instant(), "m", {"process": "supervisor", **told})
             self._require_broker()
             return played
         finally:
@@ -152,7 +164,8 @@ class Lab:
         return self._clock
 
     def close(self) -> None:
-        """End the broker, and with it every fake that is left, and remove the files."""
+        """End the canaries, the broker, and with it every fake that is left, and remove the files."""
+        self._canaries.close()
         if self._broker is not None:
             self._broker.kill()
             self._broker.wait()
@@ -187,6 +200,7 @@ class Lab:
             watch.command = path
         missing = "-not-there" if scenario.cannot_spawn == "not_found" else ""
         fake = FakeAgent(path + missing, command_line(scenario), record, watch)
+        record.header.setdefault("argv", {})[name] = [fake.name, *(word[:_ARGUMENT_SHOWN] for word in fake.argv[1:])]
         fake.launcher = path
         return fake
 

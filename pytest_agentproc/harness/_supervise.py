@@ -10,6 +10,7 @@ import anyio
 from pytest_agentproc.clock import SystemClock, require_backend
 from pytest_agentproc.errors import ClockError, Stall
 from pytest_agentproc.harness._played import SESSION_FOLDER, Played, environment, requested_model
+from pytest_agentproc.harness._warden import participants_of, warden
 from pytest_agentproc.vocabulary import Order
 
 if TYPE_CHECKING:
@@ -34,7 +35,8 @@ def supervise(
     order = replace(_order_of_all(bound, fakes, clock, record.add), artifacts=room.path, disk=room.disk)
 
     async def run() -> Answer:
-        answer = await subject.run(order)
+        with warden(_noting(record, clock), participants_of(clock)):
+            answer = await subject.run(order)
         record.add(clock.instant(), "m", {"process": "supervisor", "returned": True})
         return answer
 
@@ -64,7 +66,7 @@ def supervise_real(
 
     async def run() -> None:
         clock.start()
-        with anyio.move_on_after(pace.limit):
+        with anyio.move_on_after(pace.limit), warden(_noting(record, clock)):
             answers.append(await subject.run(order))
             record.add(clock.instant(), "m", {"process": "supervisor", "returned": True})
 
@@ -75,6 +77,15 @@ def supervise_real(
         told = {"process": "supervisor", "fault": fault.reason, "message": str(fault)}
         record.add(clock.instant(), "m", told)
     return Played(bound, record, answers[0] if answers else None, fault, room.files(), pace, lateness)
+
+
+def _noting(record: Record, clock: Clock) -> Callable[[dict[str, Any]], None]:
+    """Give what writes a signal that was not meant for the run into its record."""
+
+    def note(data: dict[str, Any]) -> None:
+        record.add(clock.instant(), "m", {"process": "supervisor", **data})
+
+    return note
 
 
 def _latest_timer(record: Record) -> int:

@@ -7,6 +7,7 @@ from pytest_agentproc.record._normal import Entry, normal_form
 from pytest_agentproc.record._payload import Payload
 from pytest_agentproc.record._record import Record
 from pytest_agentproc.record._sessions import of_session, one_session
+from pytest_agentproc.record._strays import stray_target
 from pytest_agentproc.record._text import text
 from pytest_agentproc.record._times import duration, instant
 
@@ -20,5 +21,6 @@ __all__ = [
     "normal_form",
     "of_session",
     "one_session",
+    "stray_target",
     "text",
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from pytest_agentproc.record._strays import stray_target
 from pytest_agentproc.record._times import instant
 
 if TYPE_CHECKING:
@@ -163,6 +164,12 @@ def _leaked(data: Mapping[str, Any]) -> str:
     return "LEAKED: still alive" if data["leaked"] == "alive" else f"LEAKED: {data['leaked']}"
 
 
+def _stray(data: Mapping[str, Any]) -> str:
+    held = "" if data["to"] in ("freed", "canary") else ", held back"
+    place = f" ({data['place']})" if "place" in data else ""
+    return f"{data['stray']} ==> {stray_target(data)}{held}{place}"
+
+
 def _asked(data: Mapping[str, Any]) -> str:
     return f"ASKS the hook {data['asked']}" if data["kind"] == "hook" else f"ASKS to use {data['asked']}"
 
@@ -184,6 +191,7 @@ _MARKERS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "outcome": lambda data: f"OUTCOME {data['outcome']}",
     "returned": lambda _: "RETURNS",
     "leaked": _leaked,
+    "stray": _stray,
     "given": lambda data: f"was given {' '.join(data['given']['argv']) or 'no arguments'}",
     "fault": lambda data: f"{str(data['fault']).upper()}: {data.get('message', '')}".rstrip(": "),
     "asked": _asked,

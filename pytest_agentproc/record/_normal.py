@@ -13,7 +13,7 @@ AnyEvent = tuple[int, str, Mapping[str, Any]]
 Entry = tuple[int, str, str, str, tuple[tuple[str, Any], ...]]
 """One event of the normal form: at, code, process, by (or ""), and the rest of its data, sorted."""
 
-_UNCOUNTED = frozenset({"process", "by", "pid", "message", "given"})
+_UNCOUNTED = frozenset({"process", "by", "pid", "message", "given", "argv", "place"})
 
 
 class _HasEvents(Protocol):
@@ -73,8 +73,8 @@ def normal_form(record: _HasEvents) -> list[Entry]:
     """Reduce a record to what must be equal in every run of one scenario, model and real processes alike.
 
     Within one instant bytes are joined per process, stream, side and line, and identical re-arms collapse; pids, the
-    wording of faults, and what an agent was given (it names folders) are left out; ends of streams, deaths and timers
-    stay where they are. Of bytes that are too many to be kept, length and hash count.
+    wording of faults, places in code, and what an agent was given (it names folders) are left out; ends of streams,
+    deaths and timers stay where they are. Of bytes that are too many to be kept, length and hash count.
     """
     return [
         (

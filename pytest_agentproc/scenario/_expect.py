@@ -159,11 +159,13 @@ _OF_ALL = (
     *OF_A_SESSION,
     Wanted("artifacts", Artifacts(), "the files that the supervisor kept; none: not one"),
     Wanted("leaks", ListOf(_ProcessId(), unique=True), "who outlived the run; [] if absent"),
+    Wanted("bystanders", Choice(("unharmed",)), "no process beside the run got a signal; checked if absent, too"),
 )
 _OF_EACH = (
     *("turns", "background", "status", "viewers", "asked", "called", "signals", "spawns", "alive_at_once"),
     *("agent_status", "saw", "error", "warnings", "noise", "stderr_tail"),
 )
+_OF_TOGETHER = ("processes", "returned", "leaks", "bystanders")
 SESSION_EXPECT_KEYS = {key.name: key for name in _OF_EACH for key in _OF_ALL if key.name == name}
 
 
@@ -174,7 +176,7 @@ class _EachSession:
     form = Fields(
         tuple(SESSION_EXPECT_KEYS.values()),
         elsewhere={
-            **words("it is about all sessions, and belongs under expect itself", ("processes", "returned", "leaks")),
+            **words("it is about all sessions, and belongs under expect itself", _OF_TOGETHER),
             **words("it is about one turn: write turns: [{...}]", (name for name in OF_A_RUN if name != "artifacts")),
         },
     )
@@ -219,7 +221,7 @@ _TABLES = {
 }
 _NESTED = ("artifacts", "processes", "saw", "sessions", "turns", "background", "viewers")
 _SESSION_KEYS = tuple(key.name for key in OF_A_SESSION)
-_SHARED = ("sessions", "processes", "returned", "leaks")
+_SHARED = ("sessions", *_OF_TOGETHER)
 """What is expected of several sessions together."""
 
 

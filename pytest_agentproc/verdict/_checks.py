@@ -10,11 +10,12 @@ from pytest_agentproc.record import duration, instant
 from pytest_agentproc.verdict import _facts
 from pytest_agentproc.verdict._artifacts import artifacts_check
 from pytest_agentproc.verdict._asked import ASKED_CHECKS
+from pytest_agentproc.verdict._bystanders import check_bystanders
 from pytest_agentproc.verdict._invocations import INVOCATION_CHECKS
 from pytest_agentproc.verdict._rows import Finding, Played, Verdict, fits_time
 from pytest_agentproc.verdict._saw import SAW_CHECKS
 from pytest_agentproc.verdict._session import session_check
-from pytest_agentproc.verdict._words import listed, matches, quoted, show_signals, show_status, show_usage
+from pytest_agentproc.verdict._words import listed, matches, quoted, show_end, show_signals, show_status, show_usage
 
 __all__ = ["Check", "check_leaks", "check_of"]
 
@@ -43,11 +44,16 @@ def check_leaks(played: Played, wanted: Sequence[str]) -> Finding:
     if sorted(leak.process for leak in left) == sorted(wanted):
         return Finding(Verdict.PASSED, listed(leak.process for leak in left))
     unwanted = [leak for leak in left if leak.process not in wanted]
-    hints = [f"{leak.process} was started by line {leak.line}" for leak in unwanted if leak.line]
+    hints = [_unwanted(leak) for leak in unwanted if leak.line or wanted]
     missing = [process for process in wanted if process not in {leak.process for leak in left}]
     hints += [f"{process} was to be left, but is gone" for process in missing]
-    seen = listed(f"{leak.process} ({'still alive' if leak.state == 'alive' else leak.state})" for leak in left)
+    seen = listed(f"{leak.process} ({show_end(leak.state)})" for leak in left)
     return Finding(Verdict.FAILED, seen, "; ".join(hints), unwanted[0].line if unwanted else 0)
+
+
+def _unwanted(leak: _facts.Leak) -> str:
+    started = f"was started by line {leak.line}" if leak.line else "was not to be left"
+    return f"{leak.process} {started}"
 
 
 def _found(*, fits: bool, seen: str, hint: str = "") -> Finding:
@@ -248,4 +254,5 @@ _CHECKS: dict[str, Check] = {
     "noise": _plain("noise"),
     "stderr_tail": _text("stderr_tail"),
     "leaks": check_leaks,
+    "bystanders": check_bystanders,
 }

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.errors import ClockError
 from pytest_agentproc.verdict._artifacts import show_artifact
-from pytest_agentproc.verdict._checks import check_leaks, check_of
+from pytest_agentproc.verdict._bystanders import check_bystanders, strays
+from pytest_agentproc.verdict._checks import Check, check_leaks, check_of
 from pytest_agentproc.verdict._facts import leaks
 from pytest_agentproc.verdict._rows import Expectation, Finding, Played, Row, Verdict
 from pytest_agentproc.verdict._session import has_ended, is_of_turn
@@ -19,9 +20,14 @@ if TYPE_CHECKING:
 __all__ = ["compare", "conclude"]
 
 
+_BY_RECORD: dict[str, Check] = {"leaks": check_leaks, "bystanders": check_bystanders}
+"""What a record proves though the run ended in a fault."""
+
+
 def compare(played: Played) -> tuple[Row, ...]:
     """Judge every expectation of a scenario.
 
+    Bystanders are looked after whether or not the file says so; without a word in it they have a row if one was harmed.
     A fault of the clock (deadlock, stall, spin) fails the check `outcome`, whether or not the file states one, or the
     checks of the turns that had no end then. What the run never came to is not exercised, and neither is anything that
     would be green though no agent was started. A limit that the subject does not have makes a check not applicable.
@@ -33,8 +39,11 @@ def compare(played: Played) -> tuple[Row, ...]:
         one row per expectation, in the file's order.
     """
     rows = [_row(played, expectation) for expectation in played.bound.expect]
-    if played.fault is not None and Verdict.FAILED not in {row.verdict for row in rows if row.key != "leaks"}:
+    if played.fault is not None and Verdict.FAILED not in {row.verdict for row in rows if row.key not in _BY_RECORD}:
         rows.insert(0, Row("outcome", 0, "any", *_fault(played.fault)))
+    harm = check_bystanders(played, "unharmed")
+    if harm.verdict is Verdict.FAILED and all(row.key != "bystanders" for row in rows):
+        rows.append(Row("bystanders", 0, "unharmed", harm.seen, harm.verdict, harm.hint))
     return tuple(rows)
 
 
@@ -102,8 +111,9 @@ def _finding_of_fault(played: Played, fault: Exception, key: str, wanted: Any) -
         return Finding(verdict, seen)
     if is_of_turn(key) and not has_ended(played.record, key):
         return Finding(Verdict.FAILED, f"no outcome: {_fault(fault)[0]}")
-    if key == "leaks" and leaks(played.record):
-        return check_leaks(played, wanted)
+    check = _BY_RECORD.get(key)
+    if check is not None and (leaks(played.record) if key == "leaks" else strays(played)):
+        return check(played, wanted)
     return Finding(Verdict.NOT_EXERCISED, f"the run ended in a {_reason(fault)}")
 
 

@@ -8,6 +8,8 @@ from pytest_agentproc.record import text
 from pytest_agentproc.verdict._compare import conclude
 from pytest_agentproc.verdict._facts import last_step, leaks
 from pytest_agentproc.verdict._rows import Played, Row, Scenario, Verdict
+from pytest_agentproc.verdict._tree import tree
+from pytest_agentproc.verdict._words import show_end
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,7 +30,8 @@ def explain(played: Played, rows: Sequence[Row]) -> str:
 
     Returns:
         `file:line: claim` of the first check that did not pass; those checks with file and line, expected and seen;
-        the step that the agent was at; the timeline of both sides; the verdict with the record's digest.
+        the step that the agent was at; the tree at the end, if somebody was left who was not to be; the timeline of
+        both sides; the verdict with the record's digest.
     """
     scenario = played.bound.scenario
     bad = sorted((row for row in rows if row.verdict not in _GOOD), key=lambda row: list(Verdict).index(row.verdict))
@@ -45,6 +48,8 @@ def explain(played: Played, rows: Sequence[Row]) -> str:
         if line:
             whose = "the agent's" if process == "agent" else f"{process}'s"
             parts.append(f"  {whose} last step: {scenario.path}:{line}: {_step(scenario, line)}")
+    if any(row.key == "leaks" and row.verdict is Verdict.FAILED for row in rows):
+        parts += _drawn(scenario, played.record)
     return "\n".join([*parts, *_story(scenario, played.record, conclude(rows))])
 
 
@@ -60,11 +65,14 @@ def explain_leaks(scenario: Scenario, record: Record) -> str:
     lines = []
     for leak in left:
         place = leak.line or last_step(record, leak.process) or _first_line(scenario)
-        state = "still alive" if leak.state == "alive" else leak.state
-        lines.append(
-            f"{scenario.path}:{place}: {leak.process} was left ({state}): {_step(scenario, place)}".rstrip(": ")
-        )
-    return "\n".join([*lines, *_story(scenario, record, Verdict.FAILED)])
+        words = f"{leak.process} was left ({show_end(leak.state)}): {_step(scenario, place)}"
+        lines.append(f"{scenario.path}:{place}: {words}".rstrip(": "))
+    return "\n".join([*lines, *_drawn(scenario, record), *_story(scenario, record, Verdict.FAILED)])
+
+
+def _drawn(scenario: Scenario, record: Record) -> list[str]:
+    drawing = tree(record, scenario)
+    return ["  the tree at the end:", *(f"    {line}" for line in drawing)] if drawing else []
 
 
 def _first_line(scenario: Scenario) -> int:

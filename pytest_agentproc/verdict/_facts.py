@@ -29,12 +29,16 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Leak:
-    """A process that outlived its supervisor: `alive` or a `zombie`, and the line of the step that started it."""
+    """A process that outlived its supervisor: `alive`, `stopped` or a `zombie`.
+
+    `line` is that of the step that started it; `argv` its command, if it is an agent that lives.
+    """
 
     process: str
     state: str
     line: int
     at: int
+    argv: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +54,9 @@ class Status:
 def leaks(record: Record) -> list[Leak]:
     """List the processes that were left, in the order in which they were found."""
     return [
-        Leak(event.data["process"], event.data["leaked"], event.data.get("line") or 0, event.at)
-        for event in record.events
-        if event.code == "m" and "leaked" in event.data
+        Leak(data["process"], data["leaked"], data.get("line") or 0, at, tuple(data.get("argv", ())))
+        for at, code, data in record.events
+        if code == "m" and "leaked" in data
     ]
 
 

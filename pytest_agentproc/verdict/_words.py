@@ -16,7 +16,9 @@ __all__ = [
     "listed",
     "matches",
     "quoted",
+    "shortened",
     "show_asked",
+    "show_end",
     "show_instants",
     "show_matcher",
     "show_signals",
@@ -40,6 +42,16 @@ def quoted(text: str) -> str:
 def listed(names: Iterable[str]) -> str:
     """Write names with commas, or `none`."""
     return ", ".join(names) or "none"
+
+
+def shortened(words: str, width: int) -> str:
+    """Cut words to a width."""
+    return words if len(words) <= width else words[: width - 3] + "..."
+
+
+def show_end(state: str) -> str:
+    """Write how a process was left."""
+    return "still alive" if state == "alive" else state
 
 
 def show_matcher(matcher: Mapping[str, str]) -> str:

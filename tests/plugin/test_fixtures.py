@@ -51,6 +51,8 @@ def test_a_fake_that_outlives_its_test_fails_it_at_its_line(pytester: pytest.Pyt
     result.stdout.fnmatch_lines(
         [
             "test_leak.py:6: agent was left (still alive): - linger: for ever",
+            "  the tree at the end:",
+            "    agent (pid *): still alive  agent hi",
             "",
             "time *",
             "*  [[]line 5[]]",
@@ -198,6 +200,13 @@ def test_a_leak_fails_a_run_by_itself(pytester: pytest.Pytester) -> None:
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(
         ["  leaks: failed  test_run.py:3", "    expected  none", "    seen      child1 (still alive)"]
+    )
+    result.stdout.fnmatch_lines(
+        [
+            "  the tree at the end:",
+            "    agent (pid *): gone, code 0, at 0 s  agent hi",
+            "      child1 (pid *): still alive        test_run.py:3: - spawn: child1",
+        ]
     )
 
 

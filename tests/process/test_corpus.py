@@ -34,4 +34,8 @@ def test_a_scenario_is_green_in_the_model(scenario: Scenario) -> None:
 @corpus
 def test_a_scenario_is_green_with_real_processes(lab: Lab, backend: str, scenario: Scenario) -> None:
     """The same expectations hold for real pipes, signals and exits."""
-    assert_green(lab.play(scenario, core(), backend=backend))
+    played = lab.play(scenario, core(), backend=backend)
+    assert_green(played)
+    assert [event for event in played.record.events if "stray" in event.data] == [], (
+        "T2: not even for a pid that is free"
+    )

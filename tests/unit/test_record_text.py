@@ -128,21 +128,31 @@ def test_every_kind_of_event_has_words() -> None:
         (0, "t", timer(off=True)),
         (0, "m", {"process": "child1", "leaked": "alive", "line": 4}),
         (0, "m", {"process": "child2", "leaked": "zombie", "line": 5}),
+        (0, "m", {"process": "child3", "leaked": "stopped", "line": 5}),
+        (0, "m", {"process": "supervisor", "stray": "TERM", "to": "process", "who": "sleep", "pid": 7, "place": "s:3"}),
+        (0, "m", {"process": "supervisor", "stray": "TERM", "to": "freed", "who": "agent", "pid": 8, "place": "s:4"}),
+        (0, "m", {"process": "supervisor", "stray": "KILL", "to": "own group", "who": "", "pid": 0, "place": "s:5"}),
+        (0, "m", {"process": "supervisor", "stray": "HUP", "to": "canary", "who": "in a session of its own"}),
         (0, "m", {"process": "supervisor", "fault": "deadlock", "message": "nobody can move\nagent waits for stdin"}),
     )
     assert shown(record) == (
         r"""
-time  supervisor                    agent and descendants
- 0 s                                closes stdout
-                                    stderr, 2 B "�\n"  [line 2]
+time  supervisor                                             agent and descendants
+ 0 s                                                         closes stdout
+                                                             stderr, 2 B "�\n"  [line 2]
       writes stdin, 2 KiB
-                                    reads stdin, 3 B "hi\n"
+                                                             reads stdin, 3 B "hi\n"
       finds stdin broken
-                                    ends, nobody knows how
-                                    child3: is gone
+                                                             ends, nobody knows how
+                                                             child3: is gone
       timer inactivity_timeout off
-                                    child1: LEAKED: still alive  [line 4]
-                                    child2: LEAKED: zombie  [line 5]
+                                                             child1: LEAKED: still alive  [line 4]
+                                                             child2: LEAKED: zombie  [line 5]
+                                                             child3: LEAKED: stopped  [line 5]
+      TERM ==> process 7 (sleep), held back (s:3)
+      TERM ==> 8, the pid that agent had (s:4)
+      KILL ==> the process group of pytest, held back (s:5)
+      HUP ==> a canary in a session of its own
       DEADLOCK: nobody can move
       agent waits for stdin
 """

@@ -46,6 +46,7 @@ CASES: list[tuple[str, Any]] = [
     ("alive_at_once: 1", 1),
     ("leaks: [helper]", ["helper"]),
     ("leaks: [agent 2, helper 12]", ["agent 2", "helper 12"]),
+    ("bystanders: unharmed", "unharmed"),
 ]
 
 

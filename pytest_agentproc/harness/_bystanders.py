@@ -1,0 +1,123 @@
+"""Whose process a pid is, as far as /proc tells. Owns the reading and the judgement; signals nobody, records nothing.
+
+A wrong accusation is worse than a miss: a bystander is who certainly has nothing to do with the run.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from typing import TYPE_CHECKING, NamedTuple
+
+from pytest_agentproc.clock import signal_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+__all__ = ["Seen", "command_line_of", "how_it_lives", "is_bystander", "look", "members_of", "name_of", "ticks"]
+
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+class Seen(NamedTuple):
+    """One process of the machine.
+
+    Args:
+        name: its command's name, as the kernel cuts it.
+        state: the kernel's letter: R running, S blocked, T stopped, Z gone.
+        parent: the pid of its parent; 0 for who has none.
+        group: its process group.
+        started: when it was started, in the kernel's ticks since the machine was.
+    """
+
+    name: str
+    state: str
+    parent: int
+    group: int
+    started: int
+
+
+def look(pid: int) -> Seen | None:
+    """Look at a process; None if there is none of that pid."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
+            head, _, tail = file.read(4096).rpartition(b")")
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    words = tail.split()
+    name = head.partition(b"(")[2].decode(errors="replace")
+    return Seen(name, words[0].decode(), int(words[1]), int(words[2]), int(words[19]))
+
+
+def name_of(signum: int) -> str:
+    """Give the name of a signal; a realtime one has a number only."""
+    return signal_name(signum) if signum in set(signal.Signals) else f"signal {signum}"
+
+
+def ticks() -> int:
+    """Give the present instant as `Seen.started` counts."""
+    return time.clock_gettime_ns(time.CLOCK_BOOTTIME) * _TICKS // 1_000_000_000
+
+
+def how_it_lives(pid: int) -> str:
+    """Say of a process that lives whether it is `alive` or `stopped`."""
+    seen = look(pid)
+    return "stopped" if seen is not None and seen.state in "Tt" else "alive"
+
+
+def command_line_of(pid: int, launchers: set[str]) -> list[str]:
+    """Give the words of a fake's command: its name, then its arguments; empty once it is gone.
+
+    Args:
+        pid: who.
+        launchers: the executables that are fakes, one of which it is.
+    """
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb", buffering=0) as file:
+            words = [os.fsdecode(word) for word in file.read(1 << 20).split(b"\0")[:-1]]
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+    start = next((index for index, word in enumerate(words) if os.path.realpath(word) in launchers), 0)
+    return [os.path.basename(word) if index == 0 else word for index, word in enumerate(words[start:])]
+
+
+def members_of(group: int) -> Iterator[int]:
+    """Yield the members of a process group, by a look at every process of the machine."""
+    for name in os.listdir("/proc"):
+        if name.isdecimal() and (seen := look(int(name))) is not None and seen.group == group:
+            yield int(name)
+
+
+def is_bystander(pid: int, begun: int, me: int, look: Callable[[int], Seen | None] = look) -> bool:
+    """Say whether a process certainly has nothing to do with a run.
+
+    That is who was there before the run began, and the child of a stranger who was. Who descends from this process, or
+    has lost its parent, so that an ancestor of this process has it now, may belong to the run.
+
+    Args:
+        pid: who.
+        begun: the tick at which the run began.
+        me: the pid of the process in which the run is.
+        look: how to look at a process.
+    """
+    seen = None if pid == me else look(pid)
+    if seen is None or seen.started < begun:
+        return seen is not None
+    above = _ancestors(me, look)
+    is_below_older = False
+    while seen is not None and seen.parent != me:
+        if seen.parent in above:
+            return is_below_older
+        seen = look(seen.parent)
+        is_below_older = is_below_older or (seen is not None and seen.started < begun)
+    return False
+
+
+def _ancestors(pid: int, look: Callable[[int], Seen | None]) -> set[int]:
+    above = {0, 1}
+    seen = look(pid)
+    while seen is not None and seen.parent not in above:
+        above.add(seen.parent)
+        seen = look(seen.parent)
+    return above

@@ -1,0 +1,103 @@
+"""What the verdict on a clean run costs: who was left, and whether bystanders were harmed. Owns how it is measured."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from typing import TYPE_CHECKING, Any
+
+from pytest_agentproc.clock import VirtualClock
+from pytest_agentproc.harness import Played, order_of
+from pytest_agentproc.harness._warden import participants_of, warden
+from pytest_agentproc.record import Record
+from pytest_agentproc.scenario import loads
+from pytest_agentproc.subjects import core
+from pytest_agentproc.verdict import Verdict
+from pytest_agentproc.verdict._bystanders import check_bystanders
+from pytest_agentproc.verdict._checks import check_leaks
+from tests.benchmarks._figures import Samples, ratios, summary
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pytest_agentproc.harness import Lab
+
+__all__ = ["LifelinePart"]
+
+SCENARIO = """
+scenario: an agent that says a word and exits
+agent: pi
+script: [{say: working}, {silence: 1s}, {answer: done}, {exit: 0}]
+expect: {outcome: completed}
+"""
+
+_REPETITIONS = 300
+
+
+class LifelinePart:
+    """lifeline_verdict_us: from "everyone is inert" to "nobody is left, nobody was harmed", after a clean run.
+
+    Beside it what a run pays for its signals being watched, one of them judged, and what the same round paid for the
+    bare settle poll and for 100 system calls that do nothing.
+    """
+
+    name = "lifeline"
+
+    def __init__(self, lab: Lab) -> None:
+        self._clock = VirtualClock()
+        scenario, subject = loads(SCENARIO, "lifeline"), core()
+        bound = scenario.bind(scenario.terms(subject))
+        record = Record()
+        self._fake = lab.fake(scenario, clock=self._clock, record=record)
+        order = order_of(bound, self._fake, self._clock, record.add)
+        self._played = Played(bound, record, self._clock.run(subject.run, order), None)
+        self._verdicts, self._watches, self._settles, self._calls = Samples(), Samples(), Samples(), Samples()
+
+    def sample(self) -> None:
+        self._calls.add(_timed(_hundred_calls))
+        self._settles.add(_timed(self._clock.hub.settle))
+        self._verdicts.add(_timed(self._verdict))
+        self._watches.add(_timed(self._watch))
+
+    def _verdict(self) -> None:
+        self._fake.watch.collect(self._played.record)
+        found = check_leaks(self._played, []), check_bystanders(self._played, "unharmed")
+        assert [one.verdict for one in found] == [Verdict.PASSED, Verdict.PASSED]
+
+    def _watch(self) -> None:
+        with warden(_unwanted, participants_of(self._clock)):
+            os.kill(os.getpid(), signal.SIGURG)
+
+    def report(self) -> dict[str, Any]:
+        return {
+            "lifeline_verdict_us": _in_microseconds(self._verdicts),
+            "signals_watched_us": _in_microseconds(self._watches),
+            "settle_poll_us": _in_microseconds(self._settles),
+            "lifeline_verdict_over_100_calls": summary(ratios(self._verdicts, self._calls)),
+        }
+
+    def close(self) -> None:
+        self._clock.close()
+
+
+def _unwanted(data: dict[str, Any]) -> None:
+    raise AssertionError(data)
+
+
+def _in_microseconds(samples: Samples) -> dict[str, Any]:
+    return summary([1e6 * one for one in samples.rounds])
+
+
+def _hundred_calls() -> None:
+    for _ in range(100):
+        os.getppid()
+
+
+def _timed(work: Callable[[], object]) -> list[float]:
+    taken = []
+    for _ in range(_REPETITIONS):
+        start = time.perf_counter()
+        work()
+        taken.append(time.perf_counter() - start)
+    return taken

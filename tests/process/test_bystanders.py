@@ -1,0 +1,326 @@
+"""Bystanders: a supervisor that signals somebody else is told so, and nobody else gets it; the core signals nobody."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+from typing import TYPE_CHECKING, Any
+
+import anyio.to_thread
+import pytest
+
+from pytest_agentproc.clock import VirtualClock
+from pytest_agentproc.harness._warden import _Known, warden
+from pytest_agentproc.scenario import loads
+from pytest_agentproc.subjects import TRIVIAL, Null, SpawnAndForget, core
+from pytest_agentproc.subjects._trivial import _start, _well
+from pytest_agentproc.verdict import Verdict, compare, explain
+from tests.process.stand import CEILING, scenario_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pytest_agentproc.harness import Lab, Played
+    from pytest_agentproc.verdict import Row
+    from pytest_agentproc.vocabulary import Answer, Order, Subject
+
+    Process = subprocess.Popen[bytes]
+    Deed = Callable[[Process, Process], object]
+
+HERE = "tests/process/test_bystanders.py"
+SCENARIO = scenario_of("- say: one\n- spawn: helper\n- linger: 5s")
+PROGRAM = "import sys\nprint(flush=True)\nsys.stdin.read()"
+
+
+class Faulty(Null):
+    """Kills its agent as it should, and does one thing more.
+
+    Args:
+        deed: what that is; it is given the agent.
+        is_reaped: whether the agent is reaped before.
+    """
+
+    name = "faulty"
+
+    def __init__(self, deed: Callable[[Process], object], *, is_reaped: bool = False) -> None:
+        self.deed = deed
+        self.is_reaped = is_reaped
+
+    async def run_one(self, order: Order) -> Answer:
+        """Start it, do the deed, and leave nobody."""
+        process = _start(order)
+        if not self.is_reaped:
+            self.deed(process)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        if self.is_reaped:
+            self.deed(process)
+        return _well(order)
+
+
+def start_other() -> Process:
+    """Start a process that is no part of any run: what another test has, or another worker."""
+    pipe = subprocess.PIPE
+    process = subprocess.Popen([sys.executable, "-IS", "-c", PROGRAM], stdin=pipe, stdout=pipe, start_new_session=True)
+    assert process.stdout is not None
+    process.stdout.readline()
+    return process
+
+
+@pytest.fixture
+def other() -> Iterator[Process]:
+    """Give a process that was there before, and that must be there afterwards."""
+    with start_other() as process:
+        yield process
+        is_alive = process.poll() is None
+        process.kill()
+    assert is_alive, "the bystander is dead"
+
+
+def bystanders(played: Played) -> Row | None:
+    """Give the row, if there is one."""
+    return next((row for row in compare(played) if row.key == "bystanders"), None)
+
+
+def by_pidfd(pid: int, signum: int) -> None:
+    """Signal a process through a pidfd."""
+    pidfd = os.pidfd_open(pid)
+    try:
+        signal.pidfd_send_signal(pidfd, signum)
+    finally:
+        os.close(pidfd)
+
+
+WRONG: dict[str, tuple[Deed, str]] = {
+    "its own group": (lambda _agent, _other: os.killpg(os.getpgrp(), 15), "TERM to the process group of pytest"),
+    "group 0": (lambda _agent, _other: os.kill(0, 9), "KILL to the process group of pytest"),
+    "minus its group": (lambda _agent, _other: os.kill(-os.getpgrp(), 1), "HUP to the process group of pytest"),
+    "minus 1": (lambda _agent, _other: os.kill(-1, 9), "KILL to every process there is"),
+    "group 1": (lambda _agent, _other: os.killpg(1, 9), "KILL to every process there is"),
+    "itself": (lambda _agent, _other: os.kill(os.getpid(), 15), "TERM to pytest itself"),
+    "itself, INT": (lambda _agent, _other: os.kill(os.getpid(), 2), "INT to pytest itself"),
+    "itself, KILL": (lambda _agent, _other: os.kill(os.getpid(), 9), "KILL to pytest itself"),
+    "one named alike": (lambda _agent, other: os.kill(other.pid, 9), "KILL to process {other} ({name})"),
+    "by pidfd": (lambda _agent, other: by_pidfd(other.pid, 9), "KILL to process {other} ({name})"),
+    "its parent": (lambda _agent, _other: os.kill(os.getppid(), 40), "signal 40 to process {parent} ("),
+    "another's group": (lambda _agent, other: os.killpg(other.pid, 9), "KILL to process group {other} ({name})"),
+}
+
+
+def name_of(pid: int) -> str:
+    """Give the kernel's name of a process."""
+    with open(f"/proc/{pid}/comm", encoding="utf-8") as file:  # noqa: PTH123  # one line of the kernel's
+        return file.read().strip()
+
+
+@pytest.mark.parametrize("deed", WRONG)
+def test_a_signal_for_somebody_else_is_told_and_not_delivered(lab: Lab, other: Process, deed: str) -> None:
+    """Red on `bystanders`, with whom and the line of the subject's own code; this test lives to tell."""
+    does, words = WRONG[deed]
+    played = lab.play(SCENARIO, Faulty(lambda agent: does(agent, other)))
+    row = bystanders(played)
+    assert row is not None
+    assert (row.verdict, row.wanted) == (Verdict.FAILED, "unharmed")
+    assert row.seen.startswith(words.format(other=other.pid, name=name_of(other.pid), parent=os.getppid()))
+    line = (by_pidfd if deed == "by pidfd" else does).__code__.co_firstlineno
+    assert row.seen.endswith(f", sent by {HERE}:{line + 4 if deed == 'by pidfd' else line}")
+    assert row.hint
+    assert [row.key for row in compare(played) if row.verdict is Verdict.FAILED] == ["bystanders"]
+
+
+@pytest.mark.parametrize("is_real", [False, True], ids=["virtual", "real"])
+def test_the_group_of_an_agent_that_leads_none_is_that_of_pytest(lab: Lab, backend: str, *, is_real: bool) -> None:
+    """The oldest mistake with groups: the agent was started without a session of its own."""
+
+    class Grouped(Null):
+        async def run_one(self, order: Order) -> Answer:
+            process = subprocess.Popen(order.argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, cwd=order.cwd)
+            os.killpg(os.getpgid(process.pid), signal.SIGTERM)
+            process.kill()
+            process.wait()
+            return _well(order)
+
+    played = (lab.play_real if is_real else lab.play)(scenario_of("- linger: 5s"), Grouped(), backend=backend)
+    row = bystanders(played)
+    assert row is not None
+    assert row.seen.startswith("TERM to the process group of pytest, sent by " + HERE)
+    told = explain(played, compare(played))
+    assert "TERM ==> the process group of pytest, held back (" in told
+    assert "start the agent in a session of its own" in told
+
+
+@pytest.mark.parametrize("send", [os.kill, os.killpg], ids=["kill", "killpg"])
+def test_a_pid_that_is_free_by_now_is_noted_and_fails_nothing(lab: Lab, send: Callable[[int, int], None]) -> None:
+    """Nobody was harmed this time; whoever reads the timeline sees that somebody could have been."""
+
+    def late(agent: Process) -> None:
+        with pytest.raises(ProcessLookupError):
+            # The sender's own name is looked up in `os`, as a supervisor's is.
+            getattr(os, send.__name__)(agent.pid, signal.SIGTERM)
+
+    scenario = scenario_of("- say: one\n- linger: 5s")
+    played = lab.play(scenario, Faulty(late, is_reaped=True))
+    assert bystanders(played) is None
+    (note,) = [event.data for event in played.record.events if "stray" in event.data]
+    assert (note["stray"], note["to"], note["who"]) == ("TERM", "freed", "agent")
+    assert f"TERM ==> {note['pid']}, the pid that agent had ({HERE}:" in explain(played, compare(played))
+
+
+def test_a_pid_that_is_somebody_elses_by_now_is_a_bystanders(other: Process) -> None:
+    """It was an agent's, which is gone and reaped, and its number was given away."""
+    notes: list[dict[str, Any]] = []
+    with warden(notes.append, lambda _pid: _Known("agent", is_reaped=True)):
+        os.kill(other.pid, signal.SIGKILL)
+    assert [(note["to"], note["who"]) for note in notes] == [("reused", f"{name_of(other.pid)}, once agent")]
+
+
+def test_of_two_runs_at_a_time_the_first_is_watched() -> None:
+    """Whichever ends first, nothing stays patched."""
+    plain = os.kill
+    notes: list[dict[str, Any]] = []
+    first, second = warden(notes.append), warden(notes.append)
+    first.__enter__()
+    watched = os.kill
+    second.__enter__()
+    assert os.kill is watched
+    first.__exit__(None, None, None)
+    assert os.kill is plain
+    second.__exit__(None, None, None)
+    assert os.kill is plain
+
+
+def handled(signum: signal.Signals) -> None:
+    """Signal this very process as who has a handler for it may."""
+    heard: list[int] = []
+    before = signal.signal(signum, lambda number, _frame: heard.append(number))
+    try:
+        os.kill(os.getpid(), signum)
+    finally:
+        signal.signal(signum, before)
+    assert heard == [signum]
+
+
+def own_program(_agent: Process, _other: Process) -> None:
+    """Start a program of one's own, without `subprocess`, and end it."""
+    pid = os.posix_spawn("/bin/sleep", ["sleep", "60"], {}, setsid=True)
+    os.killpg(pid, signal.SIGCONT)
+    os.kill(pid, signal.SIGKILL)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -signal.SIGKILL
+
+
+def reaped_leader(agent: Process, _other: Process) -> None:
+    """End an agent alone, then what it left in its group, whose number is taken as long as somebody is in it."""
+    agent.kill()
+    agent.wait()
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(agent.pid, signal.SIGKILL)
+
+
+RIGHT: dict[str, Deed] = {
+    "a probe": lambda _agent, other: os.kill(other.pid, 0),
+    "a group's probe": lambda _agent, _other: os.killpg(os.getpgrp(), 0),
+    "the agent": lambda agent, _other: os.kill(agent.pid, signal.SIGTERM),
+    "the agent by pidfd": lambda agent, _other: by_pidfd(agent.pid, signal.SIGTERM),
+    "the agent's group": lambda agent, _other: os.killpg(agent.pid, signal.SIGTERM),
+    "a handle of an older process": lambda _agent, other: other.send_signal(signal.SIGCONT),
+    "a program of its own": own_program,
+    "itself, USR1": lambda _agent, _other: handled(signal.SIGUSR1),
+    "itself, TERM": lambda _agent, _other: handled(signal.SIGTERM),
+    "itself, CHLD": lambda _agent, _other: os.kill(os.getpid(), signal.SIGCHLD),
+}
+
+
+@pytest.mark.parametrize("is_real", [False, True], ids=["virtual", "real"])
+@pytest.mark.parametrize("deed", RIGHT)
+def test_what_a_supervisor_may_signal_is_no_bystander(lab: Lab, other: Process, deed: str, *, is_real: bool) -> None:
+    """Its agent and its own programs, itself if it listens, and anybody by signal 0: an accusation must be right."""
+    does = RIGHT[deed]
+    played = (lab.play_real if is_real else lab.play)(SCENARIO, Faulty(lambda agent: does(agent, other)))
+    assert [event.data for event in played.record.events if "stray" in event.data] == []
+
+
+def test_what_a_dead_agent_left_in_its_group_may_be_signalled(lab: Lab) -> None:
+    """The number of a group is taken as long as somebody is in it."""
+
+    class Patient(Null):
+        async def run_one(self, order: Order) -> Answer:
+            process = _start(order)
+            await anyio.sleep(1)
+            reaped_leader(process, process)
+            return _well(order)
+
+    played = lab.play(SCENARIO, Patient())
+    assert [event.data["process"] for event in played.record.events if event.data.get("signal") == "KILL"] == [
+        "agent",
+        "helper",
+    ]
+    assert [event for event in played.record.events if "stray" in event.data] == []
+
+
+def test_a_thread_that_was_there_before_is_not_the_supervisors(lab: Lab, other: Process) -> None:
+    """A plugin's watchdog may signal whom it likes; a thread of the supervisor's may not."""
+    ask, done = threading.Event(), threading.Event()
+
+    def send() -> None:
+        os.kill(other.pid, signal.SIGCONT)
+
+    def watchdog() -> None:
+        ask.wait(CEILING)
+        send()
+        done.set()
+
+    def through_the_watchdog(_agent: Process) -> None:
+        ask.set()
+        assert done.wait(CEILING)
+
+    class Threaded(Null):
+        async def run_one(self, order: Order) -> Answer:
+            await anyio.to_thread.run_sync(send)
+            return await KILLER.run_one(order)
+
+    thread = threading.Thread(target=watchdog)
+    thread.start()
+    try:
+        assert bystanders(lab.play(SCENARIO, Faulty(through_the_watchdog))) is None
+    finally:
+        ask.set()
+        thread.join()
+    row = bystanders(lab.play(SCENARIO, Threaded()))
+    assert row is not None
+    assert row.seen == f"CONT to process {other.pid} ({name_of(other.pid)}), sent by {HERE}:{_line(send) + 1}"
+
+
+KILLER = Faulty(lambda _agent: None)
+
+
+def _line(function: Callable[..., object]) -> int:
+    return function.__code__.co_firstlineno
+
+
+def test_only_a_subjects_run_is_watched() -> None:
+    """A test of ^C under the virtual clock is nobody's run, and gets its signal."""
+    plain = os.kill
+
+    async def host() -> None:
+        handled(signal.SIGINT)
+
+    with VirtualClock() as clock:
+        clock.run(host)
+    assert os.kill is plain
+
+
+@pytest.mark.parametrize("subject", [core(), *(make() for make in TRIVIAL)], ids=lambda one: str(one.name))
+def test_who_signals_nobody_else_passes(lab: Lab, subject: Subject) -> None:
+    """The check is stated here, so that it has a row; null never started an agent."""
+    scenario = loads("scenario: a\nagent: pi\nscript: [{say: a}, {linger: 5s}]\nexpect: {bystanders: unharmed}\n")
+    played = lab.play(scenario, subject)
+    row = bystanders(played)
+    assert row is not None
+    assert row.verdict is (Verdict.NOT_EXERCISED if subject.name == "null" else Verdict.PASSED)
+    for process in subject.forgotten if isinstance(subject, SpawnAndForget) else ():
+        process.wait()

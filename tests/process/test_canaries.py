@@ -1,0 +1,191 @@
+"""Canaries: real processes beside a run in real time, for the signals that no patch of Python sees."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+import pytest
+
+from pytest_agentproc.harness import Lab
+from pytest_agentproc.harness._canaries import Canaries, Hit
+from pytest_agentproc.harness._canary import origin
+from pytest_agentproc.subjects import Null
+from pytest_agentproc.subjects._trivial import _start, _well
+from pytest_agentproc.verdict import Verdict, compare
+from tests.process.stand import is_gone, scenario_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pytest_agentproc.vocabulary import Answer, Order
+
+ROOT = Path(__file__).resolve().parents[2]
+GROUP, APART = "in the process group of pytest", "in a session of its own"
+
+
+def pids(canaries: Canaries) -> list[int]:
+    """Give the pids of the canaries, that of pytest's group first."""
+    return [process.pid for process in canaries._processes.values()]  # noqa: SLF001  # whom to hit is no user's question
+
+
+class Shell:
+    """A shell that signals somebody and then waits, so that the kernel can say who it was."""
+
+    def __init__(self, command: str) -> None:
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen(["/bin/sh", "-c", f"{command}; echo; read end"], stdin=pipe, stdout=pipe)
+        assert self.process.stdout is not None
+        self.process.stdout.readline()
+
+    def end(self) -> None:
+        """Let it go."""
+        with self.process:
+            pass
+
+
+@pytest.fixture
+def alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have no other workers beside this one, whatever runs these tests."""
+    monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)
+
+
+@pytest.fixture
+def beside(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have other workers beside this one."""
+    monkeypatch.setenv("PYTEST_XDIST_WORKER", "gw1")
+
+
+@pytest.fixture
+def canaries() -> Iterator[Callable[[], Canaries]]:
+    """Make canaries that are up, once the environment is as a test wants it."""
+    made: list[Canaries] = []
+
+    def make() -> Canaries:
+        made.append(Canaries(["pi", "claude"]))
+        made[-1].ready()
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("alone")
+def test_a_subject_whose_shell_signals_a_bystander_fails() -> None:
+    """In real time it may start what it likes; the next run begins with canaries that sing."""
+
+    class Shelled(Null):
+        async def run_one(self, order: Order) -> Answer:
+            process = _start(order)
+            in_group, apart = pids(lab._canaries)  # noqa: SLF001  # as above
+            await anyio.run_process(["/bin/sh", "-c", f"kill -KILL {in_group}; kill -TERM {apart}"])
+            process.kill()
+            process.wait()
+            return _well(order)
+
+    with Lab() as lab:
+        scenario = scenario_of("- linger: 5s")
+        rows = compare(lab.play_real(scenario, Shelled()))
+        (row,) = [row for row in rows if row.key == "bystanders"]
+        assert (row.verdict, row.seen) == (
+            Verdict.FAILED,
+            "KILL to a canary in the process group of pytest; TERM to a canary in a session of its own",
+        )
+        assert row.hint.startswith("a process beside the run, which nobody has a reason to signal")
+        clean = compare(lab.play_real(scenario, Killing()))
+        assert [row.key for row in clean if row.verdict is Verdict.FAILED] == []
+
+
+class Killing(Null):
+    """Kills its agent and nobody else."""
+
+    async def run_one(self, order: Order) -> Answer:
+        """Start it and kill it."""
+        process = _start(order)
+        process.kill()
+        process.wait()
+        return _well(order)
+
+
+@pytest.mark.usefixtures("alone")
+def test_every_signal_is_noted(canaries: Callable[[], Canaries]) -> None:
+    """What a process cannot block leaves no word: KILL is a death, STOP a silence."""
+    watched = canaries()
+    first, second = pids(watched)
+    for name in ("TERM", "HUP", "INT", "QUIT", "USR1", "USR2", "CONT", "CHLD"):
+        shell = Shell(f"kill -{name} {second}")
+        assert watched.hits() == [Hit(name, APART, "run")]
+        shell.end()
+    Shell(f"kill -STOP {first}; kill -KILL {second}").end()
+    assert watched.hits() == [Hit("STOP", GROUP, "unknown"), Hit("KILL", APART, "unknown")]
+    assert is_gone(first)
+    assert pids(watched) == []
+    watched.ready()
+    assert (len(pids(watched)), watched.hits()) == (2, [])
+
+
+@pytest.mark.usefixtures("beside")
+def test_beside_other_workers_only_a_sender_that_is_known_counts(canaries: Callable[[], Canaries]) -> None:
+    """Another worker's test may kill by name: what nobody can tell apart from that accuses nobody."""
+    watched = canaries()
+    first, second = pids(watched)
+    shell = Shell(f"kill -TERM {first}")
+    Shell(f"kill -KILL {second}").end()
+    assert watched.hits() == [Hit("TERM", GROUP, "run")]
+    shell.end()
+
+
+@pytest.mark.usefixtures("alone")
+def test_a_hit_between_two_runs_is_no_runs_doing(canaries: Callable[[], Canaries]) -> None:
+    """Whatever a test did before is forgotten when the next run begins."""
+    watched = canaries()
+    shell = Shell(f"kill -TERM {pids(watched)[0]}; kill -KILL {pids(watched)[1]}")
+    watched.ready()
+    assert watched.hits() == []
+    shell.end()
+
+
+def test_one_is_in_the_group_of_pytest_and_one_is_not(canaries: Callable[[], Canaries]) -> None:
+    """And both look like agents to who kills by name."""
+    watched = canaries()
+    first, second = pids(watched)
+    assert (os.getpgid(first), os.getsid(second)) == (os.getpgrp(), second)
+    for pid in (first, second):
+        assert Path(f"/proc/{pid}/cmdline").read_bytes().endswith(b"\0pi\0claude\0")
+
+
+def test_where_a_signal_came_from() -> None:
+    """A terminal, this process, a process of somebody else, one that is gone."""
+    nobody = 2**22 + 1
+    assert origin(signal.SI_KERNEL if hasattr(signal, "SI_KERNEL") else 0x80, 0, os.getpid()) == "kernel"
+    assert origin(0, os.getpid(), os.getpid()) == "run"
+    assert origin(0, nobody, os.getpid()) == "unknown"
+    assert origin(0, 0, os.getpid()) == "else"
+    with subprocess.Popen([sys.executable, "-IS", "-c", "input()"], stdin=subprocess.PIPE) as child:
+        assert origin(0, child.pid, os.getpid()) == "run"
+        assert origin(0, child.pid, nobody) == "else"
+        child.kill()
+
+
+@pytest.mark.slow
+def test_canaries_go_with_their_harness() -> None:
+    """A harness that is killed leaves none."""
+    code = """
+import os, signal
+from pytest_agentproc.harness._canaries import Canaries
+made = Canaries([])
+made.ready()
+print(*[process.pid for process in made._processes.values()], flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert all(is_gone(int(pid)) for pid in done.stdout.split())
+    assert len(done.stdout.split()) == 2

@@ -1,0 +1,226 @@
+"""Who outlived a run: known by name, state and command; a scenario may expect exactly these."""
+
+from __future__ import annotations
+
+import os
+import signal
+import textwrap
+from typing import TYPE_CHECKING
+
+import anyio
+import pytest
+
+from pytest_agentproc.scenario import loads
+from pytest_agentproc.subjects import Null, SpawnAndForget
+from pytest_agentproc.subjects._trivial import _start, _well
+from pytest_agentproc.verdict import Verdict, compare, conclude, explain
+from tests.process.stand import CEILING
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Iterator
+
+    from pytest_agentproc.harness import Lab, Played
+    from pytest_agentproc.scenario import Scenario
+    from pytest_agentproc.vocabulary import Answer, Order
+
+
+class DirectChildOnly(Null):
+    """Gives each agent two seconds, kills it, reaps it, and never looks further.
+
+    Args:
+        starts: so many times, one after the other.
+    """
+
+    name = "direct-child-only"
+
+    def __init__(self, starts: int = 1) -> None:
+        self.starts = starts
+
+    async def run_one(self, order: Order) -> Answer:
+        """Start, wait, kill, reap."""
+        for _ in range(self.starts):
+            process = _start(order)
+            await anyio.sleep(2)
+            process.kill()
+            process.wait()
+        return _well(order)
+
+
+class Forgetful(SpawnAndForget):
+    """Starts an agent so many times, and does something to the last one.
+
+    Args:
+        starts: how often.
+        signum: what each is sent; None: nothing.
+    """
+
+    def __init__(self, starts: int = 1, signum: signal.Signals | None = None) -> None:
+        super().__init__()
+        self.starts = starts
+        self.signum = signum
+
+    async def run_one(self, order: Order) -> Answer:
+        """Start and be done."""
+        for _ in range(self.starts):
+            answer = await super().run_one(order)
+        if self.signum is not None:
+            os.kill(self.forgotten[-1].pid, self.signum)
+        return answer
+
+
+@pytest.fixture
+def forgetful() -> Iterator[list[subprocess.Popen[bytes]]]:
+    """Reap at the end what a subject forgot; the lab has killed it by then."""
+    forgotten: list[subprocess.Popen[bytes]] = []
+    yield forgotten
+    for process in forgotten:
+        process.wait(CEILING)
+
+
+def scenario(text: str) -> Scenario:
+    """Make a scenario of a text that is indented as its test is."""
+    return loads(textwrap.dedent(text).strip() + "\n")
+
+
+ONE = """
+    scenario: an agent with a helper and a tool
+    agent: pi
+    script:
+      - spawn: helper
+      - spawn: {id: tool, deaf: true}
+      - silence: 5s
+    expect:
+      leaks: LEAKS
+"""
+SESSION = """
+    scenario: a session's agent with a helper
+    agent: {dialect: claude, mode: session}
+    script:
+      - spawn: helper
+      - wait_for: prompt 1
+      - answer: done
+    expect:
+      leaks: LEAKS
+"""
+SEVERAL = """
+    scenario: two sessions, each with a helper of its own
+    sessions:
+      left:
+        agent: {dialect: acp, mode: session}
+        script: [{spawn: lamp}, {wait_for: prompt 1}, {answer: one}]
+      right:
+        agent: {dialect: pi, mode: rpc}
+        script: [{spawn: rope}, {wait_for: prompt 1}, {answer: two}]
+    drive:
+      - {session: left, prompt: work}
+      - {session: right, prompt: work}
+    expect:
+      leaks: LEAKS
+"""
+LATER = """
+    scenario: an agent that is started again, each time with a helper
+    agent: raw
+    scripts:
+      - [{spawn: tool}, {silence: 5s}]
+      - [{spawn: helper}, {silence: 5s}]
+    expect:
+      leaks: LEAKS
+"""
+CASES = [
+    (ONE, 1, ["helper", "tool"]),
+    (SESSION, 1, ["helper"]),
+    (SEVERAL, 1, ["lamp", "rope"]),
+    (LATER, 3, ["tool", "helper", "helper 2"]),
+]
+IDS = ["one agent", "a session", "several sessions", "a later start"]
+
+
+def leaks_row(played: Played) -> tuple[str, str, str]:
+    """Give verdict, seen and hint of the check on leaks."""
+    (row,) = [row for row in compare(played) if row.key == "leaks"]
+    return str(row.verdict), row.seen, row.hint
+
+
+@pytest.mark.parametrize(("text", "starts", "left"), CASES, ids=IDS)
+def test_exactly_those_that_a_file_names_may_be_left(
+    lab: Lab, backend: str, text: str, starts: int, left: list[str]
+) -> None:
+    """A file about a supervisor that is known to leak says so, and is green as long as it leaks no more and no less."""
+
+    def row(wanted: list[str]) -> tuple[str, str, str]:
+        told = scenario(text.replace("LEAKS", f"[{', '.join(wanted)}]"))
+        return leaks_row(lab.play(told, DirectChildOnly(starts), backend=backend))
+
+    assert row(left) == ("passed", ", ".join(left), "")
+    verdict, seen, hint = row(left[:-1])
+    assert (verdict, seen) == ("failed", ", ".join(f"{name} (still alive)" for name in left))
+    assert hint.startswith(f"{left[-1]} was started by line ")
+    agent = "left" if text is SEVERAL else "agent"
+    verdict, _, hint = row([*left, agent])
+    assert (verdict, hint) == ("failed", f"{agent} was to be left, but is gone")
+
+
+def test_the_agent_itself_may_be_the_one(lab: Lab, forgetful: list[subprocess.Popen[bytes]]) -> None:
+    """Each of its starts is one; the first is called by the name alone."""
+    subject = Forgetful(2)
+    subject.forgotten = forgetful
+    told = ONE.replace("LEAKS", "[agent, agent 2]")
+    assert leaks_row(lab.play(scenario(told), subject)) == ("passed", "agent, agent 2", "")
+    told = ONE.replace("LEAKS", "[agent]")
+    verdict, seen, hint = leaks_row(lab.play(scenario(told), subject))
+    assert (verdict, seen) == ("failed", "agent (still alive), agent 2 (still alive)")
+    assert hint == "agent 2 was not to be left"
+
+
+@pytest.mark.parametrize("is_real", [False, True], ids=["virtual", "real"])
+def test_who_is_left_stopped_is_called_so(lab: Lab, forgetful: list[subprocess.Popen[bytes]], *, is_real: bool) -> None:
+    """It burns no time and says no word, and it is there."""
+    subject = Forgetful(1, signal.SIGSTOP)
+    subject.forgotten = forgetful
+    told = scenario("{scenario: an agent that is silent, agent: pi, script: [{silence: 5s}], expect: {noise: 0}}")
+    played = (lab.play_real if is_real else lab.play)(told, subject)
+    assert leaks_row(played) == ("failed", "agent (stopped)", "")
+    text = explain(played, compare(played))
+    assert f"    agent (pid {forgetful[0].pid}): stopped  pi --mode json -p hi" in text.splitlines()
+    (leak,) = [event.data for event in played.record.events if "leaked" in event.data]
+    assert leak["argv"] == ["pi", "--mode", "json", "-p", "hi"]
+
+
+def test_the_tree_is_drawn_with_the_steps_that_started_it(lab: Lab) -> None:
+    """Name, pid, end; file, line and step; parents above children."""
+    played = lab.play(scenario(ONE.replace("LEAKS", "[]")), DirectChildOnly())
+    lines = explain(played, compare(played)).splitlines()
+    start = lines.index("  the tree at the end:")
+    agent, helper, tool = [event.data["pid"] for event in played.record.events if event.data.get("seen")]
+    width = max(len(f"agent (pid {agent}): gone, signal KILL, at 2 s"), len(f"  helper (pid {helper}): still alive"))
+    assert lines[start + 1 : start + 4] == [
+        f"    {f'agent (pid {agent}): gone, signal KILL, at 2 s':<{width}}  pi --mode json -p hi",
+        f"    {f'  helper (pid {helper}): still alive':<{width}}  <text>:4: - spawn: helper",
+        f"    {f'  tool (pid {tool}): still alive':<{width}}  <text>:5: - spawn: {{id: tool, deaf: true}}",
+    ]
+
+
+def test_a_run_that_leaks_nobody_draws_nothing(lab: Lab) -> None:
+    """Whoever reads why a text was wrong needs no list of processes."""
+    told = scenario("""
+        scenario: a wrong expectation
+        agent: raw
+        script: [{answer: one}]
+        expect: {text: two}
+    """)
+    played = lab.play(told, KillNobody())
+    rows = compare(played)
+    assert conclude(rows) is Verdict.FAILED
+    assert "the tree at the end:" not in explain(played, rows)
+
+
+class KillNobody(Null):
+    """Waits for its agent."""
+
+    async def run_one(self, order: Order) -> Answer:
+        """Start it and let it end by itself."""
+        process = _start(order)
+        await anyio.sleep(1)
+        process.wait()
+        return _well(order)

@@ -1,0 +1,64 @@
+"""Whose process a pid is, by what /proc says: only who certainly is a stranger is a bystander."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from pytest_agentproc.harness._bystanders import Seen, how_it_lives, is_bystander, look, name_of, ticks
+
+BEGUN = 1000
+ME = 50
+TABLE = {
+    # pid: (parent, started); the run is in process 50, below a shell and a worker's master
+    1: (0, 1),
+    20: (1, 10),
+    30: (20, 500),
+    ME: (30, 600),
+    60: (ME, 700),  # a server that an earlier test started
+    61: (60, 1001),  # what that server has forked since
+    70: (ME, 1001),  # an agent of this run
+    71: (70, 1002),  # its helper
+    72: (1, 1003),  # one that lost its parent
+    73: (72, 1004),
+    74: (30, 1005),  # one that the master adopted, or started
+    80: (30, 601),  # another worker
+    81: (80, 1001),  # its agent
+    82: (81, 1002),
+    90: (20, 400),  # what else runs in the shell
+}
+
+
+def seen(pid: int) -> Seen | None:
+    """Look into the table."""
+    return Seen("name", "S", TABLE[pid][0], pid, TABLE[pid][1]) if pid in TABLE else None
+
+
+@pytest.mark.parametrize("pid", [1, 20, 30, 60, 80, 81, 82, 90])
+def test_who_was_there_before_and_his_children_are_bystanders(pid: int) -> None:
+    """The processes above, an earlier child, another worker of xdist and its agents."""
+    assert is_bystander(pid, BEGUN, ME, seen)
+
+
+@pytest.mark.parametrize("pid", [ME, 61, 70, 71, 72, 73, 74, 99])
+def test_who_may_belong_to_the_run_is_none(pid: int) -> None:
+    """Whoever is below this process, or has lost its parent: an accusation must be right."""
+    assert not is_bystander(pid, BEGUN, ME, seen)
+
+
+def test_a_process_that_vanishes_while_it_is_looked_at_is_none() -> None:
+    """Nobody knows any more who its parent's parent was."""
+    table = {pid: seen(pid) for pid in TABLE if pid != 80}
+    assert not is_bystander(81, BEGUN, ME, table.get)
+
+
+def test_the_kernel_is_read_as_it_writes() -> None:
+    """A name may have spaces and brackets; this process was started before now."""
+    mine = look(os.getpid())
+    assert mine is not None
+    assert (mine.parent, mine.group) == (os.getppid(), os.getpgrp())
+    assert mine.started <= ticks()
+    assert how_it_lives(os.getpid()) == "alive"
+    assert look(2**22 + 1) is None
+    assert (name_of(15), name_of(40)) == ("TERM", "signal 40")

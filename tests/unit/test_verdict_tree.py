@@ -1,0 +1,117 @@
+"""The drawing of a run's processes, line by line: it is what a reader of a leak looks at first."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from pytest_agentproc.record import Record
+from pytest_agentproc.verdict import explain_leaks
+from pytest_agentproc.verdict._tree import tree
+
+SECOND = 1_000_000_000
+SCENARIO: Any = SimpleNamespace(
+    path="x.scenario.yaml",
+    text="scenario: a tree\nagent: pi\nscript:\n  - spawn: helper\n  - spawn: {id: tool, how: new_session}\n",
+)
+
+
+def record_of(*events: tuple[int, str, dict[str, Any]], **argv: list[str]) -> Record:
+    """Write a record whose head has the commands of the fakes."""
+    record = Record({"argv": argv})
+    for at, code, data in events:
+        record.add(at, code, data)
+    return record
+
+
+def born(name: str, pid: int, parent: str = "supervisor", line: int = 0) -> tuple[int, str, dict[str, Any]]:
+    """Let a process be seen for the first time."""
+    return 0, "p", {"process": name, "seen": True, "pid": pid, "parent": parent, "line": line}
+
+
+def left(name: str, state: str, **more: Any) -> tuple[int, str, dict[str, Any]]:
+    """Note that a process was left."""
+    return 9 * SECOND, "m", {"process": name, "leaked": state, "line": 0, **more}
+
+
+def test_every_process_is_there_with_its_end_and_its_step_or_command() -> None:
+    """Children stand below the parent that they were born to; a command is what was started."""
+    record = record_of(
+        born("agent", 4711),
+        born("helper", 4712, "agent", 4),
+        born("tool", 4713, "helper", 5),
+        (SECOND, "x", {"process": "agent", "code": 0}),
+        (SECOND, "x", {"process": "agent", "by": "supervisor", "code": 3}),
+        (2 * SECOND, "x", {"process": "tool", "signal": "KILL"}),
+        left("helper", "alive"),
+        agent=["pi", "--mode", "json", "-p", "hi"],
+    )
+    assert tree(record, SCENARIO) == [
+        "agent (pid 4711): gone, code 0, at 1 s          pi --mode json -p hi",
+        "  helper (pid 4712): still alive                x.scenario.yaml:4: - spawn: helper",
+        "    tool (pid 4713): gone, signal KILL, at 2 s  x.scenario.yaml:5: - spawn: {id: tool, how: new_session}",
+    ]
+
+
+def test_a_stopped_process_and_a_zombie_say_so() -> None:
+    """A stopped one looks idle and a zombie dead: neither is gone, and a zombie has an end to tell of."""
+    record = record_of(
+        born("agent", 7),
+        born("agent 2", 8),
+        (SECOND, "x", {"process": "agent 2", "signal": "TERM"}),
+        left("agent", "stopped", argv=["pi", "--really"]),
+        left("agent 2", "zombie"),
+        agent=["pi", "--asked"],
+    )
+    assert tree(record, SCENARIO) == [
+        "agent (pid 7): stopped                        pi --really",
+        "agent 2 (pid 8): zombie, signal TERM, at 1 s  pi --asked",
+    ]
+
+
+def test_several_sessions_stand_beside_one_another() -> None:
+    """Each has its own agent, and a fault leaves ends that nobody saw."""
+    record = record_of(born("left", 7), born("right", 8), left=["agent"], right=["pi", "--mode", "rpc"])
+    assert tree(record, SCENARIO) == [
+        "left (pid 7): not seen to end   agent",
+        "right (pid 8): not seen to end  pi --mode rpc",
+    ]
+
+
+def test_a_long_drawing_keeps_who_was_left_and_who_is_above() -> None:
+    """Forty lines are read; the one that matters may be the last of hundreds."""
+    helpers = [born(f"helper {number}", number, "agent", 4) for number in range(2, 100)]
+    ends = [(SECOND, "x", {"process": f"helper {number}", "code": 0}) for number in range(2, 99)]
+    record = record_of(born("agent", 1), *helpers, *ends, left("helper 99", "alive"))
+    lines = tree(record, SCENARIO)
+    assert len(lines) == 41
+    assert lines[0].startswith("agent (pid 1)")
+    assert lines[1].startswith("  helper 2 (pid 2): gone")
+    assert lines[39].startswith("  helper 99 (pid 99): still alive")
+    assert lines[40] == "... and 59 more, all gone"
+
+
+def test_more_left_than_there_is_room_for_are_counted() -> None:
+    """A fork bomb is no reason to print it."""
+    helpers = [born(f"helper {number}", number, "agent", 4) for number in range(2, 100)]
+    record = record_of(born("agent", 1), *helpers, *(left(f"helper {number}", "alive") for number in range(2, 100)))
+    lines = tree(record, SCENARIO)
+    assert (len(lines), lines[40]) == (41, "... and 59 more, 59 of them left")
+
+
+def test_a_deep_tree_is_drawn_without_recursion() -> None:
+    """A chain of a thousand is cut like any other."""
+    chain = [born(f"p{number}", number + 1, f"p{number - 1}", 4) for number in range(1, 2000)]
+    lines = tree(record_of(born("p0", 1), *chain), SCENARIO)
+    assert (len(lines), lines[40]) == (41, "... and 1960 more, all gone")
+
+
+def test_the_text_of_a_leak_has_the_tree() -> None:
+    """Between the places and the timeline; a model's process has no pid."""
+    record = record_of(born("agent", 0), born("helper", 0, "agent", 4), left("helper", "alive"), agent=["pi"])
+    lines = explain_leaks(SCENARIO, record).splitlines()
+    assert lines[1:4] == [
+        "  the tree at the end:",
+        "    agent: not seen to end  pi",
+        "      helper: still alive   x.scenario.yaml:4: - spawn: helper",
+    ]
