@@ -174,6 +174,8 @@ class Diaries:
         """Say how a process was left: alive, or a zombie that this process should have waited for."""
         if one.died is None:
             return "alive"
+        if one.index >= 0:
+            return None  # a descendant is a child of ours by adoption only
         with contextlib.suppress(ChildProcessError):
             if os.waitid(os.P_PID, one.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None:
                 return "zombie"

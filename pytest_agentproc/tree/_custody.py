@@ -34,6 +34,9 @@ _ZOMBIE_PERIOD = 5
 _PATIENCE = 2 * _NANOSECONDS
 """Real nanoseconds for which processes that are killed may take to be dead."""
 
+_TRIES = 50
+"""Walks of a tree of which a process goes each time: more than any that is not made to."""
+
 _SERVES_ALL = "Trio thread"
 """The name of a thread that trio keeps for whoever needs one next."""
 
@@ -174,16 +177,21 @@ class Custody:
 
     def look(self) -> Attribution:
         """Say who is there now. Without a new child that is one system call, or one look at who they are."""
-        if self._has_nothing_new():
-            return Attribution()
-        seen = _below()
-        found = attribute(seen, self._knowledge(seen, has_company=self._has_company))
-        for one in found.mine:
-            self._claimed[one.sighting.pid, one.sighting.born] = one
-            if one.sighting.session != os.getsid(0):
-                self._sessions[one.sighting.session] = one.start
-        for pid in found.spent:
-            _reap(pid)
+        found = Attribution()
+        for _ in range(_TRIES):
+            if self._has_nothing_new():
+                return Attribution()
+            pids = descendants(os.getpid())
+            seen = _sights(pids)
+            found = attribute(seen, self._knowledge(seen, has_company=self._has_company))
+            for one in found.mine:
+                self._claimed[one.sighting.pid, one.sighting.born] = one
+                if one.sighting.session != os.getsid(0):
+                    self._sessions[one.sighting.session] = one.start
+            for pid in found.spent:
+                _reap(pid)
+            if found.mine or (len(seen) == len(pids) and not found.spent):
+                break  # whoever goes while they are walked may have left a child that was not seen
         return found
 
     def _has_nothing_new(self) -> bool:
@@ -283,7 +291,11 @@ def _below() -> list[Sighting]:
     """See all descendants of this process, parents before children."""
     if not has_children():
         return []
-    return [seen for pid in descendants(os.getpid()) if (seen := sight(pid)) is not None]
+    return _sights(descendants(os.getpid()))
+
+
+def _sights(pids: Sequence[int]) -> list[Sighting]:
+    return [seen for pid in pids if (seen := sight(pid)) is not None]
 
 
 def _helpers() -> set[int]:

@@ -14,6 +14,7 @@ __all__ = ["places_of"]
 
 _KIT = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
+_PLUGGY = f"{os.sep}pluggy{os.sep}"
 _THEIRS, _LIBRARY, _NOBODY = 0, 1, 2
 """Whose a file is: the user's own, a library's, or the standard library's and this kit's."""
 
@@ -37,7 +38,7 @@ def places_of(frame: FrameType | None, home: str = "") -> tuple[str, ...]:
             nearest[owner] = f"{_shown(file)}:{frame.f_lineno}"
         if is_home and not at_home:
             at_home = f"{_shown(file)}:{frame.f_lineno}"
-        if os.path.basename(file) == "_callers.py" and f"{os.sep}pluggy{os.sep}" in file:
+        if _PLUGGY in file:
             break  # from here on it is pytest that calls
         frame = frame.f_back
     found = nearest.get(_THEIRS) or nearest.get(_LIBRARY) or ""
