@@ -175,7 +175,8 @@ class _Judge:
         if one.session in self._others_sessions:
             return self._set(one, None)
         if not known.others:
-            only = known.candidates[0] if len(known.candidates) == 1 else None
+            candidates = [start for start in known.candidates if not known.excuses(start.pid, start.command)]
+            only = candidates[0] if len(candidates) == 1 else None
             return self._adopt(one, only, "nobody else was there to start it")
         return False
 

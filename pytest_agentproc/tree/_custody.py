@@ -6,16 +6,15 @@ Pure judgement is next door (`_belongings`); here is what it needs from the mach
 from __future__ import annotations
 
 import os
-import select
-import signal
 import sys
 import threading
 import time
 import weakref
-from contextlib import ExitStack, contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING
 
 from pytest_agentproc.tree._belongings import Attribution, Belonging, Knowledge, attribute
+from pytest_agentproc.tree._hold import held, kill, reap, wait
 from pytest_agentproc.tree._places import places_of
 from pytest_agentproc.tree._sightings import Sighting, children, environment_of, has_children, sight
 from pytest_agentproc.tree._starts import COOKIE, Start, listening, publish
@@ -189,7 +188,7 @@ class Custody:
                 if one.sighting.session != os.getsid(0):
                     self._sessions[one.sighting.session] = one.start
             for pid in found.spent:
-                _reap(pid)
+                reap(pid)
             if found.mine or (len(seen) == len(pids) and not found.spent):
                 break  # whoever goes while they are walked may have left a child that was not seen
         return found
@@ -217,9 +216,9 @@ class Custody:
             awaited = [one for one in found.mine if zombies or one.sighting.state != "zombie"]
             if not awaited or left <= 0:
                 return found
-            wait = -(-left // 1_000_000)
-            with _held(one.sighting for one in found.mine if one.sighting.state != "zombie") as held:
-                _wait(held.values(), min(wait, _ZOMBIE_PERIOD) if is_dead or not held else wait)
+            milliseconds = -(-left // 1_000_000)
+            with held(one.sighting for one in found.mine if one.sighting.state != "zombie") as grips:
+                wait(grips.values(), min(milliseconds, _ZOMBIE_PERIOD) if is_dead or not grips else milliseconds)
 
     def end(self, found: Sequence[Belonging]) -> list[Sighting]:
         """Kill and reap until nobody that belongs is left, and give those that would not go.
@@ -231,20 +230,21 @@ class Custody:
         refused: dict[tuple[int, int], Sighting] = {}
         while found and time.monotonic_ns() < deadline:
             living = [one.sighting for one in found if one.sighting.state != "zombie"]
-            with _held(living) as held:
+            with held(living) as grips:
                 for one in living:
-                    if one.pid in held and not _kill(held[one.pid]):
+                    if one.pid in grips and not kill(grips[one.pid]):
                         refused[one.pid, one.born] = one
-                        os.close(held.pop(one.pid))
-                while held and time.monotonic_ns() < deadline:
-                    for pid in _wait(held.values(), 100):
-                        os.close(held.pop(next(one for one, pidfd in held.items() if pidfd == pid)))
+                        os.close(grips.pop(one.pid))
+                while grips and time.monotonic_ns() < deadline:
+                    dead = wait(grips.values(), 100)
+                    for pid in [pid for pid, pidfd in grips.items() if pidfd in dead]:
+                        os.close(grips.pop(pid))
             self._reap_all(found)
             found = [one for one in self.look().mine if (one.sighting.pid, one.sighting.born) not in refused]
         return [*refused.values(), *(one.sighting for one in found)]
 
     def _reap_all(self, found: Sequence[Belonging]) -> None:
-        _wait((), _ZOMBIE_PERIOD)  # a thread that waits for one of them, as asyncio has them, comes first
+        wait((), _ZOMBIE_PERIOD)  # a thread that waits for one of them, as asyncio has them, comes first
         if "multiprocessing.process" in sys.modules:
             sys.modules["multiprocessing.process"].active_children()  # it notes how its processes ended
         for one in found:
@@ -253,7 +253,7 @@ class Custody:
             if handle is not None:
                 handle.poll()
             else:
-                _reap(pid)
+                reap(pid)
 
     def _knowledge(self, seen: Sequence[Sighting], *, has_company: bool) -> Knowledge:
         me = os.getpid()
@@ -310,44 +310,3 @@ def _forkserver() -> int:
 def _helper(module: str, name: str, attribute: str) -> int:
     helper = getattr(sys.modules.get(f"multiprocessing.{module}"), name, None)
     return getattr(helper, attribute, None) or 0
-
-
-@contextmanager
-def _held(wanted: Any) -> Iterator[dict[int, int]]:
-    """Hold processes by pidfd, those that are still what was seen: (pid, pidfd)."""
-    held: dict[int, int] = {}
-    try:
-        for one in wanted:
-            with suppress(ProcessLookupError):
-                held[one.pid] = os.pidfd_open(one.pid)
-                now = sight(one.pid)
-                if now is None or now.born != one.born or now.parent not in (one.parent, os.getpid()):
-                    os.close(held.pop(one.pid))
-        yield held
-    finally:
-        for pidfd in held.values():
-            os.close(pidfd)
-
-
-def _wait(pidfds: Collection[int], timeout: int) -> list[int]:
-    """Wait until one of them is dead, so many milliseconds at most; give those that are."""
-    poll = select.poll()
-    for pidfd in pidfds:
-        poll.register(pidfd, select.POLLIN)
-    return [pidfd for pidfd, _ in poll.poll(timeout)]
-
-
-def _kill(pidfd: int) -> bool:
-    try:
-        signal.pidfd_send_signal(pidfd, signal.SIGKILL)
-    except ProcessLookupError:
-        return True
-    except PermissionError:
-        return False
-    return True
-
-
-def _reap(pid: int) -> None:
-    """Take the status of a dead child, if it is one and nobody else took it."""
-    with suppress(ChildProcessError):
-        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG)
