@@ -184,6 +184,8 @@ class Diaries:
         """Say how a process was left: alive, stopped, or a zombie that this process should have waited for."""
         if one.died is None:
             return how_it_lives(one.pid)
+        if one.index >= 0:
+            return None  # a descendant is a child of ours by adoption only
         with contextlib.suppress(ChildProcessError):
             if os.waitid(os.P_PID, one.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None:
                 return "zombie"

@@ -22,6 +22,7 @@ from pytest_agentproc.harness._room import Room
 from pytest_agentproc.harness._supervise import supervise, supervise_real
 from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import NotApplicable
+from pytest_agentproc.tree import disown
 from pytest_agentproc.vocabulary import Policy
 
 if TYPE_CHECKING:
@@ -163,6 +164,10 @@ class Lab:
         self._clock.on_close = self._forget_clock
         return self._clock
 
+    def is_fake(self, command: str) -> bool:
+        """Say whether a command line is that of a fake of this lab, or of a descendant of one."""
+        return self._workshop is not None and str(self._workshop.folder) in command
+
     def close(self) -> None:
         """End the canaries, the broker, and with it every fake that is left, and remove the files."""
         self._canaries.close()
@@ -220,6 +225,7 @@ class Lab:
                 script = str(Path(__file__).with_name("_broker.py"))
                 command = [interpreter(), "-IS", script, str(os.getpid()), str(LIFETIME), str(self._shop().folder)]
                 self._broker = subprocess.Popen(command, stdin=listener.fileno(), start_new_session=True)
+                disown(self._broker.pid)
         return self._lifeline
 
 

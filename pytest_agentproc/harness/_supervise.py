@@ -9,6 +9,7 @@ import anyio
 
 from pytest_agentproc.clock import SystemClock, require_backend
 from pytest_agentproc.errors import ClockError, Stall
+from pytest_agentproc.harness._others import Others
 from pytest_agentproc.harness._played import SESSION_FOLDER, Played, environment, requested_model
 from pytest_agentproc.harness._warden import participants_of, warden
 from pytest_agentproc.vocabulary import Order
@@ -41,14 +42,16 @@ def supervise(
         return answer
 
     answer, fault = None, None
-    try:
-        answer = clock.run(run, backend=backend)
-        for fake in fakes:
-            fake.watch.collect(record)
-    except ClockError as error:
-        fault = error
-        told = {"process": "supervisor", "fault": error.reason, "message": str(error)}
-        record.add(clock.instant(), "m", told)
+    with Others(fakes) as others:
+        try:
+            answer = clock.run(run, backend=backend)
+            for fake in fakes:
+                fake.watch.collect(record)
+        except ClockError as error:
+            fault = error
+            told = {"process": "supervisor", "fault": error.reason, "message": str(error)}
+            record.add(clock.instant(), "m", told)
+        others.tell(record, clock.instant())
     return Played(bound, record, answer, fault, room.files())
 
 
@@ -70,9 +73,11 @@ def supervise_real(
             answers.append(await subject.run(order))
             record.add(clock.instant(), "m", {"process": "supervisor", "returned": True})
 
-    anyio.run(run, backend=backend)
-    fault = None if answers else Stall(f"the supervisor did not return within {pace.limit:.0f} real seconds")
-    lateness = max(*(fake.watch.collect(record) for fake in fakes), _latest_timer(record))
+    with Others(fakes, adopts=True) as others:
+        anyio.run(run, backend=backend)
+        fault = None if answers else Stall(f"the supervisor did not return within {pace.limit:.0f} real seconds")
+        lateness = max(*(fake.watch.collect(record) for fake in fakes), _latest_timer(record))
+        others.tell(record, clock.instant())
     if fault is not None:
         told = {"process": "supervisor", "fault": fault.reason, "message": str(fault)}
         record.add(clock.instant(), "m", told)

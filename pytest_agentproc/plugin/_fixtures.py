@@ -6,16 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_agentproc.plugin._options import lab_of
+from pytest_agentproc.plugin._options import asked, lab_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from pytest_agentproc.clock import VirtualClock
     from pytest_agentproc.harness import FakeAgent
+    from pytest_agentproc.plugin._process_tree import ProcessTree
     from pytest_agentproc.plugin._run import AgentRun
 
-__all__ = ["agent_run", "fake_agent", "pytest_collection_modifyitems", "virtual_clock", "wall_clock"]
+__all__ = ["agent_run", "fake_agent", "process_tree", "pytest_collection_modifyitems", "virtual_clock", "wall_clock"]
 
 
 @pytest.fixture
@@ -44,12 +45,25 @@ def wall_clock(request: pytest.FixtureRequest, virtual_clock: VirtualClock) -> I
         yield
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give the wall clock to tests that carry its marker."""
+def pytest_collection_modifyitems(items: list[pytest.Item], config: pytest.Config) -> None:
+    """Give the wall clock and the process tree to tests that carry their markers."""
+    watches_all = asked(config, "process_tree")
     for item in items:
         names = getattr(item, "fixturenames", None)
-        if names is not None and "wall_clock" not in names and item.get_closest_marker("wall_clock"):
+        if names is None:
+            continue
+        if "wall_clock" not in names and item.get_closest_marker("wall_clock"):
             names.append("wall_clock")
+        if watches_all or "process_tree" in names or item.get_closest_marker("process_tree"):
+            item.fixturenames = _with_process_tree(item, names)  # type: ignore[attr-defined]
+
+
+def _with_process_tree(item: pytest.Item, names: list[str]) -> list[str]:
+    """Set it up after the fixtures that outlive the test, and before all others, whose processes it so sees end."""
+    known = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {})
+    others = [name for name in names if name != "process_tree"]
+    wide = [name for name in others if name in known and known[name][-1].scope != "function"]
+    return [*wide, "process_tree", *(name for name in others if name not in wide)]
 
 
 @pytest.fixture
@@ -79,3 +93,19 @@ def agent_run(request: pytest.FixtureRequest) -> Callable[..., AgentRun]:
     from pytest_agentproc.plugin._run import Runner
 
     return Runner(request)
+
+
+@pytest.fixture
+def process_tree(request: pytest.FixtureRequest) -> Iterator[ProcessTree]:
+    """Fail this test if it leaves a process behind: alive, stopped, or a child that nobody has waited for.
+
+    The failure names each with its command and the line that started it; they are killed and reaped, so that the next
+    test starts clean. `@pytest.mark.process_tree` does the same, and `agentproc_process_tree = true` for every test.
+    `process_tree.processes` lists those that live now, `process_tree.wait_gone(timeout)` waits until none does, and
+    `process_tree.allow(pid, Popen or pattern of a command)` lets one outlive the test.
+    """
+    from pytest_agentproc.plugin._process_tree import ProcessTree
+
+    tree = ProcessTree(request)
+    yield tree
+    tree.finish()

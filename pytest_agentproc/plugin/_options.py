@@ -21,6 +21,7 @@ __all__ = [
     "asked",
     "backends_of",
     "clocks_of",
+    "is_fake",
     "lab_of",
     "pytest_addhooks",
     "pytest_addoption",
@@ -37,7 +38,7 @@ class _Option(NamedTuple):
     """One option.
 
     Args:
-        name: `NAME` of `--agentproc-NAME` and of `agentproc_NAME`.
+        name: `NAME` of `--agentproc-NAME` (with hyphens there) and of `agentproc_NAME`.
         doc: what it is for, as `--help` shows it.
         read: makes the value of a text, or raises ValueError with what is allowed; None: it is a flag.
         default: the text that is read if nobody says anything.
@@ -90,6 +91,7 @@ _OPTIONS = (
     _Option("backend", "event loop of supervisors: asyncio, trio or both", _one_of(*_BACKENDS, "both"), "asyncio"),
     _Option("clock", "time in which scenarios are played: virtual, real or both", _one_of(*_CLOCKS, "both"), "virtual"),
     _Option("scale", "in real time every duration is divided by it; auto: as fast as can be judged", _scale, "auto"),
+    _Option("process_tree", "fail every test that leaves a process behind, as if it had asked for process_tree"),
     _Option("defect", "judge the supervisor core with this defect built in, to see what catches it", _defect),
 )
 
@@ -98,7 +100,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Declare what the command line and the ini file may say."""
     group = parser.getgroup("agentproc", "agent supervisors (pytest-agentproc)")
     for name, doc, read, default in _OPTIONS:
-        flag, key = f"--agentproc-{name}", f"agentproc_{name}"
+        flag, key = f"--agentproc-{name.replace('_', '-')}", f"agentproc_{name}"
         if read is None:
             group.addoption(flag, action="store_true", help=doc)
             parser.addini(key, f"the default of {flag}", type="bool", default=False)
@@ -147,6 +149,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "markers",
         "wall_clock(start): datetime.now() and time.time() of the test follow virtual_clock from this date on",
     )
+    config.addinivalue_line("markers", "process_tree: the test fails if it leaves a process behind")
     for option in _OPTIONS:
         asked(config, option.name)
     if "trio" in backends_of(config) and importlib.util.find_spec("trio") is None:
@@ -178,6 +181,12 @@ def clocks_of(config: pytest.Config) -> tuple[str, ...]:
     """List the clocks under which every scenario is played."""
     chosen = asked(config, "clock")
     return _CLOCKS if chosen == "both" else (chosen,)
+
+
+def is_fake(config: pytest.Config, command: str) -> bool:
+    """Say whether a command line is that of one of the session's fakes; makes no lab."""
+    lab = config.stash.get(_LAB, None)
+    return lab is not None and lab.is_fake(command)
 
 
 def lab_of(config: pytest.Config) -> Lab:

@@ -1,9 +1,27 @@
-"""Process trees: start an agent, end it with all its descendants, reap it. Signals go through pidfds only."""
+"""Process trees: start an agent, end it with all its descendants, reap it. Signals go through pidfds only.
+
+A custody is for starts that are not the supervisor's: it knows which processes a piece of a program has left.
+"""
 
 from __future__ import annotations
 
 from pytest_agentproc.tree._bell import Bell
+from pytest_agentproc.tree._belongings import Attribution, Belonging
 from pytest_agentproc.tree._child import Child
+from pytest_agentproc.tree._custody import Custody, disown
+from pytest_agentproc.tree._sightings import Sighting, command_line
+from pytest_agentproc.tree._subreaper import adopting
 from pytest_agentproc.tree._walk import command_of
 
-__all__ = ["Bell", "Child", "command_of"]
+__all__ = [
+    "Attribution",
+    "Bell",
+    "Belonging",
+    "Child",
+    "Custody",
+    "Sighting",
+    "adopting",
+    "command_line",
+    "command_of",
+    "disown",
+]

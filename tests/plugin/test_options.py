@@ -183,6 +183,7 @@ def test_the_options_are_documented(pytester: pytest.Pytester) -> None:
         "--agentproc-clock=CLOCK time in which scenarios are played: virtual, real or both; default: virtual "
         "--agentproc-scale=SCALE in real time every duration is divided by it; auto: as fast as can be judged; "
         "default: auto "
+        "--agentproc-process-tree fail every test that leaves a process behind, as if it had asked for process_tree "
         "--agentproc-defect=DEFECT judge the supervisor core with this defect built in, to see what catches it; "
         "default: none"
     )
@@ -191,6 +192,7 @@ def test_the_options_are_documented(pytester: pytest.Pytester) -> None:
         "agentproc_backend (string):",
         "agentproc_clock (string):",
         "agentproc_scale (string):",
+        "agentproc_process_tree (bool):",
         "agentproc_defect (string):",
     ]
 

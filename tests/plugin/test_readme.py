@@ -66,13 +66,24 @@ def test_the_python_examples_pass(pytester: pytest.Pytester, example: str) -> No
 
 
 @pytest.mark.slow
+def test_the_process_that_is_left_is_named_as_shown(pytester: pytest.Pytester) -> None:
+    """Pids differ, and nothing else."""
+    [shown] = _blocks("text")
+    pytester.makepyfile(test_server=_blocks("python")[3])
+    result = pytester.runpytest_subprocess("-W", "ignore")
+    result.assert_outcomes(passed=1, errors=1)
+    printed = re.sub(r"pid \d+", "pid 4711", re.sub(r"pytest \(\d+\)", "pytest (4700)", result.stdout.str()))
+    assert shown in printed
+
+
+@pytest.mark.slow
 def test_the_session_runs_as_it_stands(tmp_path: Path) -> None:
     """It is the ten lines that somebody tries in production."""
     program = tmp_path / "pi"
     program.write_text(f"#!{sys.executable}\n{PI}", "utf-8")
     program.chmod(0o755)
     env = {"PATH": str(tmp_path), "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-W", "error", "-c", _blocks("python")[3]]
+    command = [sys.executable, "-W", "error", "-c", _blocks("python")[4]]
     done = subprocess.run(command, capture_output=True, text=True, env=env, check=False, timeout=CEILING)
     assert (done.stdout, done.stderr, done.returncode) == ("completed WHAT IS IN THIS FOLDER?\n", "", 0)
 

@@ -1,0 +1,250 @@
+"""Owns the process tree of one test: what it may be asked, and the failure for what it leaves. Finds nobody itself."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_agentproc.errors import UsageError
+from pytest_agentproc.plugin._options import is_fake
+from pytest_agentproc.tree import Custody, command_line
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator, Sequence
+    from types import FrameType
+
+    from pytest_agentproc.tree import Attribution, Belonging, Sighting
+
+__all__ = ["LeftProcess", "ProcessTree"]
+
+_SETTLE = 200_000_000
+"""Real nanoseconds that a process may take to be gone once its test is over; a test that leaves none pays nothing."""
+
+_LONGEST = 160
+_WATCHED: pytest.StashKey[list[Custody]] = pytest.StashKey()
+
+
+@dataclass(frozen=True, slots=True)
+class LeftProcess:
+    """A process that the test started, or a descendant of one, as it was when it was asked for.
+
+    Args:
+        pid: its number.
+        command: its command line.
+        parent: the number of its parent.
+        state: `alive` or `stopped`.
+        started: the lines that started its root, `file:line`, the nearest first; empty if they are not known.
+    """
+
+    pid: int
+    command: str
+    parent: int
+    state: str
+    started: tuple[str, ...]
+
+
+class ProcessTree:
+    """The processes of one test.
+
+    Args:
+        request: the test's.
+
+    Raises:
+        pytest.skip.Exception: this system is not Linux.
+    """
+
+    def __init__(self, request: pytest.FixtureRequest) -> None:
+        if sys.platform != "linux":
+            pytest.skip(f"process_tree needs Linux (pidfd, /proc, subreaper), and this is {sys.platform}")
+        self._config = request.config
+        self._pids: set[int] = set()
+        self._patterns: list[str] = []
+        self._custody = Custody(home=str(request.path), counts=_is_the_tests, excuses=self._is_excused)
+        _watched(self._config).append(self._custody)
+        self._custody.begin()
+
+    @property
+    def processes(self) -> tuple[LeftProcess, ...]:
+        """Those that live now, parents before children."""
+        return tuple(
+            LeftProcess(
+                one.sighting.pid,
+                _command(one),
+                one.sighting.parent,
+                one.sighting.state,
+                one.start.places if one.start is not None else (),
+            )
+            for one in self._custody.look().mine
+            if one.sighting.state != "zombie"
+        )
+
+    def wait_gone(self, timeout: float) -> bool:
+        """Wait until no process of this test lives.
+
+        It blocks this thread, and with it an event loop that runs here. A child that is dead counts as gone, though
+        somebody has to wait for it before the test ends.
+
+        Args:
+            timeout: real seconds.
+
+        Returns:
+            Whether they are gone.
+        """
+        self._custody.settle(round(timeout * 1e9), zombies=False)
+        return not self.processes
+
+    def allow(self, what: Any) -> None:
+        """Let a process, with whatever descends from it, outlive this test: it is neither counted nor ended.
+
+        Args:
+            what: a pid, an object with a `pid` such as a `Popen`, or a pattern for the whole command line (`*redis*`).
+
+        Raises:
+            UsageError: it is none of these.
+        """
+        pid = getattr(what, "pid", what)
+        if isinstance(what, str):
+            self._patterns.append(what)
+        elif isinstance(pid, int) and not isinstance(pid, bool) and pid > 0:
+            self._pids.add(pid)
+        else:
+            raise UsageError(
+                f"a process to allow is a pid, a Popen or a pattern, not {what!r}",
+                'write process_tree.allow(process) or process_tree.allow("*redis-server*"), for example',
+            )
+
+    def _is_excused(self, pid: int, command: str) -> bool:
+        return (
+            pid in self._pids
+            or any(fnmatchcase(command, pattern) for pattern in self._patterns)
+            or is_fake(self._config, command)  # its lifeline tells of it, with the line of its scenario
+        )
+
+    def finish(self) -> None:
+        """End whoever is left, and fail the test for it."""
+        try:
+            found = self._custody.settle(_SETTLE)
+            refused = self._custody.end(found.mine) if found.mine else []
+        finally:
+            self._custody.close()
+            _watched(self._config).remove(self._custody)
+        if found.mine:
+            pytest.fail(_explained(found, refused), pytrace=False)
+
+
+def _watched(config: pytest.Config) -> list[Custody]:
+    """Give the custodies of the session that last now; with the first, hear of fixtures that outlive a test."""
+    if _WATCHED not in config.stash:
+        config.stash[_WATCHED] = []
+        config.pluginmanager.register(_Pauses(config.stash[_WATCHED]), "agentproc-process-tree")
+    return config.stash[_WATCHED]
+
+
+class _Pauses:
+    """Takes what a fixture of a wider scope starts for somebody else's, also when it is asked for during a test."""
+
+    def __init__(self, watched: list[Custody]) -> None:
+        self._watched = watched
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[Any]) -> Generator[None, object, object]:
+        """Count nothing while such a fixture is set up."""
+        if fixturedef.scope == "function" or not self._watched:
+            return (yield)
+        with _paused(self._watched):
+            return (yield)
+
+
+@contextmanager
+def _paused(watched: Sequence[Custody]) -> Iterator[None]:
+    if not watched:
+        yield
+        return
+    with watched[0].paused(), _paused(watched[1:]):
+        yield
+
+
+_RUNS_TESTS = ("pytest_pyfunc_call", "pytest_fixture_setup")
+"""Hooks in which plugins call a test, or a fixture, in their own way."""
+
+
+def _is_the_tests(frame: FrameType) -> bool:
+    """Say whether a call comes from the test and not from another plugin's own hook beside it."""
+    inner, outer = frame, frame.f_back
+    while outer is not None:
+        if str(outer.f_globals.get("__name__")).startswith("pluggy."):
+            owner = str(inner.f_globals.get("__name__"))
+            return owner.startswith("_pytest.") or inner.f_code.co_name in _RUNS_TESTS
+        inner, outer = outer, outer.f_back
+    return True
+
+
+# The text of a failure.
+
+
+def _explained(found: Attribution, refused: Sequence[Sighting]) -> str:
+    count = len(found.mine)
+    end = "it has been ended" if count == 1 else "they have been ended"
+    lines = [f"the test left {count} process{'' if count == 1 else 'es'} behind; {end}:"]
+    for one in found.mine:
+        lines += ["", *_described(one)]
+    if refused:
+        lines += ["", f"could not be ended: {', '.join(f'{one.command} (pid {one.pid})' for one in refused)}"]
+    if found.unknown:
+        lines += ["", "of unknown origin, so neither counted nor ended:"]
+        lines += [f"  {_clipped(one.command)} (pid {one.pid}, {one.state})" for one in found.unknown]
+    lines += ["", *_remedy(found.mine)]
+    return "\n".join(lines)
+
+
+def _described(one: Belonging) -> list[str]:
+    pid, state = one.sighting.pid, one.sighting.state
+    state = "a zombie: it has exited, and nobody waited for it" if state == "zombie" else state
+    lines = [f"  {_clipped(_command(one))}", f"    pid {pid}, {state}", f"    {_kin(one)}"]
+    if one.start is not None and one.start.places:
+        nearest, *further = one.start.places
+        lines.append(f"    started at {nearest}" + "".join(f", by the test at {place}" for place in further))
+    else:
+        lines.append("    started at a place that is not known")
+    return lines
+
+
+def _kin(one: Belonging) -> str:
+    """Say how it is related to this process, as far as that is known."""
+    me = f"pytest ({os.getpid()})"
+    if one.how == "child":
+        parent = one.sighting.parent
+        return f"a child of {me}" if parent == os.getpid() else f"a child of multiprocessing's forkserver ({parent})"
+    if one.how == "descendant":
+        chain = " < ".join(f"{_clipped(parent.command)} ({parent.pid})" for parent in one.above)
+        return f"a descendant: {chain} < {me}"
+    root = ""
+    if one.start is not None and one.start.command:
+        pid = f" ({one.start.pid})" if one.start.pid else ""
+        root = f" of {_clipped(one.start.command)}{pid}, which is gone"
+    return f"an orphan{root}; {one.why}"
+
+
+def _command(one: Belonging) -> str:
+    return one.command(command_line(os.getpid()))
+
+
+def _clipped(command: str) -> str:
+    command = " ".join(command.split())
+    return command if len(command) <= _LONGEST else f"{command[:_LONGEST]}..."
+
+
+def _remedy(mine: Sequence[Belonging]) -> list[str]:
+    lines = []
+    if any(one.sighting.state != "zombie" for one in mine):
+        lines.append("end what the test starts before it returns, and wait for it;")
+        lines.append("process_tree.allow(...) is for a process that is meant to live on")
+    if any(one.sighting.state == "zombie" for one in mine):
+        lines.append("wait for every child: Popen.wait(), Popen.communicate(), Process.join(), os.waitpid()")
+    return lines

@@ -1,0 +1,60 @@
+"""Where in somebody's program a call came from. Owns which files are whose; keeps no frame."""
+
+from __future__ import annotations
+
+import os
+import sysconfig
+from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+__all__ = ["places_of"]
+
+_KIT = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
+_PLUGGY = f"{os.sep}pluggy{os.sep}"
+_THEIRS, _LIBRARY, _NOBODY = 0, 1, 2
+"""Whose a file is: the user's own, a library's, or the standard library's and this kit's."""
+
+
+def places_of(frame: FrameType | None, home: str = "") -> tuple[str, ...]:
+    """Name the lines that led to a call, `file:line`: the nearest of the user's own code, then the nearest in `home`.
+
+    Where none of the user's own code is on the way it is the nearest line of a library.
+
+    Args:
+        frame: the frame of the call.
+        home: a file whose line is wanted as well, such as the test's.
+    """
+    nearest: dict[int, str] = {}
+    at_home = ""
+    while frame is not None and not (at_home and _THEIRS in nearest):
+        file = frame.f_code.co_filename
+        is_home = bool(home) and os.path.abspath(file) == home
+        owner = _THEIRS if is_home else _owner(file)
+        if owner != _NOBODY and owner not in nearest:
+            nearest[owner] = f"{_shown(file)}:{frame.f_lineno}"
+        if is_home and not at_home:
+            at_home = f"{_shown(file)}:{frame.f_lineno}"
+        if _PLUGGY in file:
+            break  # from here on it is pytest that calls
+        frame = frame.f_back
+    found = nearest.get(_THEIRS) or nearest.get(_LIBRARY) or ""
+    return tuple(dict.fromkeys(filter(None, (found, at_home))))
+
+
+@cache
+def _owner(file: str) -> int:
+    if file.startswith("<") or os.path.abspath(file).startswith(_KIT):
+        return _NOBODY
+    if any(part in file for part in _INSTALLED):
+        return _LIBRARY
+    folders = {sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")}
+    return _NOBODY if any(folder and file.startswith(folder + os.sep) for folder in folders) else _THEIRS
+
+
+def _shown(file: str) -> str:
+    relative = os.path.relpath(file)
+    return file if relative.startswith("..") else relative

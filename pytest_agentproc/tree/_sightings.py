@@ -1,0 +1,89 @@
+"""One process as /proc shows it at one moment. Owns the reading; judges nobody."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from functools import cache
+from typing import NamedTuple
+
+__all__ = ["Sighting", "children", "command_line", "environment_of", "has_children", "sight"]
+
+_STATES = {"Z": "zombie", "T": "stopped", "t": "stopped"}
+_NANOSECONDS = 1_000_000_000
+
+
+class Sighting(NamedTuple):
+    """What was seen of a process.
+
+    Args:
+        pid: its number.
+        parent: the number of its parent.
+        session: its session.
+        state: `alive`, `stopped` or `zombie`.
+        born: when it began, in nanoseconds of the clock BOOTTIME, which the kernel counts in hundredths of a second.
+        command: its command line, or its short name in brackets where it has none (a zombie has none).
+    """
+
+    pid: int
+    parent: int
+    session: int
+    state: str
+    born: int
+    command: str
+
+
+def sight(pid: int) -> Sighting | None:
+    """Look at a process; None: it is gone."""
+    stat = _read(f"/proc/{pid}/stat")
+    name, _, rest = stat.rpartition(b")")
+    fields = rest.split()
+    if not fields or fields[0] in (b"X", b"x"):
+        return None
+    state = _STATES.get(fields[0].decode(), "alive")
+    command = "" if state == "zombie" else command_line(pid)
+    command = command or f"[{os.fsdecode(name.partition(b'(')[2])}]"
+    return Sighting(pid, int(fields[1]), int(fields[3]), state, int(fields[19]) * _tick(), command)
+
+
+def command_line(pid: int) -> str:
+    """Give a process's command line, its words apart by spaces; empty if it has none or is gone."""
+    return os.fsdecode(_read(f"/proc/{pid}/cmdline").rstrip(b"\0").replace(b"\0", b" "))
+
+
+def environment_of(pid: int, name: str) -> str:
+    """Give a variable of the environment with which a process's program began; empty if it has none or hides it."""
+    prefix = os.fsencode(name) + b"="
+    for entry in _read(f"/proc/{pid}/environ").split(b"\0"):
+        if entry.startswith(prefix):
+            return os.fsdecode(entry[len(prefix) :])
+    return ""
+
+
+def has_children() -> bool:
+    """Ask the kernel with a single call whether this process has children; zombies count."""
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return False
+    return True
+
+
+def children() -> set[int]:
+    """List the children of this process by pid, zombies too; empty where the kernel does not tell."""
+    found: set[int] = set()
+    with suppress(OSError):
+        for task in os.listdir("/proc/self/task"):
+            found.update(int(child) for child in _read(f"/proc/self/task/{task}/children").split())
+    return found
+
+
+@cache
+def _tick() -> int:
+    return _NANOSECONDS // os.sysconf("SC_CLK_TCK")
+
+
+def _read(file: str) -> bytes:
+    with suppress(OSError), open(file, "rb", buffering=0) as opened:
+        return opened.read()
+    return b""

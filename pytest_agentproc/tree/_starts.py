@@ -1,0 +1,264 @@
+"""Who starts a process in this program: every start is told to those who listen. Owns the patches and the cookie.
+
+Patched while somebody listens: `subprocess.Popen` (asyncio and all libraries go through it), `os.fork`, `os.forkpty`,
+`os.posix_spawn`, `os.posix_spawnp` (`os.spawn*` go through them), `os.system`, multiprocessing's processes, and the
+start of threads. A patch that is found covered by somebody else's at the end stays where it is, and does nothing.
+
+The cookie is an environment variable: a word for each listener, with the number of the start. Who inherits it is known
+by it wherever it went; a program within the program, such as an inner pytest, adds its own words.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+import weakref
+from collections.abc import Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from types import FrameType
+
+__all__ = ["COOKIE", "FORK", "Listener", "Start", "listening", "publish"]
+
+COOKIE = "PYTEST_AGENTPROC_COOKIE"
+FORK = "a fork of this process"
+"""The command of a start that asks for none."""
+
+
+@dataclass(slots=True, eq=False)
+class Start:
+    """One start of a process.
+
+    Args:
+        number: counts the starts of one listener.
+        command: what was asked for.
+        places: the lines that asked, the nearest first.
+        is_own: whether it counts for the listener.
+        pid: the process; 0: not known, or not there.
+        at: when that was known, in nanoseconds of the clock BOOTTIME.
+        handle: gives the object that will want to know how it ended.
+    """
+
+    number: int
+    command: str
+    places: tuple[str, ...] = ()
+    is_own: bool = True
+    pid: int = 0
+    at: int = 0
+    handle: Callable[[], Any] = field(default=lambda: None, repr=False)
+
+
+class Listener(Protocol):
+    """Whoever wants to know of starts."""
+
+    @property
+    def word(self) -> str:
+        """Its word of the cookie; empty: none for now."""
+
+    def announced(self, command: str, frame: FrameType) -> Start:
+        """Hear that a process is about to be started."""
+
+    def started(self, start: Start) -> None:
+        """Hear which it became."""
+
+    def thread_started(self, thread: threading.Thread) -> None:
+        """Hear of a thread that the current one starts."""
+
+
+_lock = threading.Lock()
+_listeners: list[Listener] = []
+_inherited = ""
+_season: _Season | None = None
+_Starts = list[tuple[Listener, Start]]
+
+
+@contextmanager
+def listening(listener: Listener) -> Iterator[None]:
+    """Tell a listener of every start while the block runs."""
+    global _inherited, _season  # noqa: PLW0603  # there is one environment
+    with _lock:
+        if not _listeners:
+            _inherited = os.environ.get(COOKIE, "")
+            _season = _Season()
+        _listeners.append(listener)
+    publish()
+    try:
+        yield
+    finally:
+        with _lock:
+            if listener in _listeners:  # it is not in a fork
+                _listeners.remove(listener)
+            if not _listeners and _season is not None:
+                _season.end()
+                _season = None
+        publish()
+
+
+def publish() -> None:
+    """Write the words of those who listen into the environment that children inherit."""
+    _write(" ".join(filter(None, [_inherited, *(listener.word for listener in tuple(_listeners))])))
+
+
+def _write(cookie: str) -> None:
+    if cookie:
+        os.environ[COOKIE] = cookie
+    else:
+        os.environ.pop(COOKIE, None)
+
+
+def _started(starts: _Starts, pid: int, handle: Callable[[], Any] = lambda: None) -> None:
+    for listener, start in starts:
+        start.pid, start.at, start.handle = pid, time.clock_gettime_ns(time.CLOCK_BOOTTIME), handle
+        listener.started(start)
+
+
+def _forked(starts: _Starts, pid: int) -> None:
+    if pid:
+        _started(starts, pid)
+    else:
+        _listeners.clear()
+        if COOKIE in os.environ:
+            _write(_cookie(starts))
+
+
+def _cookie(starts: _Starts) -> str:
+    words = [f"{listener.word}.{start.number}" for listener, start in starts if start.is_own and listener.word]
+    return " ".join(filter(None, [_inherited, *words]))
+
+
+def _stamped(environment: Mapping[Any, Any], starts: _Starts) -> dict[Any, Any]:
+    """Give the environment of one start: the cookie, which would be inherited, names that start."""
+    copy = dict(environment)
+    del copy[COOKIE]
+    cookie = _cookie(starts)
+    return {**copy, COOKIE: cookie} if cookie else copy
+
+
+def _line(asked: Any) -> str:
+    if isinstance(asked, (str, bytes, os.PathLike)):
+        return os.fsdecode(asked)
+    with suppress(TypeError):
+        return " ".join(os.fsdecode(word) for word in asked)
+    return ""
+
+
+class _Season:
+    """The patches, from the first listener to the last. Each calls what it found in its place."""
+
+    def __init__(self) -> None:
+        from multiprocessing.process import BaseProcess  # its forkserver starts what no other patch sees
+
+        patches: dict[tuple[Any, str], Callable[[Any], Any]] = {
+            (subprocess.Popen, "__init__"): self._popen,
+            (os, "fork"): self._fork,
+            (os, "forkpty"): self._forkpty,
+            (os, "posix_spawn"): self._posix_spawn,
+            (os, "posix_spawnp"): self._posix_spawn,
+            (os, "system"): self._system,
+            (BaseProcess, "start"): self._process_start,
+            (threading.Thread, "start"): self._thread_start,
+        }
+        self._is_over = False
+        self._put: dict[tuple[Any, str], tuple[Any, Any]] = {}
+        for (owner, name), patch in patches.items():
+            plain = getattr(owner, name)
+            patched = wraps(plain)(patch(plain))
+            self._put[owner, name] = plain, patched
+            setattr(owner, name, patched)
+
+    def end(self) -> None:
+        """Take the patches away."""
+        self._is_over = True
+        for (owner, name), (plain, patched) in self._put.items():
+            if getattr(owner, name) is patched:
+                setattr(owner, name, plain)
+
+    def _announce(self, command: str) -> _Starts:
+        if self._is_over or not _listeners:
+            return []
+        frame = sys._getframe(2)  # noqa: SLF001  # the only way to the caller's line
+        return [(listener, listener.announced(command, frame)) for listener in tuple(_listeners)]
+
+    def _popen(self, plain: Any) -> Any:
+        def init(process: subprocess.Popen[Any], *args: Any, **options: Any) -> None:
+            starts = self._announce(_line(args[0] if args else options.get("args", "")))
+            if starts and len(args) <= _AT_ENV:
+                given = options.get("env")
+                environment = os.environ if given is None else given
+                if isinstance(environment, Mapping) and COOKIE in environment:
+                    options["env"] = _stamped(environment, starts)
+            plain(process, *args, **options)
+            _started(starts, process.pid, weakref.ref(process))
+
+        return init
+
+    def _fork(self, plain: Any) -> Any:
+        def fork() -> int:
+            starts = self._announce(FORK)
+            pid: int = plain()
+            _forked(starts, pid)
+            return pid
+
+        return fork
+
+    def _forkpty(self, plain: Any) -> Any:
+        def forkpty() -> tuple[int, int]:
+            starts = self._announce(FORK)
+            pid, descriptor = plain()
+            _forked(starts, pid)
+            return pid, descriptor
+
+        return forkpty
+
+    def _posix_spawn(self, plain: Any) -> Any:
+        def spawn(path: Any, argv: Any, env: Any, *args: Any, **options: Any) -> int:
+            starts = self._announce(_line(argv))
+            if starts and isinstance(env, Mapping) and COOKIE in env:
+                env = _stamped(env, starts)
+            pid: int = plain(path, argv, env, *args, **options)
+            _started(starts, pid)
+            return pid
+
+        return spawn
+
+    def _system(self, plain: Any) -> Any:
+        def system(command: Any) -> int:
+            starts = self._announce(_line(command))
+            if starts and COOKIE in os.environ:
+                _write(_cookie(starts))
+            try:
+                status: int = plain(command)
+            finally:
+                if starts:
+                    publish()
+            return status
+
+        return system
+
+    def _process_start(self, plain: Any) -> Any:
+        def start(process: Any) -> None:
+            starts = self._announce(f"multiprocessing's {process.name}")
+            plain(process)
+            _started(starts, process.pid)
+
+        return start
+
+    def _thread_start(self, plain: Any) -> Any:
+        def start(thread: threading.Thread) -> None:
+            for listener in () if self._is_over else tuple(_listeners):
+                listener.thread_started(thread)
+            plain(thread)
+
+        return start
+
+
+_AT_ENV = 10
+"""The place of `env` among the arguments of `Popen` after its first."""

@@ -1,0 +1,129 @@
+"""What a custody does to this process while it lasts: adoption and patches, taken away again; and how it looks."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING
+
+from pytest_agentproc.tree import Custody, adopting
+from pytest_agentproc.tree._starts import COOKIE
+from pytest_agentproc.tree._subreaper import _is_set
+from pytest_agentproc.tree._walk import descendants as plain
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pytest
+
+ORPHAN = "sleep 1000 >/dev/null 2>&1 &"
+
+
+@contextmanager
+def custody() -> Iterator[Custody]:
+    """Watch while the block runs, and end what it leaves."""
+    watch = Custody()
+    watch.begin()
+    try:
+        yield watch
+    finally:
+        watch.end(watch.look().mine)
+        watch.close()
+
+
+def test_adoption_lasts_as_long_as_anybody_wants_it() -> None:
+    """Blocks overlap in any order, in several threads, and the end of one is not the end of all."""
+    first, second = ExitStack(), ExitStack()
+    assert not _is_set()
+    assert first.enter_context(adopting())
+    thread = threading.Thread(target=lambda: second.enter_context(adopting()))
+    thread.start()
+    thread.join()
+    first.close()
+    assert _is_set()
+    second.close()
+    assert not _is_set()
+
+
+def test_adoption_that_was_there_before_stays() -> None:
+    """A program that is a subreaper on its own account is one afterwards."""
+    program = """
+import ctypes
+from pytest_agentproc.tree import adopting
+from pytest_agentproc.tree._subreaper import _is_set
+ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)
+with adopting() as holds:
+    assert holds
+assert _is_set()
+"""
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+def test_everything_is_as_it_was_afterwards() -> None:
+    """A program that is watched for a moment is not changed for ever."""
+    names = ("fork", "forkpty", "posix_spawn", "posix_spawnp", "system")
+    before = [subprocess.Popen.__init__, threading.Thread.start, *(getattr(os, name) for name in names)]
+    with custody():
+        assert subprocess.Popen.__init__ is not before[0]
+        assert COOKIE in os.environ
+    after = [subprocess.Popen.__init__, threading.Thread.start, *(getattr(os, name) for name in names)]
+    assert after == before
+    assert COOKIE not in os.environ
+
+
+def test_two_custodies_know_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pytest within a pytest is watched by both, and what was there before the inner one is not the inner one's."""
+    monkeypatch.setenv(COOKIE, "somebody.else")
+    with custody() as outer:
+        subprocess.run(ORPHAN, shell=True, check=True)
+        with custody() as inner:
+            subprocess.run(ORPHAN, shell=True, check=True)
+            assert len(inner.look().mine) == 1
+            assert len(outer.look().mine) == 2
+        assert len(outer.look().mine) == 1
+    assert os.environ[COOKIE] == "somebody.else"
+
+
+def test_what_is_started_in_a_pause_is_somebody_elses() -> None:
+    """A fixture that outlives the test starts its server in one."""
+    with custody() as watch:
+        with watch.paused(), subprocess.Popen(["sleep", "1000"]) as server:
+            shown = subprocess.run(["printenv", COOKIE], stdout=subprocess.PIPE, check=False)
+            assert shown.stdout == b""
+            server.kill()
+        with watch.paused():
+            server = subprocess.Popen(["sleep", "1000"])
+        assert watch.look().mine == ()
+        assert server.poll() is None
+    server.kill()
+    server.wait()
+
+
+def test_a_tree_that_changes_under_the_look_is_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A daemon's parent that goes between the reading of its parent's children and of its own hides the daemon."""
+    looks = []
+
+    def descendants(pid: int) -> list[int]:
+        looks.append(pid)
+        return [gone] if len(looks) == 1 else plain(pid)
+
+    with custody() as watch:
+        with subprocess.Popen(["true"]) as process:
+            gone = process.pid
+        subprocess.run(ORPHAN, shell=True, check=True)
+        monkeypatch.setattr("pytest_agentproc.tree._custody.descendants", descendants)
+        [found] = watch.look().mine
+        assert (found.how, len(looks)) == ("adopted", 2)
+
+
+def test_the_end_takes_in_whoever_comes_late() -> None:
+    """A program that starts another when its child dies is ended with all that it starts."""
+    with custody() as watch:
+        loop = subprocess.Popen("while :; do sleep 1000; done", shell=True, start_new_session=True)
+        found = watch.look().mine
+        assert watch.end(found) == []
+        assert watch.look().mine == ()
+        assert loop.returncode is not None

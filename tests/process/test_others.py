@@ -1,0 +1,97 @@
+"""Supervisors that start other programs beside their agents: what they leave is a leak, what is not theirs is not."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_agentproc import subjects
+from pytest_agentproc.verdict import Verdict, compare, explain
+from tests.process.stand import is_gone, scenario_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pytest_agentproc.harness import Lab, Played
+    from pytest_agentproc.vocabulary import Answer, Order
+
+SLEEP = ["sleep", "1000"]
+DAEMON = "import os; os.fork() and os._exit(0); os.setsid(); os.execve('/bin/sleep', ['sleep', '1000'], {})"
+
+
+class Helped(subjects.Core):
+    """The core, which runs its agent and has some help besides."""
+
+    def __init__(self, help_me: Callable[[], object]) -> None:
+        super().__init__("helped")
+        self._help_me = help_me
+        self.kept: object = None
+
+    async def run(self, order: Order) -> Answer:
+        """Get help, and run the agent."""
+        self.kept = self._help_me()
+        return await super().run(order)
+
+
+def leaks_row(played: Played) -> tuple[Verdict, str]:
+    """Give the verdict on leaks, and what was seen."""
+    [row] = [row for row in compare(played) if row.key == "leaks"]
+    return row.verdict, row.seen
+
+
+WAYS: dict[str, Callable[[], object]] = {
+    "child": lambda: subprocess.Popen(SLEEP, start_new_session=True),
+    "orphan": lambda: subprocess.run("sleep 1000 >/dev/null 2>&1 &", shell=True, check=True),
+    "daemon": lambda: subprocess.run([sys.executable, "-IS", "-c", DAEMON], env={}, check=True),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", WAYS)
+def test_another_program_that_is_left_in_real_time_is_a_leak(lab: Lab, way: str) -> None:
+    """A supervisor that cleans up its agents only is no clean supervisor; the program does not live on."""
+    subject = Helped(WAYS[way])
+    run = lab.play_real(scenario_of("- say: hello"), subject)
+    verdict, seen = leaks_row(run)
+    line = WAYS[way].__code__.co_firstlineno
+    place = os.path.relpath(__file__)
+    assert (verdict, seen) == (Verdict.FAILED, f"sleep 1000 started at {place}:{line} (still alive)")
+    [pid] = [event.data["pid"] for event in run.record.events if "leaked" in event.data]
+    assert is_gone(pid)
+    assert "sleep 1000" in explain(run, compare(run))
+
+
+def test_another_program_that_is_left_in_virtual_time_is_a_leak(lab: Lab) -> None:
+    """What the clock is not told of is found among the children."""
+    subject = Helped(lambda: os.posix_spawn("/bin/sleep", SLEEP, {}))
+    verdict, seen = leaks_row(lab.play(scenario_of("- say: hello"), subject))
+    assert verdict is Verdict.FAILED
+    assert seen.startswith("sleep 1000 started at ")
+    assert is_gone(int(str(subject.kept)))
+
+
+def test_help_that_is_waited_for_is_no_leak(lab: Lab) -> None:
+    """It may run beside the agents as long as it is over with them."""
+    subject = Helped(lambda: os.waitpid(os.posix_spawn("/bin/true", ["true"], os.environ), 0))
+    assert leaks_row(lab.play(scenario_of("- say: hello"), subject)) == (Verdict.PASSED, "none")
+
+
+@pytest.mark.slow
+def test_a_bystander_is_neither_a_leak_nor_ended(lab: Lab) -> None:
+    """What runs beside the play was there before, or is another thread's."""
+    with subprocess.Popen(SLEEP) as bystander:
+        for play in (lab.play, lab.play_real):
+            assert leaks_row(play(scenario_of("- say: hello"), subjects.core())) == (Verdict.PASSED, "none")
+            assert bystander.poll() is None
+        bystander.kill()
+
+
+@pytest.mark.slow
+def test_an_orphan_of_a_fake_that_is_gone_is_nobodys_zombie(lab: Lab) -> None:
+    """The harness adopts it, so the harness reaps it; its supervisor returned when the pipe that it held was closed."""
+    script = "- spawn: {id: helper, for: 1s, holds: [stdout]}\n- say: hello"
+    assert leaks_row(lab.play_real(scenario_of(script), subjects.SubprocessRun())) == (Verdict.PASSED, "none")

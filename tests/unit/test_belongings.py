@@ -1,0 +1,162 @@
+"""Whose a process is, judged from values: every kind of evidence, and every reason to leave somebody alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pytest_agentproc.tree._belongings import Attribution, Knowledge, attribute
+from pytest_agentproc.tree._sightings import Sighting
+from pytest_agentproc.tree._starts import Start
+
+ME, SESSION = 100, 90
+SECOND = 1_000_000_000
+
+
+def seen(pid: int, parent: int = ME, session: int = SESSION, state: str = "alive", born: int = 5 * SECOND) -> Sighting:
+    """Make a sighting of a process that was born at 5 s."""
+    return Sighting(pid, parent, session, state, born, f"program {pid}")
+
+
+def start(pid: int, number: int = 0, *, is_own: bool = True, at: int = 5 * SECOND) -> Start:
+    """Make a start that was known at 5 s."""
+    return Start(number, f"start {pid}", (f"test.py:{pid}",), is_own=is_own, pid=pid, at=at)
+
+
+def judged(*sightings: Sighting, **known: Any) -> Attribution:
+    """Judge them, with others about who might have started what nothing is known of, unless told otherwise."""
+    return attribute(sightings, Knowledge(ME, SESSION, **{"others": True, **known}))
+
+
+def mine(found: Attribution) -> dict[int, tuple[str, int]]:
+    """Give how each belongs, and the start of its root."""
+    return {one.sighting.pid: (one.how, one.start.pid if one.start else 0) for one in found.mine}
+
+
+def test_a_child_belongs_by_its_start() -> None:
+    """What was started here, alive or dead, is to be ended and waited for here."""
+    found = judged(seen(1), seen(2, state="zombie"), starts={1: start(1), 2: start(2)})
+    assert mine(found) == {1: ("child", 1), 2: ("child", 2)}
+    assert found.spent == ()
+
+
+def test_a_descendant_belongs_with_its_root_and_knows_who_is_above() -> None:
+    """The chain is what a reader follows up to the line that started it."""
+    found = judged(seen(1), seen(2, 1), seen(3, 2), starts={1: start(1)})
+    assert mine(found) == {1: ("child", 1), 2: ("descendant", 1), 3: ("descendant", 1)}
+    assert [one.pid for one in found.mine[2].above] == [2, 1]
+
+
+def test_an_orphan_belongs_by_its_cookie() -> None:
+    """The cookie names the very start, or just whose it is."""
+    found = judged(seen(2), seen(3, 2), seen(4), cookies={2: start(1), 4: None})
+    assert mine(found) == {2: ("adopted", 1), 3: ("descendant", 1), 4: ("adopted", 0)}
+
+
+def test_an_orphan_belongs_by_a_session_that_a_start_led() -> None:
+    """A number stays taken as long as it is a session's: a dead leader is known by it."""
+    assert mine(judged(seen(2, session=1), starts={1: start(1)})) == {2: ("adopted", 1)}
+
+
+def test_an_orphan_belongs_by_a_session_that_a_belonging_is_in_or_was() -> None:
+    """A daemon's helper without an environment is found by the daemon."""
+    found = judged(seen(1, session=7), seen(2, session=7), starts={1: start(1)})
+    assert mine(found) == {1: ("child", 1), 2: ("adopted", 1)}
+    assert mine(judged(seen(2, session=7), sessions={7: start(1)})) == {2: ("adopted", 1)}
+
+
+def test_this_process_own_session_tells_nothing() -> None:
+    """Everybody may be in it."""
+    found = judged(seen(1), seen(2), starts={1: start(1)})
+    assert (mine(found), [one.pid for one in found.unknown]) == ({1: ("child", 1)}, [2])
+
+
+def test_an_orphan_belongs_if_nobody_else_was_there() -> None:
+    """The hardest daemon, without environment and in a session of its own; its root is known if it can be but one."""
+    assert mine(judged(seen(2, session=2), others=False)) == {2: ("adopted", 0)}
+    assert mine(judged(seen(2, session=2), others=False, candidates=[start(1)])) == {2: ("adopted", 1)}
+    assert mine(judged(seen(2, session=2), others=False, candidates=[start(1), start(3)])) == {2: ("adopted", 0)}
+
+
+def test_an_orphan_that_was_seen_below_a_start_stays_known() -> None:
+    """Its parent is killed first."""
+    [claim] = [one for one in judged(seen(1), seen(2, 1), starts={1: start(1)}).mine if one.how == "descendant"]
+    assert mine(judged(seen(2), claimed={(2, 5 * SECOND): claim})) == {2: ("adopted", 1)}
+
+
+def test_what_nothing_is_known_of_is_nobodys() -> None:
+    """It is told of, with whatever is below it, and nothing else."""
+    found = judged(seen(2, session=2), seen(3, 2, session=2))
+    assert (found.mine, [one.pid for one in found.unknown], found.spent) == ((), [2, 3], ())
+
+
+def test_who_was_there_before_is_left_alone_with_all_its_tree() -> None:
+    """A server of the session may start what it likes, and daemonise."""
+    before = {(1, 5 * SECOND): ME}
+    found = judged(seen(1, session=1), seen(2, 1, session=1), seen(3, session=1), before=before)
+    assert found == Attribution()
+    assert judged(seen(1, session=1, state="zombie"), before=before) == Attribution()
+
+
+def test_who_was_below_somebody_before_and_is_a_dead_child_now_is_reaped() -> None:
+    """Only adoption brought it here, and nobody else can wait for it."""
+    assert judged(seen(2, state="zombie"), before={(2, 5 * SECOND): 1}).spent == (2,)
+
+
+def test_a_pid_of_before_that_is_another_process_now_is_judged_anew() -> None:
+    """A number alone is no identity."""
+    found = judged(seen(1), before={(1, 3 * SECOND): ME}, starts={1: start(1)})
+    assert mine(found) == {1: ("child", 1)}
+
+
+def test_a_start_whose_pid_is_anothers_by_now_proves_nothing() -> None:
+    """Whoever is born after its start was known is not what was started."""
+    found = judged(seen(1, born=9 * SECOND), starts={1: start(1)})
+    assert (mine(found), [one.pid for one in found.unknown]) == ({}, [1])
+
+
+def test_what_others_start_here_is_theirs() -> None:
+    """A thread of the session, or a fixture that outlives the test, starts its own; so does multiprocessing."""
+    theirs = start(1, is_own=False)
+    assert judged(seen(1, session=1), seen(2, 1), seen(3, session=1), starts={1: theirs}) == Attribution()
+    assert judged(seen(3, session=3), cookies={3: theirs}) == Attribution()
+    assert judged(seen(4), seen(5, 4), helpers={4}) == Attribution()
+
+
+def test_a_process_that_multiprocessings_forkserver_starts_for_the_test_is_the_tests() -> None:
+    """Its parent is nobody's, its start is known."""
+    assert mine(judged(seen(4), seen(5, 4), helpers={4}, starts={5: start(5)})) == {5: ("child", 5)}
+
+
+def test_what_is_excused_is_left_alone_with_all_its_tree() -> None:
+    """Fakes have their lifelines, and users may allow a process: by pid, by command, and by what was asked for."""
+
+    def excuses(pid: int, command: str) -> bool:
+        return pid == 1 or command in ("program 2", "start 3")
+
+    starts = {one: start(one) for one in (1, 2, 3)}
+    found = judged(seen(1), seen(2), seen(3, session=3), seen(4, 1), starts=starts, excuses=excuses)
+    assert found == Attribution()
+    assert mine(judged(seen(5, session=3), starts=starts, excuses=excuses)) == {}
+    assert judged(seen(5, session=5), cookies={5: start(3)}, starts=starts, excuses=excuses) == Attribution()
+
+
+def test_an_adopted_one_that_is_dead_is_reaped_and_not_counted() -> None:
+    """Without adoption the system's init would have reaped it: it is nobody's neglect."""
+    starts = {1: start(1)}
+    found = judged(seen(2, session=1, state="zombie"), starts=starts)
+    assert (found.mine, found.spent) == ((), (2,))
+    excused = judged(seen(2, session=1, state="zombie"), starts=starts, excuses=lambda pid, _command: pid == 1)
+    assert excused == Attribution(spent=(2,))
+
+
+def test_a_dead_child_of_which_nothing_is_known_is_not_reaped() -> None:
+    """Code below Python may have started it, and wait for it."""
+    assert judged(seen(2, state="zombie")) == Attribution()
+
+
+def test_a_command_is_what_was_asked_for() -> None:
+    """A zombie has no command line any more, and a fork has that of this process."""
+    found = judged(seen(1), starts={1: start(1)}).mine[0]
+    assert found.command("program 9") == "start 1"
+    fork = judged(seen(1), starts={1: Start(0, "a fork of this process", pid=1, at=5 * SECOND)}).mine[0]
+    assert (fork.command("program 1"), fork.command("program 9")) == ("a fork of this process", "program 1")
