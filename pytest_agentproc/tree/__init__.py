@@ -1,6 +1,7 @@
-"""Process trees: start an agent, end it with all its descendants, reap it. Signals go through pidfds only.
+"""Process trees: start an agent, end it with all its descendants, reap it.
 
-A custody is for starts that are not the supervisor's: it knows which processes a piece of a program has left.
+Signals go through pidfds, or to unreaped children of a keeper's own; `Keeper` is the process that holds a whole tree. A
+custody is for starts that are not the supervisor's: it knows which processes a piece of a program has left.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from pytest_agentproc.tree._bell import Bell
 from pytest_agentproc.tree._belongings import Attribution, Belonging
 from pytest_agentproc.tree._child import Child
 from pytest_agentproc.tree._custody import Custody, disown
+from pytest_agentproc.tree._keeper import Ended, Keeper, KeeperDied, Left
 from pytest_agentproc.tree._sightings import Sighting, command_line
 from pytest_agentproc.tree._subreaper import adopting
 from pytest_agentproc.tree._walk import command_of
@@ -19,6 +21,10 @@ __all__ = [
     "Belonging",
     "Child",
     "Custody",
+    "Ended",
+    "Keeper",
+    "KeeperDied",
+    "Left",
     "Sighting",
     "adopting",
     "command_line",

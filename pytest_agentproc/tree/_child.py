@@ -1,57 +1,129 @@
-"""One agent process behind one epoll descriptor: pipes, exit, descendants. Owns system calls; decides nothing."""
+"""One agent process behind one epoll descriptor: pipes, exit, descendants. Owns system calls; decides nothing.
+
+No call waits for a tree to die for longer than 50 ms of real time: what is left then is taken up by the next look, for
+which an alarm wakes whoever waits for the descriptor.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 import select
 import signal
-import subprocess
+import time
 from typing import TYPE_CHECKING
 
+from pytest_agentproc.tree._keeper import Keeper, KeeperDied, baked, keepers
+from pytest_agentproc.tree._kin import Adopted, Line, Sheltered
 from pytest_agentproc.tree._members import Members
+from pytest_agentproc.tree._prctl import Alarm, adopt_orphans, release_orphans
+from pytest_agentproc.tree._root import Kept, Own, started
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+
+    from pytest_agentproc.tree._kin import Kin
+    from pytest_agentproc.tree._root import Root
 
 __all__ = ["Child"]
 
 _TERMINATE = (signal.SIGTERM, signal.SIGCONT)
 _KILL = (signal.SIGKILL,)
+_STREAMS = ("stdin", "stdout", "stderr")
+_AT_ONCE = 0.04
+"""Real seconds that one call spends on a tree which does not end."""
+_LOOK = 0.01
+"""The same for a call that only looks."""
+_AGAIN = 5
+"""Real milliseconds until the next look at such a tree."""
+_TURN = 0.5
+"""Real seconds of killing as they come, and then of stopping all first, in turns."""
+_LAST = 3.0
+"""Real seconds for everything when the caller was cancelled."""
 
 
 class Child:
     """Start an agent in a session of its own, with three pipes.
 
+    `containment` says which one holds: what cannot be had, or breaks while the agent runs, is replaced by the next
+    weaker one.
+
     Args:
         argv: the command; the first word is looked up in `env`'s PATH.
         cwd: where it runs; None: here.
-        env: its whole environment; None: ours.
+        env: its whole environment; None: ours. Beyond `group` the variable AGENTPROC_TREE is added.
+        containment: how the tree is held: "group", "subreaper" or "keeper".
 
     Raises:
         OSError: it could not be started.
     """
 
-    def __init__(self, argv: Sequence[str], cwd: str | None = None, env: Mapping[str, str] | None = None) -> None:
-        pipe = subprocess.PIPE
-        self._process = subprocess.Popen(
-            argv, bufsize=0, stdin=pipe, stdout=pipe, stderr=pipe, cwd=cwd, env=env, start_new_session=True
-        )
-        process = self._process
-        assert process.stdin is not None
-        assert process.stdout is not None
-        assert process.stderr is not None
-        self.pid = process.pid
-        self._pipes = {"stdin": process.stdin, "stdout": process.stdout, "stderr": process.stderr}
-        self._numbers = {name: pipe.fileno() for name, pipe in self._pipes.items()}
-        for number in self._numbers.values():
-            os.set_blocking(number, False)
-        self._pidfd = os.pidfd_open(self.pid)
+    def __init__(
+        self,
+        argv: Sequence[str],
+        cwd: str | None = None,
+        env: Mapping[str, str] | None = None,
+        containment: str = "group",
+    ) -> None:
+        self.containment = "group"
+        self._keeper: Keeper | None = None
+        self._holds_orphans = False
+        self._numbers: dict[str, int] = {}
+        self._kin: Kin
+        try:
+            self._root = self._start(argv, cwd, env, containment)
+        except BaseException:
+            self._close_pipes()
+            self._let_go()
+            raise
+        self.pid = self._root.pid
+        self._pidfd = self._root.pidfd
         self._epoll = select.epoll()
         self._names = {number: name for name, number in self._numbers.items()} | {self._pidfd: "exit"}
         self._epoll.register(self._pidfd, select.EPOLLIN)
-        self._members = Members(self.pid, self._watch_member, self._epoll.unregister)
+        self._bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._epoll.register(self._bell, select.EPOLLIN)
+        self._alarm: Alarm | None = None
+        self._members = Members(self._pidfd, self._kin, self._watch_member, self._epoll.unregister)
+        self._killed_at: float | None = None
         self._status: int | None = None
+        self._is_reaped = False
+
+    def _start(self, argv: Sequence[str], cwd: str | None, env: Mapping[str, str] | None, containment: str) -> Root:
+        theirs = []
+        try:
+            for name in _STREAMS:
+                reader, writer = os.pipe()
+                ours, other = (writer, reader) if name == "stdin" else (reader, writer)
+                self._numbers[name] = ours
+                theirs.append(other)
+                os.set_blocking(ours, False)
+            stdio = (theirs[0], theirs[1], theirs[2])
+            if containment == "keeper" and (keeper := _keeper()) is not None:
+                self._keeper = keeper
+                with contextlib.suppress(KeeperDied):
+                    kept = Kept(keeper, argv, cwd, env, stdio)
+                    self.containment, self._kin = "keeper", Sheltered(keeper, kept.pid)
+                    return kept
+                self._let_go()
+            if containment != "group" and self._adopt():
+                cookie = secrets.token_hex(8)
+                own = Own(argv, cwd, baked(env, cookie), stdio)
+                self.containment, self._kin = "subreaper", Adopted(own.pid, cookie)
+                return own
+            own = Own(argv, cwd, env, stdio)
+            self._kin = Line(own.pid)
+            return own
+        finally:
+            for number in theirs:
+                os.close(number)
+
+    def _adopt(self) -> bool:
+        with contextlib.suppress(OSError, AttributeError):
+            adopt_orphans()
+            self._holds_orphans = True
+        return self._holds_orphans
 
     @property
     def descriptor(self) -> int:
@@ -60,7 +132,14 @@ class Child:
 
     def poll(self) -> set[str]:
         """Tell what is ready, without waiting: stdin, stdout, stderr, exit, members."""
-        return {self._names.get(number, "members") for number, _ in self._epoll.poll(0)}
+        if isinstance(self._kin, Adopted) and self._kin.stirs():
+            self._members.walk(time.monotonic() + _LOOK)
+        ready = [number for number, _ in self._epoll.poll(0)]
+        if self._alarm is not None and self._alarm.descriptor in ready:
+            self._alarm.hush()
+        if self._bell in ready:
+            os.eventfd_read(self._bell)
+        return {self._names.get(number, "members") for number in ready}
 
     def watch(self, name: str, *, wanted: bool) -> None:
         """Have a stream told by `poll`, or no longer."""
@@ -91,65 +170,151 @@ class Child:
 
     def close_stdin(self) -> None:
         """End the agent's input."""
-        self._names.pop(self._numbers["stdin"], None)
-        self._pipes["stdin"].close()
+        number = self._numbers.pop("stdin", None)
+        if number is not None:
+            self._names.pop(number, None)
+            os.close(number)
 
     def status(self) -> int:
         """Tell how the agent exited, without reaping it: a code, or minus a signal's number."""
         if self._status is None:
-            result = os.waitid(os.P_PIDFD, self._pidfd, os.WEXITED | os.WNOWAIT)
-            assert result is not None
-            exited = result.si_code == os.CLD_EXITED
-            self._status = result.si_status if exited else -result.si_status
+            self._status = self._root.status()
             self._epoll.unregister(self._pidfd)
         return self._status
 
     def terminate(self, *, tree: bool = True) -> None:
         """Send TERM, and CONT so that a stopped process hears it, to the agent and every descendant."""
         if tree:
-            self._members.refresh()
+            self._held(lambda: self._members.survey(_LOOK))
         self._signal_agent(_TERMINATE)
         if tree:
             self._members.send(*_TERMINATE)
+            self._nudge()
 
     def kill(self, *, tree: bool = True) -> None:
-        """Send KILL to the agent and to every descendant, until a walk finds nobody new."""
+        """Send KILL to the agent and to every descendant, and from then on to each that is found."""
         if tree:
-            self._members.refresh()
+            self._held(lambda: self._members.survey(_LOOK))
         self._signal_agent(_KILL)
-        while tree:
+        if tree:
             self._members.send(*_KILL)
-            if not self._members.refresh():
-                break
+            self._killed_at = self._killed_at or time.monotonic()
+            self._held(self._hunt)
+            self._nudge()
 
     def is_alone(self) -> bool:
-        """Say whether no descendant is left."""
-        return self._members.prune()
+        """Say whether no descendant is left; after a kill, whoever is found is killed."""
+        self._held(self._hunt if self._killed_at is not None else self._look)
+        self._members.prune()
+        return self._members.is_empty and self._members.is_sure
 
     def reap(self) -> None:
         """Take the exit status, so that no zombie stays; call this after the exit only."""
-        self._process.wait()
+        self._is_reaped = self._root.reap()
 
     def abandon(self) -> int:
-        """Kill everything, reap the agent at once, and tell how it ended: for a caller that was cancelled."""
-        if self._process.returncode is None:
+        """Kill everything, reap the agent at once, and tell how it ended: for a caller that was cancelled.
+
+        It takes 3 s of real time at most; an agent that has not ended by then, which no signal can help, counts as
+        killed.
+        """
+        if not self._is_reaped:
             self.kill()
-        status = self._process.wait()
+            self._await_end()
+            if self._status is None:
+                self._status = -signal.SIGKILL
+            self._is_reaped = self._root.reap(0)
         self.close()
-        return status
+        assert self._status is not None
+        return self._status
 
     def leaks(self) -> list[int]:
         """List the descendants that nobody here may signal, and that lived on when `close` was called."""
         return self._members.leaks
 
+    def strangers(self) -> list[int]:
+        """List children of this process that came while the agent lived, and of which nobody knows whose they are.
+
+        They are orphans, perhaps of the agent; or somebody else here started them. Nobody signals them.
+        """
+        return self._kin.strangers(started | keepers) if isinstance(self._kin, Adopted) else []
+
     def close(self) -> None:
-        """Give every descriptor back."""
+        """Give every descriptor back, and end the keeper with whoever is below it."""
         self._members.close()
-        for pipe in self._pipes.values():
-            pipe.close()
+        self._close_pipes()
         if not self._epoll.closed:
             os.close(self._pidfd)
+            os.close(self._bell)
             self._epoll.close()
+            if self._alarm is not None:
+                self._alarm.close()
+        self._let_go()
+
+    def _close_pipes(self) -> None:
+        while self._numbers:
+            os.close(self._numbers.popitem()[1])
+
+    def _let_go(self) -> None:
+        keeper, self._keeper = self._keeper, None
+        if keeper is not None:
+            keeper.close()
+        if self._holds_orphans:
+            self._holds_orphans = False
+            release_orphans()
+
+    def _look(self) -> None:
+        self._members.survey(_LOOK)
+        if not self._members.is_sure:
+            self._look_again()
+
+    def _hunt(self) -> None:
+        """Kill whoever is found, by descriptors of our own or by the keeper, who goes on with it by itself."""
+        members, keeper = self._members, self._keeper
+        if keeper is not None and self.containment == "keeper":
+            is_over = keeper.kill(_AT_ONCE / 2)
+            members.survey(_LOOK)
+            members.send(*_KILL)
+        else:
+            assert self._killed_at is not None
+            turn = int((time.monotonic() - self._killed_at) / _TURN)
+            is_over = members.hunt(_AT_ONCE, freeze=turn % 2 == 1)
+        if not (is_over and members.is_sure):
+            self._look_again()
+
+    def _nudge(self) -> None:
+        """Have the descriptor wake its reader at once if nobody is left whose end would."""
+        if self._status is not None and self._members.is_empty:
+            os.eventfd_write(self._bell, 1)
+
+    def _look_again(self) -> None:
+        """Have the descriptor wake its reader soon: of those who are not held no death does."""
+        if self._alarm is None:
+            self._alarm = Alarm()
+            self._epoll.register(self._alarm.descriptor, select.EPOLLIN)
+        self._alarm.set(_AGAIN)
+
+    def _held(self, action: Callable[[], None]) -> None:
+        """Do what may need the keeper; once that is dead its children are ours, and held as such."""
+        try:
+            action()
+        except KeeperDied:
+            assert self._keeper is not None
+            self.containment = "subreaper"
+            self._kin = self._members.kin = Adopted(self.pid, self._keeper.cookie, self._keeper.mark)
+            action()
+
+    def _await_end(self) -> None:
+        end = time.monotonic() + _LAST
+        news = select.poll()
+        news.register(self._pidfd, select.POLLIN)
+        while time.monotonic() < end:
+            if self._status is not None:
+                if self.is_alone():
+                    return
+                time.sleep(_AGAIN / 1000)
+            elif news.poll(_AGAIN):
+                self.status()
 
     def _signal_agent(self, signals: Sequence[signal.Signals]) -> None:
         with contextlib.suppress(ProcessLookupError):
@@ -158,3 +323,10 @@ class Child:
 
     def _watch_member(self, pidfd: int) -> None:
         self._epoll.register(pidfd, select.EPOLLIN)
+
+
+def _keeper() -> Keeper | None:
+    """Start a keeper, if this system can have one."""
+    with contextlib.suppress(OSError, AttributeError, KeeperDied):
+        return Keeper()
+    return None

@@ -1,20 +1,24 @@
 """The descendants of one agent, held by pidfd. Owns their descriptors and signals; knows no reason to send one.
 
-A pid is only ever used to open a pidfd, and the kinship is read again afterwards: what is signalled is what was found.
+A pid is only ever used to open a pidfd; then the kinship is read, and the process must have lived on: what is signalled
+is what was found. A walk during which somebody died or vanished proves nothing about whom it did not see: who died may
+have left a child that the walk had passed already.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-import select
 import signal
+import time
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.tree._walk import descendants, session_members
+from pytest_agentproc.tree._kernel import is_dead
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from pytest_agentproc.tree._kin import Kin
 
 __all__ = ["Members"]
 
@@ -22,82 +26,185 @@ __all__ = ["Members"]
 class Members:
     """Know, signal and outwait the descendants of an agent.
 
+    `is_sure` says that the last walk missed nobody within its reach.
+
     Args:
-        root: the pid of the agent, which leads its own session; unreaped as long as this object is used.
+        root: the pidfd of the agent, which stays open as long as this object is used.
+        kin: who belongs to it; it may be replaced.
         watch: called with the descriptor of each member found: readable once it is dead.
         forget: called before such a descriptor is closed.
     """
 
-    def __init__(self, root: int, watch: Callable[[int], None], forget: Callable[[int], None]) -> None:
+    def __init__(self, root: int, kin: Kin, watch: Callable[[int], None], forget: Callable[[int], None]) -> None:
+        self.kin = kin
+        self.is_sure = False
+        self.leaks: list[int] = []
         self._root = root
         self._watch = watch
         self._forget = forget
         self._pidfds: dict[int, int] = {}
+        self._unreaped: set[int] = set()
+        """Of these, the dead that pin their session, or are somebody else's to reap, and ours after that one's end."""
         self._untouchable: dict[int, int] = {}
-        self.leaks: list[int] = []
+        self._gone: set[int] = set()
+        self._strange: set[int] = set()
+        self._before: set[int] = set()
+        """Whom the last two walks found dead, and did not hold."""
 
-    def refresh(self) -> bool:
-        """Walk the tree; return whether members were found that were not known."""
-        found = False
-        for pid in dict.fromkeys([*descendants(self._root), *session_members(self._root)]):
-            if pid not in self._pidfds and pid not in self._untouchable and self._adopt(pid):
-                found = True
-        return found
+    @property
+    def is_empty(self) -> bool:
+        """Whether no member is known that lives and may be signalled."""
+        return self._pidfds.keys() <= self._unreaped
 
-    def _adopt(self, pid: int) -> bool:
-        try:
-            pidfd = os.pidfd_open(pid)
-        except ProcessLookupError:
+    def survey(self, seconds: float) -> None:
+        """Walk the tree until a walk is sure, or for about so many real seconds."""
+        end = time.monotonic() + seconds
+        self.walk(end)
+        while not self.is_sure and time.monotonic() < end:
+            self.walk(end)
+
+    def hunt(self, seconds: float, *, freeze: bool = False) -> bool:
+        """Kill every member, each as soon as it is found, until a sure walk finds nobody new.
+
+        Args:
+            seconds: real seconds, about, after which to give up for now.
+            freeze: stop them all before the first is killed, and reap nobody meanwhile: against a tree that grows
+                faster than it dies, or takes each process that a death makes free.
+
+        Returns:
+            Whether it came to that.
+        """
+        end = time.monotonic() + seconds
+        signum = signal.SIGSTOP if freeze else signal.SIGKILL
+        self.send(signum)
+        while self.walk(end, signum) or not self.is_sure:
+            if time.monotonic() >= end:
+                return False
+        if freeze:
+            self.send(signal.SIGKILL)
+        return not freeze
+
+    def walk(self, end: float, signum: signal.Signals | None = None) -> bool:
+        """Take in who is new; return whether somebody was.
+
+        Args:
+            end: the real, monotonic instant at which to stop.
+            signum: sent to each new member when it is found; after STOP nobody is reaped.
+        """
+        dead, root_is_dead = self._dead(), is_dead(self._root)
+        self._forget_untouchable()
+        self._strange, self._before = set(), self._strange
+        self.is_sure, is_new, kin = True, False, self.kin
+        for pid in kin.find(self._pidfds):
+            if pid not in self._pidfds and pid not in self._untouchable:
+                is_new = self._take(pid, signum) or is_new
+            if time.monotonic() > end:
+                self.is_sure = False
+                break
+        is_same = self._dead() == dead and is_dead(self._root) == root_is_dead
+        self.is_sure = self.is_sure and kin.is_sure and is_same
+        is_over = signum is not signal.SIGSTOP and self.is_sure and not is_new
+        self._gone = dead if is_over or not kin.adopts else set()
+        return is_new
+
+    def _take(self, pid: int, signum: signal.Signals | None) -> bool:
+        """Hold a process if it is a member and lives; return whether it is."""
+        pidfd = _open(pid)
+        if pidfd is None:
+            self.is_sure = False
             return False
-        if _is_dead(pidfd) or not self._is_kin(pid):
-            os.close(pidfd)
+        kin = self.kin
+        is_kin, lives = kin.confirm(pid), not is_dead(pidfd)
+        if is_kin and lives:
+            self._pidfds[pid] = pidfd
+            self._watch(pidfd)
+            kin.pin(pid)
+            if signum is not None:
+                self._send(pid, signum)
+            return True
+        if is_kin and kin.adopts and not kin.pin(pid):
+            self._pidfds[pid] = pidfd
+            self._unreaped.add(pid)
+            self.is_sure = False
             return False
-        self._pidfds[pid] = pidfd
-        self._watch(pidfd)
-        return True
+        if not lives:
+            self._strange.add(pid)
+        self.is_sure = self.is_sure and (lives or pid in self._before) and (is_kin or kin.adopts)
+        if is_kin and signum is not signal.SIGSTOP:
+            self._reap(pidfd)
+        os.close(pidfd)
+        return False
 
-    def _is_kin(self, pid: int) -> bool:
-        with contextlib.suppress(ProcessLookupError):
-            if os.getsid(pid) == self._root:
-                return True
-        return pid in descendants(self._root)
+    def prune(self) -> None:
+        """Let go of those who were dead before the last walk, unless their zombies help to find others."""
+        for pid in self._gone & self._pidfds.keys():
+            self._drop(pid)
 
     def send(self, *signals: signal.Signals) -> None:
         """Send signals to every member; one that may not be signalled is set apart, and is a leak if it lives on."""
-        for pid, pidfd in list(self._pidfds.items()):
-            try:
-                for signum in signals:
-                    signal.pidfd_send_signal(pidfd, signum)
-            except ProcessLookupError:
-                continue
-            except PermissionError:
-                self._untouchable[pid] = self._pidfds.pop(pid)
-                self._forget(pidfd)
+        for pid in [pid for pid in self._pidfds if pid not in self._unreaped]:
+            self._send(pid, *signals)
 
-    def prune(self) -> bool:
-        """Forget the dead; return whether nobody is left, also after another walk."""
-        for pid, pidfd in list(self._pidfds.items()):
-            if _is_dead(pidfd):
-                self._drop(pid)
-        return not self._pidfds and not self.refresh()
+    def _send(self, pid: int, *signals: signal.Signals) -> None:
+        try:
+            for signum in signals:
+                signal.pidfd_send_signal(self._pidfds[pid], signum)
+        except ProcessLookupError:
+            return
+        except PermissionError:
+            pidfd = self._untouchable[pid] = self._pidfds.pop(pid)
+            self._forget(pidfd)
 
     def close(self) -> None:
         """Give the descriptors back; `leaks` then lists who may not be signalled, and lives on."""
-        for pid in list(self._pidfds):
-            self._drop(pid)
+        for pid, pidfd in self._pidfds.items():
+            if pid not in self._unreaped:
+                self._forget(pidfd)
+            self._reap(pidfd)
+            os.close(pidfd)
+        self._pidfds.clear()
+        self._unreaped.clear()
+        self._forget_untouchable()
         for pid, pidfd in self._untouchable.items():
-            if not _is_dead(pidfd):
-                self.leaks.append(pid)
+            self.leaks.append(pid)
             os.close(pidfd)
         self._untouchable.clear()
 
+    def _dead(self) -> set[int]:
+        return {pid for pid, pidfd in self._pidfds.items() if is_dead(pidfd)}
+
+    def _forget_untouchable(self) -> None:
+        """Forget those who have died: their pid may be somebody else's."""
+        for pid, pidfd in list(self._untouchable.items()):
+            if is_dead(pidfd):
+                self._reap(pidfd)
+                os.close(self._untouchable.pop(pid))
+
     def _drop(self, pid: int) -> None:
-        pidfd = self._pidfds.pop(pid)
-        self._forget(pidfd)
-        os.close(pidfd)
+        """Let go of a dead member, but of one that will be ours to reap only once it is reaped."""
+        pidfd = self._pidfds[pid]
+        if pid not in self._unreaped:
+            self._forget(pidfd)
+        if self._reap(pidfd):
+            self._unreaped.discard(pid)
+            os.close(self._pidfds.pop(pid))
+        else:
+            self._unreaped.add(pid)
+
+    def _reap(self, pidfd: int) -> bool:
+        """Leave no zombie of an orphan that this process adopted, for no one else takes it; return if none is left."""
+        if not self.kin.adopts:
+            return True
+        try:
+            os.waitid(os.P_PIDFD, pidfd, os.WEXITED | os.WNOHANG)
+        except ChildProcessError:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                signal.pidfd_send_signal(pidfd, 0)
+                return False
+        return True
 
 
-def _is_dead(pidfd: int) -> bool:
-    poll = select.poll()
-    poll.register(pidfd, select.POLLIN)
-    return bool(poll.poll(0))
+def _open(pid: int) -> int | None:
+    with contextlib.suppress(ProcessLookupError):
+        return os.pidfd_open(pid)
+    return None

@@ -1,7 +1,6 @@
-"""Who belongs to a tree right now, read from /proc. Owns the walk; sends nothing.
+"""Who is where right now, read from /proc: descent, sessions, marks. Owns the reading; judges and sends nothing.
 
-A process belongs to the tree of an agent if it descends from it, or if it is in the session that the agent leads: the
-second finds what the walk of a dead root cannot. What left the session and was re-parented is out of reach here.
+What is read here is old when it is used: whoever signals holds a pidfd, reads again, and sees the process live on.
 """
 
 from __future__ import annotations
@@ -11,31 +10,57 @@ import os
 
 import psutil
 
-__all__ = ["command_of", "descendants", "session_members"]
+from pytest_agentproc.tree._kernel import children, read_file
+
+__all__ = ["carries", "command_of", "descendants", "limit_of", "session_members", "session_of"]
+
+_LIMIT = b"Max msgqueue size"
 
 
 def descendants(pid: int) -> list[int]:
     """List the descendants of a process, parents before children."""
-    found: list[int] = []
+    found: dict[int, None] = {}
     frontier = [pid]
     while frontier:
         parent = frontier.pop(0)
-        for child in _children(parent):
+        for child in children(parent):
             if child not in found:
-                found.append(child)
+                found[child] = None
                 frontier.append(child)
-    return found
+    return list(found)
 
 
 def session_members(session: int) -> list[int]:
     """List the processes of a session, its leader left out: one system call a process of the machine."""
-    found = []
-    for name in os.listdir("/proc"):
-        if name.isdecimal() and name != str(session):
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                if os.getsid(int(name)) == session:
-                    found.append(int(name))
-    return found
+    return [
+        pid
+        for name in os.listdir("/proc")
+        if name.isdecimal() and (pid := int(name)) != session and session_of(pid) == session
+    ]
+
+
+def session_of(pid: int) -> int | None:
+    """Give the session of a process, a zombie's too; None once it is gone."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        return os.getsid(pid)
+    return None
+
+
+def carries(pid: int, word: str) -> bool:
+    """Say whether a word is in the environment that a living process was given, as far as we may read it."""
+    with contextlib.suppress(OSError):
+        return word.encode() in read_file(f"/proc/{pid}/environ")
+    return False
+
+
+def limit_of(pid: int) -> int | None:
+    """Give a process's soft limit for message queues, in bytes, a zombie's too; None if it has none or is gone."""
+    with contextlib.suppress(OSError):
+        for line in read_file(f"/proc/{pid}/limits").splitlines():
+            if line.startswith(_LIMIT):
+                soft = line.removeprefix(_LIMIT).split()[0]
+                return int(soft) if soft.isdigit() else None
+    return None
 
 
 def command_of(pid: int) -> str:
@@ -45,17 +70,3 @@ def command_of(pid: int) -> str:
         return " ".join(process.cmdline()) or process.name()
     except psutil.Error:
         return ""
-
-
-def _children(pid: int) -> list[int]:
-    children: list[int] = []
-    try:
-        for task in os.listdir(f"/proc/{pid}/task"):
-            with open(f"/proc/{pid}/task/{task}/children", "rb", buffering=0) as file:
-                children += [int(child) for child in file.read().split()]
-    except (FileNotFoundError, ProcessLookupError):
-        if os.path.exists(f"/proc/{pid}/task/{pid}/children") or not os.path.exists(f"/proc/{pid}"):
-            return children
-        with contextlib.suppress(psutil.Error):  # a kernel without these files
-            return [child.pid for child in psutil.Process(pid).children()]
-    return children

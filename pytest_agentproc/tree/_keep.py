@@ -1,0 +1,327 @@
+"""The keeper: a process between a host and the trees that it starts. Owns whoever is below it; judges nobody.
+
+It is a child subreaper and the sole reaper of its subtree: everything that it starts, and all that comes of that, stays
+below it whatever it does, and no child left is the proof of an empty tree. An orphan is reaped as it dies, what was
+started when the host says so. When the host is gone, so is the subtree, and then the keeper.
+
+Standard library only: its start is waited for, so it imports C modules and nothing else. It is not imported either: the
+host compiles it, with `_kernel` before it, and `python -I -S` runs what it finds on descriptor 0. `argv[1]` is the
+descriptor of a socket to the host, `argv[2]` the host's pid, `argv[3]` a cgroup's folder to be, or "". Each message is
+`(op, arguments)` in marshal, and the answer `(True, value)` or `(False, words)`.
+"""
+
+import _signal
+import _socket
+import marshal
+import posix
+import select
+import sys
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pytest_agentproc.tree._kernel import attempt, call, children, execute, is_dead, name_of, state_of, write_file
+
+_PR_SET_CHILD_SUBREAPER = 36
+_RLIMIT_MSGQUEUE = 12
+_MSG_CMSG_CLOEXEC = 0x40000000
+_P_ALL, _P_PID = 0, 1
+_PEEK = posix.WEXITED | posix.WNOHANG | posix.WNOWAIT
+_PATIENCE = 0.5
+"""Real seconds of killing children as they come, after which everybody is stopped before anybody is killed."""
+_MOST = 500
+"""So many processes one answer tells at most."""
+_LOOKS = 20
+_EINVAL = 22
+
+
+class Keeper:
+    """Keep one subtree.
+
+    Args:
+        host: the socket to the host.
+        cgroup: the folder of a cgroup to make, or "".
+        plain: the signals that this program treats in its own way, and how they were before.
+        wake: what is readable once a child has died.
+    """
+
+    def __init__(self, host: _socket.socket, cgroup: str, plain: dict[int, object], wake: int) -> None:
+        self.host = host
+        self.pid = posix.getpid()
+        self.started: dict[int, int | None] = {}
+        """What was started and is not reaped, by pid: how it ended, None while it lives."""
+        self.ended: dict[int, int] = {}
+        self.refused: set[int] = set()
+        self.killed: dict[int, str] = {}
+        self.since: float | None = None
+        """When the killing began; None: nobody is to be killed."""
+        self.rounds = 0
+        self.frozen: dict[int, int] = {}
+        """Who was stopped to be killed, by pid: their pidfds."""
+        self.cgroup = cgroup if cgroup and attempt(posix.mkdir, cgroup, 0o700) else ""
+        self.plain = plain
+        self.wake = wake
+        self._deaths = select.poll()
+        self._deaths.register(wake, select.POLLIN)
+
+    # Starting.
+
+    def ask_start(self, task: int, stdin: int, stdout: int, stderr: int) -> tuple[int, int, str]:
+        """Start a program: `task` is a file of (argv, cwd, environment, mark); answer pid, errno, what failed."""
+        with open(task, "rb", closefd=False) as file:
+            argv, cwd, environment, mark = marshal.loads(file.read())
+        told, tell = posix.pipe()
+        pid = posix.fork()
+        if pid == 0:
+            failed = "cwd"
+            try:
+                self._become((stdin, stdout, stderr), mark)
+                if cwd is not None:
+                    posix.chdir(cwd)
+                failed = "argv"
+                execute(argv, environment)
+            except BaseException as error:  # noqa: BLE001  # whatever it is, this fork must not live on
+                posix.write(tell, marshal.dumps((getattr(error, "errno", None) or _EINVAL, failed)))
+            finally:
+                posix._exit(127)
+        posix.close(tell)
+        with open(told, "rb") as file:
+            word = file.read()
+        if word:
+            posix.waitpid(pid, 0)
+            number, failed = marshal.loads(word)
+            return 0, number, failed
+        self.started[pid] = None
+        self.since = None
+        return pid, 0, ""
+
+    def _become(self, streams: tuple[int, int, int], mark: bytes | None) -> None:
+        """Make this fork what a child of the host would be, with a session, a cgroup and a mark of its own."""
+        posix.setsid()
+        for signum, before in self.plain.items():
+            _signal.signal(signum, before)
+        if mark is not None:
+            call("setrlimit", _RLIMIT_MSGQUEUE, mark)
+        if self.cgroup:
+            attempt(write_file, self.cgroup + "/cgroup.procs", b"0")
+        for number, stream in enumerate(streams):
+            posix.dup2(stream, number)
+
+    # Looking.
+
+    def reap(self) -> None:
+        """Take every orphan that is dead, and note how those ended that were started, who stay until the host says."""
+        for pid in children(self.pid):
+            if pid not in self.started and not self.frozen:
+                posix.waitpid(pid, posix.WNOHANG)
+            elif self.started.get(pid, 0) is None:
+                result = posix.waitid(_P_PID, pid, _PEEK)
+                if result is not None:
+                    exited = result.si_code == posix.CLD_EXITED
+                    self.started[pid] = result.si_status if exited else -result.si_status
+
+    def survey(self) -> tuple[list[int], bool]:
+        """List who lives, parents before children, and say whether an empty list is a proof."""
+        for _ in range(_LOOKS):
+            self.reap()
+            dead = {pid for pid, status in self.started.items() if status is not None}
+            if dead.issuperset(children(self.pid)):  # a list that only this process can shorten
+                return [], True
+            living = self.living()
+            if living:
+                self.refused.intersection_update(living)
+                return living, True
+        return [], False
+
+    def living(self) -> list[int]:
+        """List the descendants that are no zombies, parents before children."""
+        found: dict[int, bool] = {}
+        frontier = children(self.pid)
+        while frontier:
+            pid = frontier.pop(0)
+            if pid not in found:
+                found[pid] = state_of(pid) not in ("Z", "X", "")
+                frontier += children(pid)
+        return [pid for pid, lives in found.items() if lives]
+
+    # Killing.
+
+    def ask_kill(self, seconds: float) -> bool:
+        """Begin to kill everybody, and say whether nobody is left after so many seconds; it goes on until then."""
+        if self.since is None:
+            self.since, self.rounds = time.monotonic(), 0
+        end = time.monotonic() + seconds
+        while self.step() and time.monotonic() < end:
+            self.doze()
+        return self.since is None
+
+    def doze(self) -> None:
+        """Wait for the next death, or a millisecond."""
+        if self._deaths.poll(1):
+            posix.read(self.wake, 4096)
+
+    def step(self) -> bool:
+        """Kill those who are there; return whether somebody was left."""
+        if self.since is None:
+            return False
+        age = time.monotonic() - self.since
+        if age > _PATIENCE:
+            if not self.freeze() or age > 2 * _PATIENCE:
+                self.finish()
+                self.since = time.monotonic()
+            return True
+        orphans = [pid for pid in children(self.pid) if self.started.get(pid) is None and pid not in self.refused]
+        if orphans:
+            self.strike(orphans)
+            self.reap()
+            return True
+        living, is_sure = self.survey()
+        if is_sure and self.refused.issuperset(living):
+            self.since = None
+        return self.since is not None
+
+    def strike(self, orphans: list[int]) -> None:
+        """Kill children, whose pids are their own until they are reaped here; who is below them becomes a child."""
+        for pid in orphans:
+            if len(self.killed) < _MOST:
+                self.killed.setdefault(pid, name_of(pid))
+            try:
+                posix.kill(pid, _signal.SIGKILL)
+            except PermissionError:
+                self.refused.add(pid)
+        self.rounds += 1
+        if self.cgroup and self.rounds > 1:
+            attempt(write_file, self.cgroup + "/cgroup.kill", b"1")
+
+    def freeze(self) -> bool:
+        """Stop everybody who is new, and return whether somebody was; until `finish` nobody is reaped."""
+        opened = {}
+        for pid in self.living():
+            if pid not in self.frozen and pid not in self.refused:
+                try:
+                    opened[pid] = posix.pidfd_open(pid)
+                except ProcessLookupError:
+                    continue
+        again = set(self.living()) if opened else set()
+        for pid, pidfd in opened.items():
+            if pid in again and not is_dead(pidfd) and self.send(pid, pidfd, _signal.SIGSTOP):
+                self.frozen[pid] = pidfd
+            else:
+                posix.close(pidfd)
+        return len(opened) > 0
+
+    def finish(self) -> None:
+        """Kill all who were stopped."""
+        while self.frozen:
+            pid, pidfd = self.frozen.popitem()
+            self.send(pid, pidfd, _signal.SIGKILL)
+            posix.close(pidfd)
+
+    def send(self, pid: int, pidfd: int, signum: int) -> bool:
+        """Signal a process that is held; return whether that is allowed."""
+        try:
+            _signal.pidfd_send_signal(pidfd, signum)
+        except PermissionError:
+            self.refused.add(pid)
+            return False
+        except ProcessLookupError:
+            pass
+        return True
+
+    # What the host asks for.
+
+    def ask_status(self, pid: int) -> int | None:
+        """Say how a process ended that was started; None while it lives."""
+        self.reap()
+        return self.started[pid] if pid in self.started else self.ended[pid]
+
+    def ask_reap(self, pid: int) -> int | None:
+        """Take the zombie of a process that was started, if it is one."""
+        status = self.ask_status(pid)
+        if status is not None and pid in self.started:
+            posix.waitpid(pid, 0)
+            self.ended[pid] = status
+            del self.started[pid]
+        return status
+
+    def ask_left(self) -> tuple[list[tuple[int, str]], bool]:
+        """List who lives, with commands, and say whether nobody was missed."""
+        living, is_sure = self.survey()
+        return [(pid, name_of(pid)) for pid in living[:_MOST]], is_sure
+
+    def ask_end(self, seconds: float) -> tuple[list[tuple[int, str]], list[tuple[int, str]], bool]:
+        """Kill and reap everybody: give who was killed, who may not be, and whether it took no longer than that."""
+        self.ask_kill(seconds)
+        for pid in list(self.started):
+            self.ask_reap(pid)
+        refused = [(pid, name_of(pid)) for pid in self.refused]
+        return list(self.killed.items()), refused, self.since is None
+
+    def serve(self) -> bool:
+        """Answer one message; return whether the host is still there."""
+        try:
+            message, more, _, _ = self.host.recvmsg(65536, _socket.CMSG_SPACE(16), _MSG_CMSG_CLOEXEC)
+        except ConnectionError:
+            return False
+        if not message:
+            return False
+        data = b"".join(part for _, _, part in more)
+        numbers = [int.from_bytes(data[at : at + 4], sys.byteorder) for at in range(0, len(data), 4)]
+        op, arguments = marshal.loads(message)
+        try:
+            answer = (True, getattr(self, "ask_" + op)(*arguments, *numbers))
+        except Exception as error:  # noqa: BLE001  # the trees must not end because one question has no answer
+            answer = (False, repr(error))
+        for number in numbers:
+            posix.close(number)
+        try:
+            self.host.send(marshal.dumps(answer))
+        except OSError:
+            return False
+        return True
+
+    def live(self, host_pid: int) -> None:
+        """Serve until the host is gone; then end everybody."""
+        host = posix.pidfd_open(host_pid)
+        news = select.poll()
+        for number in (self.host.fileno(), self.wake, host):
+            news.register(number, select.POLLIN)
+        is_served = posix.getppid() == host_pid
+        while is_served:
+            ready = [number for number, _ in news.poll(None if self.since is None else 1)]
+            if self.wake in ready:
+                posix.read(self.wake, 4096)
+            if self.host.fileno() in ready:
+                is_served = self.serve()
+            is_served = is_served and host not in ready
+            self.reap()
+            self.step()
+        while not self.ask_kill(1.0):
+            self.doze()
+        if self.cgroup:
+            attempt(posix.rmdir, self.cgroup)
+
+
+def main() -> None:
+    """Become a keeper."""
+    host = _socket.socket(fileno=int(sys.argv[1]))
+    posix.set_inheritable(host.fileno(), False)
+    failed = call("prctl", _PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    plain: dict[int, object] = {_signal.SIGPIPE: _signal.SIG_DFL, _signal.SIGXFSZ: _signal.SIG_DFL}
+    for signum in (_signal.SIGINT, _signal.SIGTERM, _signal.SIGHUP, _signal.SIGCHLD):
+        is_ignored = _signal.getsignal(signum) == _signal.SIG_IGN
+        plain[signum] = _signal.SIG_IGN if is_ignored else _signal.SIG_DFL
+        _signal.signal(signum, _signal.SIG_IGN)
+    wake, ring = posix.pipe()
+    posix.set_blocking(wake, False)
+    posix.set_blocking(ring, False)
+    _signal.set_wakeup_fd(ring, warn_on_full_buffer=False)
+    _signal.signal(_signal.SIGCHLD, _hear)
+    keeper = Keeper(host, sys.argv[3], plain, wake)
+    host.send(marshal.dumps((failed == 0, "prctl failed" if failed else "")))
+    keeper.live(int(sys.argv[2]))
+    posix._exit(0)
+
+
+def _hear(signum: int, frame: object) -> None:
+    """Have the wake-up descriptor written: Python does that for signals with a handler."""

@@ -1,0 +1,85 @@
+"""What the standard library has no name for: being a subreaper, and an alarm in real time. Owns both system calls."""
+
+from __future__ import annotations
+
+import os
+import struct
+import threading
+from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import ctypes
+
+__all__ = ["Alarm", "adopt_orphans", "release_orphans"]
+
+_SET_CHILD_SUBREAPER = 36
+_GET_CHILD_SUBREAPER = 37
+_MONOTONIC = 1
+
+_lock = threading.Lock()
+_holders = 0
+_was_subreaper = 0
+
+
+def adopt_orphans() -> None:
+    """Have orphans of this process's descendants become its children, until `release_orphans` was called as often.
+
+    Raises:
+        OSError: this system cannot.
+    """
+    global _holders, _was_subreaper  # noqa: PLW0603  # it is one attribute of one process
+    with _lock:
+        if _holders == 0:
+            import ctypes
+
+            before = ctypes.c_int()
+            _call("prctl", _GET_CHILD_SUBREAPER, ctypes.byref(before), 0, 0, 0)
+            _call("prctl", _SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+            _was_subreaper = before.value
+        _holders += 1
+
+
+def release_orphans() -> None:
+    """Undo one `adopt_orphans`; the last one makes this process what it was."""
+    global _holders  # noqa: PLW0603  # see above
+    with _lock:
+        _holders -= 1
+        if _holders == 0:
+            _call("prctl", _SET_CHILD_SUBREAPER, _was_subreaper, 0, 0, 0)
+
+
+class Alarm:
+    """A descriptor that becomes readable so many real milliseconds after it was set."""
+
+    def __init__(self) -> None:
+        self.descriptor = _call("timerfd_create", _MONOTONIC, os.O_NONBLOCK | os.O_CLOEXEC)
+
+    def set(self, milliseconds: int) -> None:
+        """Ring once, so many milliseconds from now; what was set before holds no more."""
+        _call("timerfd_settime", self.descriptor, 0, struct.pack("4l", 0, 0, 0, milliseconds * 1_000_000), None)
+
+    def hush(self) -> None:
+        """Take the ring."""
+        _call("timerfd_settime", self.descriptor, 0, struct.pack("4l", 0, 0, 0, 0), None)
+
+    def close(self) -> None:
+        """Give the descriptor back."""
+        os.close(self.descriptor)
+
+
+@cache
+def _library() -> ctypes.CDLL:
+    import ctypes  # slow to load, and few runs need it
+
+    return ctypes.CDLL(None, use_errno=True)
+
+
+def _call(name: str, *arguments: object) -> int:
+    import ctypes
+
+    result: int = getattr(_library(), name)(*arguments)
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{name}: {os.strerror(number)}")
+    return result

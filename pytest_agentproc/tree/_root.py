@@ -1,0 +1,132 @@
+"""The agent's own process: whose child it is, how it ended, who reaps it. Owns its pidfd; knows nobody below it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import time
+from typing import TYPE_CHECKING, Protocol
+
+from pytest_agentproc.tree._keeper import KeeperDied
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pytest_agentproc.tree._keeper import Keeper
+
+__all__ = ["Kept", "Own", "Root", "started"]
+
+started: set[int] = set()
+"""The pids of what this module started and has not reaped."""
+
+_PATIENCE = 1.0
+"""Real seconds that a process may take from the end of its threads to that of itself."""
+
+
+class Root(Protocol):
+    """A process that leads its own session.
+
+    `pid` is its own until `reap`; `pidfd` is readable once it is dead, and closed by whoever uses this.
+    """
+
+    pid: int
+    pidfd: int
+
+    def status(self) -> int:
+        """Tell how it ended, without reaping it; call this once it is dead."""
+
+    def reap(self, seconds: float | None = None) -> bool:
+        """Leave no zombie of it; return False if it has not ended within so many real seconds; None: wait for it."""
+
+
+class Own:
+    """A child of this process.
+
+    Args:
+        argv: the command; the first word is looked up in `env`'s PATH.
+        cwd: where it runs; None: here.
+        env: its whole environment; None: ours.
+        stdio: its standard descriptors; they stay open here.
+
+    Raises:
+        OSError: it could not be started.
+    """
+
+    def __init__(
+        self, argv: Sequence[str], cwd: str | None, env: Mapping[str, str] | None, stdio: tuple[int, int, int]
+    ) -> None:
+        stdin, stdout, stderr = stdio
+        self._process = subprocess.Popen(
+            argv, stdin=stdin, stdout=stdout, stderr=stderr, cwd=cwd, env=env, start_new_session=True
+        )
+        self.pid = self._process.pid
+        self.pidfd = os.pidfd_open(self.pid)
+        started.add(self.pid)
+
+    def status(self) -> int:
+        """See `Root`."""
+        return _status(self.pidfd)
+
+    def reap(self, seconds: float | None = None) -> bool:
+        """See `Root`."""
+        try:
+            self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return False
+        started.discard(self.pid)
+        return True
+
+
+class Kept:
+    """A child of a keeper; of this process, once the keeper is dead.
+
+    Args:
+        keeper: who starts it.
+        argv: the command; the first word is looked up in `env`'s PATH.
+        cwd: where it runs; None: here.
+        env: its whole environment; None: ours.
+        stdio: its standard descriptors; they stay open here.
+
+    Raises:
+        OSError: it could not be started.
+        KeeperDied: the keeper is gone.
+    """
+
+    def __init__(
+        self,
+        keeper: Keeper,
+        argv: Sequence[str],
+        cwd: str | None,
+        env: Mapping[str, str] | None,
+        stdio: tuple[int, int, int],
+    ) -> None:
+        self._keeper = keeper
+        self.pid = keeper.start(argv, cwd, env, stdio)
+        self.pidfd = os.pidfd_open(self.pid)
+        started.add(self.pid)
+
+    def status(self) -> int:
+        """See `Root`."""
+        end = time.monotonic() + _PATIENCE
+        with contextlib.suppress(KeeperDied):
+            while time.monotonic() < end:
+                status = self._keeper.status(self.pid)
+                if status is not None:
+                    return status
+        return _status(self.pidfd)
+
+    def reap(self, seconds: float | None = None) -> bool:
+        """See `Root`."""
+        started.discard(self.pid)
+        with contextlib.suppress(KeeperDied):
+            return self._keeper.reap(self.pid) is not None
+        with contextlib.suppress(ChildProcessError):
+            os.waitid(os.P_PIDFD, self.pidfd, os.WEXITED | os.WNOHANG)
+        return True
+
+
+def _status(pidfd: int) -> int:
+    result = os.waitid(os.P_PIDFD, pidfd, os.WEXITED | os.WNOWAIT)
+    assert result is not None
+    return result.si_status if result.si_code == os.CLD_EXITED else -result.si_status
