@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import ctypes
 
-__all__ = ["Alarm", "adopt_orphans", "release_orphans"]
+__all__ = ["Alarm", "adopt_orphans", "is_subreaper", "release_orphans"]
 
 _SET_CHILD_SUBREAPER = 36
 _GET_CHILD_SUBREAPER = 37
@@ -19,7 +19,7 @@ _MONOTONIC = 1
 
 _lock = threading.Lock()
 _holders = 0
-_was_subreaper = 0
+_was_subreaper = False
 
 
 def adopt_orphans() -> None:
@@ -31,12 +31,8 @@ def adopt_orphans() -> None:
     global _holders, _was_subreaper  # noqa: PLW0603  # it is one attribute of one process
     with _lock:
         if _holders == 0:
-            import ctypes
-
-            before = ctypes.c_int()
-            _call("prctl", _GET_CHILD_SUBREAPER, ctypes.byref(before), 0, 0, 0)
+            _was_subreaper = is_subreaper()
             _call("prctl", _SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-            _was_subreaper = before.value
         _holders += 1
 
 
@@ -46,7 +42,20 @@ def release_orphans() -> None:
     with _lock:
         _holders -= 1
         if _holders == 0:
-            _call("prctl", _SET_CHILD_SUBREAPER, _was_subreaper, 0, 0, 0)
+            _call("prctl", _SET_CHILD_SUBREAPER, int(_was_subreaper), 0, 0, 0)
+
+
+def is_subreaper() -> bool:
+    """Say whether this process adopts orphans now.
+
+    Raises:
+        OSError: this system cannot tell.
+    """
+    import ctypes
+
+    found = ctypes.c_int()
+    _call("prctl", _GET_CHILD_SUBREAPER, ctypes.byref(found), 0, 0, 0)
+    return bool(found.value)
 
 
 class Alarm:

@@ -10,8 +10,8 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.tree import Custody, adopting
+from pytest_agentproc.tree._prctl import is_subreaper
 from pytest_agentproc.tree._starts import COOKIE
-from pytest_agentproc.tree._subreaper import _is_set
 from pytest_agentproc.tree._walk import descendants as plain
 
 if TYPE_CHECKING:
@@ -37,15 +37,15 @@ def custody() -> Iterator[Custody]:
 def test_adoption_lasts_as_long_as_anybody_wants_it() -> None:
     """Blocks overlap in any order, in several threads, and the end of one is not the end of all."""
     first, second = ExitStack(), ExitStack()
-    assert not _is_set()
+    assert not is_subreaper()
     assert first.enter_context(adopting())
     thread = threading.Thread(target=lambda: second.enter_context(adopting()))
     thread.start()
     thread.join()
     first.close()
-    assert _is_set()
+    assert is_subreaper()
     second.close()
-    assert not _is_set()
+    assert not is_subreaper()
 
 
 def test_adoption_that_was_there_before_stays() -> None:
@@ -53,11 +53,11 @@ def test_adoption_that_was_there_before_stays() -> None:
     program = """
 import ctypes
 from pytest_agentproc.tree import adopting
-from pytest_agentproc.tree._subreaper import _is_set
+from pytest_agentproc.tree._prctl import is_subreaper
 ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)
 with adopting() as holds:
     assert holds
-assert _is_set()
+assert is_subreaper()
 """
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
 
