@@ -19,7 +19,7 @@ from pytest_agentproc.harness._margin import foresee
 from pytest_agentproc.harness._pace import pace_of
 from pytest_agentproc.harness._played import PROMPT_SHOWN, Played, command_line, header
 from pytest_agentproc.harness._room import Room
-from pytest_agentproc.harness._supervise import supervise, supervise_real
+from pytest_agentproc.harness._supervise import needs_keeper, supervise, supervise_real
 from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.tree import disown
@@ -76,6 +76,8 @@ class Lab:
                 or what virtual time cannot play.
             KitError: the harness failed, so there is no verdict on the subject.
         """
+        if needs_keeper(subject):
+            raise NotApplicable("virtual time", 1)
         bound = _bound(scenario, subject).in_virtual_time()
         room = Room(scenario, self._shop().folder, keeps_artifacts=subject.keeps_artifacts)
         clock = VirtualClock()

@@ -9,6 +9,7 @@ import anyio
 
 from pytest_agentproc.clock import SystemClock, require_backend
 from pytest_agentproc.errors import ClockError, Stall
+from pytest_agentproc.harness._kept import Kept
 from pytest_agentproc.harness._others import Others
 from pytest_agentproc.harness._played import SESSION_FOLDER, Played, environment, requested_model
 from pytest_agentproc.harness._warden import participants_of, warden
@@ -25,7 +26,12 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario import Bound
     from pytest_agentproc.vocabulary import Answer, Subject
 
-__all__ = ["order_of", "supervise", "supervise_real"]
+__all__ = ["needs_keeper", "order_of", "supervise", "supervise_real"]
+
+
+def needs_keeper(subject: Subject) -> bool:
+    """Say whether a subject starts programs of its own, which a keeper holds, and which virtual time cannot see."""
+    return getattr(subject, "needs_keeper", False)
 
 
 def supervise(
@@ -73,10 +79,12 @@ def supervise_real(
             answers.append(await subject.run(order))
             record.add(clock.instant(), "m", {"process": "supervisor", "returned": True})
 
-    with Others(fakes, adopts=True) as others:
+    with Others(fakes, adopts=True) as others, Kept(fakes, wanted=needs_keeper(subject)) as kept:
+        order = replace(order, keeper=kept.keeper)
         anyio.run(run, backend=backend)
         fault = None if answers else Stall(f"the supervisor did not return within {pace.limit:.0f} real seconds")
         lateness = max(*(fake.watch.collect(record) for fake in fakes), _latest_timer(record))
+        kept.tell(record, clock.instant())
         others.tell(record, clock.instant())
     if fault is not None:
         told = {"process": "supervisor", "fault": fault.reason, "message": str(fault)}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from pytest_agentproc.subjects._command import Command
 from pytest_agentproc.subjects._core import Core, core
 from pytest_agentproc.subjects._trivial import TRIVIAL, KillAtOnce, Null, SpawnAndForget, SubprocessRun
 
-__all__ = ["TRIVIAL", "Core", "KillAtOnce", "Null", "SpawnAndForget", "SubprocessRun", "core"]
+__all__ = ["TRIVIAL", "Command", "Core", "KillAtOnce", "Null", "SpawnAndForget", "SubprocessRun", "core"]

@@ -40,6 +40,8 @@ class Order:
         handler: how the caller of a session answers the agent's questions; None: not at all.
         hooks: what the caller of a session has hooks do.
         name: what the session is called, where there are several: its trace goes through `record.of_session`.
+        keeper: starts programs that no clock knows, and finds whatever they leave; a subject that is a program of
+            its own says `needs_keeper`, and has one in real time.
         sessions: several sessions, opened in this order, each with its own deeds as its drive; what this order itself
             says of an agent is empty then, and its drive is that of all of them.
     """
@@ -62,6 +64,7 @@ class Order:
     handler: Handler | None = None
     hooks: tuple[HookUse, ...] = ()
     name: str = ""
+    keeper: Any = None
     sessions: tuple[Order, ...] = ()
 
 

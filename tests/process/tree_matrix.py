@@ -1,0 +1,193 @@
+"""Every way to get away from a supervisor against every way to hold a tree. Owns the table, and how a cell is played.
+
+`python -m tests.process.tree_matrix --runs 400` plays so many cells on two workers of pytest at once, those that must
+be red and those that must be green side by side, and prints how many verdicts were wrong. The table is DESIGN's
+promise, written by hand: what a supervisor with this containment ends, and what therefore is left.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+from xml.etree import ElementTree as ET
+
+from pytest_agentproc import defects
+from pytest_agentproc.scenario import loads
+from pytest_agentproc.subjects import Command, Core, core
+from pytest_agentproc.verdict import Verdict, compare, leaks
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pytest_agentproc.harness import Lab
+    from pytest_agentproc.scenario import Scenario
+    from pytest_agentproc.vocabulary import Subject
+
+__all__ = ["CELLS", "ENDINGS", "KINDS", "SUBJECTS", "Cell", "Kind", "scenario_of_cell", "subject_of", "verdict_of"]
+
+
+class Kind(NamedTuple):
+    """One way in which a descendant gets away.
+
+    Args:
+        step: what the agent's script says.
+        names: who lives on below the agent if nobody ends it.
+        leaves_session: whether they are in another session than the agent.
+        is_orphan: whether they have lost their parent before the agent ends.
+        is_nameless: whether they cleared their environment, too, so that an adopter cannot tell whose they are.
+    """
+
+    step: str
+    names: tuple[str, ...] = ("x",)
+    leaves_session: bool = False
+    is_orphan: bool = False
+    is_nameless: bool = False
+
+
+KINDS = {
+    "same group": Kind("{id: x}"),
+    "own group": Kind("{id: x, how: own_group}"),
+    "new session": Kind("{id: x, how: new_session}", leaves_session=True),
+    "double fork": Kind("{id: x, how: double_fork}", is_orphan=True),
+    "daemon": Kind("{id: x, how: daemon}", leaves_session=True, is_orphan=True),
+    "below a launcher": Kind("{id: x, how: launcher}", leaves_session=True, is_orphan=True),
+    "closed descriptors": Kind("{id: x, how: daemon, closed_fds: true}", leaves_session=True, is_orphan=True),
+    "cleared environment": Kind(
+        "{id: x, how: daemon, clear_env: true}", leaves_session=True, is_orphan=True, is_nameless=True
+    ),
+    "cleared environment in the session": Kind("{id: x, how: double_fork, clear_env: true}", is_orphan=True),
+    "both closed and cleared": Kind(
+        "{id: x, how: daemon, closed_fds: true, clear_env: true}",
+        leaves_session=True,
+        is_orphan=True,
+        is_nameless=True,
+    ),
+    "deaf": Kind("{id: x, deaf: true}"),
+    "deaf daemon": Kind("{id: x, how: daemon, deaf: true}", leaves_session=True, is_orphan=True),
+    "stopped": Kind("{id: x, how: new_session, stopped: true}", leaves_session=True),
+    "stopped daemon": Kind("{id: x, how: daemon, stopped: true}", leaves_session=True, is_orphan=True),
+    "re-forking": Kind("{id: x, how: refork, every: 10s}", leaves_session=True, is_orphan=True),
+    "re-forking with heads": Kind(
+        "{id: x, how: refork, every: 10s, heads: 4}", ("x", "x 2", "x 3", "x 4"), leaves_session=True, is_orphan=True
+    ),
+    "short-lived": Kind("{id: x, how: daemon, for: 100ms}", ()),
+    "zombie": Kind("{id: x, zombie: true, for: 100ms}", ()),
+    "nested subreaper": Kind(
+        "{id: x, subreaper: true, script: [{spawn: {id: y, how: daemon}}, {linger: for ever}]}", ("x", "y")
+    ),
+    "holds stdout": Kind("{id: x, holds: [stdout]}"),
+    "holds stderr in a session of its own": Kind("{id: x, how: new_session, holds: [stderr]}", leaves_session=True),
+}
+
+ENDINGS = {"exits": "exit: 0", "is ended": "silence: for ever"}
+"""How the agent ends: by itself, or by its supervisor, which then walks the tree first."""
+
+SUBJECTS = ("group", "subreaper", "keeper", "direct child only", "faulty command", "sound command")
+"""The core at each containment; the core that ends nobody but the agent; programs below the harness's keeper."""
+
+_REAL = ("faulty command", "sound command")
+_LEAVES_ALL = ("direct child only", "faulty command")
+
+
+class Cell(NamedTuple):
+    """One kind, ended in one way, under one supervisor."""
+
+    subject: str
+    kind: str
+    ending: str
+
+    @property
+    def is_real(self) -> bool:
+        """Whether it is played in real time."""
+        return self.subject in _REAL
+
+    @property
+    def expected(self) -> tuple[str, ...]:
+        """Who is left, by DESIGN."""
+        kind = KINDS[self.kind]
+        if self.subject in _LEAVES_ALL:
+            return kind.names
+        was_walked = self.ending == "is ended"
+        is_found = not kind.leaves_session or (was_walked and not kind.is_orphan)
+        if self.subject == "subreaper":
+            is_found = is_found or not kind.is_nameless
+        return () if is_found or self.subject in ("keeper", "sound command") else kind.names
+
+
+CELLS = [Cell(subject, kind, ending) for subject in SUBJECTS for kind in KINDS for ending in ENDINGS]
+
+_FAULTY = (
+    "import subprocess, sys; none = subprocess.DEVNULL;"
+    "agent = subprocess.Popen(sys.argv[2:], stdin=none, stdout=none, stderr=none)\n"
+    "try: agent.wait(float(sys.argv[1]))\n"
+    "except subprocess.TimeoutExpired: agent.kill(); agent.wait()"
+)
+_SOUND = (
+    "import anyio, sys; from pytest_agentproc.supervisor import Policy, run_once;"
+    "policy = Policy(inactivity_timeout=float(sys.argv[1]), containment='keeper', kill_grace=0.1);"
+    "sys.exit(anyio.run(lambda: run_once(sys.argv[2:], policy=policy)).exit_code)"
+)
+
+
+def scenario_of_cell(cell: Cell) -> Scenario:
+    """Write the scenario of a cell; that nobody may be left is what every scenario expects."""
+    containment = cell.subject if cell.subject in SUBJECTS[:3] else "group"
+    return loads(
+        f"""scenario: {cell.kind}, and the agent {cell.ending}
+agent: raw
+policy: {{containment: {containment}, inactivity_timeout: 5s}}
+script:
+  - spawn: {KINDS[cell.kind].step}
+  - silence: 1s
+  - {ENDINGS[cell.ending]}
+""",
+        "cell.scenario.yaml",
+    )
+
+
+def subject_of(cell: Cell) -> Subject:
+    """Give the supervisor of a cell."""
+    if cell.is_real:
+        program = _FAULTY if cell.subject == "faulty command" else _SOUND
+        return Command([sys.executable, "-c", program, "{inactivity_timeout}", "{agent}"], name=cell.subject)
+    if cell.subject == "direct child only":
+        made = defects.defect("direct-child-only")
+        return Core(cell.subject, made.deciders, made.session_deciders)
+    return core()
+
+
+def verdict_of(lab: Lab, cell: Cell) -> tuple[Verdict, tuple[str, ...]]:
+    """Play a cell; give the verdict on its tree, and who was left."""
+    scenario, subject = scenario_of_cell(cell), subject_of(cell)
+    played = lab.play_real(scenario, subject) if cell.is_real else lab.play(scenario, subject)
+    rows = {row.key: row.verdict for row in compare(played)}
+    return rows["leaks"], tuple(sorted(leak.process for leak in leaks(played.record)))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Play many cells on two workers and count the wrong verdicts; the exit code is 1 if there is one."""
+    parser = argparse.ArgumentParser(prog="python -m tests.process.tree_matrix", description=main.__doc__)
+    parser.add_argument("--runs", type=int, default=400, help="how many cells are played at least")
+    rounds = -(-parser.parse_args(arguments).runs // len(CELLS))
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder, "report.xml")
+        test = Path(__file__).with_name("test_tree_matrix.py")
+        command = [sys.executable, "-m", "pytest", "-q", "-n", "2", f"--junitxml={report}", "-k", "cell", str(test)]
+        environment = {**os.environ, "TREE_MATRIX_ROUNDS": str(rounds)}
+        done = subprocess.run(command, env=environment, timeout=3000, check=False)
+        cases = list(ET.parse(report).getroot().iter("testcase"))
+    wrong = [case for case in cases if case.find("failure") is not None or case.find("error") is not None]
+    told = ["".join(case.itertext()) for case in wrong]
+    missed = sum("a leak was missed" in text for text in told)
+    accused = sum("a leak was made up" in text for text in told)
+    print(f"{len(cases)} runs: {accused} false positives, {missed} false negatives, {len(wrong)} wrong in all")
+    return 1 if wrong or done.returncode else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
