@@ -98,7 +98,7 @@ class Diaries:
         """Kill whoever is left, leave no zombie of our own children, and remove the diaries."""
         limit = time.monotonic() + _SETTLE
         left = [*self._read(), *self._unwritten(())]
-        shutil.rmtree(self.folder, ignore_errors=True)  # whoever is born from here on ends by itself
+        self.folder = self.folder.rename(f"{self.folder}-over")  # whoever is born from here on ends by itself
         while left and time.monotonic() < limit:
             for pid in left:
                 self._end(pid)

@@ -237,6 +237,7 @@ def test_a_nested_subreaper_adopts_what_is_let_go_of_below_it(meet: Callable[...
     assert found["x"].parent == found["reaper"].pid
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_virtual", [True, False], ids=["virtual", "real"])
 def test_every_kind_keeps_its_lifeline(is_virtual: bool) -> None:
     """Whatever it closes, clears or leaves: when the harness goes, it is gone within a second."""
@@ -341,6 +342,7 @@ def test_an_agent_that_is_not_the_harness_own_child_tells_its_death(stand: Stand
     assert ends(stand.fakes[0].record) == {"agent": "TERM"}
 
 
+@pytest.mark.slow
 def test_kinds_are_the_same_in_real_time(lab: Lab) -> None:
     """The diaries of all that a fake starts are one record, and a daemon's parent there is whoever spawned it."""
     up = "script: [{say: up}, {silence: for ever}], holds: [stdout]"
@@ -366,12 +368,13 @@ def test_kinds_are_the_same_in_real_time(lab: Lab) -> None:
     assert above == {"supervisor", "agent"}
 
 
+@pytest.mark.slow
 def test_forks_without_a_pause_end_with_their_time_or_with_the_lab(lab: Lab) -> None:
     """Only real time can play them: each is there for as long as it takes to fork the next."""
-    bounded = lab.fake(scenario_of("- spawn: {id: x, how: refork, every: 0s, for: 100ms}\n- say: on\n- silence: 300ms"))
+    bounded = lab.fake(scenario_of("- spawn: {id: x, how: refork, every: 0s, for: 300ms}\n- say: on\n- silence: 400ms"))
     done = subprocess.run(bounded.argv, capture_output=True, check=True, timeout=CEILING)
     names = pids(bounded.finish())
-    assert (done.stdout, done.stderr, "x 3" in names) == (b"on\n", b"", True)
+    assert (done.stdout, done.stderr, "x 2" in names) == (b"on\n", b"", True)
     assert [name for name, pid in names.items() if not is_gone(pid, 1.0)] == []
     endless = lab.fake(
         scenario_of("- spawn: {id: x, how: refork, every: 0s, heads: 2, closed_fds: true, holds: [stdout]}\n- say: on")
