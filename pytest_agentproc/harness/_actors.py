@@ -184,6 +184,7 @@ class World:
 
     pid = 1
     descriptor = -1
+    containment = "group"
 
     def __init__(self, agent: Process) -> None:
         self.agent = agent
