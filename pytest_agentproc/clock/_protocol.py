@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from contextvars import ContextVar
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 __all__ = ["Clock", "Watched", "current_clock"]
 
@@ -35,7 +38,7 @@ class Watched(Protocol):
 
 
 class Clock(Protocol):
-    """Three methods: what time it is, how to wait, what it is called."""
+    """What time it is, how to wait, whom to meet, and what it is called."""
 
     name: str
 
@@ -46,6 +49,19 @@ class Clock(Protocol):
         """Look once at the start and then at each event or deadline, until `look` says that all is done.
 
         An exception of `look` ends the wait and is raised here. Cancellation ends the wait at once.
+        """
+
+    def meet(self, pid: int, argv: Sequence[str], cwd: str | None, env: Mapping[str, str] | None) -> None:
+        """Take note of an agent that was started otherwise than by `subprocess`, right after its start.
+
+        A virtual clock waits until it has said hello, is dead, or is found to be no fake, which is a fault unless it
+        was declared: what it does by itself when `subprocess` starts one. In real time there is nothing to do.
+
+        Args:
+            pid: the process, whose number nobody else gets meanwhile.
+            argv: what was started.
+            cwd: where; None: here.
+            env: its environment, in whose PATH the first word is looked up; None: ours.
         """
 
 

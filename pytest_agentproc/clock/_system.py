@@ -7,6 +7,8 @@ import time
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from pytest_agentproc.clock._protocol import Watched
 
 __all__ = ["SystemClock"]
@@ -41,6 +43,9 @@ class SystemClock:
     def moment_of(self, instant: int) -> int:
         """Give the moment of the machine's monotonic clock that is an instant of this clock, in nanoseconds."""
         return self.zero + int(instant / self.scale)
+
+    def meet(self, pid: int, argv: Sequence[str], cwd: str | None, env: Mapping[str, str] | None) -> None:
+        """See `Clock.meet`: real time waits for nobody."""
 
     async def drive(self, watched: Watched) -> None:
         """Wait for the descriptor or the deadline, look, and again."""

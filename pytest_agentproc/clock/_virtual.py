@@ -10,11 +10,11 @@ import anyio
 from pytest_agentproc.clock._hub import Hub
 from pytest_agentproc.clock._protocol import current_clock
 from pytest_agentproc.clock._sentry import sentry
-from pytest_agentproc.clock._window import end_started, watch_host
+from pytest_agentproc.clock._window import Programs, end_started, meet, watch_host
 from pytest_agentproc.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable
+    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
     from types import TracebackType
 
     from pytest_agentproc.clock._protocol import Watched
@@ -67,6 +67,10 @@ class VirtualClock:
     async def drive(self, watched: Watched) -> None:
         """See `Clock.drive`."""
         await self.hub.runs.drive(watched)
+
+    def meet(self, pid: int, argv: Sequence[str], cwd: str | None, env: Mapping[str, str] | None) -> None:
+        """See `Clock.meet`."""
+        meet(self.hub, pid, argv, Programs(self.launchers, self._allow, cwd, env))
 
     def run(self, function: Callable[..., Awaitable[Any]], *args: Any, backend: str = "asyncio") -> Any:
         """Run an async function to its end, in virtual time.

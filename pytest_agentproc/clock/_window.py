@@ -2,7 +2,8 @@
 
 It patches the standard library for the time a virtual clock runs.
 A start is a window: from the moment `subprocess.Popen` is entered until the child has said hello, is dead, or is found
-to be no fake, the caller waits. So a signal that follows a start meets a child that is ready.
+to be no fake, the caller waits. So a signal that follows a start meets a child that is ready. A program of the kit's
+own that says `serves_host` acts only while the host waits for its answer: nobody waits for it, and it is no agent.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ from typing import TYPE_CHECKING, Any
 from pytest_agentproc.errors import ClockError, Stall
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
     from pytest_agentproc.clock._hub import Hub
 
-__all__ = ["Foreign", "end_started", "watch_host"]
+__all__ = ["Foreign", "Programs", "end_started", "meet", "watch_host"]
 
 _kill = os.kill  # as it is before a host is watched: what the kit does is no signal of the host
 
@@ -48,10 +49,14 @@ def watch_host(hub: Hub, launchers: set[str], allowed: tuple[str, ...]) -> Itera
     plain = {(os, "kill"): os.kill, (os, "killpg"): os.killpg, (signal, "pidfd_send_signal"): signal.pidfd_send_signal}
 
     def init(self: subprocess.Popen[Any], *args: Any, **kwargs: Any) -> None:
+        if getattr(self, "serves_host", False):
+            plain_init(self, *args, **kwargs)
+            return
         path = hub.roll.next_root()
         plain_init(self, *args, **kwargs)
         hub.started.add(self)
-        _await_child(hub, self, path, _Programs(launchers, allowed, kwargs))
+        programs = Programs(launchers, allowed, kwargs.get("cwd"), kwargs.get("env"))
+        _await_child(hub, self.pid, _words(self.args), path, programs)
 
     def signalling(function: Any) -> Any:
         def wrapped(*args: Any) -> Any:
@@ -90,20 +95,28 @@ def end_started(hub: Hub) -> None:
                     stream.close()
 
 
-class _Programs:
+def meet(hub: Hub, pid: int, argv: Sequence[str], programs: Programs) -> None:
+    """Hold the window of a start that was not `subprocess`'s, once the process is there."""
+    _await_child(hub, pid, _words(argv), hub.roll.next_root(), programs)
+
+
+class Programs:
     """Who is a fake and who is declared, as one start sees it.
 
     Args:
         launchers: real paths of the executables that are fakes.
         allowed: names of other programs that the test starts on purpose.
-        options: the start's own, for `cwd` and `env`.
+        cwd: where the start takes place; None: here.
+        env: the environment that it gives; None: ours.
     """
 
-    def __init__(self, launchers: set[str], allowed: tuple[str, ...], options: dict[str, Any]) -> None:
+    def __init__(
+        self, launchers: set[str], allowed: tuple[str, ...], cwd: Any = None, env: Mapping[str, str] | None = None
+    ) -> None:
         self.launchers = launchers
         self.allowed = allowed
-        self.folder = os.path.abspath(os.fsdecode(options.get("cwd") or "."))
-        self.environment = options.get("env") or os.environ
+        self.folder = os.path.abspath(os.fsdecode(cwd or "."))
+        self.environment = env or os.environ
 
     def is_fake(self, command: list[str], folder: str) -> bool:
         """Say whether a running command is a fake: one of its first words leads to a launcher."""
@@ -120,8 +133,7 @@ _GLANCE = 5
 """Milliseconds until the first look at who a silent child is; a hello or an end is seen at once."""
 
 
-def _await_child(hub: Hub, process: subprocess.Popen[Any], path: tuple[int, ...], programs: _Programs) -> None:
-    pid = process.pid
+def _await_child(hub: Hub, pid: int, asked: list[str], path: tuple[int, ...], programs: Programs) -> None:
     hub.roll.expect(pid, path)
     pidfd = os.pidfd_open(pid)
     news = select.poll()
@@ -134,7 +146,6 @@ def _await_child(hub: Hub, process: subprocess.Popen[Any], path: tuple[int, ...]
             found = [descriptor for descriptor, _ in news.poll(50 if is_fake else _GLANCE)]
             if pidfd in found:
                 hub.roll.unexpect(pid)
-                asked = _words(process.args)
                 if not programs.was_fake(asked):
                     _judge_foreign(hub, pid, asked[0], programs.allowed)
                 return

@@ -208,6 +208,7 @@ class World:
 
     pid = 1
     descriptor = -1
+    containment = "group"
 
     def __init__(self, agent: Process, containment: str = "group") -> None:
         self.agent = agent

@@ -76,7 +76,7 @@ def play_bound(bound: Bound, subject: _Judges, *, model: type[Model] = Model) ->
         if len(made.over) < len(made.drivers):
             return
         if machine is not None:
-            result = Result.of(machine, 0, made.now())
+            result = Result.of(machine, 0, made.now(), containment=made.drivers[0].containment)
             answers.append((kept.finish(result) if kept else result).answer())
         elif caller is not None:
             answers.append(caller.answer())

@@ -76,6 +76,7 @@ _KINDS: dict[str, Kind] = {
     "error": MATCHER,
     "warnings": ListOf(Text()),
     "leaks": ListOf(Whole(1, 2**22)),
+    "containment": _TEXT_OR_NONE,
     "unwritten": Data("{FILE: REASON, ...}"),
 }
 _TIMES = ("elapsed", "returned")

@@ -25,6 +25,7 @@ class Ports(Protocol):
     """The world as a driver sees it: `pytest_agentproc.tree.Child` for real, a stage in memory in the model."""
 
     pid: int
+    containment: str
 
     @property
     def descriptor(self) -> int: ...
@@ -79,6 +80,7 @@ class Driver:
         self._timers: dict[str, int] = {}
         self._told = False
         self._done = False
+        self._containment: str | None = None
         self._execute: dict[type[Any], Callable[[Any], Event | None]] = {
             on.Spawn: self._do_spawn,
             on.Watch: self._do_watch,
@@ -90,6 +92,13 @@ class Driver:
             on.Reap: self._do_reap,
             on.Finish: self._do_finish,
         }
+
+    @property
+    def containment(self) -> str | None:
+        """Which containment holds the agent, or held the last one; None while none was started."""
+        if self.ports is not None:
+            self._containment = self.ports.containment
+        return self._containment
 
     # What a clock sees.
 

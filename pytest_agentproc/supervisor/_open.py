@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import uuid
 from contextlib import asynccontextmanager
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +16,9 @@ from pytest_agentproc.supervisor._conversation import Conversation
 from pytest_agentproc.supervisor._session import Session
 from pytest_agentproc.supervisor._session_driver import SessionDriver
 from pytest_agentproc.supervisor._session_task import SessionDeciders, SessionTask
+from pytest_agentproc.supervisor._spawn import spawner
 from pytest_agentproc.supervisor.dialects import Setting
-from pytest_agentproc.tree import Bell, Child
+from pytest_agentproc.tree import Bell
 from pytest_agentproc.vocabulary import Policy
 
 if TYPE_CHECKING:
@@ -71,8 +71,7 @@ async def open_session(
         trace: called with (instant, code, data) for each thing that the supervisor does.
 
     Raises:
-        UsageError: no command or one that no process can be given, a dialect or mode that is unknown or holds no
-            sessions, or hooks in one that has none.
+        UsageError: no command that a process can be given, a dialect or mode without sessions, hooks where none are.
     """
     check_command(argv, cwd, env, 'open_session(["pi", ...])')
     if hooks and dialect != "claude":
@@ -87,7 +86,8 @@ async def open_session(
     made = deciders or SessionDeciders()
     machine = Conversation(task, made)
     session = Session(machine, clock, permission, made.transcript())
-    driver = SessionDriver(machine, partial(Child, argv, cwd, env), Bell(), clock.instant, session.hear, trace)
+    spawn = spawner(argv, cwd, env, task.policy.containment, clock)
+    driver = SessionDriver(machine, spawn, Bell(), clock.instant, session.hear, trace)
     session.drive_by(driver)
     async with _driven(session, driver):
         yield session

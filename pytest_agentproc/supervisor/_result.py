@@ -36,6 +36,8 @@ class Result:
         elapsed: nanoseconds from the spawn to the outcome.
         returned: nanoseconds from the spawn to the answer.
         leaks: pids of descendants that nobody here may signal, and that live on.
+        containment: which one held the tree: "group", "subreaper" or "keeper", perhaps a weaker one than was asked for;
+            None if the agent never ran.
         unwritten: artifacts that could not be written, each with the reason; then `artifacts_incomplete` is a warning.
     """
 
@@ -55,10 +57,18 @@ class Result:
     elapsed: int
     returned: int
     leaks: tuple[int, ...] = ()
+    containment: str | None = None
     unwritten: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, machine: Machine, started: int, ended: int | None = None, leaks: Sequence[int] = ()) -> Result:
+    def of(
+        cls,
+        machine: Machine,
+        started: int,
+        ended: int | None = None,
+        leaks: Sequence[int] = (),
+        containment: str | None = None,
+    ) -> Result:
         """Sum a finished machine up.
 
         Args:
@@ -66,6 +76,7 @@ class Result:
             started: the instant of the spawn.
             ended: that of the answer; None: of the outcome.
             leaks: pids that were left.
+            containment: which one held; None: the agent never ran.
         """
         outcome, at = machine.outcome, machine.outcome_at
         assert outcome is not None
@@ -88,6 +99,7 @@ class Result:
             elapsed=at - started,
             returned=(at if ended is None else ended) - started,
             leaks=tuple(leaks),
+            containment=containment,
         )
 
     def answer(self) -> Answer:

@@ -6,7 +6,6 @@ import contextlib
 import datetime as dt
 import os
 import uuid
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +16,8 @@ from pytest_agentproc.supervisor._command import check_command
 from pytest_agentproc.supervisor._driver import Driver
 from pytest_agentproc.supervisor._machine import Deciders, Machine, Task
 from pytest_agentproc.supervisor._result import Result
+from pytest_agentproc.supervisor._spawn import spawner
 from pytest_agentproc.supervisor._store import Folder
-from pytest_agentproc.tree import Child
 from pytest_agentproc.vocabulary import Policy
 
 if TYPE_CHECKING:
@@ -82,7 +81,8 @@ async def run_once(
     if artifacts is not None:
         store = Folder(artifacts) if isinstance(artifacts, (str, os.PathLike)) else artifacts
         kept = made.artifacts(store, _headline(argv, cwd, run_id, model, clock.instant()))
-    driver = Driver(machine, partial(Child, argv, cwd, env), clock.instant, trace, kept.take if kept else None)
+    spawn = spawner(argv, cwd, env, policy.containment, clock)
+    driver = Driver(machine, spawn, clock.instant, trace, kept.take if kept else None)
     return await _supervise(driver, machine, clock, kept)
 
 
@@ -92,7 +92,7 @@ async def _supervise(driver: Driver, machine: Machine, clock: Clock, kept: Artif
 
     def sum_up() -> Result:
         leaks = driver.ports.leaks() if driver.ports is not None else ()
-        result = Result.of(machine, started, clock.instant(), leaks)
+        result = Result.of(machine, started, clock.instant(), leaks, driver.containment)
         return kept.finish(result) if kept else result
 
     try:

@@ -123,6 +123,11 @@ class Session:
         return self._machine.was_forced
 
     @property
+    def containment(self) -> str | None:
+        """Which containment holds the tree of the agent, or held that of the last one; None while none was started."""
+        return self._driver.containment
+
+    @property
     def warnings(self) -> tuple[str, ...]:
         """What was odd and changed no outcome, in order: the last 1000, of each the first 1000 characters."""
         return tuple(self._warnings)

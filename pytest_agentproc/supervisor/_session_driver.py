@@ -95,6 +95,7 @@ class SessionDriver(Driver):
 
     def abandon(self) -> None:
         """Kill and reap whoever lives, at once, and give every descriptor back."""
+        self._containment = self.containment
         ports, self.ports = self.ports, None
         self._done = True
         if ports is not None:
@@ -109,6 +110,7 @@ class SessionDriver(Driver):
 
     def _do_reap(self, command: on.Reap) -> None:
         super()._do_reap(command)
+        self._containment = self.containment
         ports, self.ports = self._world(), None
         self._bell.leave(ports.descriptor)
         ports.close()

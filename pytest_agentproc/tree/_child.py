@@ -126,6 +126,11 @@ class Child:
         return self._holds_orphans
 
     @property
+    def is_own(self) -> bool:
+        """Whether the agent was started as a child of this process, and not by a keeper."""
+        return isinstance(self._root, Own)
+
+    @property
     def descriptor(self) -> int:
         """What is readable whenever `poll` has something to tell."""
         return self._epoll.fileno()
@@ -133,7 +138,7 @@ class Child:
     def poll(self) -> set[str]:
         """Tell what is ready, without waiting: stdin, stdout, stderr, exit, members."""
         if isinstance(self._kin, Adopted) and self._kin.stirs():
-            self._members.walk(time.monotonic() + _LOOK)
+            self._members.walk()
         ready = [number for number, _ in self._epoll.poll(0)]
         if self._alarm is not None and self._alarm.descriptor in ready:
             self._alarm.hush()
@@ -288,7 +293,10 @@ class Child:
             os.eventfd_write(self._bell, 1)
 
     def _look_again(self) -> None:
-        """Have the descriptor wake its reader soon: of those who are not held no death does."""
+        """Have the descriptor wake its reader soon, as no death does of who is not held; at once after a cut."""
+        if self._members.is_cut:
+            os.eventfd_write(self._bell, 1)
+            return
         if self._alarm is None:
             self._alarm = Alarm()
             self._epoll.register(self._alarm.descriptor, select.EPOLLIN)

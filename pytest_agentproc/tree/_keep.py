@@ -29,6 +29,8 @@ _P_ALL, _P_PID = 0, 1
 _PEEK = posix.WEXITED | posix.WNOHANG | posix.WNOWAIT
 _PATIENCE = 0.5
 """Real seconds of killing children as they come, after which everybody is stopped before anybody is killed."""
+_FREEZING = 0.5
+"""Real seconds for which everybody is stopped until nobody new is found; then those who were are killed."""
 _MOST = 500
 """So many processes one answer tells at most."""
 _LOOKS = 20
@@ -57,7 +59,9 @@ class Keeper:
         """When the killing began; None: nobody is to be killed."""
         self.rounds = 0
         self.frozen: dict[int, int] = {}
-        """Who was stopped to be killed, by pid: their pidfds."""
+        """Who was stopped to be killed, by pid: their pidfds, -1 for children."""
+        self.corpses: set[int] = set()
+        self.is_holding = False
         self.cgroup = cgroup if cgroup and attempt(posix.mkdir, cgroup, 0o700) else ""
         self.plain = plain
         self.wake = wake
@@ -112,7 +116,7 @@ class Keeper:
     def reap(self) -> None:
         """Take every orphan that is dead, and note how those ended that were started, who stay until the host says."""
         for pid in children(self.pid):
-            if pid not in self.started and not self.frozen:
+            if pid not in self.started and not self.is_holding:
                 posix.waitpid(pid, posix.WNOHANG)
             elif self.started.get(pid, 0) is None:
                 result = posix.waitid(_P_PID, pid, _PEEK)
@@ -133,16 +137,15 @@ class Keeper:
                 return living, True
         return [], False
 
-    def living(self) -> list[int]:
-        """List the descendants that are no zombies, parents before children."""
-        found: dict[int, bool] = {}
+    def living(self, corpses: frozenset[int] | set[int] = frozenset()) -> list[int]:
+        """List the descendants that are no zombies, parents before children; of some it is known that they are."""
+        found: dict[int, None] = {}
         frontier = children(self.pid)
-        while frontier:
-            pid = frontier.pop(0)
-            if pid not in found:
-                found[pid] = state_of(pid) not in ("Z", "X", "")
+        for pid in frontier:
+            if pid not in found and pid not in corpses and state_of(pid) not in ("Z", "X", ""):
+                found[pid] = None
                 frontier += children(pid)
-        return [pid for pid, lives in found.items() if lives]
+        return list(found)
 
     # Killing.
 
@@ -166,10 +169,10 @@ class Keeper:
             return False
         age = time.monotonic() - self.since
         if age > _PATIENCE:
-            if not self.freeze() or age > 2 * _PATIENCE:
-                self.finish()
-                self.since = time.monotonic()
-            return True
+            if self.freeze() and age < _PATIENCE + _FREEZING:
+                return True
+            self.finish()
+            self.since = time.monotonic()
         orphans = [pid for pid in children(self.pid) if self.started.get(pid) is None and pid not in self.refused]
         if orphans:
             self.strike(orphans)
@@ -194,28 +197,48 @@ class Keeper:
             attempt(write_file, self.cgroup + "/cgroup.kill", b"1")
 
     def freeze(self) -> bool:
-        """Stop everybody who is new, and return whether somebody was; until `finish` nobody is reaped."""
-        opened = {}
-        for pid in self.living():
-            if pid not in self.frozen and pid not in self.refused:
-                try:
-                    opened[pid] = posix.pidfd_open(pid)
-                except ProcessLookupError:
-                    continue
-        again = set(self.living()) if opened else set()
-        for pid, pidfd in opened.items():
-            if pid in again and not is_dead(pidfd) and self.send(pid, pidfd, _signal.SIGSTOP):
+        """Stop who is new, the youngest first, and return whether somebody was; until `finish` nobody is reaped."""
+        self.is_holding = True
+        before = len(self.frozen) + len(self.corpses)
+        for pid in reversed(children(self.pid)):
+            if pid in self.corpses or pid in self.refused or self.started.get(pid) is not None:
+                continue
+            try:
+                posix.kill(pid, _signal.SIGSTOP)
+            except PermissionError:
+                self.refused.add(pid)
+                continue
+            if state_of(pid) == "Z":
+                self.corpses.add(pid)
+            else:
+                self.frozen.setdefault(pid, -1)
+        is_new = len(self.frozen) + len(self.corpses) > before
+        for pid in self.below():
+            pidfd = posix.pidfd_open(pid)
+            if pid in self.below() and not is_dead(pidfd) and self.send(pid, pidfd, _signal.SIGSTOP):
                 self.frozen[pid] = pidfd
+                is_new = True
             else:
                 posix.close(pidfd)
-        return len(opened) > 0
+        return is_new
+
+    def below(self) -> list[int]:
+        """List the living descendants that are no children and are not stopped yet."""
+        mine = set(children(self.pid))
+        living = self.living(self.corpses)
+        return [pid for pid in living if pid not in mine and pid not in self.frozen and pid not in self.refused]
 
     def finish(self) -> None:
-        """Kill all who were stopped."""
+        """Kill all who were stopped: children are unreaped, the others are held."""
         while self.frozen:
             pid, pidfd = self.frozen.popitem()
-            self.send(pid, pidfd, _signal.SIGKILL)
-            posix.close(pidfd)
+            if pidfd < 0:
+                posix.kill(pid, _signal.SIGKILL)
+            else:
+                self.send(pid, pidfd, _signal.SIGKILL)
+                posix.close(pidfd)
+        self.corpses.clear()
+        self.is_holding = False
 
     def send(self, pid: int, pidfd: int, signum: int) -> bool:
         """Signal a process that is held; return whether that is allowed."""

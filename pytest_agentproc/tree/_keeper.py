@@ -104,13 +104,14 @@ class Keeper:
         self.mark = _new_mark()
         """The soft limit for message queues of all that it starts; None: it has none of its own."""
         self._lock = threading.RLock()
-        self._cgroup = new_cgroup()
+        self.cgroup = new_cgroup()
+        """The folder of the cgroup that it may make; "" where there can be none."""
         adopt_orphans()
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._socket = ours
         ours.settimeout(_PATIENCE)
         program = _file(_program())
-        command = [interpreter(), "-I", "-S", "-c", _STUB, str(theirs.fileno()), str(os.getpid()), self._cgroup]
+        command = [interpreter(), "-I", "-S", "-c", _STUB, str(theirs.fileno()), str(os.getpid()), self.cgroup]
         none = subprocess.DEVNULL
         try:
             self._process = _Process(
@@ -210,7 +211,7 @@ class Keeper:
                     is_adopting = False
             self._socket.close()
             self._bury()
-            end_cgroup(self._cgroup)
+            end_cgroup(self.cgroup)
             if is_adopting:
                 self._end_orphans()
                 release_orphans()

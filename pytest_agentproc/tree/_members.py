@@ -8,6 +8,7 @@ have left a child that the walk had passed already.
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import signal
 import time
@@ -22,11 +23,14 @@ if TYPE_CHECKING:
 
 __all__ = ["Members"]
 
+_LEAST = 4
+"""So many walks a survey makes at least, unless one is sure."""
+
 
 class Members:
     """Know, signal and outwait the descendants of an agent.
 
-    `is_sure` says that the last walk missed nobody within its reach.
+    `is_sure` says that the last walk missed nobody within its reach, `is_cut` that it was cut short.
 
     Args:
         root: the pidfd of the agent, which stays open as long as this object is used.
@@ -37,7 +41,7 @@ class Members:
 
     def __init__(self, root: int, kin: Kin, watch: Callable[[int], None], forget: Callable[[int], None]) -> None:
         self.kin = kin
-        self.is_sure = False
+        self.is_sure = self.is_cut = False
         self.leaks: list[int] = []
         self._root = root
         self._watch = watch
@@ -57,11 +61,12 @@ class Members:
         return self._pidfds.keys() <= self._unreaped
 
     def survey(self, seconds: float) -> None:
-        """Walk the tree until a walk is sure, or for about so many real seconds."""
+        """Walk the tree until a walk is sure, or for about so many real seconds, however slow the machine is."""
         end = time.monotonic() + seconds
-        self.walk(end)
-        while not self.is_sure and time.monotonic() < end:
-            self.walk(end)
+        walks = 0
+        while walks < _LEAST or (not self.is_sure and time.monotonic() < end):
+            self.walk()
+            walks += _LEAST if self.is_sure else 1
 
     def hunt(self, seconds: float, *, freeze: bool = False) -> bool:
         """Kill every member, each as soon as it is found, until a sure walk finds nobody new.
@@ -77,29 +82,29 @@ class Members:
         end = time.monotonic() + seconds
         signum = signal.SIGSTOP if freeze else signal.SIGKILL
         self.send(signum)
-        while self.walk(end, signum) or not self.is_sure:
+        while self.walk(signum, end) or not self.is_sure:
             if time.monotonic() >= end:
                 return False
         if freeze:
             self.send(signal.SIGKILL)
         return not freeze
 
-    def walk(self, end: float, signum: signal.Signals | None = None) -> bool:
+    def walk(self, signum: signal.Signals | None = None, end: float = math.inf) -> bool:
         """Take in who is new; return whether somebody was.
 
         Args:
-            end: the real, monotonic instant at which to stop.
             signum: sent to each new member when it is found; after STOP nobody is reaped.
+            end: the real, monotonic instant at which to cut it short.
         """
         dead, root_is_dead = self._dead(), is_dead(self._root)
         self._forget_untouchable()
         self._strange, self._before = set(), self._strange
-        self.is_sure, is_new, kin = True, False, self.kin
+        self.is_sure, self.is_cut, is_new, kin = True, False, False, self.kin
         for pid in kin.find(self._pidfds):
             if pid not in self._pidfds and pid not in self._untouchable:
                 is_new = self._take(pid, signum) or is_new
             if time.monotonic() > end:
-                self.is_sure = False
+                self.is_sure, self.is_cut = False, True
                 break
         is_same = self._dead() == dead and is_dead(self._root) == root_is_dead
         self.is_sure = self.is_sure and kin.is_sure and is_same

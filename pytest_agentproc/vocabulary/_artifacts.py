@@ -35,6 +35,7 @@ RESULT_FIELDS = {
     "error": "the message of a bad end",
     "warnings": "the warnings, all of them",
     "leaks": "pids of descendants that could not be ended",
+    "containment": "which containment held the tree: group, subreaper or keeper",
     "unwritten": "artifacts that could not be written, with the reasons",
 }
 """Every field of result.json, in the order of the file. What is not known is null."""

@@ -58,6 +58,9 @@ class _Declared:
     def instant(self) -> int:
         return self._clock.instant()
 
+    def meet(self, pid: int, argv: Sequence[str], cwd: str | None, env: Mapping[str, str] | None) -> None:
+        self._clock.meet(pid, argv, cwd, env)
+
     async def drive(self, watched: Watched) -> None:
         self._declared()
         await self._clock.drive(watched)

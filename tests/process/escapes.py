@@ -59,8 +59,8 @@ def escape(ways):
     if "orphan" in ways and "nested" not in ways:
         os.wait()
     return pid
-print(*[escape(ways) for ways in sys.argv[1:]], flush=True)
-sys.stdin.read()
+print(*[escape(ways) for ways in sys.argv[1:] if ways != "stay"], flush=True)
+signal.pause() if "stay" in sys.argv else sys.stdin.read()
 """
 
 HYDRA = """
@@ -69,7 +69,7 @@ for head in range(int(sys.argv[1])):
     if os.fork() == 0:
         os.close(1)
         os.setsid()
-        for hop in range(3000):
+        for hop in range(1000):
             if os.fork():
                 os._exit(0)
         os._exit(0)
@@ -78,7 +78,7 @@ sys.stdin.read()
 """
 """So many heads, each a session of its own, that fork and leave without a pause: whoever is signalled is gone.
 
-After 3000 hops each head ends by itself: a test that fails must not fill the machine.
+After 1000 hops each head ends by itself: a test that fails must not fill the machine.
 """
 
 
@@ -88,7 +88,10 @@ def program(script: str, *arguments: str) -> list[str]:
 
 
 def escape(*ways: str) -> list[str]:
-    """Give the command of a program that tells the pids of those that leave it, and lives until its stdin ends."""
+    """Give the command of a program that tells the pids of those that leave it.
+
+    It lives until its stdin ends, or for ever if "stay" is among the ways.
+    """
     return program(_ESCAPE, *ways)
 
 

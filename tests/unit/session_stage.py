@@ -28,6 +28,7 @@ class _Agent:
 
     pid = 7
     descriptor = -1
+    containment = "group"
 
     def __init__(self) -> None:
         self.output = {"stdout": bytearray(), "stderr": bytearray()}

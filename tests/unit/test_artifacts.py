@@ -100,6 +100,7 @@ def test_result_json_has_the_documented_fields_in_their_order() -> None:
         "error": "",
         "warnings": [],
         "leaks": [],
+        "containment": None,
         "unwritten": {},
     }
 

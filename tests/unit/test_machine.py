@@ -226,7 +226,7 @@ class Diary(Machine):
 class World:
     """A world in which everything is ready, which writes down what is done to it."""
 
-    pid, descriptor = 7, 0
+    pid, descriptor, containment = 7, 0, "group"
 
     def __init__(self, pages: list[Any], ready: set[str]) -> None:
         self._pages = pages

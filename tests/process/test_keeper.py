@@ -1,0 +1,249 @@
+"""A keeper holds whatever is below it, ends it with its host, and is outlived without loss, with ordinary programs."""
+
+from __future__ import annotations
+
+import marshal
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_agentproc.tree import Keeper, KeeperDied, _keeper
+from tests.process.escapes import HYDRA, WAYS, escape, program
+from tests.process.stand import CEILING, descriptors, is_gone
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SHOW = "import os; print(os.getcwd(), os.environ['A'], os.getsid(0) == os.getpid(), *os.listdir('/proc/self/fd'))"
+SIGNALS = "print(*[line for line in open('/proc/self/status') if line.startswith(('SigBlk', 'SigIgn', 'SigCgt'))])"
+
+
+@pytest.fixture
+def keeper() -> Iterator[Keeper]:
+    """Give a keeper that ends with the test."""
+    keeper = Keeper()
+    yield keeper
+    keeper.close()
+
+
+def run(keeper: Keeper, argv: list[str], cwd: str | None = None, env: dict[str, str] | None = None) -> tuple[int, int]:
+    """Start a program; give its pid and the end of a pipe that is its stdout."""
+    reader, writer = os.pipe()
+    nothing = os.open("/dev/null", os.O_RDWR)
+    try:
+        return keeper.start(argv, cwd, env, (nothing, writer, nothing)), reader
+    except BaseException:
+        os.close(reader)
+        raise
+    finally:
+        os.close(writer)
+        os.close(nothing)
+
+
+def read(descriptor: int, *, line: bool = False) -> bytes:
+    """Read a pipe to its end, or one line of it, and close it."""
+    data = b""
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    while not (line and data.endswith(b"\n")):
+        assert poll.poll(CEILING * 1000)
+        if not (part := os.read(descriptor, 65536)):
+            break
+        data += part
+    os.close(descriptor)
+    return data
+
+
+def test_what_it_starts_is_what_subprocess_starts(keeper: Keeper, tmp_path: Path) -> None:
+    """Folder, environment, streams and the treatment of signals are the host's word, not the keeper's habits."""
+    pid, shown = run(keeper, program(SHOW), str(tmp_path), {"A": "b"})
+    assert read(shown) == f"{tmp_path} b True 0 1 2 3\n".encode()
+    assert is_gone(pid)
+    assert keeper.status(pid) == 0
+    _, shown = run(keeper, program(SIGNALS))
+    assert read(shown).decode() == subprocess.run(program(SIGNALS), capture_output=True, text=True, check=True).stdout
+
+
+def test_its_environment_is_ours_and_the_cookie(keeper: Keeper) -> None:
+    """A keeper of a keeper adds its own: neither hides what belongs to the other."""
+    _, shown = run(keeper, ["/bin/sh", "-c", "echo $AGENTPROC_TREE"], None, {"AGENTPROC_TREE": "outer"})
+    assert read(shown).decode().split() == ["outer", keeper.cookie]
+    _, shown = run(keeper, ["/usr/bin/env"])
+    told = dict(line.split("=", 1) for line in read(shown).decode().split("\n") if "=" in line)
+    assert {name: told.get(name) for name in ("PATH", "HOME")} == {
+        name: os.environ.get(name) for name in ("PATH", "HOME")
+    }
+
+
+@pytest.mark.parametrize(
+    ("argv", "cwd", "error"),
+    [
+        (["nope"], None, FileNotFoundError(2, "No such file or directory", "nope")),
+        (["/usr"], None, PermissionError(13, "Permission denied", "/usr")),
+        (["sh"], "/nope", FileNotFoundError(2, "No such file or directory", "/nope")),
+        (["sh", "x" * 200_000], None, OSError(7, "Argument list too long", "sh")),
+        (["sh", "x" * 100_000, "x" * 100_000, "x" * 100_000], None, None),
+    ],
+    ids=["not found", "not executable", "no folder", "too long", "more than a socket's message"],
+)
+def test_a_start_fails_as_one_of_subprocess_does(
+    keeper: Keeper, argv: list[str], cwd: str | None, error: OSError | None
+) -> None:
+    """Errno, words and the name of what is missing: the caller's message is made of them."""
+    if error is None:
+        assert keeper.status(run(keeper, ["/bin/sh", "-c", "exit 3", *argv])[0]) in (None, 3)
+        return
+    with pytest.raises(OSError, match=error.strerror) as caught:
+        run(keeper, argv, cwd, {"PATH": "/nope:/bin"})
+    assert (type(caught.value), *caught.value.args, caught.value.filename) == (type(error), *error.args, error.filename)
+
+
+def test_an_end_is_told_until_it_is_reaped_and_after(keeper: Keeper) -> None:
+    """The pid is nobody else's until the host says so; how it ended is never lost."""
+    pid, _ = run(keeper, ["sh", "-c", "exit 7"])
+    assert is_gone(pid)
+    assert (keeper.status(pid), keeper.status(pid)) == (7, 7)
+    os.kill(pid, 0)
+    assert (keeper.reap(pid), keeper.status(pid), keeper.reap(pid)) == (7, 7, 7)
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+    killed, _ = run(keeper, ["sleep", "60"])
+    assert keeper.status(killed) is None
+    os.kill(killed, signal.SIGTERM)
+    assert is_gone(killed)
+    assert keeper.status(killed) == -signal.SIGTERM
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_whoever_leaves_is_listed_and_ended(keeper: Keeper, way: str) -> None:
+    """Everything stays below it, whatever it did."""
+    pid, told = run(keeper, escape("stay", WAYS[way]))
+    escapee = int(read(told, line=True))
+    left = keeper.left()
+    assert left.is_sure
+    assert {pid, escapee} <= left.commands.keys()
+    assert "sleep" in left.commands[escapee]
+    ended = keeper.end()
+    assert (ended.refused, ended.is_over) == ({}, True)
+    assert keeper.left().commands == {}
+    assert is_gone(pid, 0)
+    assert is_gone(escapee, 0)
+    assert keeper.status(pid) == -signal.SIGKILL
+
+
+def test_an_orphan_is_reaped_as_it_dies(keeper: Keeper) -> None:
+    """A zombie would be there until the keeper ends, and a pid each."""
+    pid, told = run(keeper, escape("stay", "session orphan"))
+    orphan = int(read(told, line=True))
+    os.kill(orphan, signal.SIGKILL)
+    assert is_gone(orphan)
+    assert keeper.left().commands.keys() == {pid}
+    with pytest.raises(ProcessLookupError):
+        os.kill(orphan, 0)
+
+
+def test_it_hears_no_signal_that_is_meant_for_its_host(keeper: Keeper) -> None:
+    """A terminal's Ctrl-C and a hang-up end the host first, and it with the host."""
+    for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        os.kill(keeper.pid, signum)
+    assert keeper.left().commands == {}
+    assert os.getsid(keeper.pid) == keeper.pid
+
+
+@pytest.mark.parametrize("patience", ["0.5", "0.0"], ids=["as they come", "all stopped first"])
+def test_many_heads_are_ended_within_a_second(monkeypatch: pytest.MonkeyPatch, patience: str) -> None:
+    """Killing converges in either way, without help of a cgroup."""
+    folder = Path(_keeper.__file__).parent
+    sources = [folder.joinpath(f"{name}.py").read_text("utf-8") for name in ("_kernel", "_keep")]
+    assert "_PATIENCE = 0.5\n" in sources[1]
+    sources[1] = sources[1].replace("_PATIENCE = 0.5\n", f"_PATIENCE = {patience}\n")
+    codes = marshal.dumps([compile(source, "keeper", "exec", dont_inherit=True) for source in sources])
+    monkeypatch.setattr(_keeper, "_program", lambda: codes)
+    monkeypatch.setattr(_keeper, "new_cgroup", lambda: "")
+    keeper = Keeper()
+    try:
+        _, told = run(keeper, program(HYDRA, "16"))
+        read(told, line=True)
+        begin = time.monotonic()
+        assert keeper.end(5.0).is_over
+        assert time.monotonic() - begin < 1
+        assert keeper.left().commands == {}
+    finally:
+        keeper.close()
+
+
+def test_it_leaves_nothing_behind() -> None:
+    """No descriptor, no zombie, no cgroup, and this process adopts orphans no longer than before."""
+    before = descriptors()
+    keeper = Keeper()
+    folder = keeper.cgroup
+    pid, told = run(keeper, escape("stay", "session orphan closed bare"))
+    escapee = int(read(told, line=True))
+    keeper.close()
+    keeper.close()
+    assert descriptors() == before
+    assert not os.path.exists(folder)  # noqa: PTH110  # "" is no file
+    for gone in (keeper.pid, pid, escapee):
+        with pytest.raises(ProcessLookupError):
+            os.kill(gone, 0)
+    with pytest.raises(KeeperDied, match=f"the keeper \\(pid {keeper.pid}\\) is gone"):
+        keeper.left()
+
+
+@pytest.mark.parametrize("has_cgroup", [True, False])
+def test_what_a_killed_keeper_leaves_is_ended(monkeypatch: pytest.MonkeyPatch, has_cgroup: bool) -> None:
+    """It is adopted here, and known by the mark that a cleared environment and closed streams cannot take away."""
+    if not has_cgroup:
+        monkeypatch.setattr(_keeper, "new_cgroup", lambda: "")
+    bystander = subprocess.Popen(["sleep", "60"], start_new_session=True)
+    keeper = Keeper()
+    try:
+        pid, told = run(keeper, escape("stay", *WAYS.values()))
+        escapees = [int(word) for word in read(told, line=True).split()]
+        os.kill(keeper.pid, signal.SIGKILL)
+        assert is_gone(keeper.pid)
+        assert not is_gone(escapees[-1], 0)
+        with pytest.raises(KeeperDied):
+            keeper.left()
+    finally:
+        keeper.close()
+    assert [one for one in (pid, *escapees) if not is_gone(one, 0)] == []
+    assert bystander.poll() is None
+    bystander.kill()
+    bystander.wait()
+    assert not os.path.exists(keeper.cgroup)  # noqa: PTH110  # "" is no file
+
+
+HOST = """
+import os, sys
+from pytest_agentproc.tree import Keeper
+keeper = Keeper()
+nothing = os.open("/dev/null", os.O_RDWR)
+print(keeper.pid, flush=True)
+pid = keeper.start(sys.argv[1:], None, None, (nothing, 1, nothing))
+if os.fork() == 0:
+    os.close(1)
+sys.stdin.read()
+"""
+
+
+def test_the_death_of_the_host_ends_everything() -> None:
+    """Also while a fork of the host holds the socket open: the keeper sees the process die, too."""
+    command = [sys.executable, "-c", HOST, *escape("stay", *WAYS.values())]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as host:
+        assert host.stdout is not None
+        keeper = int(host.stdout.readline())
+        escapees = [int(word) for word in host.stdout.readline().split()]
+        assert len(escapees) == len(WAYS)
+        host.kill()
+        host.wait()
+        end = time.monotonic() + 1
+        alive = [one for one in (keeper, *escapees) if not is_gone(one, max(end - time.monotonic(), 0))]
+    assert alive == []
