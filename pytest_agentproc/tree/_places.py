@@ -14,7 +14,7 @@ __all__ = ["places_of"]
 
 _KIT = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
-_PLUGGY = f"{os.sep}pluggy{os.sep}"
+_PYTEST, _PLUGGY = f"{os.sep}_pytest{os.sep}", f"{os.sep}pluggy{os.sep}"
 _THEIRS, _LIBRARY, _NOBODY = 0, 1, 2
 """Whose a file is: the user's own, a library's, or the standard library's and this kit's."""
 
@@ -47,7 +47,9 @@ def places_of(frame: FrameType | None, home: str = "") -> tuple[str, ...]:
 
 @cache
 def _owner(file: str) -> int:
-    if file.startswith("<") or os.path.abspath(file).startswith(_KIT):
+    if file.startswith("<"):
+        return _THEIRS if file.startswith("<doctest ") else _NOBODY
+    if os.path.abspath(file).startswith(_KIT) or _PYTEST in file:
         return _NOBODY
     if any(part in file for part in _INSTALLED):
         return _LIBRARY

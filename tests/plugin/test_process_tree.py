@@ -122,6 +122,14 @@ def test_it_is_asked_for_in_every_usual_way(
     result.stdout.fnmatch_lines(["  sleep 1000"])
 
 
+def test_a_doctest_has_lines_too(pytester: pytest.Pytester) -> None:
+    """Whoever asks for all tests asks for these."""
+    pytester.makepyfile(documented="\">>> import subprocess; p = subprocess.Popen(['sleep', '1000'])\"")
+    result = pytester.runpytest_subprocess("--doctest-modules", "--agentproc-process-tree", "-W", "ignore")
+    result.assert_outcomes(passed=1, errors=1)
+    result.stdout.fnmatch_lines(["    started at <doctest documented[[]0[]]>:1"])
+
+
 def test_a_test_that_does_not_ask_is_left_alone(pytester: pytest.Pytester) -> None:
     """Installing the plugin changes no verdict; the test beside it that asks is not blamed for what was there."""
     source = LEAK.replace("MORE", "")
