@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.supervisor import Command, Feeder, Signal, Watchdog
     from pytest_agentproc.supervisor.dialects import Meaning
+    from pytest_agentproc.vocabulary import Policy
 
 __all__ = [
     "AnyResultCompletion",
@@ -25,10 +26,12 @@ __all__ = [
     "FatalErrorCompletion",
     "FatalNoiseCompletion",
     "FatalPipeEnding",
+    "GroupLadder",
     "HastyLadder",
     "HoardingCompletion",
     "KillOnlyLadder",
     "LeavingLadder",
+    "LooseLadder",
     "MissingEnding",
     "NoKillLadder",
     "NullCodeEnding",
@@ -200,7 +203,21 @@ class MissingEnding(Ending):
 class DirectChildLadder(Ladder):
     """Takes the agent for its whole tree (T1)."""
 
-    whole_tree = False
+    reach = "agent"
+
+
+class GroupLadder(Ladder):
+    """Signals the agent's process group, as `killpg` does; what has a session of its own never hears of it (T1)."""
+
+    reach = "group"
+
+
+class LooseLadder(Ladder):
+    """Holds the tree by its group, whatever was asked for (T6)."""
+
+    def __init__(self, policy: Policy) -> None:
+        super().__init__(policy)
+        self.containment = "group"
 
 
 class PatientLadder(Ladder):

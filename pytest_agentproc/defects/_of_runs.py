@@ -67,6 +67,8 @@ _ENDINGS = (
 )
 _LADDERS = (
     ("direct-child-only", "T1", "signals the agent itself and never its descendants", ends.DirectChildLadder),
+    ("group-only", "T1", "signals the agent's process group, and nobody who left it", ends.GroupLadder),
+    ("holds-the-group-only", "T6", "holds the tree by its group whatever was asked for", ends.LooseLadder),
     ("waits-for-exit", "C1", "waits for the exit however long an agent lingers", ends.PatientLadder),
     ("no-grace", "C1", "terminates at the very completion", ends.HastyLadder),
     ("one-grace", "C1", "waits for the long grace also after a good end", ends.OneGraceLadder),

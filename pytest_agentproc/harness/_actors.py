@@ -208,10 +208,10 @@ class World:
 
     pid = 1
     descriptor = -1
-    containment = "group"
 
     def __init__(self, agent: Process, containment: str = "group") -> None:
         self.agent = agent
+        self.containment = containment
         self._reach = Reach(agent.kin, containment)
         self._pipes: dict[str, Pipe] = {name: pipe for name, pipe in agent.pipes.items() if pipe is not None}
         self._watched: set[str] = set()
@@ -248,16 +248,18 @@ class World:
         assert ended is not None
         return int(ended["code"]) if "code" in ended else -SIGNALS[ended["signal"]]
 
-    def terminate(self, *, tree: bool = True) -> None:
-        self._signal(_TERM, tree=tree)
+    def terminate(self, reach: str = "tree") -> None:
+        self._signal(_TERM, reach)
 
-    def kill(self, *, tree: bool = True) -> None:
-        self._signal(_KILL, tree=tree)
+    def kill(self, reach: str = "tree") -> None:
+        self._signal(_KILL, reach)
 
-    def _signal(self, signum: int, *, tree: bool) -> None:
-        if tree:
+    def _signal(self, signum: int, reach: str) -> None:
+        if reach != "agent":
             self._refresh()
-        for process in (self.agent, *(self._members if tree else ())):
+        group = self.agent.kin.group
+        members = [one for one in self._members if reach == "tree" or (reach == "group" and one.kin.group is group)]
+        for process in (self.agent, *members):
             process.hear(signum)
             if signum == _TERM:
                 process.go_on()  # a stopped one hears it, too

@@ -8,11 +8,14 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+import anyio
+
+from pytest_agentproc.errors import KitError
 from pytest_agentproc.harness._bystanders import how_it_lives
 from pytest_agentproc.tree import Keeper
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Awaitable, Callable, Sequence
     from types import TracebackType
 
     from pytest_agentproc.harness._fake import FakeAgent
@@ -37,6 +40,7 @@ class Kept:
     def __init__(self, fakes: Sequence[FakeAgent], *, wanted: bool) -> None:
         self.keeper = Keeper() if wanted else None
         self._launchers = [fake.launcher for fake in fakes]
+        self._is_lost = False
 
     def __enter__(self) -> Kept:  # noqa: PYI034  # nobody derives from it
         return self
@@ -46,6 +50,32 @@ class Kept:
     ) -> None:
         if self.keeper is not None:
             self.keeper.close()
+
+    async def hold(self, run: Callable[[], Awaitable[None]]) -> None:
+        """Run what is to be kept, and give it up if the keeper ends: that is none of the subject's doing.
+
+        Raises:
+            KitError: it ended.
+        """
+        if self.keeper is None:
+            await run()
+            return
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._guard, self.keeper, group.cancel_scope)
+            await run()
+            group.cancel_scope.cancel()
+        if self._is_lost:
+            raise KitError("the keeper of the program under test ended during the play, and with it all that it held")
+
+    async def _guard(self, keeper: Keeper, scope: anyio.CancelScope) -> None:
+        end = os.pidfd_open(keeper.pid)
+        try:
+            await anyio.wait_readable(end)
+        finally:
+            os.close(end)
+        self._is_lost = True
+        keeper.close()
+        scope.cancel()
 
     def tell(self, record: Record, at: int) -> None:
         """Note every process that is left, but for the fakes.

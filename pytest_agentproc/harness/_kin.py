@@ -118,7 +118,9 @@ class Reach:
 
     def walk(self) -> list[Process]:
         """List the descendants that are found now."""
-        found = self._agent.below() + self._living(self._agent.session)
+        found = self._agent.below()
+        for kin in self._living(self._agent.session):
+            found += [kin, *kin.below()]
         if self._containment == "subreaper":
             for orphan in self._living(self._agent.tree):
                 if orphan.parent is None and self._is_attributed(orphan):

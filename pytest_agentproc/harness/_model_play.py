@@ -144,7 +144,7 @@ def _add_session(model: Model, bound: Bound, subject: _Judges) -> SessionHost:
     return host
 
 
-def _spawner(model: Model, bound: Bound) -> Callable[[], World]:
+def _spawner(model: Model, bound: Bound) -> Callable[[str], World]:
     """Give what starts the scenario's agent, or fails to."""
     scenario, fake = bound.scenario, len(model.drivers)
     argv, env = command_line(scenario), environment(scenario, _FOLDER)
@@ -158,11 +158,11 @@ def _spawner(model: Model, bound: Bound) -> Callable[[], World]:
     own = {"argv": argv, "environ": environ, "prompt": scenario.prompt[:PROMPT_SHOWN], "given": given}
     program = {**bound.program, **own}
 
-    def spawn() -> World:
+    def spawn(containment: str) -> World:
         failure = spawn_failure(scenario)
         if failure is not None:
             raise failure
-        return model.start(program, fake, bound.policy.containment)
+        return model.start(program, fake, containment)
 
     return spawn
 

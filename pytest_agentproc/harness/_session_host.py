@@ -63,7 +63,7 @@ class SessionHost:
         machine: Conversation,
         transcript: Transcript,
         bound: Bound,
-        spawn: Callable[[], World],
+        spawn: Callable[[str], World],
         now: Callable[[], int],
         trace: Callable[[int, str, dict[str, Any]], None],
     ) -> None:

@@ -81,7 +81,7 @@ def supervise_real(
 
     with Others(fakes, adopts=True) as others, Kept(fakes, wanted=needs_keeper(subject)) as kept:
         order = replace(order, keeper=kept.keeper)
-        anyio.run(run, backend=backend)
+        anyio.run(kept.hold, run, backend=backend)
         fault = None if answers else Stall(f"the supervisor did not return within {pace.limit:.0f} real seconds")
         lateness = max(*(fake.watch.collect(record) for fake in fakes), _latest_timer(record))
         kept.tell(record, clock.instant())

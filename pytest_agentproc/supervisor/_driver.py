@@ -35,8 +35,8 @@ class Ports(Protocol):
     def write(self, data: memoryview) -> int | None: ...
     def close_stdin(self) -> None: ...
     def status(self) -> int: ...
-    def terminate(self, *, tree: bool = True) -> None: ...
-    def kill(self, *, tree: bool = True) -> None: ...
+    def terminate(self, reach: str = "tree") -> None: ...
+    def kill(self, reach: str = "tree") -> None: ...
     def is_alone(self) -> bool: ...
     def reap(self) -> None: ...
     def abandon(self) -> int: ...
@@ -51,7 +51,7 @@ class Driver:
 
     Args:
         machine: who decides.
-        spawn: starts the agent; raises OSError if it cannot.
+        spawn: starts the agent, its tree held by a containment; raises OSError if it cannot.
         now: the clock, in nanoseconds.
         trace: called with (instant, code, data) for the record's supervisor side; None: nobody looks.
         keep: called with each event, what it meant, and its instant; None: nothing is kept.
@@ -62,7 +62,7 @@ class Driver:
     def __init__(
         self,
         machine: Life,
-        spawn: Callable[[], Ports],
+        spawn: Callable[[str], Ports],
         now: Callable[[], int],
         trace: Callable[[int, str, dict[str, Any]], None] | None = None,
         keep: Callable[[Event, list[Meaning], int], None] | None = None,
@@ -169,7 +169,7 @@ class Driver:
 
     def _do_spawn(self, command: on.Spawn) -> Event:
         try:
-            self.ports = self._spawn()
+            self.ports = self._spawn(command.containment)
         except OSError as error:
             return on.SpawnFailed(error.errno or 0, f"{error.filename or 'agent'}: {error.strerror}")
         return on.Spawned(self.ports.pid)
@@ -205,10 +205,9 @@ class Driver:
         self._world().close_stdin()
 
     def _do_signal(self, command: on.Signal) -> Event:
-        target = "tree" if command.tree else "agent"
-        self._note("s", {"process": target, "by": "supervisor", "signal": command.name})
+        self._note("s", {"process": command.reach, "by": "supervisor", "signal": command.name})
         world = self._world()
-        (world.terminate if command.name == "TERM" else world.kill)(tree=command.tree)
+        (world.terminate if command.name == "TERM" else world.kill)(command.reach)
         return on.Signalled()
 
     def _do_sweep(self, command: on.Sweep) -> Event:

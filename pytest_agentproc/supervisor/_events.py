@@ -125,7 +125,9 @@ class Due:
 
 @dataclass(slots=True)
 class Spawn:
-    """Start the agent; answered by Spawned or SpawnFailed."""
+    """Start the agent, with its tree held as a containment says; answered by Spawned or SpawnFailed."""
+
+    containment: str = "group"
 
 
 @dataclass(slots=True)
@@ -158,10 +160,13 @@ class Close:
 
 @dataclass(slots=True)
 class Signal:
-    """Terminate (TERM and CONT) or kill, the whole tree or the agent alone; answered by Signalled."""
+    """Terminate (TERM and CONT) or kill: the whole tree, the agent's process group, or the agent alone.
+
+    Answered by Signalled. `reach` is "tree", "group" or "agent".
+    """
 
     name: str
-    tree: bool = True
+    reach: str = "tree"
 
 
 @dataclass(slots=True)

@@ -34,10 +34,11 @@ class Ladder:
         policy: the graces.
     """
 
-    whole_tree = True
+    reach = "tree"
 
     def __init__(self, policy: Policy) -> None:
         self.limits = policy.nanoseconds()
+        self.containment = policy.containment
         self.rung = Rung.NONE
         self.timer = ""
         self.deadline: int | None = None
@@ -62,7 +63,7 @@ class Ladder:
         if leftovers:
             self._kill_grace = "linger_kill_grace"
         self._wait(Rung.KILL, self._kill_grace, now)
-        return Signal("TERM", self.whole_tree)
+        return Signal("TERM", self.reach)
 
     def signalled(self, now: int) -> None:
         """Count the grace from the instant at which the signals have gone out: finding a tree takes real time."""
@@ -74,7 +75,7 @@ class Ladder:
         if self.rung is Rung.TERMINATE:
             return self.terminate(now)
         self.rung, self.deadline, self.timer = Rung.DONE, None, ""
-        return Signal("KILL", self.whole_tree)
+        return Signal("KILL", self.reach)
 
     def leftovers(self, now: int) -> list[Command]:
         """Say what to do about descendants that a dead agent left: terminate, unless that is under way (T6)."""

@@ -132,7 +132,7 @@ class Machine(Life):
     # Beginning.
 
     def _start(self, event: on.Start, now: int) -> list[Command]:
-        return [on.Spawn()]
+        return [on.Spawn(self.ladder.containment)]
 
     def _spawned(self, event: on.Spawned, now: int) -> list[Command]:
         self.state = State.RUNNING
@@ -259,7 +259,7 @@ class Machine(Life):
             self._conclude(outcome, at, "" if outcome is Outcome.COMPLETED else self.completion.error)
         self.watchdog.rest()
         self.state = State.SWEEPING
-        return [on.Sweep()] if self.ladder.whole_tree else self._finish()
+        return [on.Sweep()] if self.ladder.reach == "tree" else self._finish()
 
     def _swept(self, event: on.Swept, now: int) -> list[Command]:
         if self.state is not State.SWEEPING:

@@ -86,7 +86,7 @@ async def open_session(
     made = deciders or SessionDeciders()
     machine = Conversation(task, made)
     session = Session(machine, clock, permission, made.transcript())
-    spawn = spawner(argv, cwd, env, task.policy.containment, clock)
+    spawn = spawner(argv, cwd, env, clock)
     driver = SessionDriver(machine, spawn, Bell(), clock.instant, session.hear, trace)
     session.drive_by(driver)
     async with _driven(session, driver):

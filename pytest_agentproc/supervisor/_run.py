@@ -81,7 +81,7 @@ async def run_once(
     if artifacts is not None:
         store = Folder(artifacts) if isinstance(artifacts, (str, os.PathLike)) else artifacts
         kept = made.artifacts(store, _headline(argv, cwd, run_id, model, clock.instant()))
-    spawn = spawner(argv, cwd, env, policy.containment, clock)
+    spawn = spawner(argv, cwd, env, clock)
     driver = Driver(machine, spawn, clock.instant, trace, kept.take if kept else None)
     return await _supervise(driver, machine, clock, kept)
 

@@ -40,7 +40,7 @@ class SessionDriver(Driver):
 
     Args:
         machine: who decides.
-        spawn: starts an agent; raises OSError if it cannot.
+        spawn: starts an agent, its tree held by a containment; raises OSError if it cannot.
         bell: the session's descriptor.
         now: the clock, in nanoseconds.
         listen: called with everything that viewers see, in order.
@@ -52,7 +52,7 @@ class SessionDriver(Driver):
     def __init__(
         self,
         machine: Conversation,
-        spawn: Callable[[], Ports],
+        spawn: Callable[[str], Ports],
         bell: Rings,
         now: Callable[[], int],
         listen: Callable[[SessionEvent], None],

@@ -15,19 +15,18 @@ __all__ = ["spawner"]
 
 
 def spawner(
-    argv: Sequence[str], cwd: str | None, env: Mapping[str, str] | None, containment: str, clock: Clock
-) -> Callable[[], Child]:
-    """Give what starts an agent; it raises OSError if it cannot.
+    argv: Sequence[str], cwd: str | None, env: Mapping[str, str] | None, clock: Clock
+) -> Callable[[str], Child]:
+    """Give what starts an agent, its tree held by a containment; it raises OSError if it cannot.
 
     Args:
         argv: the agent's command.
         cwd: where it runs; None: here.
         env: its whole environment; None: ours.
-        containment: how its tree is held.
         clock: is told of an agent that is no child of this process.
     """
 
-    def spawn() -> Child:
+    def spawn(containment: str) -> Child:
         child = Child(argv, cwd, env, containment)
         if not child.is_own:
             try:

@@ -72,10 +72,10 @@ class Succession(Life):
         self.turns.connect(self.talk, made.router(is_marked=self.talk.is_marked), made.tools(self.policy))
         self.hooks.connect(self.talk)
         self.tasks = made.tasks()
-        return [on.Spawn()]
+        return [on.Spawn(self.ladder.containment)]
 
     def _start(self, event: on.Start, now: int) -> list[Command]:
-        return [on.Spawn()]
+        return [on.Spawn(self.ladder.containment)]
 
     def _spawned(self, event: on.Spawned, now: int) -> list[Command]:
         limit = self.limits["handshake_timeout"]

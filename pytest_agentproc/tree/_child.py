@@ -187,25 +187,34 @@ class Child:
             self._epoll.unregister(self._pidfd)
         return self._status
 
-    def terminate(self, *, tree: bool = True) -> None:
-        """Send TERM, and CONT so that a stopped process hears it, to the agent and every descendant."""
-        if tree:
-            self._held(lambda: self._members.survey(_LOOK))
-        self._signal_agent(_TERMINATE)
-        if tree:
-            self._members.send(*_TERMINATE)
+    def terminate(self, reach: str = "tree") -> None:
+        """Send TERM, and CONT so that a stopped process hears it, to the agent and every descendant.
+
+        Args:
+            reach: "tree"; "group" spares who left the agent's process group, and "agent" all but the agent.
+        """
+        self._signal(_TERMINATE, reach)
+        if reach == "tree":
             self._nudge()
 
-    def kill(self, *, tree: bool = True) -> None:
-        """Send KILL to the agent and to every descendant, and from then on to each that is found."""
-        if tree:
-            self._held(lambda: self._members.survey(_LOOK))
-        self._signal_agent(_KILL)
-        if tree:
-            self._members.send(*_KILL)
+    def kill(self, reach: str = "tree") -> None:
+        """Send KILL to the agent and to every descendant, and from then on to each that is found.
+
+        Args:
+            reach: as `terminate` has it; only of the whole tree whoever is found later is killed, too.
+        """
+        self._signal(_KILL, reach)
+        if reach == "tree":
             self._killed_at = self._killed_at or time.monotonic()
             self._held(self._hunt)
             self._nudge()
+
+    def _signal(self, signals: Sequence[signal.Signals], reach: str) -> None:
+        if reach != "agent":
+            self._held(lambda: self._members.survey(_LOOK))
+        self._signal_agent(signals)
+        if reach != "agent":
+            self._members.send(*signals, group=self.pid if reach == "group" else None)
 
     def is_alone(self) -> bool:
         """Say whether no descendant is left; after a kill, whoever is found is killed."""

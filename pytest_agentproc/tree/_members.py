@@ -15,6 +15,7 @@ import time
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.tree._kernel import is_dead
+from pytest_agentproc.tree._walk import group_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -145,10 +146,16 @@ class Members:
         for pid in self._gone & self._pidfds.keys():
             self._drop(pid)
 
-    def send(self, *signals: signal.Signals) -> None:
-        """Send signals to every member; one that may not be signalled is set apart, and is a leak if it lives on."""
+    def send(self, *signals: signal.Signals, group: int | None = None) -> None:
+        """Send signals to every member; one that may not be signalled is set apart, and is a leak if it lives on.
+
+        Args:
+            signals: one after the other.
+            group: send to the members of this process group only.
+        """
         for pid in [pid for pid in self._pidfds if pid not in self._unreaped]:
-            self._send(pid, *signals)
+            if group is None or group_of(pid) == group:
+                self._send(pid, *signals)
 
     def _send(self, pid: int, *signals: signal.Signals) -> None:
         try:

@@ -12,7 +12,7 @@ import psutil
 
 from pytest_agentproc.tree._kernel import children, read_file
 
-__all__ = ["carries", "command_of", "descendants", "limit_of", "session_members", "session_of"]
+__all__ = ["carries", "command_of", "descendants", "group_of", "limit_of", "session_members", "session_of"]
 
 _LIMIT = b"Max msgqueue size"
 
@@ -37,6 +37,13 @@ def session_members(session: int) -> list[int]:
         for name in os.listdir("/proc")
         if name.isdecimal() and (pid := int(name)) != session and session_of(pid) == session
     ]
+
+
+def group_of(pid: int) -> int | None:
+    """Give the process group of a process, a zombie's too; None once it is gone."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        return os.getpgid(pid)
+    return None
 
 
 def session_of(pid: int) -> int | None:

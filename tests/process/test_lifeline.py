@@ -19,6 +19,7 @@ import pytest
 from pytest_agentproc.errors import KitError
 from pytest_agentproc.harness import Lab, _lab
 from pytest_agentproc.subjects import core
+from tests.process.ends import ends_of, follower_of
 from tests.process.stand import CEILING, is_gone, scenario_of
 
 if TYPE_CHECKING:
@@ -67,42 +68,6 @@ def pids_of(process: subprocess.Popen[bytes]) -> list[int]:
         line = process.stdout.readline()
         assert line or process.poll() is None, "the suite ended before its fakes ran"
     return [int(word) for word in line.partition(b"STARTED")[2].split()]
-
-
-FOLLOWER = """
-import os, select, sys
-poll = select.poll()
-poll.register(os.pidfd_open(int(sys.argv[1])), select.POLLIN)
-print(flush=True)
-poll.poll()
-"""
-
-
-@contextmanager
-def follower_of(pid: int) -> Iterator[int]:
-    """Start a process that ends when another one does, and does nothing else; give its pid once it waits."""
-    command = [sys.executable, "-IS", "-c", FOLLOWER, str(pid)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
-        try:
-            assert process.stdout is not None
-            process.stdout.readline()
-            yield process.pid
-        finally:
-            process.kill()
-
-
-def ends_of(pidfds: set[int]) -> dict[int, float]:
-    """Say when each of some processes ended, as it happens, within the ceiling."""
-    poll = select.poll()
-    for pidfd in pidfds:
-        poll.register(pidfd, select.POLLIN)
-    deadline = time.monotonic() + CEILING
-    ends: dict[int, float] = {}
-    while len(ends) < len(pidfds) and (ready := poll.poll(max(0.0, deadline - time.monotonic()) * 1000)):
-        for pidfd, _ in ready:
-            ends[pidfd] = time.monotonic()
-            poll.unregister(pidfd)
-    return ends
 
 
 @pytest.mark.slow

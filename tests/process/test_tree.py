@@ -121,7 +121,7 @@ def test_signalling_the_agent_alone_spares_the_grandchild(start: Callable[..., C
     """What is left is then found by its session, though its parent is gone."""
     child = start(sys.executable, "-S", "-c", GRANDCHILD.format(False))
     grandchild = int(read(child))
-    child.kill(tree=False)
+    child.kill("agent")
     wait_for(child, "exit")
     assert not is_gone(grandchild, 0)
     assert not child.is_alone()
@@ -149,7 +149,7 @@ def test_signalling_after_the_exit_harms_nobody(start: Callable[..., Child]) -> 
     child.status()
     child.reap()
     child.terminate()
-    child.kill(tree=False)
+    child.kill("agent")
 
 
 def test_a_bystander_outside_the_tree_is_left_alone(start: Callable[..., Child]) -> None:

@@ -76,12 +76,12 @@ class _Agent:
         assert self.exit is not None
         return self.exit
 
-    def terminate(self, *, tree: bool = True) -> None:
+    def terminate(self, reach: str = "tree") -> None:
         self.signals.append("TERM")
         if not self.is_deaf and self.exit is None:
             self.exit = -15
 
-    def kill(self, *, tree: bool = True) -> None:
+    def kill(self, reach: str = "tree") -> None:
         self.signals.append("KILL")
         self.exit = -9 if self.exit is None else self.exit
 
@@ -162,7 +162,7 @@ class Stage:
         self.events.append(event)
         self.session.hear(event)
 
-    def _spawn(self) -> _Agent:
+    def _spawn(self, _containment: str) -> _Agent:
         if self.failures:
             raise self.failures.pop(0)
         assert all(agent.is_reaped for agent in self.agents), "two alive"

@@ -257,11 +257,11 @@ class World:
         """Tell of a good exit."""
         return 0
 
-    def terminate(self, *, tree: bool = True) -> None:
+    def terminate(self, reach: str = "tree") -> None:
         """Write it down."""
         self._pages.append("terminate")
 
-    def kill(self, *, tree: bool = True) -> None:
+    def kill(self, reach: str = "tree") -> None:
         """Write it down."""
         self._pages.append("kill")
 
@@ -291,7 +291,7 @@ class World:
 def looked(answers: dict[type[Any], list[Command]], *ready: str) -> list[Any]:
     """Take one look at a world; give what was fed and done, in one order."""
     pages: list[Any] = []
-    driver = Driver(Diary(answers, pages), lambda: World(pages, set(ready)), lambda: 0)
+    driver = Driver(Diary(answers, pages), lambda _containment: World(pages, set(ready)), lambda: 0)
     driver.ports = World(pages, set(ready))
     driver.look()
     return pages
