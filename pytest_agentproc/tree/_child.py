@@ -15,6 +15,7 @@ import time
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.tree._keeper import Keeper, KeeperDied, baked, keepers
+from pytest_agentproc.tree._kernel import children
 from pytest_agentproc.tree._kin import Adopted, Line, Sheltered
 from pytest_agentproc.tree._members import Members
 from pytest_agentproc.tree._prctl import Alarm, adopt_orphans, release_orphans
@@ -70,6 +71,7 @@ class Child:
         self._keeper: Keeper | None = None
         self._holds_orphans = False
         self._numbers: dict[str, int] = {}
+        self._before = children(os.getpid()) if containment != "group" else []
         self._kin: Kin
         try:
             self._root = self._start(argv, cwd, env, containment)
@@ -110,7 +112,7 @@ class Child:
             if containment != "group" and self._adopt():
                 cookie = secrets.token_hex(8)
                 own = Own(argv, cwd, baked(env, cookie), stdio)
-                self.containment, self._kin = "subreaper", Adopted(own.pid, cookie)
+                self.containment, self._kin = "subreaper", Adopted(own.pid, cookie, before=self._before)
                 return own
             own = Own(argv, cwd, env, stdio)
             self._kin = Line(own.pid)
@@ -138,7 +140,7 @@ class Child:
     def poll(self) -> set[str]:
         """Tell what is ready, without waiting: stdin, stdout, stderr, exit, members."""
         if isinstance(self._kin, Adopted) and self._kin.stirs():
-            self._members.walk()
+            self._members.walk(end=time.monotonic() + _LOOK)
         ready = [number for number, _ in self._epoll.poll(0)]
         if self._alarm is not None and self._alarm.descriptor in ready:
             self._alarm.hush()
@@ -255,15 +257,15 @@ class Child:
 
     def close(self) -> None:
         """Give every descriptor back, and end the keeper with whoever is below it."""
-        self._members.close()
         self._close_pipes()
+        self._let_go()
+        self._members.close()
         if not self._epoll.closed:
             os.close(self._pidfd)
             os.close(self._bell)
             self._epoll.close()
             if self._alarm is not None:
                 self._alarm.close()
-        self._let_go()
 
     def _close_pipes(self) -> None:
         while self._numbers:
@@ -318,7 +320,7 @@ class Child:
         except KeeperDied:
             assert self._keeper is not None
             self.containment = "subreaper"
-            self._kin = self._members.kin = Adopted(self.pid, self._keeper.cookie, self._keeper.mark)
+            self._kin = self._members.kin = Adopted(self.pid, self._keeper.cookie, self._keeper.mark, self._before)
             action()
 
     def _await_end(self) -> None:

@@ -279,7 +279,7 @@ def baked(env: Mapping[str, str] | None, cookie: str) -> dict[str, str]:
     """
     given = dict(os.environ if env is None else env)
     outer = given.get(COOKIE)
-    return given | {COOKIE: f"{outer} {cookie}" if outer else cookie}
+    return {COOKIE: f"{outer} {cookie}" if outer else cookie} | {n: v for n, v in given.items() if n != COOKIE}
 
 
 def interpreter() -> str:

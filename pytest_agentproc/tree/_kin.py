@@ -8,6 +8,7 @@ session, and a zombie has it until it is reaped.
 from __future__ import annotations
 
 import os
+import time
 from typing import TYPE_CHECKING, Protocol
 
 from pytest_agentproc.tree._kernel import children, is_dead, parent_of, state_of
@@ -20,21 +21,29 @@ if TYPE_CHECKING:
 
 __all__ = ["Adopted", "Kin", "Line", "Sheltered"]
 
+_FEW = 64
+
 
 class Kin(Protocol):
     """Find the members of a tree.
 
     `adopts` says that orphans of the tree become children of this process, which then must reap them. `is_sure` is
-    False when the last `find` may have missed somebody.
+    False when the last `find` may have missed somebody, `is_cut` is True when it stopped for want of time.
     """
 
     adopts: bool
     is_sure: bool
+    is_cut: bool
 
-    def find(self, held: Mapping[int, int]) -> Iterator[int]:
-        """Give who may be a member, zombies too; `held` are the pidfds of members by pid, and may grow meanwhile."""
+    def find(self, held: Mapping[int, int], end: float) -> Iterator[int]:
+        """Give who may be a member, zombies too.
 
-    def confirm(self, pid: int) -> bool:
+        Args:
+            held: the pidfds of members by pid, which may grow meanwhile.
+            end: the real, monotonic instant after which to look at no more than a few of many orphans.
+        """
+
+    def confirm(self, pid: int, pidfd: int) -> bool:
         """Say whether a pid that `find` gave is a member's: asked once its pidfd is open."""
 
     def pin(self, pid: int) -> bool:
@@ -42,7 +51,7 @@ class Kin(Protocol):
 
 
 class Line:
-    """What descends from an agent, or is in the session that it leads.
+    """What descends from an agent, or from a member of the session that it leads.
 
     The second finds what the walk of a dead root cannot. What left both is out of reach.
 
@@ -50,20 +59,26 @@ class Line:
         root: the agent's pid; it is unreaped as long as this is used.
     """
 
-    adopts = False
+    adopts = is_cut = False
     is_sure = True
 
     def __init__(self, root: int) -> None:
         self._root = root
 
-    def find(self, held: Mapping[int, int]) -> Iterator[int]:
+    def find(self, held: Mapping[int, int], end: float) -> Iterator[int]:
         """See `Kin`."""
         yield from descendants(self._root)
-        yield from session_members(self._root)
+        for pid in session_members(self._root):
+            yield pid
+            yield from descendants(pid)
 
-    def confirm(self, pid: int) -> bool:
+    def confirm(self, pid: int, pidfd: int) -> bool:
         """See `Kin`."""
-        return session_of(pid) == self._root or _descends(pid, self._root)
+        while pid > 1:
+            if session_of(pid) == self._root:
+                return True
+            pid = parent_of(pid)
+        return False
 
     def pin(self, pid: int) -> bool:
         """See `Kin`."""
@@ -74,6 +89,7 @@ class Adopted:
     """What descends from an agent, or became a child of this process and belongs to the agent.
 
     It belongs if it is in a session that a held member pins, or carries the cookie, or has the mark.
+    What has none of these is of unknown origin: it is listed by `strangers`, and neither signalled nor reaped.
 
     Args:
         root: the agent's pid; it is unreaped as long as this is used.
@@ -85,7 +101,7 @@ class Adopted:
     adopts = True
 
     def __init__(self, root: int, cookie: str, mark: int | None = None, before: Iterable[int] = ()) -> None:
-        self.is_sure = True
+        self.is_sure, self.is_cut = True, False
         self._root = root
         self._cookie = cookie
         self._mark = mark
@@ -96,34 +112,43 @@ class Adopted:
         self._strange: set[int] = set()
         self._last = 0
 
-    def find(self, held: Mapping[int, int]) -> Iterator[int]:
+    def find(self, held: Mapping[int, int], end: float) -> Iterator[int]:
         """See `Kin`: descendants come first, for an orphan leaves their list before it enters that of our children."""
         self._held = held
         self._sessions = {self._root, *_pinned(held)}
         yield from descendants(self._root)
         self._seen = children(os.getpid())
-        for pid in reversed(self._seen):  # the last may live yet
+        self.is_sure, self.is_cut = True, False
+        for count, pid in enumerate(reversed(self._seen), 1):  # the last may live yet
+            if count % _FEW == 0 and time.monotonic() > end:
+                self.is_sure, self.is_cut = False, True
+                return
             if pid != self._root and not self._is_strange(pid):
                 self._last = 0
                 yield pid
                 if pid == self._last or pid in held:
                     yield from descendants(pid)
 
-    def confirm(self, pid: int) -> bool:
+    def confirm(self, pid: int, pidfd: int) -> bool:
         """See `Kin`."""
+        if _awaits_us(pidfd) is not None:
+            return self._judge(pid)
         mine, above = os.getpid(), pid
         while above > 1:
             if above == self._root or (above in self._held and not is_dead(self._held[above])):
                 return True
             parent = parent_of(above)
             if parent == mine:
-                is_ours = self._is_ours(above)
-                self._last = above if is_ours else 0
-                if not is_ours and above == pid:
-                    self._strange.add(pid)
-                return is_ours
+                return self._is_ours(above)
             above = parent
         return False
+
+    def _judge(self, child: int) -> bool:
+        is_ours = child in self._held or self._is_ours(child)
+        self._last = child if is_ours else 0
+        if not is_ours:
+            self._strange.add(child)
+        return is_ours
 
     def pin(self, pid: int) -> bool:
         """See `Kin`."""
@@ -168,20 +193,20 @@ class Sheltered:
         root: the agent's pid.
     """
 
-    adopts = False
+    adopts = is_cut = False
 
     def __init__(self, keeper: Keeper, root: int) -> None:
         self.is_sure = True
         self._keeper = keeper
         self._root = root
 
-    def find(self, held: Mapping[int, int]) -> Iterator[int]:
+    def find(self, held: Mapping[int, int], end: float) -> Iterator[int]:
         """See `Kin`."""
         left = self._keeper.left()
         self.is_sure = left.is_sure
         return iter([pid for pid in left.commands if pid != self._root])
 
-    def confirm(self, pid: int) -> bool:
+    def confirm(self, pid: int, pidfd: int) -> bool:
         """See `Kin`."""
         return _descends(pid, self._keeper.pid)
 
@@ -203,13 +228,14 @@ def _pinned(held: Mapping[int, int]) -> set[int]:
     sessions = set()
     for pid, pidfd in held.items():
         session = session_of(pid)
-        if session is not None and not (is_dead(pidfd) and not _awaits_us(pidfd)):
+        if session is not None and not (is_dead(pidfd) and _awaits_us(pidfd) is None):
             sessions.add(session)
     return sessions
 
 
-def _awaits_us(pidfd: int) -> bool:
+def _awaits_us(pidfd: int) -> bool | None:
+    """Say whether a child of this process is a zombie; None: it is no child of ours."""
     try:
         return os.waitid(os.P_PIDFD, pidfd, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None
     except ChildProcessError:
-        return False
+        return None

@@ -15,7 +15,7 @@ import time
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.tree._kernel import is_dead
-from pytest_agentproc.tree._walk import group_of
+from pytest_agentproc.tree._walk import group_of, session_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,7 +31,7 @@ _LEAST = 4
 class Members:
     """Know, signal and outwait the descendants of an agent.
 
-    `is_sure` says that the last walk missed nobody within its reach, `is_cut` that it was cut short.
+    `is_sure` says that the last walk missed nobody within its reach.
 
     Args:
         root: the pidfd of the agent, which stays open as long as this object is used.
@@ -42,7 +42,7 @@ class Members:
 
     def __init__(self, root: int, kin: Kin, watch: Callable[[int], None], forget: Callable[[int], None]) -> None:
         self.kin = kin
-        self.is_sure = self.is_cut = False
+        self.is_sure = False
         self.leaks: list[int] = []
         self._root = root
         self._watch = watch
@@ -66,8 +66,8 @@ class Members:
         end = time.monotonic() + seconds
         walks = 0
         while walks < _LEAST or (not self.is_sure and time.monotonic() < end):
-            self.walk()
-            walks += _LEAST if self.is_sure else 1
+            self.walk(end=end)
+            walks += _LEAST if self.is_sure or self.kin.is_cut else 1
 
     def hunt(self, seconds: float, *, freeze: bool = False) -> bool:
         """Kill every member, each as soon as it is found, until a sure walk finds nobody new.
@@ -95,22 +95,19 @@ class Members:
 
         Args:
             signum: sent to each new member when it is found; after STOP nobody is reaped.
-            end: the real, monotonic instant at which to cut it short.
+            end: the real, monotonic instant after which to look at no more than a few of many orphans.
         """
         dead, root_is_dead = self._dead(), is_dead(self._root)
         self._forget_untouchable()
         self._strange, self._before = set(), self._strange
-        self.is_sure, self.is_cut, is_new, kin = True, False, False, self.kin
-        for pid in kin.find(self._pidfds):
+        self.is_sure, is_new, kin = True, False, self.kin
+        for pid in kin.find(self._pidfds, end):
             if pid not in self._pidfds and pid not in self._untouchable:
                 is_new = self._take(pid, signum) or is_new
-            if time.monotonic() > end:
-                self.is_sure, self.is_cut = False, True
-                break
         is_same = self._dead() == dead and is_dead(self._root) == root_is_dead
         self.is_sure = self.is_sure and kin.is_sure and is_same
-        is_over = signum is not signal.SIGSTOP and self.is_sure and not is_new
-        self._gone = dead if is_over or not kin.adopts else set()
+        is_over = (self.is_sure and not is_new) or not kin.adopts
+        self._gone = set() if signum is signal.SIGSTOP else dead if is_over else _spare(dead)
         return is_new
 
     def _take(self, pid: int, signum: signal.Signals | None) -> bool:
@@ -120,7 +117,7 @@ class Members:
             self.is_sure = False
             return False
         kin = self.kin
-        is_kin, lives = kin.confirm(pid), not is_dead(pidfd)
+        is_kin, lives = kin.confirm(pid, pidfd), not is_dead(pidfd)
         if is_kin and lives:
             self._pidfds[pid] = pidfd
             self._watch(pidfd)
@@ -140,6 +137,11 @@ class Members:
             self._reap(pidfd)
         os.close(pidfd)
         return False
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the last walk stopped for want of time."""
+        return self.kin.is_cut
 
     def prune(self) -> None:
         """Let go of those who were dead before the last walk, unless their zombies help to find others."""
@@ -214,6 +216,12 @@ class Members:
                 signal.pidfd_send_signal(pidfd, 0)
                 return False
         return True
+
+
+def _spare(zombies: set[int]) -> set[int]:
+    """Give all but one of each session: that one pins it for those who follow."""
+    sessions = {session_of(pid): pid for pid in zombies}
+    return zombies - set(sessions.values())
 
 
 def _open(pid: int) -> int | None:

@@ -55,9 +55,11 @@ def session_of(pid: int) -> int | None:
 
 def carries(pid: int, word: str) -> bool:
     """Say whether a word is in the environment that a living process was given, as far as we may read it."""
-    with contextlib.suppress(OSError):
-        return word.encode() in read_file(f"/proc/{pid}/environ")
-    return False
+    sought, seen = word.encode(), b""
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/environ", "rb", buffering=0) as file:
+        while sought not in seen and (part := file.read(4096)):
+            seen = seen[-len(sought) :] + part
+    return sought in seen
 
 
 def limit_of(pid: int) -> int | None:

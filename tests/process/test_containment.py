@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_agentproc.tree import Child
+from pytest_agentproc.tree import Child, _child, _keeper
+from pytest_agentproc.tree._kernel import parent_of
 from pytest_agentproc.vocabulary import CONTAINMENTS
 from tests.process.escapes import HYDRA, WAYS, await_alone, await_exit, escape, program, read_line
 from tests.process.stand import descriptors, is_gone
@@ -28,6 +32,93 @@ BEYOND = {
     "keeper": set[str](),
 }
 """Who is out of reach of which containment."""
+
+
+RESPAWN = """
+import os, signal, sys, time
+if os.fork() == 0:
+    os.close(1)
+    def respawn():
+        for _ in range(200):
+            if os.fork():
+                time.sleep(0.001)
+                os._exit(0)
+        os._exit(0)
+    respawn()
+print(flush=True)
+signal.pause()
+"""
+LETS_GO = """
+import os, sys
+pid = os.fork()
+if pid == 0:
+    import signal
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    os.setsid()
+    os.close(1)
+    signal.pause()
+import signal
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+while os.getsid(pid) != pid:
+    pass
+print(pid, flush=True)
+sys.stdin.readline()
+os.waitpid(pid, 0)
+print("reaped", flush=True)
+signal.pause()
+"""
+BYSTANDERS = """
+import os, select, subprocess, sys
+from multiprocessing import resource_tracker
+from pytest_agentproc.tree import Child
+resource_tracker.ensure_running()
+sibling = subprocess.Popen(["sleep", "60"])
+daemon = subprocess.Popen(["sleep", "60"], start_new_session=True)
+tracker = resource_tracker._resource_tracker._pid
+for containment in ("group", "subreaper", "keeper"):
+    child = Child(["/bin/sh", "-c", "setsid sleep 60 & sleep 60"], containment=containment)
+    late = subprocess.Popen(["sleep", "60"], start_new_session=True)
+    child.terminate()
+    child.kill()
+    assert child.abandon() in (-9, -15)
+    assert sibling.poll() is daemon.poll() is late.poll() is None
+    os.kill(tracker, 0)
+    assert open(f"/proc/{tracker}/stat").read().rpartition(")")[2].split()[0] != "Z"
+    late.kill()
+    late.wait()
+    print("survived")
+for one in (sibling, daemon):
+    one.kill()
+    one.wait()
+"""
+POWERLESS = """
+import ctypes, os, sys
+if "--now" not in sys.argv:
+    ctypes.CDLL(None).prctl(24, 5, 0, 0, 0)  # root without CAP_KILL, from the next program on
+    os.execv(sys.executable, [*sys.orig_argv, "--now"])
+import select, time
+from pytest_agentproc.tree import Child, _keeper
+_keeper.new_cgroup = lambda: ""  # its kill asks nobody's permission
+child = Child(sys.argv[2:-1], containment=sys.argv[1])
+child.watch("stdout", wanted=True)
+select.select([child.descriptor], [], [], 20)
+pid = child.read("stdout", 100).decode().strip()
+begin = time.monotonic()
+child.kill()
+child.abandon()
+print(pid, child.containment, *child.leaks(), time.monotonic() - begin)
+"""
+CHANGES_USER = """
+import os, signal
+told, tell = os.pipe()
+if os.fork() == 0:
+    os.setresuid(4711, 4711, 4711)
+    os.write(tell, b"%d" % os.getpid())
+    os.close(1)
+    signal.pause()
+print(int(os.read(told, 20)), flush=True)
+signal.pause()
+"""
 
 
 @pytest.fixture
@@ -75,6 +166,7 @@ def test_a_kill_reaches_who_left_the_tree(start: Callable[..., Child], way: str,
     assert descriptors() == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("containment", ["subreaper", "keeper"])
 def test_many_heads_without_a_pause_are_dead_within_a_second(start: Callable[..., Child], containment: str) -> None:
     """Each is gone before it can be signalled, and another one there: killing has to converge."""
@@ -86,3 +178,141 @@ def test_many_heads_without_a_pause_are_dead_within_a_second(start: Callable[...
     assert time.monotonic() - begin < 1
     await_exit(child)
     child.reap()
+
+
+@pytest.mark.parametrize("containment", CONTAINMENTS)
+def test_who_forks_again_in_the_session_is_ended_where_it_is_in_reach(
+    start: Callable[..., Child], containment: str
+) -> None:
+    """A member that forks after the kill has found it was never killed: now whoever is found later is."""
+    child = start(program(RESPAWN), containment)
+    read_line(child)
+    child.kill(tree=False)
+    await_exit(child)
+    assert not child.is_alone()
+    child.kill()
+    assert await_alone(child, 5.0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("containment", ["subreaper", "keeper"])
+def test_stopping_all_first_converges_too(
+    start: Callable[..., Child], containment: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second way, which comes after half a second of the first, taken in turns of 20 ms."""
+    monkeypatch.setattr(_child, "_TURN", 0.02)
+    child = start(program(HYDRA, "4"), containment)
+    read_line(child)
+    child.kill()
+    assert await_alone(child, 5.0)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_killed_keeper_costs_containment_and_nobody(start: Callable[..., Child], way: str) -> None:
+    """What it held is adopted here, and known by its mark."""
+    child = start(escape("stay", WAYS[way]), "keeper")
+    pid = int(read_line(child))
+    os.kill(parent_of(child.pid), signal.SIGKILL)
+    child.terminate()
+    child.kill()
+    assert child.containment == "subreaper"
+    assert await_exit(child) in (-signal.SIGKILL, -signal.SIGTERM)
+    assert await_alone(child)
+    assert is_gone(pid, 0)
+    assert child.strangers() == []
+
+
+@pytest.mark.parametrize("ended", ["exits", "is killed"])
+def test_a_status_survives_the_keeper(start: Callable[..., Child], ended: str) -> None:
+    """The zombie of an agent is ours once its keeper is dead."""
+    child = start(["/bin/sh", "-c", "echo; read line; exit 7"], "keeper")
+    read_line(child)
+    os.kill(parent_of(child.pid), signal.SIGKILL)
+    if ended == "exits":
+        child.close_stdin()
+    else:
+        child.kill()
+    assert await_exit(child) == (7 if ended == "exits" else -signal.SIGKILL)
+    assert await_alone(child)
+    child.reap()
+
+
+@pytest.mark.parametrize("missing", ["keeper", "both"])
+def test_what_cannot_be_had_is_replaced_by_the_next(monkeypatch: pytest.MonkeyPatch, missing: str) -> None:
+    """A supervisor runs its agent all the same, and tells which containment holds."""
+    before = descriptors()
+    monkeypatch.setattr(_keeper, "_STUB", "raise SystemExit(1)")
+    if missing == "both":
+
+        def refuse() -> None:
+            raise OSError(22, "no such thing")
+
+        monkeypatch.setattr(_keeper, "adopt_orphans", refuse)
+        monkeypatch.setattr(_child, "adopt_orphans", refuse)
+    child = Child(["/bin/cat"], containment="keeper")
+    assert child.containment == ("group" if missing == "both" else "subreaper")
+    child.abandon()
+    assert descriptors() == before
+
+
+@pytest.mark.parametrize("containment", CONTAINMENTS)
+def test_a_pid_that_is_somebody_elses_by_now_is_spared(start: Callable[..., Child], containment: str) -> None:
+    """The kernel is made to give the freed pid of a member, which also was a session, to an innocent (T2)."""
+    child = start(program(LETS_GO), containment)
+    pid = int(read_line(child))
+    child.watch("stdin", wanted=True)
+    child.terminate()
+    os.kill(pid, signal.SIGKILL)
+    assert is_gone(pid)
+    child.write(b"reap\n")
+    assert read_line(child) == b"reaped\n"
+    innocent = reuse(pid)
+    try:
+        child.kill()
+        assert await_exit(child) == -signal.SIGKILL
+        assert await_alone(child)
+        assert innocent.poll() is None
+    finally:
+        innocent.kill()
+        innocent.wait()
+
+
+def reuse(pid: int) -> subprocess.Popen[bytes]:
+    """Start a process, in a session of its own, that has a pid which somebody else had."""
+    last = Path("/proc/sys/kernel/ns_last_pid")
+    for _ in range(200):
+        try:
+            last.write_text(str(pid - 1), "ascii")
+        except OSError as error:
+            pytest.skip(f"cannot choose the next pid: {error}")
+        innocent = subprocess.Popen(["sleep", "60"], start_new_session=True)
+        if innocent.pid == pid:
+            return innocent
+        innocent.kill()
+        innocent.wait()
+    pytest.skip("others on this machine took the pid each time")
+
+
+@pytest.mark.slow
+def test_bystanders_survive_every_ladder() -> None:
+    """A sibling, a daemon of another session, and the resource tracker of multiprocessing are children of ours, too."""
+    told = subprocess.run([sys.executable, "-c", BYSTANDERS], capture_output=True, text=True, check=False, timeout=60)
+    assert (told.stdout, told.stderr) == ("survived\n" * 3, "")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can make a process that its parent may not signal")
+@pytest.mark.parametrize("containment", CONTAINMENTS)
+def test_who_may_not_be_signalled_is_told_and_not_tried_for_ever(containment: str) -> None:
+    """A program of another user, under a supervisor without the right to signal it: its pid is a leak."""
+    command = [sys.executable, "-c", POWERLESS, containment, *program(CHANGES_USER)]
+    host = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert host.stderr == ""
+    pid, containment_told, leaks, seconds = host.stdout.split()
+    try:
+        assert (containment_told, leaks) == (containment, pid)
+        assert float(seconds) < 2
+        assert not is_gone(int(pid), 0)
+    finally:
+        os.kill(int(pid), signal.SIGKILL)
+    assert is_gone(int(pid))

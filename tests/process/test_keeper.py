@@ -157,6 +157,7 @@ def test_it_hears_no_signal_that_is_meant_for_its_host(keeper: Keeper) -> None:
     assert os.getsid(keeper.pid) == keeper.pid
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("patience", ["0.5", "0.0"], ids=["as they come", "all stopped first"])
 def test_many_heads_are_ended_within_a_second(monkeypatch: pytest.MonkeyPatch, patience: str) -> None:
     """Killing converges in either way, without help of a cgroup."""
@@ -234,6 +235,7 @@ sys.stdin.read()
 """
 
 
+@pytest.mark.slow
 def test_the_death_of_the_host_ends_everything() -> None:
     """Also while a fork of the host holds the socket open: the keeper sees the process die, too."""
     command = [sys.executable, "-c", HOST, *escape("stay", *WAYS.values())]
