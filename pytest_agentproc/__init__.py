@@ -22,8 +22,8 @@ What those are made of
     supervisor/   the core: pure machines, `feed(event, now) -> commands`, made of deciders, one for a run and one for a
                   session, and thin drivers
     clock/        real time; virtual time: the hub where processes park, the jump rule, both event loops
-    tree/         spawn, walk, signal, kill and reap a tree of processes, held as a group, by adoption or by a keeper; know
-                  who was left by whom
+    tree/         spawn, walk, signal, kill and reap a tree of processes, held as a group, by adoption or by a keeper;
+                  know who was left by whom
 
 The ground
     vocabulary/   words that scenarios and supervisors share: policy, outcomes, exit codes, rule ids

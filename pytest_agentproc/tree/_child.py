@@ -200,11 +200,7 @@ class Child:
             self._nudge()
 
     def kill(self, reach: str = "tree") -> None:
-        """Send KILL to the agent and to every descendant, and from then on to each that is found.
-
-        Args:
-            reach: as `terminate` has it; only of the whole tree whoever is found later is killed, too.
-        """
+        """Send KILL to the agent and to every descendant, and from then on to each that is found; see `terminate`."""
         self._signal(_KILL, reach)
         if reach == "tree":
             self._killed_at = self._killed_at or time.monotonic()
@@ -260,12 +256,13 @@ class Child:
         self._close_pipes()
         self._let_go()
         self._members.close()
-        if not self._epoll.closed:
-            os.close(self._pidfd)
-            os.close(self._bell)
-            self._epoll.close()
-            if self._alarm is not None:
-                self._alarm.close()
+        if self._epoll.closed:
+            return
+        os.close(self._pidfd)
+        os.close(self._bell)
+        self._epoll.close()
+        if self._alarm is not None:
+            self._alarm.close()
 
     def _close_pipes(self) -> None:
         while self._numbers:

@@ -187,7 +187,7 @@ def test_who_forks_again_in_the_session_is_ended_where_it_is_in_reach(
     """A member that forks after the kill has found it was never killed: now whoever is found later is."""
     child = start(program(RESPAWN), containment)
     read_line(child)
-    child.kill(tree=False)
+    child.kill("agent")
     await_exit(child)
     assert not child.is_alone()
     child.kill()
