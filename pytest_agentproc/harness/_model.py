@@ -175,7 +175,8 @@ class Model:
         """Record who is left, fake by fake."""
         for path in sorted(self.processes, key=lambda path: (self._fakes[path[0]], path)):
             process = self.processes[path]
-            state = "alive" if process.is_alive else "zombie" if len(path) == 1 and not process.is_reaped else None
+            lives = "stopped" if process.is_stopped else "alive"
+            state = lives if process.is_alive else "zombie" if len(path) == 1 and not process.is_reaped else None
             if state is not None:
                 self.tell("m", {"process": process.name, "leaked": state, "line": process.line})
 
