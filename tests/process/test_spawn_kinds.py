@@ -14,14 +14,14 @@ import anyio
 import pytest
 
 from pytest_agentproc.clock._participant import process_state
-from pytest_agentproc.harness import Lab
-from tests.process.kin import HOWS, Who, ends, kinship, leaks, living, look, pids, read_diaries
-from tests.process.stand import descriptors, is_gone, scenario_of
+from tests.process.kinds import HOWS, ends, kinship, leaks, living, look, pids
+from tests.process.stand import is_gone, start_and_wait
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-from tests.process.stand import Stand
+    from tests.process.kinds import Who
+    from tests.process.stand import Stand
 
 
 @pytest.fixture
@@ -181,45 +181,6 @@ def test_a_nested_subreaper_adopts_what_is_let_go_of_below_it(meet: Callable[...
     assert found["x"].parent == found["reaper"].pid
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("is_virtual", [True, False], ids=["virtual", "real"])
-def test_every_kind_keeps_its_lifeline(is_virtual: bool) -> None:
-    """Whatever it closes, clears or leaves: when the harness goes, it is gone within a second."""
-    spawns = "".join(
-        f"- spawn: {{id: {how}-{number}, how: {how}, closed_fds: true, clear_env: true, deaf: true}}\n"
-        for how in HOWS
-        for number in (1, 2)
-    )
-    stopped = "- spawn: {id: stopped, how: daemon, stopped: true, clear_env: true}"
-    script = f"{spawns}{stopped}\n- say: ready\n- silence: for ever"
-    before = descriptors()
-    with Lab() as lab:
-        clock = lab.virtual_clock() if is_virtual else None
-        fake = lab.fake(scenario_of(script), clock=clock)
-        if clock is not None:
-            clock.run(_wait_a_while, fake.argv)
-            record = fake.record
-        else:
-            with subprocess.Popen(fake.argv, stdout=subprocess.PIPE) as process:
-                assert process.stdout is not None
-                assert process.stdout.readline() == b"ready\n"
-                record = read_diaries(fake)
-                process.kill()
-        everyone = pids(record)
-        assert len(everyone) >= 2 * len(HOWS) + 2
-        lab.close()
-        assert [name for name, pid in everyone.items() if not is_gone(pid, 1.0)] == []
-        if clock is not None:
-            clock.close()
-    assert descriptors() == before
-
-
-async def _wait_a_while(argv: list[str]) -> None:
-    with subprocess.Popen(argv, start_new_session=True) as process:
-        await anyio.sleep(0.5)
-        process.kill()
-
-
 @contextmanager
 def adopting() -> Iterator[None]:
     """Have this process adopt what is let go of below it."""
@@ -231,15 +192,15 @@ def adopting() -> Iterator[None]:
         prctl(36, 0, 0, 0, 0)
 
 
-def test_a_dead_orphan_that_was_adopted_is_nobodys_neglect(stand: Stand) -> None:
-    """Whoever made this process a subreaper may have been somebody else: a false accusation is worse than a miss."""
+def test_a_dead_orphan_that_its_adopter_never_waits_for_is_a_zombie(stand: Stand) -> None:
+    """A supervisor that adopts has to wait for what it adopted; who is nobody's child here leaves none."""
     argv = stand.fake("- spawn: {id: x, how: daemon, for: 100ms}\n- spawn: {id: y, for: 100ms}\n- silence: 5s")
     with adopting():
-        stand.run(_wait_a_while, argv)
+        stand.run(start_and_wait, argv)
         stand.fakes[0].watch.collect(stand.fakes[0].record)
         left = leaks(stand.fakes[0].record)
         os.waitpid(pids(stand.fakes[0].record)["x"], 0)
-    assert left == {}
+    assert left == {"x": "zombie"}
 
 
 def start_through_another(argv: list[str]) -> int:

@@ -1,18 +1,48 @@
-"""Every kind of descendant in real time, and what virtual time cannot play: forks without a pause."""
+"""Every kind of descendant in real time, and its lifeline in both: nothing of a fake outlives its lab."""
 
 from __future__ import annotations
 
 import select
 import subprocess
-from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.process.kin import HOWS, kinship, leaks, look, pids, read_diaries
-from tests.process.stand import CEILING, is_gone, scenario_of
+from pytest_agentproc.harness import Lab
+from tests.process.kinds import HOWS, kinship, leaks, look, pids, read
+from tests.process.stand import CEILING, descriptors, is_gone, scenario_of, start_and_wait
 
-if TYPE_CHECKING:
-    from pytest_agentproc.harness import Lab
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_virtual", [True, False], ids=["virtual", "real"])
+def test_every_kind_keeps_its_lifeline(is_virtual: bool) -> None:
+    """Whatever it closes, clears or leaves: when the harness goes, it is gone within a second."""
+    spawns = "".join(
+        f"- spawn: {{id: {how}-{number}, how: {how}, closed_fds: true, clear_env: true, deaf: true}}\n"
+        for how in HOWS
+        for number in (1, 2)
+    )
+    stopped = "- spawn: {id: stopped, how: daemon, stopped: true, clear_env: true}"
+    script = f"{spawns}{stopped}\n- say: ready\n- silence: for ever"
+    before = descriptors()
+    with Lab() as lab:
+        clock = lab.virtual_clock() if is_virtual else None
+        fake = lab.fake(scenario_of(script), clock=clock)
+        if clock is not None:
+            clock.run(start_and_wait, fake.argv)
+            record = fake.record
+        else:
+            with subprocess.Popen(fake.argv, stdout=subprocess.PIPE) as process:
+                assert process.stdout is not None
+                assert process.stdout.readline() == b"ready\n"
+                record = read(fake)
+                process.kill()
+        everyone = pids(record)
+        assert len(everyone) >= 2 * len(HOWS) + 2
+        lab.close()
+        assert [name for name, pid in everyone.items() if not is_gone(pid, 1.0)] == []
+        if clock is not None:
+            clock.close()
+    assert descriptors() == before
 
 
 @pytest.mark.slow
@@ -24,7 +54,7 @@ def test_kinds_are_the_same_in_real_time(lab: Lab) -> None:
     with subprocess.Popen(fake.argv, stdout=subprocess.PIPE, start_new_session=True) as process:
         assert process.stdout is not None
         assert [process.stdout.readline() for _ in HOWS] == [b"up\n"] * len(HOWS)
-        record = read_diaries(fake)
+        record = read(fake)
         found = {name: look(pid) for name, pid in pids(record).items()}
         process.kill()
     fake.watch.end()

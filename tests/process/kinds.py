@@ -1,4 +1,4 @@
-"""Who a process is, as /proc has it, and what a record says of all that were there. Knows no expectation."""
+"""What /proc and a record say of a fake's processes: whose child, in which group and session. Expects nothing."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pytest_agentproc.harness import FakeAgent
     from pytest_agentproc.record import Record
 
-__all__ = ["HOWS", "KITS_OWN", "ORPHANS", "Who", "ends", "kinship", "leaks", "living", "look", "pids", "read_diaries"]
+__all__ = ["HOWS", "Who", "ends", "kinship", "leaks", "living", "look", "pids", "read"]
 
 HOWS = ("same_group", "own_group", "new_session", "double_fork", "daemon", "launcher", "refork")
-ORPHANS = ("double_fork", "daemon", "launcher", "refork")
 KITS_OWN = 200
 """From this number on descriptors are the kit's."""
 
@@ -51,6 +51,11 @@ def ends(record: Record) -> dict[str, Any]:
     return {event.data["process"]: event.data.get("signal", event.data.get("code")) for event in told}
 
 
+def living(found: dict[str, Who]) -> dict[str, Who]:
+    """Leave out the dead for whom their parent, init perhaps, has yet to wait."""
+    return {name: who for name, who in found.items() if who.state not in "ZX"}
+
+
 def kinship(found: dict[str, Who], child: str, above: str) -> tuple[str, str, str]:
     """Say whose child it is, in whose group, in whose session; somebody's who is none of these is outside."""
     names = {who.pid: name for name, who in found.items()}
@@ -61,18 +66,13 @@ def kinship(found: dict[str, Who], child: str, above: str) -> tuple[str, str, st
     return parent, leaders.get(one.group, "outside"), leaders.get(one.session, "outside")
 
 
-def living(found: dict[str, Who]) -> dict[str, Who]:
-    """Leave out the dead for whom their parent, init perhaps, has yet to wait."""
-    return {name: who for name, who in found.items() if who.state not in "ZX"}
-
-
-def read_diaries(fake: Any) -> Record:
-    """Give what a fake in real time has written down so far."""
-    record: Record = fake.record
-    fake.watch.collect(record)
-    return record
-
-
 def leaks(record: Record) -> dict[str, str]:
     """Give who was left, and how."""
     return {event.data["process"]: event.data["leaked"] for event in record.events if "leaked" in event.data}
+
+
+def read(fake: FakeAgent) -> Record:
+    """Give the record of a fake, as far as it has come, with what was left."""
+    record: Record = fake.record
+    fake.watch.collect(record)
+    return record
