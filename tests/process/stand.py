@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import select
+import subprocess
 import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import anyio
 
 from pytest_agentproc.clock import VirtualClock
 from pytest_agentproc.scenario import loads
@@ -17,7 +20,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.harness import FakeAgent, Lab
     from pytest_agentproc.scenario import Scenario
 
-__all__ = ["CEILING", "SECOND", "Stand", "descriptors", "is_gone", "make_spinning", "scenario_of"]
+__all__ = ["CEILING", "SECOND", "Stand", "descriptors", "is_gone", "make_spinning", "scenario_of", "start_and_wait"]
 
 SECOND = 1_000_000_000
 CEILING = 20.0
@@ -47,6 +50,13 @@ def is_gone(pid: int, seconds: float = CEILING) -> bool:
         return bool(poll.poll(seconds * 1000))
     finally:
         os.close(pidfd)
+
+
+async def start_and_wait(argv: list[str]) -> None:
+    """Let a program run for half a virtual second, and kill it."""
+    with subprocess.Popen(argv, start_new_session=True) as process:
+        await anyio.sleep(0.5)
+        process.kill()
 
 
 class Stand:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import os
-import select
 import signal
 import subprocess
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,53 +14,14 @@ import anyio
 import pytest
 
 from pytest_agentproc.clock._participant import process_state
-from pytest_agentproc.harness import Lab
-from tests.process.stand import CEILING, descriptors, is_gone, scenario_of
+from tests.process.kinds import HOWS, ends, kinship, leaks, living, look, pids
+from tests.process.stand import is_gone, start_and_wait
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from pytest_agentproc.record import Record
+    from tests.process.kinds import Who
     from tests.process.stand import Stand
-
-HOWS = ("same_group", "own_group", "new_session", "double_fork", "daemon", "launcher", "refork")
-ORPHANS = ("double_fork", "daemon", "launcher", "refork")
-KITS_OWN = 200
-"""From this number on descriptors are the kit's."""
-
-
-@dataclass(frozen=True)
-class Who:
-    """A process as /proc has it; descriptors are those between the standard streams and the kit's, by what they are."""
-
-    pid: int
-    parent: int
-    group: int
-    session: int
-    state: str
-    environ: bytes
-    open: frozenset[str]
-
-
-def look(pid: int) -> Who:
-    """Read it."""
-    folder = Path(f"/proc/{pid}")
-    state, parent, group, session = (folder / "stat").read_text("ascii").rpartition(")")[2].split()[:4]
-    links = {int(link.name): str(link.readlink()) for link in (folder / "fd").iterdir()} if state != "Z" else {}
-    opened = frozenset(where for number, where in links.items() if 2 < number < KITS_OWN)
-    environ = (folder / "environ").read_bytes() if state != "Z" else b""
-    return Who(pid, int(parent), int(group), int(session), state, environ, opened)
-
-
-def pids(record: Record) -> dict[str, int]:
-    """Give the pid of everyone who was seen, by name."""
-    return {event.data["process"]: event.data["pid"] for event in record.events if event.data.get("seen")}
-
-
-def ends(record: Record) -> dict[str, Any]:
-    """Give how everyone ended who did, by name, as the agents tell."""
-    told = [event for event in record.events if event.code == "x" and "by" not in event.data]
-    return {event.data["process"]: event.data.get("signal", event.data.get("code")) for event in told}
 
 
 @pytest.fixture
@@ -86,21 +45,6 @@ def meet(stand: Stand, backend: str) -> Callable[..., dict[str, Who]]:
         return found
 
     return meeting
-
-
-def living(found: dict[str, Who]) -> dict[str, Who]:
-    """Leave out the dead for whom their parent, init perhaps, has yet to wait."""
-    return {name: who for name, who in found.items() if who.state not in "ZX"}
-
-
-def kinship(found: dict[str, Who], child: str, above: str) -> tuple[str, str, str]:
-    """Say whose child it is, in whose group, in whose session; somebody's who is none of these is outside."""
-    names = {who.pid: name for name, who in found.items()}
-    leaders = {**names, found[child].pid: "own", found["agent"].pid: "agent"}
-    one = found[child]
-    parent = names.get(one.parent, "outside")
-    assert parent in (above, "outside")
-    return parent, leaders.get(one.group, "outside"), leaders.get(one.session, "outside")
 
 
 @pytest.mark.parametrize(
@@ -237,51 +181,6 @@ def test_a_nested_subreaper_adopts_what_is_let_go_of_below_it(meet: Callable[...
     assert found["x"].parent == found["reaper"].pid
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("is_virtual", [True, False], ids=["virtual", "real"])
-def test_every_kind_keeps_its_lifeline(is_virtual: bool) -> None:
-    """Whatever it closes, clears or leaves: when the harness goes, it is gone within a second."""
-    spawns = "".join(
-        f"- spawn: {{id: {how}-{number}, how: {how}, closed_fds: true, clear_env: true, deaf: true}}\n"
-        for how in HOWS
-        for number in (1, 2)
-    )
-    stopped = "- spawn: {id: stopped, how: daemon, stopped: true, clear_env: true}"
-    script = f"{spawns}{stopped}\n- say: ready\n- silence: for ever"
-    before = descriptors()
-    with Lab() as lab:
-        clock = lab.virtual_clock() if is_virtual else None
-        fake = lab.fake(scenario_of(script), clock=clock)
-        if clock is not None:
-            clock.run(_wait_a_while, fake.argv)
-            record = fake.record
-        else:
-            with subprocess.Popen(fake.argv, stdout=subprocess.PIPE) as process:
-                assert process.stdout is not None
-                assert process.stdout.readline() == b"ready\n"
-                record = _read(fake)
-                process.kill()
-        everyone = pids(record)
-        assert len(everyone) >= 2 * len(HOWS) + 2
-        lab.close()
-        assert [name for name, pid in everyone.items() if not is_gone(pid, 1.0)] == []
-        if clock is not None:
-            clock.close()
-    assert descriptors() == before
-
-
-async def _wait_a_while(argv: list[str]) -> None:
-    with subprocess.Popen(argv, start_new_session=True) as process:
-        await anyio.sleep(0.5)
-        process.kill()
-
-
-def _read(fake: Any) -> Record:
-    record: Record = fake.record
-    fake.watch.collect(record)
-    return record
-
-
 @contextmanager
 def adopting() -> Iterator[None]:
     """Have this process adopt what is let go of below it."""
@@ -293,16 +192,11 @@ def adopting() -> Iterator[None]:
         prctl(36, 0, 0, 0, 0)
 
 
-def leaks(record: Record) -> dict[str, str]:
-    """Give who was left, and how."""
-    return {event.data["process"]: event.data["leaked"] for event in record.events if "leaked" in event.data}
-
-
 def test_a_dead_orphan_that_its_adopter_never_waits_for_is_a_zombie(stand: Stand) -> None:
     """A supervisor that adopts has to wait for what it adopted; who is nobody's child here leaves none."""
     argv = stand.fake("- spawn: {id: x, how: daemon, for: 100ms}\n- spawn: {id: y, for: 100ms}\n- silence: 5s")
     with adopting():
-        stand.run(_wait_a_while, argv)
+        stand.run(start_and_wait, argv)
         stand.fakes[0].watch.collect(stand.fakes[0].record)
         left = leaks(stand.fakes[0].record)
         os.waitpid(pids(stand.fakes[0].record)["x"], 0)
@@ -340,52 +234,3 @@ def test_an_agent_that_is_not_the_harness_own_child_tells_its_death(stand: Stand
     stand.run(host)
     stand.clock.hub.settle()
     assert ends(stand.fakes[0].record) == {"agent": "TERM"}
-
-
-@pytest.mark.slow
-def test_kinds_are_the_same_in_real_time(lab: Lab) -> None:
-    """The diaries of all that a fake starts are one record, and a daemon's parent there is whoever spawned it."""
-    up = "script: [{say: up}, {silence: for ever}], holds: [stdout]"
-    spawns = "".join(f"- spawn: {{id: {how}, how: {how}, {up}}}\n" for how in HOWS if how != "refork")
-    fake = lab.fake(scenario_of(f"{spawns}- spawn: {{id: cleared, how: daemon, clear_env: true, {up}}}\n- silence: 9s"))
-    with subprocess.Popen(fake.argv, stdout=subprocess.PIPE, start_new_session=True) as process:
-        assert process.stdout is not None
-        assert [process.stdout.readline() for _ in HOWS] == [b"up\n"] * len(HOWS)
-        record = _read(fake)
-        found = {name: look(pid) for name, pid in pids(record).items()}
-        process.kill()
-    fake.watch.end()
-    assert {how: kinship(found, how, "agent") for how in HOWS if how != "refork"} == {
-        "same_group": ("agent", "agent", "agent"),
-        "own_group": ("agent", "own", "agent"),
-        "new_session": ("agent", "own", "own"),
-        "double_fork": ("outside", "agent", "agent"),
-        "daemon": ("outside", "outside", "outside"),
-        "launcher": ("outside", "own", "own"),
-    }
-    assert (found["cleared"].environ, found["daemon"].environ != b"") == (b"", True)
-    above = {event.data["parent"] for event in record.events if "seen" in event.data}
-    assert above == {"supervisor", "agent"}
-
-
-@pytest.mark.slow
-def test_forks_without_a_pause_end_with_their_time_or_with_the_lab(lab: Lab) -> None:
-    """Only real time can play them: each is there for as long as it takes to fork the next."""
-    bounded = lab.fake(scenario_of("- spawn: {id: x, how: refork, every: 0s, for: 300ms}\n- say: on\n- silence: 400ms"))
-    done = subprocess.run(bounded.argv, capture_output=True, check=True, timeout=CEILING)
-    names = pids(bounded.finish())
-    assert (done.stdout, done.stderr, "x 2" in names) == (b"on\n", b"", True)
-    assert [name for name, pid in names.items() if not is_gone(pid, 1.0)] == []
-    endless = lab.fake(
-        scenario_of("- spawn: {id: x, how: refork, every: 0s, heads: 2, closed_fds: true, holds: [stdout]}\n- say: on")
-    )
-    with subprocess.Popen(endless.argv, stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"on\n"
-        process.wait(CEILING)
-        poll = select.poll()
-        poll.register(process.stdout, select.POLLIN)
-        assert poll.poll(0) == []  # the heads hold it
-        record = endless.finish()
-        assert process.stdout.read() == b""
-    assert "alive" in leaks(record).values()

@@ -1,0 +1,78 @@
+"""What /proc and a record say of a fake's processes: whose child, in which group and session. Expects nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pytest_agentproc.harness import FakeAgent
+    from pytest_agentproc.record import Record
+
+__all__ = ["HOWS", "Who", "ends", "kinship", "leaks", "living", "look", "pids", "read"]
+
+HOWS = ("same_group", "own_group", "new_session", "double_fork", "daemon", "launcher", "refork")
+KITS_OWN = 200
+"""From this number on descriptors are the kit's."""
+
+
+@dataclass(frozen=True)
+class Who:
+    """A process as /proc has it; descriptors are those between the standard streams and the kit's, by what they are."""
+
+    pid: int
+    parent: int
+    group: int
+    session: int
+    state: str
+    environ: bytes
+    open: frozenset[str]
+
+
+def look(pid: int) -> Who:
+    """Read it."""
+    folder = Path(f"/proc/{pid}")
+    state, parent, group, session = (folder / "stat").read_text("ascii").rpartition(")")[2].split()[:4]
+    links = {int(link.name): str(link.readlink()) for link in (folder / "fd").iterdir()} if state != "Z" else {}
+    opened = frozenset(where for number, where in links.items() if 2 < number < KITS_OWN)
+    environ = (folder / "environ").read_bytes() if state != "Z" else b""
+    return Who(pid, int(parent), int(group), int(session), state, environ, opened)
+
+
+def pids(record: Record) -> dict[str, int]:
+    """Give the pid of everyone who was seen, by name."""
+    return {event.data["process"]: event.data["pid"] for event in record.events if event.data.get("seen")}
+
+
+def ends(record: Record) -> dict[str, Any]:
+    """Give how everyone ended who did, by name, as the agents tell."""
+    told = [event for event in record.events if event.code == "x" and "by" not in event.data]
+    return {event.data["process"]: event.data.get("signal", event.data.get("code")) for event in told}
+
+
+def living(found: dict[str, Who]) -> dict[str, Who]:
+    """Leave out the dead for whom their parent, init perhaps, has yet to wait."""
+    return {name: who for name, who in found.items() if who.state not in "ZX"}
+
+
+def kinship(found: dict[str, Who], child: str, above: str) -> tuple[str, str, str]:
+    """Say whose child it is, in whose group, in whose session; somebody's who is none of these is outside."""
+    names = {who.pid: name for name, who in found.items()}
+    leaders = {**names, found[child].pid: "own", found["agent"].pid: "agent"}
+    one = found[child]
+    parent = names.get(one.parent, "outside")
+    assert parent in (above, "outside")
+    return parent, leaders.get(one.group, "outside"), leaders.get(one.session, "outside")
+
+
+def leaks(record: Record) -> dict[str, str]:
+    """Give who was left, and how."""
+    return {event.data["process"]: event.data["leaked"] for event in record.events if "leaked" in event.data}
+
+
+def read(fake: FakeAgent) -> Record:
+    """Give the record of a fake, as far as it has come, with what was left."""
+    record: Record = fake.record
+    fake.watch.collect(record)
+    return record

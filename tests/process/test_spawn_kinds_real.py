@@ -1,0 +1,94 @@
+"""Every kind of descendant in real time, and its lifeline in both: nothing of a fake outlives its lab."""
+
+from __future__ import annotations
+
+import select
+import subprocess
+
+import pytest
+
+from pytest_agentproc.harness import Lab
+from tests.process.kinds import HOWS, kinship, leaks, look, pids, read
+from tests.process.stand import CEILING, descriptors, is_gone, scenario_of, start_and_wait
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_virtual", [True, False], ids=["virtual", "real"])
+def test_every_kind_keeps_its_lifeline(is_virtual: bool) -> None:
+    """Whatever it closes, clears or leaves: when the harness goes, it is gone within a second."""
+    spawns = "".join(
+        f"- spawn: {{id: {how}-{number}, how: {how}, closed_fds: true, clear_env: true, deaf: true}}\n"
+        for how in HOWS
+        for number in (1, 2)
+    )
+    stopped = "- spawn: {id: stopped, how: daemon, stopped: true, clear_env: true}"
+    script = f"{spawns}{stopped}\n- say: ready\n- silence: for ever"
+    before = descriptors()
+    with Lab() as lab:
+        clock = lab.virtual_clock() if is_virtual else None
+        fake = lab.fake(scenario_of(script), clock=clock)
+        if clock is not None:
+            clock.run(start_and_wait, fake.argv)
+            record = fake.record
+        else:
+            with subprocess.Popen(fake.argv, stdout=subprocess.PIPE) as process:
+                assert process.stdout is not None
+                assert process.stdout.readline() == b"ready\n"
+                record = read(fake)
+                process.kill()
+        everyone = pids(record)
+        assert len(everyone) >= 2 * len(HOWS) + 2
+        lab.close()
+        assert [name for name, pid in everyone.items() if not is_gone(pid, 1.0)] == []
+        if clock is not None:
+            clock.close()
+    assert descriptors() == before
+
+
+@pytest.mark.slow
+def test_kinds_are_the_same_in_real_time(lab: Lab) -> None:
+    """The diaries of all that a fake starts are one record, and a daemon's parent there is whoever spawned it."""
+    up = "script: [{say: up}, {silence: for ever}], holds: [stdout]"
+    spawns = "".join(f"- spawn: {{id: {how}, how: {how}, {up}}}\n" for how in HOWS if how != "refork")
+    fake = lab.fake(scenario_of(f"{spawns}- spawn: {{id: cleared, how: daemon, clear_env: true, {up}}}\n- silence: 9s"))
+    with subprocess.Popen(fake.argv, stdout=subprocess.PIPE, start_new_session=True) as process:
+        assert process.stdout is not None
+        assert [process.stdout.readline() for _ in HOWS] == [b"up\n"] * len(HOWS)
+        record = read(fake)
+        found = {name: look(pid) for name, pid in pids(record).items()}
+        process.kill()
+    fake.watch.end()
+    assert {how: kinship(found, how, "agent") for how in HOWS if how != "refork"} == {
+        "same_group": ("agent", "agent", "agent"),
+        "own_group": ("agent", "own", "agent"),
+        "new_session": ("agent", "own", "own"),
+        "double_fork": ("outside", "agent", "agent"),
+        "daemon": ("outside", "outside", "outside"),
+        "launcher": ("outside", "own", "own"),
+    }
+    assert (found["cleared"].environ, found["daemon"].environ != b"") == (b"", True)
+    above = {event.data["parent"] for event in record.events if "seen" in event.data}
+    assert above == {"supervisor", "agent"}
+
+
+@pytest.mark.slow
+def test_forks_without_a_pause_end_with_their_time_or_with_the_lab(lab: Lab) -> None:
+    """Only real time can play them: each is there for as long as it takes to fork the next."""
+    bounded = lab.fake(scenario_of("- spawn: {id: x, how: refork, every: 0s, for: 300ms}\n- say: on\n- silence: 400ms"))
+    done = subprocess.run(bounded.argv, capture_output=True, check=True, timeout=CEILING)
+    names = pids(bounded.finish())
+    assert (done.stdout, done.stderr, "x 2" in names) == (b"on\n", b"", True)
+    assert [name for name, pid in names.items() if not is_gone(pid, 1.0)] == []
+    endless = lab.fake(
+        scenario_of("- spawn: {id: x, how: refork, every: 0s, heads: 2, closed_fds: true, holds: [stdout]}\n- say: on")
+    )
+    with subprocess.Popen(endless.argv, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"on\n"
+        process.wait(CEILING)
+        poll = select.poll()
+        poll.register(process.stdout, select.POLLIN)
+        assert poll.poll(0) == []  # the heads hold it
+        record = endless.finish()
+        assert process.stdout.read() == b""
+    assert "alive" in leaks(record).values()
