@@ -192,15 +192,15 @@ def adopting() -> Iterator[None]:
         prctl(36, 0, 0, 0, 0)
 
 
-def test_a_dead_orphan_that_its_adopter_never_waits_for_is_a_zombie(stand: Stand) -> None:
-    """A supervisor that adopts has to wait for what it adopted; who is nobody's child here leaves none."""
+def test_a_dead_orphan_that_was_adopted_is_nobodys_neglect(stand: Stand) -> None:
+    """Whoever made this process a subreaper may have been somebody else: a false accusation is worse than a miss."""
     argv = stand.fake("- spawn: {id: x, how: daemon, for: 100ms}\n- spawn: {id: y, for: 100ms}\n- silence: 5s")
     with adopting():
         stand.run(start_and_wait, argv)
         stand.fakes[0].watch.collect(stand.fakes[0].record)
         left = leaks(stand.fakes[0].record)
         os.waitpid(pids(stand.fakes[0].record)["x"], 0)
-    assert left == {"x": "zombie"}
+    assert left == {}
 
 
 def start_through_another(argv: list[str]) -> int:
