@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from pytest_agentproc.errors import KitError
 from pytest_agentproc.harness._bystanders import how_it_lives, name_of
 from pytest_agentproc.harness._launch import interpreter
+from pytest_agentproc.tree import disown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -87,7 +88,9 @@ class Canaries:
 
     def _start(self, *, is_apart: bool) -> subprocess.Popen[bytes]:
         pipe = subprocess.PIPE
-        return subprocess.Popen(self._command, stdin=pipe, stdout=pipe, bufsize=0, start_new_session=is_apart)
+        process = subprocess.Popen(self._command, stdin=pipe, stdout=pipe, bufsize=0, start_new_session=is_apart)
+        disown(process.pid)
+        return process
 
     def _bury(self, canary: str) -> int:
         """End one, and say by which signal it was ended or stopped before."""

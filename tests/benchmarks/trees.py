@@ -1,4 +1,4 @@
-"""`python -m tests.benchmarks.trees`: what it costs to know that a tree is empty.
+"""`python -m tests.benchmarks.trees`: what it costs to know that a tree is empty, and to hold one.
 
 All parts are measured in turn, round by round, and the median over the rounds counts. Exit code 1: a limit is passed.
 Run by hand; it is no test.
@@ -11,6 +11,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.harness import Lab
+from tests.benchmarks._keeper import KeeperPart
 from tests.benchmarks._lifeline import LifelinePart
 
 if TYPE_CHECKING:
@@ -18,9 +19,9 @@ if TYPE_CHECKING:
 
     from tests.benchmarks._figures import Part
 
-PARTS: dict[str, Callable[[Lab], Part]] = {"lifeline": LifelinePart}
+PARTS: dict[str, Callable[[Lab], Part]] = {"lifeline": LifelinePart, "keeper": KeeperPart}
 
-LIMITS = {"lifeline_verdict_us": 200.0}
+LIMITS = {"lifeline_verdict_us": 200.0, "keeper_start_ratio": 1.5}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

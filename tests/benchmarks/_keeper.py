@@ -1,0 +1,79 @@
+"""What a keeper costs before it holds anybody, and what an agent's start costs below one. Owns how it is measured."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from pytest_agentproc.tree import Child, Keeper
+from pytest_agentproc.tree._keeper import interpreter
+from tests.benchmarks._figures import Samples, ratios, summary
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pytest_agentproc.harness import Lab
+
+__all__ = ["KeeperPart"]
+
+_REPETITIONS = 5
+_BARE = [interpreter(), "-I", "-S", "-c", "pass"]
+_AGENT = ["/bin/true"]
+
+
+class KeeperPart:
+    """keeper_start_ratio: a keeper that is ready, over a bare spawn of the same interpreter that does nothing.
+
+    Beside it the whole start, end and burial of a program that does nothing, at each containment, over `group`.
+    """
+
+    name = "keeper"
+
+    def __init__(self, _lab: Lab) -> None:
+        self._bare, self._keeper = Samples(), Samples()
+        self._held = {containment: Samples() for containment in ("group", "subreaper", "keeper")}
+
+    def sample(self) -> None:
+        """Take each in turn."""
+        self._bare.add([_timed(_spawn_bare) for _ in range(_REPETITIONS)])
+        self._keeper.add([_keeper_start() for _ in range(_REPETITIONS)])
+        for containment, samples in self._held.items():
+            samples.add([_timed(partial(_hold, containment)) for _ in range(_REPETITIONS)])
+
+    def report(self) -> dict[str, Any]:
+        """Give the ratios, and the keeper's start in milliseconds."""
+        return {
+            "keeper_start_ratio": summary(ratios(self._keeper, self._bare)),
+            "keeper_start_ms": summary([1e3 * one for one in self._keeper.rounds]),
+            "subreaper_over_group": summary(ratios(self._held["subreaper"], self._held["group"])),
+            "keeper_over_group": summary(ratios(self._held["keeper"], self._held["group"])),
+        }
+
+    def close(self) -> None:
+        """Nothing of it stays."""
+
+
+def _spawn_bare() -> None:
+    subprocess.run(_BARE, check=True)
+
+
+def _keeper_start() -> float:
+    start = time.perf_counter()
+    keeper = Keeper()
+    taken = time.perf_counter() - start
+    keeper.close()
+    return taken
+
+
+def _hold(containment: str) -> None:
+    child = Child(_AGENT, containment=containment)
+    assert child.containment == containment
+    child.abandon()
+
+
+def _timed(work: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
