@@ -27,6 +27,9 @@ __all__ = ["Diaries"]
 _SETTLE = 0.2
 """Real seconds that a process may take to be gone once its supervisor has returned."""
 
+_NEWBORN = "newborn"
+"""What a descendant is called that has not told its name yet."""
+
 
 @dataclass(slots=True)
 class _Kept:
@@ -120,16 +123,20 @@ class Diaries:
     # Who there is.
 
     def _settled(self) -> dict[int, _Kept]:
-        """Read until everyone's end is known, or the time for that is up; a process in its exec cannot be seen yet."""
+        """Read until everyone's end is known, or the time for that is up; a process in its exec cannot be seen yet.
+
+        Whoever forks without a pause is known by births between two looks that both began after that time.
+        """
         limit = time.monotonic() + _SETTLE
-        was_calm, known = False, set[int]()
+        was_calm, known, looked_at = False, set[int](), 0.0
         while True:
+            before, looked_at = looked_at, time.monotonic()
             kept = self._read()
             self._bury(kept)
             new = self._unwritten(kept)
             born = kept.keys() - known
             is_calm = bool(kept) and not (born or new) and all(self._state(one) is None for one in kept.values())
-            if (is_calm and was_calm) or time.monotonic() > limit:
+            if (is_calm and was_calm) or before > limit:
                 break
             was_calm, known = is_calm, {*kept}
             select.poll().poll(5)
@@ -140,8 +147,9 @@ class Diaries:
             kept[max(born, key=lambda pid: kept[pid].born)].died = None
         if new:
             now, written = time.monotonic_ns(), self._read()
+            index, name = (0, _NEWBORN) if any(one.index < 0 for one in kept.values()) else (-1, self._name)
             for pid in new:  # one without a diary has not come so far as to open it
-                kept[pid] = written.get(pid) or _Kept(pid, 0, -1, self._name, 0, now)
+                kept[pid] = written.get(pid) or _Kept(pid, 0, index, name, 0, now)
         return kept
 
     def _read(self) -> dict[int, _Kept]:

@@ -15,20 +15,24 @@ if TYPE_CHECKING:
 
 ROUNDS = range(int(os.environ.get("TREE_MATRIX_ROUNDS", "1")))
 IS_WHOLE = "TREE_MATRIX_ROUNDS" in os.environ
-IN_SHORT = ("same group", "new session", "both closed and cleared", "stopped daemon", "short-lived", "zombie")
+IN_SHORT = ("same group", "new session", "both closed and cleared", "re-forking without a pause", "zombie")
 """Kinds that the suite plays in real time, which takes seconds; `python -m tests.process.tree_matrix` plays all."""
 
 PLAYED = [cell for cell in CELLS if IS_WHOLE or not cell.is_real or (cell.kind in IN_SHORT and cell.ending == "exits")]
 
 
-def _name(value: object) -> str:
-    return " / ".join(value) if isinstance(value, Cell) else str(value)
+TRIALS = [
+    pytest.param(cell, id=f"{' / '.join(cell)}-{number}")
+    for number in ROUNDS
+    for cell in PLAYED
+    if not (number and cell.is_real)
+]
+"""What is real takes seconds, and is played once."""
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("_round", ROUNDS)
-@pytest.mark.parametrize("cell", PLAYED, ids=_name)
-def test_a_cell_is_judged_as_promised(lab: Lab, cell: Cell, _round: int) -> None:
+@pytest.mark.parametrize("cell", TRIALS)
+def test_a_cell_is_judged_as_promised(lab: Lab, cell: Cell) -> None:
     """Who is not found is left, and whoever is left is seen, by name; nobody else is accused."""
     verdict, left = verdict_of(lab, cell)
     expected = tuple(sorted(cell.expected))
