@@ -297,11 +297,7 @@ class Keeper:
             answer = (False, repr(error))
         for number in numbers:
             posix.close(number)
-        try:
-            self.host.send(marshal.dumps(answer))
-        except OSError:
-            return False
-        return True
+        return attempt(self.host.send, marshal.dumps(answer))
 
     def live(self, host_pid: int) -> None:
         """Serve until the host is gone; then end everybody."""
