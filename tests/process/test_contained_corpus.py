@@ -1,0 +1,42 @@
+"""What the corpus promises of trees holds however the tree is held: no stronger containment costs an instant."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_agentproc.subjects import Core
+from pytest_agentproc.verdict import Verdict, compare, conclude
+from tests.process.kill_matrix import corpus
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pytest_agentproc.harness import Lab
+    from pytest_agentproc.scenario import Scenario
+    from pytest_agentproc.vocabulary import Policy
+
+OF_TREES = [scenario for scenario in corpus() if {"T1", "T3", "T6", "C1", "P8"} & set(scenario.covers)]
+
+
+class Holding(Core):
+    """The core, which holds every tree at least so."""
+
+    def __init__(self, containment: str) -> None:
+        super().__init__(containment)
+        self._containment = containment
+
+    def policy(self, overrides: Mapping[str, Any], dialect: str) -> Policy:
+        """Ask for more where less was asked for."""
+        policy = super().policy(overrides, dialect)
+        return policy if policy.holds(self._containment) else replace(policy, containment=self._containment)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("containment", ["subreaper", "keeper"])
+@pytest.mark.parametrize("scenario", OF_TREES, ids=lambda scenario: scenario.id)
+def test_a_scenario_of_trees_is_green_at_every_containment(lab: Lab, scenario: Scenario, containment: str) -> None:
+    """Signals, their instants and their order are those of the group, for agents that are no children of ours, too."""
+    assert conclude(compare(lab.play(scenario, Holding(containment)))) is Verdict.PASSED
