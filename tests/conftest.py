@@ -57,3 +57,9 @@ def _no_child_is_left() -> Iterator[None]:
     new = {pid: command for pid, command in _children().items() if pid not in before}
     left = {pid: command for pid, command in new.items() if not any(own in command for own in _LAB)}
     assert left == {}, f"the test left child processes: {left}"
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Have a worker more than there are cores: a test of processes waits for half of its time."""
+    return (os.cpu_count() or 1) + 1

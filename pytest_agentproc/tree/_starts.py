@@ -78,6 +78,8 @@ _listeners: list[Listener] = []
 _inherited = ""
 _season: _Season | None = None
 _Starts = list[tuple[Listener, Start]]
+_current = threading.local()
+"""`starts` is what this thread is about to start: what one start goes through, such as a fork, is no other start."""
 
 
 @contextmanager
@@ -118,6 +120,17 @@ def _started(starts: _Starts, pid: int, handle: Callable[[], Any] = lambda: None
     for listener, start in starts:
         start.pid, start.at, start.handle = pid, time.clock_gettime_ns(time.CLOCK_BOOTTIME), handle
         listener.started(start)
+
+
+@contextmanager
+def _going_on(starts: _Starts) -> Iterator[None]:
+    """Take every start of this thread for a part of these while the block runs."""
+    outer = getattr(_current, "starts", None)
+    _current.starts = starts
+    try:
+        yield
+    finally:
+        _current.starts = outer
 
 
 def _forked(starts: _Starts, pid: int) -> None:
@@ -182,6 +195,8 @@ class _Season:
                 setattr(owner, name, plain)
 
     def _announce(self, command: str) -> _Starts:
+        if (outer := getattr(_current, "starts", None)) is not None:
+            return list(outer)
         if self._is_over or not _listeners:
             return []
         frame = sys._getframe(2)  # noqa: SLF001  # the only way to the caller's line
@@ -195,7 +210,8 @@ class _Season:
                 environment = os.environ if given is None else given
                 if isinstance(environment, Mapping) and COOKIE in environment:
                     options["env"] = _stamped(environment, starts)
-            plain(process, *args, **options)
+            with _going_on(starts):
+                plain(process, *args, **options)
             _started(starts, process.pid, weakref.ref(process))
 
         return init
@@ -223,7 +239,8 @@ class _Season:
             starts = self._announce(_line(argv))
             if starts and isinstance(env, Mapping) and COOKIE in env:
                 env = _stamped(env, starts)
-            pid: int = plain(path, argv, env, *args, **options)
+            with _going_on(starts):
+                pid: int = plain(path, argv, env, *args, **options)
             _started(starts, pid)
             return pid
 
@@ -246,7 +263,8 @@ class _Season:
     def _process_start(self, plain: Any) -> Any:
         def start(process: Any) -> None:
             starts = self._announce(f"multiprocessing's {process.name}")
-            plain(process)
+            with _going_on(starts):
+                plain(process)
             _started(starts, process.pid)
 
         return start
