@@ -165,9 +165,10 @@ def _unheard(*words: object) -> None:
 
 def _started_at() -> int:
     """Give the instant at which this process was started, on the monotonic clock; never before it was."""
-    now = time.monotonic_ns()
     with open("/proc/self/stat", "rb", buffering=0) as file:
         ticks = int(file.read(4096).rpartition(b")")[2].split()[19])
     tick = 1_000_000_000 // posix.sysconf("SC_CLK_TCK")
-    started = (ticks + 1) * tick - (time.clock_gettime_ns(time.CLOCK_BOOTTIME) - now)
+    booted = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+    now = time.monotonic_ns()  # read last: a pause between the two makes the start later, and never earlier
+    started = (ticks + 1) * tick - (booted - now)
     return started if now - _SLOWEST_START < started < now else now
