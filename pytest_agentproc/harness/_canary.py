@@ -2,8 +2,8 @@
 
 It blocks every signal and takes them one by one, so that the kernel tells the sender of each. A byte on stdin asks for
 what was noted: the answer is one line on stdout, `signal:origin` for each, as they were delivered, and they are
-forgotten. The end of stdin is its own end; the harness holds the other one. News of stdin comes as a realtime signal,
-which the kernel delivers after all others: what was sent before the question is in the answer.
+forgotten. The end of stdin is its own end; the harness holds the other one. News of stdin comes as a signal too, and
+whatever is pending once the question was read is noted before the answer: what was sent before the question is in it.
 Origins: `run` is the harness or a descendant of it, `else` a process that is neither, `kernel` a terminal,
 `unknown` a sender that was gone already. The argument is the harness's pid; others are names, for who kills by name.
 """
@@ -27,13 +27,11 @@ def main() -> None:
     fcntl.fcntl(0, fcntl.F_SETSIG, BELL)
     fcntl.fcntl(0, fcntl.F_SETFL, fcntl.fcntl(0, fcntl.F_GETFL) | os.O_ASYNC | os.O_NONBLOCK)
     noted: list[str] = []
-    while heeds(noted):
-        info = signal.sigwaitinfo(every)
-        if info.si_signo != BELL or info.si_code <= 0:
-            noted.append(f"{info.si_signo}:{origin(info.si_code, info.si_pid, harness)}")
+    while heeds(noted, harness):
+        noted += notes(signal.sigwaitinfo(every), harness)
 
 
-def heeds(noted: list[str]) -> bool:
+def heeds(noted: list[str], harness: int) -> bool:
     """Answer what is asked; False once nobody can ask any more."""
     while True:
         try:
@@ -42,8 +40,17 @@ def heeds(noted: list[str]) -> bool:
             return True
         if not asked:
             return False
+        while (pending := signal.sigtimedwait(signal.valid_signals(), 0)) is not None:
+            noted += notes(pending, harness)
         os.write(1, " ".join(noted).encode() + b"\n")
         noted.clear()
+
+
+def notes(info: signal.struct_siginfo, harness: int) -> list[str]:
+    """Give what there is to note of a signal: nothing of the one that brings news of stdin."""
+    if info.si_signo == BELL and info.si_code > 0:
+        return []
+    return [f"{info.si_signo}:{origin(info.si_code, info.si_pid, harness)}"]
 
 
 def origin(code: int, sender: int, harness: int) -> str:

@@ -13,8 +13,8 @@ import anyio
 import pytest
 
 from pytest_agentproc.harness import Lab
+from pytest_agentproc.harness import _canary as canary_program
 from pytest_agentproc.harness._canaries import Canaries, Hit
-from pytest_agentproc.harness._canary import origin
 from pytest_agentproc.subjects import Null
 from pytest_agentproc.subjects._trivial import _start, _well
 from pytest_agentproc.verdict import Verdict, compare
@@ -131,6 +131,20 @@ def test_every_signal_is_noted(canaries: Callable[[], Canaries]) -> None:
     assert (len(pids(watched)), watched.hits()) == (2, [])
 
 
+def test_what_is_pending_when_the_question_is_read_is_in_the_answer() -> None:
+    """The question may come while a canary still writes the answer before: no signal then wakes it in between."""
+    program = (
+        "import os, runpy, signal, sys\n"
+        "canary = runpy.run_path(sys.argv[1])\n"
+        "signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())\n"
+        "signal.raise_signal(signal.SIGTERM)\n"
+        "assert not canary['heeds']([], os.getpid())\n"
+    )
+    command = [sys.executable, "-c", program, canary_program.__file__]
+    done = subprocess.run(command, input=b"?", capture_output=True, check=True, timeout=60)
+    assert done.stdout == b"15:run\n"
+
+
 @pytest.mark.usefixtures("beside")
 def test_beside_other_workers_only_a_sender_that_is_known_counts(canaries: Callable[[], Canaries]) -> None:
     """Another worker's test may kill by name: what nobody can tell apart from that accuses nobody."""
@@ -164,13 +178,13 @@ def test_one_is_in_the_group_of_pytest_and_one_is_not(canaries: Callable[[], Can
 def test_where_a_signal_came_from() -> None:
     """A terminal, this process, a process of somebody else, one that is gone."""
     nobody = 2**22 + 1
-    assert origin(signal.SI_KERNEL if hasattr(signal, "SI_KERNEL") else 0x80, 0, os.getpid()) == "kernel"
-    assert origin(0, os.getpid(), os.getpid()) == "run"
-    assert origin(0, nobody, os.getpid()) == "unknown"
-    assert origin(0, 0, os.getpid()) == "else"
+    assert canary_program.origin(signal.SI_KERNEL if hasattr(signal, "SI_KERNEL") else 0x80, 0, os.getpid()) == "kernel"
+    assert canary_program.origin(0, os.getpid(), os.getpid()) == "run"
+    assert canary_program.origin(0, nobody, os.getpid()) == "unknown"
+    assert canary_program.origin(0, 0, os.getpid()) == "else"
     with subprocess.Popen([sys.executable, "-IS", "-c", "input()"], stdin=subprocess.PIPE) as child:
-        assert origin(0, child.pid, os.getpid()) == "run"
-        assert origin(0, child.pid, nobody) == "else"
+        assert canary_program.origin(0, child.pid, os.getpid()) == "run"
+        assert canary_program.origin(0, child.pid, nobody) == "else"
         child.kill()
 
 
