@@ -1,0 +1,1 @@
+"""Real clients of the real CLIs, unmodified, against the fakes. `FINDINGS.md` says what each does on which fault."""

@@ -1,0 +1,121 @@
+"""The clients' packages: their versions, and where they are. Installs each once, outside the tree; imports none.
+
+They stay in the user's cache folder (`$XDG_CACHE_HOME` or `~/.cache`, there `pytest-agentproc-clients`), one folder for
+each set of versions, so that only the first run needs a registry.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["NPM", "PYPI", "from_npm", "from_pypi", "node"]
+
+PYPI = {
+    "claude-agent-sdk": "0.2.187",
+    "agent-client-protocol": "0.12.1",
+}
+"""The Python clients."""
+
+NPM = {
+    "claude-agent-sdk": {"@anthropic-ai/claude-agent-sdk": "0.3.330"},
+    "acp-sdk": {"@agentclientprotocol/sdk": "2.4.0"},
+    "codex-sdk": {"@openai/codex-sdk": "0.163.0"},
+    "pi-coding-agent": {"@mariozechner/pi-coding-agent": "0.73.1"},
+    "claude-agent-acp-0.20.2": {"@zed-industries/claude-agent-acp": "0.20.2"},
+    "claude-agent-acp-0.23.1": {"@zed-industries/claude-agent-acp": "0.23.1"},
+}
+"""The Node clients, each in a folder of its own: they need different versions of the same packages."""
+
+_LIMIT = 300
+"""Real seconds for one installation."""
+_UNREACHABLE = (
+    "ENOTFOUND",
+    "EAI_AGAIN",
+    "ECONNREFUSED",
+    "ECONNRESET",
+    "ETIMEDOUT",
+    "ENETUNREACH",
+    "Failed to establish a new connection",
+    "Temporary failure in name resolution",
+    "Connection refused",
+    "Read timed out",
+    "ConnectTimeoutError",
+)
+"""What a package manager says where it cannot reach its registry; whatever else goes wrong fails the test."""
+
+
+def from_pypi() -> Path:
+    """Give the folder of the Python clients and all they need, as an entry of `sys.path`."""
+    pins = [f"{name}=={version}" for name, version in PYPI.items()]
+    key = [*pins, f"{sys.version_info[0]}.{sys.version_info[1]}"]
+
+    def install(folder: Path) -> list[str]:
+        return [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(folder), *pins]
+
+    return _folder("pypi", key, install)
+
+
+def from_npm(name: str) -> Path:
+    """Give the folder in which a Node client is installed: it holds `node_modules`.
+
+    Args:
+        name: a key of `NPM`.
+    """
+    pins = [f"{package}@{version}" for package, version in NPM[name].items()]
+
+    def install(folder: Path) -> list[str]:
+        quiet = ("--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error")
+        return ["npm", "install", *quiet, "--ignore-scripts", "--omit=optional", "--prefix", str(folder), *pins]
+
+    node()
+    return _folder(name, pins, install)
+
+
+def node() -> str:
+    """Give the path of Node; without it, and npm, there is no way to the registry."""
+    found = shutil.which("node")
+    if found is None or shutil.which("npm") is None:
+        pytest.skip("node and npm are not installed, so the npm registry cannot be reached")
+    return found
+
+
+def _folder(name: str, pins: list[str], command: Callable[[Path], list[str]]) -> Path:
+    """Give the folder of these packages; the first who asks installs them, all others wait for that."""
+    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pytest-agentproc-clients"
+    base.mkdir(parents=True, exist_ok=True)
+    folder = base / f"{name}-{hashlib.sha256(repr(pins).encode()).hexdigest()[:12]}"
+    with base.joinpath("lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not folder.exists():
+            made = Path(tempfile.mkdtemp(prefix="new-", dir=base))
+            try:
+                _install(command(made), pins)
+                made.chmod(0o755)
+                made.rename(folder)
+            finally:
+                shutil.rmtree(made, ignore_errors=True)
+    return folder
+
+
+def _install(command: list[str], pins: list[str]) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, timeout=_LIMIT, check=False)
+    if done.returncode == 0:
+        return
+    said = done.stderr + done.stdout
+    reason = next((word for word in _UNREACHABLE if word in said), None)
+    if reason is not None:
+        pytest.skip(f"the registry of {', '.join(pins)} cannot be reached: {reason}")
+    pytest.fail(f"{' '.join(command)} failed:\n{said}", pytrace=False)

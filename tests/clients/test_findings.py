@@ -1,0 +1,10 @@
+"""The page of findings is what the tests say. Runs no client."""
+
+from __future__ import annotations
+
+from tests.clients.findings import PAGE, page
+
+
+def test_the_page_is_what_the_tests_say() -> None:
+    """Write it again with `python -m tests.clients.findings`."""
+    assert PAGE.read_text("utf-8") == page()

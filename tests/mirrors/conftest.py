@@ -1,0 +1,5 @@
+"""The mirrors are scripts for fakes, not claims about a supervisor: nobody plays them by themselves."""
+
+from __future__ import annotations
+
+collect_ignore_glob = ["scenarios/*"]

@@ -1,0 +1,68 @@
+"""What of a line is never the same twice, or is the machine's: the one table of what a comparison leaves out.
+
+An ID is compared by where else it stands: the first one that comes is #1 wherever it comes again. Of the other kinds
+only that the field is there, and its place among the others, is compared.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["Names", "normal"]
+
+ID, TIME, COST, HOST, COUNT = "id", "time", "cost", "host", "count"
+
+VARIES: dict[str, dict[str, str]] = {
+    "claude": {
+        **dict.fromkeys(("uuid", "session_id", "id", "tool_use_id", "parent_tool_use_id", "api_message_id"), ID),
+        **dict.fromkeys(("task_id", "run_id", "runId", "agent_id", "prompt_id", "request_id", "command_uuid"), ID),
+        **dict.fromkeys(("begun_message_ids", "user_message_uuid", "user_message_uuids", "still_queued"), ID),
+        **dict.fromkeys(("timestamp", "duration_ms", "duration_api_ms", "end_time"), TIME),
+        **dict.fromkeys(("ttft_ms", "ttft_stream_ms", "time_to_request_ms", "first_content_frame_ms"), TIME),
+        **dict.fromkeys(("usage", "modelUsage", "model_usage_since_last_result"), COUNT),
+        **dict.fromkeys(("total_cost_usd",), COST),
+        **dict.fromkeys(("cwd", "original_cwd", "memory_paths", "messaging_socket_path", "transcript_path"), HOST),
+        **dict.fromkeys(("init/tools", "slash_commands", "terminal_slash_commands", "init/agents", "skills"), HOST),
+        **dict.fromkeys(("plugins", "capabilities", "output_file", "pid"), HOST),
+    },
+    "codex": {},
+    "gemini": {},
+    "pi": {},
+}
+"""Each dialect's fields: a key, or a key with those above it (`init/tools`), and why it varies."""
+
+
+class Names:
+    """The names that ids get in the order in which they come."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, str] = {}
+
+    def of(self, value: Any) -> str:
+        """Name one."""
+        return self._names.setdefault(str(value), f"#{len(self._names) + 1}")
+
+
+def normal(dialect: str, line: Any, names: Names) -> Any:
+    """Give a line with its keys in their order, and what varies taken out; a `system` line is known by its subtype."""
+    kind = line.get("subtype", line.get("type")) if isinstance(line, dict) else None
+    return _normal(VARIES[dialect], (str(kind),), line, names)
+
+
+def _normal(table: dict[str, str], path: tuple[str, ...], value: Any, names: Names) -> Any:
+    why = _why(table, path)
+    if why is not None and value is not None:
+        return names.of(value) if why == ID and not isinstance(value, (list, dict)) else f"<{why}>"
+    if isinstance(value, dict):
+        return [(key, _normal(table, (*path, key), inner, names)) for key, inner in value.items()]
+    if isinstance(value, list):
+        return [_normal(table, path, inner, names) for inner in value]
+    return value
+
+
+def _why(table: dict[str, str], path: tuple[str, ...]) -> str | None:
+    for length in range(1, len(path) + 1):
+        found = table.get("/".join(path[-length:]))
+        if found is not None:
+            return found
+    return None
