@@ -152,6 +152,30 @@ CASES: list[tuple[str, list[tuple[str, tuple[Any, ...]]]]] = [
                     {"kind": "permission", "name": "bash", "id": "q", "event": "PreToolUse"},
                     [(4, "exit", (0,))],
                     [],
+                    [],
+                ),
+            )
+        ],
+    ),
+    (
+        "{meanwhile: [{task: b}, {ask: {hook: h, event: Stop, for: 2s, unanswered: [{exit: 0}]}}]}",
+        [
+            (
+                "meanwhile",
+                (
+                    [
+                        (4, "event", ("task", {"id": "b", "kind": "local_bash"})),
+                        (
+                            4,
+                            "ask",
+                            (
+                                {"kind": "hook", "name": "h", "id": None, "event": "Stop", "for": 2_000_000_000},
+                                [],
+                                [],
+                                [(4, "exit", (0,))],
+                            ),
+                        ),
+                    ],
                 ),
             )
         ],
