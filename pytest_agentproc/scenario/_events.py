@@ -21,7 +21,7 @@ EVENTS = {
     ("claude", "session"): ("think", "tool", "tool_done", "event", "task", "task_done", "background_turn", "ask"),
     ("pi", "json"): ("think", "tool", "tool_done", "event"),
     ("pi", "rpc"): ("think", "tool", "tool_done", "event", "ask"),
-    ("acp", "session"): ("think", "plan", "tool", "tool_done", "event", "ask"),
+    ("acp", "session"): ("think", "plan", "tool", "tool_done", "event", "ask", "request"),
     ("codex", "exec"): ("think", "plan", "tool", "tool_done", "event"),
     ("gemini", "stream"): ("tool", "tool_done", "event"),
 }
