@@ -5,7 +5,7 @@ Owns the desk, the track that answers requests before any other track moves; kno
 
 from __future__ import annotations
 
-from fake_agents.questions import ALLOW, DENY
+from fake_agents.questions import ALLOW, ANSWERED, DENY, REFUSED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ class Session:
         if limit is not None:
             self._player.begin(self._give_up(question), self._player.now + limit)
         yield self._until(lambda: bool(question.answer) or self._is_over())
-        branches = {ALLOW: allowed, DENY: denied}
+        branches = {ALLOW: allowed, ANSWERED: allowed, DENY: denied, REFUSED: denied}
         steps = unanswered if question.given_up else branches.get(question.answer, ())
         return not question.answer or (yield from self._player.play(steps))
 

@@ -204,7 +204,8 @@ class Encoder(Turns):
         return [failed(heard, {"error": error, "error_code": "unsupported_request"})]
 
     def _aborted(self, now: int) -> list[bytes]:
-        events, tools = self._begin(), self._running[:]
+        tools, (before, behind) = self._running[:], self._abandon(now)
+        events = [*self._begin(), *before]
         self._is_aborting = True  # an interrupt leaves in the queue what is there
         for number in tools:
             ended = {"id": number, "output": "", "error": rejection(number, self.questions)}
@@ -213,8 +214,8 @@ class Encoder(Turns):
         text = "[Request interrupted by user" + (" for tool use]" if tools else "]")
         block = {"type": "text", "text": text}
         events.append(self._line("user", {"role": "user", "content": [block]}, None, now, {}))
+        events += behind
         if not tools:
-            events += self._close(None, None)
             self._stop = None
         self.code, self._turns = 1, self._turns + 1
         told = {"errors": [ABORTED + ("tool_use" if tools else "null")]}

@@ -31,7 +31,11 @@ _HOSTS = ("pi_rpc", "claude_session", "acp")
 """Dialects' modules for sessions."""
 _BUILT_ON = {
     "pi_rpc": ("pi",),
-    "claude_session": ("claude", "claude_control", "claude_prompts", "claude_refusals", "claude_tasks", "claude_turns"),
+    "claude": ("claude_forms",),
+    "claude_session": (
+        *("claude_forms", "claude", "claude_control", "claude_prompts", "claude_refusals", "claude_tasks"),
+        "claude_turns",
+    ),
 }
 """Dialects' modules that build on others, in the order in which these must be loaded."""
 _LONGEST_SHEBANG = 250

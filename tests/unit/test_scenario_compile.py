@@ -35,6 +35,7 @@ CASES: list[tuple[str, list[tuple[str, tuple[Any, ...]]]]] = [
             )
         ],
     ),
+    ("delta: no", [("event", ("delta", "no"))]),
     ("think: no", [("event", ("think", "no"))]),
     (
         "{tool: {id: 1, name: bash}}",
@@ -158,24 +159,25 @@ CASES: list[tuple[str, list[tuple[str, tuple[Any, ...]]]]] = [
         ],
     ),
     (
-        "{meanwhile: [{task: b}, {ask: {hook: h, event: Stop, for: 2s, unanswered: [{exit: 0}]}}]}",
+        "ask: {hook: tasks, event: Stop, for: 2s, unanswered: [{exit: 0}]}",
         [
             (
-                "meanwhile",
+                "ask",
                 (
-                    [
-                        (4, "event", ("task", {"id": "b", "kind": "local_bash"})),
-                        (
-                            4,
-                            "ask",
-                            (
-                                {"kind": "hook", "name": "h", "id": None, "event": "Stop", "for": 2_000_000_000},
-                                [],
-                                [],
-                                [(4, "exit", (0,))],
-                            ),
-                        ),
-                    ],
+                    {"kind": "hook", "name": "tasks", "id": None, "event": "Stop", "for": 2 * SECOND},
+                    *([], [], [(4, "exit", (0,))]),
+                ),
+            )
+        ],
+    ),
+    (
+        "request: {method: fs/read_text_file, params: {path: /a, limit: 3}, refused: [{exit: 1}]}",
+        [
+            (
+                "ask",
+                (
+                    {"kind": "request", "name": "fs/read_text_file", "id": None, "params": {"path": "/a", "limit": 3}},
+                    *([], [(4, "exit", (1,))], []),
                 ),
             )
         ],
@@ -217,8 +219,8 @@ def program(steps: str, agent: str = "pi") -> dict[str, Any]:
 @pytest.mark.parametrize(("step", "wanted"), CASES, ids=[step for step, _ in CASES])
 def test_a_step_compiles_to_its_program(step: str, wanted: list[tuple[str, tuple[Any, ...]]]) -> None:
     """The player knows nothing but this form: what is wrong here is wrong in every run."""
-    agent = "{dialect: claude, mode: session}" if "task" in step else "{dialect: pi, mode: rpc}"
-    if "handshake" in step or "plan" in step:
+    agent = "{dialect: claude, mode: session}" if "task" in step or "delta" in step else "{dialect: pi, mode: rpc}"
+    if any(word in step for word in ("handshake", "plan", "request")):
         agent = "acp"
     assert program(step, agent)["steps"] == [(4, op, args) for op, args in wanted]
 
