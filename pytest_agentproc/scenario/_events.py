@@ -24,7 +24,7 @@ EVENTS = {
     ),
     ("pi", "json"): ("think", "tool", "tool_done", "event"),
     ("pi", "rpc"): ("think", "tool", "tool_done", "event", "ask"),
-    ("acp", "session"): ("think", "plan", "tool", "tool_done", "event", "ask"),
+    ("acp", "session"): ("think", "plan", "tool", "tool_done", "event", "ask", "request"),
     ("codex", "exec"): ("think", "plan", "tool", "tool_done", "event"),
     ("gemini", "stream"): ("tool", "tool_done", "event"),
 }

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.scenario._asks import ASK, build_ask
+from pytest_agentproc.scenario._asks import ASK, REQUEST, build_ask, build_request
 from pytest_agentproc.scenario._events import DELTA, EVENT, PLAN, THINK, TOOL, TOOL_DONE, build_event
 from pytest_agentproc.scenario._fields import Either, Fields, Key
 from pytest_agentproc.scenario._kinds import Choice, Data, Flag, Signal, Size, Text, Time, Whole
@@ -187,6 +187,7 @@ _ENTRIES = (
     Entry("task_done", TASK_DONE, "that task ends", build=build_event),
     Entry("background_turn", BACKGROUND_TURN, "a turn that no prompt asked for", build=build_background_turn),
     Entry("ask", ASK, "asks its client for a permission, and waits for the answer", build=build_ask),
+    Entry("request", REQUEST, "calls a method of its client, and waits for the answer (acp)", build=build_request),
     Entry("raw", RAW, "bytes as they stand, on stdout unless `to` says otherwise", build=build_raw),
     Entry("drip", _DRIP, "output again and again; the first after one `every`", build=_drip),
     Entry("flood", _FLOOD, "that many bytes at once", build=_flood),

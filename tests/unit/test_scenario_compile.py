@@ -153,6 +153,31 @@ CASES: list[tuple[str, list[tuple[str, tuple[Any, ...]]]]] = [
                     {"kind": "permission", "name": "bash", "id": "q", "event": "PreToolUse"},
                     [(4, "exit", (0,))],
                     [],
+                    [],
+                ),
+            )
+        ],
+    ),
+    (
+        "ask: {hook: tasks, event: Stop, for: 2s, unanswered: [{exit: 0}]}",
+        [
+            (
+                "ask",
+                (
+                    {"kind": "hook", "name": "tasks", "id": None, "event": "Stop", "for": 2 * SECOND},
+                    *([], [], [(4, "exit", (0,))]),
+                ),
+            )
+        ],
+    ),
+    (
+        "request: {method: fs/read_text_file, params: {path: /a, limit: 3}, refused: [{exit: 1}]}",
+        [
+            (
+                "ask",
+                (
+                    {"kind": "request", "name": "fs/read_text_file", "id": None, "params": {"path": "/a", "limit": 3}},
+                    *([], [(4, "exit", (1,))], []),
                 ),
             )
         ],
@@ -195,7 +220,7 @@ def program(steps: str, agent: str = "pi") -> dict[str, Any]:
 def test_a_step_compiles_to_its_program(step: str, wanted: list[tuple[str, tuple[Any, ...]]]) -> None:
     """The player knows nothing but this form: what is wrong here is wrong in every run."""
     agent = "{dialect: claude, mode: session}" if "task" in step or "delta" in step else "{dialect: pi, mode: rpc}"
-    if "handshake" in step or "plan" in step:
+    if any(word in step for word in ("handshake", "plan", "request")):
         agent = "acp"
     assert program(step, agent)["steps"] == [(4, op, args) for op, args in wanted]
 
