@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 __all__ = ["DELTA", "EVENT", "EVENTS", "PLAN", "THINK", "TOOL", "TOOL_DONE", "build_event", "is_told"]
 
 EVENTS = {
-    ("claude", "print"): ("delta", "think", "tool", "tool_done", "event"),
+    ("claude", "print"): (
+        *("delta", "think", "tool", "tool_done", "event"),
+        *("task", "task_done", "background_turn"),
+    ),
     ("claude", "session"): (
         *("delta", "think", "tool", "tool_done", "event"),
         *("task", "task_done", "background_turn", "ask"),

@@ -30,6 +30,8 @@ _DERIVED = ("fast-tools", "partial", "subagent", "whole")
 """What was made of others for the tests of a decoder: no recordings of their own."""
 _PLAIN_IN_CUT = ("perm", "stream")
 _IN_SESSIONS = ("acp",)
+_ASKED_FOR_STATES = ("claude/perm", "claude/stream")
+"""Those whose environment was not kept: what was printed tells it."""
 _MESSAGE, _TOOL = "msg_01", "toolu_01"
 
 
@@ -93,7 +95,8 @@ def recording(name: str) -> Recording:
     if name.startswith("timed/"):
         return _timed(name, [json.loads(line) for line in text.splitlines()])
     moments = _plain(text)
-    return Recording(name, None, {}, tuple(_own_ids(moments) if name.startswith("claude/") else moments))
+    env = {"CLAUDE_CODE_SDK_READS_SESSION_STATE": "1"} if name in _ASKED_FOR_STATES else {}
+    return Recording(name, None, env, tuple(_own_ids(moments) if name.startswith("claude/") else moments))
 
 
 def _own_ids(moments: Iterator[Moment]) -> Iterator[Moment]:
