@@ -23,7 +23,7 @@ from fake_agents.dialects.claude_forms import (
     USAGE,
 )
 from fake_agents.lines import Lines
-from fake_agents.objects import line
+from fake_agents.objects import line, wide
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class Encoder:
     def answer(self, text: str, now: int) -> bytes:
         """Give the last message and the result."""
         said = self.say(text, "end_turn", now)
-        return said + self.result({"text": text, "is_error": False, "usage": None}, now)
+        return said + self.result({"text": None, "is_error": False, "usage": None}, now)
 
     def result(self, fields: dict[str, Any], now: int) -> bytes:
         """Give the result; its text is the last one said if it has none of its own."""
@@ -111,7 +111,7 @@ class Encoder:
         parent, number = fields.get("parent"), fields["id"]
         self._parents[number] = parent
         block = {"type": "tool_use", "id": number, "name": fields["name"], "input": fields["input"]}
-        deltas = [{"type": "input_json_delta", "partial_json": line(fields["input"]).decode()}]
+        deltas = [{"type": "input_json_delta", "partial_json": wide(fields["input"])}]
         events = [*self._begin(), *self._block(parent, block, {"input": {}}, deltas, now)]
         return self._lines.join([*events, *([] if fields.get("more") else self._close(parent, "tool_use"))])
 
