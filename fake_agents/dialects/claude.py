@@ -292,7 +292,7 @@ class Encoder:
         usage = {**order, "input_tokens": 10 * count, "output_tokens": 5 * count, **(fields["usage"] or {})}
         used = {**MODEL_USAGE, "inputTokens": 10 * count, "outputTokens": 5 * count, "canonicalModel": self._model}
         models = {self._model: used} if count else {}
-        begun = {"begun_message_ids": self._messages} if self._streams and count else {}
+        begun = {"begun_message_ids": self._messages} if self._streams else {}
         times = {"ttft_stream_ms": 1, "time_to_request_ms": 1, "first_content_frame_ms": 1}
         return line(
             {
@@ -316,7 +316,7 @@ class Encoder:
                 "type": "result",
                 "duration_ms": milliseconds,
                 "uuid": self._uuid(),
-                **begun,
+                **(begun if "api_error_type" not in told else {}),
                 **(times if "ttft_ms" in told else {}),
                 **self._mark("result"),
                 "queued_turn_count": 0,

@@ -71,7 +71,8 @@ class Turns(claude.Encoder):
 
     def _queue(self, heard: dict[str, Any], now: int) -> list[bytes]:
         index = self._prompts.queue({**heard, "at": now})
-        return [*self._running_again(), *self._lifecycle(index, "queued")]
+        running, queued = self._running_again(), self._lifecycle(index, "queued")
+        return [*running, *queued] if index == 0 else [*queued, *running]
 
     def _open_turn(self, hand: list[int], run: str | None) -> None:
         self._prompts.open(hand, is_own=run is None)

@@ -102,13 +102,20 @@ def recording(name: str) -> Recording:
 def _own_ids(moments: Iterator[Moment]) -> Iterator[Moment]:
     """Give each message and tool an id of its own: the API behind these recordings gave all of them the same."""
     prompt = message = 0
+    begun: list[str] = []
     for moment in moments:
         value = moment.value
         kind = value.get("type") if isinstance(value, dict) else ""
         prompt += moment.kind == "in" and kind == "user"
         message += kind in ("user", "result")
         speaker = value.get("parent_tool_use_id") if kind == "assistant" else None
-        yield Moment(moment.kind, _renamed(value, {_MESSAGE: f"msg_{message}_{speaker}", _TOOL: f"tool_{prompt}"}))
+        names = {_MESSAGE: f"msg_{message}_{speaker}", _TOOL: f"tool_{prompt}"}
+        renamed = _renamed(value, names)
+        if kind == "stream_event" and value["event"]["type"] == "message_start":
+            begun.append(names[_MESSAGE])
+        if kind == "result" and "begun_message_ids" in value:
+            renamed["begun_message_ids"], begun = begun, []
+        yield Moment(moment.kind, renamed)
 
 
 def _renamed(value: Any, names: dict[str, str]) -> Any:

@@ -1,7 +1,8 @@
 """What of a line is never the same twice, or is the machine's: the one table of what a comparison leaves out.
 
 An ID is compared by where else it stands: the first one that comes is #1 wherever it comes again. Of the other kinds
-only that the field is there, and its place among the others, is compared. CUT is what the recorder left out.
+only that the field is there, whether it is empty, and its place among the others, is compared. CUT is what the recorder
+left out.
 """
 
 from __future__ import annotations
@@ -12,11 +13,12 @@ from typing import Any
 
 __all__ = ["Names", "as_cut", "normal"]
 
+ID, TIME, COST, HOST, COUNT, CUT = "id", "time", "cost", "host", "count", "cut"
+
 _PATH = re.compile(r"/home/u/[^\s<>\"]*")
+_HOST = f"<{HOST}>"
 _WORD = re.compile(r"[\w-]+")
 _CUT_TEXT = re.compile(r"\.\.\.\[\+\d+\]$")
-
-ID, TIME, COST, HOST, COUNT, CUT = "id", "time", "cost", "host", "count", "cut"
 
 _CUT = ("commands", "agents", "available_output_styles", "models", "account")
 """Of the answer to claude's `initialize`."""
@@ -55,7 +57,7 @@ class Names:
 
     def within(self, text: str) -> str:
         """Give a text with the ids that stand in it, and the paths of the host, taken out."""
-        return _WORD.sub(lambda found: self._names.get(found[0], found[0]), _PATH.sub("<host>", text))
+        return _WORD.sub(lambda found: self._names.get(found[0], found[0]), _PATH.sub(_HOST, text))
 
 
 def as_cut(made: Any, real: Any) -> Any:
@@ -69,7 +71,9 @@ def as_cut(made: Any, real: Any) -> Any:
         return {key: as_cut(inner, real.get(key)) for key, inner in kept.items()}
     if isinstance(made, list) and isinstance(real, list):
         return [as_cut(*pair) for pair in zip_longest(made, real)][: len(made)]
-    found = _CUT_TEXT.search(real) if isinstance(made, str) and isinstance(real, str) else None
+    if not isinstance(made, str) or not isinstance(real, str):
+        return made
+    made, found = _PATH.sub(_HOST, made), _CUT_TEXT.search(_PATH.sub(_HOST, real))
     if found is None or len(made) < found.start():
         return made
     return f"{made[: found.start()]}...[+{len(made) - found.start()}]"
@@ -83,8 +87,10 @@ def normal(dialect: str, line: Any, names: Names) -> Any:
 
 def _normal(table: dict[str, str], path: tuple[str, ...], value: Any, names: Names) -> Any:
     why = _why(table, path)
-    if why is not None and value is not None:
-        return names.of(value) if why == ID and not isinstance(value, (list, dict)) else f"<{why}>"
+    if why == ID and isinstance(value, list):
+        return [names.of(inner) for inner in value]
+    if why is not None and value not in (None, ""):
+        return names.of(value) if why == ID and not isinstance(value, dict) else f"<{why}>"
     if isinstance(value, dict):
         inners = [(key, inner) for key, inner in value.items() if _why(table, (*path, key)) != CUT]
         return [(key, _normal(table, (*path, key), inner, names)) for key, inner in inners]
