@@ -230,6 +230,9 @@ class Encoder(Turns):
         fields = {"is_error": True, "subtype": "error_during_execution", "usage": None}
         return [*events, self._result(told, "aborted_tools" if tools else "aborted_streaming", fields, now)]
 
+    def _agent(self, parent: str) -> str:
+        return self._tasks.started_by(parent) or super()._agent(parent)
+
     def _outcome(self, number: str, output: str, *, failed: bool) -> dict[str, Any]:
         more = outcome(number, output, self.questions, is_interrupted=self._is_aborting) if failed else None
         if more is not None:

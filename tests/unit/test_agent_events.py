@@ -110,6 +110,16 @@ def test_only_claude_has_pieces_of_a_text() -> None:
     assert str(caught.value) == f"<text>:3:18: the dialect pi has no delta in mode json: {able}"
 
 
+def test_what_a_sub_agent_says_and_thinks_compiles_to_events() -> None:
+    """The player knows no sub-agents: what it says is not the agent's text."""
+    steps = "[{tool: {id: t, name: Task}}, {think: {text: hm, parent: t}}, {say: {text: a, parent: t}}]"
+    program = loads(f"scenario: a\nagent: claude\nscript: {steps}\n").bind(Policy()).program
+    assert [step[2] for step in program["steps"][1:]] == [
+        ("think", {"text": "hm", "parent": "t"}),
+        ("nested", {"text": "a", "parent": "t"}),
+    ]
+
+
 def test_a_tool_is_named_once_and_ends_only_after_its_start() -> None:
     """A pair that does not fit would make the run mean something else than the file says."""
     steps = "[{tool_done: a}, {tool: {id: call, name: b}}, {tool: {id: call, name: b}}, {tool_done: cal}]"
