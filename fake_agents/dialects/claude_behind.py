@@ -19,5 +19,5 @@ class Encoder(claude_session.Encoder):
 
     def __init__(self, program: Program) -> None:
         super().__init__(program)
-        self._open_turn([self._prompts.queue({})], None)
+        self._open_turn([self._prompts.queue({}, 0)], None)
         self._prompts.waiting.clear()

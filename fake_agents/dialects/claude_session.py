@@ -175,10 +175,10 @@ class Encoder(Turns):
             return []
         answer, kind = answer_of(question, told), question.fields["kind"]
         self.questions.settle(question, answer)
-        if (kind, answer) in DECISIONS:
+        is_before, call = question.fields["event"] == "PreToolUse", self._calls.get(question.tool)
+        if is_before and (kind, answer) in DECISIONS:
             self._decisions[question.tool] = DECISIONS[kind, answer]
-        call = self._calls.get(question.tool)
-        if answer == DENY and call is not None:
+        if is_before and answer == DENY and call is not None:
             about = {"tool_name": call["name"], "tool_use_id": call["id"], "tool_input": call["input"]}
             self._denials.append(about)
         return self._state("idle" if self._is_idle else "running") if kind == "permission" else []

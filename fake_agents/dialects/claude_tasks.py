@@ -97,7 +97,7 @@ class Tasks:
         return [
             {
                 "id": number,
-                "type": "shell" if known["kind"] == "local_bash" else "agent",
+                "type": "shell" if known["kind"] == "local_bash" else "subagent",
                 "status": "running",
                 "description": known["description"],
                 "command": known["call"]["input"].get("command", ""),

@@ -105,8 +105,7 @@ def test_the_session_is_not_idle_while_a_background_turn_is_owed() -> None:
     talk.tell("task_done", done("d", status="stopped"))
     talk.tell("tool_done", {"id": "t", "output": "", "error": None})
     talk.tell("answer", "two")
-    assert "running" not in (told := kinds(talk.printed())[-2:])
-    assert told == ["success", "idle"]
+    assert kinds(talk.printed())[-2:] == ["success", "idle"]
 
 
 def test_behind_the_end_of_stdin_it_is_idle_only_without_tasks() -> None:
@@ -134,12 +133,14 @@ def test_only_the_first_prompt_comes_behind_the_state_that_it_brings_about() -> 
 
 
 def test_what_was_denied_stands_in_the_result_of_its_turn() -> None:
-    """And in no other's."""
+    """And in no other's; what a hook says behind the tool denies nothing."""
     talk = with_tasks()
     talk.tell("tool", TOOL)
     question = talk.ask("permission", "Bash")
     answer = '{"type":"control_response","response":{"subtype":"success","request_id":"%s","response":{}}}'
     talk.hear((answer % question.key).encode())
+    behind = talk.ask("hook", "h", event="PostToolUse")
+    talk.hear((answer % behind.key).replace("{}", '{"decision":"block"}').encode())
     talk.tell("tool_done", {"id": "t", "output": "", "error": "no"})
     talk.tell("answer", "one")
     talk.hear(prompt())

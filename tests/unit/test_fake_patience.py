@@ -85,9 +85,7 @@ def test_the_end_of_a_tool_says_what_became_of_the_question_about_it() -> None:
     assert list(end["message"]["content"][0]) == ["type", "content", "is_error", "tool_use_id"]
 
 
-@pytest.mark.parametrize(
-    ("is_asked", "begins"), [(True, ""), (False, " Correction to the text above: this call was s")]
-)
+@pytest.mark.parametrize(("is_asked", "begins"), [(True, ""), (False, " Correction to the text above: ")])
 def test_an_interrupted_tool_says_whether_it_had_begun(*, is_asked: bool, begins: str) -> None:
     """One that was still asked about was refused, any other one stopped while it ran."""
     talk = in_a_turn()
@@ -98,14 +96,9 @@ def test_an_interrupted_tool_says_whether_it_had_begun(*, is_asked: bool, begins
     (end,) = (one for one in talk.printed() if "tool_use_result" in one)
     meta = [{"id": "t", "non_execution_kind": "user-rejected"}]
     assert (end["tool_use_result"], end["tool_result_meta"]) == ("User rejected tool use", meta)
-    (name,) = ("hooks-interrupt-while-waiting",)
-    real = next(one for one in seen(name) if "tool_use_result" in one)["message"]["content"][0]["content"]
-    text = end["message"]["content"][0]["content"]
-    assert (text.startswith(real), text[len(real) :].startswith(begins), len(text) > len(real)) == (
-        True,
-        True,
-        not is_asked,
-    )
+    real = next(one for one in seen("hooks-interrupt-while-waiting") if "tool_use_result" in one)
+    more = end["message"]["content"][0]["content"].removeprefix(real["message"]["content"][0]["content"])
+    assert (more.startswith(begins), bool(more)) == (True, not is_asked)
 
 
 def test_a_hook_is_told_of_the_end_of_the_turn_and_of_what_runs_behind_it() -> None:
@@ -113,7 +106,6 @@ def test_a_hook_is_told_of_the_end_of_the_turn_and_of_what_runs_behind_it() -> N
     talk, real = in_a_turn(), [one for one in seen("stdin-eof-bg-hooks") if one["type"] == "control_request"]
     talk.tell("task", {"id": "b", "kind": "local_bash", "tool": "t"})
     talk.printed()
-    talk.host.ask({"kind": "hook", "name": "h", "id": None, "event": "PostToolUse", "output": "hi"}, 0)
     _, data = talk.host.ask({"kind": "hook", "name": "h", "id": None, "event": "PostToolUse", "output": "hi"}, 0)
     response = json.loads(data)["request"]["input"]["tool_response"]
     assert (response["stdout"], response["backgroundTaskId"]) == ("hi", "b")
