@@ -54,6 +54,7 @@ class Encoder:
         self._tools: dict[str, dict[str, Any]] = {}
         self._decisions: dict[str, dict[str, Any]] = {}
         self._denials: list[dict[str, Any]] = []
+        self._subagents: dict[str, Any] = SUBAGENT_STATS
         self._stop: str | None = None
         self._pieces: str | None = None
         self._said = ""
@@ -312,7 +313,7 @@ class Encoder:
                 "fast_mode_state": "off",
                 "fast_mode_disabled_reason": "sdk_opt_in_required",
                 **self._mark("origin"),
-                "subagent_stats": SUBAGENT_STATS,
+                "subagent_stats": self._subagents,
                 "safety_stops": 0,
                 "is_error": fields["is_error"],
                 "num_turns": self._turns,

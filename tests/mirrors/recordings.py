@@ -30,7 +30,7 @@ _DERIVED = ("fast-tools", "partial", "subagent", "whole")
 """What was made of others for the tests of a decoder: no recordings of their own."""
 _PLAIN_IN_CUT = ("perm", "stream")
 _IN_SESSIONS = ("acp",)
-_ASKED_FOR_STATES = ("claude/perm", "claude/stream")
+_ASKED_FOR_STATES = ("claude/perm", "claude/perm-second", "claude/stream")
 """Those whose environment was not kept: what was printed tells it."""
 _MESSAGE, _TOOL = "msg_01", "toolu_01"
 
@@ -73,14 +73,18 @@ class Recording:
         return [moment.value for moment in self.moments if moment.kind == "out"]
 
 
+_JOINED = {"claude/perm": "claude/perm-second"}
+"""A file that holds two runs, of which the second begins with its prompt; and what that one is called."""
+
+
 def _files() -> Iterator[tuple[str, Path]]:
     for kind, folders in _FOLDERS.items():
         for folder in folders:
             for path in sorted((_DATA / folder).iterdir()):
                 is_plain = path.stem in (_PLAIN_IN_CUT if folder == "cut" else _IN_SESSIONS)
                 is_meant = is_plain == (kind != "timed") if folder in ("cut", "sessions") else path.stem not in _DERIVED
-                if is_meant:
-                    yield f"{kind}/{path.stem}", path
+                names = (f"{kind}/{path.stem}", _JOINED.get(f"{kind}/{path.stem}", ""))
+                yield from ((name, path) for name in names if is_meant and name)
 
 
 _PATHS = dict(_files())
@@ -94,12 +98,20 @@ def recording(name: str) -> Recording:
     text = path.read_text("utf-8")
     if name.startswith("timed/"):
         return _timed(name, [json.loads(line) for line in text.splitlines()])
-    moments = _plain(text)
+    moments = _run_of(name, [*_plain(text)])
     env = {"CLAUDE_CODE_SDK_READS_SESSION_STATE": "1"} if name in _ASKED_FOR_STATES else {}
     return Recording(name, None, env, tuple(_own_ids(moments) if name.startswith("claude/") else moments))
 
 
-def _own_ids(moments: Iterator[Moment]) -> Iterator[Moment]:
+def _run_of(name: str, moments: list[Moment]) -> list[Moment]:
+    """Give the moments of a run; of two in one file those that are its own."""
+    if name not in (*_JOINED, *_JOINED.values()):
+        return moments
+    _first, second = (at for at, one in enumerate(moments) if one.kind == "in" and one.value["type"] == "user")
+    return moments[:second] if name in _JOINED else moments[second:]
+
+
+def _own_ids(moments: list[Moment]) -> Iterator[Moment]:
     """Give each message and tool an id of its own: the API behind these recordings gave all of them the same."""
     prompt = message = 0
     begun: list[str] = []
