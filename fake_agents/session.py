@@ -116,6 +116,10 @@ class Session:
         """End the cancelled turn."""
         return self._player.write(self._host.acknowledge(self._player.now))
 
+    def do_interrupted(self) -> Iterator[Wait]:
+        """End the turn in hand."""
+        return self._player.write(self._host.interrupted(self._player.now))
+
     def do_ask(
         self, fields: dict[str, Any], allowed: Sequence[Step], denied: Sequence[Step], unanswered: Sequence[Step]
     ) -> Generator[Wait, None, bool]:
