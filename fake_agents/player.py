@@ -316,11 +316,12 @@ class Player:
     def _do_die(self, signum: int) -> None:
         self.stage.die(signum)
 
-    def begin(self, steps: Iterator[Wait], instant: int) -> None:
-        """Begin a track of the session's own at an instant."""
+    def begin(self, steps: Iterator[Wait], instant: int) -> Track:
+        """Begin a track of the session's own at an instant; give it."""
         track = Track(steps, ("handshake", None))
         track.value = instant
         self.tracks.append(track)
+        return track
 
     def write(self, data: bytes) -> Iterator[Wait]:
         """Write to stdout, as far as there is room; give what is waited for."""
