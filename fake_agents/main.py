@@ -47,7 +47,11 @@ def main(path: str) -> None:
 
 
 def _first(baked: dict[str, Any], path: str) -> Born:
-    """Begin as the agent itself."""
+    """Begin as the agent itself, unless the arguments only ask what is installed."""
+    told = baked["probes"].get(tuple(sys.argv[1:]))
+    if told is not None:
+        posix.write(1, told)
+        posix._exit(0)
     program = {**baked["program"], "argv": sys.argv[1:], "environ": posix.environ}
     if "then" in program:
         program = of_invocation(program, _count(path + ".count"))

@@ -18,6 +18,7 @@ from pytest_agentproc.harness._launch import Workshop, interpreter
 from pytest_agentproc.harness._margin import foresee
 from pytest_agentproc.harness._pace import pace_of
 from pytest_agentproc.harness._played import PROMPT_SHOWN, Played, command_line, header
+from pytest_agentproc.harness._probes import probes_of
 from pytest_agentproc.harness._room import Room
 from pytest_agentproc.harness._supervise import needs_keeper, supervise, supervise_real
 from pytest_agentproc.record import Record
@@ -198,7 +199,8 @@ class Lab:
         else:
             watch = Diaries(shop.new_diary(), shop.deaths, clock, name)
         program = {**bound.program, "name": name, "prompt": scenario.prompt[:PROMPT_SHOWN]}
-        baked = {**watch.baked, "lifeline": self._lifelines(), "program": program}
+        probes = probes_of(scenario.dialect)
+        baked = {**watch.baked, "lifeline": self._lifelines(), "program": program, "probes": probes}
         executable = scenario.cannot_spawn != "not_executable"
         path = shop.make(_COMMANDS[scenario.dialect], baked, executable=executable)
         if isinstance(watch, Lockstep):

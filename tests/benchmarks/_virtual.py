@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.harness import Lab
     from pytest_agentproc.vocabulary import Answer, Order, Policy
 
-__all__ = ["AgentsPart", "ScenarioPart", "StartPart", "StepPart"]
+__all__ = ["SPOKEN", "AgentsPart", "ScenarioPart", "StartPart", "StepPart"]
 
 BACKENDS = ("asyncio", "trio")
 
@@ -48,12 +48,25 @@ expect: {{outcome: completed}}
 
 FIRST_WORD = """
 scenario: a byte at once, then silence
-agent: raw
+agent: {{dialect: {}, mode: {}}}
 script:
   - raw: "x"
   - silence: for ever
-expect: {outcome: inactive}
 """
+
+SPOKEN = (
+    ("raw", "text"),
+    ("claude", "print"),
+    ("claude", "session"),
+    ("pi", "json"),
+    ("pi", "rpc"),
+    ("codex", "exec"),
+    ("gemini", "text"),
+    ("gemini", "json"),
+    ("gemini", "stream"),
+    ("acp", "session"),
+)
+"""Every dialect in every mode: each loads modules of its own."""
 
 _PRIMARY = "free"
 """The limits are on processes that nobody pins, as the words of the figure have it.
@@ -259,7 +272,7 @@ class AgentsPart:
 
 
 class StartPart:
-    """fake_start_ratio: spawn of a fake to its first byte over a bare interpreter that writes one byte.
+    """fake_start_ratio: spawn of a fake of each dialect to its first byte over a bare interpreter that writes one byte.
 
     The fake keeps real time and has its lifeline; `fake_start_in_lockstep_ratio` is the same under a virtual clock,
     from the call of `run_once` to its first read, so it holds the spawn window and the first grants.
@@ -269,16 +282,19 @@ class StartPart:
 
     def __init__(self, lab: Lab, interpreter: str) -> None:
         self._lab = lab
-        self._scenario = loads(FIRST_WORD, "first-word")
-        self._fake = lab.fake(self._scenario)
+        self._scenario = loads(FIRST_WORD.format("raw", "text"), "first-word")
+        self._fakes = {
+            f"{dialect} {mode}": lab.fake(loads(FIRST_WORD.format(dialect, mode))) for dialect, mode in SPOKEN
+        }
         self._bare = [interpreter, "-I", "-S", "-c", "import posix; posix.write(1, b'x')"]
-        self._taken = {name: Samples() for name in ("bare", "fake", "lockstep")}
+        self._taken = {name: Samples() for name in ("bare", *self._fakes, "lockstep")}
 
     def sample(self) -> None:
         taken: dict[str, list[float]] = {name: [] for name in self._taken}
         for _ in range(5):
             taken["bare"].append(first_byte(self._bare))
-            taken["fake"].append(first_byte(self._fake.argv, {**ENVIRONMENT, "PATH": self._fake.folder}))
+            for name, fake in self._fakes.items():
+                taken[name].append(first_byte(fake.argv, {**ENVIRONMENT, "PATH": fake.folder}))
             taken["lockstep"].append(self._in_lockstep())
         for name, samples in self._taken.items():
             samples.add(taken[name])
@@ -292,7 +308,7 @@ class StartPart:
     def report(self) -> dict[str, Any]:
         taken = self._taken
         return {
-            "fake_start_ratio": summary(ratios(taken["fake"], taken["bare"])),
+            "fake_start_ratio": {name: summary(ratios(taken[name], taken["bare"])) for name in self._fakes},
             "fake_start_in_lockstep_ratio": summary(ratios(taken["lockstep"], taken["bare"])),
             "start_ms": {name: summary([one * 1e3 for one in samples.rounds]) for name, samples in taken.items()},
         }

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.harness import Lab
 from tests.benchmarks._plugin import PluginPart
-from tests.benchmarks._virtual import AgentsPart, ScenarioPart, StartPart, StepPart
+from tests.benchmarks._virtual import SPOKEN, AgentsPart, ScenarioPart, StartPart, StepPart
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -30,7 +30,7 @@ LIMITS = {
     "step_ratio asyncio": 3.0,
     "step_ratio trio": 5.0,
     "agents_100_over_5": 4.0,
-    "fake_start_ratio": 1.3,
+    **{f"fake_start_ratio {dialect} {mode}": 1.3 for dialect, mode in SPOKEN},
     "plugin_import_ratio": 1.05,
 }
 

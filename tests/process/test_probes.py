@@ -1,0 +1,50 @@
+"""Who only asks what is installed gets the real CLI's answer, and has started no agent."""
+
+from __future__ import annotations
+
+import subprocess
+from typing import TYPE_CHECKING
+
+import anyio
+import pytest
+
+from pytest_agentproc.scenario import loads
+
+if TYPE_CHECKING:
+    from pytest_agentproc.harness import Lab
+
+PROBES = [
+    ("claude", "--version", "2.1.330 (Claude Code)\n"),
+    ("claude", "-v", "2.1.330 (Claude Code)\n"),
+    ("pi", "--version", "0.73.1\n"),
+    ("codex", "-V", "codex-cli 0.163.0\n"),
+    ("gemini", "--version", "0.61.0\n"),
+]
+TWICE = "scenario: two starts\nagent: claude\nscripts: [[{answer: first}], [{answer: second}]]"
+
+
+@pytest.mark.parametrize(("dialect", "flag", "answer"), PROBES)
+def test_a_fake_tells_the_version_of_the_cli_that_it_stands_for(lab: Lab, dialect: str, flag: str, answer: str) -> None:
+    """It plays nothing: an agent that never ends answers, too."""
+    fake = lab.fake(loads(f"scenario: x\nagent: {dialect}\nscript: [{{silence: for ever}}]", "x"))
+    done = subprocess.run([fake.path, flag], capture_output=True, text=True, check=True, timeout=60)
+    assert (done.stdout, done.stderr) == (answer, "")
+    fake.finish()
+
+
+def test_a_probe_is_no_start_of_the_agent(lab: Lab) -> None:
+    """It takes no turn among the scripts, and leaves the record and virtual time alone."""
+    with lab.virtual_clock() as clock:
+        fake = lab.fake(loads(TWICE, "x"), clock=clock)
+
+        async def ask() -> list[str]:
+            asked = (["auth", "status"], ["-p", "hi"], ["--version"], ["-p", "hi"])
+            commands = [[fake.path, *arguments] for arguments in asked]
+            return [(await anyio.run_process(one)).stdout.decode() for one in commands]
+
+        status, first, version, second = clock.run(ask)
+        assert ('"loggedIn": true' in status, version) == (True, "2.1.330 (Claude Code)\n")
+        assert ("first" in first, "second" in second) == (True, True)
+        events = fake.finish().events
+    born = [event.data["process"] for event in events if event.code == "p" and event.data.get("seen")]
+    assert born == ["agent", "agent 2"]
