@@ -35,6 +35,7 @@ CASES: list[tuple[str, list[tuple[str, tuple[Any, ...]]]]] = [
             )
         ],
     ),
+    ("delta: no", [("event", ("delta", "no"))]),
     ("think: no", [("event", ("think", "no"))]),
     (
         "{tool: {id: 1, name: bash}}",
@@ -206,7 +207,7 @@ def program(steps: str, agent: str = "pi") -> dict[str, Any]:
 @pytest.mark.parametrize(("step", "wanted"), CASES, ids=[step for step, _ in CASES])
 def test_a_step_compiles_to_its_program(step: str, wanted: list[tuple[str, tuple[Any, ...]]]) -> None:
     """The player knows nothing but this form: what is wrong here is wrong in every run."""
-    agent = "{dialect: claude, mode: session}" if "task" in step else "{dialect: pi, mode: rpc}"
+    agent = "{dialect: claude, mode: session}" if "task" in step or "delta" in step else "{dialect: pi, mode: rpc}"
     if any(word in step for word in ("handshake", "plan", "request")):
         agent = "acp"
     assert program(step, agent)["steps"] == [(4, op, args) for op, args in wanted]
