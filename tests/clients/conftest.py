@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.clients.acp_py import AcpPy
 from tests.clients.claude_py import ClaudePy
 from tests.clients.packages import from_pypi
 
@@ -43,6 +44,12 @@ def acp(_pypi: None) -> Any:
 def claude(claude_sdk: Any, fake_agent: Callable[[Any], FakeAgent], virtual_clock: VirtualClock) -> ClaudePy:
     """Give claude-agent-sdk, ready to be told what its agent plays."""
     return ClaudePy(claude_sdk, fake_agent, virtual_clock)
+
+
+@pytest.fixture
+def acp_client(acp: Any, fake_agent: Callable[[Any], FakeAgent], virtual_clock: VirtualClock) -> AcpPy:
+    """Give agent-client-protocol's client side, ready to be told what its agent plays."""
+    return AcpPy(acp, fake_agent, virtual_clock)
 
 
 @pytest.fixture(params=["asyncio", "trio"])
