@@ -8,6 +8,8 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING, Any
 
+from tests.clients.endings import ending
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
@@ -131,6 +133,15 @@ class AcpPy:
     def ask(self) -> list[str]:
         """Ask once, in a new session."""
         return self.talk(self.prompt)
+
+    def closed(self, script: str) -> list[tuple[int, str]]:
+        """Open and close a session; give what ended the agent, and `returns` with the instant of the close."""
+
+        async def nothing(_connection: Any, _session: str) -> None:
+            pass
+
+        self.plays(script).talk(nothing)
+        return [*ending(self.record), (self.clock.now_ns, "returns")]
 
 
 def _words(update: Any) -> str:

@@ -8,6 +8,8 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING, Any
 
+from tests.clients.endings import ending
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.harness import FakeAgent
     from pytest_agentproc.record import Record
 
-__all__ = ["ClaudePy", "ending", "heard"]
+__all__ = ["ClaudePy"]
 
 
 class ClaudePy:
@@ -71,6 +73,16 @@ class ClaudePy:
         self.clock.run(whole, backend=self.backend)
         return self.given
 
+    def closed(self, script: str, backend: str) -> list[tuple[int, str]]:
+        """Open and close a client; give what ended the agent, and `returns` with the instant at which the close did."""
+
+        async def nothing(_client: Any) -> None:
+            pass
+
+        self.backend = backend
+        self.plays(script).talk(nothing)
+        return [*ending(self.record), (self.clock.now_ns, "returns")]
+
     async def turn(self, client: Any, prompt: str) -> None:
         """Ask, and take what `receive_response()` gives."""
         await client.query(prompt)
@@ -106,21 +118,3 @@ def _block(block: Any) -> str:
     if kind == "ToolResultBlock":
         return f"tool {'fails' if block.is_error else 'ends'} {block.content}"
     return f"says {getattr(block, 'text', block)}"
-
-
-def heard(record: Record) -> bytes:
-    """Give all that the agent read from its stdin."""
-    return b"".join(event.data.get("bytes", b"") for event in record.events if event.code == "i")
-
-
-def ending(record: Record) -> list[tuple[int, str]]:
-    """Give what ended the agent, each with its instant in nanoseconds: the end of its stdin, signals, its exit."""
-    steps = []
-    for at, code, data in record.events:
-        if code == "i" and data.get("eof"):
-            steps.append((at, "EOF"))
-        elif code == "s":
-            steps.append((at, str(data["signal"])))
-        elif code == "x":
-            steps.append((at, f"dies of {data['signal']}" if "signal" in data else f"exits {data['code']}"))
-    return steps

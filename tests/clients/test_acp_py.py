@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from pytest_agentproc.errors import Deadlock
-from tests.clients.claude_py import ending, heard
+from tests.clients.endings import COOPERATES, IGNORES_ALL, IGNORES_EOF, heard
 from tests.clients.findings import finding
 
 if TYPE_CHECKING:
@@ -233,36 +233,24 @@ def test_an_stderr_that_nobody_reads_blocks_the_agent(acp_client: AcpPy) -> None
         acp_client.plays(script.format(400)).ask()
 
 
-COOPERATES = "- wait_for: prompt 1"
-IGNORES_EOF = "- when: eof\n  do: []\n- linger: for ever"
-IGNORES_ALL = "- when: {signal: TERM}\n  do: []\n- when: eof\n  do: []\n- linger: for ever"
-
-
 @finding("agent-client-protocol", "exits at the end of its stdin", "returns from close at once")
 def test_close_ends_an_agent_that_cooperates(acp_client: AcpPy) -> None:
     """No signal."""
-    assert closed(acp_client, COOPERATES) == [(0, "EOF"), (0, "exits 0")]
+    assert acp_client.closed(COOPERATES) == [(0, "EOF"), (0, "exits 0"), (0, "returns")]
 
 
 @finding("agent-client-protocol", "ignores the end of its stdin", "sends TERM after exactly 2 s")
 def test_close_terminates_after_two_seconds(acp_client: AcpPy) -> None:
     """To the nanosecond."""
-    assert closed(acp_client, IGNORES_EOF) == [(0, "EOF"), (2 * SECOND, "dies of TERM")]
+    assert acp_client.closed(IGNORES_EOF) == [(0, "EOF"), (2 * SECOND, "dies of TERM"), (2 * SECOND, "returns")]
 
 
 @finding("agent-client-protocol", "ignores TERM, too", "sends KILL exactly 2 s later, 4 s in all")
 def test_close_kills_after_four_seconds(acp_client: AcpPy) -> None:
     """To the nanosecond."""
-    assert closed(acp_client, IGNORES_ALL) == [(0, "EOF"), (2 * SECOND, "TERM"), (4 * SECOND, "dies of KILL")]
-
-
-def closed(acp_client: AcpPy, script: str) -> list[tuple[int, str]]:
-    """Open and close a connection, and give what the agent saw; the close returns at the instant of the exit."""
-
-    async def caller(_connection: Any, _session: str) -> None:
-        pass
-
-    acp_client.plays(script).talk(caller)
-    steps = ending(acp_client.record)
-    assert acp_client.clock.now_ns == steps[-1][0]
-    return steps
+    assert acp_client.closed(IGNORES_ALL) == [
+        (0, "EOF"),
+        (2 * SECOND, "TERM"),
+        (4 * SECOND, "dies of KILL"),
+        (4 * SECOND, "returns"),
+    ]

@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from pytest_agentproc.errors import Deadlock
-from tests.clients.claude_py import ending, heard
+from tests.clients.endings import ending, heard
 from tests.clients.findings import finding
 
 if TYPE_CHECKING:

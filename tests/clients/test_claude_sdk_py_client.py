@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from pytest_agentproc.errors import Deadlock
-from tests.clients.claude_py import ending, heard
+from tests.clients.endings import COOPERATES, IGNORES_ALL, IGNORES_EOF, heard
 from tests.clients.findings import finding
 
 if TYPE_CHECKING:
@@ -277,37 +277,24 @@ def test_an_exit_in_a_turn_ends_it_unsaid(claude: ClaudePy) -> None:
     assert claude.talk(lambda client: claude.turn(client, "work")) == ["0 s: init", "0 s: says half"]
 
 
-COOPERATES = "- wait_for: prompt 1"
-IGNORES_EOF = "- when: eof\n  do: []\n- linger: for ever"
-IGNORES_ALL = "- when: {signal: TERM}\n  do: []\n- when: eof\n  do: []\n- linger: for ever"
-
-
 @finding("claude-agent-sdk, ClaudeSDKClient", "exits at the end of its stdin", "returns from close at once")
 def test_close_ends_an_agent_that_cooperates(claude: ClaudePy, backend: str) -> None:
     """No signal."""
-    assert closed(claude, COOPERATES, backend) == [(0, "EOF"), (0, "exits 0")]
+    assert claude.closed(COOPERATES, backend) == [(0, "EOF"), (0, "exits 0"), (0, "returns")]
 
 
 @finding("claude-agent-sdk, ClaudeSDKClient", "ignores the end of its stdin", "sends TERM after exactly 5 s")
 def test_close_terminates_after_five_seconds(claude: ClaudePy, backend: str) -> None:
     """To the nanosecond."""
-    assert closed(claude, IGNORES_EOF, backend) == [(0, "EOF"), (5 * SECOND, "dies of TERM")]
+    assert claude.closed(IGNORES_EOF, backend) == [(0, "EOF"), (5 * SECOND, "dies of TERM"), (5 * SECOND, "returns")]
 
 
 @finding("claude-agent-sdk, ClaudeSDKClient", "ignores TERM, too", "sends KILL exactly 5 s later, 10 s in all")
 def test_close_kills_after_ten_seconds(claude: ClaudePy, backend: str) -> None:
     """To the nanosecond."""
-    assert closed(claude, IGNORES_ALL, backend) == [(0, "EOF"), (5 * SECOND, "TERM"), (10 * SECOND, "dies of KILL")]
-
-
-def closed(claude: ClaudePy, script: str, backend: str) -> list[tuple[int, str]]:
-    """Open and close a client, and give what the agent saw; the close returns at the instant of the exit."""
-
-    async def nothing(_client: Any) -> None:
-        pass
-
-    claude.backend = backend
-    claude.plays(script).talk(nothing)
-    steps = ending(claude.record)
-    assert claude.clock.now_ns == steps[-1][0]
-    return steps
+    assert claude.closed(IGNORES_ALL, backend) == [
+        (0, "EOF"),
+        (5 * SECOND, "TERM"),
+        (10 * SECOND, "dies of KILL"),
+        (10 * SECOND, "returns"),
+    ]
