@@ -16,8 +16,7 @@ CASES: list[tuple[str, list[tuple[str, tuple[Any, ...]]]]] = [
                 "ask",
                 (
                     {"kind": "request", "name": "fs/read_text_file", "id": None, "params": {"path": "/a", "limit": 3}},
-                    [],
-                    [(4, "exit", (1,))],
+                    *([], [(4, "exit", (1,))], []),
                 ),
             )
         ],

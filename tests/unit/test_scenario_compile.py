@@ -153,11 +153,24 @@ CASES: list[tuple[str, list[tuple[str, tuple[Any, ...]]]]] = [
                     {"kind": "permission", "name": "bash", "id": "q", "event": "PreToolUse"},
                     [(4, "exit", (0,))],
                     [],
+                    [],
                 ),
             )
         ],
     ),
-    ("request: {method: m}", [("ask", ({"kind": "request", "name": "m", "id": None, "params": {}}, [], []))]),
+    (
+        "ask: {hook: tasks, event: Stop, for: 2s, unanswered: [{exit: 0}]}",
+        [
+            (
+                "ask",
+                (
+                    {"kind": "hook", "name": "tasks", "id": None, "event": "Stop", "for": 2 * SECOND},
+                    *([], [], [(4, "exit", (0,))]),
+                ),
+            )
+        ],
+    ),
+    ("request: {method: m}", [("ask", ({"kind": "request", "name": "m", "id": None, "params": {}}, [], [], []))]),
     ("plan: [look, mend it]", [("event", ("plan", ["look", "mend it"]))]),
     ("handshake: never", [("handshake", ("never", None))]),
     ("{handshake: {after: 1s}}", [("handshake", ("after", SECOND))]),
