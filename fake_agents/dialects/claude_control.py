@@ -19,7 +19,7 @@ INITIALIZED = {
     "agents": [],
     "output_style": "default",
     "available_output_styles": ["default"],
-    "models": [],
+    "models": [{"value": "default", "displayName": "Default", "description": "The default model"}],
     "account": {},
     "pid": 0,
     "claude_code_version": "2.1.330",
