@@ -1,4 +1,4 @@
-"""The Python clients where a test can import them. Installs nothing by itself; knows no client."""
+"""The Python clients where a test can import them, and programs that use the others. Knows no client."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_agentproc.harness import Lab
 from tests.clients.packages import from_pypi
+from tests.clients.running import Programs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,3 +35,10 @@ def claude_sdk(_pypi: None) -> Any:
 def acp(_pypi: None) -> Any:
     """Give the module `acp`."""
     return import_module("acp")
+
+
+@pytest.fixture(scope="session")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Programs]:
+    """Give the programs that use Node clients, with fakes that play in real time."""
+    with Lab() as lab:
+        yield Programs(lab, tmp_path_factory.mktemp("programs"))
