@@ -19,7 +19,9 @@ class Lines:
         self._begun = False
 
     def join(self, lines: list[bytes]) -> bytes:
-        """Give the bytes of these lines."""
+        """Give the bytes of these lines; of none, nothing."""
+        if not lines:
+            return b""
         data = self._end.join(lines)
         data = (self._end if self._begun else b"") + data if self._open else data + self._end
         if not self._begun:

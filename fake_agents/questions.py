@@ -6,9 +6,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["ALLOW", "CANCELLED", "DENY", "Question", "Questions"]
+__all__ = ["ALLOW", "ANSWERED", "CANCELLED", "DENY", "REFUSED", "Question", "Questions"]
 
 ALLOW, DENY, CANCELLED = "allow", "deny", "cancelled"
+ANSWERED, REFUSED = "answered", "refused"
 
 
 class Question:
@@ -66,7 +67,7 @@ class Questions:
         return [one for one in self.asked if not one.answer]
 
     def settle(self, question: Question, answer: str) -> None:
-        """Take the answer: allow, deny or cancelled."""
+        """Take the answer: allow, deny or cancelled; of a request answered or refused."""
         question.answer = answer
         self._news.append(question)
 

@@ -5,7 +5,7 @@ Owns the desk, the track that answers requests before any other track moves; kno
 
 from __future__ import annotations
 
-from fake_agents.questions import ALLOW, DENY
+from fake_agents.questions import ALLOW, ANSWERED, DENY, REFUSED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ class Session:
         yield from self._player.write(data)
         self._player.stage.note("q", question.about)
         yield self._until(lambda: bool(question.answer) or self._is_over())
-        branches = {ALLOW: allowed, DENY: denied}
+        branches = {ALLOW: allowed, ANSWERED: allowed, DENY: denied, REFUSED: denied}
         return not question.answer or (yield from self._player.play(branches.get(question.answer, ())))
 
     def in_turn(self, writing: Iterator[Wait]) -> Iterator[Wait]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from fake_agents.lines import Lines
 from fake_agents.objects import line
-from fake_agents.questions import ALLOW, CANCELLED, DENY, Questions
+from fake_agents.questions import ALLOW, ANSWERED, CANCELLED, DENY, REFUSED, Questions
 from fake_agents.requests import read
 
 TYPE_CHECKING = False
@@ -103,14 +103,17 @@ class Encoder:
         return self._lines.join([*events, *self._ended("cancelled")])
 
     def ask(self, fields: dict[str, Any], now: int) -> tuple[Question, bytes]:
-        """Open a question; give the request of a permission, once or not."""
+        """Open a question; give the request of a permission, once or not, or any other."""
         own = len(self.questions.asked)
+        key = own if fields["id"] is None else fields["id"]
+        session = {"sessionId": self._session()}
+        if fields["kind"] == "request":
+            question = self.questions.ask(key, fields)
+            return question, self._lines.join([_request(key, fields["name"], {**session, **fields["params"]})])
         tool = next((number for number, name in self._tools.items() if name == fields["name"]), f"call_{own}")
-        question = self.questions.ask(own if fields["id"] is None else fields["id"], fields, tool)
         call = {"toolCallId": tool, "title": fields["name"], "kind": "other", "status": "pending", "rawInput": {}}
-        params = {"sessionId": self._session(), "toolCall": call, "options": _OPTIONS}
-        head = {"jsonrpc": "2.0", "id": question.key, "method": "session/request_permission"}
-        return question, self._lines.join([line({**head, "params": params})])
+        asked = _request(key, "session/request_permission", {**session, "toolCall": call, "options": _OPTIONS})
+        return self.questions.ask(key, fields, tool), self._lines.join([asked])
 
     def say(self, text: str, stop: str | None, now: int) -> bytes:
         """Give a chunk of the agent's message; a stop reason ends the turn."""
@@ -176,11 +179,14 @@ class Encoder:
         return [_failed(number, _METHOD, "Method not found", {"method": method})]
 
     def _without_method(self, heard: dict[str, Any]) -> list[bytes]:
-        """Take an answer; an error, or an option that was not offered, is none of allowing."""
+        """Take an answer; of a permission an error, or an option that was not offered, is none of allowing."""
         if "result" not in heard and "error" not in heard:
             return [_failed(heard.get("id"), _REQUEST, "Invalid request")]
         question = self.questions.find(heard.get("id"))
         if question is None:
+            return []
+        if question.fields["kind"] == "request":
+            self.questions.settle(question, REFUSED if "error" in heard else ANSWERED)
             return []
         result = heard.get("result")
         outcome = result.get("outcome") if isinstance(result, dict) else None
@@ -219,6 +225,10 @@ class Encoder:
 
     def _session(self) -> str:
         return self._hand or (self._sessions[-1] if self._sessions else "")
+
+
+def _request(number: Any, method: str, params: dict[str, Any]) -> bytes:
+    return line({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
 
 
 def _succeeded(number: Any, result: dict[str, Any]) -> bytes:

@@ -10,6 +10,18 @@ from __future__ import annotations
 
 import time
 
+from fake_agents.dialects.claude_forms import (
+    ABANDONED_USAGE,
+    FAILED_USAGE,
+    GRANTED,
+    INIT,
+    MESSAGE_USAGE,
+    MODEL_USAGE,
+    NO_STOP,
+    REASONS,
+    SUBAGENT_STATS,
+    USAGE,
+)
 from fake_agents.lines import Lines
 from fake_agents.objects import line
 
@@ -22,100 +34,6 @@ if TYPE_CHECKING:
 
 _BASE_MS = 1_795_303_786_000
 SESSION = "7399a635-bc22-4a28-86d3-700ddd9547d5"
-_PLUGIN = "cc-plugin-agents-md"
-_INIT = {
-    "tools": ["Task", "Bash"],
-    "mcp_servers": [],
-    "model": "",
-    "permissionMode": "default",
-    "slash_commands": ["deep-research", "dataviz"],
-    "terminal_slash_commands": ["doctor", "color", "focus", "reload-plugins"],
-    "apiKeySource": "ANTHROPIC_API_KEY",
-    "claude_code_version": "2.1.330",
-    "output_style": "default",
-    "agents": ["claude", "Explore"],
-    "skills": ["deep-research", "dataviz"],
-    "plugins": [{"name": _PLUGIN, "path": "builtin", "source": f"{_PLUGIN}@builtin"}],
-    "capabilities": ["interrupt_receipt_v1", "interrupt_cancel_queued_v1", "msg_lifecycle_v1"],
-    "analytics_disabled": True,
-    "product_feedback_disabled": True,
-    "served_by_anthropic": False,
-    "uuid": "",
-    "memory_paths": {"auto": "/home/u/x"},
-    "original_cwd": "/",
-    "additional_directories": [],
-    "messaging_socket_path": "/home/u/x",
-    "fast_mode_state": "off",
-    "fast_mode_disabled_reason": "sdk_opt_in_required",
-    "per_turn_effort_active": False,
-    "ultrathink_available": False,
-    "ultrathink_typed_raises": False,
-    "view_mode": "default",
-}
-_MESSAGE_USAGE = {
-    "input_tokens": 10,
-    "output_tokens": 5,
-    "cache_creation_input_tokens": 0,
-    "cache_read_input_tokens": 0,
-}
-_USAGE = {
-    "input_tokens": 0,
-    "cache_creation_input_tokens": 0,
-    "cache_read_input_tokens": 0,
-    "output_tokens": 0,
-    "output_tokens_details": {"thinking_tokens": 0},
-    "server_tool_use": {"web_search_requests": 0, "web_fetch_requests": 0},
-    "service_tier": "standard",
-    "cache_creation": {"ephemeral_1h_input_tokens": 0, "ephemeral_5m_input_tokens": 0},
-    "inference_geo": "",
-    "iterations": [],
-    "speed": "standard",
-    "fallback_credit": None,
-}
-_MODEL_USAGE = {
-    "inputTokens": 0,
-    "outputTokens": 0,
-    "cacheReadInputTokens": 0,
-    "cacheCreationInputTokens": 0,
-    "webSearchRequests": 0,
-    "costUSD": 0,
-    "contextWindow": 200_000,
-    "maxOutputTokens": 32_000,
-    "thinkingTokens": 0,
-    "cacheCreationEphemeral5mInputTokens": 0,
-    "cacheCreationEphemeral1hInputTokens": 0,
-    "canonicalModel": "",
-    "provider": "firstParty",
-    "costBasis": "list",
-}
-_SUBAGENT_STATS = {
-    "spawned": 0,
-    "requested": {"background": 0, "foreground": 0, "unset": 0},
-    "started_in_background": 0,
-    "max_depth": 0,
-    "spawned_by_subagents": 0,
-    "completed": 0,
-    "failed": 0,
-    "killed": {"parent": 0, "user": 0, "system": 0},
-    "refused": {"depth_limit": 0, "concurrency_limit": 0, "budget": 0},
-    "by_type": {},
-}
-_FAILED_USAGE = {
-    "output_tokens_details": None,
-    "input_tokens": 0,
-    "output_tokens": 0,
-    "cache_creation_input_tokens": 0,
-    "cache_read_input_tokens": 0,
-    "server_tool_use": {"web_search_requests": 0, "web_fetch_requests": 0},
-    "service_tier": None,
-    "cache_creation": {"ephemeral_1h_input_tokens": 0, "ephemeral_5m_input_tokens": 0},
-    "inference_geo": None,
-    "iterations": None,
-    "speed": None,
-    "fallback_credit": None,
-}
-_REASONS = {"success": "completed", "error_during_execution": "aborted_streaming", "error_max_turns": "max_turns"}
-_GRANTED = {"permission_decision": {"decision": "accept", "source": "config", "reason_type": "rule"}}
 
 
 class Encoder:
@@ -135,9 +53,11 @@ class Encoder:
         self._parents: dict[str, str | None] = {}
         self._decisions: dict[str, dict[str, Any]] = {}
         self._stop: str | None = None
+        self._pieces: str | None = None
         self._said = ""
         self._turns = 1
         self.events: Events = {
+            "delta": self.delta,
             "think": self.think,
             "tool": self.tool,
             "tool_done": self.tool_done,
@@ -145,11 +65,12 @@ class Encoder:
         }
 
     def say(self, text: str, stop: str | None, now: int) -> bytes:
-        """Give a block of text; a stop reason closes its message."""
-        self._said = text
-        deltas = [{"type": "text_delta", "text": text}]
-        events = self._block(None, {"type": "text", "text": text}, {"text": ""}, deltas, now)
-        return self._lines.join([*self._begin(), *events, *(self._close(None, stop) if stop else [])])
+        """Give a block of text, or the rest of the one of which pieces were told; a stop reason closes its message."""
+        events = self._begin()
+        if text or self._pieces is None:
+            events += self._piece(text, now)
+        events += self._end_text(now)
+        return self._lines.join([*events, *(self._close(None, stop) if stop else [])])
 
     def answer(self, text: str, now: int) -> bytes:
         """Give the last message and the result."""
@@ -158,11 +79,11 @@ class Encoder:
 
     def result(self, fields: dict[str, Any], now: int) -> bytes:
         """Give the result; its text is the last one said if it has none of its own."""
-        events = [*self._begin(), *self._close(None, "end_turn")]
+        events = [*self._begin(), *self._end_text(now), *self._close(None, "end_turn")]
         subtype, text = fields.get("subtype", "success"), fields["text"]
         if subtype != "success":
             told: dict[str, Any] = {"errors": [text or subtype]}
-            reason = _REASONS.get(subtype, subtype.removeprefix("error_"))
+            reason = REASONS.get(subtype, subtype.removeprefix("error_"))
         elif fields["is_error"]:
             text, reason, self._stop = text or "API Error", "api_error", "stop_sequence"
             events.append(self._failure(text, now))
@@ -172,6 +93,10 @@ class Encoder:
             told = {"api_error_status": None, "result": self._said if text is None else text, "ttft_ms": 1}
         events.append(self._result(told, reason, {**fields, "subtype": subtype}, now))
         return self._lines.join(events)
+
+    def delta(self, text: str, now: int) -> bytes:
+        """Give a piece of a text that the next text ends, or whatever else does."""
+        return self._lines.join([*self._begin(), *self._piece(text, now)])
 
     def think(self, text: str, now: int) -> bytes:
         """Give a thought."""
@@ -199,7 +124,7 @@ class Encoder:
         told = {"stdout": output, "stderr": "", "interrupted": False, "isImage": False, "noOutputExpected": False}
         more = {
             "tool_use_result": f"Error: {output}" if failed else told,
-            "tool_result_meta": [{"id": number, **self._decisions.get(number, _GRANTED)}],
+            "tool_result_meta": [{"id": number, **self._decisions.get(number, GRANTED)}],
         }
         message = {"role": "user", "content": [block]}
         return self._lines.join([*self._begin(), self._line("user", message, parent, now, more)])
@@ -213,27 +138,69 @@ class Encoder:
             return []
         self._begun = True
         head = {"type": "system", "subtype": "init", "cwd": "/", "session_id": SESSION}
-        return [line({**head, **_INIT, "model": self._model, "uuid": self._uuid(), **self._mark("init")})]
+        return [line({**head, **INIT, "model": self._model, "uuid": self._uuid(), **self._mark("init")})]
 
     def _mark(self, kind: str) -> dict[str, Any]:
         """Give what a line of that kind has beside its own: nothing where there is but one prompt."""
         return {}
 
+    def _piece(self, text: str, now: int) -> list[bytes]:
+        events = self._open_block(None, _NO_TEXT, now) if self._streams and self._pieces is None else []
+        self._pieces = (self._pieces or "") + text
+        return [*events, *self._deltas(None, [{"type": "text_delta", "text": text}])]
+
+    def _end_text(self, now: int, more: dict[str, Any] | None = None) -> list[bytes]:
+        """Give the whole line of the text of which pieces were told, and the end of its block if there are parts."""
+        if self._pieces is None:
+            return []
+        events = [] if self._streams else self._open_block(None, _NO_TEXT, now)
+        self._said, self._pieces = self._pieces, None
+        return [*events, *self._end_block(None, {**_NO_TEXT, "text": self._said}, now, more)]
+
+    def _abandon(self, now: int) -> tuple[list[bytes], list[bytes]]:
+        """End the open message as an interrupt does; give what comes before the line about that, and what behind."""
+        text = self._end_text(now, {"aborted": True})
+        if None not in self._open or not self._streams:
+            self._open.pop(None, None)
+            return text, []
+        number, index = self._open.pop(None)
+        delta = {"type": "message_delta", "context_management": None, "delta": NO_STOP, "usage": ABANDONED_USAGE}
+        left = {"abandoned_blocks": {"api_message_id": number, "from_block_index": index}}
+        ends = [self._part(None, number, delta), self._part(None, number, {"type": "message_stop"}, {}, left)]
+        return text[:1], [*text[1:], *ends]
+
     def _block(
         self, parent: str | None, block: dict[str, Any], empty: dict[str, Any], deltas: list[dict[str, Any]], now: int
     ) -> list[bytes]:
-        """Give one block: the whole line, which comes before the block's end, and around it the parts."""
+        """Give one block, behind a text that is not ended yet."""
+        events = [] if parent else self._end_text(now)
+        events += self._open_block(parent, {**block, **empty}, now)
+        return [*events, *self._deltas(parent, deltas), *self._end_block(parent, block, now)]
+
+    def _open_block(self, parent: str | None, block: dict[str, Any], now: int) -> list[bytes]:
+        """Begin a block, and a message if none is open."""
         events = [] if parent in self._open else self._start(parent)
+        number, index = self._open[parent]
+        begin = {"type": "content_block_start", "index": index, "content_block": block}
+        return [*events, self._part(parent, number, begin)] if self._streams else events
+
+    def _deltas(self, parent: str | None, deltas: list[dict[str, Any]]) -> list[bytes]:
+        if not self._streams:
+            return []
+        number, index = self._open[parent]
+        parts = [{"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas]
+        return [self._part(parent, number, part) for part in parts]
+
+    def _end_block(
+        self, parent: str | None, block: dict[str, Any], now: int, more: dict[str, Any] | None = None
+    ) -> list[bytes]:
+        """Give the whole line of a block, which comes before its end."""
         number, index = self._open[parent]
         self._open[parent] = (number, index + 1)
         message = {**self._about(number), "content": [block], **_UNSTOPPED, "context_management": None}
-        whole = self._line("assistant", message, parent, now, {})
-        if not self._streams:
-            return [*events, whole]
-        parts = [{"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas]
-        begin = {"type": "content_block_start", "index": index, "content_block": {**block, **empty}}
-        events += [self._part(parent, number, part) for part in (begin, *parts)]
-        return [*events, whole, self._part(parent, number, {"type": "content_block_stop", "index": index})]
+        whole = self._line("assistant", message, parent, now, more or {})
+        end = {"type": "content_block_stop", "index": index}
+        return [whole, self._part(parent, number, end)] if self._streams else [whole]
 
     def _start(self, parent: str | None) -> list[bytes]:
         self._number += 1
@@ -256,17 +223,23 @@ class Encoder:
         if not self._streams:
             return []
         delta = {"stop_reason": stop, "stop_sequence": None}
-        parts = ({"type": "message_delta", "delta": delta, "usage": _MESSAGE_USAGE}, {"type": "message_stop"})
+        parts = ({"type": "message_delta", "delta": delta, "usage": MESSAGE_USAGE}, {"type": "message_stop"})
         return [self._part(parent, number, part) for part in parts]
 
     def _about(self, number: str) -> dict[str, Any]:
         return {"id": number, "type": "message", "role": "assistant", "model": self._model}
 
-    def _part(self, parent: str | None, number: str, part: dict[str, Any], more: dict[str, Any] | None = None) -> bytes:
+    def _part(
+        self,
+        parent: str | None,
+        number: str,
+        part: dict[str, Any],
+        more: dict[str, Any] | None = None,
+        last: dict[str, Any] | None = None,
+    ) -> bytes:
         head = {"type": "stream_event", "event": part, "session_id": SESSION, "parent_tool_use_id": parent}
-        return line(
-            {**head, "uuid": self._uuid(), **(more or {}), "api_message_id": number, **self._mark(part["type"])}
-        )
+        mark = self._mark(part["type"])
+        return line({**head, "uuid": self._uuid(), **(more or {}), "api_message_id": number, **mark, **(last or {})})
 
     def _line(self, kind: str, message: dict[str, Any], parent: str | None, now: int, more: dict[str, Any]) -> bytes:
         head: dict[str, Any] = {"type": kind, "message": message, "parent_tool_use_id": parent}
@@ -289,7 +262,7 @@ class Encoder:
             "stop_reason": "stop_sequence",
             "stop_sequence": "",
             "type": "message",
-            "usage": _FAILED_USAGE,
+            "usage": FAILED_USAGE,
             "content": [{"type": "text", "text": text}],
             "context_management": None,
         }
@@ -298,9 +271,9 @@ class Encoder:
 
     def _result(self, told: dict[str, Any], reason: str, fields: dict[str, Any], now: int) -> bytes:
         count, milliseconds = len(self._messages), now // 1_000_000
-        order = _USAGE if count else {"output_tokens_details": None, **_USAGE}
+        order = USAGE if count else {"output_tokens_details": None, **USAGE}
         usage = {**order, "input_tokens": 10 * count, "output_tokens": 5 * count, **(fields["usage"] or {})}
-        used = {**_MODEL_USAGE, "inputTokens": 10 * count, "outputTokens": 5 * count, "canonicalModel": self._model}
+        used = {**MODEL_USAGE, "inputTokens": 10 * count, "outputTokens": 5 * count, "canonicalModel": self._model}
         models = {self._model: used} if count else {}
         begun = {"begun_message_ids": self._messages} if self._streams else {}
         times = {"ttft_stream_ms": 1, "time_to_request_ms": 1, "first_content_frame_ms": 1}
@@ -317,7 +290,7 @@ class Encoder:
                 "fast_mode_state": "off",
                 "fast_mode_disabled_reason": "sdk_opt_in_required",
                 **self._mark("origin"),
-                "subagent_stats": _SUBAGENT_STATS,
+                "subagent_stats": SUBAGENT_STATS,
                 "safety_stops": 0,
                 "is_error": fields["is_error"],
                 "num_turns": self._turns,
@@ -339,7 +312,8 @@ class Encoder:
         return f"00000000-0000-4000-8000-{self._count:012}"
 
 
-_UNSTOPPED = {"stop_reason": None, "stop_sequence": None, "usage": _MESSAGE_USAGE}
+_NO_TEXT = {"type": "text", "text": ""}
+_UNSTOPPED = {"stop_reason": None, "stop_sequence": None, "usage": MESSAGE_USAGE}
 
 
 def stamp(now: int) -> str:

@@ -252,7 +252,8 @@ class Encoder(claude.Encoder):
         return [*events, *self._state("idle")]
 
     def _aborted(self, now: int) -> list[bytes]:
-        events, tools = self._begin(), self._running[:]
+        tools, (before, behind) = self._running[:], self._abandon(now)
+        events = [*self._begin(), *before]
         for number in tools:
             self._waiting, waiting = [], self._waiting  # an interrupt leaves in the queue what is there
             events.append(self.tool_done({"id": number, "output": "", "error": _REJECTED}, now).rstrip(b"\r\n"))
@@ -260,8 +261,8 @@ class Encoder(claude.Encoder):
         text = "[Request interrupted by user" + (" for tool use]" if tools else "]")
         block = {"type": "text", "text": text}
         events.append(self._line("user", {"role": "user", "content": [block]}, None, now, {}))
+        events += behind
         if not tools:
-            events += self._close(None, None)
             self._stop = None
         self.code, self._turns = 1, self._turns + 1
         told = {"errors": [_ABORTED + ("tool_use" if tools else "null")]}
@@ -303,9 +304,8 @@ class Encoder(claude.Encoder):
         more: dict[str, Any] = {"owed_rows": []} if kind == "message_start" else {}
         return {"user_message_uuid": uuids[0], "user_message_uuids": uuids, **more}
 
-    def _block(self, parent: str | None, *rest: Any) -> list[bytes]:
-        now = rest[-1]
-        return [*self._replay(now), *super()._block(parent, *rest)]
+    def _open_block(self, parent: str | None, block: dict[str, Any], now: int) -> list[bytes]:
+        return [*self._replay(now), *super()._open_block(parent, block, now)]
 
     def _replay(self, now: int) -> list[bytes]:
         unseen, self._unseen = self._unseen, []

@@ -29,7 +29,11 @@ _REAL_TIME = ("diary", "realtime")
 _SESSION = ("requests", "questions", "session")
 _HOSTS = ("pi_rpc", "claude_session", "acp")
 """Dialects' modules for sessions."""
-_BUILT_ON = {"pi_rpc": ("pi",), "claude_session": ("claude", "claude_control", "claude_tasks")}
+_BUILT_ON = {
+    "pi_rpc": ("pi",),
+    "claude": ("claude_forms",),
+    "claude_session": ("claude_forms", "claude", "claude_control", "claude_tasks"),
+}
 """Dialects' modules that build on others, in the order in which these must be loaded."""
 _LONGEST_SHEBANG = 250
 

@@ -171,7 +171,7 @@ def _stray(data: Mapping[str, Any]) -> str:
 
 
 def _asked(data: Mapping[str, Any]) -> str:
-    return f"ASKS the hook {data['asked']}" if data["kind"] == "hook" else f"ASKS to use {data['asked']}"
+    return f"{_QUESTIONS[data['kind']]} {data['asked']}"
 
 
 def _told(data: Mapping[str, Any]) -> str:
@@ -187,6 +187,7 @@ def _told(data: Mapping[str, Any]) -> str:
     return f"{data['event']}{turn}" + (f' "{_clip(words, _PREVIEW_CHARS)}"' if words else "")
 
 
+_QUESTIONS = {"permission": "ASKS to use", "hook": "ASKS the hook", "request": "CALLS"}
 _MARKERS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "outcome": lambda data: f"OUTCOME {data['outcome']}",
     "returned": lambda _: "RETURNS",

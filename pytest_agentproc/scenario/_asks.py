@@ -1,4 +1,4 @@
-"""Owns the step that asks the client, and waits: for a permission, or for a hook. Knows no wire format."""
+"""Owns the steps that ask the client, and wait: for a permission, a hook, any other method. Knows no wire format."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.scenario._events import is_told
 from pytest_agentproc.scenario._fields import Fields, Key
-from pytest_agentproc.scenario._kinds import Choice, Text
+from pytest_agentproc.scenario._kinds import Choice, Data, Text
 from pytest_agentproc.scenario._script import Steps
 
 if TYPE_CHECKING:
@@ -14,10 +14,12 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario._nodes import Node
     from pytest_agentproc.scenario._script import ProgramStep, Scope, Step
 
-__all__ = ["ASK", "KINDS", "build_ask"]
+__all__ = ["ANSWERS", "ASK", "REQUEST", "build_ask", "build_request"]
 
-KINDS = ("permission", "hook")
-"""What can be asked for."""
+_KINDS = ("permission", "hook")
+
+ANSWERS = dict.fromkeys(_KINDS, ("allow", "deny", "cancelled", "none")) | {"request": ("answered", "refused", "none")}
+"""What can be asked for, and what can be told; none: nothing."""
 
 _HOOKS = ("claude",)
 
@@ -34,13 +36,27 @@ def _ask(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[st
     return values
 
 
+def _request(values: dict[str, Any], node: Node, _what: str, check: Check) -> dict[str, Any]:
+    if is_told("request", node, check) and check.depth:
+        check.at(node, "a spawned process asks nothing: only the agent does")
+    return values
+
+
 def build_ask(step: Step, scope: Scope) -> list[ProgramStep]:
     """Compile to the question and what follows each answer."""
     value = step.value
-    kind = next(kind for kind in KINDS if kind in value)
+    kind = next(kind for kind in _KINDS if kind in value)
     fields = {"kind": kind, "name": value[kind], "id": value.get("id"), "event": value.get("event", "PreToolUse")}
     branches = (scope.steps(value.get("allowed", ())), scope.steps(value.get("denied", ())))
     return [(step.line, step.name, (fields, *branches))]
+
+
+def build_request(step: Step, scope: Scope) -> list[ProgramStep]:
+    """Compile to a question, too: what its answer is called alone differs."""
+    value = step.value
+    fields = {"kind": "request", "name": value["method"], "id": value.get("id"), "params": value.get("params", {})}
+    branches = (scope.steps(value.get("answered", ())), scope.steps(value.get("refused", ())))
+    return [(step.line, "ask", (fields, *branches))]
 
 
 ASK = Fields(
@@ -52,6 +68,16 @@ ASK = Fields(
         Key("allowed", Steps(), "what it does if that is allowed; nothing if absent"),
         Key("denied", Steps(), "what it does if that is denied; nothing if absent"),
     ),
-    one_of=KINDS,
+    one_of=_KINDS,
     finish=_ask,
+)
+REQUEST = Fields(
+    (
+        Key("method", Text("METHOD", may_be_empty=False), "the method, in the protocol's words", required=True),
+        Key("params", Data(), "what goes with it; the session's id is added; nothing else if absent"),
+        Key("id", Text("ID", may_be_empty=False), "the id of the request; one of its own if absent"),
+        Key("answered", Steps(), "what it does once it has the result; nothing if absent"),
+        Key("refused", Steps(), "what it does if an error comes instead; nothing if absent"),
+    ),
+    finish=_request,
 )

@@ -14,14 +14,17 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario._nodes import Node
     from pytest_agentproc.scenario._script import ProgramStep, Scope, Step
 
-__all__ = ["EVENT", "EVENTS", "PLAN", "THINK", "TOOL", "TOOL_DONE", "build_event", "is_told"]
+__all__ = ["DELTA", "EVENT", "EVENTS", "PLAN", "THINK", "TOOL", "TOOL_DONE", "build_event", "is_told"]
 
 EVENTS = {
-    ("claude", "print"): ("think", "tool", "tool_done", "event"),
-    ("claude", "session"): ("think", "tool", "tool_done", "event", "task", "task_done", "background_turn", "ask"),
+    ("claude", "print"): ("delta", "think", "tool", "tool_done", "event"),
+    ("claude", "session"): (
+        *("delta", "think", "tool", "tool_done", "event"),
+        *("task", "task_done", "background_turn", "ask"),
+    ),
     ("pi", "json"): ("think", "tool", "tool_done", "event"),
     ("pi", "rpc"): ("think", "tool", "tool_done", "event", "ask"),
-    ("acp", "session"): ("think", "plan", "tool", "tool_done", "event", "ask"),
+    ("acp", "session"): ("think", "plan", "tool", "tool_done", "event", "ask", "request"),
     ("codex", "exec"): ("think", "plan", "tool", "tool_done", "event"),
     ("gemini", "stream"): ("tool", "tool_done", "event"),
 }
@@ -46,12 +49,14 @@ def is_told(name: str, node: Node, check: Check) -> bool:
 
 
 @dataclass(frozen=True)
-class _Thought(Text):
-    """A text, in a dialect that tells thoughts."""
+class _Told(Text):
+    """A text, in a dialect that has the step."""
+
+    step: str = ""
 
     def read(self, node: Node, what: str, check: Check) -> str:
         """Take the text."""
-        return super().read(node, what, check) if is_told("think", node, check) else ""
+        return super().read(node, what, check) if is_told(self.step, node, check) else ""
 
 
 @dataclass(frozen=True)
@@ -101,7 +106,8 @@ def _tool_done(values: dict[str, Any], node: Node, _what: str, check: Check) -> 
 
 _ID = Text("ID", may_be_empty=False)
 
-THINK = _Thought()
+DELTA = _Told(step="delta")
+THINK = _Told(step="think")
 PLAN = _Plan(Text(may_be_empty=False))
 EVENT = _Event()
 TOOL = Fields(

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.scenario._asks import ASK, build_ask
-from pytest_agentproc.scenario._events import EVENT, PLAN, THINK, TOOL, TOOL_DONE, build_event
+from pytest_agentproc.scenario._asks import ASK, REQUEST, build_ask, build_request
+from pytest_agentproc.scenario._events import DELTA, EVENT, PLAN, THINK, TOOL, TOOL_DONE, build_event
 from pytest_agentproc.scenario._fields import Either, Fields, Key
 from pytest_agentproc.scenario._kinds import Choice, Data, Flag, Signal, Size, Text, Time, Whole
 from pytest_agentproc.scenario._raw import RAW, build_raw
@@ -177,6 +177,7 @@ _ENTRIES = (
     Entry("say", Either(Text(), _SAY, "text"), "text; it goes on: no completion unless stop says so", build=_say),
     Entry("answer", Text(), "text and completion", build=_answer),
     Entry("result", Either(Text(), _RESULT, "text"), "completion alone", build=_result),
+    Entry("delta", DELTA, "a piece of the text that the next `say` or `answer` ends (claude)", build=build_event),
     Entry("think", THINK, "a thought", build=build_event),
     Entry("plan", PLAN, "what it means to do, all of it; it replaces an earlier plan", build=build_event),
     Entry("tool", TOOL, "a tool of the agent's own starts", build=build_event),
@@ -186,6 +187,7 @@ _ENTRIES = (
     Entry("task_done", TASK_DONE, "that task ends", build=build_event),
     Entry("background_turn", BACKGROUND_TURN, "a turn that no prompt asked for", build=build_background_turn),
     Entry("ask", ASK, "asks its client for a permission, and waits for the answer", build=build_ask),
+    Entry("request", REQUEST, "calls a method of its client, and waits for the answer (acp)", build=build_request),
     Entry("raw", RAW, "bytes as they stand, on stdout unless `to` says otherwise", build=build_raw),
     Entry("drip", _DRIP, "output again and again; the first after one `every`", build=_drip),
     Entry("flood", _FLOOD, "that many bytes at once", build=_flood),

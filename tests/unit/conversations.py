@@ -60,6 +60,14 @@ class Conversation:
         self._data += data
         return question
 
+    def call(self, method: str, number: str | None = None, **params: Any) -> Question:
+        """Have the fake call a method of its client."""
+        question: Question
+        fields = {"kind": "request", "name": method, "id": number, "params": params}
+        question, data = self.host.ask(fields, 0)
+        self._data += data
+        return question
+
     def printed(self) -> list[dict[str, Any]]:
         """Give what was printed since the last call."""
         data, self._data = self._data, b""

@@ -79,7 +79,8 @@ def test_the_steps_that_a_dialect_has_are_the_events_that_its_encoder_has() -> N
     made = {}
     for dialect, mode in [(dialect, mode) for dialect, modes in MODES.items() for mode in modes]:
         able = encoder({"dialect": dialect, "mode": mode})
-        made[dialect, mode] = (*able.events, *(("ask",) if hasattr(able, "ask") else ()))
+        asks = ("ask", "request") if dialect == "acp" else ("ask",)
+        made[dialect, mode] = (*able.events, *(asks if hasattr(able, "ask") else ()))
     assert {key: events for key, events in made.items() if events} == EVENTS
 
 
@@ -95,6 +96,14 @@ def test_a_step_that_the_dialect_does_not_have_names_those_that_have_it() -> Non
         f"<text>:3:60: the dialect gemini has no tool_done in mode text: {able}, codex exec or gemini stream",
         f"<text>:3:72: the dialect gemini has no event in mode text: {able}, codex exec or gemini stream",
     ]
+
+
+def test_only_claude_has_pieces_of_a_text() -> None:
+    """The other dialects print a text in one piece: what would be dropped there in silence is told."""
+    with pytest.raises(ScenarioError) as caught:
+        loads("scenario: a\nagent: pi\nscript: [{delta: a}]\n")
+    able = "known by claude print or claude session"
+    assert str(caught.value) == f"<text>:3:18: the dialect pi has no delta in mode json: {able}"
 
 
 def test_a_tool_is_named_once_and_ends_only_after_its_start() -> None:

@@ -215,6 +215,38 @@ def test_an_agent_in_acp_reads_every_answer(message: dict[str, Any], answer: str
     assert (question.answer, talk.printed()) == (answer, [])
 
 
+def test_an_agent_calls_its_client_in_its_session() -> None:
+    """A session's id is added, unless the script has one of its own; permissions count among its requests."""
+    talk = Conversation("acp", "session")
+    talk.hear(acp(id=0, method="session/new", params={}))
+    talk.printed()
+    talk.call("fs/read_text_file", path="/a")
+    talk.ask("permission", "ls")
+    talk.call("terminal/output", "own", sessionId="other", terminalId="t")
+    read, _, output = talk.printed()
+    params = {"sessionId": "sess_1", "path": "/a"}
+    assert read == {"jsonrpc": "2.0", "id": 0, "method": "fs/read_text_file", "params": params}
+    assert (output["id"], output["params"]) == ("own", {"sessionId": "other", "terminalId": "t"})
+
+
+@pytest.mark.parametrize(
+    ("message", "answer"),
+    [
+        ({"id": 0, "result": {"content": "x"}}, "answered"),
+        ({"id": 0, "result": None}, "answered"),
+        ({"id": 0, "error": {"code": -32601, "message": "Method not found"}}, "refused"),
+        ({"id": "0", "result": {}}, ""),
+    ],
+)
+def test_what_an_agent_called_is_answered_or_refused(message: dict[str, Any], answer: str) -> None:
+    """A result of any shape answers; only an error refuses."""
+    talk = Conversation("acp", "session")
+    question = talk.call("fs/read_text_file")
+    talk.printed()
+    talk.hear(acp(**message))
+    assert (question.answer, talk.printed()) == (answer, [])
+
+
 @pytest.mark.parametrize(
     ("more", "answer"),
     [({"confirmed": True}, "allow"), ({"confirmed": False}, "deny"), ({"cancelled": True}, "cancelled"), ({}, "deny")],
@@ -271,6 +303,18 @@ def test_each_answer_has_its_branch_and_is_noted_when_it_comes(
     assert play.grant(0)[-1] == ASKED
     assert play.grant(1, stdin=b'{"type":"extension_ui_response","id":"p","confirmed":true}\n')[1:] == []
     assert play.grant(2, stdin=reply(**more))[1:] == [heard(answer), *[("stderr", word) for word in words]]
+
+
+@pytest.mark.parametrize(("more", "answer"), [({"result": {}}, "answered"), ({"error": {}}, "refused")])
+def test_the_answer_to_a_call_has_its_branch(more: dict[str, Any], answer: str) -> None:
+    """As that to a question has."""
+    call: dict[str, Any] = {"kind": "request", "name": "fs/read_text_file", "id": None, "params": {}}
+    branches = [script(("bytes", "stderr", word)) for word in (b"answered", b"refused")]
+    steps = script(("ask", call, *branches))
+    play = Play(program={"dialect": "acp", "mode": "session", "code": 0, "serves": True, "steps": steps})
+    assert play.grant(0)[-1] == ("q", {"asked": "fs/read_text_file", "kind": "request", "number": 1})
+    told = ("q", {"answered": "fs/read_text_file", "answer": answer, "number": 1})
+    assert play.grant(1, stdin=acp(id=0, **more) + b"\n")[1:] == [told, ("stderr", answer.encode())]
 
 
 def test_the_end_of_stdin_ends_a_track_that_waits_for_an_answer() -> None:

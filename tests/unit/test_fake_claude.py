@@ -78,6 +78,36 @@ def test_the_fake_prints_whole_messages_as_the_real_cli_does() -> None:
     assert ids == ["msg_01", "msg_01", "msg_02"]
 
 
+PIECES = (("delta", "Hel"), ("delta", "lo "))
+
+
+@pytest.mark.parametrize(
+    ("calls", "deltas"),
+    [
+        ((*PIECES, ("say", "you", None)), ["Hel", "lo ", "you"]),
+        ((*PIECES, ("say", "", None)), ["Hel", "lo "]),
+        ((*PIECES, ("answer", "you")), ["Hel", "lo ", "you"]),
+        ((*PIECES, ("think", "hm")), ["Hel", "lo "]),
+        ((*PIECES, ("tool", TOOL)), ["Hel", "lo "]),
+        ((*PIECES, ("result", {"text": None, "is_error": False, "usage": None})), ["Hel", "lo "]),
+    ],
+)
+def test_a_text_is_told_in_pieces_and_once_as_a_whole(calls: Any, deltas: list[str]) -> None:
+    """The whole line comes behind the last piece, however the text ends; where nobody asked for parts, alone."""
+    streamed = [json.loads(line) for line in fake(STREAMS, *calls).splitlines()]
+    alone = [json.loads(line) for line in fake({}, *calls).splitlines()]
+    kinds = [event.get("event", event)["type"] for event in streamed]
+    start, end = kinds.index("content_block_start"), kinds.index("assistant")
+    assert kinds[start + 1 : end + 2] == ["content_block_delta"] * len(deltas) + ["assistant", "content_block_stop"]
+    assert [event["event"]["delta"]["text"] for event in streamed[start + 1 : end]] == deltas
+    texts = [
+        next(event["message"]["content"] for event in told if event["type"] == "assistant")
+        for told in (streamed, alone)
+    ]
+    assert texts == [[{"type": "text", "text": "".join(deltas)}]] * 2
+    assert not [event for event in alone if event["type"] == "stream_event"]
+
+
 @pytest.mark.parametrize("program", [{}, STREAMS])
 def test_what_the_fake_tells_is_understood(program: dict[str, Any]) -> None:
     """The two sides share no code: they agree because both follow the real CLI."""

@@ -35,6 +35,7 @@ CASES: list[tuple[str, list[tuple[str, tuple[Any, ...]]]]] = [
             )
         ],
     ),
+    ("delta: no", [("event", ("delta", "no"))]),
     ("think: no", [("event", ("think", "no"))]),
     (
         "{tool: {id: 1, name: bash}}",
@@ -156,6 +157,19 @@ CASES: list[tuple[str, list[tuple[str, tuple[Any, ...]]]]] = [
             )
         ],
     ),
+    (
+        "request: {method: fs/read_text_file, params: {path: /a, limit: 3}, refused: [{exit: 1}]}",
+        [
+            (
+                "ask",
+                (
+                    {"kind": "request", "name": "fs/read_text_file", "id": None, "params": {"path": "/a", "limit": 3}},
+                    [],
+                    [(4, "exit", (1,))],
+                ),
+            )
+        ],
+    ),
     ("plan: [look, mend it]", [("event", ("plan", ["look", "mend it"]))]),
     ("handshake: never", [("handshake", ("never", None))]),
     ("{handshake: {after: 1s}}", [("handshake", ("after", SECOND))]),
@@ -193,8 +207,8 @@ def program(steps: str, agent: str = "pi") -> dict[str, Any]:
 @pytest.mark.parametrize(("step", "wanted"), CASES, ids=[step for step, _ in CASES])
 def test_a_step_compiles_to_its_program(step: str, wanted: list[tuple[str, tuple[Any, ...]]]) -> None:
     """The player knows nothing but this form: what is wrong here is wrong in every run."""
-    agent = "{dialect: claude, mode: session}" if "task" in step else "{dialect: pi, mode: rpc}"
-    if "handshake" in step or "plan" in step:
+    agent = "{dialect: claude, mode: session}" if "task" in step or "delta" in step else "{dialect: pi, mode: rpc}"
+    if any(word in step for word in ("handshake", "plan", "request")):
         agent = "acp"
     assert program(step, agent)["steps"] == [(4, op, args) for op, args in wanted]
 

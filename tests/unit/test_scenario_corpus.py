@@ -85,6 +85,7 @@ def test_the_examples_of_the_page_are_scenarios() -> None:
     assert [loads(example).dialect or [*loads(example).parts] for example in examples] == [
         "pi",
         "claude",
+        "acp",
         ["left", "right"],
     ]
 

@@ -42,6 +42,10 @@ CASES: list[tuple[str, Any]] = [
             {"kind": "hook", "name": "h", "answer": None, "after": None},
         ],
     ),
+    (
+        "asked: [{request: fs/read_text_file, answer: refused}]",
+        [{"kind": "request", "name": "fs/read_text_file", "answer": "refused", "after": None}],
+    ),
     ("asked: []", []),
     ("alive_at_once: 1", 1),
     ("leaks: [helper]", ["helper"]),

@@ -1,0 +1,122 @@
+"""What stands in claude's lines that no script says: lists, counts and words as the real CLI has them. Only values."""
+
+from __future__ import annotations
+
+__all__ = [
+    "ABANDONED_USAGE",
+    "FAILED_USAGE",
+    "GRANTED",
+    "INIT",
+    "MESSAGE_USAGE",
+    "MODEL_USAGE",
+    "NO_STOP",
+    "REASONS",
+    "SUBAGENT_STATS",
+    "USAGE",
+]
+
+_PLUGIN = "cc-plugin-agents-md"
+INIT = {
+    "tools": ["Task", "Bash"],
+    "mcp_servers": [],
+    "model": "",
+    "permissionMode": "default",
+    "slash_commands": ["deep-research", "dataviz"],
+    "terminal_slash_commands": ["doctor", "color", "focus", "reload-plugins"],
+    "apiKeySource": "ANTHROPIC_API_KEY",
+    "claude_code_version": "2.1.330",
+    "output_style": "default",
+    "agents": ["claude", "Explore"],
+    "skills": ["deep-research", "dataviz"],
+    "plugins": [{"name": _PLUGIN, "path": "builtin", "source": f"{_PLUGIN}@builtin"}],
+    "capabilities": ["interrupt_receipt_v1", "interrupt_cancel_queued_v1", "msg_lifecycle_v1"],
+    "analytics_disabled": True,
+    "product_feedback_disabled": True,
+    "served_by_anthropic": False,
+    "uuid": "",
+    "memory_paths": {"auto": "/home/u/x"},
+    "original_cwd": "/",
+    "additional_directories": [],
+    "messaging_socket_path": "/home/u/x",
+    "fast_mode_state": "off",
+    "fast_mode_disabled_reason": "sdk_opt_in_required",
+    "per_turn_effort_active": False,
+    "ultrathink_available": False,
+    "ultrathink_typed_raises": False,
+    "view_mode": "default",
+}
+MESSAGE_USAGE = {
+    "input_tokens": 10,
+    "output_tokens": 5,
+    "cache_creation_input_tokens": 0,
+    "cache_read_input_tokens": 0,
+}
+USAGE = {
+    "input_tokens": 0,
+    "cache_creation_input_tokens": 0,
+    "cache_read_input_tokens": 0,
+    "output_tokens": 0,
+    "output_tokens_details": {"thinking_tokens": 0},
+    "server_tool_use": {"web_search_requests": 0, "web_fetch_requests": 0},
+    "service_tier": "standard",
+    "cache_creation": {"ephemeral_1h_input_tokens": 0, "ephemeral_5m_input_tokens": 0},
+    "inference_geo": "",
+    "iterations": [],
+    "speed": "standard",
+    "fallback_credit": None,
+}
+MODEL_USAGE = {
+    "inputTokens": 0,
+    "outputTokens": 0,
+    "cacheReadInputTokens": 0,
+    "cacheCreationInputTokens": 0,
+    "webSearchRequests": 0,
+    "costUSD": 0,
+    "contextWindow": 200_000,
+    "maxOutputTokens": 32_000,
+    "thinkingTokens": 0,
+    "cacheCreationEphemeral5mInputTokens": 0,
+    "cacheCreationEphemeral1hInputTokens": 0,
+    "canonicalModel": "",
+    "provider": "firstParty",
+    "costBasis": "list",
+}
+SUBAGENT_STATS = {
+    "spawned": 0,
+    "requested": {"background": 0, "foreground": 0, "unset": 0},
+    "started_in_background": 0,
+    "max_depth": 0,
+    "spawned_by_subagents": 0,
+    "completed": 0,
+    "failed": 0,
+    "killed": {"parent": 0, "user": 0, "system": 0},
+    "refused": {"depth_limit": 0, "concurrency_limit": 0, "budget": 0},
+    "by_type": {},
+}
+FAILED_USAGE = {
+    "output_tokens_details": None,
+    "input_tokens": 0,
+    "output_tokens": 0,
+    "cache_creation_input_tokens": 0,
+    "cache_read_input_tokens": 0,
+    "server_tool_use": {"web_search_requests": 0, "web_fetch_requests": 0},
+    "service_tier": None,
+    "cache_creation": {"ephemeral_1h_input_tokens": 0, "ephemeral_5m_input_tokens": 0},
+    "inference_geo": None,
+    "iterations": None,
+    "speed": None,
+    "fallback_credit": None,
+}
+REASONS = {"success": "completed", "error_during_execution": "aborted_streaming", "error_max_turns": "max_turns"}
+GRANTED = {"permission_decision": {"decision": "accept", "source": "config", "reason_type": "rule"}}
+NO_STOP = {"container": None, "stop_details": None, "stop_reason": None, "stop_sequence": None}
+ABANDONED_USAGE = {
+    "output_tokens_details": {"thinking_tokens": 0},
+    "cache_creation_input_tokens": 0,
+    "cache_read_input_tokens": 0,
+    "input_tokens": 10,
+    "iterations": [],
+    "output_tokens": 5,
+    "server_tool_use": {"web_search_requests": 0, "web_fetch_requests": 0},
+    "fallback_credit": None,
+}
