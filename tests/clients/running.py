@@ -14,6 +14,7 @@ import shutil
 import signal
 import subprocess
 import textwrap
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,7 @@ import pytest
 from pytest_agentproc.harness._diaries import Diaries
 from pytest_agentproc.scenario import loads
 from tests.clients.packages import from_npm, node
+from tests.process.stand import is_gone
 
 if TYPE_CHECKING:
     from pytest_agentproc.harness import FakeAgent, Lab
@@ -39,6 +41,9 @@ TICK = 0.002
 IGNORES_EOF = "- {when: eof, do: []}"
 IGNORES_TERM = "- {when: {signal: TERM}, do: []}"
 """Steps of scripts."""
+
+_GRACE = 5.0
+"""Real seconds after a program's end in which the fakes that it is said not to leave must be gone."""
 
 _PROGRAMS = Path(__file__).with_name("programs")
 _SECOND = 1_000_000_000
@@ -93,9 +98,13 @@ class Ran:
 
     @property
     def stdin(self) -> str:
-        """All that the agent was given on stdin."""
-        given = [event.data.get("bytes", b"") for event in self.record.events if event.code == "i"]
-        return b"".join(given).decode()
+        """All that the agent read."""
+        return self._bytes("i")
+
+    @property
+    def stdout(self) -> str:
+        """All that the agent printed."""
+        return self._bytes("o")
 
     def at(self, code: str, **data: Any) -> float:
         """Give the time of the first event of the record with that code and those values."""
@@ -104,6 +113,9 @@ class Ran:
             for event in self.record.events
             if event.code == code and all(event.data.get(key) == value for key, value in data.items())
         )
+
+    def _bytes(self, code: str) -> str:
+        return b"".join(event.data.get("bytes", b"") for event in self.record.events if event.code == code).decode()
 
     @property
     def _agents(self) -> set[str]:
@@ -142,6 +154,8 @@ class Client:
         environ = {"PATH": f"{fake.folder}:{os.environ['PATH']}", "HOME": str(self._folder), **environ}
         try:
             code = self._run([*self._command, usage, fake.path], environ)
+            if not leaves:
+                _settle(fake)
         finally:
             record = fake.finish()
         ran = Ran(code, self._told(fake), (self._folder / "stderr").read_text("utf-8"), record)
@@ -180,6 +194,14 @@ class Client:
             one = json.loads(line)
             told.append({**one, "at": fake.watch.clock.instant_of(int(one["at"])) / _SECOND})
         return told
+
+
+def _settle(fake: FakeAgent) -> None:
+    """Give who was sent a signal with the program's last breath the time to die of it."""
+    assert isinstance(fake.watch, Diaries)
+    deadline = time.monotonic() + _GRACE
+    for diary in fake.watch.folder.iterdir():
+        is_gone(int(diary.name), max(0.0, deadline - time.monotonic()))
 
 
 class Programs:
