@@ -67,7 +67,9 @@ class Ran:
 
     def __getitem__(self, what: str) -> dict[str, Any]:
         """Give the first thing of that name that the program told."""
-        return next(one for one in self.told if one["what"] == what)
+        found = [one for one in self.told if one["what"] == what]
+        assert found, f"nothing was told of {what!r}: {self.told}\n{self.errors}"
+        return found[0]
 
     def all(self, what: str, key: str) -> list[Any]:
         """Give one value of all the things of that name that have it."""
