@@ -15,6 +15,7 @@ import signal
 import subprocess
 import textwrap
 import time
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,6 +28,8 @@ from tests.clients.packages import from_npm, node
 from tests.process.stand import is_gone
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pytest_agentproc.harness import FakeAgent, Lab
     from pytest_agentproc.record import Record
 
@@ -55,7 +58,7 @@ class Ran:
 
     Args:
         code: the program's exit code; negative: the signal that ended it.
-        told: what it told, in order: `what` happened, `at` how many seconds, and more.
+        told: what it told, in order: `what` happened, `at` how many seconds (a shell cannot say), and more.
         errors: what it wrote to stderr.
         record: what the fake did.
     """
@@ -154,22 +157,27 @@ class Client:
         scenario = loads(f"scenario: a client's agent\nagent: {self._agent}\nscript:\n{steps}\n{told}\n")
         fake = self._lab.fake(scenario)
         environ = {"PATH": f"{fake.folder}:{os.environ['PATH']}", "HOME": str(self._folder), **environ}
-        try:
-            code = self._run([*self._command, usage, fake.path], environ)
-            if not leaves:
-                _settle(fake)
-        finally:
-            record = fake.finish()
-        ran = Ran(code, self._told(fake), (self._folder / "stderr").read_text("utf-8"), record)
-        assert tuple(ran.left) == leaves, f"left: {ran.left}, told: {ran.told}, {ran.errors}"
+        with self._start([*self._command, usage, fake.path], environ) as program:
+            try:
+                is_over = is_gone(program.pid, CEILING)
+                if not leaves:
+                    _settle(fake)
+            finally:
+                record = fake.finish()
+            others = _members(program.pid)
+        errors = (self._folder / "stderr").read_text("utf-8")
+        if not is_over:
+            said = (self._folder / "stdout").read_text("utf-8")
+            pytest.fail(f"{usage} did not end within {CEILING:.0f} s:\n{said}{errors}", pytrace=False)
+        ran = Ran(program.returncode, self._told(fake), errors, record)
+        assert (tuple(ran.left), others) == (leaves, []), f"left are {ran.left} and {others}: {ran.told}\n{errors}"
         return ran
 
-    def _run(self, command: list[str], environ: dict[str, str]) -> int:
-        """Run it with files for its output: whoever it leaves may hold a pipe open."""
-        with (
-            (self._folder / "stdout").open("wb") as stdout,
-            (self._folder / "stderr").open("wb") as stderr,
-            subprocess.Popen(
+    @contextmanager
+    def _start(self, command: list[str], environ: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
+        """Start it with files for its output, as whoever it leaves may hold a pipe open; end it with its group."""
+        with (self._folder / "stdout").open("wb") as stdout, (self._folder / "stderr").open("wb") as stderr:
+            program = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
                 stdout=stdout,
@@ -177,24 +185,20 @@ class Client:
                 env=environ,
                 cwd=self._folder,
                 start_new_session=True,
-            ) as program,
-        ):
-            try:
-                return program.wait(CEILING)
-            except subprocess.TimeoutExpired:
-                pass
-            finally:
-                if program.returncode is None:
-                    os.killpg(program.pid, signal.SIGKILL)
-        output = [(self._folder / name).read_text("utf-8") for name in ("stdout", "stderr")]
-        pytest.fail(f"{command} did not end within {CEILING:.0f} s:\n{''.join(output)}", pytrace=False)
+            )
+        try:
+            yield program
+        finally:
+            os.killpg(program.pid, signal.SIGKILL)  # nobody has waited for it, so that the group is still its own
+            program.wait()
 
     def _told(self, fake: FakeAgent) -> list[dict[str, Any]]:
         assert isinstance(fake.watch, Diaries)
         told = []
         for line in (self._folder / "stdout").read_text("utf-8").splitlines():
             one = json.loads(line)
-            told.append({**one, "at": fake.watch.clock.instant_of(int(one["at"])) / _SECOND})
+            at = {"at": fake.watch.clock.instant_of(int(one["at"])) / _SECOND} if "at" in one else {}
+            told.append({**one, **at})
         return told
 
 
@@ -204,6 +208,17 @@ def _settle(fake: FakeAgent) -> None:
     deadline = time.monotonic() + _GRACE
     for diary in fake.watch.folder.iterdir():
         is_gone(int(diary.name), max(0.0, deadline - time.monotonic()))
+
+
+def _members(group: int) -> list[str]:
+    """List the commands of a process group, without its leader and the dead."""
+    found = []
+    for process in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):  # no process, or one that has ended meanwhile
+            state, _, owner = (process / "stat").read_text("utf-8").rpartition(")")[2].split()[:3]
+            if int(owner) == group and int(process.name) != group and state != "Z":
+                found.append((process / "cmdline").read_text("utf-8").replace("\0", " "))
+    return found
 
 
 class Programs:
@@ -218,18 +233,19 @@ class Programs:
         self._lab = lab
         self._folder = folder
 
-    def node(self, name: str, package: str, agent: str) -> Client:
-        """Give a client that a Node program uses.
+    def node(self, name: str, package: str | None, agent: str) -> Client:
+        """Give a client that a Node program uses, or is.
 
         Args:
             name: the program's file.
-            package: the key of `packages.NPM` that it imports.
+            package: the key of `packages.NPM` that it imports; None: no package.
             agent: what a scenario's `agent` is for it.
         """
-        folder = self._folder / package
+        folder = self._folder / (package or "node")
         if not folder.exists():
             shutil.copytree(_PROGRAMS, folder)
-            (folder / "node_modules").symlink_to(from_npm(package) / "node_modules")
+            if package is not None:
+                (folder / "node_modules").symlink_to(from_npm(package) / "node_modules")
         return Client(self._lab, [node(), str(folder / name)], agent, folder)
 
     def shell(self, name: str, agent: str) -> Client:
@@ -240,6 +256,5 @@ class Programs:
             agent: what a scenario's `agent` is for it.
         """
         folder = self._folder / "shell"
-        with contextlib.suppress(FileExistsError):
-            folder.mkdir()
+        folder.mkdir(exist_ok=True)
         return Client(self._lab, ["sh", str(_PROGRAMS / name)], agent, folder)
