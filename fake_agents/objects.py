@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import _json
 
-__all__ = ["line", "pretty"]
+__all__ = ["line", "pretty", "wide"]
 
 
 def _refuse(value: object) -> object:
@@ -15,11 +15,17 @@ def _refuse(value: object) -> object:
 
 
 _encode = _json.make_encoder(None, _refuse, _json.encode_basestring, None, ":", ",", False, False, True)
+_encode_wide = _json.make_encoder(None, _refuse, _json.encode_basestring, None, ": ", ", ", False, False, True)
 
 
 def line(value: object) -> bytes:
     """Give one JSON line without its end."""
     return "".join(_encode(value, 0)).encode()
+
+
+def wide(value: object) -> str:
+    """Give JSON on one line, with a blank behind each colon and comma."""
+    return "".join(_encode_wide(value, 0))
 
 
 def pretty(value: object, indent: str = "") -> str:

@@ -127,7 +127,7 @@ def test_open_questions_have_a_bound() -> None:
 def test_one_look_takes_no_more_than_a_pipe_can_hold() -> None:
     """An agent that prints faster than it is read blocks neither the loop nor its own deadlines."""
     stage = Stage()
-    stage.agent.output["stdout"] += b"noise\n" * 1024**2
+    stage.agent.output["stdout"] += (b"noise " * 170 + b"no\n\n") * 6 * 1024
     stage.driver.look()
     assert len(stage.agent.output["stdout"]) == 5 * 1024**2
     stage.look()

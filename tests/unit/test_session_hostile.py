@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from bisect import bisect_left
 from typing import Any
 
 import pytest
@@ -113,8 +114,24 @@ def test_no_nesting_is_too_deep(dialect: str) -> None:
     spoken = talk(dialect, "", Setting())
     for line in LINES[dialect]:
         for name in line:
-            for depth in range(700, 1000):
-                deep = {**line, name: 0}
-                spoken.decode(
-                    json.dumps(deep).replace(f'"{name}": 0', f'"{name}": {"[" * depth}{"]" * depth}').encode()
-                )
+            hole = json.dumps({**line, name: 0}).replace(f'"{name}": 0', f'"{name}": %s')
+            deepest = _deepest(hole)
+            for depth in range(max(deepest - 60, 1), deepest + 6, 6):
+                spoken.decode(_nested(hole, depth).encode())
+
+
+def _nested(hole: str, depth: int) -> str:
+    return hole % ("[" * depth + "]" * depth)
+
+
+def _deepest(hole: str) -> int:
+    """Find how deep a line may be that this Python can read here."""
+
+    def is_read(depth: int) -> bool:
+        try:
+            json.loads(_nested(hole, depth))
+        except RecursionError:
+            return False
+        return True
+
+    return bisect_left(range(1, 20_000), x=True, key=lambda depth: not is_read(depth))
