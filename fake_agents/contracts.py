@@ -32,10 +32,12 @@ if TYPE_CHECKING:
     class Host(Encoder, Protocol):
         """A dialect in a mode that hears requests, and asks.
 
-        `code` is the exit code at the end of stdin, `version` what the handshake tells where it tells one.
+        `code` is the exit code at the end of stdin, `version` what the handshake tells where it tells one, `history`
+        who said what in a session that is loaded: `prompt`, `think` or `answer`, each with its text.
         """
 
         code: int
+        history: Sequence[tuple[str, str]]
         version: int
         questions: Questions
 

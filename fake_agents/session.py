@@ -42,7 +42,10 @@ class Session:
         self._handshake: tuple[str, Any] = ("after", 0)
 
     def do_handshake(self, kind: str, value: Any) -> None:
-        """Say how handshakes go from now on: never, after a time, with a version, or refused with an error."""
+        """Say how handshakes go from now on: never, after a time, with a version or a history, or refused."""
+        if kind == "history":
+            self._host.history = value
+            return
         if kind == "version":
             self._host.version = value
             kind, value = "after", 0

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.scenario._fields import Either, Fields, Key
-from pytest_agentproc.scenario._kinds import Choice, Data, Flag, ListOf, Text
+from pytest_agentproc.scenario._kinds import Choice, Data, Flag, ListOf, Text, Whole
 from pytest_agentproc.scenario._words import choices, shorten, unknown
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario._nodes import Node
     from pytest_agentproc.scenario._script import ProgramStep, Scope, Step
 
-__all__ = ["DELTA", "EVENT", "EVENTS", "PLAN", "THINK", "TOOL", "TOOL_DONE", "build_event", "check_claudes", "is_told"]
+__all__ = ["DELTA", "EVENT", "EVENTS", "PLAN", "THINK", "TOOL", "TOOL_DONE", "build_event", "check_dialects", "is_told"]
 
 EVENTS = {
     ("claude", "print"): (
@@ -27,11 +27,14 @@ EVENTS = {
     ),
     ("pi", "json"): ("think", "tool", "tool_done", "event"),
     ("pi", "rpc"): ("think", "tool", "tool_done", "event", "ask"),
-    ("acp", "session"): ("think", "plan", "tool", "tool_done", "event", "ask", "request"),
+    ("acp", "session"): ("delta", "think", "plan", "tool", "tool_done", "event", "ask", "request"),
     ("codex", "exec"): ("think", "plan", "tool", "tool_done", "event"),
     ("gemini", "stream"): ("tool", "tool_done", "event"),
 }
 """Every dialect and mode that has such steps, with their names; `nested` is what a sub-agent says."""
+
+_DIALECTS = {"parent": "claude", "more": "claude", "allowed_by": "claude", "kind": "acp", "locations": "acp"}
+"""What only one dialect can tell of a tool."""
 
 _TOOL: dict[str, Any] = {"input": {}}
 _TOOL_DONE: dict[str, Any] = {"output": "", "error": None}
@@ -65,7 +68,7 @@ class _Told(Text):
 
 @dataclass(frozen=True)
 class _Plan(ListOf):
-    """A list of texts, in a dialect that tells plans."""
+    """A list of entries, in a dialect that tells plans."""
 
     def read(self, node: Node, what: str, check: Check) -> list[Any]:
         """Read every entry."""
@@ -86,19 +89,27 @@ def _tool(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[s
         number = values["id"]
         if number in check.tools:
             check.at(node, f'{what}.id "{shorten(number)}" is taken by the tool in line {check.tools[number]}')
-        check_claudes(values, node, what, check)
+        check_dialects(values, node, what, check)
         check.tools.setdefault(number, node.line)
     return {**_TOOL, **values}
 
 
-def check_claudes(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[str, Any]:
-    """Report what only claude has, where the agent is another, and a parent that is no tool."""
-    if check.dialect != "claude":
-        for key in [key for key in ("parent", "more", "allowed_by") if key in values]:
-            check.at(node, f"the dialect {check.dialect} cannot tell it: leave {key} out of {what}")
-    elif "parent" in values and values["parent"] not in check.tools:
+def check_dialects(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[str, Any]:
+    """Report what only another dialect has, and a parent that is no tool."""
+    for key in [key for key, dialect in _DIALECTS.items() if key in values and check.dialect != dialect]:
+        check.at(node, f"the dialect {check.dialect} cannot tell it: leave {key} out of {what}")
+    if check.dialect == "claude" and "parent" in values and values["parent"] not in check.tools:
         known = unknown("tool", values["parent"], check.tools) if check.tools else "no tool was started before"
         check.at(node, f"{what}.parent: {known}")
+    return values
+
+
+def _entry(values: dict[str, Any], node: Node, what: str, check: Check) -> str | dict[str, Any]:
+    """Make an entry of a plan: its text, unless there is more to tell."""
+    if len(values) == 1:
+        return str(values["content"])
+    if check.dialect != "acp":
+        check.at(node, f"the dialect {check.dialect} cannot tell it: write the text of {what} alone")
     return values
 
 
@@ -114,15 +125,40 @@ def _tool_done(values: dict[str, Any], node: Node, what: str, check: Check) -> d
 
 
 _ID = Text("ID", may_be_empty=False)
+_STATUSES = ("pending", "in_progress", "completed")
+_TOOL_KINDS = ("read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other")
+_LOCATION = Either(
+    Text("PATH", may_be_empty=False),
+    Fields(
+        (
+            Key("path", Text(may_be_empty=False), "the file", required=True),
+            Key("line", Whole(0, 2**31 - 1), "a line in it"),
+        )
+    ),
+    key="path",
+)
 
 DELTA = _Told(step="delta")
 _PARENT = Key("parent", _ID, "the tool whose sub-agent thinks it; the agent itself if absent (claude)")
 THINK = Either(
     _Told(step="think"),
-    Fields((Key("text", _Told(step="think"), "the thought", required=True), _PARENT), finish=check_claudes),
+    Fields((Key("text", _Told(step="think"), "the thought", required=True), _PARENT), finish=check_dialects),
     key="text",
 )
-PLAN = _Plan(Text(may_be_empty=False))
+PLAN = _Plan(
+    Either(
+        Text("ENTRY", may_be_empty=False),
+        Fields(
+            (
+                Key("content", Text(may_be_empty=False), "what is to be done", required=True),
+                Key("status", Choice(_STATUSES), "how far it is; pending if absent (acp)"),
+                Key("priority", Choice(("high", "medium", "low")), "how urgent it is; medium if absent (acp)"),
+            ),
+            finish=_entry,
+        ),
+        key="content",
+    )
+)
 EVENT = _Event()
 TOOL = Fields(
     (
@@ -132,6 +168,8 @@ TOOL = Fields(
         Key("parent", _ID, "the tool whose sub-agent uses it; the agent itself if absent (claude)"),
         Key("allowed_by", Choice(("rule", "subcommands")), "why nobody is asked; rule if absent (claude)"),
         Key("more", Flag(), "whether the next tool is asked for by the same message; false if absent (claude)"),
+        Key("kind", Choice(_TOOL_KINDS), "what it does; other if absent (acp)"),
+        Key("locations", ListOf(_LOCATION), "the files that it is about; none if absent (acp)"),
     ),
     finish=_tool,
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.scenario._asks import ASK, REQUEST, build_ask, build_request
-from pytest_agentproc.scenario._events import DELTA, EVENT, PLAN, THINK, TOOL, TOOL_DONE, build_event, check_claudes
+from pytest_agentproc.scenario._events import DELTA, EVENT, PLAN, THINK, TOOL, TOOL_DONE, build_event, check_dialects
 from pytest_agentproc.scenario._fields import Either, Fields, Key
 from pytest_agentproc.scenario._kinds import Choice, Data, Flag, Signal, Size, Text, Time, Whole
 from pytest_agentproc.scenario._raw import RAW, build_raw
@@ -61,7 +61,7 @@ def _say_finish(values: dict[str, Any], node: Node, what: str, check: Check) -> 
     if "stop" in values and reasons is not None and values["stop"] not in reasons:
         known = unknown("stop reason", values["stop"], reasons) if reasons else ""
         check.at(node, known or f"the dialect {check.dialect} has no stop reasons: leave stop out of {what}")
-    return check_claudes(values, node, what, check)
+    return check_dialects(values, node, what, check)
 
 
 def _result_finish(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[str, Any]:
@@ -180,7 +180,7 @@ _ENTRIES = (
     Entry("say", Either(Text(), _SAY, "text"), "text; it goes on: no completion unless stop says so", build=_say),
     Entry("answer", Text(), "text and completion", build=_answer),
     Entry("result", Either(Text(), _RESULT, "text"), "completion alone", build=_result),
-    Entry("delta", DELTA, "a piece of the text that the next `say` or `answer` ends (claude)", build=build_event),
+    Entry("delta", DELTA, "a piece of the text that the next `say` or `answer` ends (claude, acp)", build=build_event),
     Entry("think", THINK, "a thought", build=build_event),
     Entry("plan", PLAN, "what it means to do, all of it; it replaces an earlier plan", build=build_event),
     Entry("tool", TOOL, "a tool of the agent's own starts", build=build_event),
