@@ -307,6 +307,9 @@ class Player:
         self.stage.spawn(self.children, fields, descendant(self.program, fields, steps))
         self.children += 1
 
+    def _do_kill(self, name: str) -> None:
+        self.stage.kill(name)
+
     def _do_exit(self, code: int) -> None:
         self.stage.leave(code)
 

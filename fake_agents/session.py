@@ -42,7 +42,10 @@ class Session:
         self._handshake: tuple[str, Any] = ("after", 0)
 
     def do_handshake(self, kind: str, value: Any) -> None:
-        """Say how handshakes go from now on: never, after a time, with a version, or refused with an error."""
+        """Say how handshakes go from now on: never, after a time, with a version or a history, or refused."""
+        if kind == "history":
+            self._host.history = value
+            return
         if kind == "version":
             self._host.version = value
             kind, value = "after", 0
@@ -115,6 +118,10 @@ class Session:
     def do_acknowledge(self) -> Iterator[Wait]:
         """End the cancelled turn."""
         return self._player.write(self._host.acknowledge(self._player.now))
+
+    def do_interrupted(self) -> Iterator[Wait]:
+        """End the turn in hand."""
+        return self._player.write(self._host.interrupted(self._player.now))
 
     def do_ask(
         self, fields: dict[str, Any], allowed: Sequence[Step], denied: Sequence[Step], unanswered: Sequence[Step]
