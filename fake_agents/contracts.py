@@ -59,6 +59,9 @@ if TYPE_CHECKING:
         def acknowledge(self, now: int) -> bytes:
             """Give the bytes that end the turn that was cancelled; none if none was."""
 
+        def interrupted(self, now: int) -> bytes:
+            """Give the bytes that end the turn in hand as a signal interrupts it (claude)."""
+
         def ask(self, fields: dict[str, Any], now: int) -> tuple[Question, bytes]:
             """Open a question; give the bytes that ask it."""
 
@@ -94,6 +97,9 @@ if TYPE_CHECKING:
 
         def spawn(self, index: int, fields: dict[str, Any], program: Program) -> None:
             """Start a descendant."""
+
+        def kill(self, name: str) -> None:
+            """Kill the group that a child leads, if the child lives."""
 
         def leave(self, code: int) -> None:
             """Exit."""

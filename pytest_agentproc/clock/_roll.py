@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Roll"]
 
+_SIGNALLING = ("kill",)
+"""The steps of one participant that signal others."""
+
 
 class Roll:
     """Keep every participant there ever was.
@@ -157,6 +160,7 @@ class Roll:
             about: dict[str, Any] = {"process": participant.name}
             if code == "m":
                 participant.doing = data
+                self.changed = self.changed or data[1] in _SIGNALLING
                 about["line"], about["step"] = data
                 sink(now, "m", about)
             elif code == "x":

@@ -108,10 +108,14 @@ def _entry(values: dict[str, Any], node: Node, what: str, check: Check) -> str |
     return values
 
 
-def _tool_done(values: dict[str, Any], node: Node, _what: str, check: Check) -> dict[str, Any]:
-    if is_told("tool_done", node, check) and values["id"] not in check.tools:
-        known = unknown("tool", values["id"], check.tools) if check.tools else "no tool was started before"
-        check.at(node, known)
+def _tool_done(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[str, Any]:
+    if is_told("tool_done", node, check):
+        if values["id"] not in check.tools:
+            check.at(node, unknown("tool", values["id"], check.tools) if check.tools else "no tool was started before")
+        if "refused" in values and check.dialect != "claude":
+            check.at(node, f"the dialect {check.dialect} cannot tell it: leave refused out of {what}")
+        elif values.get("refused") and values.get("error") is None:
+            check.at(node, f"{what} is refused without a word: write error, too")
     return {**_TOOL_DONE, **values}
 
 
@@ -165,6 +169,7 @@ TOOL_DONE = Either(
             Key("id", _ID, "the tool's id", required=True),
             Key("output", Text(), "what it gave"),
             Key("error", Text(), "why it failed"),
+            Key("refused", Flag(), "whether it refused its input, and never ran; false if absent (claude)"),
         ),
         finish=_tool_done,
     ),

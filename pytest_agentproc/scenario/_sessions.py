@@ -31,6 +31,9 @@ SESSIONS = (("claude", "session"), ("pi", "rpc"), ("acp", "session"))
 
 _SHAKERS = (("claude", "session"), ("acp", "session"))
 
+_INTERRUPTED = ("claude", "session")
+"""The one that ends its turn in its own words when a signal comes."""
+
 _VERSIONED = _LOADED = ("acp",)
 _PROMPT = re.compile(r"prompt ([1-9][0-9]{0,8})", re.ASCII)
 _FORMS = "eof, prompt N, cancel or {stdin: PATTERN}"
@@ -83,8 +86,11 @@ class _Acknowledged(Choice):
     def read(self, node: Node, what: str, check: Check) -> str:
         """Take the word."""
         word = super().read(node, what, check)
-        if word:
+        if word == "cancel":
             _is_heard(node, word, check)
+        elif word and check.mode and (check.depth or (check.dialect, check.mode) != _INTERRUPTED):
+            who = "a spawned process" if check.depth else f"the dialect {check.dialect} in mode {check.mode}"
+            check.at(node, f"{who} tells nothing of a signal: known by {' '.join(_INTERRUPTED)}")
         return word
 
 
@@ -125,7 +131,7 @@ HANDSHAKE = Either(
     key="word",
 )
 HAPPENS = _Happens(("eof", "epipe", "cancel"), _EVENTS)
-ACKNOWLEDGE = _Acknowledged(("cancel",))
+ACKNOWLEDGE = _Acknowledged(("cancel", "signal"))
 
 
 def build_awaited(step: Step, _scope: Scope) -> list[ProgramStep]:
@@ -150,5 +156,5 @@ def build_handshake(step: Step, scope: Scope) -> list[ProgramStep]:
 
 
 def build_acknowledge(step: Step, _scope: Scope) -> list[ProgramStep]:
-    """Compile to `acknowledge`."""
-    return [(step.line, "acknowledge", ())]
+    """Compile to `acknowledge`, or to what a signal does."""
+    return [(step.line, "acknowledge" if step.value == "cancel" else "interrupted", ())]

@@ -60,6 +60,9 @@ class _Stage:
     def spawn(self, index: int, fields: dict[str, Any], program: dict[str, Any]) -> None:
         self.note("p", index)
 
+    def kill(self, name: str) -> None:
+        self.note("kill", name)
+
     def leave(self, code: int) -> None:
         self.left.append(code)
 
