@@ -22,8 +22,9 @@ RESULT = (
 
 
 @finding("claude-agent-sdk, query()", "is silent for half an hour, then answers", "waits, and gives the answer")
-def test_an_answer_is_waited_for(claude: ClaudePy) -> None:
+def test_an_answer_is_waited_for(claude: ClaudePy, backend: str) -> None:
     """There is no limit on silence; the prompt is followed by the end of stdin at once."""
+    claude.backend = backend
     claude.plays("""
         - wait_for: prompt 1
         - silence: 30m

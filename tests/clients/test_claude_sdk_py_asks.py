@@ -59,21 +59,22 @@ def test_hooks_are_called_around_a_tool(claude: ClaudePy) -> None:
         - tool: {id: t, name: Bash, input: {command: make}}
         - ask: {hook: hook_0}
         - silence: 5s
-        - ask: {hook: hook_1, event: PostToolUse}
+        - ask: {hook: hook_1, event: PostToolUse, output: built}
         - tool_done: {id: t, output: built}
         - answer: done
     """)
-    called = []
+    called: list[tuple[float, str, Any]] = []
 
     async def hook(given: dict[str, Any], tool: str | None, _context: Any) -> dict[str, Any]:
-        called.append((claude.clock.now, given["hook_event_name"], given["tool_input"], tool))
+        assert (given["tool_input"], tool) == ({"command": "make"}, "t")
+        called.append((claude.clock.now, given["hook_event_name"], given.get("tool_response")))
         return {}
 
     matcher = claude.sdk.HookMatcher(matcher="Bash", hooks=[hook])
     hooks = {"PreToolUse": [matcher], "PostToolUse": [matcher]}
     assert claude.talk(lambda client: claude.turn(client, "build"), hooks=hooks)[-1] == "5 s: result done"
-    command = {"command": "make"}
-    assert called == [(0, "PreToolUse", command, "t"), (5, "PostToolUse", command, "t")]
+    (before, after) = called
+    assert (before, after[:2], after[2]["stdout"]) == ((0, "PreToolUse", None), (5, "PostToolUse"), "built")
 
 
 @finding(
