@@ -186,9 +186,9 @@ def test_a_permission_is_the_clients(either: Client) -> None:
 @finding(
     "@zed-industries/claude-agent-acp 0.20.2 and 0.23.1",
     "calls the hook of a tool before the tool is shown",
-    "complains on stderr, and what the hook was told is lost",
+    "complains on stderr that nobody waits for it: the callback comes with the tool",
 )
-def test_a_hook_before_its_callback_is_lost(either: Client) -> None:
+def test_a_hook_before_its_tool_has_no_callback(either: Client) -> None:
     """The race of seed 004: the callback is registered when the tool is shown."""
     script = """
         - wait_for: prompt 1
