@@ -7,7 +7,7 @@ import select
 import sys
 from _signal import SIG_DFL, SIG_IGN, SIG_SETMASK, SIGCHLD, pthread_sigmask, signal
 
-from fake_agents.birth import fork, wait_for
+from fake_agents.birth import fork, is_alive, wait_for
 from fake_agents.program import FATAL, LONGEST
 from fake_agents.wire import FULL
 
@@ -59,6 +59,7 @@ class Stage:
         self._armed = [False, False, False]
         self._caught: set[int] = set()
         self._unreaped: set[int] = set()
+        self._children: dict[str, int] = {}
         self._room = {"stdout": select.poll(), "stderr": select.poll()}
         self._size = 0
         for stream, poll in self._room.items():
@@ -179,11 +180,18 @@ class Stage:
         pid = fork(fields["how"], stops=fields.get("stopped", False))
         if pid == 0:
             raise Reborn(parent, index, fields, program)
+        self._children[fields["id"]] = pid
         if stays:
             self._unreaped.add(pid)
             signal(SIGCHLD, self._reap)
             self._reap(SIGCHLD, None)
         self.note("p", (index, pid, fields["id"], fields["line"]))
+
+    def kill(self, name: str) -> None:
+        """Kill the group that a child leads; the pid of one that is gone may be anybody's."""
+        pid = self._children.get(name)
+        if pid is not None and is_alive(pid):
+            posix.killpg(pid, _KILL)
 
     def _reap(self, signum: int, frame: object) -> None:
         """Wait for every dead child, its own and adopted ones, but for those that are to stay zombies."""

@@ -64,6 +64,7 @@ class Process:
         self.signals: list[int] = []
         self.caught: set[int] = set()
         self._pending: set[int] = set()
+        self._children: dict[str, Process] = {}
         self.player = self.player_type(program, self, encoder(program))
 
     # What the player does.
@@ -115,7 +116,14 @@ class Process:
         child = type(self)(self.model, (*self.path, index), fields["id"], fields["line"], program, pipes)
         child.kin = Kin.of(child, self.kin, fields)
         child.is_stopped = fields.get("stopped", False)
+        self._children[child.name] = child
         self.model.bear(child)
+
+    def kill(self, name: str) -> None:
+        child = self._children.get(name)
+        if child is not None and child.is_alive:
+            for one in child.kin.group[:]:
+                one.process.hear(_KILL)
 
     def leave(self, code: int) -> None:
         self.end({"code": code})

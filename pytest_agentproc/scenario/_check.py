@@ -55,6 +55,7 @@ class Check:
         file: the name that messages carry.
         folder: where the files that the scenario names must stay; None if it has none.
         steps: the table of steps.
+        kinds: how each spawned process leaves its parent, and at which depth, by name.
         depth: in how many descendants' scripts the check is.
         sessions: the sessions that the file has, by name, with their lines.
         session: the one that is spoken of.
@@ -70,6 +71,7 @@ class Check:
     overrides: dict[str, Any] = field(default_factory=dict)
     limits: dict[str, int | None] = field(default_factory=Policy().whole)
     spawned: dict[str, int] = field(default_factory=dict)
+    kinds: dict[str, tuple[str, int]] = field(default_factory=dict)
     nameless: int = 0
     depth: int = 0
     raw_bytes: int = 0

@@ -26,7 +26,7 @@ STEP_WORDS = {
     **words("write silence", ("delay", "idle", "pause", "sleep", "wait")),
     **words("write say", ("echo", "output", "print", "stdout", "write")),
     **words("write when", ("catch", "on", "trap")),
-    **words("write die", ("crash", "kill", "signal")),
+    **words("write die", ("crash", "signal")),
     "stderr": "write raw with to: stderr",
     "fork": "write spawn",
     **words("write ask", ("can_use_tool", "hook", "permission", "request_permission")),

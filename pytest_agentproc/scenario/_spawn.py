@@ -9,12 +9,13 @@ from pytest_agentproc.scenario._fields import Fields, Key
 from pytest_agentproc.scenario._kinds import Choice, Flag, ListOf, Time, Whole, Word
 from pytest_agentproc.scenario._nodes import Mapping, Node, Scalar
 from pytest_agentproc.scenario._script import ProgramStep, Scope, Step, Steps
-from pytest_agentproc.scenario._words import choices, shorten
+from pytest_agentproc.scenario._words import choices, shorten, unknown
+from pytest_agentproc.vocabulary import SIGNALS
 
 if TYPE_CHECKING:
     from pytest_agentproc.scenario._check import Check
 
-__all__ = ["FORM", "SPAWN", "build_spawn"]
+__all__ = ["FORM", "KILL", "SPAWN", "build_kill", "build_spawn"]
 
 _RESERVED = ("agent", "caller", "supervisor", "tree")
 
@@ -37,9 +38,17 @@ def build_spawn(step: Step, scope: Scope) -> list[ProgramStep]:
     return [(step.line, "spawn", (child, steps))]
 
 
+def build_kill(step: Step, _scope: Scope) -> list[ProgramStep]:
+    """Compile to `kill`."""
+    return [(step.line, "kill", (step.value,))]
+
+
 _REFORK = "refork"
 _ORPHANS = ("double_fork", "daemon", "launcher", _REFORK)
 _HOWS = ("same_group", "own_group", "new_session", *_ORPHANS)
+_LEADERS = ("own_group", "new_session")
+"""Those that their parent can end with their whole group: it knows them, and they are not in its own."""
+
 _HOP = 100_000_000
 """Nanoseconds between two forks of what re-forks, unless the file says otherwise."""
 
@@ -95,11 +104,14 @@ class _Spawn:
         before = len(check.problems)
         if isinstance(node, Scalar):
             name = _take_name(Word().read(node, what, check), node, what, check)
+            check.kinds[name] = (_HOWS[0], check.depth)
             return {"id": name}
         given = {key.text: value for key, value in node.pairs} if isinstance(node, Mapping) else {}
         own = given.get("id")
         word = own.text if isinstance(own, Scalar) else _next_name(check)
         name = _take_name(word, own or node, what, check)
+        how = given.get("how")
+        check.kinds[name] = (how.text if isinstance(how, Scalar) else _HOWS[0], check.depth)
         check.depth += 1
         values = FORM.read(node, what, check)
         check.depth -= 1
@@ -108,7 +120,31 @@ class _Spawn:
         return {**values, "id": name}
 
 
+class _Kill:
+    """The id of a child that leads a group of its own."""
+
+    label = "ID"
+
+    def read(self, node: Node, what: str, check: Check) -> str:
+        """Take the id."""
+        name = Word().read(node, what, check)
+        if not name:
+            return name
+        if name not in check.kinds:
+            remedy = f": for its own death write die: {name}" if name.removeprefix("SIG") in SIGNALS else ""
+            known = unknown("process", name, check.spawned) if check.spawned else "no process was spawned before"
+            check.at(node, known + remedy)
+            return name
+        how, depth = check.kinds[name]
+        if how not in _LEADERS:
+            check.at(node, f'{what} ends a group, and "{shorten(name)}" leads none: write how: {choices(_LEADERS)}')
+        elif depth != check.depth:
+            check.at(node, f'{what} is for a child of its own, and "{shorten(name)}" is another\'s')
+        return name
+
+
 SPAWN = _Spawn()
+KILL = _Kill()
 
 
 def _take_name(name: str, node: Node, what: str, check: Check) -> str:

@@ -22,7 +22,7 @@ from pytest_agentproc.scenario._sessions import (
     build_awaited,
     build_handshake,
 )
-from pytest_agentproc.scenario._spawn import SPAWN, build_spawn
+from pytest_agentproc.scenario._spawn import KILL, SPAWN, build_kill, build_spawn
 from pytest_agentproc.scenario._tasks import BACKGROUND_TURN, TASK, TASK_DONE, build_background_turn
 from pytest_agentproc.scenario._words import unknown
 from pytest_agentproc.vocabulary import SIGNALS
@@ -177,7 +177,7 @@ _ENTRIES = (
     Entry("say", Either(Text(), _SAY, "text"), "text; it goes on: no completion unless stop says so", build=_say),
     Entry("answer", Text(), "text and completion", build=_answer),
     Entry("result", Either(Text(), _RESULT, "text"), "completion alone", build=_result),
-    Entry("delta", DELTA, "a piece of the text that the next `say` or `answer` ends (claude)", build=build_event),
+    Entry("delta", DELTA, "a piece of the text that the next `say` or `answer` ends (claude, acp)", build=build_event),
     Entry("think", THINK, "a thought", build=build_event),
     Entry("plan", PLAN, "what it means to do, all of it; it replaces an earlier plan", build=build_event),
     Entry("tool", TOOL, "a tool of the agent's own starts", build=build_event),
@@ -206,7 +206,12 @@ _ENTRIES = (
         build=build_awaited,
     ),
     Entry("handshake", HANDSHAKE, "how the answer to a handshake goes from here on", build=build_handshake),
-    Entry("acknowledge", ACKNOWLEDGE, "ends the turn that was cancelled, in the dialect", build=build_acknowledge),
+    Entry(
+        "acknowledge",
+        ACKNOWLEDGE,
+        "ends the turn that was cancelled, or that a signal interrupts (claude session)",
+        build=build_acknowledge,
+    ),
     Entry(
         "when",
         Either(HAPPENS, _EVENT, "event"),
@@ -219,6 +224,7 @@ _ENTRIES = (
     Entry("stdin", Choice(("stop", "read")), "stops reading stdin, or reads on; a fake reads unless told", build=_word),
     Entry("close", Choice((*_STREAMS, "stdin")), "closes its end of a stream", build=_word),
     Entry("spawn", SPAWN, "starts a descendant", build=build_spawn),
+    Entry("kill", KILL, "ends the whole group that a child of its own leads, by KILL", build=build_kill),
     Entry("exit", Whole(0, 255, "CODE", of_signal="die: {}"), "exits; a script that ends exits 0", build=_word),
     Entry("die", Signal(), "dies of a signal", build=_die),
 )

@@ -9,11 +9,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_agentproc.harness import Lab
+from tests.clients.acp_py import AcpPy
+from tests.clients.claude_py import ClaudePy
 from tests.clients.packages import from_pypi
 from tests.clients.running import Programs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+
+    from pytest_agentproc.clock import VirtualClock
+    from pytest_agentproc.harness import FakeAgent
 
 
 @pytest.fixture(scope="session")
@@ -35,6 +40,24 @@ def claude_sdk(_pypi: None) -> Any:
 def acp(_pypi: None) -> Any:
     """Give the module `acp`."""
     return import_module("acp")
+
+
+@pytest.fixture
+def claude(claude_sdk: Any, fake_agent: Callable[[Any], FakeAgent], virtual_clock: VirtualClock) -> ClaudePy:
+    """Give claude-agent-sdk, ready to be told what its agent plays."""
+    return ClaudePy(claude_sdk, fake_agent, virtual_clock)
+
+
+@pytest.fixture
+def acp_client(acp: Any, fake_agent: Callable[[Any], FakeAgent], virtual_clock: VirtualClock) -> AcpPy:
+    """Give agent-client-protocol's client side, ready to be told what its agent plays."""
+    return AcpPy(acp, fake_agent, virtual_clock)
+
+
+@pytest.fixture(params=["asyncio", "trio"])
+def backend(request: pytest.FixtureRequest) -> str:
+    """Play the test on each event loop."""
+    return str(request.param)
 
 
 @pytest.fixture(scope="session")

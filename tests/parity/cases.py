@@ -26,6 +26,30 @@ script:
   - silence: inactivity_timeout
   - exit: 0
 """,
+    "a parent that ends a group, of which one is stopped, one has left, and one has ended before": """
+script:
+  - spawn:
+      id: gone
+      how: own_group
+      for: 500ms
+      zombie: true
+  - spawn:
+      id: shell
+      how: new_session
+      script:
+        - when: {signal: TERM}
+          do: []
+        - spawn: {id: inner, script: [{spawn: {id: deep, deaf: true}}, {silence: 2s}]}
+        - spawn: {id: asleep, stopped: true}
+        - spawn: {id: away, how: own_group}
+        - silence: for ever
+  - silence: 1s
+  - kill: gone
+  - kill: shell
+  - say: they are gone
+  - kill: shell
+  - silence: for ever
+""",
     "a child that traps a signal while another dies of it": """
 script:
   - spawn:

@@ -77,6 +77,10 @@ class Book:
         """Keep who is to play what."""
         self.done.append(("spawn", index, fields["id"], [step[1:] for step in program["steps"]]))
 
+    def kill(self, name: str) -> None:
+        """Keep it."""
+        self.done.append(("kill", name))
+
     def leave(self, code: int) -> None:
         """Keep the code, and end."""
         self.done.append(("exit", code))

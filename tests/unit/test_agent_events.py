@@ -60,6 +60,9 @@ class _Stage:
     def spawn(self, index: int, fields: dict[str, Any], program: dict[str, Any]) -> None:
         self.note("p", index)
 
+    def kill(self, name: str) -> None:
+        self.note("kill", name)
+
     def leave(self, code: int) -> None:
         self.left.append(code)
 
@@ -98,11 +101,11 @@ def test_a_step_that_the_dialect_does_not_have_names_those_that_have_it() -> Non
     ]
 
 
-def test_only_claude_has_pieces_of_a_text() -> None:
+def test_only_claude_and_acp_have_pieces_of_a_text() -> None:
     """The other dialects print a text in one piece: what would be dropped there in silence is told."""
     with pytest.raises(ScenarioError) as caught:
         loads("scenario: a\nagent: pi\nscript: [{delta: a}]\n")
-    able = "known by claude print or claude session"
+    able = "known by claude print, claude session or acp session"
     assert str(caught.value) == f"<text>:3:18: the dialect pi has no delta in mode json: {able}"
 
 

@@ -229,6 +229,11 @@ def test_descendants_are_numbered_and_play_what_they_are_given() -> None:
     ]
 
 
+def test_a_child_is_killed_by_its_name() -> None:
+    """The stage knows its pid, and whether it lives."""
+    assert Play(("kill", "a"), FOR_EVER).grant(0) == [("kill", "a")]
+
+
 HOPPING = {"id": "h", "how": "refork", "holds": [], "deaf": False, "for": 5, "every": 2, "heads": 2}
 
 
