@@ -143,10 +143,10 @@ class Encoder(Turns):
 
     def task(self, fields: dict[str, Any], now: int) -> bytes:
         """Give the task's start; around it that of the tool that starts it, and its end, unless that is told apart."""
-        number, call = fields["id"], self._calls.get(fields.get("tool", ""))
-        if call is not None:
+        if "tool" in fields:
+            call = self._calls.get(fields["tool"], {"id": fields["tool"], "input": {}})
             return self._counted(self._tasks.start(fields, call))
-        is_agent = fields["kind"] == "local_agent"
+        number, is_agent = fields["id"], fields["kind"] == "local_agent"
         about = {"prompt": number} if is_agent else {"command": number}
         call = {"id": f"toolu_{number}", "name": "Task" if is_agent else "Bash"}
         call["input"] = {**about, "description": number, "run_in_background": True}
