@@ -22,6 +22,12 @@ def line(value: object) -> bytes:
     return "".join(_encode(value, 0)).encode()
 
 
+def spaced(value: object) -> str:
+    """Give JSON on one line with blanks behind colons and commas, as models write it."""
+    encode = _json.make_encoder(None, _refuse, _json.encode_basestring, None, ": ", ", ", False, False, True)
+    return "".join(encode(value, 0))
+
+
 def pretty(value: object, indent: str = "") -> str:
     """Give JSON over many lines, each level two blanks deeper, as JavaScript's `JSON.stringify(value, null, 2)`."""
     deeper = indent + "  "

@@ -38,6 +38,7 @@ class Encoder(pi.Encoder):
     def __init__(self, program: Program) -> None:
         super().__init__(program)
         self.questions = Questions()
+        self.events = {name: told for name, told in self.events.items() if name != "begin"}
         self._begun = True  # what is told before the first prompt belongs to none
         self._prompts = 0
         self._is_busy = False

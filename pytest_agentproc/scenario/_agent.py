@@ -36,6 +36,9 @@ MODES = {
 }
 """Every dialect with its modes, the default first."""
 
+_NAMELESS = (("raw", "text"), ("codex", "exec"), ("gemini", "text"), ("acp", "session"))
+"""Those that never tell which model answers."""
+
 
 class _Dialect(Choice):
     """A dialect; the check keeps it, because steps differ."""
@@ -56,6 +59,8 @@ def _agent_finish(values: dict[str, Any], node: Node, _what: str, check: Check) 
     check.prompt_by = values.get("prompt", "argv")
     check.is_spawned = "cannot_spawn" not in values
     check.tell({})
+    if "model" in values and (values["dialect"], mode) in _NAMELESS:
+        check.at(node, f"the dialect {values['dialect']} names no model in mode {mode}: leave model out")
     if "partials" in values and values["dialect"] != "claude":
         check.at(node, f"the dialect {values['dialect']} has no partial messages: leave partials out")
     if "states" in values and (values["dialect"], mode) != ("claude", "session"):
@@ -155,6 +160,7 @@ AGENT = Either(
                 "exec for codex; text (if absent), json or stream for gemini; session for acp",
             ),
             Key("prompt", Choice(("argv", "stdin")), "how the prompt reaches it; argv if absent"),
+            Key("model", Text("NAME", may_be_empty=False), "what it calls its model; the fake's own word if absent"),
             Key("newline", Choice(("lf", "crlf", "none")), "how its lines end; none: not the last; lf if absent"),
             Key("bom", Flag(), "whether a byte order mark comes first"),
             Key("partials", Flag(), "whether claude is asked for partial messages; true if absent"),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.scenario._fields import Either, Fields, Key
-from pytest_agentproc.scenario._kinds import Data, Flag, ListOf, Text
+from pytest_agentproc.scenario._kinds import Choice, Data, Flag, ListOf, Text
 from pytest_agentproc.scenario._words import choices, shorten, unknown
 
 if TYPE_CHECKING:
@@ -14,7 +14,19 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario._nodes import Node
     from pytest_agentproc.scenario._script import ProgramStep, Scope, Step
 
-__all__ = ["DELTA", "EVENT", "EVENTS", "PLAN", "THINK", "TOOL", "TOOL_DONE", "build_event", "is_told"]
+__all__ = [
+    "BEGIN",
+    "DELTA",
+    "EVENT",
+    "EVENTS",
+    "NOTICE",
+    "PLAN",
+    "THINK",
+    "TOOL",
+    "TOOL_DONE",
+    "build_event",
+    "is_told",
+]
 
 EVENTS = {
     ("claude", "print"): ("delta", "think", "tool", "tool_done", "event"),
@@ -22,11 +34,11 @@ EVENTS = {
         *("delta", "think", "tool", "tool_done", "event"),
         *("task", "task_done", "background_turn", "ask"),
     ),
-    ("pi", "json"): ("think", "tool", "tool_done", "event"),
-    ("pi", "rpc"): ("think", "tool", "tool_done", "event", "ask"),
+    ("pi", "json"): ("begin", "delta", "think", "tool", "tool_done", "event"),
+    ("pi", "rpc"): ("delta", "think", "tool", "tool_done", "event", "ask"),
     ("acp", "session"): ("think", "plan", "tool", "tool_done", "event", "ask", "request"),
-    ("codex", "exec"): ("think", "plan", "tool", "tool_done", "event"),
-    ("gemini", "stream"): ("tool", "tool_done", "event"),
+    ("codex", "exec"): ("begin", "notice", "think", "plan", "tool", "tool_done", "event"),
+    ("gemini", "stream"): ("begin", "delta", "tool", "tool_done", "event"),
 }
 """Every dialect and mode that has such steps, with their names."""
 
@@ -57,6 +69,15 @@ class _Told(Text):
     def read(self, node: Node, what: str, check: Check) -> str:
         """Take the text."""
         return super().read(node, what, check) if is_told(self.step, node, check) else ""
+
+
+@dataclass(frozen=True)
+class _Begin(Choice):
+    """A turn, in a dialect that has something to print as it begins."""
+
+    def read(self, node: Node, what: str, check: Check) -> str:
+        """Take the word."""
+        return super().read(node, what, check) if is_told("begin", node, check) else ""
 
 
 @dataclass(frozen=True)
@@ -106,6 +127,8 @@ def _tool_done(values: dict[str, Any], node: Node, _what: str, check: Check) -> 
 
 _ID = Text("ID", may_be_empty=False)
 
+BEGIN = _Begin(("turn",))
+NOTICE = _Told(step="notice")
 DELTA = _Told(step="delta")
 THINK = _Told(step="think")
 PLAN = _Plan(Text(may_be_empty=False))

@@ -8,7 +8,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.scenario._asks import ASK, REQUEST, build_ask, build_request
-from pytest_agentproc.scenario._events import DELTA, EVENT, PLAN, THINK, TOOL, TOOL_DONE, build_event
+from pytest_agentproc.scenario._events import (
+    BEGIN,
+    DELTA,
+    EVENT,
+    NOTICE,
+    PLAN,
+    THINK,
+    TOOL,
+    TOOL_DONE,
+    build_event,
+)
 from pytest_agentproc.scenario._fields import Either, Fields, Key
 from pytest_agentproc.scenario._kinds import Choice, Data, Flag, Signal, Size, Text, Time, Whole
 from pytest_agentproc.scenario._raw import RAW, build_raw
@@ -177,7 +187,9 @@ _ENTRIES = (
     Entry("say", Either(Text(), _SAY, "text"), "text; it goes on: no completion unless stop says so", build=_say),
     Entry("answer", Text(), "text and completion", build=_answer),
     Entry("result", Either(Text(), _RESULT, "text"), "completion alone", build=_result),
-    Entry("delta", DELTA, "a piece of the text that the next `say` or `answer` ends (claude)", build=build_event),
+    Entry("begin", BEGIN, "what it prints before its first word, and no word yet", build=build_event),
+    Entry("notice", NOTICE, "a trouble that ends nothing; it does not begin the turn (codex)", build=build_event),
+    Entry("delta", DELTA, "a piece of the text that the next `say` or `answer` ends", build=build_event),
     Entry("think", THINK, "a thought", build=build_event),
     Entry("plan", PLAN, "what it means to do, all of it; it replaces an earlier plan", build=build_event),
     Entry("tool", TOOL, "a tool of the agent's own starts", build=build_event),

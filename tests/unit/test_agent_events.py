@@ -98,12 +98,12 @@ def test_a_step_that_the_dialect_does_not_have_names_those_that_have_it() -> Non
     ]
 
 
-def test_only_claude_has_pieces_of_a_text() -> None:
-    """The other dialects print a text in one piece: what would be dropped there in silence is told."""
+def test_only_what_streams_has_pieces_of_a_text() -> None:
+    """Codex prints a text in one piece: what would be dropped there in silence is told."""
     with pytest.raises(ScenarioError) as caught:
-        loads("scenario: a\nagent: pi\nscript: [{delta: a}]\n")
-    able = "known by claude print or claude session"
-    assert str(caught.value) == f"<text>:3:18: the dialect pi has no delta in mode json: {able}"
+        loads("scenario: a\nagent: codex\nscript: [{delta: a}]\n")
+    able = "known by claude print, claude session, pi json, pi rpc or gemini stream"
+    assert str(caught.value) == f"<text>:3:18: the dialect codex has no delta in mode exec: {able}"
 
 
 def test_a_tool_is_named_once_and_ends_only_after_its_start() -> None:

@@ -35,6 +35,7 @@ CASES: list[tuple[str, list[tuple[str, tuple[Any, ...]]]]] = [
             )
         ],
     ),
+    ("begin: turn", [("event", ("begin", "turn"))]),
     ("delta: no", [("event", ("delta", "no"))]),
     ("think: no", [("event", ("think", "no"))]),
     (
@@ -157,6 +158,7 @@ CASES: list[tuple[str, list[tuple[str, tuple[Any, ...]]]]] = [
             )
         ],
     ),
+    ("notice: slow", [("event", ("notice", "slow"))]),
     (
         "request: {method: fs/read_text_file, params: {path: /a, limit: 3}, refused: [{exit: 1}]}",
         [
@@ -210,6 +212,8 @@ def test_a_step_compiles_to_its_program(step: str, wanted: list[tuple[str, tuple
     agent = "{dialect: claude, mode: session}" if "task" in step or "delta" in step else "{dialect: pi, mode: rpc}"
     if any(word in step for word in ("handshake", "plan", "request")):
         agent = "acp"
+    if "notice" in step or "begin" in step:
+        agent = "codex"
     assert program(step, agent)["steps"] == [(4, op, args) for op, args in wanted]
 
 
