@@ -87,6 +87,15 @@ if TYPE_CHECKING:
         def spawn(self, index: int, fields: dict[str, Any], program: Program) -> None:
             """Start a descendant."""
 
+        def watch(self, name: str) -> None:
+            """Have the end of a child, or of the parent, wake the player."""
+
+        def is_gone(self, name: str) -> bool:
+            """Say whether that process has ended, or is no child of this one, or no parent."""
+
+        def send(self, signum: int, name: str) -> None:
+            """Signal a child, and its group if it leads one."""
+
         def leave(self, code: int) -> None:
             """Exit."""
 

@@ -270,6 +270,13 @@ class Player:
             yield (LINE, pattern)
         del self.lines[: found[0] + 1]
 
+    def _do_await_exit(self, name: str) -> Iterator[Wait]:
+        self.stage.watch(name)
+        yield (WHEN, lambda: self.stage.is_gone(name))
+
+    def _do_send(self, signum: int, name: str) -> None:
+        self.stage.send(signum, name)
+
     def _do_stdin(self, what: str) -> None:
         self.reading = what == "read"
 

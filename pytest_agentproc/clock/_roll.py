@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Roll"]
 
+_SEND = "send"
+"""The step with which one participant signals another, and may wake or end it."""
+
 
 class Roll:
     """Keep every participant there ever was.
@@ -159,6 +162,7 @@ class Roll:
                 participant.doing = data
                 about["line"], about["step"] = data
                 sink(now, "m", about)
+                self.changed = self.changed or data[1] == _SEND
             elif code == "x":
                 participant.code = data
             elif code == "p":

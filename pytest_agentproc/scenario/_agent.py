@@ -10,6 +10,7 @@ from pytest_agentproc.scenario._fields import Either, Fields, Key
 from pytest_agentproc.scenario._kinds import Choice, Flag, ListOf, Size, Text, Time
 from pytest_agentproc.scenario._nodes import Mapping, Node, Scalar, Sequence
 from pytest_agentproc.scenario._script import Step, Steps
+from pytest_agentproc.scenario._spawn import check_children
 from pytest_agentproc.scenario._words import choices, shorten, unknown
 from pytest_agentproc.vocabulary import (
     CONTAINMENTS,
@@ -121,6 +122,7 @@ class Script(Steps):
         """Read the steps."""
         before = len(check.problems)
         steps = super().read(node, what, check)
+        check_children(check)
         check.is_script_sound = len(check.problems) == before
         return steps
 

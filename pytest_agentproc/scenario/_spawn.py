@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.scenario._elsewhere import COMMANDS
 from pytest_agentproc.scenario._fields import Fields, Key
-from pytest_agentproc.scenario._kinds import Choice, Flag, ListOf, Time, Whole, Word
+from pytest_agentproc.scenario._kinds import Choice, Flag, ListOf, Signal, Time, Whole, Word
 from pytest_agentproc.scenario._nodes import Mapping, Node, Scalar
 from pytest_agentproc.scenario._script import ProgramStep, Scope, Step, Steps
-from pytest_agentproc.scenario._words import choices, shorten
+from pytest_agentproc.scenario._words import choices, shorten, unknown
+from pytest_agentproc.vocabulary import SIGNALS
 
 if TYPE_CHECKING:
     from pytest_agentproc.scenario._check import Check
 
-__all__ = ["FORM", "SPAWN", "build_spawn"]
+__all__ = ["ENDING", "FORM", "SEND", "SPAWN", "build_send", "build_spawn", "check_children"]
 
-_RESERVED = ("agent", "caller", "supervisor", "tree")
+_PARENT = "parent"
+_RESERVED = ("agent", "caller", "supervisor", "tree", _PARENT)
 
 
 def build_spawn(step: Step, scope: Scope) -> list[ProgramStep]:
@@ -43,6 +46,7 @@ _HOWS = ("same_group", "own_group", "new_session", *_ORPHANS)
 _HOP = 100_000_000
 """Nanoseconds between two forks of what re-forks, unless the file says otherwise."""
 
+_STREAMS = ("stdout", "stderr", "stdin")
 _FLAGS = ("closed_fds", "clear_env", "stopped", "zombie", "subreaper")
 
 
@@ -69,7 +73,7 @@ FORM = Fields(
         Key("how", Choice(_HOWS), "how it leaves its parent, see above; same_group if absent"),
         Key("every", Time(), "refork: how long each of it lives before the next; 100ms if absent, 0s is for real time"),
         Key("heads", Whole(1, 64), "refork: so many of it at a time, each with its own followers; 1 if absent"),
-        Key("holds", ListOf(Choice(("stdout", "stderr")), unique=True), "the streams it keeps open; none if absent"),
+        Key("holds", ListOf(Choice(_STREAMS), unique=True), "the streams that it has, too; none if absent"),
         Key("deaf", Flag(), "whether it catches and ignores TERM, INT and HUP"),
         Key("closed_fds", Flag(), "whether it closes all that it inherited beside the standard streams"),
         Key("clear_env", Flag(), "whether its environment is empty"),
@@ -101,10 +105,14 @@ class _Spawn:
         word = own.text if isinstance(own, Scalar) else _next_name(check)
         name = _take_name(word, own or node, what, check)
         check.depth += 1
+        above, check.process = check.process, name
         values = FORM.read(node, what, check)
+        check.process = above
         check.depth -= 1
         if values is None or len(check.problems) > before:
             return None
+        if values.get("how") in _ORPHANS:
+            check.orphans[name] = values["how"]
         return {**values, "id": name}
 
 
@@ -120,7 +128,63 @@ def _take_name(name: str, node: Node, what: str, check: Check) -> str:
         check.at(node, f'{what}.id "{shorten(name)}" is taken by the spawn in line {check.spawned[name]}')
     elif name:
         check.spawned[name] = node.line
+        check.parents[name] = check.process or check.session
     return name
+
+
+@dataclass(frozen=True)
+class _Child(Word):
+    """A child of the process whose script it is; where it is spawned may come later in the file."""
+
+    def read(self, node: Node, what: str, check: Check) -> str:
+        """Take the name."""
+        name = super().read(node, what, check)
+        if name:
+            check.meant.append((node, name, check.process or check.session))
+        return name
+
+
+@dataclass(frozen=True)
+class _Ending(_Child):
+    """A process whose end can be waited for: a child, or in a spawned one its parent."""
+
+    def read(self, node: Node, what: str, check: Check) -> str:
+        """Take the name."""
+        if not (isinstance(node, Scalar) and node.text == _PARENT):
+            return super().read(node, what, check)
+        if not check.depth:
+            check.at(
+                node, f"{what}: nothing of the agent's parent is seen here: only a spawned process waits for its own"
+            )
+        return _PARENT
+
+
+ENDING = _Ending()
+SEND = Fields(
+    (
+        Key("signal", Signal(), "the signal", required=True),
+        Key("to", _Child(), "to which child, and to its group if it leads one", required=True),
+    )
+)
+
+
+def build_send(step: Step, _scope: Scope) -> list[ProgramStep]:
+    """Compile to `send`."""
+    return [(step.line, "send", (SIGNALS[step.value["signal"]], step.value["to"]))]
+
+
+def check_children(check: Check) -> None:
+    """Report every child that a step of a script names and nobody spawns there, or that is none any more by then."""
+    for node, name, process in check.meant:
+        own = [one for one, parent in check.parents.items() if parent == process]
+        if name not in own:
+            check.at(
+                node, unknown("child", name, own) if own else f'"{shorten(name)}" is no child: nobody is spawned here'
+            )
+        elif name in check.orphans:
+            how = check.orphans[name]
+            check.at(node, f'"{shorten(name)}" is no child: how: {how} leaves it without a parent')
+    check.meant.clear()
 
 
 def _next_name(check: Check) -> str:

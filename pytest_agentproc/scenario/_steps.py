@@ -32,7 +32,7 @@ from pytest_agentproc.scenario._sessions import (
     build_awaited,
     build_handshake,
 )
-from pytest_agentproc.scenario._spawn import SPAWN, build_spawn
+from pytest_agentproc.scenario._spawn import ENDING, SEND, SPAWN, build_send, build_spawn
 from pytest_agentproc.scenario._tasks import BACKGROUND_TURN, TASK, TASK_DONE, build_background_turn
 from pytest_agentproc.scenario._words import unknown
 from pytest_agentproc.vocabulary import SIGNALS
@@ -177,7 +177,13 @@ _FLOOD = Fields(
     tuple(Key(name, Size(low=1, bindable=True), f"so many bytes on {name}") for name in _STREAMS),
     one_of=_STREAMS,
 )
-_STDIN = Fields((Key("stdin", Text("PATTERN", may_be_empty=False), "a line on stdin that fits", required=True),))
+_AWAITED = Fields(
+    (
+        Key("stdin", Text("PATTERN", may_be_empty=False), "a line on stdin that fits"),
+        Key("exit", ENDING, "the end of a child; in a spawned process also of its `parent`"),
+    ),
+    one_of=("stdin", "exit"),
+)
 _EVENT = Fields(
     (Key("signal", Signal(_CATCHABLE, "no program can catch it"), "that signal", required=True),),
     elsewhere={"do": "it belongs beside when, not in it"},
@@ -213,8 +219,9 @@ _ENTRIES = (
     ),
     Entry(
         "wait_for",
-        Either(AWAITED, _STDIN, "eof"),
-        "until stdin ends, a whole line of it fits a glob, or a session's agent got its N-th prompt or a cancel",
+        Either(AWAITED, _AWAITED, "eof"),
+        "until stdin ends, a whole line of it fits a glob, a child has ended, or a session's agent got its N-th prompt "
+        "or a cancel",
         build=build_awaited,
     ),
     Entry("handshake", HANDSHAKE, "how the answer to a handshake goes from here on", build=build_handshake),
@@ -231,6 +238,7 @@ _ENTRIES = (
     Entry("stdin", Choice(("stop", "read")), "stops reading stdin, or reads on; a fake reads unless told", build=_word),
     Entry("close", Choice((*_STREAMS, "stdin")), "closes its end of a stream", build=_word),
     Entry("spawn", SPAWN, "starts a descendant", build=build_spawn),
+    Entry("send", SEND, "signals a child", build=build_send),
     Entry("exit", Whole(0, 255, "CODE", of_signal="die: {}"), "exits; a script that ends exits 0", build=_word),
     Entry("die", Signal(), "dies of a signal", build=_die),
 )

@@ -60,6 +60,15 @@ class _Stage:
     def spawn(self, index: int, fields: dict[str, Any], program: dict[str, Any]) -> None:
         self.note("p", index)
 
+    def watch(self, name: str) -> None:
+        self.note("watch", name)
+
+    def is_gone(self, name: str) -> bool:
+        return True
+
+    def send(self, signum: int, name: str) -> None:
+        self.note("send", (signum, name))
+
     def leave(self, code: int) -> None:
         self.left.append(code)
 

@@ -273,3 +273,12 @@ def test_a_busy_track_waits_like_a_silent_one_and_says_that_it_burns() -> None:
     play.grant(0)
     assert (play.player.burns, play.player.until) == (True, 5)
     assert play.grant(5) == [*out("cool"), ("exit", 0)]
+
+
+def test_an_end_is_waited_for_and_a_signal_is_sent_by_the_stage() -> None:
+    """A track that waits for a process is woken by whatever comes, and goes on once that process has ended."""
+    play = Play(("await_exit", "x"), say("gone"), ("send", TERM, "y"), FOR_EVER)
+    assert play.grant(0) == [("watch", "x")]
+    assert play.grant(1) == []
+    play.book.gone.add("x")
+    assert play.grant(2) == [*out("gone"), ("send", TERM, "y")]

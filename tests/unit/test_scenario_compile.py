@@ -144,6 +144,14 @@ CASES: list[tuple[str, list[tuple[str, tuple[Any, ...]]]]] = [
     ),
     ("wait_for: prompt 12", [("await_prompt", (12,))]),
     ("wait_for: cancel", [("await_cancel", ())]),
+    (
+        "{spawn: {id: x, script: [{wait_for: {exit: parent}}]}}",
+        [("spawn", ({**CHILD, "id": "x"}, [(4, "await_exit", ("parent",))]))],
+    ),
+    (
+        "{spawn: {script: [{spawn: y}, {send: {signal: HUP, to: y}}]}}",
+        [("spawn", (CHILD, [(4, "spawn", ({**CHILD, "id": "y"}, None)), (4, "send", (1, "y"))]))],
+    ),
     ("{when: cancel, do: []}", [("when", ("cancel", None, []))]),
     (
         "{ask: {permission: bash, id: q, allowed: [{exit: 0}]}}",
