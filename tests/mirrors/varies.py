@@ -1,8 +1,8 @@
 """What of a line is never the same twice, or is the machine's: the one table of what a comparison leaves out.
 
-How much of a text pi had got when it printed an update is a time, too: two recordings of the same two pieces differ in it.
 An ID is compared by where else it stands: the first one that comes is #1 wherever it comes again. Of the other kinds
-only that the field is there, and its place among the others, is compared.
+only that the field is there, and its place among the others, is compared. How much of a text pi had got when it printed
+an update is a time, too: two recordings of the same two pieces differ in it.
 """
 
 from __future__ import annotations
