@@ -42,6 +42,9 @@ if TYPE_CHECKING:
         def hear(self, request: bytes, now: int) -> tuple[bytes, str]:
             """Take a line of stdin; give the bytes that answer it at once, and "", "cancel", "fault" or "handshake"."""
 
+        def end(self) -> None:
+            """Take note that stdin has ended."""
+
         def refuse(self, request: bytes, error: str) -> bytes:
             """Give the bytes that refuse a handshake."""
 
@@ -56,6 +59,9 @@ if TYPE_CHECKING:
 
         def ask(self, fields: dict[str, Any], now: int) -> tuple[Question, bytes]:
             """Open a question; give the bytes that ask it."""
+
+        def give_up(self, question: Question) -> bytes:
+            """Take a question back that nobody answers, in a dialect that can; give the bytes that say so."""
 
     class Stage(Protocol):
         """Every side effect that a program can have."""

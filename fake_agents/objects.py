@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import _json
 
-__all__ = ["line", "pretty"]
+__all__ = ["line", "pretty", "wide"]
 
 
 def _refuse(value: object) -> object:
@@ -15,6 +15,7 @@ def _refuse(value: object) -> object:
 
 
 _encode = _json.make_encoder(None, _refuse, _json.encode_basestring, None, ":", ",", False, False, True)
+_encode_wide = _json.make_encoder(None, _refuse, _json.encode_basestring, None, ": ", ", ", False, False, True)
 
 
 def line(value: object) -> bytes:
@@ -22,10 +23,9 @@ def line(value: object) -> bytes:
     return "".join(_encode(value, 0)).encode()
 
 
-def spaced(value: object) -> str:
-    """Give JSON on one line with blanks behind colons and commas, as models write it."""
-    encode = _json.make_encoder(None, _refuse, _json.encode_basestring, None, ": ", ", ", False, False, True)
-    return "".join(encode(value, 0))
+def wide(value: object) -> str:
+    """Give JSON on one line, with a blank behind each colon and comma."""
+    return "".join(_encode_wide(value, 0))
 
 
 def pretty(value: object, indent: str = "") -> str:

@@ -177,6 +177,8 @@ class Player:
             self.at_eof = True
             if self.buffer:
                 self._take_lines([self.buffer])
+            if self.session is not None:
+                self.session.end()
             self._react(("eof", None))
             return
         *lines, self.buffer = (self.buffer + data).split(b"\n")

@@ -51,7 +51,7 @@ OPS = {
     "await_prompt": ("number",),
     "await_cancel": (),
     "acknowledge": (),
-    "ask": ("fields", "allowed", "denied"),
+    "ask": ("fields", "allowed", "denied", "unanswered"),
     "stdin": ("what",),
     "close": ("stream",),
     "when": ("kind", "value", "steps"),

@@ -21,9 +21,11 @@ class Question:
         fields: what the script says of it.
         tool: the id of the tool that it is about.
         in_turn: whether it was asked within a turn.
+
+    `given_up` is true for one that was taken back since no answer came in time.
     """
 
-    __slots__ = ("answer", "fields", "in_turn", "key", "number", "tool")
+    __slots__ = ("answer", "fields", "given_up", "in_turn", "key", "number", "tool")
 
     def __init__(self, number: int, key: Any, fields: dict[str, Any], tool: str, *, in_turn: bool) -> None:
         self.number = number
@@ -32,6 +34,7 @@ class Question:
         self.tool = tool
         self.in_turn = in_turn
         self.answer = ""
+        self.given_up = False
 
     @property
     def about(self) -> dict[str, Any]:

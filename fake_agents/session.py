@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from fake_agents.contracts import Host
     from fake_agents.player import Player, Wait
     from fake_agents.program import Step
+    from fake_agents.questions import Question
 
     Opinion = Callable[[], bool]
 
@@ -60,9 +61,16 @@ class Session:
         elif reply:
             self._replies.append(reply)
         self._cancels += event == "cancel"
+        self._note_news()
+        return event == "cancel"
+
+    def end(self) -> None:
+        """Take the end of stdin."""
+        self._host.end()
+
+    def _note_news(self) -> None:
         for question in self._host.questions.news():
             self._player.stage.note("q", question.news)
-        return event == "cancel"
 
     def _shake(self, request: bytes, reply: bytes) -> None:
         kind, value = self._handshake
@@ -109,15 +117,26 @@ class Session:
         return self._player.write(self._host.acknowledge(self._player.now))
 
     def do_ask(
-        self, fields: dict[str, Any], allowed: Sequence[Step], denied: Sequence[Step]
+        self, fields: dict[str, Any], allowed: Sequence[Step], denied: Sequence[Step], unanswered: Sequence[Step]
     ) -> Generator[Wait, None, bool]:
         """Ask, wait for the answer and play its branch; return whether no answer, or nothing in it, can ever come."""
         question, data = self._host.ask(fields, self._player.now)
         yield from self._player.write(data)
         self._player.stage.note("q", question.about)
+        limit = fields.get("for")
+        if limit is not None:
+            self._player.begin(self._give_up(question), self._player.now + limit)
         yield self._until(lambda: bool(question.answer) or self._is_over())
         branches = {ALLOW: allowed, ANSWERED: allowed, DENY: denied, REFUSED: denied}
-        return not question.answer or (yield from self._player.play(branches.get(question.answer, ())))
+        steps = unanswered if question.given_up else branches.get(question.answer, ())
+        return not question.answer or (yield from self._player.play(steps))
+
+    def _give_up(self, question: Question) -> Iterator[Wait]:
+        """Take a question back that was not answered in time."""
+        if not question.answer:
+            data = self._host.give_up(question)
+            self._note_news()
+            yield from self._player.write(data)
 
     def in_turn(self, writing: Iterator[Wait]) -> Iterator[Wait]:
         """Write whole lines: while one track waits for room, no other begins."""

@@ -78,6 +78,9 @@ class Encoder:
         event = "handshake" if method == "initialize" else ""
         return self._lines.join(self._answered(heard["id"], method, params)), event
 
+    def end(self) -> None:
+        """Take note that stdin has ended, which changes no line."""
+
     def refuse(self, request: bytes, error: str) -> bytes:
         """Give the response that refuses `initialize`."""
         heard = read(request) or {}

@@ -23,7 +23,7 @@ from fake_agents.dialects.claude_forms import (
     USAGE,
 )
 from fake_agents.lines import Lines
-from fake_agents.objects import line
+from fake_agents.objects import line, wide
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from fake_agents.contracts import Events
     from fake_agents.program import Program
 
-_BASE_MS = 1_795_303_786_000
+BASE_MS = 1_795_303_786_000
 SESSION = "7399a635-bc22-4a28-86d3-700ddd9547d5"
 
 
@@ -52,6 +52,7 @@ class Encoder:
         self._open: dict[str | None, tuple[str, int]] = {}
         self._parents: dict[str, str | None] = {}
         self._decisions: dict[str, dict[str, Any]] = {}
+        self._denials: list[dict[str, Any]] = []
         self._stop: str | None = None
         self._pieces: str | None = None
         self._said = ""
@@ -75,7 +76,7 @@ class Encoder:
     def answer(self, text: str, now: int) -> bytes:
         """Give the last message and the result."""
         said = self.say(text, "end_turn", now)
-        return said + self.result({"text": text, "is_error": False, "usage": None}, now)
+        return said + self.result({"text": None, "is_error": False, "usage": None}, now)
 
     def result(self, fields: dict[str, Any], now: int) -> bytes:
         """Give the result; its text is the last one said if it has none of its own."""
@@ -110,7 +111,7 @@ class Encoder:
         parent, number = fields.get("parent"), fields["id"]
         self._parents[number] = parent
         block = {"type": "tool_use", "id": number, "name": fields["name"], "input": fields["input"]}
-        deltas = [{"type": "input_json_delta", "partial_json": line(fields["input"]).decode()}]
+        deltas = [{"type": "input_json_delta", "partial_json": wide(fields["input"])}]
         events = [*self._begin(), *self._block(parent, block, {"input": {}}, deltas, now)]
         return self._lines.join([*events, *([] if fields.get("more") else self._close(parent, "tool_use"))])
 
@@ -121,13 +122,18 @@ class Encoder:
         parent = self._parents.get(number)
         self._turns += parent is None
         block = {"tool_use_id": number, "type": "tool_result", "content": output, "is_error": failed}
+        if failed:
+            block = {"type": "tool_result", "content": output, "is_error": True, "tool_use_id": number}
+        message, more = {"role": "user", "content": [block]}, self._outcome(number, output, failed=failed)
+        return self._lines.join([*self._begin(), self._line("user", message, parent, now, more)])
+
+    def _outcome(self, number: str, output: str, *, failed: bool) -> dict[str, Any]:
+        """Give what the end of a tool has beside its message."""
         told = {"stdout": output, "stderr": "", "interrupted": False, "isImage": False, "noOutputExpected": False}
-        more = {
+        return {
             "tool_use_result": f"Error: {output}" if failed else told,
             "tool_result_meta": [{"id": number, **self._decisions.get(number, GRANTED)}],
         }
-        message = {"role": "user", "content": [block]}
-        return self._lines.join([*self._begin(), self._line("user", message, parent, now, more)])
 
     def event(self, value: dict[str, Any], now: int) -> bytes:
         """Give an event as it stands."""
@@ -207,13 +213,19 @@ class Encoder:
         number = f"msg_{self._number:02}"
         self._messages.append(number)
         self._open[parent] = (number, 0)
+        events = self._request() if parent is None else []
+        if not self._streams:
+            return events
+        message = {**self._about(number), "content": [], **_UNSTOPPED}
+        start = {"type": "message_start", "message": message}
+        return [*events, self._part(parent, number, start, {"ttft_ms": 1, "thinking_display": "updates"})]
+
+    def _request(self) -> list[bytes]:
+        """Say that the model is asked for a message."""
         if not self._streams:
             return []
         asks = {"type": "system", "subtype": "status", "status": "requesting", "session_id": SESSION}
-        status = [line({**asks, "uuid": self._uuid(), **self._mark("status")})] if parent is None else []
-        message = {**self._about(number), "content": [], **_UNSTOPPED}
-        start = {"type": "message_start", "message": message}
-        return [*status, self._part(parent, number, start, {"ttft_ms": 1, "thinking_display": "updates"})]
+        return [line({**asks, "uuid": self._uuid(), **self._mark("status")})]
 
     def _close(self, parent: str | None, stop: str | None) -> list[bytes]:
         if parent not in self._open:
@@ -285,7 +297,7 @@ class Encoder:
                 "total_cost_usd": 0,
                 "usage": usage,
                 "modelUsage": models,
-                "permission_denials": [],
+                "permission_denials": self._denials,
                 **({"terminal_reason": reason} if reason else {}),
                 "fast_mode_state": "off",
                 "fast_mode_disabled_reason": "sdk_opt_in_required",
@@ -299,7 +311,8 @@ class Encoder:
                 "type": "result",
                 "duration_ms": milliseconds,
                 "uuid": self._uuid(),
-                **({**begun, **times} if "ttft_ms" in told else {}),
+                **(begun if "api_error_type" not in told else {}),
+                **(times if "ttft_ms" in told else {}),
                 **self._mark("result"),
                 "queued_turn_count": 0,
                 "result_index": self._index,
@@ -318,5 +331,5 @@ _UNSTOPPED = {"stop_reason": None, "stop_sequence": None, "usage": MESSAGE_USAGE
 
 def stamp(now: int) -> str:
     """Give the time of day at an instant."""
-    seconds, milliseconds = divmod(_BASE_MS + now // 1_000_000, 1000)
+    seconds, milliseconds = divmod(BASE_MS + now // 1_000_000, 1000)
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{milliseconds:03}Z"

@@ -12,23 +12,36 @@ if TYPE_CHECKING:
 
     from fake_agents.questions import Question, Questions
 
-__all__ = ["DECISIONS", "INITIALIZED", "about_which", "answer_of", "asking", "failed", "success", "withdrawn"]
+__all__ = ["DECISIONS", "about_which", "answer_of", "asking", "failed", "initialized", "success", "withdrawn"]
 
-INITIALIZED = {
+_INITIALIZED: dict[str, Any] = {
     "commands": [],
     "agents": [],
     "output_style": "default",
     "available_output_styles": ["default"],
+    "user_output_styles_dir": "/home/u/x",
     "models": [],
     "account": {},
     "pid": 0,
     "claude_code_version": "2.1.330",
     "current_permission_mode": "default",
+    "hooks_applied": True,
     "hook_on_failure_supported": True,
+    "hooks_when_unanswered_kept": 0,
+    "other_hook_ask_outranks_host": True,
+    "feedback_mode": {"kind": "disabled"},
+    "analytics_disabled": True,
+    "remote_control_auto_enable": False,
+    "remote_control_auto_connect_default": False,
+    "remote_control_available": False,
+    "remote_control_auto_on_by_default": False,
+    "ide_rc_auto_enable_gate": False,
+    "fast_mode_state": "off",
+    "fast_mode_disabled_reason": "sdk_opt_in_required",
     "session_state": "idle",
     "capabilities": [],
 }
-"""The answer to `initialize`."""
+_PENDING: dict[str, Any] = {"pending_permission_requests": [], "pending_user_dialog_requests": []}
 
 _RESPONSE = {"stdout": "", "stderr": "", "interrupted": False, "isImage": False, "noOutputExpected": False}
 _BY_HOOK = {"decision": "reject", "source": "hook", "reason_type": "hook"}
@@ -40,10 +53,16 @@ DECISIONS: dict[tuple[str, str], dict[str, Any]] = {
 """What the end of a tool says of the answer."""
 
 
-def success(heard: dict[str, Any], response: dict[str, Any]) -> bytes:
+def success(heard: dict[str, Any], response: dict[str, Any], more: dict[str, Any] | None = None) -> bytes:
     """Give the good response to a request of the client's."""
-    told = {"subtype": "success", "request_id": heard.get("request_id"), "response": response}
+    told = {"subtype": "success", "request_id": heard.get("request_id"), "response": response, **(more or {})}
     return line({"type": "control_response", "response": told})
+
+
+def initialized(heard: dict[str, Any], asked: dict[str, Any]) -> bytes:
+    """Give the answer to `initialize`; it speaks of hooks if there are any."""
+    told = {key: value for key, value in _INITIALIZED.items() if key != "hooks_applied" or asked.get("hooks")}
+    return success(heard, told, _PENDING)
 
 
 def failed(heard: dict[str, Any], error: dict[str, Any]) -> bytes:
@@ -67,24 +86,34 @@ def about_which(fields: dict[str, Any], running: dict[str, dict[str, Any]], ques
     return (fresh[:1] or able[-1:] or [unseen])[0]
 
 
-def asking(question: Question, call: dict[str, Any]) -> bytes:
-    """Give the request: whether the tool may be used, or what a hook says to it."""
+def asking(question: Question, call: dict[str, Any], about: dict[str, Any]) -> bytes:
+    """Give the request: whether the tool may be used, or what a hook says to it.
+
+    Args:
+        question: the question.
+        call: the tool that it is about.
+        about: what a hook is told beside that, the id of the prompt first.
+    """
     if question.fields["kind"] == "hook":
         request = {"subtype": "hook_callback", "callback_id": question.fields["name"]}
-        return _request(question, {**request, "input": _told(question, call), "tool_use_id": call["id"]})
-    about = {"tool_name": call["name"], "display_name": call["name"], "input": call["input"]}
+        return _request(question, {**request, "input": _told(question, call, about), "tool_use_id": call["id"]})
+    told = {"tool_name": call["name"], "display_name": call["name"], "input": call["input"]}
     more = {"permission_suggestions": [], "tool_use_id": call["id"]}
-    return _request(question, {"subtype": "can_use_tool", **about, **more})
+    return _request(question, {"subtype": "can_use_tool", **told, **more})
 
 
-def _told(question: Question, call: dict[str, Any]) -> dict[str, Any]:
+def _told(question: Question, call: dict[str, Any], about: dict[str, Any]) -> dict[str, Any]:
     event = question.fields["event"]
-    told = {"session_id": SESSION, "transcript_path": f"/home/u/{SESSION}.jsonl", "cwd": "/", "prompt_id": SESSION}
-    told |= {"permission_mode": "default", "hook_event_name": event}
+    told = {"session_id": SESSION, "transcript_path": f"/home/u/{SESSION}.jsonl", "cwd": "/"}
+    told |= {"prompt_id": about["prompt_id"], "permission_mode": "default", "hook_event_name": event}
+    if event == "Stop":
+        said = {"stop_hook_active": False, "last_assistant_message": about["said"]}
+        return {**told, **said, "background_tasks": about["tasks"], "session_crons": []}
     told |= {"tool_name": call["name"], "tool_input": call["input"]}
     if event == "PreToolUse":
         return {**told, "tool_use_id": call["id"]}
-    return {**told, "tool_response": _RESPONSE, "tool_use_id": call["id"], "duration_ms": 0}
+    response = {**_RESPONSE, "stdout": question.fields.get("output", ""), **about["response"]}
+    return {**told, "tool_response": response, "tool_use_id": call["id"], "duration_ms": 0}
 
 
 def withdrawn(question: Question) -> bytes:

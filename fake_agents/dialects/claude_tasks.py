@@ -1,4 +1,4 @@
-"""What claude tells of its background tasks: how one starts, how it ends, whose turn follows. Knows no turn."""
+"""What claude tells of its tasks: how one starts, how it ends, whose turn follows. Knows no turn and no line."""
 
 from __future__ import annotations
 
@@ -6,44 +6,142 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["ended", "folded", "origin", "started", "tool_of"]
+    Told = list[tuple[str, dict[str, Any]]]
+    """Subtypes of `system` lines, each with what it tells."""
+
+__all__ = ["Tasks", "origin"]
 
 _PATCHES = {"stopped": "killed"}
 """Where the two lines about one end use two words."""
 
-
-def tool_of(number: str) -> str:
-    """Name the tool that started a task."""
-    return f"toolu_{number}"
-
-
-def started(number: str, run: str, *, is_agent: bool) -> dict[str, Any]:
-    """Give what is told as a task starts."""
-    told = {"task_id": number, "run_id": run, "tool_use_id": tool_of(number), "description": number}
-    more = {"subagent_type": "general-purpose", "spawn_depth": 1, "prompt": number} if is_agent else {}
-    return {**told, "is_backgrounded": True, "task_type": "local_agent" if is_agent else "local_bash", **more}
+_OUTPUT = "/home/u/x"
+_LAUNCHED = (
+    "Command running in background with ID: {}. Output is being written to: {} You will be notified when it "
+    "completes. To check interim output, use Read on that file path."
+)
+_CODES = {"completed": 0, "failed": 1}
 
 
-def ended(number: str, run: str, status: str, now: int) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Give what is told as a task ends: the update, and the notification."""
-    about = {"task_id": number, "run_id": run}
-    patch = {"status": _PATCHES.get(status, status), "end_time": now // 1_000_000}
-    told = {"tool_use_id": tool_of(number), "status": status, "output_file": "", "summary": _summary(number, status)}
-    return {**about, "patch": patch}, {**about, **told}
+class Tasks:
+    """The tasks of a session: what each was started with, and which run in the background."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, dict[str, Any]] = {}
+        self._running: list[str] = []
+        self._over: list[str] = []
+
+    def start(self, fields: dict[str, Any], call: dict[str, Any]) -> Told:
+        """Give what is told as a tool's call starts one; one in the foreground is the call itself, that takes long."""
+        number, kind, is_behind = fields["id"], fields["kind"], not fields.get("foreground")
+        text = call["input"].get("description", number)
+        run = f"run-{number}"
+        self._known[number] = {**fields, "run": run, "call": call, "description": text, "behind": is_behind}
+        told = {"task_id": number, "run_id": run, "tool_use_id": call["id"], "description": text}
+        if kind == "local_agent":
+            about = {"subagent_type": call["input"].get("subagent_type", "general-purpose"), "spawn_depth": 1}
+            told |= {**about, "prompt": call["input"].get("prompt", number)}
+        begun = ("task_started", {**told, "is_backgrounded": is_behind, "task_type": kind})
+        if not is_behind:
+            return [begun]
+        self._running.append(number)
+        return [self._changed(), begun]
+
+    def end(self, fields: dict[str, Any], now: int) -> Told:
+        """Give what is told as one ends: the update, the notification, and which tasks are left."""
+        number, status = fields["id"], fields["status"]
+        if number in self._running:
+            self._running.remove(number)
+            self._over += [] if fields.get("folded") or status == "stopped" else [number]
+        known, is_signalled = self._of(number), fields.get("signalled", False)
+        about = {"task_id": number, "run_id": known["run"]}
+        patch = {"status": _PATCHES.get(status, status), "end_time": now // 1_000_000}
+        file = _OUTPUT if known["behind"] and not is_signalled else ""
+        told = {"tool_use_id": known["call"]["id"], "status": status, "output_file": file}
+        notified = ("task_notification", {**about, **told, "summary": self._summary(fields)})
+        updated = ("task_updated", {**about, "patch": patch})
+        if not known["behind"]:
+            return [notified]
+        return [*([notified, updated] if is_signalled else [updated, notified]), self._changed()]
+
+    def runs(self, number: str) -> bool:
+        """Say whether it runs in the background."""
+        return number in self._running
+
+    @property
+    def are_owed(self) -> bool:
+        """Whether one is over whose turn has not begun."""
+        return bool(self._over)
+
+    @property
+    def are_running(self) -> bool:
+        """Whether one runs in the background."""
+        return bool(self._running)
+
+    def take(self, number: str) -> str:
+        """Have a turn be about a task; give its run."""
+        if number in self._over:
+            self._over.remove(number)
+        return str(self._of(number)["run"])
+
+    def take_other(self, number: str) -> str:
+        """Have an empty turn be about the first other task that is over and had none; give its run."""
+        return self.take(next((one for one in self._over if one != number), number))
+
+    def started_by(self, call: str) -> str:
+        """Name the background task that a call of a tool started, if one did."""
+        found = (number for number, one in self._known.items() if one["behind"] and one["call"]["id"] == call)
+        return next(found, "")
+
+    def hooked(self) -> list[dict[str, Any]]:
+        """Give what a hook is told of those that run."""
+        return [
+            {
+                "id": number,
+                "type": "shell" if known["kind"] == "local_bash" else "agent",
+                "status": "running",
+                "description": known["description"],
+                "command": known["call"]["input"].get("command", ""),
+            }
+            for number, known in self._known.items()
+            if number in self._running
+        ]
+
+    def output(self, number: str) -> str:
+        """Give what the tool that started it is said to have given."""
+        if self._of(number)["kind"] == "local_agent":
+            return "Async agent launched successfully."
+        return _LAUNCHED.format(number, _OUTPUT)
+
+    def folded(self, fields: dict[str, Any]) -> dict[str, Any]:
+        """Give what the model is told of a task's end within a turn, as if it were a prompt."""
+        known = self._of(fields["id"])
+        told = {"task-id": fields["id"], "tool-use-id": known["call"]["id"], "output-file": _OUTPUT}
+        told |= {"status": fields["status"], "summary": self._summary(fields)}
+        lines = [f"<{name}>{value}</{name}>" for name, value in told.items()]
+        content = "\n".join(["<task-notification>", *lines, "</task-notification>"])
+        return {"message": {"role": "user", "content": content}, "origin": origin(known["run"])}
+
+    def _of(self, number: str) -> dict[str, Any]:
+        unseen = {"run": "", "kind": "local_bash", "description": number, "behind": True}
+        return self._known.get(number, {**unseen, "call": {"id": f"toolu_{number}", "input": {}}})
+
+    def _changed(self) -> tuple[str, dict[str, Any]]:
+        tasks = []
+        for number in self._running:
+            known = self._known[number]
+            about = {"task_id": number, "run_id": known["run"], "task_type": known["kind"]}
+            tasks.append({**about, "description": known["description"]})
+        return "background_tasks_changed", {"tasks": tasks}
+
+    def _summary(self, fields: dict[str, Any]) -> str:
+        known, status = self._of(fields["id"]), fields["status"]
+        if status == "stopped" or not known["behind"]:
+            return str(known["description"])
+        code = fields.get("exit_code", _CODES[status])
+        how = f"(exit code {code})" if status == "completed" else f"with exit code {code}"
+        return f'Background command "{known["description"]}" {status} {how}'
 
 
 def origin(run: str) -> dict[str, Any]:
     """Say which task has a turn begin, or a prompt written."""
     return {"kind": "task-notification", "producer": "session-task", "runId": run}
-
-
-def folded(number: str, run: str, status: str) -> dict[str, Any]:
-    """Give what the model is told of a task's end within a turn, as if it were a prompt."""
-    told = {"task-id": number, "tool-use-id": tool_of(number), "output-file": "", "status": status}
-    lines = [f"<{name}>{value}</{name}>" for name, value in (*told.items(), ("summary", _summary(number, status)))]
-    content = "\n".join(["<task-notification>", *lines, "</task-notification>"])
-    return {"message": {"role": "user", "content": content}, "origin": origin(run)}
-
-
-def _summary(number: str, status: str) -> str:
-    return f'Background command "{number}" {status}'

@@ -8,7 +8,7 @@ for a tool, which comes in one piece.
 from __future__ import annotations
 
 from fake_agents.lines import Lines
-from fake_agents.objects import line, spaced
+from fake_agents.objects import line, wide
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ class Encoder:
 
         As it is printed, `partial` is ahead of `message`: it is what the message has become by then.
         """
-        index, args = len(self._blocks), spaced(fields["input"])
+        index, args = len(self._blocks), wide(fields["input"])
         call = {"type": "toolCall", "id": fields["id"], "name": fields["name"], "arguments": fields["input"]}
         begun = [*self._blocks, {**call, "partialArgs": args, "streamIndex": 0}]
         self._blocks.append(call)

@@ -63,6 +63,9 @@ class Encoder(pi.Encoder):
         events = self._answered(command, now)
         return self._lines.join(events) if events else b"", ""
 
+    def end(self) -> None:
+        """Take note that stdin has ended, which changes no line."""
+
     def refuse(self, request: bytes, error: str) -> bytes:
         """Give nothing: there is no handshake."""
         return b""

@@ -32,7 +32,10 @@ _HOSTS = ("pi_rpc", "claude_session", "acp")
 _BUILT_ON = {
     "pi_rpc": ("pi",),
     "claude": ("claude_forms",),
-    "claude_session": ("claude_forms", "claude", "claude_control", "claude_tasks"),
+    "claude_session": (
+        *("claude_forms", "claude", "claude_control", "claude_prompts", "claude_refusals", "claude_tasks"),
+        "claude_turns",
+    ),
 }
 """Dialects' modules that build on others, in the order in which these must be loaded."""
 _LONGEST_SHEBANG = 250

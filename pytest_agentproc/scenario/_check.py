@@ -83,6 +83,7 @@ class Check:
     tools: dict[str, int] = field(default_factory=dict)
     tasks: dict[str, int] = field(default_factory=dict)
     folded: dict[str, int] = field(default_factory=dict)
+    foreground: dict[str, int] = field(default_factory=dict)
     expected: list[str] = field(default_factory=list)
     is_spawned: bool = True
     is_script_sound: bool = True

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.scenario._events import is_told
 from pytest_agentproc.scenario._fields import Either, Fields, Key
-from pytest_agentproc.scenario._kinds import Choice, Flag, Text
+from pytest_agentproc.scenario._kinds import Choice, Flag, Text, Whole
 from pytest_agentproc.scenario._script import Steps
 from pytest_agentproc.scenario._words import shorten, unknown
 
@@ -24,6 +24,13 @@ def _task(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[s
         if number in check.tasks:
             check.at(node, f'{what}.id "{shorten(number)}" is taken by the task in line {check.tasks[number]}')
         check.tasks.setdefault(number, node.line)
+        if "tool" in values and values["tool"] not in check.tools:
+            known = unknown("tool", values["tool"], check.tools) if check.tools else "no tool was started before"
+            check.at(node, f"{what}.tool: {known}")
+        if values.get("foreground"):
+            check.foreground.setdefault(number, node.line)
+            if "tool" not in values:
+                check.at(node, "a task in the foreground is a tool that takes long: write which, tool: ID")
     return {"kind": "local_bash", **values}
 
 
@@ -37,6 +44,8 @@ def _task_done(values: dict[str, Any], node: Node, _what: str, check: Check) -> 
         _is_known(values["id"], node, check)
         if values.get("folded"):
             _check_folded(values["id"], node, check)
+        if "exit_code" in values and values.get("status") == "stopped":
+            check.at(node, "a task that was stopped has no exit code: leave exit_code out")
     return {"status": "completed", "folded": False, **values}
 
 
@@ -53,6 +62,9 @@ def _background_turn(values: dict[str, Any], node: Node, _what: str, check: Chec
         if number in check.folded:
             line = check.folded[number]
             check.at(node, f'no turn follows the task "{shorten(number)}": line {line} has it folded into another')
+        if number in check.foreground:
+            line = check.foreground[number]
+            check.at(node, f'no turn follows the task "{shorten(number)}": line {line} has it in the foreground')
     return {"empty_result_first": False, **values}
 
 
@@ -72,6 +84,8 @@ TASK = Either(
         (
             Key("id", _ID, "what task_done and background_turn call it", required=True),
             Key("kind", Choice(("local_bash", "local_agent")), "a command or a sub-agent; local_bash if absent"),
+            Key("tool", _ID, "the tool that starts it, whose end is told apart; one of its own if absent"),
+            Key("foreground", Flag(), "whether it is that tool itself, which takes long; false if absent"),
         ),
         finish=_task,
     ),
@@ -83,6 +97,8 @@ TASK_DONE = Either(
         (
             Key("id", _ID, "the task's id", required=True),
             Key("status", Choice(("completed", "failed", "stopped")), "how it ended; completed if absent"),
+            Key("exit_code", Whole(0, 255, "CODE"), "the command's; 0 if it completed, 1 if it failed, if absent"),
+            Key("signalled", Flag(), "whether a signal to the agent ended it, too; false if absent"),
             Key("folded", Flag(), "whether the turn in which a tool runs takes it up: no background turn follows"),
         ),
         finish=_task_done,

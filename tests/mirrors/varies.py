@@ -1,31 +1,44 @@
 """What of a line is never the same twice, or is the machine's: the one table of what a comparison leaves out.
 
 An ID is compared by where else it stands: the first one that comes is #1 wherever it comes again. Of the other kinds
-only that the field is there, and its place among the others, is compared. How much of a text pi had got when it printed
-an update is a time, too: two recordings of the same two pieces differ in it.
+only that the field is there, whether it is empty, and its place among the others, is compared. CUT is what the recorder
+left out. How much of a text pi had got when it printed an update is a time, too: two recordings of the same two pieces
+differ in it.
 """
 
 from __future__ import annotations
 
 import json
+import re
+from itertools import zip_longest
 from typing import Any
 
-__all__ = ["Names", "normal"]
+__all__ = ["Names", "as_cut", "normal"]
 
-ID, TIME, COST, HOST, COUNT = "id", "time", "cost", "host", "count"
+ID, TIME, COST, HOST, COUNT, CUT = "id", "time", "cost", "host", "count", "cut"
+
+_PATH = re.compile(r"/home/u/[^\s<>\"]*")
+_HOST = f"<{HOST}>"
+_WORD = re.compile(r"[\w-]+")
+_CUT_TEXT = re.compile(r"\.\.\.\[\+\d+\]$")
+
+_CUT = ("commands", "agents", "available_output_styles", "models", "account")
+"""Of the answer to claude's `initialize`."""
 
 VARIES: dict[str, dict[str, str]] = {
     "claude": {
         **dict.fromkeys(("uuid", "session_id", "id", "tool_use_id", "parent_tool_use_id", "api_message_id"), ID),
         **dict.fromkeys(("task_id", "run_id", "runId", "agent_id", "prompt_id", "request_id", "command_uuid"), ID),
         **dict.fromkeys(("begun_message_ids", "user_message_uuid", "user_message_uuids", "still_queued"), ID),
-        **dict.fromkeys(("timestamp", "duration_ms", "duration_api_ms", "end_time"), TIME),
+        **dict.fromkeys(("timestamp", "duration_ms", "duration_api_ms", "end_time", "request_sent_wall_ms"), TIME),
         **dict.fromkeys(("ttft_ms", "ttft_stream_ms", "time_to_request_ms", "first_content_frame_ms"), TIME),
         **dict.fromkeys(("usage", "modelUsage", "model_usage_since_last_result"), COUNT),
         **dict.fromkeys(("total_cost_usd",), COST),
         **dict.fromkeys(("cwd", "original_cwd", "memory_paths", "messaging_socket_path", "transcript_path"), HOST),
         **dict.fromkeys(("init/tools", "slash_commands", "terminal_slash_commands", "init/agents", "skills"), HOST),
-        **dict.fromkeys(("plugins", "capabilities", "output_file", "pid"), HOST),
+        **dict.fromkeys(("plugins", "capabilities", "output_file", "pid", "user_output_styles_dir"), HOST),
+        **dict.fromkeys(("first_request_input_tokens", "first_request_cache_read_input_tokens"), COUNT),
+        **dict.fromkeys(("response/response/" + key for key in _CUT), CUT),
     },
     "codex": {
         "thread_id": ID,
@@ -59,6 +72,24 @@ class Names:
         """Name one."""
         return self._names.setdefault(str(value), f"#{len(self._names) + 1}")
 
+    def within(self, text: str) -> str:
+        """Give a text with the ids that stand in it, and the paths of the host, taken out."""
+        return _WORD.sub(lambda found: self._names.get(found[0], found[0]), _PATH.sub(_HOST, text))
+
+
+def as_cut(made: Any, real: Any) -> Any:
+    """Cut each long text of the fake's as the recorder cut the real one: so much of it, then how much more it had."""
+    if isinstance(made, dict) and isinstance(real, dict):
+        return {key: as_cut(inner, real.get(key)) for key, inner in made.items()}
+    if isinstance(made, list) and isinstance(real, list):
+        return [as_cut(*pair) for pair in zip_longest(made, real)][: len(made)]
+    if not isinstance(made, str) or not isinstance(real, str):
+        return made
+    made, found = _PATH.sub(_HOST, made), _CUT_TEXT.search(_PATH.sub(_HOST, real))
+    if found is None or len(made) < found.start():
+        return made
+    return f"{made[: found.start()]}...[+{len(made) - found.start()}]"
+
 
 def normal(dialect: str, line: Any, names: Names) -> Any:
     """Give a line with its keys in their order, and what varies taken out; a `system` line is known by its subtype.
@@ -74,13 +105,16 @@ def normal(dialect: str, line: Any, names: Names) -> Any:
 
 def _normal(table: dict[str, str], path: tuple[str, ...], value: Any, names: Names) -> Any:
     why = _why(table, path)
-    if why is not None and value is not None:
-        return names.of(value) if why == ID and not isinstance(value, (list, dict)) else f"<{why}>"
+    if why == ID and isinstance(value, list):
+        return [names.of(inner) for inner in value]
+    if why is not None and value not in (None, ""):
+        return names.of(value) if why == ID and not isinstance(value, dict) else f"<{why}>"
     if isinstance(value, dict):
-        return [(key, _normal(table, (*path, key), inner, names)) for key, inner in value.items()]
+        inners = [(key, inner) for key, inner in value.items() if _why(table, (*path, key)) != CUT]
+        return [(key, _normal(table, (*path, key), inner, names)) for key, inner in inners]
     if isinstance(value, list):
         return [_normal(table, path, inner, names) for inner in value]
-    return value
+    return names.within(value) if isinstance(value, str) else value
 
 
 def _why(table: dict[str, str], path: tuple[str, ...]) -> str | None:

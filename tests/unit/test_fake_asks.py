@@ -273,7 +273,7 @@ ASKED = ("q", {"asked": "bash", "kind": "permission", "number": 1})
 def asking(*behind: tuple[Any, ...]) -> Play:
     """Play an agent of pi's that asks, says what was answered, and goes on."""
     branches = (script(("bytes", "stderr", b"yes")), script(("bytes", "stderr", b"no"), ("await_prompt", 1)))
-    steps = script(("ask", ASK, *branches), ("bytes", "stderr", b"on"), *behind)
+    steps = script(("ask", ASK, *branches, []), ("bytes", "stderr", b"on"), *behind)
     return Play(program={"dialect": "pi", "mode": "rpc", "code": 0, "serves": True, "steps": steps})
 
 
@@ -310,7 +310,7 @@ def test_the_answer_to_a_call_has_its_branch(more: dict[str, Any], answer: str) 
     """As that to a question has."""
     call: dict[str, Any] = {"kind": "request", "name": "fs/read_text_file", "id": None, "params": {}}
     branches = [script(("bytes", "stderr", word)) for word in (b"answered", b"refused")]
-    steps = script(("ask", call, *branches))
+    steps = script(("ask", call, *branches, []))
     play = Play(program={"dialect": "acp", "mode": "session", "code": 0, "serves": True, "steps": steps})
     assert play.grant(0)[-1] == ("q", {"asked": "fs/read_text_file", "kind": "request", "number": 1})
     told = ("q", {"answered": "fs/read_text_file", "answer": answer, "number": 1})
@@ -339,7 +339,7 @@ def test_a_wait_in_a_branch_that_can_never_end_ends_its_track() -> None:
 
 def test_an_answer_is_noted_though_its_track_was_cut() -> None:
     """The record tells what was said, whoever still listens."""
-    steps = script(("meanwhile", script(("ask", ASK, [], []))), ("sleep", 1))
+    steps = script(("meanwhile", script(("ask", ASK, [], [], []))), ("sleep", 1))
     play = Play(program={"dialect": "pi", "mode": "rpc", "code": 0, "serves": True, "steps": steps})
     assert play.grant(0)[-1] == ASKED
     play.grant(1)

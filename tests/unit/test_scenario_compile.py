@@ -162,6 +162,19 @@ CASES: list[tuple[str, list[tuple[str, tuple[Any, ...]]]]] = [
                     {"kind": "permission", "name": "bash", "id": "q", "event": "PreToolUse"},
                     [(4, "exit", (0,))],
                     [],
+                    [],
+                ),
+            )
+        ],
+    ),
+    (
+        "ask: {hook: tasks, event: Stop, for: 2s, unanswered: [{exit: 0}]}",
+        [
+            (
+                "ask",
+                (
+                    {"kind": "hook", "name": "tasks", "id": None, "event": "Stop", "for": 2 * SECOND},
+                    *([], [], [(4, "exit", (0,))]),
                 ),
             )
         ],
@@ -174,8 +187,7 @@ CASES: list[tuple[str, list[tuple[str, tuple[Any, ...]]]]] = [
                 "ask",
                 (
                     {"kind": "request", "name": "fs/read_text_file", "id": None, "params": {"path": "/a", "limit": 3}},
-                    [],
-                    [(4, "exit", (1,))],
+                    *([], [(4, "exit", (1,))], []),
                 ),
             )
         ],

@@ -1,0 +1,82 @@
+"""The prompts of a claude that is talked to: what came, what waits, what is in hand. Knows no line and no task."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    Prompt = dict[str, Any]
+
+__all__ = ["Prompts"]
+
+_MARKED = ("init", "status", "message_start", "assistant", "result")
+_AGAIN = ("init", "status")
+"""The lines of a turn that are marked each time; of the others the first one is."""
+
+
+class Prompts:
+    """The queue of prompts. A turn has one in hand, and those that it swallowed; a background turn has none."""
+
+    def __init__(self) -> None:
+        self._came: list[Prompt] = []
+        self.waiting: list[int] = []
+        self.hand: list[int] = []
+        self._unseen: list[int] = []
+        self._marked: set[str] = set()
+
+    def queue(self, prompt: Prompt) -> int:
+        """Take a prompt that comes; give its place, counted from 0."""
+        self._came.append(prompt)
+        self.waiting.append(len(self._came) - 1)
+        return len(self._came) - 1
+
+    def has(self, number: int) -> bool:
+        """Say whether the prompt, counted from 1, has or had a turn of its own: one that was swallowed never has."""
+        return len(self._came) >= number and not self._came[number - 1].get("swallowed")
+
+    def open(self, hand: list[int], *, is_own: bool) -> None:
+        """Begin a turn; one that is not the prompt's own leaves it in hand, and unseen."""
+        self.hand, self._unseen, self._marked = hand, list(hand) if is_own else [], set()
+
+    def swallow(self) -> list[int]:
+        """Have the turn take what waits."""
+        swallowed, self.waiting = self.waiting, []
+        self.hand += swallowed
+        self._unseen += swallowed
+        for index in swallowed:
+            self._came[index]["swallowed"] = True
+        return swallowed
+
+    def unseen(self) -> list[Prompt]:
+        """Give what the turn has taken up since the last call."""
+        unseen, self._unseen = self._unseen, []
+        return [self._came[index] for index in unseen]
+
+    def uuid(self, index: int) -> str | None:
+        """Give the prompt's own uuid, if its line had one."""
+        return self._came[index].get("uuid")
+
+    def queued(self) -> list[str]:
+        """Give the uuids of what waits."""
+        return [uuid for uuid in map(self.uuid, self.waiting) if uuid is not None]
+
+    def mark(self, kind: str, epoch: int) -> dict[str, Any]:
+        """Give what a line of that kind tells of the prompts in hand; instants count from a time of day, in ms."""
+        uuids = [uuid for uuid in map(self.uuid, self.hand) if uuid is not None]
+        if not uuids or kind not in _MARKED or kind in self._marked:
+            return {}
+        if kind in _AGAIN:
+            return {"user_message_uuids": uuids}
+        self._marked.add(kind)
+        told: dict[str, Any] = {"user_message_uuid": uuids[0], "user_message_uuids": uuids}
+        if kind == "message_start":
+            return {**told, "owed_rows": []}
+        if kind == "result":
+            return {
+                **told,
+                "request_sent_wall_ms": epoch + self._came[self.hand[0]]["at"] // 1_000_000,
+                "first_request_input_tokens": 10,
+                "first_request_cache_read_input_tokens": 0,
+            }
+        return told

@@ -1,0 +1,52 @@
+"""What claude tells of a tool that did not do its work: refused, stopped, never begun. Knows no turn and no line."""
+
+from __future__ import annotations
+
+from fake_agents.questions import CANCELLED
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from fake_agents.questions import Question, Questions
+
+__all__ = ["ABORTED", "outcome", "rejection"]
+
+ABORTED = "[ede_diagnostic] result_type=user last_content_type=n/a stop_reason="
+"""What the result of an interrupted turn says, with its stop reason behind it."""
+
+_REJECTED = (
+    "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file edit, the "
+    "new_string was NOT written to the file). STOP what you are doing and wait for the user to tell you how to proceed."
+)
+_STOPPED = (
+    " Correction to the text above: this call was stopped while running, not refused before it ran. It may have run in "
+    "part or in full, and its changes may have been written. No permission prompt was involved. Work it started "
+    "elsewhere (a remote command, a background process) may still be running, so check before starting the same work "
+    "again. The instruction to stop and wait still stands."
+)
+
+
+def _last(call: str, questions: Questions) -> Question | None:
+    """Find the last question that was asked before that tool began."""
+    before = [one for one in questions.asked if one.tool == call and one.fields["event"] == "PreToolUse"]
+    return before[-1] if before else None
+
+
+def rejection(call: str, questions: Questions) -> str:
+    """Give the output of a tool that an interrupt ended: had it begun, or was it still asked about?"""
+    question = _last(call, questions)
+    return _REJECTED if question is not None and question.answer == CANCELLED else _REJECTED + _STOPPED
+
+
+def outcome(call: str, error: str, questions: Questions, *, is_interrupted: bool) -> dict[str, Any] | None:
+    """Give what the end of a tool that failed has beside its message; None: nothing but what any failure has."""
+    if is_interrupted:
+        meta = {"id": call, "non_execution_kind": "user-rejected"}
+        return {"tool_use_result": "User rejected tool use", "tool_result_meta": [meta]}
+    question = _last(call, questions)
+    if question is None or question.answer not in ("", CANCELLED):
+        return None
+    if question.given_up:
+        return {"tool_use_result": f"Error: {error}"}
+    return {"tool_use_result": error, "tool_result_meta": [{"id": call, "non_execution_kind": "cancelled"}]}

@@ -1,0 +1,162 @@
+"""The turns of a claude that is talked to: how each begins and ends, and whose it is. Knows no request of a client's.
+
+A turn begins with `init`, which comes anew for each. If the line of its prompt had a uuid, so do init, the first lines
+of the turn and the result. A background turn has no uuid, and its result says where it comes from. The model is asked
+as the turn begins, and again as soon as its tools have ended. What is told outside a turn begins none.
+"""
+
+from __future__ import annotations
+
+from fake_agents.dialects import claude
+from fake_agents.dialects.claude import SESSION
+from fake_agents.dialects.claude_prompts import Prompts
+from fake_agents.dialects.claude_tasks import Tasks, origin
+from fake_agents.objects import line
+from fake_agents.requests import read
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from fake_agents.program import Program
+
+_READS, _EMITS = b"CLAUDE_CODE_SDK_READS_SESSION_STATE", b"CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS"
+_EMPTY_FIRST = ("is_error", "duration_api_ms", "num_turns", "stop_reason")
+"""The keys that a result without a message begins with."""
+
+
+class Turns(claude.Encoder):
+    """Encode turns: one for each prompt that is taken in hand, and for each background turn."""
+
+    error_is_exit = False  # the exit comes with the end of stdin, and the last result decides
+    code = version = 0
+
+    def __init__(self, program: Program) -> None:
+        super().__init__(program)
+        environ = program.get("environ", {})
+        self._has_states = _READS in environ or _EMITS in environ
+        self._state_more = {"sdk_host_only": True} if _READS in environ else {}
+        self._replays = "--replay-user-messages" in program.get("argv", ())
+        self._begun = True
+        self._is_idle = True
+        self._is_asked = self._is_aborting = self._is_ended = False
+        self._ends = self._taken = 0
+        self._prompts = Prompts()
+        self._tasks = Tasks()
+        self._run: str | None = None
+        self._running: list[str] = []
+
+    def has(self, number: int) -> bool:
+        """Say whether the prompt has, or had, a turn of its own: one that was swallowed never has."""
+        return self._prompts.has(number)
+
+    def take(self, number: int, now: int) -> bytes:
+        """Begin the prompt's turn."""
+        waiting = self._prompts.waiting
+        if number - 1 not in waiting:
+            return b""
+        waiting.remove(number - 1)
+        self._open_turn([number - 1], None)
+        return self._joined([*self._lifecycle(number - 1, "started"), *self._begin(), *self._ask_model()])
+
+    def result(self, fields: dict[str, Any], now: int) -> bytes:
+        """Give the result, which ends the turn; the exit code is the last one's."""
+        self.code = 1 if fields["is_error"] else 0
+        swallowed = [event for index in self._prompts.hand[1:] for event in self._lifecycle(index, "completed")]
+        return self._joined(swallowed) + super().result(fields, now) + self._joined(self._over())
+
+    @property
+    def _in_turn(self) -> bool:
+        return bool(self._prompts.hand or self._run)
+
+    def _queue(self, heard: dict[str, Any], now: int) -> list[bytes]:
+        index = self._prompts.queue({**heard, "at": now})
+        running, queued = self._running_again(), self._lifecycle(index, "queued")
+        return [*running, *queued] if index == 0 else [*queued, *running]
+
+    def _open_turn(self, hand: list[int], run: str | None) -> None:
+        self._prompts.open(hand, is_own=run is None)
+        self._run, self._begun, self._messages, self._denials = run, False, [], []
+        self._said, self._stop, self._turns, self._is_asked = "", None, 1, False
+        self._taken += 1
+
+    def _over(self) -> list[bytes]:
+        """End the turn."""
+        self._ends += 1
+        self._index += 1
+        own = self._prompts.hand[:1] if not self._run else []
+        events = [event for index in own for event in self._lifecycle(index, "completed")]
+        if not self._run:
+            self._prompts.hand = []
+        self._run, self._running, self._begun = None, [], not self._prompts.hand
+        if (
+            self._prompts.hand
+            or self._prompts.waiting
+            or self._tasks.are_owed
+            or (self._is_ended and self._tasks.are_running)
+        ):
+            return events
+        self._is_idle = True
+        return [*events, *self._state("idle")]
+
+    def _empty(self) -> bytes:
+        """Give the result without a message that comes first when two tasks end together."""
+        fields = {"is_error": False, "subtype": "success", "usage": None}
+        self._turns = 0
+        made = read(self._result({"result": ""}, "", fields, 0)) or {}
+        self._index += 1
+        return line({**{key: made[key] for key in _EMPTY_FIRST}, **made})
+
+    def _mark(self, kind: str) -> dict[str, Any]:
+        """Say whose turn it is, where the real CLI does."""
+        if kind == "origin":
+            return {"origin": origin(self._run)} if self._run else {}
+        return {} if self._run else self._prompts.mark(kind, claude.BASE_MS)
+
+    def _ask_model(self) -> list[bytes]:
+        """Say at once that the model is asked, if no tool runs any more and its last message has ended."""
+        if self._is_aborting or self._is_asked or self._running or None in self._open:
+            return []
+        self._is_asked = True
+        return super()._request()
+
+    def _request(self) -> list[bytes]:
+        asked, self._is_asked = self._is_asked, False
+        return [*([] if asked else super()._request()), *self._replay()]
+
+    def _replay(self) -> list[bytes]:
+        return [event for prompt in self._prompts.unseen() for event in self._replayed(prompt)]
+
+    def _replayed(self, prompt: dict[str, Any]) -> list[bytes]:
+        """Give a user line back, where the client asks for that."""
+        if not self._replays:
+            return []
+        head = {"type": "user", "message": prompt.get("message"), "session_id": SESSION, "parent_tool_use_id": None}
+        own = {"uuid": prompt.get("uuid") or self._uuid(), "timestamp": claude.stamp(prompt["at"]), "isReplay": True}
+        origin = {"origin": prompt["origin"]} if "origin" in prompt else {}
+        return [line({**head, **own, **origin})]
+
+    def _running_again(self) -> list[bytes]:
+        if not self._is_idle:
+            return []
+        self._is_idle = False
+        return self._state("running")
+
+    def _state(self, state: str) -> list[bytes]:
+        if not self._has_states:
+            return []
+        return [self._system("session_state_changed", {"state": state, **self._state_more})]
+
+    def _lifecycle(self, index: int, state: str) -> list[bytes]:
+        uuid = self._prompts.uuid(index)
+        if uuid is None:
+            return []
+        told = {"type": "command_lifecycle", "command_uuid": uuid, "state": state}
+        return [line({**told, "uuid": self._uuid(), "session_id": SESSION})]
+
+    def _system(self, subtype: str, fields: dict[str, Any]) -> bytes:
+        head = {"type": "system", "subtype": subtype, **fields}
+        return line({**head, "uuid": self._uuid(), "session_id": SESSION})
+
+    def _joined(self, events: list[bytes]) -> bytes:
+        return self._lines.join(events) if events else b""
