@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Container
     from typing import Any
 
-__all__ = ["adopt", "close_inherited", "fork", "handed_over", "keep", "renew", "wait_for"]
+__all__ = ["adopt", "close_inherited", "fork", "handed_over", "is_alive", "keep", "renew", "wait_for"]
 
 _LEADERS = ("new_session", "launcher", "refork")
 _ORPHANS = ("double_fork", "daemon", "launcher", "refork")
@@ -87,6 +87,14 @@ def wait_for(pid: int, options: int = 0) -> None:
         posix.waitpid(pid, options)
     except ChildProcessError:
         pass
+
+
+def is_alive(child: int) -> bool:
+    """Say whether this process has such a child that has not ended; nobody is waited for."""
+    try:
+        return posix.waitid(posix.P_PID, child, posix.WEXITED | posix.WNOHANG | posix.WNOWAIT) is None
+    except ChildProcessError:
+        return False
 
 
 def keep(streams: Container[str]) -> None:

@@ -32,10 +32,12 @@ if TYPE_CHECKING:
     class Host(Encoder, Protocol):
         """A dialect in a mode that hears requests, and asks.
 
-        `code` is the exit code at the end of stdin, `version` what the handshake tells where it tells one.
+        `code` is the exit code at the end of stdin, `version` what the handshake tells where it tells one, `history`
+        who said what in a session that is loaded: `prompt`, `think` or `answer`, each with its text.
         """
 
         code: int
+        history: Sequence[tuple[str, str]]
         version: int
         questions: Questions
 
@@ -56,6 +58,9 @@ if TYPE_CHECKING:
 
         def acknowledge(self, now: int) -> bytes:
             """Give the bytes that end the turn that was cancelled; none if none was."""
+
+        def interrupted(self, now: int) -> bytes:
+            """Give the bytes that end the turn in hand as a signal interrupts it (claude)."""
 
         def ask(self, fields: dict[str, Any], now: int) -> tuple[Question, bytes]:
             """Open a question; give the bytes that ask it."""
@@ -99,8 +104,8 @@ if TYPE_CHECKING:
         def is_gone(self, name: str) -> bool:
             """Say whether that process has ended, or is no child of this one, or no parent."""
 
-        def send(self, signum: int, name: str) -> None:
-            """Signal a child, and its group if it leads one."""
+        def kill(self, name: str, signum: int) -> None:
+            """Signal a child that lives, with the whole group if it leads one."""
 
         def leave(self, code: int) -> None:
             """Exit."""

@@ -276,9 +276,6 @@ class Player:
         self.stage.watch(name)
         yield (WHEN, lambda: self.stage.is_gone(name))
 
-    def _do_send(self, signum: int, name: str) -> None:
-        self.stage.send(signum, name)
-
     def _do_stdin(self, what: str) -> None:
         self.reading = what == "read"
 
@@ -314,17 +311,21 @@ class Player:
         self.stage.spawn(self.children, fields, descendant(self.program, fields, steps))
         self.children += 1
 
+    def _do_kill(self, name: str, signum: int) -> None:
+        self.stage.kill(name, signum)
+
     def _do_exit(self, code: int) -> None:
         self.stage.leave(code)
 
     def _do_die(self, signum: int) -> None:
         self.stage.die(signum)
 
-    def begin(self, steps: Iterator[Wait], instant: int) -> None:
-        """Begin a track of the session's own at an instant."""
+    def begin(self, steps: Iterator[Wait], instant: int) -> Track:
+        """Begin a track of the session's own at an instant; give it."""
         track = Track(steps, ("handshake", None))
         track.value = instant
         self.tracks.append(track)
+        return track
 
     def write(self, data: bytes) -> Iterator[Wait]:
         """Write to stdout, as far as there is room; give what is waited for."""

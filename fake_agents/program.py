@@ -51,20 +51,21 @@ OPS = {
     "await_prompt": ("number",),
     "await_cancel": (),
     "acknowledge": (),
+    "interrupted": (),
     "ask": ("fields", "allowed", "denied", "unanswered"),
     "stdin": ("what",),
     "close": ("stream",),
     "when": ("kind", "value", "steps"),
     "meanwhile": ("steps",),
     "spawn": ("fields", "steps"),
+    "kill": ("name", "signum"),
     "hop": ("fields",),
-    "send": ("signum", "name"),
     "exit": ("code",),
     "die": ("signum",),
 }
 """Every op with the names of its arguments."""
 
-OF_SESSIONS = ("handshake", "await_prompt", "await_cancel", "acknowledge", "ask")
+OF_SESSIONS = ("handshake", "await_prompt", "await_cancel", "acknowledge", "interrupted", "ask")
 """The ops that only a session can play."""
 
 PARENT = "parent"

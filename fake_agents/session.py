@@ -42,7 +42,10 @@ class Session:
         self._handshake: tuple[str, Any] = ("after", 0)
 
     def do_handshake(self, kind: str, value: Any) -> None:
-        """Say how handshakes go from now on: never, after a time, with a version, or refused with an error."""
+        """Say how handshakes go from now on: never, after a time, with a version or a history, or refused."""
+        if kind == "history":
+            self._host.history = value
+            return
         if kind == "version":
             self._host.version = value
             kind, value = "after", 0
@@ -116,6 +119,10 @@ class Session:
         """End the cancelled turn."""
         return self._player.write(self._host.acknowledge(self._player.now))
 
+    def do_interrupted(self) -> Iterator[Wait]:
+        """End the turn in hand."""
+        return self._player.write(self._host.interrupted(self._player.now))
+
     def do_ask(
         self, fields: dict[str, Any], allowed: Sequence[Step], denied: Sequence[Step], unanswered: Sequence[Step]
     ) -> Generator[Wait, None, bool]:
@@ -124,19 +131,19 @@ class Session:
         yield from self._player.write(data)
         self._player.stage.note("q", question.about)
         limit = fields.get("for")
-        if limit is not None:
-            self._player.begin(self._give_up(question), self._player.now + limit)
+        patience = None if limit is None else self._player.begin(self._give_up(question), self._player.now + limit)
         yield self._until(lambda: bool(question.answer) or self._is_over())
+        if patience in self._player.tracks:
+            self._player.tracks.remove(patience)
         branches = {ALLOW: allowed, ANSWERED: allowed, DENY: denied, REFUSED: denied}
         steps = unanswered if question.given_up else branches.get(question.answer, ())
         return not question.answer or (yield from self._player.play(steps))
 
     def _give_up(self, question: Question) -> Iterator[Wait]:
         """Take a question back that was not answered in time."""
-        if not question.answer:
-            data = self._host.give_up(question)
-            self._note_news()
-            yield from self._player.write(data)
+        data = self._host.give_up(question)
+        self._note_news()
+        yield from self._player.write(data)
 
     def in_turn(self, writing: Iterator[Wait]) -> Iterator[Wait]:
         """Write whole lines: while one track waits for room, no other begins."""

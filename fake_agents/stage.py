@@ -7,7 +7,7 @@ import select
 import sys
 from _signal import SIG_DFL, SIG_IGN, SIG_SETMASK, SIGCHLD, pthread_sigmask, signal
 
-from fake_agents.birth import fork, wait_for
+from fake_agents.birth import fork, is_alive, wait_for
 from fake_agents.program import FATAL, LEADERS, LONGEST, PARENT
 from fake_agents.wire import FULL
 
@@ -217,8 +217,8 @@ class Stage:
         posix.close(self._ends.pop(name))
         return True
 
-    def send(self, signum: int, name: str) -> None:
-        """Signal a child, and its group if it leads one; one that is gone hears nothing."""
+    def kill(self, name: str, signum: int) -> None:
+        """Signal a child, with the group if it leads one; the pid of one that is gone may be anybody's."""
         if self._is_kin(name):
             pid, leads = self._children[name]
             (posix.killpg if leads else posix.kill)(pid, signum)
@@ -227,15 +227,10 @@ class Stage:
         return self._parent if name == PARENT else self._children[name][0]
 
     def _is_kin(self, name: str) -> bool:
-        """Say whether a process is this one's parent still, or a child that lives: a pid alone may be a stranger's."""
+        """Say whether a process is this one's parent still, or a child that lives."""
         if name == PARENT:
             return posix.getppid() == self._parent
-        if name not in self._children:
-            return False
-        try:
-            return posix.waitid(posix.P_PID, self._pid_of(name), posix.WEXITED | posix.WNOHANG | posix.WNOWAIT) is None
-        except ChildProcessError:
-            return False
+        return name in self._children and is_alive(self._pid_of(name))
 
     def leave(self, code: int) -> None:
         """Exit now, flushing nothing."""

@@ -1,7 +1,8 @@
 """The Agent Client Protocol, version 1: JSON-RPC over lines. Knows no other dialect.
 
-The handshake is the dialect's own: `initialize`, new and loaded sessions, modes. A prompt is a request that is answered
-by the end of its turn; what is told between is an update of the session. A second prompt waits for its turn.
+The handshake is the dialect's own: `initialize`, sessions that are new, loaded with their history, or resumed, and
+modes. A prompt is a request that is answered by the end of its turn; what is told between is an update of the session.
+A second prompt waits for its turn. The agent's own requests wait for their answers in the track that asks.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from fake_agents.requests import read
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from fake_agents.contracts import Events
@@ -22,13 +24,20 @@ if TYPE_CHECKING:
 _INITIALIZED = {
     "authMethods": [],
     "agentInfo": {"name": "fake", "version": "1.0.0"},
-    "agentCapabilities": {"loadSession": True, "promptCapabilities": {}, "mcpCapabilities": {}},
+    "agentCapabilities": {
+        "loadSession": True,
+        "promptCapabilities": {},
+        "mcpCapabilities": {},
+        "sessionCapabilities": {"resume": {}, "close": {}},
+    },
 }
 _OPTIONS = [
     {"optionId": "allow-once", "name": "Allow", "kind": "allow_once"},
     {"optionId": "reject-once", "name": "Reject", "kind": "reject_once"},
 ]
-_EMPTY = ("authenticate", "session/set_mode", "session/set_model")
+_CHUNKS = {"prompt": "user_message_chunk", "think": "agent_thought_chunk", "answer": "agent_message_chunk"}
+_KNOWN = ("session/load", "session/resume")
+_EMPTY = ("authenticate", "logout", "session/set_mode", "session/set_model", "session/close")
 _PARSE, _REQUEST, _METHOD, _PARAMS, _INTERNAL = -32700, -32600, -32601, -32602, -32603
 
 
@@ -49,7 +58,10 @@ class Encoder:
         self._hand = ""
         self._is_cancelled = False
         self._tools: dict[str, str] = {}
+        self._kinds: dict[str, str] = {}
+        self.history: Sequence[tuple[str, str]] = ()
         self.events: Events = {
+            "delta": self.delta,
             "think": self.think,
             "plan": self.plan,
             "tool": self.tool,
@@ -114,7 +126,8 @@ class Encoder:
             question = self.questions.ask(key, fields)
             return question, self._lines.join([_request(key, fields["name"], {**session, **fields["params"]})])
         tool = next((number for number, name in self._tools.items() if name == fields["name"]), f"call_{own}")
-        call = {"toolCallId": tool, "title": fields["name"], "kind": "other", "status": "pending", "rawInput": {}}
+        call = {"toolCallId": tool, "title": fields["name"], "kind": self._kinds.get(tool, "other")}
+        call = {**call, "status": "pending", "rawInput": {}}
         asked = _request(key, "session/request_permission", {**session, "toolCall": call, "options": _OPTIONS})
         return self.questions.ask(key, fields, tool), self._lines.join([asked])
 
@@ -136,22 +149,29 @@ class Encoder:
         more = {"_meta": fields["usage"]} if fields.get("usage") else {}
         return self._joined([*chunks, *self._ended("end_turn", more)])
 
+    def delta(self, text: str, now: int) -> bytes:
+        """Give a chunk of the agent's message: a text in pieces is several of them."""
+        return self._lines.join([self._chunk("agent_message_chunk", text)])
+
     def think(self, text: str, now: int) -> bytes:
         """Give a chunk of a thought."""
         return self._lines.join([self._chunk("agent_thought_chunk", text)])
 
-    def plan(self, entries: list[str], now: int) -> bytes:
-        """Give the whole plan, all of it yet to be done; it replaces an earlier one."""
-        told = [{"content": entry, "priority": "medium", "status": "pending"} for entry in entries]
+    def plan(self, entries: list[str | dict[str, Any]], now: int) -> bytes:
+        """Give the whole plan, yet to be done where it does not say; it replaces an earlier one."""
+        known = [entry if isinstance(entry, dict) else {"content": entry} for entry in entries]
+        told = [{"content": "", "priority": "medium", "status": "pending", **entry} for entry in known]
         return self._lines.join([self._update({"sessionUpdate": "plan", "entries": told})])
 
     def tool(self, fields: dict[str, Any], now: int) -> bytes:
         """Give a tool call in progress."""
         number = fields["id"]
         self._tools[number] = fields["name"]
-        call = {"sessionUpdate": "tool_call", "toolCallId": number, "title": fields["name"], "kind": "other"}
-        more = {"status": "in_progress", "rawInput": fields["input"], "locations": [], "content": []}
-        return self._lines.join([self._update({**call, **more})])
+        kind = self._kinds[number] = fields.get("kind", "other")
+        call = {"sessionUpdate": "tool_call", "toolCallId": number, "title": fields["name"], "kind": kind}
+        more = {"status": "in_progress", "rawInput": fields["input"]}
+        about = {"locations": fields.get("locations", []), "content": []}
+        return self._lines.join([self._update({**call, **more, **about})])
 
     def tool_done(self, fields: dict[str, Any], now: int) -> bytes:
         """Give the end of a tool call."""
@@ -160,8 +180,8 @@ class Encoder:
         return self._lines.join([self._tool_update(fields["id"], "failed" if failed else "completed", told)])
 
     def event(self, value: dict[str, Any], now: int) -> bytes:
-        """Give a message as it stands."""
-        return self._lines.join([line(value)])
+        """Give an update of the session, or else a message as it stands."""
+        return self._lines.join([self._update(value) if "sessionUpdate" in value else line(value)])
 
     def _joined(self, events: list[bytes]) -> bytes:
         return self._lines.join(events) if events else b""
@@ -172,10 +192,12 @@ class Encoder:
         if method == "session/new":
             self._sessions.append(f"sess_{len(self._sessions) + 1}")
             return [_succeeded(number, {"sessionId": self._sessions[-1]})]
-        if method == "session/load" and "sessionId" in params:
-            self._sessions.append(str(params["sessionId"]))
-            return [_succeeded(number, {})]
-        if method in ("session/prompt", "session/load"):
+        if method in _KNOWN and "sessionId" in params:
+            session = str(params["sessionId"])
+            self._sessions.append(session)
+            past = self.history if method == "session/load" else ()
+            return [*(_update(session, _said(_CHUNKS[who], text)) for who, text in past), _succeeded(number, {})]
+        if method in ("session/prompt", *_KNOWN):
             return [_failed(number, _PARAMS, "Invalid params")]
         if method in _EMPTY:
             return [_succeeded(number, {})]
@@ -215,19 +237,28 @@ class Encoder:
         return [_succeeded(number, {"stopReason": stop, **(more or {})})]
 
     def _chunk(self, kind: str, text: str) -> bytes:
-        return self._update({"sessionUpdate": kind, "content": {"type": "text", "text": text}})
+        return self._update(_said(kind, text))
 
     def _tool_update(self, number: str, status: str, text: str) -> bytes:
         content = [{"type": "content", "content": {"type": "text", "text": text}}] if text else []
         update = {"sessionUpdate": "tool_call_update", "toolCallId": number, "status": status}
-        return self._update({**update, "title": self._tools.pop(number, number), "content": content, "kind": "other"})
+        about = {"title": self._tools.pop(number, number), "content": content, "kind": self._kinds.get(number, "other")}
+        return self._update({**update, **about})
 
     def _update(self, update: dict[str, Any]) -> bytes:
-        params = {"sessionId": self._session(), "update": update}
-        return line({"jsonrpc": "2.0", "method": "session/update", "params": params})
+        return _update(self._session(), update)
 
     def _session(self) -> str:
         return self._hand or (self._sessions[-1] if self._sessions else "")
+
+
+def _said(kind: str, text: str) -> dict[str, Any]:
+    return {"sessionUpdate": kind, "content": {"type": "text", "text": text}}
+
+
+def _update(session: str, update: dict[str, Any]) -> bytes:
+    params = {"sessionId": session, "update": update}
+    return line({"jsonrpc": "2.0", "method": "session/update", "params": params})
 
 
 def _request(number: Any, method: str, params: dict[str, Any]) -> bytes:

@@ -50,7 +50,7 @@ class Encoder:
         self._count = self._number = self._index = 0
         self._messages: list[str] = []
         self._open: dict[str | None, tuple[str, int]] = {}
-        self._parents: dict[str, str | None] = {}
+        self._tools: dict[str, dict[str, Any]] = {}
         self._decisions: dict[str, dict[str, Any]] = {}
         self._denials: list[dict[str, Any]] = []
         self._stop: str | None = None
@@ -109,7 +109,7 @@ class Encoder:
     def tool(self, fields: dict[str, Any], now: int) -> bytes:
         """Give the block that asks for a tool; it closes its message unless more are to come."""
         parent, number = fields.get("parent"), fields["id"]
-        self._parents[number] = parent
+        self._tools[number] = fields
         block = {"type": "tool_use", "id": number, "name": fields["name"], "input": fields["input"]}
         deltas = [{"type": "input_json_delta", "partial_json": wide(fields["input"])}]
         events = [*self._begin(), *self._block(parent, block, {"input": {}}, deltas, now)]
@@ -119,17 +119,22 @@ class Encoder:
         """Give the result of a tool."""
         number, failed = fields["id"], fields["error"] is not None
         output = fields["error"] if failed else fields["output"]
-        parent = self._parents.get(number)
-        self._turns += parent is None
-        block = {"tool_use_id": number, "type": "tool_result", "content": output, "is_error": failed}
+        tool = self._tools.get(number, {})
+        self._turns += tool.get("parent") is None
+        more = self._outcome(number, output, failed=failed)
         if failed:
-            block = {"type": "tool_result", "content": output, "is_error": True, "tool_use_id": number}
-        message, more = {"role": "user", "content": [block]}, self._outcome(number, output, failed=failed)
-        return self._lines.join([*self._begin(), self._line("user", message, parent, now, more)])
+            shown = _REFUSAL.format(output) if fields.get("refused") else output
+            block = {"type": "tool_result", "content": shown, "is_error": True, "tool_use_id": number}
+            more = {"tool_use_result": f"Error: {output}"} if fields.get("refused") else more
+        else:
+            shown = output or (_WITHOUT_OUTPUT if tool.get("name") == "Bash" else "")
+            block = {"tool_use_id": number, "type": "tool_result", "content": shown, "is_error": False}
+        message = {"role": "user", "content": [block]}
+        return self._lines.join([*self._begin(), self._line("user", message, tool.get("parent"), now, more)])
 
     def _outcome(self, number: str, output: str, *, failed: bool) -> dict[str, Any]:
         """Give what the end of a tool has beside its message."""
-        told = {"stdout": output, "stderr": "", "interrupted": False, "isImage": False, "noOutputExpected": False}
+        told = {"stdout": output, "stderr": "", "interrupted": False, "isImage": False, "noOutputExpected": not output}
         return {
             "tool_use_result": f"Error: {output}" if failed else told,
             "tool_result_meta": [{"id": number, **self._decisions.get(number, GRANTED)}],
@@ -287,7 +292,7 @@ class Encoder:
         usage = {**order, "input_tokens": 10 * count, "output_tokens": 5 * count, **(fields["usage"] or {})}
         used = {**MODEL_USAGE, "inputTokens": 10 * count, "outputTokens": 5 * count, "canonicalModel": self._model}
         models = {self._model: used} if count else {}
-        begun = {"begun_message_ids": self._messages} if self._streams else {}
+        begun = {"begun_message_ids": self._messages} if self._streams and count else {}
         times = {"ttft_stream_ms": 1, "time_to_request_ms": 1, "first_content_frame_ms": 1}
         return line(
             {
@@ -325,6 +330,8 @@ class Encoder:
         return f"00000000-0000-4000-8000-{self._count:012}"
 
 
+_REFUSAL = "<tool_use_error>{}</tool_use_error>"
+_WITHOUT_OUTPUT = "(Bash completed with no output)"
 _NO_TEXT = {"type": "text", "text": ""}
 _UNSTOPPED = {"stop_reason": None, "stop_sequence": None, "usage": MESSAGE_USAGE}
 

@@ -20,7 +20,7 @@ _INITIALIZED: dict[str, Any] = {
     "output_style": "default",
     "available_output_styles": ["default"],
     "user_output_styles_dir": "/home/u/x",
-    "models": [],
+    "models": [{"value": "default", "displayName": "Default", "description": "The default model"}],
     "account": {},
     "pid": 0,
     "claude_code_version": "2.1.330",

@@ -10,12 +10,12 @@ if TYPE_CHECKING:
 
     from fake_agents.questions import Question, Questions
 
-__all__ = ["ABORTED", "outcome", "rejection"]
+__all__ = ["ABORTED", "REJECTED", "outcome", "rejection"]
 
 ABORTED = "[ede_diagnostic] result_type=user last_content_type=n/a stop_reason="
 """What the result of an interrupted turn says, with its stop reason behind it."""
 
-_REJECTED = (
+REJECTED = (
     "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file edit, the "
     "new_string was NOT written to the file). STOP what you are doing and wait for the user to tell you how to proceed."
 )
@@ -36,7 +36,7 @@ def _last(call: str, questions: Questions) -> Question | None:
 def rejection(call: str, questions: Questions) -> str:
     """Give the output of a tool that an interrupt ended: had it begun, or was it still asked about?"""
     question = _last(call, questions)
-    return _REJECTED if question is not None and question.answer == CANCELLED else _REJECTED + _STOPPED
+    return REJECTED if question is not None and question.answer == CANCELLED else REJECTED + _STOPPED
 
 
 def outcome(call: str, error: str, questions: Questions, *, is_interrupted: bool) -> dict[str, Any] | None:

@@ -16,7 +16,7 @@ from fake_agents.dialects.claude_control import (
     success,
     withdrawn,
 )
-from fake_agents.dialects.claude_refusals import ABORTED, outcome, rejection
+from fake_agents.dialects.claude_refusals import ABORTED, REJECTED, outcome, rejection
 from fake_agents.dialects.claude_turns import Turns
 from fake_agents.questions import CANCELLED, DENY, Questions
 from fake_agents.requests import read
@@ -82,8 +82,16 @@ class Encoder(Turns):
         events = [success(request, {"still_queued": queued}) for request in self._interrupts]
         self._interrupts = []
         if self._cut == self._ends and self._in_turn:  # else the turn ended before, by itself
-            events += [*self._replay(), *self._aborted(now)]
+            events += [*self._replay(), *self._aborted(now), *self._over()]
         return made + self._joined(events)
+
+    def interrupted(self, now: int) -> bytes:
+        """Give what a signal leaves of the turn, and its error result; behind that claude exits and says no more."""
+        if not self._in_turn:
+            return b""
+        events = [*self._replay(), *self._aborted(now, by_signal=True)]
+        self._over()
+        return self._joined(events)
 
     def ask(self, fields: dict[str, Any], now: int) -> tuple[Question, bytes]:
         """Open a question about the tool that runs, or about one that nobody saw; give the control request."""
@@ -203,12 +211,12 @@ class Encoder(Turns):
         error = f"Unsupported control request subtype: {kind}"
         return [failed(heard, {"error": error, "error_code": "unsupported_request"})]
 
-    def _aborted(self, now: int) -> list[bytes]:
+    def _aborted(self, now: int, *, by_signal: bool = False) -> list[bytes]:
         tools, (before, behind) = self._running[:], self._abandon(now)
         events = [*self._begin(), *before]
         self._is_aborting = True  # an interrupt leaves in the queue what is there
         for number in tools:
-            ended = {"id": number, "output": "", "error": rejection(number, self.questions)}
+            ended = {"id": number, "output": "", "error": REJECTED if by_signal else rejection(number, self.questions)}
             events.append(self.tool_done(ended, now).rstrip(b"\r\n"))
         self._is_aborting = False
         text = "[Request interrupted by user" + (" for tool use]" if tools else "]")
@@ -220,8 +228,7 @@ class Encoder(Turns):
         self.code, self._turns = 1, self._turns + 1
         told = {"errors": [ABORTED + ("tool_use" if tools else "null")]}
         fields = {"is_error": True, "subtype": "error_during_execution", "usage": None}
-        events.append(self._result(told, "aborted_tools" if tools else "aborted_streaming", fields, now))
-        return [*events, *self._over()]
+        return [*events, self._result(told, "aborted_tools" if tools else "aborted_streaming", fields, now)]
 
     def _outcome(self, number: str, output: str, *, failed: bool) -> dict[str, Any]:
         more = outcome(number, output, self.questions, is_interrupted=self._is_aborting) if failed else None

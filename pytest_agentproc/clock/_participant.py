@@ -72,6 +72,7 @@ class Participant:
         self.doing: tuple[int, str] = (line, "start")
         self.code: int | None = None
         self.signal: int | None = None
+        self.status: dict[str, Any] = {}
 
     @property
     def lives(self) -> bool:
@@ -86,7 +87,12 @@ class Participant:
         except OSError:
             pass
 
-    def status(self) -> dict[str, Any]:
+    def end(self) -> None:
+        """Take note that it is dead, and of how it ended: whoever started it may reap it at once."""
+        self.state = State.GONE
+        self.status = self._status()
+
+    def _status(self) -> dict[str, Any]:
         """Tell how it ended, as far as its parent (this process) or its own last word says."""
         try:
             result = os.waitid(os.P_PIDFD, self.pidfd, os.WEXITED | os.WNOWAIT | os.WNOHANG)

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Roll"]
 
-_SEND = "send"
-"""The step with which one participant signals another, and may wake or end it."""
+_SIGNALLING = ("kill",)
+"""The steps of one participant that signal others."""
 
 
 class Roll:
@@ -160,9 +160,9 @@ class Roll:
             about: dict[str, Any] = {"process": participant.name}
             if code == "m":
                 participant.doing = data
+                self.changed = self.changed or data[1] in _SIGNALLING
                 about["line"], about["step"] = data
                 sink(now, "m", about)
-                self.changed = self.changed or data[1] == _SEND
             elif code == "x":
                 participant.code = data
             elif code == "p":
@@ -191,7 +191,7 @@ class Roll:
                 self.hear(participant)
         self._lose(participant)
         if participant.state is State.DYING:
-            participant.state = State.GONE
+            participant.end()
             self.changed = True  # its end may have continued others: the kernel sends HUP and CONT to orphaned groups
             self.dying.remove(participant)
             self._poller.forget(participant.pidfd)
@@ -205,7 +205,7 @@ class Roll:
         if self._deaths:
             for one in sorted(self._deaths, key=lambda one: one.path):
                 sink = self._sinks[one.token]
-                sink(self._rule.now, "x", {"process": one.name, **one.status()})
+                sink(self._rule.now, "x", {"process": one.name, **one.status})
                 sink(self._rule.now, "p", {"process": one.name, "gone": True})
                 one.hang_up()
             self._kept += self._deaths

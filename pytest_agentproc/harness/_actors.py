@@ -129,7 +129,7 @@ class Process:
     def is_gone(self, name: str) -> bool:
         return self._kin(name) is None
 
-    def send(self, signum: int, name: str) -> None:
+    def kill(self, name: str, signum: int) -> None:
         child = self._kin(name)
         if child is not None:
             leads = child.kin.group is not self.kin.group

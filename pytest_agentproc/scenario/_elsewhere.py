@@ -27,7 +27,7 @@ STEP_WORDS = {
     **words("write say", ("echo", "output", "print", "stdout", "write")),
     **words("write when", ("catch", "on", "trap")),
     "crash": "write die",
-    **words("write die, or to signal a child, send", ("kill", "signal")),
+    "signal": "write die, or kill for a child",
     "stderr": "write raw with to: stderr",
     "fork": "write spawn",
     **words("write ask", ("can_use_tool", "hook", "permission", "request_permission")),

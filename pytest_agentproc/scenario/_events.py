@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.scenario._fields import Either, Fields, Key
-from pytest_agentproc.scenario._kinds import Choice, Data, Flag, ListOf, Text
+from pytest_agentproc.scenario._kinds import Choice, Data, Flag, ListOf, Text, Whole
 from pytest_agentproc.scenario._words import choices, shorten, unknown
 
 if TYPE_CHECKING:
@@ -36,11 +36,14 @@ EVENTS = {
     ),
     ("pi", "json"): ("begin", "delta", "think", "tool", "tool_done", "event"),
     ("pi", "rpc"): ("delta", "think", "tool", "tool_done", "event", "ask"),
-    ("acp", "session"): ("think", "plan", "tool", "tool_done", "event", "ask", "request"),
+    ("acp", "session"): ("delta", "think", "plan", "tool", "tool_done", "event", "ask", "request"),
     ("codex", "exec"): ("begin", "notice", "think", "plan", "tool", "tool_done", "event"),
     ("gemini", "stream"): ("begin", "delta", "tool", "tool_done", "event"),
 }
 """Every dialect and mode that has such steps, with their names."""
+
+_DIALECTS = {"parent": "claude", "more": "claude", "kind": "acp", "locations": "acp"}
+"""What only one dialect can tell of a tool."""
 
 _TOOL: dict[str, Any] = {"input": {}}
 _TOOL_DONE: dict[str, Any] = {"output": "", "error": None}
@@ -82,7 +85,7 @@ class _Begin(Choice):
 
 @dataclass(frozen=True)
 class _Plan(ListOf):
-    """A list of texts, in a dialect that tells plans."""
+    """A list of entries, in a dialect that tells plans."""
 
     def read(self, node: Node, what: str, check: Check) -> list[Any]:
         """Read every entry."""
@@ -103,35 +106,72 @@ def _tool(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[s
         number = values["id"]
         if number in check.tools:
             check.at(node, f'{what}.id "{shorten(number)}" is taken by the tool in line {check.tools[number]}')
-        _check_claudes(values, node, what, check)
+        _check_dialects(values, node, what, check)
         check.tools.setdefault(number, node.line)
     return {**_TOOL, **values}
 
 
-def _check_claudes(values: dict[str, Any], node: Node, what: str, check: Check) -> None:
-    """Report what only claude has, where the agent is another, and a parent that is no tool."""
-    if check.dialect != "claude":
-        for key in [key for key in ("parent", "more") if key in values]:
-            check.at(node, f"the dialect {check.dialect} cannot tell it: leave {key} out of {what}")
-    elif "parent" in values and values["parent"] not in check.tools:
+def _check_dialects(values: dict[str, Any], node: Node, what: str, check: Check) -> None:
+    """Report what only another dialect has, and a parent that is no tool."""
+    for key in [key for key, dialect in _DIALECTS.items() if key in values and check.dialect != dialect]:
+        check.at(node, f"the dialect {check.dialect} cannot tell it: leave {key} out of {what}")
+    if check.dialect == "claude" and "parent" in values and values["parent"] not in check.tools:
         known = unknown("tool", values["parent"], check.tools) if check.tools else "no tool was started before"
         check.at(node, f"{what}.parent: {known}")
 
 
-def _tool_done(values: dict[str, Any], node: Node, _what: str, check: Check) -> dict[str, Any]:
-    if is_told("tool_done", node, check) and values["id"] not in check.tools:
-        known = unknown("tool", values["id"], check.tools) if check.tools else "no tool was started before"
-        check.at(node, known)
+def _entry(values: dict[str, Any], node: Node, what: str, check: Check) -> str | dict[str, Any]:
+    """Make an entry of a plan: its text, unless there is more to tell."""
+    if len(values) == 1:
+        return str(values["content"])
+    if check.dialect != "acp":
+        check.at(node, f"the dialect {check.dialect} cannot tell it: write the text of {what} alone")
+    return values
+
+
+def _tool_done(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[str, Any]:
+    if is_told("tool_done", node, check):
+        if values["id"] not in check.tools:
+            check.at(node, unknown("tool", values["id"], check.tools) if check.tools else "no tool was started before")
+        if "refused" in values and check.dialect != "claude":
+            check.at(node, f"the dialect {check.dialect} cannot tell it: leave refused out of {what}")
+        elif values.get("refused") and values.get("error") is None:
+            check.at(node, f"{what} is refused without a word: write error, too")
     return {**_TOOL_DONE, **values}
 
 
 _ID = Text("ID", may_be_empty=False)
+_STATUSES = ("pending", "in_progress", "completed")
+_TOOL_KINDS = ("read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other")
+_LOCATION = Either(
+    Text("PATH", may_be_empty=False),
+    Fields(
+        (
+            Key("path", Text(may_be_empty=False), "the file", required=True),
+            Key("line", Whole(0, 2**31 - 1), "a line in it"),
+        )
+    ),
+    key="path",
+)
 
 BEGIN = _Begin(("turn",))
 NOTICE = _Told(step="notice")
 DELTA = _Told(step="delta")
 THINK = _Told(step="think")
-PLAN = _Plan(Text(may_be_empty=False))
+PLAN = _Plan(
+    Either(
+        Text("ENTRY", may_be_empty=False),
+        Fields(
+            (
+                Key("content", Text(may_be_empty=False), "what is to be done", required=True),
+                Key("status", Choice(_STATUSES), "how far it is; pending if absent (acp)"),
+                Key("priority", Choice(("high", "medium", "low")), "how urgent it is; medium if absent (acp)"),
+            ),
+            finish=_entry,
+        ),
+        key="content",
+    )
+)
 EVENT = _Event()
 TOOL = Fields(
     (
@@ -140,6 +180,8 @@ TOOL = Fields(
         Key("input", Data(), "its arguments; {} if absent"),
         Key("parent", _ID, "the tool whose sub-agent uses it; the agent itself if absent (claude)"),
         Key("more", Flag(), "whether the next tool is asked for by the same message; false if absent (claude)"),
+        Key("kind", Choice(_TOOL_KINDS), "what it does; other if absent (acp)"),
+        Key("locations", ListOf(_LOCATION), "the files that it is about; none if absent (acp)"),
     ),
     finish=_tool,
 )
@@ -150,6 +192,7 @@ TOOL_DONE = Either(
             Key("id", _ID, "the tool's id", required=True),
             Key("output", Text(), "what it gave"),
             Key("error", Text(), "why it failed"),
+            Key("refused", Flag(), "whether it refused its input, and never ran; false if absent (claude)"),
         ),
         finish=_tool_done,
     ),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.scenario._fields import Either, Fields, Key
-from pytest_agentproc.scenario._kinds import Choice, Only, Text, Time, Whole
+from pytest_agentproc.scenario._kinds import Choice, ListOf, Only, Text, Time, Whole
 from pytest_agentproc.scenario._nodes import Node, Scalar
 from pytest_agentproc.scenario._words import choices
 
@@ -31,7 +31,10 @@ SESSIONS = (("claude", "session"), ("pi", "rpc"), ("acp", "session"))
 
 _SHAKERS = (("claude", "session"), ("acp", "session"))
 
-_VERSIONED = ("acp",)
+_INTERRUPTED = ("claude", "session")
+"""The one that ends its turn in its own words when a signal comes."""
+
+_VERSIONED = _LOADED = ("acp",)
 _PROMPT = re.compile(r"prompt ([1-9][0-9]{0,8})", re.ASCII)
 _FORMS = "eof, prompt N, cancel, {stdin: PATTERN} or {exit: ID}"
 _EVENTS = "eof, epipe, cancel or {signal: TERM}"
@@ -83,8 +86,11 @@ class _Acknowledged(Choice):
     def read(self, node: Node, what: str, check: Check) -> str:
         """Take the word."""
         word = super().read(node, what, check)
-        if word:
+        if word == "cancel":
             _is_heard(node, word, check)
+        elif word and check.mode and (check.depth or (check.dialect, check.mode) != _INTERRUPTED):
+            who = "a spawned process" if check.depth else f"the dialect {check.dialect} in mode {check.mode}"
+            check.at(node, f"{who} tells nothing of a signal: known by {' '.join(_INTERRUPTED)}")
         return word
 
 
@@ -96,25 +102,36 @@ def _handshake(values: dict[str, Any], node: Node, _what: str, check: Check) -> 
         check.at(node, f"the dialect {check.dialect} has no handshake in mode {check.mode}: known by {known}")
     elif check.mode and "version" in values and check.dialect not in _VERSIONED:
         check.at(node, f"the dialect {check.dialect} tells no version of a protocol: only {choices(_VERSIONED)} does")
+    elif check.mode and "history" in values and check.dialect not in _LOADED:
+        check.at(node, f"the dialect {check.dialect} tells no history of a session: only {choices(_LOADED)} does")
     return values
 
 
+_PAST = Fields(
+    (
+        Key("prompt", Text(), "what was asked"),
+        Key("think", Text(), "what the agent thought"),
+        Key("answer", Text(), "what it said"),
+    ),
+    one_of=("prompt", "think", "answer"),
+)
 AWAITED = _Awaited()
 HANDSHAKE = Either(
-    Only(("never",), "never, {after: T}, {error: TEXT} or {version: N}"),
+    Only(("never",), "never, {after: T}, {error: TEXT}, {version: N} or {history: [...]}"),
     Fields(
         (
             Key("after", Time(positive=True), "how long its answer takes"),
             Key("error", Text(may_be_empty=False), "why it is refused"),
             Key("version", Whole(0, 65535), "the version of the protocol that it tells; 1 unless told (acp)"),
+            Key("history", ListOf(_PAST), "what is told of a loaded session, in order; nothing unless told (acp)"),
         ),
-        one_of=("after", "error", "version"),
+        one_of=("after", "error", "version", "history"),
         finish=_handshake,
     ),
     key="word",
 )
 HAPPENS = _Happens(("eof", "epipe", "cancel"), _EVENTS)
-ACKNOWLEDGE = _Acknowledged(("cancel",))
+ACKNOWLEDGE = _Acknowledged(("cancel", "signal"))
 
 
 def build_awaited(step: Step, _scope: Scope) -> list[ProgramStep]:
@@ -131,6 +148,8 @@ def build_awaited(step: Step, _scope: Scope) -> list[ProgramStep]:
 def build_handshake(step: Step, scope: Scope) -> list[ProgramStep]:
     """Compile to how handshakes go from here on."""
     value = step.value
+    if "history" in value:
+        return [(step.line, step.name, ("history", [said for past in value["history"] for said in past.items()]))]
     if "after" in value:
         return [(step.line, step.name, ("after", scope.ns(value["after"])))]
     kind = next((kind for kind in ("error", "version") if kind in value), "never")
@@ -138,5 +157,5 @@ def build_handshake(step: Step, scope: Scope) -> list[ProgramStep]:
 
 
 def build_acknowledge(step: Step, _scope: Scope) -> list[ProgramStep]:
-    """Compile to `acknowledge`."""
-    return [(step.line, "acknowledge", ())]
+    """Compile to `acknowledge`, or to what a signal does."""
+    return [(step.line, "acknowledge" if step.value == "cancel" else "interrupted", ())]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.scenario._elsewhere import COMMANDS
-from pytest_agentproc.scenario._fields import Fields, Key
+from pytest_agentproc.scenario._fields import Either, Fields, Key
 from pytest_agentproc.scenario._kinds import Choice, Flag, ListOf, Signal, Time, Whole, Word
 from pytest_agentproc.scenario._nodes import Mapping, Node, Scalar
 from pytest_agentproc.scenario._script import ProgramStep, Scope, Step, Steps
@@ -16,7 +16,7 @@ from pytest_agentproc.vocabulary import SIGNALS
 if TYPE_CHECKING:
     from pytest_agentproc.scenario._check import Check
 
-__all__ = ["ENDING", "FORM", "SEND", "SPAWN", "build_send", "build_spawn", "check_children"]
+__all__ = ["ENDING", "FORM", "KILL", "SPAWN", "build_kill", "build_spawn", "check_children"]
 
 _PARENT = "parent"
 _RESERVED = ("agent", "caller", "supervisor", "tree", _PARENT)
@@ -160,31 +160,43 @@ class _Ending(_Child):
 
 
 ENDING = _Ending()
-SEND = Fields(
-    (
-        Key("signal", Signal(), "the signal", required=True),
-        Key("to", _Child(), "to which child, and to its group if it leads one", required=True),
-    )
+KILL = Either(
+    _Child(),
+    Fields(
+        (
+            Key("id", _Child(), "the child", required=True),
+            Key("signal", Signal(), "the signal; KILL if absent"),
+        )
+    ),
+    key="id",
 )
 
 
-def build_send(step: Step, _scope: Scope) -> list[ProgramStep]:
-    """Compile to `send`."""
-    return [(step.line, "send", (SIGNALS[step.value["signal"]], step.value["to"]))]
+def build_kill(step: Step, _scope: Scope) -> list[ProgramStep]:
+    """Compile to `kill`."""
+    return [(step.line, "kill", (step.value["id"], SIGNALS[step.value.get("signal", "KILL")]))]
 
 
 def check_children(check: Check) -> None:
     """Report every child that a step of a script names and nobody spawns there, or that is none any more by then."""
     for node, name, process in check.meant:
         own = [one for one, parent in check.parents.items() if parent == process]
-        if name not in own:
+        if name in check.orphans and name in own:
+            alternatives = choices([one for one in _HOWS if one not in _ORPHANS])
+            how = f"how: {check.orphans[name]}"
             check.at(
-                node, unknown("child", name, own) if own else f'"{shorten(name)}" is no child: nobody is spawned here'
+                node, f'"{shorten(name)}" is no child: {how} leaves it without a parent: write how: {alternatives}'
             )
-        elif name in check.orphans:
-            how = check.orphans[name]
-            check.at(node, f'"{shorten(name)}" is no child: how: {how} leaves it without a parent')
+        elif name not in own:
+            check.at(node, _no_child(name, own, check))
     check.meant.clear()
+
+
+def _no_child(name: str, own: list[str], check: Check) -> str:
+    if name in check.parents:
+        return f'"{shorten(name)}" is no child of this process, but another\'s'
+    remedy = f": for its own death write die: {name}" if name.removeprefix("SIG") in SIGNALS else ""
+    return (unknown("child", name, own) if own else f'"{shorten(name)}" is no child: this process spawns none') + remedy
 
 
 def _next_name(check: Check) -> str:

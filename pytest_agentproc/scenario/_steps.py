@@ -32,7 +32,7 @@ from pytest_agentproc.scenario._sessions import (
     build_awaited,
     build_handshake,
 )
-from pytest_agentproc.scenario._spawn import ENDING, SEND, SPAWN, build_send, build_spawn
+from pytest_agentproc.scenario._spawn import ENDING, KILL, SPAWN, build_kill, build_spawn
 from pytest_agentproc.scenario._tasks import BACKGROUND_TURN, TASK, TASK_DONE, build_background_turn
 from pytest_agentproc.scenario._words import unknown
 from pytest_agentproc.vocabulary import SIGNALS
@@ -225,7 +225,12 @@ _ENTRIES = (
         build=build_awaited,
     ),
     Entry("handshake", HANDSHAKE, "how the answer to a handshake goes from here on", build=build_handshake),
-    Entry("acknowledge", ACKNOWLEDGE, "ends the turn that was cancelled, in the dialect", build=build_acknowledge),
+    Entry(
+        "acknowledge",
+        ACKNOWLEDGE,
+        "ends the turn that was cancelled, or that a signal interrupts (claude session)",
+        build=build_acknowledge,
+    ),
     Entry(
         "when",
         Either(HAPPENS, _EVENT, "event"),
@@ -238,7 +243,7 @@ _ENTRIES = (
     Entry("stdin", Choice(("stop", "read")), "stops reading stdin, or reads on; a fake reads unless told", build=_word),
     Entry("close", Choice((*_STREAMS, "stdin")), "closes its end of a stream", build=_word),
     Entry("spawn", SPAWN, "starts a descendant", build=build_spawn),
-    Entry("send", SEND, "signals a child", build=build_send),
+    Entry("kill", KILL, "ends a child of its own, with the whole group if it leads one", build=build_kill),
     Entry("exit", Whole(0, 255, "CODE", of_signal="die: {}"), "exits; a script that ends exits 0", build=_word),
     Entry("die", Signal(), "dies of a signal", build=_die),
 )

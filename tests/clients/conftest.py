@@ -1,4 +1,4 @@
-"""The Python clients where a test can import them. Installs nothing by itself; knows no client."""
+"""The Python clients where a test can import them, and programs that use the others. Knows no client."""
 
 from __future__ import annotations
 
@@ -8,10 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_agentproc.harness import Lab
+from tests.clients.acp_py import AcpPy
+from tests.clients.claude_py import ClaudePy
 from tests.clients.packages import from_pypi
+from tests.clients.running import Programs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+
+    from pytest_agentproc.clock import VirtualClock
+    from pytest_agentproc.harness import FakeAgent
 
 
 @pytest.fixture(scope="session")
@@ -33,3 +40,28 @@ def claude_sdk(_pypi: None) -> Any:
 def acp(_pypi: None) -> Any:
     """Give the module `acp`."""
     return import_module("acp")
+
+
+@pytest.fixture
+def claude(claude_sdk: Any, fake_agent: Callable[[Any], FakeAgent], virtual_clock: VirtualClock) -> ClaudePy:
+    """Give claude-agent-sdk, ready to be told what its agent plays."""
+    return ClaudePy(claude_sdk, fake_agent, virtual_clock)
+
+
+@pytest.fixture
+def acp_client(acp: Any, fake_agent: Callable[[Any], FakeAgent], virtual_clock: VirtualClock) -> AcpPy:
+    """Give agent-client-protocol's client side, ready to be told what its agent plays."""
+    return AcpPy(acp, fake_agent, virtual_clock)
+
+
+@pytest.fixture(params=["asyncio", "trio"])
+def backend(request: pytest.FixtureRequest) -> str:
+    """Play the test on each event loop."""
+    return str(request.param)
+
+
+@pytest.fixture(scope="session")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Programs]:
+    """Give the programs that use Node clients, with fakes that play in real time."""
+    with Lab() as lab:
+        yield Programs(lab, tmp_path_factory.mktemp("programs"))

@@ -30,6 +30,7 @@ _DERIVED = ("claude/fast-tools", "claude/partial", "claude/subagent", "claude/wh
 """What was made of others for the tests of a decoder: no recordings of their own."""
 _PLAIN_IN_CUT = ("perm", "stream")
 _IN_SESSIONS = ("acp",)
+_MESSAGE, _TOOL = "msg_01", "toolu_01"
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,35 @@ def recording(name: str) -> Recording:
     text = path.read_text("utf-8")
     if name.startswith("timed/"):
         return _timed(name, [json.loads(line) for line in text.splitlines()])
-    return Recording(name, None, {}, tuple(_plain(text)))
+    moments = _plain(text)
+    return Recording(name, None, {}, tuple(_own_ids(moments) if name.startswith("claude/") else moments))
+
+
+def _own_ids(moments: Iterator[Moment]) -> Iterator[Moment]:
+    """Give each message and tool an id of its own: the API behind these recordings gave all of them the same."""
+    prompt = message = 0
+    begun: list[str] = []
+    for moment in moments:
+        value = moment.value
+        kind = value.get("type") if isinstance(value, dict) else ""
+        prompt += moment.kind == "in" and kind == "user"
+        message += kind in ("user", "result")
+        speaker = value.get("parent_tool_use_id") if kind == "assistant" else None
+        named = f"msg_{message}_{speaker}"
+        if kind == "assistant" and speaker is None and named not in begun:
+            begun.append(named)
+        value = _renamed(value, {_MESSAGE: named, _TOOL: f"tool_{prompt}"})
+        if kind == "result" and "begun_message_ids" in value:
+            value["begun_message_ids"], begun = begun, []
+        yield Moment(moment.kind, value)
+
+
+def _renamed(value: Any, names: dict[str, str]) -> Any:
+    if isinstance(value, dict):
+        return {key: _renamed(inner, names) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_renamed(inner, names) for inner in value]
+    return names.get(value, value) if isinstance(value, str) else value
 
 
 def _plain(text: str) -> Iterator[Moment]:

@@ -26,6 +26,30 @@ script:
   - silence: inactivity_timeout
   - exit: 0
 """,
+    "a parent that ends a group, of which one is stopped, one has left, and one has ended before": """
+script:
+  - spawn:
+      id: gone
+      how: own_group
+      for: 500ms
+      zombie: true
+  - spawn:
+      id: shell
+      how: new_session
+      script:
+        - when: {signal: TERM}
+          do: []
+        - spawn: {id: inner, script: [{spawn: {id: deep, deaf: true}}, {silence: 2s}]}
+        - spawn: {id: asleep, stopped: true}
+        - spawn: {id: away, how: own_group}
+        - silence: for ever
+  - silence: 1s
+  - kill: gone
+  - kill: shell
+  - say: they are gone
+  - kill: shell
+  - silence: for ever
+""",
     "a child that traps a signal while another dies of it": """
 script:
   - spawn:
@@ -95,13 +119,13 @@ script:
     "a launcher that follows its child, whose tools end in three ways": """
 script:
   - when: {signal: TERM}
-    do: [{send: {signal: TERM, to: node}}]
+    do: [{kill: {id: node, signal: TERM}}]
   - spawn:
       id: node
       holds: [stdout]
       script:
         - when: {signal: TERM}
-          do: [{say: saved}, {send: {signal: KILL, to: group}}, {silence: 500ms}, {exit: 7}]
+          do: [{say: saved}, {kill: group}, {silence: 500ms}, {exit: 7}]
         - spawn: {id: group, how: new_session, script: [{spawn: {id: a, deaf: true}}, {spawn: b}, {linger: for ever}]}
         - spawn:
             id: deaf
@@ -111,8 +135,8 @@ script:
         - meanwhile: [{wait_for: {exit: group}}, {say: no group}, {wait_for: {exit: group}}, {say: none yet}]
         - spawn: {id: short, for: 2s}
         - wait_for: {exit: short}
-        - send: {signal: TERM, to: short}
-        - send: {signal: HUP, to: deaf}
+        - kill: {id: short, signal: TERM}
+        - kill: {id: deaf, signal: HUP}
         - say: no tool
         - linger: for ever
   - wait_for: {exit: node}

@@ -182,3 +182,17 @@ def test_no_descriptor_is_left_open(stand: Stand, backend: str) -> None:
     assert len(descriptors()) - before <= 3 * len(("link", "stage", "pidfd"))
     stand.close()
     assert len(descriptors()) < before
+
+
+@pytest.mark.parametrize("end", ["TERM", "KILL"])
+def test_how_an_agent_died_is_known_though_it_is_reaped_at_once(stand: Stand, backend: str, end: str) -> None:
+    """`poll()` right behind the signal reaps it: then nobody but the reaper can ask the kernel for its status."""
+    argv = stand.fake("- linger: for ever")
+
+    async def host() -> int | None:
+        process = subprocess.Popen(argv)
+        process.send_signal(getattr(signal, f"SIG{end}"))
+        return process.poll()
+
+    assert stand.run(host, backend=backend) == -getattr(signal, f"SIG{end}")
+    assert [event.data["signal"] for event in stand.fakes[0].record.events if event.code == "x"] == [end]

@@ -73,13 +73,13 @@ def test_kinds_are_the_same_in_real_time(lab: Lab) -> None:
 
 _FAMILY = """
 - when: {signal: TERM}
-  do: [{send: {signal: TERM, to: node}}]
+  do: [{kill: {id: node, signal: TERM}}]
 - spawn:
     id: node
     holds: [stdout]
     script:
       - when: {signal: TERM}
-        do: [{send: {signal: KILL, to: tool}}, {exit: 0}]
+        do: [{kill: tool}, {exit: 0}]
       - spawn: {id: tool, how: new_session, script: [{spawn: {id: below, deaf: true}}, {silence: for ever}]}
       - spawn:
           id: bound

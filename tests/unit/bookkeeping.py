@@ -87,9 +87,9 @@ class Book:
         """Say whether the test has said so."""
         return name in self.gone
 
-    def send(self, signum: int, name: str) -> None:
+    def kill(self, name: str, signum: int) -> None:
         """Keep it."""
-        self.done.append(("send", signum, name))
+        self.done.append(("kill", name, signum))
 
     def leave(self, code: int) -> None:
         """Keep the code, and end."""

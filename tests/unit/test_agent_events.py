@@ -66,8 +66,8 @@ class _Stage:
     def is_gone(self, name: str) -> bool:
         return True
 
-    def send(self, signum: int, name: str) -> None:
-        self.note("send", (signum, name))
+    def kill(self, name: str, signum: int) -> None:
+        self.note("kill", (name, signum))
 
     def leave(self, code: int) -> None:
         self.left.append(code)
@@ -111,7 +111,7 @@ def test_only_what_streams_has_pieces_of_a_text() -> None:
     """Codex prints a text in one piece: what would be dropped there in silence is told."""
     with pytest.raises(ScenarioError) as caught:
         loads("scenario: a\nagent: codex\nscript: [{delta: a}]\n")
-    able = "known by claude print, claude session, pi json, pi rpc or gemini stream"
+    able = "known by claude print, claude session, pi json, pi rpc, acp session or gemini stream"
     assert str(caught.value) == f"<text>:3:18: the dialect codex has no delta in mode exec: {able}"
 
 

@@ -66,6 +66,8 @@ def test_the_handshake_is_the_dialects_own() -> None:
     assert results(talk) == [{"sessionId": "sess_1"}, {"sessionId": "sess_2"}]
     talk.hear(request(1, "session/load", sessionId="old"), request(2, "session/set_mode", modeId="x"))
     assert [(one["id"], one["result"]) for one in talk.printed()] == [(1, {}), (2, {})]
+    talk.hear(request("r", "session/resume", sessionId="older"), request("c", "session/close"), prompt(9, "older"))
+    assert [(one["id"], one["result"]) for one in talk.printed()] == [("r", {}), ("c", {})]
     talk.hear(request(3, "session/dance"), request(4, "session/load"), prompt(5, "nobody"), b"{", b'{"id":6}')
     assert results(talk) == [-32601, -32602, -32602, -32700, -32600]
     talk.hear(request(None, "$/unknown"), b'{"jsonrpc":"2.0","id":null,"error":{"code":-32700}}')
@@ -82,13 +84,72 @@ def test_the_version_of_the_protocol_is_the_scripts() -> None:
     assert json.loads(told)["result"]["protocolVersion"] == 2
 
 
+def test_a_loaded_session_tells_its_history_before_the_response() -> None:
+    """Under its own id, and a resumed one tells nothing."""
+    steps = script(("handshake", "history", [("prompt", "hi"), ("think", "hm"), ("answer", "hello")]))
+    play = Play(program={"dialect": "acp", "code": 0, "serves": True, "steps": steps})
+    play.grant(0)
+    asks = request(0, "session/load", sessionId="old"), request(1, "session/resume", sessionId="old")
+    lines = b"".join(data for _, data in play.grant(1, stdin=b"\n".join(asks) + b"\n")[1:]).splitlines()
+    *told, loaded, resumed = [json.loads(one) for one in lines]
+    kinds = ("user_message_chunk", "agent_thought_chunk", "agent_message_chunk")
+    updates = [
+        {"sessionUpdate": kind, "content": {"type": "text", "text": text}}
+        for kind, text in zip(kinds, ("hi", "hm", "hello"), strict=True)
+    ]
+    assert [one["params"] for one in told] == [{"sessionId": "old", "update": update} for update in updates]
+    assert [(one["id"], one["result"]) for one in (loaded, resumed)] == [(0, {}), (1, {})]
+
+
+def test_an_event_that_is_an_update_gets_its_session() -> None:
+    """What the session tells beside the turn; every other event stands as it is."""
+    talk = talk_to_a_new_session()
+    talk.printed()
+    talk.tell("event", {"sessionUpdate": "current_mode_update", "currentModeId": "code"})
+    talk.tell("event", {"jsonrpc": "2.0", "method": "_vendor/ping"})
+    told, ping = talk.printed()
+    update = {"sessionUpdate": "current_mode_update", "currentModeId": "code"}
+    assert told == {"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "sess_1", "update": update}}
+    assert ping == {"jsonrpc": "2.0", "method": "_vendor/ping"}
+
+
+def test_a_text_in_pieces_is_a_chunk_for_each() -> None:
+    """The last one comes with the response."""
+    talk = talk_to_a_new_session()
+    talk.hear(prompt(2))
+    talk.printed()
+    talk.tell("delta", "Hel")
+    talk.tell("answer", "lo")
+    *chunks, ended = talk.printed()
+    assert [one["params"]["update"]["content"]["text"] for one in chunks] == ["Hel", "lo"]
+    assert ended["id"] == 2
+
+
+def test_a_tool_has_its_kind_from_its_start_to_its_end() -> None:
+    """Its files are told as it starts, and a permission that is asked for it is of the same kind."""
+    talk = talk_to_a_new_session()
+    talk.printed()
+    talk.tell(
+        "tool", {"id": "t", "name": "cat a", "input": {}, "kind": "read", "locations": [{"path": "/a", "line": 3}]}
+    )
+    talk.ask("permission", "cat a")
+    talk.tell("tool_done", {"id": "t", "output": "", "error": None})
+    started, asked, ended = talk.printed()
+    assert started["params"]["update"]["locations"] == [{"path": "/a", "line": 3}]
+    told = (started["params"]["update"], asked["params"]["toolCall"], ended["params"]["update"])
+    assert [one["kind"] for one in told] == ["read"] * 3
+
+
 def test_a_plan_is_an_update_with_all_its_entries() -> None:
     """As the schema of the protocol has it: a priority and a status for each."""
     talk = talk_to_a_new_session()
     talk.printed()
-    talk.tell("plan", ["look", "mend"])
+    talk.tell("plan", ["look", {"content": "mend", "status": "in_progress"}])
     (told,) = talk.printed()
-    entries = [{"content": name, "priority": "medium", "status": "pending"} for name in ("look", "mend")]
+    entries = [
+        {"content": name, "priority": "medium", "status": status}
+        for name, status in (("look", "pending"), ("mend", "in_progress"))
+    ]
     assert told["params"] == {"sessionId": "sess_1", "update": {"sessionUpdate": "plan", "entries": entries}}
 
 

@@ -46,7 +46,9 @@ def assert_alike(made: list[dict[str, Any]], real: list[dict[str, Any]]) -> None
     assert set().union(*map(keys, made)) - set().union(*map(keys, real)) <= EXTRA
 
 
-EXTRA = {f"response.response.{key}" for key in ("commands", "agents", "models", "account", "available_output_styles")}
+EXTRA = {
+    f"response.response.{key}" for key in ("commands", "agents", "models", "account", "available_output_styles")
+} | {f"response.response.models.[].{key}" for key in ("value", "displayName", "description")}
 """What the real CLI tells in its handshake, too, and the recorder left out."""
 
 

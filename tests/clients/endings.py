@@ -1,0 +1,37 @@
+"""How an agent ends as its client closes it: three kinds of agent, and what each one's record says. Knows no client."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pytest_agentproc.record import Record
+
+__all__ = ["COOPERATES", "IGNORES_ALL", "IGNORES_EOF", "ending", "heard"]
+
+COOPERATES = "- wait_for: prompt 1"
+"""The script of an agent that exits at the end of its stdin."""
+
+IGNORES_EOF = "- when: eof\n  do: []\n- linger: for ever"
+"""The script of one that only a signal ends."""
+
+IGNORES_ALL = "- when: {signal: TERM}\n  do: []\n" + IGNORES_EOF
+"""The script of one that only KILL ends."""
+
+
+def ending(record: Record) -> list[tuple[int, str]]:
+    """Give what ended the agent, each with its instant in nanoseconds: the end of its stdin, signals, its exit."""
+    steps = []
+    for at, code, data in record.events:
+        if code == "i" and data.get("eof"):
+            steps.append((at, "EOF"))
+        elif code == "s":
+            steps.append((at, str(data["signal"])))
+        elif code == "x":
+            steps.append((at, f"dies of {data['signal']}" if "signal" in data else f"exits {data['code']}"))
+    return steps
+
+
+def heard(record: Record) -> bytes:
+    """Give all that the agent read from its stdin."""
+    return b"".join(event.data.get("bytes", b"") for event in record.events if event.code == "i")

@@ -1,0 +1,260 @@
+"""Programs that use a Node client, or a shell, run in real time against a fake and within a bound. Judges nothing.
+
+A program is a file of `programs/`, and a usage is one of the things that it can do. It tells what happens as lines of
+JSON, each with its instant on the machine's clock; that is the fakes' clock too, so all that is told and all that the
+fake's record has are times in one order: seconds since the fake was born.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import textwrap
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_agentproc.harness._diaries import Diaries
+from pytest_agentproc.scenario import loads
+from tests.clients.packages import from_npm, node
+from tests.process.stand import is_gone
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pytest_agentproc.harness import FakeAgent, Lab
+    from pytest_agentproc.record import Record
+
+__all__ = ["CEILING", "IGNORES_EOF", "IGNORES_TERM", "TICK", "Client", "Programs", "Ran"]
+
+CEILING = 20.0
+"""Real seconds that one program may take; a time that has no reason to be longer than another is compared with this."""
+
+TICK = 0.002
+"""Real seconds by which a timer of Node's may be early: it counts whole milliseconds from when its loop last woke."""
+
+IGNORES_EOF = "- {when: eof, do: []}"
+IGNORES_TERM = "- {when: {signal: TERM}, do: []}"
+"""Steps of scripts."""
+
+_GRACE = 5.0
+"""Real seconds after a program's end in which the fakes that it is said not to leave must be gone."""
+
+_PROGRAMS = Path(__file__).with_name("programs")
+_SECOND = 1_000_000_000
+
+
+@dataclass(frozen=True)
+class Ran:
+    """One program that ran, and the fake that its client had.
+
+    Args:
+        code: the program's exit code; negative: the signal that ended it.
+        told: what it told, in order: `what` happened, `at` how many seconds (a shell cannot say), and more.
+        errors: what it wrote to stderr.
+        record: what the fake did.
+    """
+
+    code: int
+    told: list[dict[str, Any]]
+    errors: str
+    record: Record
+
+    def __getitem__(self, what: str) -> dict[str, Any]:
+        """Give the first thing of that name that the program told."""
+        found = [one for one in self.told if one["what"] == what]
+        assert found, f"nothing was told of {what!r}: {self.told}\n{self.errors}"
+        return found[0]
+
+    def all(self, what: str, key: str) -> list[Any]:
+        """Give one value of all the things of that name that have it."""
+        return [one[key] for one in self.told if one["what"] == what and key in one]
+
+    @property
+    def ends(self) -> list[dict[str, Any]]:
+        """How each start of the agent ended by itself or by its client: {"code": 0} or {"signal": "KILL"}."""
+        ends = [
+            event.data for event in self.record.events if event.code == "x" and event.data["process"] in self._agents
+        ]
+        return [{key: end[key] for key in ("code", "signal") if key in end} for end in ends]
+
+    @property
+    def left(self) -> list[str]:
+        """Who was alive when the program was gone, and then ended by the kit."""
+        return [event.data["process"] for event in self.record.events if "leaked" in event.data]
+
+    @property
+    def signals(self) -> list[tuple[str, float]]:
+        """What the agent was sent and could catch, and when."""
+        return [(event.data["signal"], event.at / _SECOND) for event in self.record.events if event.code == "s"]
+
+    @property
+    def argv(self) -> list[list[str]]:
+        """The arguments of each start of the agent."""
+        return [event.data["given"]["argv"] for event in self.record.events if "given" in event.data]
+
+    @property
+    def stdin(self) -> str:
+        """All that the agent read."""
+        return self._bytes("i")
+
+    @property
+    def stdout(self) -> str:
+        """All that the agent printed."""
+        return self._bytes("o")
+
+    def at(self, code: str, **data: Any) -> float:
+        """Give the time of the first event of the record with that code and those values."""
+        return next(
+            event.at / _SECOND
+            for event in self.record.events
+            if event.code == code and all(event.data.get(key) == value for key, value in data.items())
+        )
+
+    def _bytes(self, code: str) -> str:
+        return b"".join(event.data.get("bytes", b"") for event in self.record.events if event.code == code).decode()
+
+    @property
+    def _agents(self) -> set[str]:
+        return {event.data["process"] for event in self.record.events if event.data.get("parent") == "supervisor"}
+
+
+class Client:
+    """One client in the hands of one program.
+
+    Args:
+        lab: who makes its fakes.
+        command: the program, to which a usage and the fake's executable are added.
+        agent: what a scenario's `agent` is for it.
+        folder: the program's home.
+    """
+
+    def __init__(self, lab: Lab, command: list[str], agent: str, folder: Path) -> None:
+        self._lab = lab
+        self._command = command
+        self._agent = agent
+        self._folder = folder
+
+    def __call__(self, usage: str, script: str, *, leaves: tuple[str, ...] = (), **environ: str) -> Ran:
+        """Have the client used in one way, against a fake that plays a script.
+
+        Args:
+            usage: what the program does.
+            script: the steps of the fake.
+            leaves: who is alive when the program is gone; whoever else is fails the test.
+            environ: what the program's environment has more.
+        """
+        steps = textwrap.indent(textwrap.dedent(script).strip(), "  ")
+        told = "expect: {saw: {argv: []}}"  # nobody judges; it has the agent tell what it is started with
+        scenario = loads(f"scenario: a client's agent\nagent: {self._agent}\nscript:\n{steps}\n{told}\n")
+        fake = self._lab.fake(scenario)
+        environ = {"PATH": f"{fake.folder}:{os.environ['PATH']}", "HOME": str(self._folder), **environ}
+        with self._start([*self._command, usage, fake.path], environ) as program:
+            try:
+                is_over = is_gone(program.pid, CEILING)
+                if not leaves:
+                    _settle(fake)
+            finally:
+                record = fake.finish()
+            others = _members(program.pid)
+        errors = (self._folder / "stderr").read_text("utf-8")
+        if not is_over:
+            said = (self._folder / "stdout").read_text("utf-8")
+            pytest.fail(f"{usage} did not end within {CEILING:.0f} s:\n{said}{errors}", pytrace=False)
+        ran = Ran(program.returncode, self._told(fake), errors, record)
+        assert (tuple(ran.left), others) == (leaves, []), f"left are {ran.left} and {others}: {ran.told}\n{errors}"
+        return ran
+
+    @contextmanager
+    def _start(self, command: list[str], environ: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
+        """Start it with files for its output, as whoever it leaves may hold a pipe open; end it with its group."""
+        with (self._folder / "stdout").open("wb") as stdout, (self._folder / "stderr").open("wb") as stderr:
+            program = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=stdout,
+                stderr=stderr,
+                env=environ,
+                cwd=self._folder,
+                start_new_session=True,
+            )
+        try:
+            yield program
+        finally:
+            os.killpg(program.pid, signal.SIGKILL)  # nobody has waited for it, so that the group is still its own
+            program.wait()
+
+    def _told(self, fake: FakeAgent) -> list[dict[str, Any]]:
+        assert isinstance(fake.watch, Diaries)
+        told = []
+        for line in (self._folder / "stdout").read_text("utf-8").splitlines():
+            one = json.loads(line)
+            at = {"at": fake.watch.clock.instant_of(int(one["at"])) / _SECOND} if "at" in one else {}
+            told.append({**one, **at})
+        return told
+
+
+def _settle(fake: FakeAgent) -> None:
+    """Give who was sent a signal with the program's last breath the time to die of it."""
+    assert isinstance(fake.watch, Diaries)
+    deadline = time.monotonic() + _GRACE
+    for diary in fake.watch.folder.iterdir():
+        is_gone(int(diary.name), max(0.0, deadline - time.monotonic()))
+
+
+def _members(group: int) -> list[str]:
+    """List the commands of a process group, without its leader and the dead."""
+    found = []
+    for process in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):  # no process, or one that has ended meanwhile
+            state, _, owner = (process / "stat").read_text("utf-8").rpartition(")")[2].split()[:3]
+            if int(owner) == group and int(process.name) != group and state != "Z":
+                found.append((process / "cmdline").read_text("utf-8").replace("\0", " "))
+    return found
+
+
+class Programs:
+    """The programs, each beside the packages that it imports.
+
+    Args:
+        lab: who makes the fakes.
+        folder: an empty folder of the session.
+    """
+
+    def __init__(self, lab: Lab, folder: Path) -> None:
+        self._lab = lab
+        self._folder = folder
+
+    def node(self, name: str, package: str | None, agent: str) -> Client:
+        """Give a client that a Node program uses, or is.
+
+        Args:
+            name: the program's file.
+            package: the key of `packages.NPM` that it imports; None: no package.
+            agent: what a scenario's `agent` is for it.
+        """
+        folder = self._folder / (package or "node")
+        if not folder.exists():
+            shutil.copytree(_PROGRAMS, folder)
+            if package is not None:
+                (folder / "node_modules").symlink_to(from_npm(package) / "node_modules")
+        return Client(self._lab, [node(), str(folder / name)], agent, folder)
+
+    def shell(self, name: str, agent: str) -> Client:
+        """Give a client that is a shell script.
+
+        Args:
+            name: the script's file.
+            agent: what a scenario's `agent` is for it.
+        """
+        folder = self._folder / "shell"
+        folder.mkdir(exist_ok=True)
+        return Client(self._lab, ["sh", str(_PROGRAMS / name)], agent, folder)

@@ -1,0 +1,290 @@
+"""The TypeScript SDK of Claude Code against fakes of it, in real time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.clients.findings import finding
+from tests.clients.running import IGNORES_EOF, IGNORES_TERM, TICK
+
+if TYPE_CHECKING:
+    from tests.clients.running import Client, Programs
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def client(programs: Programs) -> Client:
+    """Give the SDK, and a claude that is talked to."""
+    return programs.node("claude_agent_sdk.mjs", "claude-agent-sdk", "{dialect: claude, mode: session}")
+
+
+@finding("@anthropic-ai/claude-agent-sdk, query()", "answers and exits", "yields its messages and returns")
+def test_a_query_is_answered(client: Client) -> None:
+    """The fake is taken for the CLI."""
+    ran = client("drain", "- wait_for: prompt 1\n- answer: done")
+    assert [(one.get("type"), one.get("text")) for one in ran.told] == [
+        ("system", None),
+        ("assistant", "done"),
+        ("result", "done"),
+        (None, None),
+    ]
+    assert ran.told[-1]["what"] == "returned"
+    assert ran.ends == [{"code": 0}]
+
+
+@finding("@anthropic-ai/claude-agent-sdk, query()", "gets a prompt after each result", "gives each its own answer")
+def test_a_chat_has_an_answer_to_each_prompt(client: Client) -> None:
+    """One process serves them all."""
+    script = """
+        - wait_for: prompt 1
+        - answer: one
+        - wait_for: prompt 2
+        - answer: two
+    """
+    ran = client("turns", script)
+    assert ran.all("message", "text") == ["one", "one", "two", "two"]
+    assert ran.ends == [{"code": 0}]
+
+
+@finding(
+    "@anthropic-ai/claude-agent-sdk, interrupt()",
+    "ends the turn with an error result",
+    "yields that result, and the next prompt is answered",
+)
+def test_an_interrupt_leaves_the_agent_for_the_next_prompt(client: Client) -> None:
+    """The error result ends the turn, not the session."""
+    script = """
+        - wait_for: prompt 1
+        - say: well
+        - wait_for: cancel
+        - acknowledge: cancel
+        - wait_for: prompt 2
+        - answer: two
+    """
+    ran = client("interrupt", script)
+    assert ran.all("message", "is_error") == [True, False]
+    assert ran.all("message", "text") == ["well", "two", "two"]
+    assert ran.ends == [{"code": 0}]
+
+
+@finding(
+    "@anthropic-ai/claude-agent-sdk, query()",
+    "calls hooks and asks for permissions",
+    "answers each, and its answer decides what the agent does",
+)
+def test_hooks_and_permissions_are_answered(client: Client) -> None:
+    """The script goes on by the answer that it gets."""
+    script = """
+        - wait_for: prompt 1
+        - tool: {id: a, name: Bash, input: {command: ls}}
+        - ask: {hook: hook_0}
+        - ask: {permission: Bash, allowed: [{say: it may}]}
+        - ask: {hook: hook_1, event: PostToolUse}
+        - tool_done: {id: a, output: x}
+        - tool: {id: b, name: Bash, input: {command: rm}}
+        - ask: {permission: Bash, denied: [{say: it may not}]}
+        - tool_done: {id: b, error: "no"}
+        - answer: done
+    """
+    ran = client("asks", script)
+    assert ran.all("hook", "event") == ["PreToolUse", "PostToolUse"]
+    assert ran.all("asked", "input") == [{"command": "ls"}, {"command": "rm"}]
+    assert ran.all("message", "text") == ["it may", "it may not", "done", "done"]
+
+
+@finding(
+    "@anthropic-ai/claude-agent-sdk, query()",
+    "goes on by itself when a background task ends",
+    "yields two results for one prompt",
+)
+def test_a_background_task_brings_a_second_result(client: Client) -> None:
+    """Who takes the first result for the last misses the second, or takes it for the next prompt's."""
+    script = """
+        - wait_for: prompt 1
+        - task: build
+        - answer: it is being built
+        - task_done: build
+        - background_turn: {task: build, answer: it is built}
+    """
+    ran = client("drain", script)
+    results = [one["text"] for one in ran.told if one.get("type") == "result"]
+    assert results == ["it is being built", "it is built"]
+
+
+@finding("@anthropic-ai/claude-agent-sdk, query()", "lingers after its result", "waits for its end, without a limit")
+def test_a_drain_waits_for_an_agent_that_lingers(client: Client) -> None:
+    """It has the result, and its caller has not got the end of the loop."""
+    script = f"""
+        {IGNORES_EOF}
+        - wait_for: prompt 1
+        - answer: done
+        - linger: 1s
+        - exit: 0
+    """
+    ran = client("drain", script)
+    assert ran["returned"]["at"] >= 1
+    assert ran.signals == []
+    assert ran.ends == [{"code": 0}]
+
+
+@finding(
+    "@anthropic-ai/claude-agent-sdk, query()",
+    "exits after its result, and a child of it holds stdout",
+    "waits for that child",
+)
+def test_a_drain_waits_for_a_grandchild_that_holds_stdout(client: Client) -> None:
+    """The end of the stream is what it waits for, and not the exit."""
+    script = """
+        - wait_for: prompt 1
+        - spawn: {id: helper, holds: [stdout], for: 1s}
+        - answer: done
+        - exit: 0
+    """
+    ran = client("drain", script)
+    assert ran["returned"]["at"] >= 1
+    assert ran.at("x", process="agent") < ran["returned"]["at"]
+
+
+@finding(
+    "@anthropic-ai/claude-agent-sdk, break out of query()",
+    "lingers after its result",
+    "closes its stdin, and ends it by TERM after 2 s, for which the loop's caller waits",
+)
+def test_a_break_ends_an_agent_that_lingers(client: Client) -> None:
+    """The loop is left when the agent is gone."""
+    script = f"""
+        {IGNORES_EOF}
+        - wait_for: prompt 1
+        - answer: done
+        - linger: for ever
+    """
+    ran = client("break", script)
+    assert ran.ends == [{"signal": "TERM"}]
+    assert ran["returned"]["at"] - ran.told[-2]["at"] >= 2 - TICK
+
+
+@finding(
+    "@anthropic-ai/claude-agent-sdk, break out of query()",
+    "lingers after its result and ignores TERM",
+    "goes on after 2 s while the agent lives, and kills it 5 s later",
+)
+def test_a_break_kills_an_agent_that_ignores_term(client: Client) -> None:
+    """The caller goes on at TERM, so that a new agent may run beside the old one."""
+    script = f"""
+        {IGNORES_EOF}
+        {IGNORES_TERM}
+        - wait_for: prompt 1
+        - answer: done
+        - linger: for ever
+    """
+    ran = client("break", script)
+    result = ran.told[-2]["at"]
+    [(name, term)] = ran.signals
+    assert (name, ran.ends) == ("TERM", [{"signal": "KILL"}])
+    assert term - result >= 2 - TICK
+    assert ran.at("x") - result >= 7 - 2 * TICK
+    assert ran["returned"]["at"] < ran.at("x")
+
+
+@finding(
+    "@anthropic-ai/claude-agent-sdk, close()",
+    "lingers after its result",
+    "returns at once, and ends the agent by TERM after 2 s",
+)
+def test_close_ends_an_agent_that_lingers(client: Client) -> None:
+    """Nobody is told when the agent is gone."""
+    script = f"""
+        {IGNORES_EOF}
+        - wait_for: prompt 1
+        - answer: done
+        - linger: for ever
+    """
+    ran = client("close", script)
+    assert ran.ends == [{"signal": "TERM"}]
+    assert ran.at("x") - ran["closes"]["at"] >= 2 - TICK
+    assert ran["returned"]["at"] < ran.at("x")
+
+
+@finding(
+    "@anthropic-ai/claude-agent-sdk, close()",
+    "ignores TERM, and the program exits right after close()",
+    "sends TERM once, at its exit, and leaves the agent running",
+)
+def test_an_exit_after_close_leaves_an_agent_that_ignores_term(client: Client) -> None:
+    """The steps that were to follow go with the program."""
+    script = f"""
+        {IGNORES_EOF}
+        {IGNORES_TERM}
+        - wait_for: prompt 1
+        - answer: done
+        - linger: for ever
+    """
+    ran = client("leave", script, leaves=("agent",))
+    assert [name for name, _ in ran.signals] == ["TERM"]
+
+
+@finding(
+    "@anthropic-ai/claude-agent-sdk, abortController",
+    "does not end with its stdin",
+    "throws after 2 s, when TERM has ended the agent",
+)
+def test_an_abort_waits_for_term(client: Client) -> None:
+    """Abort takes the same steps as close, and its caller waits for them."""
+    script = f"""
+        {IGNORES_EOF}
+        - wait_for: prompt 1
+        - say: well
+        - linger: for ever
+    """
+    ran = client("abort", script)
+    assert ran["threw"]["message"] == "Claude Code process aborted by user"
+    assert ran["threw"]["at"] - ran["message"]["at"] >= 2 - TICK
+    assert ran.ends == [{"signal": "TERM"}]
+
+
+@finding(
+    "@anthropic-ai/claude-agent-sdk, query()", "reports an error result", "yields that result, and throws its text then"
+)
+def test_an_error_result_is_yielded_and_thrown(client: Client) -> None:
+    """Who stops at the result never sees the error."""
+    ran = client("drain", "- wait_for: prompt 1\n- result: {text: no credit, is_error: true}")
+    assert ran.all("message", "is_error") == [True]
+    assert ran["threw"]["message"] == "Claude Code returned an error result: no credit"
+
+
+@finding("@anthropic-ai/claude-agent-sdk, query()", "exits 3 without a result", "throws the code and the end of stderr")
+def test_an_exit_without_a_result_is_thrown(client: Client) -> None:
+    """What was said before is yielded."""
+    ran = client("drain", "- wait_for: prompt 1\n- say: well\n- raw: {text: boom, to: stderr}\n- exit: 3")
+    assert ran.all("message", "text") == ["well"]
+    assert ran["threw"]["message"] == "Claude Code process exited with code 3. stderr: boom"
+
+
+@finding("@anthropic-ai/claude-agent-sdk, query()", "exits 3 after a good result", "yields the result, and throws then")
+def test_an_exit_code_after_a_good_result_is_thrown(client: Client) -> None:
+    """A success becomes a failure by what the process does after it."""
+    ran = client("drain", "- wait_for: prompt 1\n- answer: done\n- exit: 3")
+    assert ran.all("message", "is_error") == [False]
+    assert ran["threw"]["message"] == "Claude Code process exited with code 3"
+
+
+@finding("@anthropic-ai/claude-agent-sdk, query()", "prints lines that are no JSON", "drops them without a word")
+def test_garbage_is_dropped(client: Client) -> None:
+    """Blank lines and halves of objects, too."""
+    ran = client("drain", '- wait_for: prompt 1\n- raw: "garbage\\n\\n{half\\n"\n- answer: done')
+    assert ran.all("message", "text") == ["done", "done"]
+    assert ran.errors == ""
+
+
+@finding(
+    "@anthropic-ai/claude-agent-sdk, query()",
+    "dies before the handshake",
+    "throws the code and what stderr said, without waiting for the handshake's limit",
+)
+def test_a_death_before_the_handshake_is_thrown_at_once(client: Client) -> None:
+    """The cause is in the message."""
+    ran = client("drain", "- raw: {text: no licence, to: stderr}\n- exit: 1")
+    assert ran["threw"]["message"] == "Claude Code process exited with code 1. stderr: no licence"

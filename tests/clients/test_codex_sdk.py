@@ -1,0 +1,144 @@
+"""The TypeScript SDK of Codex against fakes of it, in real time. It starts a process for each turn."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.clients.findings import finding
+from tests.clients.running import IGNORES_TERM
+
+if TYPE_CHECKING:
+    from tests.clients.running import Client, Programs
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def client(programs: Programs) -> Client:
+    """Give the SDK, and a codex that reads its prompt from stdin."""
+    return programs.node("codex_sdk.mjs", "codex-sdk", "{dialect: codex, prompt: stdin}")
+
+
+@finding("@openai/codex-sdk, run()", "answers and exits", "returns the last message and the usage")
+def test_a_run_is_answered(client: Client) -> None:
+    """The prompt comes on stdin, which is closed behind it."""
+    ran = client("run", "- wait_for: eof\n- say: well\n- answer: done")
+    assert ran["turn"]["text"] == "done"
+    assert ran["turn"]["usage"]["output_tokens"] == 5
+    assert ran.stdin == "hi"
+    assert ran.ends == [{"code": 0}]
+
+
+@finding("@openai/codex-sdk, runStreamed()", "uses a tool", "yields every event as it stands")
+def test_a_streamed_run_yields_every_event(client: Client) -> None:
+    """The fake's events are those that the SDK knows."""
+    script = """
+        - tool: {id: a, name: command_execution, input: {command: ls}}
+        - tool_done: {id: a, output: x}
+        - answer: done
+    """
+    ran = client("streamed", script)
+    assert ran.all("event", "type") == [
+        "thread.started",
+        "turn.started",
+        "item.started",
+        "item.completed",
+        "item.completed",
+        "turn.completed",
+    ]
+    assert ran.all("event", "item") == ["command_execution", "command_execution", "agent_message"]
+
+
+@finding("@openai/codex-sdk, run()", "is asked again", "starts another process, which resumes the thread by its id")
+def test_a_second_turn_resumes_the_thread(client: Client) -> None:
+    """The id is the one that the first process told."""
+    ran = client("resume", "- wait_for: eof\n- answer: done")
+    [thread, _] = ran.all("turn", "thread")
+    first, second = ran.argv
+    assert "resume" not in first
+    assert second[second.index("resume") :] == ["resume", thread]
+    assert ran.stdin == "firstsecond"
+    assert ran.ends == [{"code": 0}, {"code": 0}]
+
+
+@finding("@openai/codex-sdk, run()", "reports turn.failed and lingers", "throws its text at once, and sends TERM")
+def test_a_failed_turn_is_thrown_at_once(client: Client) -> None:
+    """What it does not do after a good turn, it does after a failed one."""
+    ran = client("run", "- say: hm\n- result: {text: no credit, is_error: true}\n- linger: for ever")
+    assert ran["threw"]["message"] == "no credit"
+    assert ran.ends == [{"signal": "TERM"}]
+
+
+@finding("@openai/codex-sdk, run()", "exits 3 after turn.completed", "throws, and the answer is lost")
+def test_an_exit_code_after_the_answer_loses_it(client: Client) -> None:
+    """A success becomes a failure by what the process does after it."""
+    ran = client("run", "- answer: done\n- raw: {text: boom, to: stderr}\n- exit: 3")
+    assert ran["threw"]["message"] == "Codex Exec exited with code 3: boom"
+    assert ran.all("turn", "text") == []
+
+
+@pytest.mark.parametrize("noise", ["", "oops", "{half"])
+@finding("@openai/codex-sdk, run()", "prints a line that is no JSON, a blank one too", "throws, and sends TERM")
+def test_noise_ends_the_run(client: Client, noise: str) -> None:
+    """One stray line costs the turn."""
+    ran = client("run", f'- say: well\n- raw: "{noise}\\n"\n- linger: for ever')
+    assert ran["threw"]["message"] == f"Failed to parse item: {noise}"
+    assert ran.ends == [{"signal": "TERM"}]
+
+
+@finding("@openai/codex-sdk, run()", "completes the turn without usage", "throws a TypeError, and the answer is lost")
+def test_a_completion_without_usage_is_a_type_error(client: Client) -> None:
+    """An older CLI than the SDK knows is no agent for it."""
+    ran = client("run", "- say: done\n- event: {type: turn.completed}\n- linger: for ever")
+    assert ran["threw"]["name"] == "TypeError"
+    assert "cache_write_input_tokens" in ran["threw"]["message"]
+    assert ran.ends == [{"signal": "TERM"}]
+
+
+@finding("@openai/codex-sdk, run()", "lingers after turn.completed", "waits for its end, without a limit")
+def test_a_run_waits_for_an_agent_that_lingers(client: Client) -> None:
+    """The answer is there, and its caller has not got it."""
+    ran = client("run", "- answer: done\n- linger: 1s")
+    assert ran["turn"]["at"] >= 1
+    assert ran.signals == []
+    assert ran.ends == [{"code": 0}]
+
+
+@finding("@openai/codex-sdk, run()", "exits after its answer, and a child of it holds stdout", "waits for that child")
+def test_a_run_waits_for_a_grandchild_that_holds_stdout(client: Client) -> None:
+    """The end of the stream is what it waits for, and not the exit."""
+    ran = client("run", "- spawn: {id: helper, holds: [stdout], for: 1s}\n- answer: done\n- exit: 0")
+    assert ran["turn"]["at"] >= 1
+    assert ran.at("x", process="agent") < ran["turn"]["at"]
+
+
+@finding("@openai/codex-sdk, abort signal", "works on", "sends TERM, and throws an AbortError when it is gone")
+def test_an_abort_ends_the_agent(client: Client) -> None:
+    """There is no other way to cancel a turn."""
+    ran = client("abort", "- say: well\n- linger: for ever")
+    assert ran["threw"]["name"] == "AbortError"
+    assert ran.ends == [{"signal": "TERM"}]
+
+
+@finding(
+    "@openai/codex-sdk, abort signal",
+    "ignores TERM, and says more",
+    "yields what it says, and throws when it ends by itself: there is no KILL",
+)
+def test_an_abort_waits_for_an_agent_that_ignores_term(client: Client) -> None:
+    """An agent that never ends is never given up."""
+    script = f"""
+        {IGNORES_TERM}
+        - say: well
+        - silence: 1s
+        - say: and more
+        - linger: 1s
+    """
+    ran = client("abort", script)
+    assert len(ran.all("aborts", "at")) == 2
+    assert ran["threw"]["name"] == "AbortError"
+    assert ran["threw"]["at"] >= 2
+    assert [name for name, _ in ran.signals] == ["TERM"]
+    assert ran.ends == [{"code": 0}]

@@ -1,0 +1,207 @@
+"""Scripts that run `pi` as they find it on their PATH, in real time: a shell's ways, and those of Node.
+
+The scripts are ours; one does as the wrapper of seed 001 did after its fix.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.clients.findings import finding
+from tests.clients.running import IGNORES_TERM, TICK
+
+if TYPE_CHECKING:
+    from tests.clients.running import Client, Programs
+
+pytestmark = pytest.mark.slow
+
+AT_TERM = "- {when: {signal: TERM}, do: [exit: 143]}"
+
+
+@pytest.fixture
+def shell(programs: Programs) -> Client:
+    """Give a shell script."""
+    return programs.shell("pi_on_path.sh", "pi")
+
+
+@pytest.fixture
+def script(programs: Programs) -> Client:
+    """Give a Node script."""
+    return programs.node("pi_on_path.mjs", None, "pi")
+
+
+@finding("a shell script that runs pi, $(pi)", "answers and exits", "has the answer and the exit code")
+def test_a_shell_captures_the_answer(shell: Client) -> None:
+    """A folder on the PATH is all that it takes."""
+    ran = shell("captures", "- tool: {id: a, name: bash}\n- tool_done: {id: a, output: x}\n- answer: done")
+    assert (ran["ran"]["code"], ran["ran"]["ends"]) == (0, 1)
+    assert ran.argv == [["--mode", "json", "-p", "hi"]]
+
+
+@finding("a shell script that runs pi, $(pi)", "fails to reach its model", "has exit code 0: the error is in an event")
+def test_a_shell_takes_an_error_for_a_success(shell: Client) -> None:
+    """It exits 0 in this mode, whatever its last message says."""
+    ran = shell("captures", "- result: {text: no credit, is_error: true}")
+    assert (ran["ran"]["code"], ran["ran"]["ends"]) == (0, 1)
+    assert '"stopReason":"error"' in ran.stdout
+
+
+@finding("a shell script that runs pi, $(pi)", "is killed while it works", "has exit code 137, and half an answer")
+def test_a_shell_is_told_of_a_kill(shell: Client) -> None:
+    """The code is 128 and the signal."""
+    ran = shell("captures", "- say: well\n- die: KILL")
+    assert (ran["ran"]["code"], ran["ran"]["ends"]) == (137, 0)
+
+
+@finding("a shell script that runs pi, $(pi)", "lingers after its answer", "waits for its end, without a limit")
+def test_a_shell_waits_for_an_agent_that_lingers(shell: Client) -> None:
+    """The answer is there, and the script has not got it."""
+    ran = shell("captures", "- answer: done\n- linger: 1s")
+    assert (ran["ran"]["code"], ran["ran"]["ends"]) == (0, 1)
+    assert ran.signals == []
+    assert ran.ends == [{"code": 0}]
+
+
+@finding("a shell script that runs pi, $(pi)", "exits, and a child of it holds stdout", "waits for that child")
+def test_a_shell_waits_for_a_grandchild_that_holds_stdout(shell: Client) -> None:
+    """The helper is gone when the script is: it was waited for."""
+    ran = shell("captures", "- spawn: {id: helper, holds: [stdout], for: 1s}\n- answer: done\n- exit: 0")
+    assert (ran["ran"]["code"], ran["ran"]["ends"]) == (0, 1)
+    assert ran.at("x", process="agent") < ran.at("x", process="helper")
+
+
+@finding(
+    "a shell script that runs pi, $(timeout 2 pi)", "lingers after its answer", "has exit code 124, and the answer"
+)
+def test_a_limit_makes_a_failure_of_a_lingering_success(shell: Client) -> None:
+    """A limit on the whole run does not know that the work is done."""
+    ran = shell("limits", "- answer: done\n- linger: for ever")
+    assert (ran["ran"]["code"], ran["ran"]["ends"]) == (124, 1)
+    assert ran.ends == [{"signal": "TERM"}]
+
+
+@finding(
+    "a shell script that runs pi, $(timeout 2 pi)",
+    "is at work for longer, and prints all the time",
+    "has exit code 124, and the work is lost",
+)
+def test_a_limit_ends_an_agent_at_work(shell: Client) -> None:
+    """It measures how long a run takes, and not how long it is silent."""
+    ran = shell("limits", "- drip: {say: step, every: 100ms, for: 10s}\n- answer: done")
+    assert (ran["ran"]["code"], ran["ran"]["ends"]) == (124, 0)
+    assert '"step"' in ran.stdout
+    assert ran.ends == [{"signal": "TERM"}]
+
+
+@finding("a shell script that runs pi, $(pi | cat)", "exits 3", "has exit code 0: that of the last command")
+def test_a_pipe_hides_the_exit_code(shell: Client) -> None:
+    """A failure becomes a success."""
+    ran = shell("pipes", "- say: well\n- exit: 3")
+    assert (ran["ran"]["code"], ran["ran"]["ends"]) == (0, 0)
+    assert ran.ends == [{"code": 3}]
+
+
+@pytest.mark.parametrize("end", [{"signal": "TERM"}, {"code": 143}])
+@finding(
+    "a shell script that runs pi, kill and wait",
+    "lingers after its answer, and dies of TERM or exits 143",
+    "has exit code 143 for both",
+)
+def test_a_shell_cannot_tell_a_signal_from_a_code(shell: Client, end: dict[str, int | str]) -> None:
+    """Who ends the agent must not judge by the code."""
+    steps = [AT_TERM] if "code" in end else []
+    ran = shell("stops", "\n".join([*steps, "- answer: done", "- linger: for ever"]))
+    assert (ran["ran"]["code"], ran["ran"]["ends"]) == (143, 1)
+    assert ran.ends == [end]
+
+
+@finding("a Node script that runs pi, on 'close'", "answers and exits", "has the messages and the exit code")
+def test_a_script_reads_the_answer(script: Client) -> None:
+    """The streams have ended by then."""
+    ran = script("reads", "- tool: {id: a, name: bash}\n- tool_done: {id: a, output: x}\n- answer: done")
+    assert ran.all("message", "stop") == ["toolUse", "stop"]
+    assert (ran["ended"]["code"], ran["ended"]["signal"]) == (0, None)
+
+
+@finding("a Node script that runs pi, on 'close'", "exits, and a child of it holds stdout", "waits for that child")
+def test_a_script_waits_for_the_end_of_stdout(script: Client) -> None:
+    """It waits for the streams, and the exit is long past."""
+    ran = script("reads", "- spawn: {id: helper, holds: [stdout], for: 1s}\n- answer: done\n- exit: 0")
+    assert ran["ended"]["code"] == 0
+    assert ran["ended"]["at"] >= 1
+    assert ran.at("x", process="agent") < ran["ended"]["at"]
+
+
+@finding("a Node script that runs pi, on 'exit'", "exits, and a child of it lives on", "goes on at once, and leaves it")
+def test_a_script_leaves_a_grandchild(script: Client) -> None:
+    """Nobody knows of it any more."""
+    ran = script("exits", "- spawn: {id: helper, holds: [stdout]}\n- answer: done\n- exit: 0", leaves=("helper",))
+    assert ran["ended"]["code"] == 0
+
+
+@finding(
+    "a Node script that runs pi, as seed 001's wrapper",
+    "lingers after its answer, and dies of TERM",
+    "reports success, 250 ms after the answer at the earliest",
+)
+def test_the_wrapper_takes_a_death_by_term_for_a_success(script: Client) -> None:
+    """A death by a signal has no code in Node, and no code is taken for 0."""
+    ran = script("wraps", "- answer: done\n- linger: for ever")
+    assert ran["verdict"]["success"] is True
+    assert (ran["ended"]["code"], ran["ended"]["signal"]) == (None, "SIGTERM")
+    assert ran["ended"]["at"] - ran["message"]["at"] >= 0.25 - TICK
+
+
+@finding(
+    "a Node script that runs pi, as seed 001's wrapper",
+    "lingers after its answer, and exits 143 at TERM",
+    "reports a failure, with the whole answer in its hands",
+)
+def test_the_wrapper_takes_an_exit_at_term_for_a_failure(script: Client) -> None:
+    """What saves the other is missing here: a handler in the agent, and its success is one no more."""
+    ran = script("wraps", f"{AT_TERM}\n- answer: done\n- linger: for ever")
+    assert ran.all("message", "text") == ["done"]
+    assert ran["ended"]["code"] == 143
+    assert ran["verdict"]["success"] is False
+
+
+@finding(
+    "a Node script that runs pi, as seed 001's wrapper",
+    "lingers after its answer, and ignores TERM",
+    "kills it, and reports success",
+)
+def test_the_wrapper_kills_who_ignores_term(script: Client) -> None:
+    """Both graces pass."""
+    ran = script("wraps", f"{IGNORES_TERM}\n- answer: done\n- linger: for ever")
+    assert ran["verdict"]["success"] is True
+    assert ran["ended"]["signal"] == "SIGKILL"
+    assert ran["ended"]["at"] - ran["message"]["at"] >= 1.25 - 2 * TICK
+
+
+@finding(
+    "a Node script that runs pi, as seed 001's wrapper",
+    "works with a tool for longer than 250 ms",
+    "ends it at work, and reports success",
+)
+def test_the_wrapper_ends_an_agent_at_work(script: Client) -> None:
+    """It takes any stop reason for the end, that of a tool too."""
+    ran = script(
+        "wraps", "- tool: {id: a, name: bash}\n- silence: 10s\n- tool_done: {id: a, output: x}\n- answer: done"
+    )
+    assert ran.all("message", "stop") == ["toolUse"]
+    assert ran["verdict"]["success"] is True
+    assert ran.ends == [{"signal": "TERM"}]
+
+
+@finding(
+    "a Node script that runs pi, as seed 001's wrapper",
+    "lingers after its answer with a child of its own",
+    "ends the agent alone, and the child lives on",
+)
+def test_the_wrapper_leaves_a_grandchild(script: Client) -> None:
+    """The signal is for one process."""
+    ran = script("wraps", "- spawn: helper\n- answer: done\n- linger: for ever", leaves=("helper",))
+    assert ran["verdict"]["success"] is True
+    assert ran.ends == [{"signal": "TERM"}]

@@ -1,0 +1,163 @@
+"""The RPC client of pi against fakes of it, in real time. It runs JavaScript only: a shim stands before the fake."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.clients.findings import finding
+from tests.clients.running import IGNORES_EOF, IGNORES_TERM, TICK
+
+if TYPE_CHECKING:
+    from tests.clients.running import Client, Programs
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def client(programs: Programs) -> Client:
+    """Give the client, and a pi that is talked to."""
+    return programs.node("pi_rpc_client.mjs", "pi-coding-agent", "{dialect: pi, mode: rpc}")
+
+
+@finding(
+    "@mariozechner/pi-coding-agent, RpcClient", "uses a tool and answers", "gives every event, and ends it by TERM"
+)
+def test_a_prompt_is_answered(client: Client) -> None:
+    """The stop is a TERM even where the end of stdin would do."""
+    script = """
+        - wait_for: prompt 1
+        - tool: {id: a, name: bash, input: {command: ls}}
+        - tool_done: {id: a, output: x}
+        - answer: done
+    """
+    ran = client("prompt", script)
+    assert [(one["text"], one["stop"]) for one in ran.told if one.get("text")] == [("done", "stop")]
+    told = [one["what"] for one in ran.told]
+    assert told.index("tool_execution_start") < told.index("tool_execution_end") < told.index("agent_end")
+    assert ran.ends == [{"signal": "TERM"}]
+
+
+@finding("@mariozechner/pi-coding-agent, RpcClient", "is told to abort a tool", "is free for the next prompt then")
+def test_an_abort_leaves_the_agent_for_the_next_prompt(client: Client) -> None:
+    """The answer to the abort comes behind the end of the run."""
+    script = """
+        - wait_for: prompt 1
+        - tool: {id: a, name: bash}
+        - wait_for: cancel
+        - acknowledge: cancel
+        - wait_for: prompt 2
+        - answer: two
+    """
+    ran = client("aborts", script)
+    assert ran.all("message", "stop") == ["toolUse", "aborted", "stop"]
+    told = [one["what"] for one in ran.told]
+    assert told.index("agent_end") < told.index("aborted")
+    assert ran.all("message", "text") == ["two"]
+
+
+@finding(
+    "@mariozechner/pi-coding-agent, RpcClient", "is told to follow up", "sees both answers in one run, which ends once"
+)
+def test_a_follow_up_is_part_of_the_run(client: Client) -> None:
+    """Two prompts have one end."""
+    script = """
+        - wait_for: prompt 1
+        - tool: {id: a, name: bash}
+        - wait_for: prompt 2
+        - tool_done: {id: a, output: x}
+        - answer: one
+        - answer: two
+    """
+    ran = client("follows", script)
+    assert ran.all("message", "text") == ["one", "two"]
+    assert len(ran.all("agent_end", "at")) == 1
+
+
+@finding(
+    "@mariozechner/pi-coding-agent, RpcClient",
+    "refuses a prompt, as it is busy",
+    "takes the refusal for an acceptance: the prompt is lost without an error",
+)
+def test_a_refused_prompt_counts_as_accepted(client: Client) -> None:
+    """It waits for a response, and never looks whether it is a good one."""
+    script = """
+        - wait_for: prompt 1
+        - tool: {id: a, name: bash}
+        - wait_for: prompt 2
+        - tool_done: {id: a, output: x}
+        - answer: one
+        - answer: to the follow-up
+    """
+    ran = client("twice", script)
+    refusals = [line for line in ran.stdout.splitlines() if '"success":false' in line]
+    assert len(refusals) == 1
+    assert "Agent is already processing" in refusals[0]
+    assert len(ran.all("accepted", "at")) == 1
+    assert ran.all("message", "text") == ["one", "to the follow-up"]
+
+
+@finding("@mariozechner/pi-coding-agent, RpcClient", "prints lines that are no JSON", "drops them without a word")
+def test_garbage_is_dropped(client: Client) -> None:
+    """Halves of objects, too."""
+    ran = client("prompt", '- wait_for: prompt 1\n- say: well\n- raw: "oops\\n{half\\n"\n- answer: done')
+    assert ran.all("message", "text") == ["well", "done"]
+    assert ran.errors == ""
+
+
+@finding(
+    "@mariozechner/pi-coding-agent, RpcClient",
+    "ends a run with an error",
+    "returns as after a good one: the error is in an event",
+)
+def test_an_error_is_an_event(client: Client) -> None:
+    """Who does not look at the last message takes it for a success."""
+    ran = client("prompt", "- wait_for: prompt 1\n- result: {text: no credit, is_error: true}")
+    assert ran.all("message", "stop") == ["error"]
+    assert ran["returned"]["at"] > ran["agent_end"]["at"]
+
+
+@finding(
+    "@mariozechner/pi-coding-agent, RpcClient",
+    "dies while it works",
+    "waits on as if nothing had happened, and its stop() takes 1 s for the dead",
+)
+def test_a_death_at_work_is_not_noticed(client: Client) -> None:
+    """Nothing but its own limit ends the wait, and the exit that stop() waits for is over."""
+    ran = client("loses", "- wait_for: prompt 1\n- say: well\n- exit: 3")
+    assert ran["died"]["code"] == 3
+    assert ran["waits"]["open"] is True
+    assert ran["stopped"]["at"] - ran["stops"]["at"] >= 1 - TICK
+
+
+@finding(
+    "@mariozechner/pi-coding-agent, RpcClient",
+    "exits 0.3 s after its start",
+    "has called it started by then, and a prompt to the dead agent is refused by nobody",
+)
+def test_a_prompt_to_a_dead_agent_waits(client: Client) -> None:
+    """It looks once, 0.1 s after the start."""
+    ran = client("asksTheDead", "- silence: 0.3s\n- raw: {text: no key, to: stderr}\n- exit: 1")
+    assert ran["started"]["at"] < ran["died"]["at"]
+    assert ran["waits"]["open"] is True
+    assert ran.errors == "no key"
+
+
+@finding(
+    "@mariozechner/pi-coding-agent, RpcClient",
+    "ignores TERM, behind a launcher",
+    "kills the launcher after 1 s and returns, and the agent lives on",
+)
+def test_a_stop_kills_the_launcher_alone(client: Client) -> None:
+    """What it starts is one process for it."""
+    script = f"""
+        {IGNORES_EOF}
+        {IGNORES_TERM}
+        - wait_for: prompt 1
+        - answer: done
+        - linger: for ever
+    """
+    ran = client("leave", script, leaves=("agent",))
+    assert [name for name, _ in ran.signals] == ["TERM"]
+    assert ran["stopped"]["at"] - ran["stops"]["at"] >= 1 - TICK

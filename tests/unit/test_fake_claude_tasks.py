@@ -1,0 +1,149 @@
+"""The tasks of a claude that is talked to: which lines tell of them, with which words, and when the session is idle."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.unit.conversations import Conversation, seen
+
+READS: dict[str, Any] = {"environ": {b"CLAUDE_CODE_SDK_READS_SESSION_STATE": b"1"}}
+TOOL = {"id": "t", "name": "Bash", "input": {"command": "ls", "description": "d ls"}}
+
+
+def prompt(uuid: str = "") -> bytes:
+    """Make a prompt, with a uuid or without."""
+    own = f',"uuid":"{uuid}"' if uuid else ""
+    return b'{"type":"user","message":{"role":"user","content":"hi"},"parent_tool_use_id":null' + own.encode() + b"}"
+
+
+def with_tasks(*numbers: str) -> Conversation:
+    """Talk to a claude that has tasks, in a turn that goes on."""
+    talk = Conversation("claude", "session", **READS)
+    talk.hear(prompt())
+    talk.tell("take", 1)
+    for number in numbers:
+        talk.tell("task", {"id": number, "kind": "local_bash"})
+    talk.printed()
+    return talk
+
+
+def done(number: str, **more: Any) -> dict[str, Any]:
+    """Give what the step says of a task's end."""
+    return {"id": number, "status": "completed", "folded": False, **more}
+
+
+def kinds(events: list[dict[str, Any]]) -> list[str]:
+    """Say of each line what it is."""
+    return [str(one.get("state") or one.get("subtype") or one["type"]) for one in events]
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "words"),
+    [
+        ("bg-late", {}, "completed (exit code 0)"),
+        ("bg-failed-exit7", {"status": "failed", "exit_code": 7}, "failed with exit code 7"),
+        ("bg-killed-sigkill", {"status": "failed"}, "failed with exit code 1"),
+        ("bg-stop-task", {"status": "stopped"}, ""),
+    ],
+)
+def test_the_end_of_a_task_is_told_in_the_real_words(name: str, more: dict[str, Any], words: str) -> None:
+    """What the command gave back; of one that was stopped its description alone."""
+    talk, real = with_tasks("b"), next(one for one in seen(name) if one.get("subtype") == "task_notification")
+    talk.tell("task_done", done("b", **more))
+    told = next(one for one in talk.printed() if one["subtype"] == "task_notification")
+    assert told["summary"] == (f'Background command "b" {words}' if words else "b")
+    assert (real["status"], real["summary"].endswith(words)) == (told["status"], True)
+    assert list(told) == list(real)
+
+
+def test_what_a_signal_to_the_agent_ends_is_told_the_other_way_round() -> None:
+    """And nobody is told where its output is."""
+    talk = with_tasks("b")
+    talk.tell("task_done", done("b", status="stopped", signalled=True))
+    told = talk.printed()
+    assert kinds(told) == ["task_notification", "task_updated", "background_tasks_changed"]
+    assert told[0]["output_file"] == ""
+
+
+def test_a_long_command_in_the_foreground_is_a_task_without_a_turn() -> None:
+    """It starts and ends between the tool's own lines, and no list of tasks has it."""
+    talk, real = with_tasks(), seen("fg-bash-3s-task-lines")
+    talk.tell("tool", TOOL)
+    talk.tell("task", {"id": "f", "kind": "local_bash", "tool": "t", "foreground": True})
+    talk.tell("task_done", done("f"))
+    talk.tell("tool_done", {"id": "t", "output": "one", "error": None})
+    made = talk.printed()
+    wanted = [one for one in real if one.get("subtype", one["type"]) in ("task_started", "task_notification", "user")]
+    assert [list(one) for one in made[1:]] == [list(one) for one in wanted]
+    assert (made[1]["is_backgrounded"], made[2]["summary"], made[2]["output_file"]) == (False, "d ls", "")
+
+
+def test_the_empty_result_is_about_the_task_that_ended_with_it() -> None:
+    """Its keys have an order of their own."""
+    talk, real = with_tasks("b", "c"), next(one for one in seen("bg-two") if one.get("result") == "")
+    talk.tell("answer", "one")
+    for number in "bc":
+        talk.tell("task_done", done(number))
+    talk.tell("background_turn", {"task": "c", "empty_result_first": True})
+    talk.tell("answer", "two")
+    empty, full = [one for one in talk.printed() if one["type"] == "result"][1:]
+    assert [one["origin"]["runId"] for one in (empty, full)] == ["run-b", "run-c"]
+    assert list(empty) == list(real)
+
+
+def test_the_session_is_not_idle_while_a_background_turn_is_owed() -> None:
+    """A task that ended in the turn has its own right behind it; one that is folded, or was stopped, has none."""
+    talk = with_tasks("b", "c", "d")
+    talk.tell("task_done", done("b"))
+    talk.tell("answer", "one")
+    assert kinds(talk.printed())[-1] == "success"
+    talk.tell("background_turn", {"task": "b", "empty_result_first": False})
+    talk.tell("tool", TOOL)
+    talk.tell("task_done", done("c", folded=True))
+    talk.tell("task_done", done("d", status="stopped"))
+    talk.tell("tool_done", {"id": "t", "output": "", "error": None})
+    talk.tell("answer", "two")
+    assert kinds(talk.printed())[-2:] == ["success", "idle"]
+
+
+def test_behind_the_end_of_stdin_it_is_idle_only_without_tasks() -> None:
+    """It stays for them."""
+    talk = with_tasks("b")
+    talk.host.end()
+    talk.tell("answer", "one")
+    assert kinds(talk.printed())[-1] == "success"
+    talk = with_tasks()
+    talk.host.end()
+    talk.tell("answer", "one")
+    assert kinds(talk.printed())[-1] == "idle"
+
+
+def test_only_the_first_prompt_comes_behind_the_state_that_it_brings_about() -> None:
+    """As recorded in bg-overlap-uuid."""
+    talk = Conversation("claude", "session", **READS)
+    talk.hear(prompt("u"))
+    assert kinds(talk.printed()) == ["running", "queued"]
+    talk.tell("take", 1)
+    talk.tell("answer", "one")
+    talk.printed()
+    talk.hear(prompt("v"))
+    assert kinds(talk.printed()) == ["queued", "running"]
+
+
+def test_what_was_denied_stands_in_the_result_of_its_turn() -> None:
+    """And in no other's."""
+    talk = with_tasks()
+    talk.tell("tool", TOOL)
+    question = talk.ask("permission", "Bash")
+    answer = '{"type":"control_response","response":{"subtype":"success","request_id":"%s","response":{}}}'
+    talk.hear((answer % question.key).encode())
+    talk.tell("tool_done", {"id": "t", "output": "", "error": "no"})
+    talk.tell("answer", "one")
+    talk.hear(prompt())
+    talk.tell("take", 2)
+    talk.tell("answer", "two")
+    first, second = [one["permission_denials"] for one in talk.printed() if one["type"] == "result"]
+    assert first == [{"tool_name": "Bash", "tool_use_id": "t", "tool_input": TOOL["input"]}]
+    assert second == []

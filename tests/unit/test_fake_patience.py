@@ -1,0 +1,122 @@
+"""A question that claude takes back when nobody answers in time: what is played, what is printed, what is noted."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.unit.bookkeeping import Play, script
+from tests.unit.conversations import Conversation, seen
+
+HOOK: dict[str, Any] = {"kind": "hook", "name": "h", "id": "q", "event": "PreToolUse", "for": 5}
+PROMPT = b'{"type":"user","message":{"role":"user","content":"hi"},"parent_tool_use_id":null}'
+INTERRUPT = b'{"type":"control_request","request_id":"i","request":{"subtype":"interrupt"}}'
+ANSWER = b'{"type":"control_response","response":{"subtype":"success","request_id":"q","response":{}}}'
+TOOL = {"id": "t", "name": "Bash", "input": {"command": "ls", "description": "d"}}
+
+
+def asking() -> Play:
+    """Play a claude that asks a hook for five nanoseconds, says which branch it took, and goes on."""
+    branches = [script(("bytes", "stderr", word)) for word in (b"yes", b"no", b"late")]
+    steps = script(("ask", HOOK, *branches), ("bytes", "stderr", b"on"), ("sleep", None))
+    play = Play(program={"dialect": "claude", "mode": "session", "code": 0, "serves": True, "steps": steps})
+    assert play.grant(0)[-1] == ("q", {"asked": "h", "kind": "hook", "number": 1})
+    return play
+
+
+def heard(answer: str) -> tuple[str, Any]:
+    """Give the note of an answer."""
+    return ("q", {"answered": "h", "answer": answer, "number": 1})
+
+
+def test_a_question_is_taken_back_at_its_instant_and_an_answer_behind_it_is_nothing() -> None:
+    """Its own branch is played, then the script goes on."""
+    play = asking()
+    assert (play.player.until, play.grant(4)) == (5, [])
+    note, (stream, line), *words = play.grant(5)
+    assert (note, stream, words) == (heard("cancelled"), "stdout", [("stderr", b"late"), ("stderr", b"on")])
+    assert json.loads(line) == {"type": "control_cancel_request", "request_id": "q"}
+    assert play.grant(6, stdin=ANSWER + b"\n")[1:] == []
+
+
+@pytest.mark.parametrize("now", [3, 5])
+def test_an_answer_in_time_ends_the_wait(now: int) -> None:
+    """At the very instant, too: what is heard comes first; nobody waits for that instant any more."""
+    play = asking()
+    assert play.grant(now, stdin=ANSWER + b"\n")[1:] == [heard("allow"), ("stderr", b"yes"), ("stderr", b"on")]
+    assert (play.player.until, play.grant(9)) == (None, [])
+
+
+def test_the_end_of_stdin_ends_the_wait_too() -> None:
+    """No answer can come, and the session is over."""
+    play = asking()
+    assert play.grant(1, stdin=b"")[1:] == [("exit", 0)]
+
+
+def in_a_turn() -> Conversation:
+    """Talk to a claude whose tool is asked about."""
+    talk = Conversation("claude", "session")
+    talk.hear(PROMPT)
+    talk.tell("take", 1)
+    talk.tell("tool", TOOL)
+    return talk
+
+
+def end_of(talk: Conversation, error: str = "no") -> dict[str, Any]:
+    """End the tool with an error; give the line that says so."""
+    talk.printed()
+    talk.tell("tool_done", {"id": "t", "output": "", "error": error})
+    end: dict[str, Any] = talk.printed()[0]
+    return end
+
+
+def test_the_end_of_a_tool_says_what_became_of_the_question_about_it() -> None:
+    """Given up: an error without a word of who decided; still open: cancelled; denied: by whom."""
+    talk = in_a_turn()
+    talk.host.give_up(talk.ask("hook", "h"))
+    end = end_of(talk)
+    assert (end["tool_use_result"], "tool_result_meta" in end) == ("Error: no", False)
+    talk = in_a_turn()
+    talk.ask("hook", "h")
+    end = end_of(talk)
+    assert (end["tool_use_result"], end["tool_result_meta"]) == ("no", [{"id": "t", "non_execution_kind": "cancelled"}])
+    assert list(end["message"]["content"][0]) == ["type", "content", "is_error", "tool_use_id"]
+
+
+@pytest.mark.parametrize(("is_asked", "begins"), [(True, ""), (False, " Correction to the text above: ")])
+def test_an_interrupted_tool_says_whether_it_had_begun(*, is_asked: bool, begins: str) -> None:
+    """One that was still asked about was refused, any other one stopped while it ran."""
+    talk = in_a_turn()
+    if is_asked:
+        talk.ask("hook", "h")
+    talk.hear(INTERRUPT)
+    talk.tell("acknowledge")
+    (end,) = (one for one in talk.printed() if "tool_use_result" in one)
+    meta = [{"id": "t", "non_execution_kind": "user-rejected"}]
+    assert (end["tool_use_result"], end["tool_result_meta"]) == ("User rejected tool use", meta)
+    real = next(one for one in seen("hooks-interrupt-while-waiting") if "tool_use_result" in one)
+    more = end["message"]["content"][0]["content"].removeprefix(real["message"]["content"][0]["content"])
+    assert (more.startswith(begins), bool(more)) == (True, not is_asked)
+
+
+def test_a_hook_is_told_of_the_end_of_the_turn_and_of_what_runs_behind_it() -> None:
+    """As the real one: the last words, and the tasks; behind the tool what it gave, and the task that it left."""
+    talk, real = in_a_turn(), [one for one in seen("stdin-eof-bg-hooks") if one["type"] == "control_request"]
+    talk.tell("task", {"id": "b", "kind": "local_bash", "tool": "t"})
+    talk.printed()
+    _, data = talk.host.ask({"kind": "hook", "name": "h", "id": None, "event": "PostToolUse", "output": "hi"}, 0)
+    response = json.loads(data)["request"]["input"]["tool_response"]
+    assert (response["stdout"], response["backgroundTaskId"]) == ("hi", "b")
+    assert list(response) == list(real[1]["request"]["input"]["tool_response"])
+    talk.tell("say", "done", "end_turn")
+    talk.printed()
+    talk.ask("hook", "h", event="Stop")
+    (asked,) = talk.printed()
+    told, really = asked["request"]["input"], real[2]["request"]["input"]
+    assert (list(asked["request"]), list(told)) == (list(real[2]["request"]), list(really))
+    assert (told["last_assistant_message"], told["stop_hook_active"], told["session_crons"]) == ("done", False, [])
+    task = {"id": "b", "type": "shell", "status": "running", "description": "d", "command": "ls"}
+    assert told["background_tasks"] == [task]
+    assert list(task) == list(really["background_tasks"][0])
