@@ -13,10 +13,15 @@ DIALECTS = ("raw", "claude", "pi", "codex", "gemini", "acp")
 _OWN = {("pi", "rpc"): "pi_rpc", ("claude", "session"): "claude_session"}
 """Modes that have a module of their own, which may build on the dialect's."""
 
+_WITH_TASKS = {("claude", "print"): "claude_behind"}
+"""Those that have another one for a program with background tasks."""
+
 
 def module_of(program: Program) -> str:
     """Name the module here that encodes the program's dialect in its mode."""
-    return _OWN.get((program["dialect"], program.get("mode", "")), str(program["dialect"]))
+    spoken = program["dialect"], program.get("mode", "")
+    more = _WITH_TASKS.get(spoken) if program.get("tasks") else None
+    return more or _OWN.get(spoken, str(program["dialect"]))
 
 
 def encoder(program: Program) -> Encoder:

@@ -12,8 +12,7 @@ import time
 
 from fake_agents.dialects.claude_forms import (
     ABANDONED_USAGE,
-    FAILED_USAGE,
-    GRANTED,
+    FAILED,
     INIT,
     MESSAGE_USAGE,
     MODEL_USAGE,
@@ -21,6 +20,8 @@ from fake_agents.dialects.claude_forms import (
     REASONS,
     SUBAGENT_STATS,
     USAGE,
+    ended,
+    granted,
 )
 from fake_agents.lines import Lines
 from fake_agents.objects import line, wide
@@ -53,11 +54,13 @@ class Encoder:
         self._tools: dict[str, dict[str, Any]] = {}
         self._decisions: dict[str, dict[str, Any]] = {}
         self._denials: list[dict[str, Any]] = []
+        self._subagents: dict[str, Any] = SUBAGENT_STATS
         self._stop: str | None = None
         self._pieces: str | None = None
         self._said = ""
         self._turns = 1
         self.events: Events = {
+            "nested": self.nested,
             "delta": self.delta,
             "think": self.think,
             "tool": self.tool,
@@ -99,11 +102,20 @@ class Encoder:
         """Give a piece of a text that the next text ends, or whatever else does."""
         return self._lines.join([*self._begin(), *self._piece(text, now)])
 
-    def think(self, text: str, now: int) -> bytes:
-        """Give a thought."""
+    def nested(self, fields: dict[str, Any], now: int) -> bytes:
+        """Give a text of a sub-agent's; a stop reason closes its message."""
+        parent, text, stop = fields["parent"], fields["text"], fields.get("stop")
+        deltas = [{"type": "text_delta", "text": text}]
+        events = [*self._begin(), *self._block(parent, {**_NO_TEXT, "text": text}, {"text": ""}, deltas, now)]
+        return self._lines.join([*events, *(self._close(parent, stop) if stop else [])])
+
+    def think(self, thought: str | dict[str, Any], now: int) -> bytes:
+        """Give a thought, or a sub-agent's."""
+        parent = None if isinstance(thought, str) else thought["parent"]
+        text = thought if isinstance(thought, str) else thought["text"]
         block = {"type": "thinking", "thinking": text, "signature": "c2ln"}
         deltas = [{"type": "thinking_delta", "thinking": text}, {"type": "signature_delta", "signature": "c2ln"}]
-        events = self._block(None, block, {"thinking": "", "signature": ""}, deltas, now)
+        events = self._block(parent, block, {"thinking": "", "signature": ""}, deltas, now)
         return self._lines.join([*self._begin(), *events])
 
     def tool(self, fields: dict[str, Any], now: int) -> bytes:
@@ -122,14 +134,9 @@ class Encoder:
         tool = self._tools.get(number, {})
         self._turns += tool.get("parent") is None
         more = self._outcome(number, output, failed=failed)
-        if failed:
-            shown = _REFUSAL.format(output) if fields.get("refused") else output
-            block = {"type": "tool_result", "content": shown, "is_error": True, "tool_use_id": number}
-            more = {"tool_use_result": f"Error: {output}"} if fields.get("refused") else more
-        else:
-            shown = output or (_WITHOUT_OUTPUT if tool.get("name") == "Bash" else "")
-            block = {"tool_use_id": number, "type": "tool_result", "content": shown, "is_error": False}
-        message = {"role": "user", "content": [block]}
+        if fields.get("refused"):
+            more = {"tool_use_result": f"Error: {output}"}
+        message = {"role": "user", "content": [ended(fields, tool.get("name", ""))]}
         return self._lines.join([*self._begin(), self._line("user", message, tool.get("parent"), now, more)])
 
     def _outcome(self, number: str, output: str, *, failed: bool) -> dict[str, Any]:
@@ -137,8 +144,13 @@ class Encoder:
         told = {"stdout": output, "stderr": "", "interrupted": False, "isImage": False, "noOutputExpected": not output}
         return {
             "tool_use_result": f"Error: {output}" if failed else told,
-            "tool_result_meta": [{"id": number, **self._decisions.get(number, GRANTED)}],
+            "tool_result_meta": [{"id": number, **self._decision(number)}],
         }
+
+    def _decision(self, number: str) -> dict[str, Any]:
+        """Say why a tool may run: somebody said so, or nobody was asked."""
+        tool = self._tools.get(number, {})
+        return self._decisions.get(number) or granted(tool.get("name", ""), tool.get("allowed_by"))
 
     def event(self, value: dict[str, Any], now: int) -> bytes:
         """Give an event as it stands."""
@@ -262,27 +274,21 @@ class Encoder:
         head: dict[str, Any] = {"type": kind, "message": message, "parent_tool_use_id": parent}
         tail: dict[str, Any] = {}
         if parent is not None:
-            head["agent_id"] = "a1c38911bda2f6eeb"
-            tail = {"subagent_type": "general-purpose", "task_description": parent}
+            asked = self._tools.get(parent, {}).get("input", {})
+            head["agent_id"] = self._agent(parent)
+            tail = {"subagent_type": asked.get("subagent_type", "general-purpose")}
+            tail["task_description"] = asked.get("description", parent)
         when = {"session_id": SESSION, "uuid": self._uuid(), "timestamp": stamp(now)}
         return line({**head, **when, **tail, **more, **self._mark(kind)})
 
+    def _agent(self, parent: str) -> str:
+        """Name the sub-agent that a tool has started."""
+        return "a1c38911bda2f6eeb"
+
     def _failure(self, text: str, now: int) -> bytes:
         """Give the message that claude writes itself when its model cannot be reached."""
-        message = {
-            "diagnostics": None,
-            "id": self._uuid(),
-            "container": None,
-            "model": "<synthetic>",
-            "role": "assistant",
-            "stop_details": None,
-            "stop_reason": "stop_sequence",
-            "stop_sequence": "",
-            "type": "message",
-            "usage": FAILED_USAGE,
-            "content": [{"type": "text", "text": text}],
-            "context_management": None,
-        }
+        own = {"content": [{"type": "text", "text": text}], "context_management": None}
+        message = {"diagnostics": None, "id": self._uuid(), **FAILED, **own}
         more = {"error": "unknown", "is_api_error_message": True, "api_error_status": 400}
         return self._line("assistant", message, None, now, {**more, "api_error_type": "invalid_request_error"})
 
@@ -292,7 +298,7 @@ class Encoder:
         usage = {**order, "input_tokens": 10 * count, "output_tokens": 5 * count, **(fields["usage"] or {})}
         used = {**MODEL_USAGE, "inputTokens": 10 * count, "outputTokens": 5 * count, "canonicalModel": self._model}
         models = {self._model: used} if count else {}
-        begun = {"begun_message_ids": self._messages} if self._streams and count else {}
+        begun = {"begun_message_ids": self._messages} if self._streams else {}
         times = {"ttft_stream_ms": 1, "time_to_request_ms": 1, "first_content_frame_ms": 1}
         return line(
             {
@@ -307,7 +313,7 @@ class Encoder:
                 "fast_mode_state": "off",
                 "fast_mode_disabled_reason": "sdk_opt_in_required",
                 **self._mark("origin"),
-                "subagent_stats": SUBAGENT_STATS,
+                "subagent_stats": self._subagents,
                 "safety_stops": 0,
                 "is_error": fields["is_error"],
                 "num_turns": self._turns,
@@ -330,8 +336,6 @@ class Encoder:
         return f"00000000-0000-4000-8000-{self._count:012}"
 
 
-_REFUSAL = "<tool_use_error>{}</tool_use_error>"
-_WITHOUT_OUTPUT = "(Bash completed with no output)"
 _NO_TEXT = {"type": "text", "text": ""}
 _UNSTOPPED = {"stop_reason": None, "stop_sequence": None, "usage": MESSAGE_USAGE}
 

@@ -98,8 +98,9 @@ def asking(question: Question, call: dict[str, Any], about: dict[str, Any]) -> b
         request = {"subtype": "hook_callback", "callback_id": question.fields["name"]}
         return _request(question, {**request, "input": _told(question, call, about), "tool_use_id": call["id"]})
     told = {"tool_name": call["name"], "display_name": call["name"], "input": call["input"]}
-    more = {"permission_suggestions": [], "tool_use_id": call["id"]}
-    return _request(question, {"subtype": "can_use_tool", **told, **more})
+    about_it = {key: call["input"][key] for key in ("description",) if key in call["input"]}
+    more = {"permission_suggestions": [], **question.fields.get("told", {}), "tool_use_id": call["id"]}
+    return _request(question, {"subtype": "can_use_tool", **told, **about_it, **more})
 
 
 def _told(question: Question, call: dict[str, Any], about: dict[str, Any]) -> dict[str, Any]:

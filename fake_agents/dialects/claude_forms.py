@@ -1,11 +1,14 @@
-"""What stands in claude's lines that no script says: lists, counts and words as the real CLI has them. Only values."""
+"""What stands in claude's lines that no script says: lists, counts and words as the real CLI has them. Values only."""
 
 from __future__ import annotations
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 __all__ = [
     "ABANDONED_USAGE",
-    "FAILED_USAGE",
-    "GRANTED",
+    "FAILED",
     "INIT",
     "MESSAGE_USAGE",
     "MODEL_USAGE",
@@ -13,6 +16,8 @@ __all__ = [
     "REASONS",
     "SUBAGENT_STATS",
     "USAGE",
+    "ended",
+    "granted",
 ]
 
 _PLUGIN = "cc-plugin-agents-md"
@@ -93,7 +98,7 @@ SUBAGENT_STATS = {
     "refused": {"depth_limit": 0, "concurrency_limit": 0, "budget": 0},
     "by_type": {},
 }
-FAILED_USAGE = {
+_FAILED_USAGE = {
     "output_tokens_details": None,
     "input_tokens": 0,
     "output_tokens": 0,
@@ -108,7 +113,6 @@ FAILED_USAGE = {
     "fallback_credit": None,
 }
 REASONS = {"success": "completed", "error_during_execution": "aborted_streaming", "error_max_turns": "max_turns"}
-GRANTED = {"permission_decision": {"decision": "accept", "source": "config", "reason_type": "rule"}}
 NO_STOP = {"container": None, "stop_details": None, "stop_reason": None, "stop_sequence": None}
 ABANDONED_USAGE = {
     "output_tokens_details": {"thinking_tokens": 0},
@@ -120,3 +124,35 @@ ABANDONED_USAGE = {
     "server_tool_use": {"web_search_requests": 0, "web_fetch_requests": 0},
     "fallback_credit": None,
 }
+FAILED = {
+    "container": None,
+    "model": "<synthetic>",
+    "role": "assistant",
+    "stop_details": None,
+    "stop_reason": "stop_sequence",
+    "stop_sequence": "",
+    "type": "message",
+    "usage": _FAILED_USAGE,
+}
+"""The message that claude writes itself, but for its id and its text."""
+
+_AGENTS = ("Task", "Agent")
+_REASONS = {"subcommands": "subcommandResults"}
+
+
+def granted(name: str, allowed_by: str | None) -> dict[str, Any]:
+    """Say why a tool of that name may run of which nobody was asked; sub-agents may run without a reason."""
+    reason = {} if name in _AGENTS else {"reason_type": _REASONS.get(allowed_by or "", "rule")}
+    return {"permission_decision": {"decision": "accept", "source": "config", **reason}}
+
+
+def ended(fields: dict[str, Any], name: str) -> dict[str, Any]:
+    """Give the block that tells the model how a tool of that name has ended."""
+    number, error, output = fields["id"], fields["error"], fields["output"]
+    if error is not None:
+        shown = f"<tool_use_error>{error}</tool_use_error>" if fields.get("refused") else error
+        return {"type": "tool_result", "content": shown, "is_error": True, "tool_use_id": number}
+    if isinstance(output, list):
+        return {"tool_use_id": number, "type": "tool_result", "content": output}
+    shown = output or ("(Bash completed with no output)" if name == "Bash" else "")
+    return {"tool_use_id": number, "type": "tool_result", "content": shown, "is_error": False}

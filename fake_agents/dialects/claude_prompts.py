@@ -20,20 +20,21 @@ class Prompts:
 
     def __init__(self) -> None:
         self._came: list[Prompt] = []
+        self._swallowed: set[int] = set()
         self.waiting: list[int] = []
         self.hand: list[int] = []
         self._unseen: list[int] = []
         self._marked: set[str] = set()
 
-    def queue(self, prompt: Prompt) -> int:
+    def queue(self, prompt: Prompt, now: int) -> int:
         """Take a prompt that comes; give its place, counted from 0."""
-        self._came.append(prompt)
+        self._came.append({**prompt, "at": now})
         self.waiting.append(len(self._came) - 1)
         return len(self._came) - 1
 
     def has(self, number: int) -> bool:
         """Say whether the prompt, counted from 1, has or had a turn of its own: one that was swallowed never has."""
-        return len(self._came) >= number and not self._came[number - 1].get("swallowed")
+        return len(self._came) >= number and number - 1 not in self._swallowed
 
     def open(self, hand: list[int], *, is_own: bool) -> None:
         """Begin a turn; one that is not the prompt's own leaves it in hand, and unseen."""
@@ -44,8 +45,7 @@ class Prompts:
         swallowed, self.waiting = self.waiting, []
         self.hand += swallowed
         self._unseen += swallowed
-        for index in swallowed:
-            self._came[index]["swallowed"] = True
+        self._swallowed.update(swallowed)
         return swallowed
 
     def unseen(self) -> list[Prompt]:

@@ -40,6 +40,7 @@ class Encoder(Turns):
         self._calls: dict[str, dict[str, Any]] = {}
         self._interrupts: list[dict[str, Any]] = []
         self._cut = 0
+        self._reports: dict[str, str] = {}
         self._folded: list[dict[str, Any]] = []
         more = {"task": self.task, "task_done": self.task_done, "background_turn": self.background_turn}
         self.events = {**self.events, **more}
@@ -142,21 +143,27 @@ class Encoder(Turns):
 
     def task(self, fields: dict[str, Any], now: int) -> bytes:
         """Give the task's start; around it that of the tool that starts it, and its end, unless that is told apart."""
-        number, call = fields["id"], self._calls.get(fields.get("tool", ""))
-        if call is not None:
-            return self._told(self._tasks.start(fields, call))
-        is_agent = fields["kind"] == "local_agent"
+        if "tool" in fields:
+            call = self._calls.get(fields["tool"], {"id": fields["tool"], "input": {}})
+            return self._counted(self._tasks.start(fields, call))
+        number, is_agent = fields["id"], fields["kind"] == "local_agent"
         about = {"prompt": number} if is_agent else {"command": number}
         call = {"id": f"toolu_{number}", "name": "Task" if is_agent else "Bash"}
         call["input"] = {**about, "description": number, "run_in_background": True}
-        made = self.tool(call, now) + self._told(self._tasks.start(fields, call))
+        made = self.tool(call, now) + self._counted(self._tasks.start(fields, call))
         return made + self.tool_done({"id": call["id"], "output": "", "error": None}, now)
+
+    def nested(self, fields: dict[str, Any], now: int) -> bytes:
+        """Give a text of a sub-agent's: its last one is its report."""
+        self._reports[fields["parent"]] = fields["text"]
+        return super().nested(fields, now)
 
     def task_done(self, fields: dict[str, Any], now: int) -> bytes:
         """Give the end of a background task; one that is folded is told to the model with the next tool's result."""
+        fields = {**fields, "report": self._reports.get(self._tasks.call_of(fields["id"]))}
         if fields["folded"]:
             self._folded.append({**self._tasks.folded(fields), "at": now})
-        return self._told(self._tasks.end(fields, now))
+        return self._counted(self._tasks.end(fields, now))
 
     def background_turn(self, fields: dict[str, Any], now: int) -> bytes:
         """Begin a turn that no prompt asked for, behind an empty one if there is one."""
@@ -175,10 +182,10 @@ class Encoder(Turns):
             return []
         answer, kind = answer_of(question, told), question.fields["kind"]
         self.questions.settle(question, answer)
-        if (kind, answer) in DECISIONS:
+        is_before, call = question.fields["event"] == "PreToolUse", self._calls.get(question.tool)
+        if is_before and (kind, answer) in DECISIONS:
             self._decisions[question.tool] = DECISIONS[kind, answer]
-        call = self._calls.get(question.tool)
-        if answer == DENY and call is not None:
+        if is_before and answer == DENY and call is not None:
             about = {"tool_name": call["name"], "tool_use_id": call["id"], "tool_input": call["input"]}
             self._denials.append(about)
         return self._state("idle" if self._is_idle else "running") if kind == "permission" else []
@@ -189,6 +196,11 @@ class Encoder(Turns):
         for question in asked:
             self.questions.settle(question, CANCELLED)
         return [withdrawn(question) for question in asked]
+
+    def _counted(self, told: list[tuple[str, dict[str, Any]]]) -> bytes:
+        """Tell of a task, and have the results know of the sub-agents."""
+        self._subagents = {**self._subagents, **self._tasks.subagents()}
+        return self._told(told)
 
     def _told(self, told: list[tuple[str, dict[str, Any]]]) -> bytes:
         return self._joined([self._system(subtype, fields) for subtype, fields in told])
@@ -230,6 +242,9 @@ class Encoder(Turns):
         fields = {"is_error": True, "subtype": "error_during_execution", "usage": None}
         return [*events, self._result(told, "aborted_tools" if tools else "aborted_streaming", fields, now)]
 
+    def _agent(self, parent: str) -> str:
+        return self._tasks.started_by(parent) or super()._agent(parent)
+
     def _outcome(self, number: str, output: str, *, failed: bool) -> dict[str, Any]:
         more = outcome(number, output, self.questions, is_interrupted=self._is_aborting) if failed else None
         if more is not None:
@@ -237,5 +252,6 @@ class Encoder(Turns):
         made = super()._outcome(number, output, failed=failed)
         started = self._tasks.started_by(number)
         if started and not failed:
-            made["tool_use_result"] |= {"stdout": "", "backgroundTaskId": started}
+            launched = self._tasks.launched(started, self._model)
+            made["tool_use_result"] = launched or {**made["tool_use_result"], "stdout": "", "backgroundTaskId": started}
         return made

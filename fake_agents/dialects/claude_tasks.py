@@ -19,6 +19,10 @@ _LAUNCHED = (
     "Command running in background with ID: {}. Output is being written to: {} You will be notified when it "
     "completes. To check interim output, use Read on that file path."
 )
+_AGENT_LAUNCHED = "Async agent launched successfully. (This tool result is internal metadata \u2014 neve..."
+"""As far as the recording has it."""
+
+_USAGE = {"total_tokens": 15, "tool_uses": 0, "duration_ms": 0}
 _CODES = {"completed": 0, "failed": 1}
 
 
@@ -37,10 +41,13 @@ class Tasks:
         run = f"run-{number}"
         self._known[number] = {**fields, "run": run, "call": call, "description": text, "behind": is_behind}
         told = {"task_id": number, "run_id": run, "tool_use_id": call["id"], "description": text}
-        if kind == "local_agent":
-            about = {"subagent_type": call["input"].get("subagent_type", "general-purpose"), "spawn_depth": 1}
-            told |= {**about, "prompt": call["input"].get("prompt", number)}
-        begun = ("task_started", {**told, "is_backgrounded": is_behind, "task_type": kind})
+        asked, is_agent = call["input"], kind == "local_agent"
+        told |= {"subagent_type": asked.get("subagent_type", "general-purpose")} if is_agent else {}
+        told["is_backgrounded"] = is_behind
+        told |= {"spawn_depth": 1} if is_agent else {}
+        told["task_type"] = kind
+        told |= {"prompt": asked.get("prompt", number)} if is_agent else {}
+        begun = ("task_started", told)
         if not is_behind:
             return [begun]
         self._running.append(number)
@@ -53,15 +60,35 @@ class Tasks:
             self._running.remove(number)
             self._over += [] if fields.get("folded") or status == "stopped" else [number]
         known, is_signalled = self._of(number), fields.get("signalled", False)
+        known["ended"] = status
         about = {"task_id": number, "run_id": known["run"]}
         patch = {"status": _PATCHES.get(status, status), "end_time": now // 1_000_000}
         file = _OUTPUT if known["behind"] and not is_signalled else ""
         told = {"tool_use_id": known["call"]["id"], "status": status, "output_file": file}
-        notified = ("task_notification", {**about, **told, "summary": self._summary(fields)})
+        reported = {} if fields.get("report") is None else {"summary_is_report": True, "usage": _USAGE}
+        notified = ("task_notification", {**about, **told, "summary": self._summary(fields), **reported})
         updated = ("task_updated", {**about, "patch": patch})
         if not known["behind"]:
             return [notified]
         return [*([notified, updated] if is_signalled else [updated, notified]), self._changed()]
+
+    def subagents(self) -> dict[str, Any]:
+        """Give what a result tells of the sub-agents so far, where it is not nothing."""
+        agents = [one for one in self._known.values() if one["kind"] == "local_agent"]
+        asked = [one["call"]["input"].get("run_in_background") for one in agents]
+        types = [one["call"]["input"].get("subagent_type", "general-purpose") for one in agents]
+        return {
+            "spawned": len(agents),
+            "requested": {
+                "background": asked.count(True),
+                "foreground": asked.count(False),
+                "unset": asked.count(None),
+            },
+            "started_in_background": len([one for one in agents if one["behind"]]),
+            "max_depth": min(1, len(agents)),
+            **{status: [one.get("ended") for one in agents].count(status) for status in ("completed", "failed")},
+            "by_type": {name: types.count(name) for name in types},
+        }
 
     def runs(self, number: str) -> bool:
         """Say whether it runs in the background."""
@@ -97,7 +124,7 @@ class Tasks:
         return [
             {
                 "id": number,
-                "type": "shell" if known["kind"] == "local_bash" else "agent",
+                "type": "shell" if known["kind"] == "local_bash" else "subagent",
                 "status": "running",
                 "description": known["description"],
                 "command": known["call"]["input"].get("command", ""),
@@ -106,10 +133,24 @@ class Tasks:
             if number in self._running
         ]
 
-    def output(self, number: str) -> str:
+    def call_of(self, number: str) -> str:
+        """Name the tool that started it."""
+        return str(self._of(number)["call"]["id"])
+
+    def launched(self, number: str, model: str) -> dict[str, Any] | None:
+        """Give what is told of a sub-agent's start beside the tool's output; None for a command."""
+        known = self._of(number)
+        if known["kind"] != "local_agent":
+            return None
+        asked = {"description": known["description"], "resolvedModel": model}
+        asked["prompt"] = known["call"]["input"].get("prompt", number)
+        head = {"isAsync": True, "status": "async_launched", "agentId": number}
+        return {**head, **asked, "outputFile": _OUTPUT, "canReadOutputFile": True, "canContinueAgent": True}
+
+    def output(self, number: str) -> str | list[dict[str, Any]]:
         """Give what the tool that started it is said to have given."""
         if self._of(number)["kind"] == "local_agent":
-            return "Async agent launched successfully."
+            return [{"type": "text", "text": _AGENT_LAUNCHED}]
         return _LAUNCHED.format(number, _OUTPUT)
 
     def folded(self, fields: dict[str, Any]) -> dict[str, Any]:
@@ -130,11 +171,15 @@ class Tasks:
         for number in self._running:
             known = self._known[number]
             about = {"task_id": number, "run_id": known["run"], "task_type": known["kind"]}
+            if known["kind"] == "local_agent":
+                about["subagent_type"] = known["call"]["input"].get("subagent_type", "general-purpose")
             tasks.append({**about, "description": known["description"]})
         return "background_tasks_changed", {"tasks": tasks}
 
     def _summary(self, fields: dict[str, Any]) -> str:
         known, status = self._of(fields["id"]), fields["status"]
+        if fields.get("report") is not None:
+            return str(fields["report"])
         if status == "stopped" or not known["behind"]:
             return str(known["description"])
         code = fields.get("exit_code", _CODES[status])

@@ -70,7 +70,7 @@ class Turns(claude.Encoder):
         return bool(self._prompts.hand or self._run)
 
     def _queue(self, heard: dict[str, Any], now: int) -> list[bytes]:
-        index = self._prompts.queue({**heard, "at": now})
+        index = self._prompts.queue(heard, now)
         running, queued = self._running_again(), self._lifecycle(index, "queued")
         return [*running, *queued] if index == 0 else [*queued, *running]
 

@@ -27,15 +27,17 @@ __all__ = ["Workshop", "interpreter"]
 _MODULES = ("", "program", "glob", "lines", "player", "wire", "birth", "stage", "dialects")
 _REAL_TIME = ("diary", "realtime")
 _SESSION = ("requests", "questions", "session")
-_HOSTS = ("pi_rpc", "claude_session", "acp")
+_HOSTS = ("pi_rpc", "claude_session", "claude_behind", "acp")
 """Dialects' modules for sessions."""
+_TURNS = (
+    *("claude_forms", "claude", "claude_control", "claude_prompts", "claude_refusals", "claude_tasks"),
+    "claude_turns",
+)
 _BUILT_ON = {
     "pi_rpc": ("pi",),
     "claude": ("claude_forms",),
-    "claude_session": (
-        *("claude_forms", "claude", "claude_control", "claude_prompts", "claude_refusals", "claude_tasks"),
-        "claude_turns",
-    ),
+    "claude_session": _TURNS,
+    "claude_behind": (*_TURNS, "claude_session"),
 }
 """Dialects' modules that build on others, in the order in which these must be loaded."""
 _LONGEST_SHEBANG = 250

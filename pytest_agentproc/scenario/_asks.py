@@ -36,6 +36,8 @@ def _ask(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[st
             check.at(node, f"only a hook has an {key}: leave {key} out of {what}")
     if "output" in values and "hook" in values and values.get("event") != "PostToolUse":
         check.at(node, f"only PostToolUse tells what a tool gave: leave output out of {what}")
+    if "told" in values and ("hook" in values or check.dialect not in _HOOKS):
+        check.at(node, f"only claude's permissions are asked for with more: leave told out of {what}")
     if "for" in values and check.dialect not in _HOOKS:
         check.at(node, f"the dialect {check.dialect} takes no question back: leave for out of {what}")
     if "unanswered" in values and "for" not in values:
@@ -56,6 +58,8 @@ def build_ask(step: Step, scope: Scope) -> list[ProgramStep]:
     fields = {"kind": kind, "name": value[kind], "id": value.get("id"), "event": value.get("event", "PreToolUse")}
     if "output" in value:
         fields["output"] = value["output"]
+    if "told" in value:
+        fields["told"] = value["told"]
     if "for" in value:
         fields["for"] = scope.ns(value["for"])
     branches = (scope.steps(value.get(name, ())) for name in ("allowed", "denied", "unanswered"))
@@ -76,6 +80,7 @@ ASK = Fields(
         Key("hook", Text("NAME", may_be_empty=False), "the callback that it wants called, by its id (claude)"),
         Key("event", Choice(("PreToolUse", "PostToolUse", "Stop")), "what the hook is told of; PreToolUse if absent"),
         Key("output", Text(), "what the tool gave, for PostToolUse"),
+        Key("told", Data(), "what the request for a permission tells beside the tool (claude)"),
         Key("id", Text("ID", may_be_empty=False), "the id of the request; one of its own if absent"),
         Key("allowed", Steps(), "what it does if that is allowed; nothing if absent"),
         Key("denied", Steps(), "what it does if that is denied; nothing if absent"),

@@ -25,13 +25,17 @@ __all__ = [
     "TOOL",
     "TOOL_DONE",
     "build_event",
+    "check_dialects",
     "is_told",
 ]
 
 EVENTS = {
-    ("claude", "print"): ("delta", "think", "tool", "tool_done", "event"),
+    ("claude", "print"): (
+        *("nested", "delta", "think", "tool", "tool_done", "event"),
+        *("task", "task_done", "background_turn"),
+    ),
     ("claude", "session"): (
-        *("delta", "think", "tool", "tool_done", "event"),
+        *("nested", "delta", "think", "tool", "tool_done", "event"),
         *("task", "task_done", "background_turn", "ask"),
     ),
     ("pi", "json"): ("begin", "delta", "think", "tool", "tool_done", "event"),
@@ -40,9 +44,9 @@ EVENTS = {
     ("codex", "exec"): ("begin", "notice", "think", "plan", "tool", "tool_done", "event"),
     ("gemini", "stream"): ("begin", "delta", "tool", "tool_done", "event"),
 }
-"""Every dialect and mode that has such steps, with their names."""
+"""Every dialect and mode that has such steps, with their names; `nested` is what a sub-agent says."""
 
-_DIALECTS = {"parent": "claude", "more": "claude", "kind": "acp", "locations": "acp"}
+_DIALECTS = {"parent": "claude", "more": "claude", "allowed_by": "claude", "kind": "acp", "locations": "acp"}
 """What only one dialect can tell of a tool."""
 
 _TOOL: dict[str, Any] = {"input": {}}
@@ -50,8 +54,9 @@ _TOOL_DONE: dict[str, Any] = {"output": "", "error": None}
 
 
 def build_event(step: Step, _scope: Scope) -> list[ProgramStep]:
-    """Compile to `event`: what is told, and its value."""
-    return [(step.line, "event", (step.name, step.value))]
+    """Compile to `event`: what is told, and its value; a thought of the agent's own is its text alone."""
+    is_own = step.name == "think" and "parent" not in step.value
+    return [(step.line, "event", (step.name, step.value["text"] if is_own else step.value))]
 
 
 def is_told(name: str, node: Node, check: Check) -> bool:
@@ -106,18 +111,19 @@ def _tool(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[s
         number = values["id"]
         if number in check.tools:
             check.at(node, f'{what}.id "{shorten(number)}" is taken by the tool in line {check.tools[number]}')
-        _check_dialects(values, node, what, check)
+        check_dialects(values, node, what, check)
         check.tools.setdefault(number, node.line)
     return {**_TOOL, **values}
 
 
-def _check_dialects(values: dict[str, Any], node: Node, what: str, check: Check) -> None:
+def check_dialects(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[str, Any]:
     """Report what only another dialect has, and a parent that is no tool."""
     for key in [key for key, dialect in _DIALECTS.items() if key in values and check.dialect != dialect]:
         check.at(node, f"the dialect {check.dialect} cannot tell it: leave {key} out of {what}")
     if check.dialect == "claude" and "parent" in values and values["parent"] not in check.tools:
         known = unknown("tool", values["parent"], check.tools) if check.tools else "no tool was started before"
         check.at(node, f"{what}.parent: {known}")
+    return values
 
 
 def _entry(values: dict[str, Any], node: Node, what: str, check: Check) -> str | dict[str, Any]:
@@ -157,7 +163,12 @@ _LOCATION = Either(
 BEGIN = _Begin(("turn",))
 NOTICE = _Told(step="notice")
 DELTA = _Told(step="delta")
-THINK = _Told(step="think")
+_PARENT = Key("parent", _ID, "the tool whose sub-agent thinks it; the agent itself if absent (claude)")
+THINK = Either(
+    _Told(step="think"),
+    Fields((Key("text", _Told(step="think"), "the thought", required=True), _PARENT), finish=check_dialects),
+    key="text",
+)
 PLAN = _Plan(
     Either(
         Text("ENTRY", may_be_empty=False),
@@ -179,6 +190,7 @@ TOOL = Fields(
         Key("name", Text("NAME", may_be_empty=False), "the tool's name", required=True),
         Key("input", Data(), "its arguments; {} if absent"),
         Key("parent", _ID, "the tool whose sub-agent uses it; the agent itself if absent (claude)"),
+        Key("allowed_by", Choice(("rule", "subcommands")), "why nobody is asked; rule if absent (claude)"),
         Key("more", Flag(), "whether the next tool is asked for by the same message; false if absent (claude)"),
         Key("kind", Choice(_TOOL_KINDS), "what it does; other if absent (acp)"),
         Key("locations", ListOf(_LOCATION), "the files that it is about; none if absent (acp)"),

@@ -224,6 +224,8 @@ class Scenario:
             program["model"] = self.model
         if then:
             program["then"] = then
+        if _has_tasks([first, then]):
+            program["tasks"] = True
         expect = self._expectations({"": scope})
         if not self.is_session:
             return Bound(self, program, policy, expect)
@@ -257,3 +259,13 @@ def _pauseless(steps: Any) -> int:
         case [*deeper]:
             return next((line for step in deeper if (line := _pauseless(step))), 0)
     return 0
+
+
+def _has_tasks(steps: Any) -> bool:
+    """Say whether a background task starts in lists of steps, however deep."""
+    match steps:
+        case (int(), "event", ("task", _)):
+            return True
+        case [*deeper]:
+            return any(_has_tasks(step) for step in deeper)
+    return False

@@ -18,6 +18,7 @@ from pytest_agentproc.scenario._events import (
     TOOL,
     TOOL_DONE,
     build_event,
+    check_dialects,
 )
 from pytest_agentproc.scenario._fields import Either, Fields, Key
 from pytest_agentproc.scenario._kinds import Choice, Data, Flag, Signal, Size, Text, Time, Whole
@@ -71,7 +72,7 @@ def _say_finish(values: dict[str, Any], node: Node, what: str, check: Check) -> 
     if "stop" in values and reasons is not None and values["stop"] not in reasons:
         known = unknown("stop reason", values["stop"], reasons) if reasons else ""
         check.at(node, known or f"the dialect {check.dialect} has no stop reasons: leave stop out of {what}")
-    return values
+    return check_dialects(values, node, what, check)
 
 
 def _result_finish(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[str, Any]:
@@ -84,6 +85,8 @@ def _result_finish(values: dict[str, Any], node: Node, what: str, check: Check) 
 
 
 def _say(step: Step, _scope: Scope) -> list[ProgramStep]:
+    if "parent" in step.value:
+        return [(step.line, "event", ("nested", step.value))]
     return [(step.line, "say", (step.value["text"], step.value.get("stop")))]
 
 
@@ -151,6 +154,7 @@ _SAY = Fields(
     (
         Key("text", Text(), "the text", required=True),
         Key("stop", Text("REASON", may_be_empty=False), "the message's stop reason, in the dialect's words"),
+        Key("parent", Text("ID", may_be_empty=False), "the tool whose sub-agent says it (claude)"),
     ),
     finish=_say_finish,
 )
@@ -201,7 +205,7 @@ _ENTRIES = (
     Entry("tool", TOOL, "a tool of the agent's own starts", build=build_event),
     Entry("tool_done", TOOL_DONE, "that tool ends", build=build_event),
     Entry("event", EVENT, "an event of the dialect as it stands", build=build_event),
-    Entry("task", TASK, "a background task starts, by a tool of its own (claude session)", build=build_event),
+    Entry("task", TASK, "a background task starts, by a tool of its own (claude)", build=build_event),
     Entry("task_done", TASK_DONE, "that task ends", build=build_event),
     Entry("background_turn", BACKGROUND_TURN, "a turn that no prompt asked for", build=build_background_turn),
     Entry("ask", ASK, "asks its client for a permission, and waits for the answer", build=build_ask),

@@ -28,7 +28,7 @@ from tests.clients.packages import from_npm, node
 from tests.process.stand import is_gone
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from pytest_agentproc.harness import FakeAgent, Lab
     from pytest_agentproc.record import Record
@@ -46,7 +46,7 @@ IGNORES_TERM = "- {when: {signal: TERM}, do: []}"
 """Steps of scripts."""
 
 _GRACE = 5.0
-"""Real seconds after a program's end in which the fakes that it is said not to leave must be gone."""
+"""Real seconds after a program's end in which whoever it is said not to leave must be gone."""
 
 _PROGRAMS = Path(__file__).with_name("programs")
 _SECOND = 1_000_000_000
@@ -160,11 +160,13 @@ class Client:
         with self._start([*self._command, usage, fake.path], environ) as program:
             try:
                 is_over = is_gone(program.pid, CEILING)
-                if not leaves:
-                    _settle(fake)
+                if is_over and not leaves:
+                    _await_ends(_processes(fake))
             finally:
                 record = fake.finish()
-            others = _members(program.pid)
+            if is_over:
+                _await_ends(_members(program.pid))
+            others = [*_members(program.pid).values()]
         errors = (self._folder / "stderr").read_text("utf-8")
         if not is_over:
             said = (self._folder / "stdout").read_text("utf-8")
@@ -202,22 +204,27 @@ class Client:
         return told
 
 
-def _settle(fake: FakeAgent) -> None:
-    """Give who was sent a signal with the program's last breath the time to die of it."""
+def _processes(fake: FakeAgent) -> list[int]:
+    """List the pids that the fake has had: each has a diary."""
     assert isinstance(fake.watch, Diaries)
+    return [int(diary.name) for diary in fake.watch.folder.iterdir()]
+
+
+def _await_ends(pids: Iterable[int]) -> None:
+    """Give who was sent a signal with the program's last breath the time to die of it."""
     deadline = time.monotonic() + _GRACE
-    for diary in fake.watch.folder.iterdir():
-        is_gone(int(diary.name), max(0.0, deadline - time.monotonic()))
+    for pid in pids:
+        is_gone(pid, max(0.0, deadline - time.monotonic()))
 
 
-def _members(group: int) -> list[str]:
-    """List the commands of a process group, without its leader and the dead."""
-    found = []
+def _members(group: int) -> dict[int, str]:
+    """Find a process group's members, and their commands, without its leader and the dead."""
+    found = {}
     for process in Path("/proc").iterdir():
         with contextlib.suppress(OSError):  # no process, or one that has ended meanwhile
             state, _, owner = (process / "stat").read_text("utf-8").rpartition(")")[2].split()[:3]
             if int(owner) == group and int(process.name) != group and state != "Z":
-                found.append((process / "cmdline").read_text("utf-8").replace("\0", " "))
+                found[int(process.name)] = (process / "cmdline").read_text("utf-8").replace("\0", " ")
     return found
 
 

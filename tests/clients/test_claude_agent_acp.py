@@ -56,22 +56,13 @@ def answers(ran: Ran) -> list[str]:
 SEED = """
     - wait_for: prompt 1
     - task: build
-    - say: may I go on?
-    - event:  # a result after which claude is not idle yet
-        type: result
-        subtype: success
-        is_error: false
-        result: may I go on?
-        stop_reason: end_turn
-        total_cost_usd: 0
-        usage: {input_tokens: 1, output_tokens: 1, cache_read_input_tokens: 0, cache_creation_input_tokens: 0}
-        modelUsage: {}
     - task_done: build
+    - answer: may I go on?
     - background_turn: {task: build, answer: I still wait for your answer}
-    - event: {type: system, subtype: session_state_changed, state: idle}
     - wait_for: prompt 2
     - answer: the files are written
 """
+"""The task ends within the turn, so that claude is not idle between its result and the background turn."""
 
 LATE = """
     - wait_for: prompt 1
@@ -88,7 +79,7 @@ LATE = """
 
 @finding(
     "@zed-industries/claude-agent-acp 0.20.2",
-    "goes on by itself when a background task ends (seed 004)",
+    "goes on before it is idle, as a background task has ended (seed 004)",
     "answers the next prompt by that late output, and the prompt's own answer is not shown",
 )
 def test_before_the_fix_the_next_prompt_is_answered_by_stale_output(before: Client) -> None:
@@ -100,7 +91,7 @@ def test_before_the_fix_the_next_prompt_is_answered_by_stale_output(before: Clie
 
 @finding(
     "@zed-industries/claude-agent-acp 0.23.1",
-    "goes on by itself when a background task ends (seed 004)",
+    "goes on before it is idle, as a background task has ended (seed 004)",
     "holds the turn until it is idle and shows the output there, and the next prompt has its own answer",
 )
 def test_after_the_fix_the_next_prompt_has_its_own_answer(after: Client) -> None:
@@ -186,9 +177,9 @@ def test_a_permission_is_the_clients(either: Client) -> None:
 @finding(
     "@zed-industries/claude-agent-acp 0.20.2 and 0.23.1",
     "calls the hook of a tool before the tool is shown",
-    "complains on stderr, and what the hook was told is lost",
+    "complains on stderr that nobody waits for it: the callback comes with the tool",
 )
-def test_a_hook_before_its_callback_is_lost(either: Client) -> None:
+def test_a_hook_before_its_tool_has_no_callback(either: Client) -> None:
     """The race of seed 004: the callback is registered when the tool is shown."""
     script = """
         - wait_for: prompt 1

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
+import os
+import signal
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -22,8 +26,9 @@ RESULT = (
 
 
 @finding("claude-agent-sdk, query()", "is silent for half an hour, then answers", "waits, and gives the answer")
-def test_an_answer_is_waited_for(claude: ClaudePy) -> None:
+def test_an_answer_is_waited_for(claude: ClaudePy, backend: str) -> None:
     """There is no limit on silence; the prompt is followed by the end of stdin at once."""
+    claude.backend = backend
     claude.plays("""
         - wait_for: prompt 1
         - silence: 30m
@@ -57,6 +62,49 @@ def test_an_agent_that_lingers_is_a_deadlock(claude: ClaudePy) -> None:
     with pytest.raises(Deadlock, match=r"the supervising program waits, and no timer of it runs; agent .* last at"):
         claude.query()
     assert claude.given[-1] == "0 s: result done"
+
+
+@finding(
+    "claude-agent-sdk, query()",
+    "lives on after its result, at which the caller breaks",
+    "returns from aclose() at once; in the background EOF follows, and TERM exactly 5 s later",
+)
+def test_a_caller_that_breaks_at_the_result_does_not_wait(claude: ClaudePy) -> None:
+    """The generator that is closed is not the one that has the agent: that one is closed when it is collected."""
+    claude.plays("- wait_for: prompt 1\n- answer: done\n- linger: for ever")
+
+    async def host() -> None:
+        await until_the_result(claude)
+        assert claude.clock.now_ns == 0
+        await anyio.sleep(60)
+
+    claude.clock.run(host)
+    assert ending(claude.record) == [(0, "EOF"), (5 * SECOND, "dies of TERM")]
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # asyncio's, of what outlives its loop
+@finding(
+    "claude-agent-sdk, query()",
+    "lives on after its result, at which the caller breaks and its event loop ends",
+    "leaves the agent running: neither EOF nor a signal",
+)
+def test_a_caller_that_ends_at_the_result_leaves_its_agent(claude: ClaudePy) -> None:
+    """The loop cancels what would have closed it."""
+    claude.plays("- wait_for: prompt 1\n- answer: done\n- linger: for ever")
+    claude.clock.run(until_the_result, claude)
+    assert ending(claude.record) == []
+    (pid,) = [event.data["pid"] for event in claude.record.events if "pid" in event.data]
+    os.kill(pid, signal.SIGKILL)
+    assert os.waitpid(pid, 0) == (pid, signal.SIGKILL)
+    gc.collect()
+
+
+async def until_the_result(claude: ClaudePy) -> None:
+    """Read `query()` as far as the result, and close it."""
+    async with contextlib.aclosing(claude.sdk.query(prompt="hi", options=claude.options())) as messages:
+        async for message in messages:
+            if isinstance(message, claude.sdk.ResultMessage):
+                break
 
 
 @finding(

@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from pytest_agentproc.errors import Deadlock
-from tests.clients.endings import COOPERATES, IGNORES_ALL, IGNORES_EOF, heard
+from tests.clients.endings import COOPERATES, IGNORES_ALL, IGNORES_EOF
 from tests.clients.findings import finding
 
 if TYPE_CHECKING:
@@ -133,66 +133,36 @@ def test_an_interrupt_that_nobody_reads_is_given_up(claude: ClaudePy) -> None:
     assert claude.talk(caller)[-1] == "90 s: result done"
 
 
-@pytest.mark.parametrize(("answer", "told"), [("Allow", "tool ends built"), ("Deny", "tool fails not so")])
-@finding("claude-agent-sdk, ClaudeSDKClient", "asks for a permission", "asks can_use_tool and sends its answer")
-def test_a_permission_is_the_callbacks(claude: ClaudePy, answer: str, told: str) -> None:
-    """However long the callback thinks: here a quarter of an hour."""
-    claude.plays("""
-        - wait_for: prompt 1
-        - tool: {id: t, name: Bash, input: {command: make}}
-        - ask:
-            permission: Bash
-            allowed: [{tool_done: {id: t, output: built}}]
-            denied: [{tool_done: {id: t, error: not so}}]
-        - answer: done
-    """)
-
-    async def can_use_tool(name: str, given: dict[str, Any], _context: Any) -> Any:
-        assert (name, given) == ("Bash", {"command": "make"})
-        await anyio.sleep(900)
-        return getattr(claude.sdk, f"PermissionResult{answer}")()
-
-    given = claude.talk(lambda client: claude.turn(client, "build"), can_use_tool=can_use_tool)
-    assert given[1:] == ["0 s: tool Bash", f"900 s: {told}", "900 s: says done", "900 s: result done"]
-
-
 @finding(
-    "claude-agent-sdk, ClaudeSDKClient", "asks for a permission nobody was named for", "answers with an error at once"
+    "claude-agent-sdk, ClaudeSDKClient", "floods stderr with 1 MiB, and there is a callback for it", "reads all of it"
 )
-def test_a_permission_without_a_callback_is_an_error(claude: ClaudePy) -> None:
-    """The agent takes it for a denial."""
-    claude.plays("- wait_for: prompt 1\n- ask: {permission: Bash, denied: [{answer: not allowed}]}")
-    assert claude.talk(lambda client: claude.turn(client, "build"))[-1] == "0 s: result not allowed"
-    assert b"canUseTool callback is not provided" in heard(claude.record)
+def test_an_stderr_with_a_callback_is_read(claude: ClaudePy) -> None:
+    """A line without an end comes as one line."""
+    claude.plays("- wait_for: prompt 1\n- flood: {stderr: 1 MiB}\n- answer: done")
+    lines: list[str] = []
+    given = claude.talk(lambda client: claude.turn(client, "build"), stderr=lines.append)
+    assert (given[-1], sum(map(len, lines))) == ("0 s: result done", 1 << 20)
 
 
 @finding(
     "claude-agent-sdk, ClaudeSDKClient",
-    "calls PreToolUse and PostToolUse hooks",
-    "calls both callbacks, with what the tool got and gave",
+    "never acknowledges an interrupt",
+    "raises after exactly 60 s, and waits for the result for ever",
 )
-def test_hooks_are_called_around_a_tool(claude: ClaudePy) -> None:
-    """The first is `hook_0`, the second `hook_1`."""
-    claude.plays("""
-        - wait_for: prompt 1
-        - tool: {id: t, name: Bash, input: {command: make}}
-        - ask: {hook: hook_0}
-        - silence: 5s
-        - ask: {hook: hook_1, event: PostToolUse}
-        - tool_done: {id: t, output: built}
-        - answer: done
-    """)
-    called = []
+def test_an_interrupt_that_ends_nothing(claude: ClaudePy) -> None:
+    """Only the request itself has a limit."""
+    claude.plays("- wait_for: prompt 1\n- wait_for: cancel\n- linger: for ever")
 
-    async def hook(given: dict[str, Any], tool: str | None, _context: Any) -> dict[str, Any]:
-        called.append((claude.clock.now, given["hook_event_name"], given["tool_input"], tool))
-        return {}
+    async def caller(client: Any) -> None:
+        await client.query("work")
+        with pytest.raises(Exception, match=r"^Control request timeout: interrupt$"):
+            await client.interrupt()
+        async for message in client.receive_response():
+            claude.take(message)
 
-    matcher = claude.sdk.HookMatcher(matcher="Bash", hooks=[hook])
-    hooks = {"PreToolUse": [matcher], "PostToolUse": [matcher]}
-    assert claude.talk(lambda client: claude.turn(client, "build"), hooks=hooks)[-1] == "5 s: result done"
-    command = {"command": "make"}
-    assert called == [(0, "PreToolUse", command, "t"), (5, "PostToolUse", command, "t")]
+    with pytest.raises(Deadlock, match="no timer of it runs"):
+        claude.talk(caller)
+    assert claude.clock.now_ns == 60 * SECOND
 
 
 @finding(

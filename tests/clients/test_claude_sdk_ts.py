@@ -114,7 +114,9 @@ def test_a_background_task_brings_a_second_result(client: Client) -> None:
     assert results == ["it is being built", "it is built"]
 
 
-@finding("@anthropic-ai/claude-agent-sdk, query()", "lingers after its result", "waits for its end, without a limit")
+@finding(
+    "@anthropic-ai/claude-agent-sdk, query()", "lingers after its result", "waits for its end, and sends it no signal"
+)
 def test_a_drain_waits_for_an_agent_that_lingers(client: Client) -> None:
     """It has the result, and its caller has not got the end of the loop."""
     script = f"""

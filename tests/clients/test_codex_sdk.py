@@ -97,7 +97,7 @@ def test_a_completion_without_usage_is_a_type_error(client: Client) -> None:
     assert ran.ends == [{"signal": "TERM"}]
 
 
-@finding("@openai/codex-sdk, run()", "lingers after turn.completed", "waits for its end, without a limit")
+@finding("@openai/codex-sdk, run()", "lingers after turn.completed", "waits for its end, and sends it no signal")
 def test_a_run_waits_for_an_agent_that_lingers(client: Client) -> None:
     """The answer is there, and its caller has not got it."""
     ran = client("run", "- answer: done\n- linger: 1s")
@@ -125,7 +125,7 @@ def test_an_abort_ends_the_agent(client: Client) -> None:
 @finding(
     "@openai/codex-sdk, abort signal",
     "ignores TERM, and says more",
-    "yields what it says, and throws when it ends by itself: there is no KILL",
+    "yields what it says, and throws when it ends by itself, 2 s later: there is no KILL by then",
 )
 def test_an_abort_waits_for_an_agent_that_ignores_term(client: Client) -> None:
     """An agent that never ends is never given up."""

@@ -55,7 +55,7 @@ def test_a_shell_is_told_of_a_kill(shell: Client) -> None:
     assert (ran["ran"]["code"], ran["ran"]["ends"]) == (137, 0)
 
 
-@finding("a shell script that runs pi, $(pi)", "lingers after its answer", "waits for its end, without a limit")
+@finding("a shell script that runs pi, $(pi)", "lingers after its answer", "waits for its end, and sends it no signal")
 def test_a_shell_waits_for_an_agent_that_lingers(shell: Client) -> None:
     """The answer is there, and the script has not got it."""
     ran = shell("captures", "- answer: done\n- linger: 1s")

@@ -146,6 +146,30 @@ def test_a_prompt_to_a_dead_agent_waits(client: Client) -> None:
 
 @finding(
     "@mariozechner/pi-coding-agent, RpcClient",
+    "does not read its commands",
+    "waits for the response, and can be stopped meanwhile",
+)
+def test_a_prompt_to_a_deaf_agent_waits(client: Client) -> None:
+    """The stop is a signal, and no command."""
+    ran = client("asksTheDeaf", "- stdin: stop\n- silence: for ever")
+    assert ran["waits"]["open"] is True
+    assert ran.ends == [{"signal": "TERM"}]
+
+
+@finding(
+    "@mariozechner/pi-coding-agent, RpcClient",
+    "serves a program that exits without stop()",
+    "does nothing: the end of its stdin ends the agent",
+)
+def test_a_program_that_exits_is_followed_by_its_agent(client: Client) -> None:
+    """It has no handler at the exit, and needs none here."""
+    ran = client("forgets", "- wait_for: prompt 1\n- answer: done")
+    assert ran.at("i", eof=True) > ran["agent_end"]["at"]
+    assert ran.ends == [{"code": 0}]
+
+
+@finding(
+    "@mariozechner/pi-coding-agent, RpcClient",
     "ignores TERM, behind a launcher",
     "kills the launcher after 1 s and returns, and the agent lives on",
 )

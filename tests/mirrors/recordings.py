@@ -30,6 +30,8 @@ _DERIVED = ("claude/fast-tools", "claude/partial", "claude/subagent", "claude/wh
 """What was made of others for the tests of a decoder: no recordings of their own."""
 _PLAIN_IN_CUT = ("perm", "stream")
 _IN_SESSIONS = ("acp",)
+_ASKED_FOR_STATES = ("claude/perm", "claude/perm-second", "claude/stream")
+"""Those whose environment was not kept: what was printed tells it."""
 _MESSAGE, _TOOL = "msg_01", "toolu_01"
 
 
@@ -71,15 +73,18 @@ class Recording:
         return [moment.value for moment in self.moments if moment.kind == "out"]
 
 
+_JOINED = {"claude/perm": "claude/perm-second"}
+"""A file that holds two runs, of which the second begins with its prompt; and what that one is called."""
+
+
 def _files() -> Iterator[tuple[str, Path]]:
     for kind, folders in _FOLDERS.items():
         for folder in folders:
             for path in sorted((_DATA / folder).iterdir()):
                 is_plain = path.stem in (_PLAIN_IN_CUT if folder == "cut" else _IN_SESSIONS)
                 is_meant = folder not in ("cut", "sessions") or is_plain == (kind != "timed")
-                name = f"{kind}/{path.stem}"
-                if is_meant and name not in _DERIVED:
-                    yield name, path
+                names = (f"{kind}/{path.stem}", _JOINED.get(f"{kind}/{path.stem}", ""))
+                yield from ((name, path) for name in names if is_meant and name and name not in _DERIVED)
 
 
 _PATHS = dict(_files())
@@ -93,11 +98,20 @@ def recording(name: str) -> Recording:
     text = path.read_text("utf-8")
     if name.startswith("timed/"):
         return _timed(name, [json.loads(line) for line in text.splitlines()])
-    moments = _plain(text)
-    return Recording(name, None, {}, tuple(_own_ids(moments) if name.startswith("claude/") else moments))
+    moments = _run_of(name, [*_plain(text)])
+    env = {"CLAUDE_CODE_SDK_READS_SESSION_STATE": "1"} if name in _ASKED_FOR_STATES else {}
+    return Recording(name, None, env, tuple(_own_ids(moments) if name.startswith("claude/") else moments))
 
 
-def _own_ids(moments: Iterator[Moment]) -> Iterator[Moment]:
+def _run_of(name: str, moments: list[Moment]) -> list[Moment]:
+    """Give the moments of a run; of two in one file those that are its own."""
+    if name not in (*_JOINED, *_JOINED.values()):
+        return moments
+    _first, second = (at for at, one in enumerate(moments) if one.kind == "in" and one.value["type"] == "user")
+    return moments[:second] if name in _JOINED else moments[second:]
+
+
+def _own_ids(moments: list[Moment]) -> Iterator[Moment]:
     """Give each message and tool an id of its own: the API behind these recordings gave all of them the same."""
     prompt = message = 0
     begun: list[str] = []
@@ -107,13 +121,13 @@ def _own_ids(moments: Iterator[Moment]) -> Iterator[Moment]:
         prompt += moment.kind == "in" and kind == "user"
         message += kind in ("user", "result")
         speaker = value.get("parent_tool_use_id") if kind == "assistant" else None
-        named = f"msg_{message}_{speaker}"
-        if kind == "assistant" and speaker is None and named not in begun:
-            begun.append(named)
-        value = _renamed(value, {_MESSAGE: named, _TOOL: f"tool_{prompt}"})
+        names = {_MESSAGE: f"msg_{message}_{speaker}", _TOOL: f"tool_{prompt}"}
+        renamed = _renamed(value, names)
+        if kind == "stream_event" and value["event"]["type"] == "message_start":
+            begun.append(names[_MESSAGE])
         if kind == "result" and "begun_message_ids" in value:
-            value["begun_message_ids"], begun = begun, []
-        yield Moment(moment.kind, value)
+            renamed["begun_message_ids"], begun = begun, []
+        yield Moment(moment.kind, renamed)
 
 
 def _renamed(value: Any, names: dict[str, str]) -> Any:

@@ -87,9 +87,10 @@ def test_the_steps_that_a_dialect_has_are_the_events_that_its_encoder_has() -> N
     """A step that passes the check and has no encoder would end in a stack inside the fake."""
     made = {}
     for dialect, mode in [(dialect, mode) for dialect, modes in MODES.items() for mode in modes]:
-        able = encoder({"dialect": dialect, "mode": mode})
+        program = {"dialect": dialect, "mode": mode}
+        able = encoder({**program, "tasks": True})
         asks = ("ask", "request") if dialect == "acp" else ("ask",)
-        made[dialect, mode] = (*able.events, *(asks if hasattr(able, "ask") else ()))
+        made[dialect, mode] = (*able.events, *(asks if hasattr(encoder(program), "ask") else ()))
     assert {key: events for key, events in made.items() if events} == EVENTS
 
 
@@ -113,6 +114,16 @@ def test_only_what_streams_has_pieces_of_a_text() -> None:
         loads("scenario: a\nagent: codex\nscript: [{delta: a}]\n")
     able = "known by claude print, claude session, pi json, pi rpc, acp session or gemini stream"
     assert str(caught.value) == f"<text>:3:18: the dialect codex has no delta in mode exec: {able}"
+
+
+def test_what_a_sub_agent_says_and_thinks_compiles_to_events() -> None:
+    """The player knows no sub-agents: what it says is not the agent's text."""
+    steps = "[{tool: {id: t, name: Task}}, {think: {text: hm, parent: t}}, {say: {text: a, parent: t}}]"
+    program = loads(f"scenario: a\nagent: claude\nscript: {steps}\n").bind(Policy()).program
+    assert [step[2] for step in program["steps"][1:]] == [
+        ("think", {"text": "hm", "parent": "t"}),
+        ("nested", {"text": "a", "parent": "t"}),
+    ]
 
 
 def test_a_tool_is_named_once_and_ends_only_after_its_start() -> None:

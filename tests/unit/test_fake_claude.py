@@ -109,6 +109,28 @@ def test_a_text_is_told_in_pieces_and_once_as_a_whole(calls: Any, deltas: list[s
 
 
 @pytest.mark.parametrize("program", [{}, STREAMS])
+def test_a_sub_agent_speaks_for_itself(program: dict[str, Any]) -> None:
+    """What it says and thinks is marked as its own, with the task that it was given, and is not the agent's text."""
+    task = {"id": "t", "name": "Task", "input": {"description": "look", "subagent_type": "Explore"}}
+    calls = (
+        ("tool", task),
+        ("think", {"text": "hm", "parent": "t"}),
+        ("nested", {"text": "found", "parent": "t", "stop": "end_turn"}),
+        ("tool_done", {**ENDED, "id": "t"}),
+        ("answer", "done"),
+    )
+    data = fake(program, *calls)
+    own = [event for event in map(json.loads, data.splitlines()) if event.get("parent_tool_use_id") == "t"]
+    whole = [event for event in own if event["type"] == "assistant"]
+    assert [event["message"]["content"][0]["type"] for event in whole] == ["thinking", "text"]
+    assert {(event["subagent_type"], event["task_description"]) for event in whole} == {("Explore", "look")}
+    completion = Completion()
+    for meaning in meanings(data):
+        completion.feed(meaning, 0)
+    assert (completion.transcript, completion.text) == ("done", "done")
+
+
+@pytest.mark.parametrize("program", [{}, STREAMS])
 def test_what_the_fake_tells_is_understood(program: dict[str, Any]) -> None:
     """The two sides share no code: they agree because both follow the real CLI."""
     calls = (

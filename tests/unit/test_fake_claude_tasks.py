@@ -133,12 +133,14 @@ def test_only_the_first_prompt_comes_behind_the_state_that_it_brings_about() -> 
 
 
 def test_what_was_denied_stands_in_the_result_of_its_turn() -> None:
-    """And in no other's."""
+    """And in no other's; what a hook says behind the tool denies nothing."""
     talk = with_tasks()
     talk.tell("tool", TOOL)
     question = talk.ask("permission", "Bash")
     answer = '{"type":"control_response","response":{"subtype":"success","request_id":"%s","response":{}}}'
     talk.hear((answer % question.key).encode())
+    behind = talk.ask("hook", "h", event="PostToolUse")
+    talk.hear((answer % behind.key).replace("{}", '{"decision":"block"}').encode())
     talk.tell("tool_done", {"id": "t", "output": "", "error": "no"})
     talk.tell("answer", "one")
     talk.hear(prompt())

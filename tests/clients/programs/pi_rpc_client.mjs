@@ -1,7 +1,8 @@
 // The RPC client of pi in the ways in which programs use it. It runs `node <cliPath>`: the path of a shim here.
 
 import { fileURLToPath } from "node:url";
-import { RpcClient } from "@mariozechner/pi-coding-agent";
+// From its own file: the package's door loads the whole agent, which takes a second.
+import { RpcClient } from "./node_modules/@mariozechner/pi-coding-agent/dist/modes/rpc/rpc-client.js";
 import { main, tell } from "./telling.mjs";
 
 /** Have a pi that runs; `on` sees what it tells. */
@@ -85,6 +86,21 @@ const usages = {
     tell("died", { code: await died });
     tell("waits", { open: await isOpen(answer) });
     await stop(pi);
+    process.exit();
+  },
+
+  /** Prompt an agent that does not read. */
+  async asksTheDeaf(agent) {
+    const pi = await start(agent);
+    tell("waits", { open: await isOpen(pi.prompt("hi")) });
+    await stop(pi);
+    process.exit();
+  },
+
+  /** Be gone without a stop. */
+  async forgets(agent) {
+    const pi = await start(agent);
+    await pi.promptAndWait("hi");
     process.exit();
   },
 

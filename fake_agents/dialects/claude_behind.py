@@ -1,0 +1,23 @@
+"""The wire format of `claude -p` whose script has background tasks: a conversation of one prompt, that nobody hears.
+
+It stays until its tasks have ended and their turns are over; the script says when. What has no tasks has none of this.
+"""
+
+from __future__ import annotations
+
+from fake_agents.dialects import claude_session
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fake_agents.program import Program
+
+
+class Encoder(claude_session.Encoder):
+    """Encode the one prompt's turn, and the background turns behind it; init comes with the first event, as ever."""
+
+    error_is_exit = True
+
+    def __init__(self, program: Program) -> None:
+        super().__init__(program)
+        self._open_turn([self._prompts.queue({}, 0)], None)
+        self._prompts.waiting.clear()
