@@ -98,8 +98,14 @@ if TYPE_CHECKING:
         def spawn(self, index: int, fields: dict[str, Any], program: Program) -> None:
             """Start a descendant."""
 
-        def kill(self, name: str) -> None:
-            """Kill the group that a child leads, if the child lives."""
+        def watch(self, name: str) -> None:
+            """Have the end of a child, or of the parent, wake the player."""
+
+        def is_gone(self, name: str) -> bool:
+            """Say whether that process has ended, or is no child of this one, or no parent."""
+
+        def kill(self, name: str, signum: int) -> None:
+            """Signal a child that lives, with the whole group if it leads one."""
 
         def leave(self, code: int) -> None:
             """Exit."""

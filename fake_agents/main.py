@@ -119,7 +119,7 @@ def _live(baked: dict[str, Any], parent: int, index: int, fields: dict[str, Any]
         realtime.play(baked, parent, index, fields, program)
         return
     link = _connect(baked["hub"])
-    stage = _staged(link, is_seen=parent == 0 and posix.getppid() == baked["host"])
+    stage = _staged(link, parent, is_seen=parent == 0 and posix.getppid() == baked["host"])
     player = Player(program, stage, encoder(program))
     hear_signals()
     descriptor = stage.epoll.fileno().to_bytes(4, "little")
@@ -135,7 +135,7 @@ def _live(baked: dict[str, Any], parent: int, index: int, fields: dict[str, Any]
         raise
 
 
-def _staged(link: _socket.socket, *, is_seen: bool) -> Stage:
+def _staged(link: _socket.socket, parent: int, *, is_seen: bool) -> Stage:
     """Give a stage whose words go to the hub, its death among them unless the hub's process sees that as its parent."""
 
     def send(form: str, notes: list[Any]) -> None:
@@ -147,7 +147,7 @@ def _staged(link: _socket.socket, *, is_seen: bool) -> Stage:
     def tell_death(signum: int, notes: list[Any]) -> None:
         link.send(wire.death(signum, notes))
 
-    return Stage(send, wake, None if is_seen else tell_death)
+    return Stage(send, wake, None if is_seen else tell_death, parent)
 
 
 def _play_by_grants(player: Player, stage: Stage, link: _socket.socket) -> None:

@@ -272,6 +272,10 @@ class Player:
             yield (LINE, pattern)
         del self.lines[: found[0] + 1]
 
+    def _do_await_exit(self, name: str) -> Iterator[Wait]:
+        self.stage.watch(name)
+        yield (WHEN, lambda: self.stage.is_gone(name))
+
     def _do_stdin(self, what: str) -> None:
         self.reading = what == "read"
 
@@ -307,8 +311,8 @@ class Player:
         self.stage.spawn(self.children, fields, descendant(self.program, fields, steps))
         self.children += 1
 
-    def _do_kill(self, name: str) -> None:
-        self.stage.kill(name)
+    def _do_kill(self, name: str, signum: int) -> None:
+        self.stage.kill(name, signum)
 
     def _do_exit(self, code: int) -> None:
         self.stage.leave(code)

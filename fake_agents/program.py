@@ -47,6 +47,7 @@ OPS = {
     "await_signal": (),
     "await_eof": (),
     "await_stdin": ("pattern",),
+    "await_exit": ("name",),
     "handshake": ("kind", "value"),
     "await_prompt": ("number",),
     "await_cancel": (),
@@ -58,7 +59,7 @@ OPS = {
     "when": ("kind", "value", "steps"),
     "meanwhile": ("steps",),
     "spawn": ("fields", "steps"),
-    "kill": ("name",),
+    "kill": ("name", "signum"),
     "hop": ("fields",),
     "exit": ("code",),
     "die": ("signum",),
@@ -67,6 +68,12 @@ OPS = {
 
 OF_SESSIONS = ("handshake", "await_prompt", "await_cancel", "acknowledge", "interrupted", "ask")
 """The ops that only a session can play."""
+
+PARENT = "parent"
+"""What a spawned process calls who spawned it."""
+
+LEADERS = ("own_group", "new_session")
+"""The ways of being born that keep the parent and lead a group: a signal to such a child is for the whole group."""
 
 TERM, INT, HUP, PIPE = 15, 2, 1, 13
 POLITE = (TERM, INT, HUP)

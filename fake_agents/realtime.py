@@ -80,7 +80,7 @@ def play(baked: dict[str, Any], parent: int, index: int, fields: dict[str, Any],
     def tell_death(signum: int, notes: list[Any]) -> None:
         tell(time.monotonic_ns(), "D", signum, notes)
 
-    stage = Stage(send, _unheard, None if book is None else tell_death)
+    stage = Stage(send, _unheard, None if book is None else tell_death, parent)
     player = Player(program, stage, encoder(program))
     hear_signals()
     if fields.get("stopped"):

@@ -8,7 +8,7 @@ import sys
 from _signal import SIG_DFL, SIG_IGN, SIG_SETMASK, SIGCHLD, pthread_sigmask, signal
 
 from fake_agents.birth import fork, is_alive, wait_for
-from fake_agents.program import FATAL, LONGEST
+from fake_agents.program import FATAL, LEADERS, LONGEST, PARENT
 from fake_agents.wire import FULL
 
 TYPE_CHECKING = False
@@ -41,6 +41,7 @@ class Stage:
         send: sends notes without parking, as `fake_agents.wire.tell` has it.
         wake: called from the handler of a caught signal.
         tell_death: called with a signal's number before dying of it; None: the parent sees it by itself.
+        parent: the pid of the fake that spawned this one; 0 if none did.
     """
 
     def __init__(
@@ -48,6 +49,7 @@ class Stage:
         send: Callable[[str, list[Any]], None],
         wake: Callable[[], None],
         tell_death: Callable[[int, list[Any]], None] | None = None,
+        parent: int = 0,
     ) -> None:
         self.notes: list[Any] = []
         self.signals: list[int] = []
@@ -59,7 +61,9 @@ class Stage:
         self._armed = [False, False, False]
         self._caught: set[int] = set()
         self._unreaped: set[int] = set()
-        self._children: dict[str, int] = {}
+        self._parent = parent
+        self._children: dict[str, tuple[int, bool]] = {}
+        self._ends: dict[str, int] = {}
         self._room = {"stdout": select.poll(), "stderr": select.poll()}
         self._size = 0
         for stream, poll in self._room.items():
@@ -180,18 +184,12 @@ class Stage:
         pid = fork(fields["how"], stops=fields.get("stopped", False))
         if pid == 0:
             raise Reborn(parent, index, fields, program)
-        self._children[fields["id"]] = pid
+        self._children[fields["id"]] = pid, fields["how"] in LEADERS
         if stays:
             self._unreaped.add(pid)
             signal(SIGCHLD, self._reap)
             self._reap(SIGCHLD, None)
         self.note("p", (index, pid, fields["id"], fields["line"]))
-
-    def kill(self, name: str) -> None:
-        """Kill the group that a child leads; the pid of one that is gone may be anybody's."""
-        pid = self._children.get(name)
-        if pid is not None and is_alive(pid):
-            posix.killpg(pid, _KILL)
 
     def _reap(self, signum: int, frame: object) -> None:
         """Wait for every dead child, its own and adopted ones, but for those that are to stay zombies."""
@@ -200,6 +198,39 @@ class Stage:
             children = {int(child) for child in file.read().split()}
         for child in children - self._unreaped:
             wait_for(child, posix.WNOHANG)
+
+    def watch(self, name: str) -> None:
+        """Have the end of a child, or of the parent, wake the player, once."""
+        if self._is_kin(name) and name not in self._ends:
+            end = self._ends[name] = posix.pidfd_open(self._pid_of(name))
+            self.epoll.register(end, _IN | select.EPOLLONESHOT)
+
+    def is_gone(self, name: str) -> bool:
+        """Say whether a process that is watched has ended; one that could not be watched had."""
+        end = self._ends.get(name)
+        if end is None:
+            return True
+        ended = select.poll()
+        ended.register(end, select.POLLIN)
+        if not ended.poll(0):
+            return False
+        posix.close(self._ends.pop(name))
+        return True
+
+    def kill(self, name: str, signum: int) -> None:
+        """Signal a child, with the group if it leads one; the pid of one that is gone may be anybody's."""
+        if self._is_kin(name):
+            pid, leads = self._children[name]
+            (posix.killpg if leads else posix.kill)(pid, signum)
+
+    def _pid_of(self, name: str) -> int:
+        return self._parent if name == PARENT else self._children[name][0]
+
+    def _is_kin(self, name: str) -> bool:
+        """Say whether a process is this one's parent still, or a child that lives."""
+        if name == PARENT:
+            return posix.getppid() == self._parent
+        return name in self._children and is_alive(self._pid_of(name))
 
     def leave(self, code: int) -> None:
         """Exit now, flushing nothing."""

@@ -1,8 +1,9 @@
 """The wire format of `codex exec --json`, as the real CLI prints it. Knows no other dialect.
 
-The thread and the turn start with the first event, so that a silent agent is silent. A tool named `command_execution`
-runs a command, every other one is a tool of an MCP server. A plan is an item that lives as long as the turn. A failure
-is told twice, and makes the exit code 1.
+The thread and the turn start with the first event, so that a silent agent is silent; a notice before it starts the
+thread alone. A thread that is resumed keeps its id. A tool named `command_execution` runs a command, every other one is
+a tool of an MCP server. A plan is an item that lives as long as the turn. A failure is told twice, and makes the exit
+code 1.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from fake_agents.objects import line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from fake_agents.contracts import Events
@@ -36,11 +38,14 @@ class Encoder:
 
     def __init__(self, program: Program) -> None:
         self._lines = Lines(program)
-        self._begun = False
+        self._thread = _resumed(program.get("argv", ())) or _THREAD
+        self._has_thread = self._has_turn = False
         self._count = 0
         self._tools: dict[str, dict[str, Any]] = {}
         self._plan: dict[str, Any] | None = None
         self.events: Events = {
+            "begin": self.begin,
+            "notice": self.notice,
             "think": self.think,
             "plan": self.plan,
             "tool": self.tool,
@@ -66,6 +71,16 @@ class Encoder:
         said = [] if text is None else [self._item("completed", {"type": "agent_message", "text": text})]
         end = {"type": "turn.completed", "usage": {**_USAGE, **(fields["usage"] or {})}}
         return self._tell(*said, *self._planned(), end)
+
+    def begin(self, what: str, now: int) -> bytes:
+        """Give the start of the thread and of the turn, if they are still to come."""
+        started = self._started()
+        return self._lines.join(started) if started else b""
+
+    def notice(self, text: str, now: int) -> bytes:
+        """Give an item that tells of a trouble that ends nothing; it starts the thread, and not the turn."""
+        told = self._item("completed", {"type": "error", "message": text})
+        return self._lines.join([*self._opened(), line(told)])
 
     def think(self, text: str, now: int) -> bytes:
         """Give a thought."""
@@ -118,11 +133,25 @@ class Encoder:
         return self._lines.join([line(value)])
 
     def _tell(self, *events: dict[str, Any]) -> bytes:
-        start = [] if self._begun else [{"type": "thread.started", "thread_id": _THREAD}, {"type": "turn.started"}]
-        self._begun = True
-        return self._lines.join([line(event) for event in (*start, *events)])
+        return self._lines.join([*self._started(), *(line(event) for event in events)])
+
+    def _opened(self) -> list[bytes]:
+        is_new, self._has_thread = not self._has_thread, True
+        return [line({"type": "thread.started", "thread_id": self._thread})] if is_new else []
+
+    def _started(self) -> list[bytes]:
+        opened, is_new, self._has_turn = self._opened(), not self._has_turn, True
+        return [*opened, line({"type": "turn.started"})] if is_new else opened
 
     def _item(self, kind: str, told: dict[str, Any]) -> dict[str, Any]:
         number = f"item_{self._count}"
         self._count += 1
         return {"type": f"item.{kind}", "item": {"id": number, **told}}
+
+
+def _resumed(argv: Sequence[str]) -> str:
+    """Give the id of the thread that the arguments resume: the first word behind `resume` that is no option."""
+    words = iter(argv)
+    if "resume" not in words or "--last" in argv:
+        return ""
+    return next((word for word in words if not word.startswith("-")), "")

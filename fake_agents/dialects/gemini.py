@@ -25,6 +25,8 @@ _SESSION = "60a8170f-4808-45da-8069-f11b9c1cba29"
 _MODEL = "gemini-2.5-flash"
 _NO_TOKENS = {"total_tokens": 0, "input_tokens": 0, "output_tokens": 0, "cached": 0, "input": 0}
 _NO_PARTS = {"input": 0, "prompt": 0, "candidates": 0, "total": 0, "cached": 0, "thoughts": 0, "tool": 0}
+_NO_CALLS = {"totalCalls": 0, "totalSuccess": 0, "totalFail": 0, "totalDurationMs": 0}
+_NO_DECISIONS = {"accept": 0, "reject": 0, "modify": 0, "auto_accept": 0}
 _NO_REQUESTS = {"totalRequests": 1, "totalErrors": 0, "totalLatencyMs": 0}
 
 
@@ -93,7 +95,7 @@ class _Json:
         api = {**_NO_REQUESTS, "totalLatencyMs": duration}
         roles = {"main": {**api, "tokens": _NO_PARTS}}
         model = {"api": {**api, "errorsByType": {}}, "tokens": _NO_PARTS, "roles": roles}
-        tools = {"totalCalls": 0, "totalSuccess": 0, "totalFail": 0, "totalDurationMs": 0, "byName": {}}
+        tools = {**_NO_CALLS, "totalDecisions": _NO_DECISIONS, "byName": {}}
         return {
             "models": {self._model: model},
             "tools": tools,
@@ -113,7 +115,22 @@ class _Stream:
         self._model = program.get("model", _MODEL)
         self._begun = False
         self._tools = 0
-        self.events: Events = {"tool": self.tool, "tool_done": self.tool_done, "event": self.event}
+        self.events: Events = {
+            "begin": self.begin,
+            "delta": self.delta,
+            "tool": self.tool,
+            "tool_done": self.tool_done,
+            "event": self.event,
+        }
+
+    def begin(self, what: str, now: int) -> bytes:
+        """Give init and the user's message, if they are still to come."""
+        begun = self._begin(now)
+        return self._lines.join(begun) if begun else b""
+
+    def delta(self, text: str, now: int) -> bytes:
+        """Give a delta of the assistant's message, whose end nothing marks."""
+        return self.say(text, None, now)
 
     def say(self, text: str, stop: str | None, now: int) -> bytes:
         """Give a delta of the assistant's message."""

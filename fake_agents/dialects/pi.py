@@ -1,12 +1,14 @@
 """The wire format of `pi --mode json`, as PROTOCOLS has it from the real CLI. Knows no other dialect.
 
-The header and `agent_start` come with the first event, so that a silent agent is silent.
+The header and `agent_start` come with the first event, so that a silent agent is silent. Every update of a message has
+the message so far, twice: as it was then, and as it is when the update is printed. The two differ where the model asks
+for a tool, which comes in one piece.
 """
 
 from __future__ import annotations
 
 from fake_agents.lines import Lines
-from fake_agents.objects import line
+from fake_agents.objects import line, wide
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,8 +21,13 @@ if TYPE_CHECKING:
     Parts = tuple[Part, ...]
 
 SESSION = "01a20073-0000-7000-8000-000000000000"
-_NO_USAGE = {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 0}
+_NO_COST = {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "total": 0}
+_NO_USAGE = {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 0, "cost": _NO_COST}
 _BASE_MS = 1_795_303_873_000
+_RESPONSE, _SERVED = "c1", "m"
+"""What the model's server calls its response, and the model; the latter it tells last."""
+_STREAMS = ("bash",)
+"""The tools that tell what they have so far."""
 
 
 class Encoder:
@@ -35,15 +42,27 @@ class Encoder:
         self._model = program.get("model", "m1")
         self._begun = False
         self._messages: list[dict[str, Any]] = []
-        self._thoughts: list[dict[str, Any]] = []
+        self._open: dict[str, Any] | None = None
+        """The message that streams: as it began."""
+        self._blocks: list[dict[str, Any]] = []
+        """Its content so far, without the text that is in pieces still."""
+        self._said: str | None = None
+        """The pieces of that text."""
         self._tools: dict[str, str] = {}
         self._results: list[dict[str, Any]] = []
         self.events: Events = {
+            "begin": self.begin,
+            "delta": self.delta,
             "think": self.think,
             "tool": self.tool,
             "tool_done": self.tool_done,
             "event": self.event,
         }
+
+    def begin(self, what: str, now: int) -> bytes:
+        """Give the header, the agent's start and the prompt's message, if they are still to come."""
+        begun = self._begin(now)
+        return self._lines.join(begun) if begun else b""
 
     def say(self, text: str, stop: str | None, now: int) -> bytes:
         """Give the events of one assistant message; without a stop reason it asks for a tool."""
@@ -56,39 +75,58 @@ class Encoder:
     def result(self, fields: dict[str, Any], now: int) -> bytes:
         """Give the agent's end, after a message if there is a text or an error to tell."""
         events = self._begin(now)
-        more = {"usage": fields["usage"]} if fields.get("usage") else {}
+        more = {"usage": {**_NO_USAGE, **fields["usage"]}} if fields.get("usage") else {}
         if fields["is_error"]:
             events += self._message("", "error", now, {**more, "errorMessage": fields["text"] or "error"})
-        elif fields["text"] is not None or more or self._thoughts:
+        elif fields["text"] is not None or more or self._open:
             events += self._message(fields["text"] or "", "stop", now, more)
         return self._lines.join([*events, *self._end(now)])
 
+    def delta(self, text: str, now: int) -> bytes:
+        """Give a piece of the text that the next message ends."""
+        return self._lines.join([*self._begin(now), *self._piece(text, now)])
+
     def think(self, text: str, now: int) -> bytes:
         """Give a thought, which begins the message that the next text or tool ends."""
-        events = [*self._begin(now), *self._open("stop", now)]
+        events = [*self._begin(now), *self._start(now), *self._shut()]
+        index = len(self._blocks)
+        self._blocks.append({"type": "thinking", "thinking": text})
+        partial = line(self._partial())
         parts: Parts = (
             ("thinking_start", {}),
             ("thinking_delta", {"delta": text}),
             ("thinking_end", {"content": text}),
         )
-        events += [_update(len(self._thoughts), part) for part in parts]
-        self._thoughts.append({"type": "thinking", "thinking": text})
-        return self._lines.join(events)
+        return self._lines.join([*events, *(_update(index, part, partial, partial) for part in parts)])
 
     def tool(self, fields: dict[str, Any], now: int) -> bytes:
         """Give the message that asks for a tool of the agent's own, and the tool's start."""
         name, number = fields["name"], fields["id"]
         self._tools[number] = name
-        call = {"type": "toolCall", "id": number, "name": name, "arguments": fields["input"]}
-        delta = line(fields["input"]).decode()
-        parts: Parts = (
-            ("toolcall_start", {}),
-            ("toolcall_delta", {"delta": delta}),
-            ("toolcall_end", {"toolCall": call}),
-        )
-        events = [*self._begin(now), *self._close(call, parts, "toolUse", now, {})]
-        start = {"type": "tool_execution_start", "toolCallId": number, "toolName": name, "args": fields["input"]}
-        return self._lines.join([*events, line(start)])
+        events = [*self._begin(now), *self._start(now), *self._shut(), *self._call(fields)]
+        about = {"toolCallId": number, "toolName": name, "args": fields["input"]}
+        events.append(line({"type": "tool_execution_start", **about}))
+        if name in _STREAMS:
+            events.append(line({"type": "tool_execution_update", **about, "partialResult": {"content": []}}))
+        return self._lines.join(events)
+
+    def _call(self, fields: dict[str, Any]) -> list[bytes]:
+        """Give the call of a tool, which comes in one piece, and the message's end.
+
+        As it is printed, `partial` is ahead of `message`: it is what the message has become by then.
+        """
+        index, args = len(self._blocks), wide(fields["input"])
+        call = {"type": "toolCall", "id": fields["id"], "name": fields["name"], "arguments": fields["input"]}
+        begun = [*self._blocks, {**call, "partialArgs": args, "streamIndex": 0}]
+        self._blocks.append(call)
+        whole = line(self._whole("toolUse", {}))
+        ahead, behind = self._partial("toolUse", begun), line(self._partial("stop", begun))
+        events = [
+            _update(index, ("toolcall_start", {}), line(ahead), behind),
+            _update(index, ("toolcall_delta", {"delta": args}), line({**ahead, "responseModel": _SERVED}), line(ahead)),
+            _update(index, ("toolcall_end", {"toolCall": call}), whole, whole),
+        ]
+        return [*events, *self._finish("toolUse", {})]
 
     def tool_done(self, fields: dict[str, Any], now: int) -> bytes:
         """Give the tool's end and result; after the last one that runs a new turn begins."""
@@ -97,19 +135,29 @@ class Encoder:
     def _tool_done(self, fields: dict[str, Any], now: int) -> list[bytes]:
         number, failed = fields["id"], fields["error"] is not None
         content = [{"type": "text", "text": fields["error"] if failed else fields["output"]}]
+        details: dict[str, Any] = {"details": {}} if failed else {}
         about = {"toolCallId": number, "toolName": self._tools.pop(number, number)}
-        end = {"type": "tool_execution_end", **about, "result": {"content": content}, "isError": failed}
-        result = {"role": "toolResult", **about, "content": content, "isError": failed, "timestamp": self._stamp(now)}
+        end = {"type": "tool_execution_end", **about, "result": {"content": content, **details}, "isError": failed}
+        result = {"role": "toolResult", **about, "content": content, **details, "isError": failed}
+        result["timestamp"] = self._stamp(now)
         asked = [message for message in self._messages if message["role"] == "assistant"][-1:]
         self._messages.append(result)
         self._results.append(result)
         told = [{"type": kind, "message": result} for kind in ("message_start", "message_end")]
         events = [line(event) for event in (end, *told)]
+        if not failed and fields["output"] and about["toolName"] in _STREAMS:
+            events.insert(0, self._so_far(about, content, asked))
         if not self._tools:
             turn = {"type": "turn_end", "message": asked[0] if asked else None, "toolResults": self._results}
             events += [line(turn), line({"type": "turn_start"})]
             self._results = []
         return events
+
+    def _so_far(self, about: dict[str, Any], content: list[dict[str, Any]], asked: list[dict[str, Any]]) -> bytes:
+        calls = asked[0]["content"] if asked else []
+        args: dict[str, Any] = next((call["arguments"] for call in calls if call.get("id") == about["toolCallId"]), {})
+        partial = {"content": content, "details": {}}
+        return line({"type": "tool_execution_update", **about, "args": args, "partialResult": partial})
 
     def event(self, value: dict[str, Any], now: int) -> bytes:
         """Give an event as it stands."""
@@ -132,28 +180,64 @@ class Encoder:
         return [line({"type": kind, "message": user}) for kind in ("message_start", "message_end")]
 
     def _message(self, text: str, stop: str, now: int, more: dict[str, Any]) -> list[bytes]:
-        block = {"type": "text", "text": text} if text else None
-        parts: Parts = (("text_start", {}), ("text_delta", {"delta": text}), ("text_end", {"content": text}))
-        return self._close(block, parts, stop, now, more)
+        """Give a message, or what is still to come of the one that streams; an error begins as what it is."""
+        if "errorMessage" in more and self._open is None:
+            self._open = {**self._about(now), **more, "stopReason": stop}
+            return [line({"type": "message_start", "message": self._open}), *self._finish(stop, {})]
+        events = self._start(now)
+        if text:
+            events += self._piece(text, now)
+        return [*events, *self._shut(stop, more), *self._finish(stop, more)]
 
-    def _close(
-        self, block: dict[str, Any] | None, parts: Parts, stop: str, now: int, more: dict[str, Any]
-    ) -> list[bytes]:
-        """Give a message's start, unless it was begun by a thought, its last block, and its end."""
-        events = self._open(stop, now)
-        index, content = len(self._thoughts), self._thoughts + ([block] if block else [])
-        self._thoughts = []
-        message = {**self._about(stop, now), "content": content, **more}
+    def _start(self, now: int) -> list[bytes]:
+        """Begin a message, unless one streams."""
+        if self._open is not None:
+            return []
+        self._open = self._about(now)
+        return [line({"type": "message_start", "message": self._open})]
+
+    def _piece(self, text: str, now: int) -> list[bytes]:
+        """Give a piece of text; what came so far goes with it."""
+        events, is_first = self._start(now), self._said is None
+        self._said = (self._said or "") + text
+        index, partial = len(self._blocks), line(self._partial("stop", [*self._blocks, _text(self._said)]))
+        parts: Parts = (("text_start", {}), ("text_delta", {"delta": text}))
+        return [*events, *(_update(index, part, partial, partial) for part in parts[not is_first :])]
+
+    def _shut(self, stop: str = "", more: dict[str, Any] | None = None) -> list[bytes]:
+        """End the text that is in pieces, if one is; with a stop reason the message ends there, too."""
+        if self._said is None:
+            return []
+        said, index, self._said = self._said, len(self._blocks), None
+        self._blocks.append(_text(said))
+        state = line(self._whole(stop, more or {}) if stop else self._partial())
+        return [_update(index, ("text_end", {"content": said}), state, state)]
+
+    def _finish(self, stop: str, more: dict[str, Any]) -> list[bytes]:
+        """Give the message's end."""
+        message = self._whole(stop, more)
+        self._open, self._blocks = None, []
         self._messages.append(message)
-        updates = [_update(index, part) for part in parts] if block else []
-        return [*events, *updates, line({"type": "message_end", "message": message})]
+        return [line({"type": "message_end", "message": message})]
 
-    def _open(self, stop: str, now: int) -> list[bytes]:
-        return [] if self._thoughts else [line({"type": "message_start", "message": self._about(stop, now)})]
-
-    def _about(self, stop: str, now: int) -> dict[str, Any]:
+    def _about(self, now: int) -> dict[str, Any]:
         about = {"api": "openai-completions", "provider": "fake", "model": self._model, "usage": _NO_USAGE}
-        return {"role": "assistant", "content": [], **about, "stopReason": stop, "timestamp": self._stamp(now)}
+        return {"role": "assistant", "content": [], **about, "stopReason": "stop", "timestamp": self._stamp(now)}
+
+    def _partial(self, stop: str = "stop", content: list[dict[str, Any]] | None = None) -> dict[str, Any]:
+        """Give the message as far as it has come."""
+        content = self._blocks if content is None else content
+        return {**(self._open or {}), "content": content, "stopReason": stop, "responseId": _RESPONSE}
+
+    def _whole(self, stop: str, more: dict[str, Any]) -> dict[str, Any]:
+        """Give the message as it ends; a server that gave no content told nothing of itself."""
+        message = {**(self._open or {}), "content": self._blocks, "stopReason": stop}
+        is_broken = "errorMessage" in message or "errorMessage" in more
+        if self._blocks or not is_broken:
+            message["responseId"] = _RESPONSE
+        if not is_broken:
+            message["responseModel"] = _SERVED
+        return {**message, **more}
 
     def _end(self, now: int) -> list[bytes]:
         return [self._turn_end(), line({"type": "agent_end", "messages": self._messages})]
@@ -166,7 +250,13 @@ class Encoder:
         return _BASE_MS + now // 1_000_000
 
 
-def _update(index: int, part: Part) -> bytes:
+def _text(text: str) -> dict[str, Any]:
+    return {"type": "text", "text": text}
+
+
+def _update(index: int, part: Part, partial: bytes, message: bytes) -> bytes:
+    """Give an update of a message; both of its states are lines already, since a text may be long."""
     kind, fields = part
-    event = {"type": kind, "contentIndex": index, **fields}
-    return line({"type": "message_update", "assistantMessageEvent": event})
+    event = line({"type": kind, "contentIndex": index, **fields})[:-1]
+    head = b'{"type":"message_update","assistantMessageEvent":' + event
+    return head + b',"partial":' + partial + b'},"message":' + message + b"}"

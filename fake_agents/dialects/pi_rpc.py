@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 _BUSY = "Agent is already processing. Specify streamingBehavior ('steer' or 'followUp') to queue the message."
 _ASKED: dict[str, dict[str, Any]] = {
-    "get_messages": {"messages": []},
     "get_available_models": {"models": []},
     "get_commands": {"commands": []},
 }
@@ -38,7 +37,9 @@ class Encoder(pi.Encoder):
     def __init__(self, program: Program) -> None:
         super().__init__(program)
         self.questions = Questions()
+        self.events = {name: told for name, told in self.events.items() if name != "begin"}
         self._begun = True  # what is told before the first prompt belongs to none
+        self._past: list[dict[str, Any]] = []
         self._prompts = 0
         self._is_busy = False
         self._aborts: list[dict[str, Any]] = []
@@ -116,13 +117,17 @@ class Encoder(pi.Encoder):
             return self._accepted(command, kind, now)
         if kind == "abort":
             return [_response(command, kind)]
-        if kind == "get_state":
-            return [_response(command, kind, data=self._state())]
-        if kind in _ASKED:
-            return [_response(command, kind, data=_ASKED[kind])]
-        if kind in _TOLD:
-            return [_response(command, kind)]
+        data = self._known(kind)
+        if data is not None or kind in _TOLD:
+            return [_response(command, kind, data=data)]
         return [_response(command, kind, error=f"Unknown command: {kind}")]
+
+    def _known(self, kind: str) -> dict[str, Any] | None:
+        if kind == "get_state":
+            return self._state()
+        if kind == "get_messages":
+            return {"messages": [*self._past, *self._messages]}
+        return _ASKED.get(kind)
 
     def _accepted(self, command: dict[str, Any], kind: str, now: int) -> list[bytes]:
         message = str(command.get("message", ""))
@@ -133,6 +138,7 @@ class Encoder(pi.Encoder):
         if queue is not None:
             self._queued[queue].append(message)
             return [self._queue(), _response(command, kind)]
+        self._past += self._messages
         self._prompt, self._messages = message, []
         self._is_busy, self._begun = True, False
         return [_response(command, kind), *self._begin(now)]
@@ -143,7 +149,7 @@ class Encoder(pi.Encoder):
             "isStreaming": self._is_busy,
             "isCompacting": False,
             "sessionId": pi.SESSION,
-            "messageCount": len(self._messages),
+            "messageCount": len(self._past) + len(self._messages),
             "pendingMessageCount": pending,
         }
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from fake_agents.dialects import encoder
 from fake_agents.player import Player
+from fake_agents.program import PARENT
 from pytest_agentproc.clock import signal_name, told
 from pytest_agentproc.harness._kin import Kin, Reach
 from pytest_agentproc.vocabulary import SIGNALS
@@ -64,7 +65,8 @@ class Process:
         self.signals: list[int] = []
         self.caught: set[int] = set()
         self._pending: set[int] = set()
-        self._children: dict[str, Process] = {}
+        self._spawned: dict[str, Process] = {}
+        self._watched: dict[str, Process] = {}
         self.player = self.player_type(program, self, encoder(program))
 
     # What the player does.
@@ -116,14 +118,31 @@ class Process:
         child = type(self)(self.model, (*self.path, index), fields["id"], fields["line"], program, pipes)
         child.kin = Kin.of(child, self.kin, fields)
         child.is_stopped = fields.get("stopped", False)
-        self._children[child.name] = child
+        self._spawned[fields["id"]] = child
         self.model.bear(child)
 
-    def kill(self, name: str) -> None:
-        child = self._children.get(name)
-        if child is not None and child.is_alive:
-            for one in child.kin.group[:]:
-                one.process.hear(_KILL)
+    def watch(self, name: str) -> None:
+        kin = self._kin(name)
+        if kin is not None:
+            self._watched[name] = kin
+
+    def is_gone(self, name: str) -> bool:
+        return self._kin(name) is None
+
+    def kill(self, name: str, signum: int) -> None:
+        child = self._kin(name)
+        if child is not None:
+            leads = child.kin.group is not self.kin.group
+            for one in list(child.kin.group) if leads else [child.kin]:
+                one.process.hear(signum)
+
+    def _kin(self, name: str) -> Process | None:
+        """Find a child that lives, or the parent if it is the parent still."""
+        if name == PARENT:
+            above = self.kin.parent
+            return None if above is None or above.process.path != self.path[:-1] else above.process
+        child = self._spawned.get(name)
+        return child if child is not None and child.is_alive and child.kin.parent is self.kin else None
 
     def leave(self, code: int) -> None:
         self.end({"code": code})
@@ -179,6 +198,10 @@ class Process:
         """Say whether a stream that a track waits for is ready, and can be waited for."""
         if not self.player.grants:
             return False  # nothing is watched before the first grant
+        ended = [name for name, process in self._watched.items() if not process.is_alive]
+        if ended:  # each end wakes once
+            self._watched = {name: process for name, process in self._watched.items() if name not in ended}
+            return True
         stdin, stdout, stderr = self.pipes.values()
         wants_stdin, wants_stdout, wants_stderr = self.player.wants
         if wants_stdin and stdin is not None and stdin.has_news():

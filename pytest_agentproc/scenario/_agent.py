@@ -10,6 +10,7 @@ from pytest_agentproc.scenario._fields import Either, Fields, Key
 from pytest_agentproc.scenario._kinds import Choice, Flag, ListOf, Size, Text, Time
 from pytest_agentproc.scenario._nodes import Mapping, Node, Scalar, Sequence
 from pytest_agentproc.scenario._script import Step, Steps
+from pytest_agentproc.scenario._spawn import check_children
 from pytest_agentproc.scenario._words import choices, shorten, unknown
 from pytest_agentproc.vocabulary import (
     CONTAINMENTS,
@@ -36,6 +37,9 @@ MODES = {
 }
 """Every dialect with its modes, the default first."""
 
+_NAMELESS = (("raw", "text"), ("codex", "exec"), ("gemini", "text"), ("acp", "session"))
+"""Those that never tell which model answers."""
+
 
 class _Dialect(Choice):
     """A dialect; the check keeps it, because steps differ."""
@@ -56,6 +60,8 @@ def _agent_finish(values: dict[str, Any], node: Node, _what: str, check: Check) 
     check.prompt_by = values.get("prompt", "argv")
     check.is_spawned = "cannot_spawn" not in values
     check.tell({})
+    if "model" in values and (values["dialect"], mode) in _NAMELESS:
+        check.at(node, f"the dialect {values['dialect']} names no model in mode {mode}: leave model out")
     if "partials" in values and values["dialect"] != "claude":
         check.at(node, f"the dialect {values['dialect']} has no partial messages: leave partials out")
     if "states" in values and (values["dialect"], mode) != ("claude", "session"):
@@ -116,6 +122,7 @@ class Script(Steps):
         """Read the steps."""
         before = len(check.problems)
         steps = super().read(node, what, check)
+        check_children(check)
         check.is_script_sound = len(check.problems) == before
         return steps
 
@@ -155,6 +162,7 @@ AGENT = Either(
                 "exec for codex; text (if absent), json or stream for gemini; session for acp",
             ),
             Key("prompt", Choice(("argv", "stdin")), "how the prompt reaches it; argv if absent"),
+            Key("model", Text("NAME", may_be_empty=False), "what it calls its model; the fake's own word if absent"),
             Key("newline", Choice(("lf", "crlf", "none")), "how its lines end; none: not the last; lf if absent"),
             Key("bom", Flag(), "whether a byte order mark comes first"),
             Key("partials", Flag(), "whether claude is asked for partial messages; true if absent"),

@@ -55,8 +55,10 @@ class Check:
         file: the name that messages carry.
         folder: where the files that the scenario names must stay; None if it has none.
         steps: the table of steps.
-        kinds: how each spawned process leaves its parent, and at which depth, by name.
         depth: in how many descendants' scripts the check is.
+        process: whose script it reads; "" is the agent's.
+        parents: who spawns whom; `orphans`: those who lose their parent at once, and how.
+        meant: the children that steps name, and of which process they must be.
         sessions: the sessions that the file has, by name, with their lines.
         session: the one that is spoken of.
     """
@@ -71,7 +73,10 @@ class Check:
     overrides: dict[str, Any] = field(default_factory=dict)
     limits: dict[str, int | None] = field(default_factory=Policy().whole)
     spawned: dict[str, int] = field(default_factory=dict)
-    kinds: dict[str, tuple[str, int]] = field(default_factory=dict)
+    parents: dict[str, str] = field(default_factory=dict)
+    orphans: dict[str, str] = field(default_factory=dict)
+    process: str = ""
+    meant: list[tuple[Node, str, str]] = field(default_factory=list)
     nameless: int = 0
     depth: int = 0
     raw_bytes: int = 0

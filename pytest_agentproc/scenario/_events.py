@@ -14,7 +14,20 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario._nodes import Node
     from pytest_agentproc.scenario._script import ProgramStep, Scope, Step
 
-__all__ = ["DELTA", "EVENT", "EVENTS", "PLAN", "THINK", "TOOL", "TOOL_DONE", "build_event", "check_dialects", "is_told"]
+__all__ = [
+    "BEGIN",
+    "DELTA",
+    "EVENT",
+    "EVENTS",
+    "NOTICE",
+    "PLAN",
+    "THINK",
+    "TOOL",
+    "TOOL_DONE",
+    "build_event",
+    "check_dialects",
+    "is_told",
+]
 
 EVENTS = {
     ("claude", "print"): (
@@ -25,11 +38,11 @@ EVENTS = {
         *("nested", "delta", "think", "tool", "tool_done", "event"),
         *("task", "task_done", "background_turn", "ask"),
     ),
-    ("pi", "json"): ("think", "tool", "tool_done", "event"),
-    ("pi", "rpc"): ("think", "tool", "tool_done", "event", "ask"),
+    ("pi", "json"): ("begin", "delta", "think", "tool", "tool_done", "event"),
+    ("pi", "rpc"): ("delta", "think", "tool", "tool_done", "event", "ask"),
     ("acp", "session"): ("delta", "think", "plan", "tool", "tool_done", "event", "ask", "request"),
-    ("codex", "exec"): ("think", "plan", "tool", "tool_done", "event"),
-    ("gemini", "stream"): ("tool", "tool_done", "event"),
+    ("codex", "exec"): ("begin", "notice", "think", "plan", "tool", "tool_done", "event"),
+    ("gemini", "stream"): ("begin", "delta", "tool", "tool_done", "event"),
 }
 """Every dialect and mode that has such steps, with their names; `nested` is what a sub-agent says."""
 
@@ -64,6 +77,15 @@ class _Told(Text):
     def read(self, node: Node, what: str, check: Check) -> str:
         """Take the text."""
         return super().read(node, what, check) if is_told(self.step, node, check) else ""
+
+
+@dataclass(frozen=True)
+class _Begin(Choice):
+    """A turn, in a dialect that has something to print as it begins."""
+
+    def read(self, node: Node, what: str, check: Check) -> str:
+        """Take the word."""
+        return super().read(node, what, check) if is_told("begin", node, check) else ""
 
 
 @dataclass(frozen=True)
@@ -138,6 +160,8 @@ _LOCATION = Either(
     key="path",
 )
 
+BEGIN = _Begin(("turn",))
+NOTICE = _Told(step="notice")
 DELTA = _Told(step="delta")
 _PARENT = Key("parent", _ID, "the tool whose sub-agent thinks it; the agent itself if absent (claude)")
 THINK = Either(

@@ -109,6 +109,7 @@ def _of_an_agent(values: dict[str, Any]) -> dict[str, Any]:
         "mode": agent["mode"],
         "prompt_by": agent.get("prompt", "argv"),
         "cannot_spawn": agent.get("cannot_spawn"),
+        "model": agent.get("model", ""),
         "newline": agent.get("newline", "lf"),
         "bom": agent.get("bom", False),
         "partials": agent.get("partials", True),

@@ -97,6 +97,7 @@ class Scenario:
         claim: the sentence behind `scenario:`.
         catches: each defect with the expect key that it turns red.
         policy: the limits that the file gives, in seconds, bytes or names; None is switched off.
+        model: what the agent calls its model; "": as the fake has it.
         partials: whether its command line asks for partial messages.
         states: whether its environment asks for the state of the session.
         prompt_by: `argv` or `stdin`.
@@ -121,6 +122,7 @@ class Scenario:
     mode: str = ""
     prompt_by: str = "argv"
     cannot_spawn: str | None = None
+    model: str = ""
     newline: str = "lf"
     bom: bool = False
     partials: bool = True
@@ -218,6 +220,8 @@ class Scenario:
             "serves": self.is_session,
             "steps": first,
         }
+        if self.model:
+            program["model"] = self.model
         if then:
             program["then"] = then
         if _has_tasks([first, then]):

@@ -36,7 +36,7 @@ _INTERRUPTED = ("claude", "session")
 
 _VERSIONED = _LOADED = ("acp",)
 _PROMPT = re.compile(r"prompt ([1-9][0-9]{0,8})", re.ASCII)
-_FORMS = "eof, prompt N, cancel or {stdin: PATTERN}"
+_FORMS = "eof, prompt N, cancel, {stdin: PATTERN} or {exit: ID}"
 _EVENTS = "eof, epipe, cancel or {signal: TERM}"
 
 
@@ -138,7 +138,8 @@ def build_awaited(step: Step, _scope: Scope) -> list[ProgramStep]:
     """Compile to what is waited for."""
     value: Any = step.value.get("eof")
     if value is None:
-        return [(step.line, "await_stdin", (step.value["stdin"],))]
+        kind = next(kind for kind in ("stdin", "exit") if kind in step.value)
+        return [(step.line, f"await_{kind}", (step.value[kind],))]
     if isinstance(value, int):
         return [(step.line, "await_prompt", (value,))]
     return [(step.line, f"await_{value}", ())]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.scenario._elsewhere import COMMANDS
-from pytest_agentproc.scenario._fields import Fields, Key
-from pytest_agentproc.scenario._kinds import Choice, Flag, ListOf, Time, Whole, Word
+from pytest_agentproc.scenario._fields import Either, Fields, Key
+from pytest_agentproc.scenario._kinds import Choice, Flag, ListOf, Signal, Time, Whole, Word
 from pytest_agentproc.scenario._nodes import Mapping, Node, Scalar
 from pytest_agentproc.scenario._script import ProgramStep, Scope, Step, Steps
 from pytest_agentproc.scenario._words import choices, shorten, unknown
@@ -15,9 +16,10 @@ from pytest_agentproc.vocabulary import SIGNALS
 if TYPE_CHECKING:
     from pytest_agentproc.scenario._check import Check
 
-__all__ = ["FORM", "KILL", "SPAWN", "build_kill", "build_spawn"]
+__all__ = ["ENDING", "FORM", "KILL", "SPAWN", "build_kill", "build_spawn", "check_children"]
 
-_RESERVED = ("agent", "caller", "supervisor", "tree")
+_PARENT = "parent"
+_RESERVED = ("agent", "caller", "supervisor", "tree", _PARENT)
 
 
 def build_spawn(step: Step, scope: Scope) -> list[ProgramStep]:
@@ -38,20 +40,13 @@ def build_spawn(step: Step, scope: Scope) -> list[ProgramStep]:
     return [(step.line, "spawn", (child, steps))]
 
 
-def build_kill(step: Step, _scope: Scope) -> list[ProgramStep]:
-    """Compile to `kill`."""
-    return [(step.line, "kill", (step.value,))]
-
-
 _REFORK = "refork"
 _ORPHANS = ("double_fork", "daemon", "launcher", _REFORK)
 _HOWS = ("same_group", "own_group", "new_session", *_ORPHANS)
-_LEADERS = ("own_group", "new_session")
-"""Those that their parent can end with their whole group: it knows them, and they are not in its own."""
-
 _HOP = 100_000_000
 """Nanoseconds between two forks of what re-forks, unless the file says otherwise."""
 
+_STREAMS = ("stdout", "stderr", "stdin")
 _FLAGS = ("closed_fds", "clear_env", "stopped", "zombie", "subreaper")
 
 
@@ -78,7 +73,7 @@ FORM = Fields(
         Key("how", Choice(_HOWS), "how it leaves its parent, see above; same_group if absent"),
         Key("every", Time(), "refork: how long each of it lives before the next; 100ms if absent, 0s is for real time"),
         Key("heads", Whole(1, 64), "refork: so many of it at a time, each with its own followers; 1 if absent"),
-        Key("holds", ListOf(Choice(("stdout", "stderr")), unique=True), "the streams it keeps open; none if absent"),
+        Key("holds", ListOf(Choice(_STREAMS), unique=True), "the streams that it has, too; none if absent"),
         Key("deaf", Flag(), "whether it catches and ignores TERM, INT and HUP"),
         Key("closed_fds", Flag(), "whether it closes all that it inherited beside the standard streams"),
         Key("clear_env", Flag(), "whether its environment is empty"),
@@ -104,47 +99,24 @@ class _Spawn:
         before = len(check.problems)
         if isinstance(node, Scalar):
             name = _take_name(Word().read(node, what, check), node, what, check)
-            check.kinds[name] = (_HOWS[0], check.depth)
             return {"id": name}
         given = {key.text: value for key, value in node.pairs} if isinstance(node, Mapping) else {}
         own = given.get("id")
         word = own.text if isinstance(own, Scalar) else _next_name(check)
         name = _take_name(word, own or node, what, check)
-        how = given.get("how")
-        check.kinds[name] = (how.text if isinstance(how, Scalar) else _HOWS[0], check.depth)
         check.depth += 1
+        above, check.process = check.process, name
         values = FORM.read(node, what, check)
+        check.process = above
         check.depth -= 1
         if values is None or len(check.problems) > before:
             return None
+        if values.get("how") in _ORPHANS:
+            check.orphans[name] = values["how"]
         return {**values, "id": name}
 
 
-class _Kill:
-    """The id of a child that leads a group of its own."""
-
-    label = "ID"
-
-    def read(self, node: Node, what: str, check: Check) -> str:
-        """Take the id."""
-        name = Word().read(node, what, check)
-        if not name:
-            return name
-        if name not in check.kinds:
-            remedy = f": for its own death write die: {name}" if name.removeprefix("SIG") in SIGNALS else ""
-            known = unknown("process", name, check.spawned) if check.spawned else "no process was spawned before"
-            check.at(node, known + remedy)
-            return name
-        how, depth = check.kinds[name]
-        if how not in _LEADERS:
-            check.at(node, f'{what} ends a group, and "{shorten(name)}" leads none: write how: {choices(_LEADERS)}')
-        elif depth != check.depth:
-            check.at(node, f'{what} is for a child of its own, and "{shorten(name)}" is another\'s')
-        return name
-
-
 SPAWN = _Spawn()
-KILL = _Kill()
 
 
 def _take_name(name: str, node: Node, what: str, check: Check) -> str:
@@ -156,7 +128,75 @@ def _take_name(name: str, node: Node, what: str, check: Check) -> str:
         check.at(node, f'{what}.id "{shorten(name)}" is taken by the spawn in line {check.spawned[name]}')
     elif name:
         check.spawned[name] = node.line
+        check.parents[name] = check.process or check.session
     return name
+
+
+@dataclass(frozen=True)
+class _Child(Word):
+    """A child of the process whose script it is; where it is spawned may come later in the file."""
+
+    def read(self, node: Node, what: str, check: Check) -> str:
+        """Take the name."""
+        name = super().read(node, what, check)
+        if name:
+            check.meant.append((node, name, check.process or check.session))
+        return name
+
+
+@dataclass(frozen=True)
+class _Ending(_Child):
+    """A process whose end can be waited for: a child, or in a spawned one its parent."""
+
+    def read(self, node: Node, what: str, check: Check) -> str:
+        """Take the name."""
+        if not (isinstance(node, Scalar) and node.text == _PARENT):
+            return super().read(node, what, check)
+        if not check.depth:
+            check.at(
+                node, f"{what}: nothing of the agent's parent is seen here: only a spawned process waits for its own"
+            )
+        return _PARENT
+
+
+ENDING = _Ending()
+KILL = Either(
+    _Child(),
+    Fields(
+        (
+            Key("id", _Child(), "the child", required=True),
+            Key("signal", Signal(), "the signal; KILL if absent"),
+        )
+    ),
+    key="id",
+)
+
+
+def build_kill(step: Step, _scope: Scope) -> list[ProgramStep]:
+    """Compile to `kill`."""
+    return [(step.line, "kill", (step.value["id"], SIGNALS[step.value.get("signal", "KILL")]))]
+
+
+def check_children(check: Check) -> None:
+    """Report every child that a step of a script names and nobody spawns there, or that is none any more by then."""
+    for node, name, process in check.meant:
+        own = [one for one, parent in check.parents.items() if parent == process]
+        if name in check.orphans and name in own:
+            alternatives = choices([one for one in _HOWS if one not in _ORPHANS])
+            how = f"how: {check.orphans[name]}"
+            check.at(
+                node, f'"{shorten(name)}" is no child: {how} leaves it without a parent: write how: {alternatives}'
+            )
+        elif name not in own:
+            check.at(node, _no_child(name, own, check))
+    check.meant.clear()
+
+
+def _no_child(name: str, own: list[str], check: Check) -> str:
+    if name in check.parents:
+        return f'"{shorten(name)}" is no child of this process, but another\'s'
+    remedy = f": for its own death write die: {name}" if name.removeprefix("SIG") in SIGNALS else ""
+    return (unknown("child", name, own) if own else f'"{shorten(name)}" is no child: this process spawns none') + remedy
 
 
 def _next_name(check: Check) -> str:

@@ -8,7 +8,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.scenario._asks import ASK, REQUEST, build_ask, build_request
-from pytest_agentproc.scenario._events import DELTA, EVENT, PLAN, THINK, TOOL, TOOL_DONE, build_event, check_dialects
+from pytest_agentproc.scenario._events import (
+    BEGIN,
+    DELTA,
+    EVENT,
+    NOTICE,
+    PLAN,
+    THINK,
+    TOOL,
+    TOOL_DONE,
+    build_event,
+    check_dialects,
+)
 from pytest_agentproc.scenario._fields import Either, Fields, Key
 from pytest_agentproc.scenario._kinds import Choice, Data, Flag, Signal, Size, Text, Time, Whole
 from pytest_agentproc.scenario._raw import RAW, build_raw
@@ -22,7 +33,7 @@ from pytest_agentproc.scenario._sessions import (
     build_awaited,
     build_handshake,
 )
-from pytest_agentproc.scenario._spawn import KILL, SPAWN, build_kill, build_spawn
+from pytest_agentproc.scenario._spawn import ENDING, KILL, SPAWN, build_kill, build_spawn
 from pytest_agentproc.scenario._tasks import BACKGROUND_TURN, TASK, TASK_DONE, build_background_turn
 from pytest_agentproc.scenario._words import unknown
 from pytest_agentproc.vocabulary import SIGNALS
@@ -170,7 +181,13 @@ _FLOOD = Fields(
     tuple(Key(name, Size(low=1, bindable=True), f"so many bytes on {name}") for name in _STREAMS),
     one_of=_STREAMS,
 )
-_STDIN = Fields((Key("stdin", Text("PATTERN", may_be_empty=False), "a line on stdin that fits", required=True),))
+_AWAITED = Fields(
+    (
+        Key("stdin", Text("PATTERN", may_be_empty=False), "a line on stdin that fits"),
+        Key("exit", ENDING, "the end of a child; in a spawned process also of its `parent`"),
+    ),
+    one_of=("stdin", "exit"),
+)
 _EVENT = Fields(
     (Key("signal", Signal(_CATCHABLE, "no program can catch it"), "that signal", required=True),),
     elsewhere={"do": "it belongs beside when, not in it"},
@@ -180,7 +197,9 @@ _ENTRIES = (
     Entry("say", Either(Text(), _SAY, "text"), "text; it goes on: no completion unless stop says so", build=_say),
     Entry("answer", Text(), "text and completion", build=_answer),
     Entry("result", Either(Text(), _RESULT, "text"), "completion alone", build=_result),
-    Entry("delta", DELTA, "a piece of the text that the next `say` or `answer` ends (claude, acp)", build=build_event),
+    Entry("begin", BEGIN, "what it prints before its first word, and no word yet", build=build_event),
+    Entry("notice", NOTICE, "a trouble that ends nothing; it does not begin the turn (codex)", build=build_event),
+    Entry("delta", DELTA, "a piece of the text that the next `say` or `answer` ends", build=build_event),
     Entry("think", THINK, "a thought", build=build_event),
     Entry("plan", PLAN, "what it means to do, all of it; it replaces an earlier plan", build=build_event),
     Entry("tool", TOOL, "a tool of the agent's own starts", build=build_event),
@@ -204,8 +223,9 @@ _ENTRIES = (
     ),
     Entry(
         "wait_for",
-        Either(AWAITED, _STDIN, "eof"),
-        "until stdin ends, a whole line of it fits a glob, or a session's agent got its N-th prompt or a cancel",
+        Either(AWAITED, _AWAITED, "eof"),
+        "until stdin ends, a whole line of it fits a glob, a child has ended, or a session's agent got its N-th prompt "
+        "or a cancel",
         build=build_awaited,
     ),
     Entry("handshake", HANDSHAKE, "how the answer to a handshake goes from here on", build=build_handshake),
@@ -227,7 +247,7 @@ _ENTRIES = (
     Entry("stdin", Choice(("stop", "read")), "stops reading stdin, or reads on; a fake reads unless told", build=_word),
     Entry("close", Choice((*_STREAMS, "stdin")), "closes its end of a stream", build=_word),
     Entry("spawn", SPAWN, "starts a descendant", build=build_spawn),
-    Entry("kill", KILL, "ends the whole group that a child of its own leads, by KILL", build=build_kill),
+    Entry("kill", KILL, "ends a child of its own, with the whole group if it leads one", build=build_kill),
     Entry("exit", Whole(0, 255, "CODE", of_signal="die: {}"), "exits; a script that ends exits 0", build=_word),
     Entry("die", Signal(), "dies of a signal", build=_die),
 )

@@ -26,7 +26,7 @@ _FOLDERS = {
     "timed": ("timed", "runs", "cut"),
 }
 """Where the recordings of each kind are kept; those of one folder serve the same tests of the decoders."""
-_DERIVED = ("fast-tools", "partial", "subagent", "whole")
+_DERIVED = ("claude/fast-tools", "claude/partial", "claude/subagent", "claude/whole", "pi/tool")
 """What was made of others for the tests of a decoder: no recordings of their own."""
 _PLAIN_IN_CUT = ("perm", "stream")
 _IN_SESSIONS = ("acp",)
@@ -82,9 +82,9 @@ def _files() -> Iterator[tuple[str, Path]]:
         for folder in folders:
             for path in sorted((_DATA / folder).iterdir()):
                 is_plain = path.stem in (_PLAIN_IN_CUT if folder == "cut" else _IN_SESSIONS)
-                is_meant = is_plain == (kind != "timed") if folder in ("cut", "sessions") else path.stem not in _DERIVED
+                is_meant = folder not in ("cut", "sessions") or is_plain == (kind != "timed")
                 names = (f"{kind}/{path.stem}", _JOINED.get(f"{kind}/{path.stem}", ""))
-                yield from ((name, path) for name in names if is_meant and name)
+                yield from ((name, path) for name in names if is_meant and name and name not in _DERIVED)
 
 
 _PATHS = dict(_files())

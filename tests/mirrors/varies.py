@@ -2,11 +2,13 @@
 
 An ID is compared by where else it stands: the first one that comes is #1 wherever it comes again. Of the other kinds
 only that the field is there, whether it is empty, and its place among the others, is compared. CUT is what the recorder
-left out.
+left out. How much of a text pi had got when it printed an update is a time, too: two recordings of the same two pieces
+differ in it.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from itertools import zip_longest
 from typing import Any
@@ -38,9 +40,24 @@ VARIES: dict[str, dict[str, str]] = {
         **dict.fromkeys(("first_request_input_tokens", "first_request_cache_read_input_tokens"), COUNT),
         **dict.fromkeys(("response/response/" + key for key in _CUT), CUT),
     },
-    "codex": {},
-    "gemini": {},
-    "pi": {},
+    "codex": {
+        "thread_id": ID,
+        **dict.fromkeys(("input_tokens", "cached_input_tokens", "cache_write_input_tokens"), COUNT),
+        **dict.fromkeys(("output_tokens", "reasoning_output_tokens"), COUNT),
+    },
+    "gemini": {
+        **dict.fromkeys(("session_id", "tool_id"), ID),
+        **dict.fromkeys(("timestamp", "duration_ms", "totalLatencyMs"), TIME),
+        **dict.fromkeys(("total_tokens", "input_tokens", "output_tokens", "cached", "input"), COUNT),
+        **dict.fromkeys((f"tokens/{part}" for part in ("prompt", "candidates", "total", "thoughts", "tool")), COUNT),
+    },
+    "pi": {
+        **dict.fromkeys(("session/id", "toolCallId", "toolCall/id", "content/id"), ID),
+        **dict.fromkeys(("timestamp", "partial/content/text", "message_update/message/content/text"), TIME),
+        **dict.fromkeys(("input", "output", "cacheRead", "cacheWrite", "totalTokens"), COUNT),
+        **dict.fromkeys(("cost/total",), COST),
+        **dict.fromkeys(("cwd",), HOST),
+    },
 }
 """Each dialect's fields: a key, or a key with those above it (`init/tools`), and why it varies."""
 
@@ -80,7 +97,13 @@ def as_cut(made: Any, real: Any) -> Any:
 
 
 def normal(dialect: str, line: Any, names: Names) -> Any:
-    """Give a line with its keys in their order, and what varies taken out; a `system` line is known by its subtype."""
+    """Give a line with its keys in their order, and what varies taken out; a `system` line is known by its subtype.
+
+    An object over many lines is told apart from one that is laid out otherwise.
+    """
+    if isinstance(line, str) and line.startswith("{\n"):
+        value = json.loads(line)
+        return line == json.dumps(value, indent=2, ensure_ascii=False), normal(dialect, value, names)
     kind = line.get("subtype", line.get("type")) if isinstance(line, dict) else None
     return _normal(VARIES[dialect], (str(kind),), line, names)
 

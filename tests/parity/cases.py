@@ -116,6 +116,44 @@ script:
   - say: thanks
   - exit: 0
 """,
+    "a launcher that follows its child, whose tools end in three ways": """
+script:
+  - when: {signal: TERM}
+    do: [{kill: {id: node, signal: TERM}}]
+  - spawn:
+      id: node
+      holds: [stdout]
+      script:
+        - when: {signal: TERM}
+          do: [{say: saved}, {kill: group}, {silence: 500ms}, {exit: 7}]
+        - spawn: {id: group, how: new_session, script: [{spawn: {id: a, deaf: true}}, {spawn: b}, {linger: for ever}]}
+        - spawn:
+            id: deaf
+            how: own_group
+            deaf: true
+            script: [{spawn: {id: c, script: [{wait_for: {exit: parent}}, {die: TERM}]}}, {wait_for: {exit: parent}}]
+        - meanwhile: [{wait_for: {exit: group}}, {say: no group}, {wait_for: {exit: group}}, {say: none yet}]
+        - spawn: {id: short, for: 2s}
+        - wait_for: {exit: short}
+        - kill: {id: short, signal: TERM}
+        - kill: {id: deaf, signal: HUP}
+        - say: no tool
+        - linger: for ever
+  - wait_for: {exit: node}
+  - say: followed
+  - exit: 3
+""",
+    "a child that is gone before anybody waits": """
+script:
+  - spawn:
+      id: a
+      how: own_group
+      script: [{spawn: {id: b, clear_env: true, script: [{wait_for: {exit: parent}}, {say: x}]}}]
+  - silence: 1s
+  - wait_for: {exit: a}
+  - silence: 1s
+  - exit: 0
+""",
     "a reaction beside tracks that are due with it": """
 policy: {inactivity_timeout: 30s, max_runtime: 5s, kill_grace: 3s}
 script:

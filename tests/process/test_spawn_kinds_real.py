@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from pytest_agentproc.harness import Lab
-from tests.process.kinds import HOWS, kinship, leaks, look, pids, read
+from tests.process.kinds import HOWS, ends, kinship, leaks, look, pids, read
 from tests.process.stand import CEILING, descriptors, is_gone, scenario_of, start_and_wait
 
 
@@ -69,6 +69,46 @@ def test_kinds_are_the_same_in_real_time(lab: Lab) -> None:
     assert (found["cleared"].environ, found["daemon"].environ != b"") == (b"", True)
     above = {event.data["parent"] for event in record.events if "seen" in event.data}
     assert above == {"supervisor", "agent"}
+
+
+_FAMILY = """
+- when: {signal: TERM}
+  do: [{kill: {id: node, signal: TERM}}]
+- spawn:
+    id: node
+    holds: [stdout]
+    script:
+      - when: {signal: TERM}
+        do: [{kill: tool}, {exit: 0}]
+      - spawn: {id: tool, how: new_session, script: [{spawn: {id: below, deaf: true}}, {silence: for ever}]}
+      - spawn:
+          id: bound
+          how: own_group
+          clear_env: true
+          holds: [stdout]
+          script: [{say: up}, {wait_for: {exit: parent}}, {die: HUP}]
+      - silence: for ever
+- wait_for: {exit: node}
+- say: followed
+- exit: 3
+"""
+
+
+@pytest.mark.slow
+def test_ends_are_followed_and_signals_sent_in_real_time_too(lab: Lab) -> None:
+    """A launcher hands a signal on and exits behind its child, whose tools go by a signal or with their parent."""
+    fake = lab.fake(scenario_of(_FAMILY.strip()))
+    with subprocess.Popen(fake.argv, stdout=subprocess.PIPE, start_new_session=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"up\n"
+        everyone = pids(read(fake))
+        process.terminate()
+        assert process.stdout.read() == b"followed\n"
+        assert process.wait(CEILING) == 3
+        assert [name for name, pid in everyone.items() if not is_gone(pid, 1.0)] == []
+        record = read(fake)
+    fake.watch.end()
+    assert ends(record) == {"node": 0, "tool": "KILL", "below": "KILL", "bound": "HUP", "agent": 3}
 
 
 @pytest.mark.slow

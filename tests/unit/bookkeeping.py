@@ -29,11 +29,13 @@ class Book:
         room: how many chunks each stream has room for.
         broken: the streams that nobody reads.
         stdin: what stdin will give, read by read.
+        gone: the processes that have ended.
     """
 
     room: dict[str, int] = field(default_factory=lambda: {"stdout": 99, "stderr": 99})
     broken: set[str] = field(default_factory=set)
     stdin: list[bytes] = field(default_factory=list)
+    gone: set[str] = field(default_factory=set)
     done: list[tuple[Any, ...]] = field(default_factory=list)
 
     def note(self, code: str, data: Any) -> None:
@@ -77,9 +79,17 @@ class Book:
         """Keep who is to play what."""
         self.done.append(("spawn", index, fields["id"], [step[1:] for step in program["steps"]]))
 
-    def kill(self, name: str) -> None:
+    def watch(self, name: str) -> None:
         """Keep it."""
-        self.done.append(("kill", name))
+        self.done.append(("watch", name))
+
+    def is_gone(self, name: str) -> bool:
+        """Say whether the test has said so."""
+        return name in self.gone
+
+    def kill(self, name: str, signum: int) -> None:
+        """Keep it."""
+        self.done.append(("kill", name, signum))
 
     def leave(self, code: int) -> None:
         """Keep the code, and end."""

@@ -60,8 +60,14 @@ class _Stage:
     def spawn(self, index: int, fields: dict[str, Any], program: dict[str, Any]) -> None:
         self.note("p", index)
 
-    def kill(self, name: str) -> None:
-        self.note("kill", name)
+    def watch(self, name: str) -> None:
+        self.note("watch", name)
+
+    def is_gone(self, name: str) -> bool:
+        return True
+
+    def kill(self, name: str, signum: int) -> None:
+        self.note("kill", (name, signum))
 
     def leave(self, code: int) -> None:
         self.left.append(code)
@@ -102,12 +108,12 @@ def test_a_step_that_the_dialect_does_not_have_names_those_that_have_it() -> Non
     ]
 
 
-def test_only_claude_and_acp_have_pieces_of_a_text() -> None:
-    """The other dialects print a text in one piece: what would be dropped there in silence is told."""
+def test_only_what_streams_has_pieces_of_a_text() -> None:
+    """Codex prints a text in one piece: what would be dropped there in silence is told."""
     with pytest.raises(ScenarioError) as caught:
-        loads("scenario: a\nagent: pi\nscript: [{delta: a}]\n")
-    able = "known by claude print, claude session or acp session"
-    assert str(caught.value) == f"<text>:3:18: the dialect pi has no delta in mode json: {able}"
+        loads("scenario: a\nagent: codex\nscript: [{delta: a}]\n")
+    able = "known by claude print, claude session, pi json, pi rpc, acp session or gemini stream"
+    assert str(caught.value) == f"<text>:3:18: the dialect codex has no delta in mode exec: {able}"
 
 
 def test_what_a_sub_agent_says_and_thinks_compiles_to_events() -> None:
@@ -133,27 +139,19 @@ def test_a_tool_is_named_once_and_ends_only_after_its_start() -> None:
 
 
 def test_pi_prints_a_tool_as_the_real_cli_does() -> None:
-    """The same events in the same order with the same keys, but for what updates repeat and only an API can know."""
+    """The same events in the same order, with the same keys at every depth."""
     fake = encoder({"dialect": "pi", "mode": "json", "prompt": "p"})
-    data = fake.events["tool"](TOOL, 0) + fake.events["tool_done"](DONE, 0) + fake.answer("pi answer", 0)
+    data = fake.events["tool"](TOOL, 0) + fake.events["tool_done"](DONE, 0)
+    data += fake.events["delta"]("pi an", 0) + fake.answer("swer", 0)
     made = [json.loads(line) for line in data.splitlines()][1:]  # the header is what rpc mode leaves out
     real = [json.loads(line) for line in (TRANSCRIPTS / "pi" / "tool.jsonl").read_text("utf-8").splitlines()]
-    assert _shapes(made) == _shapes(real)
+    assert [_shape(event) for event in made] == [_shape(event) for event in real]
 
 
-def _shapes(events: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
-    shapes: list[tuple[Any, ...]] = []
-    for event in events:
-        update = event.get("assistantMessageEvent", {"type": "", "partial": 0})
-        if event["type"] == "tool_execution_update" or (
-            update["type"] == "text_delta" and shapes[-1][1] == "text_delta"
-        ):
-            continue
-        keys = [key for key in event if event["type"] != "message_update" or key != "message"]
-        about = [key for key in event.get("message", {}) if key not in ("responseId", "responseModel")]
-        told = [key for key in update if key != "partial"]
-        shapes.append((event["type"], update["type"], keys, told, about if event["type"] != "message_update" else []))
-    return shapes
+def _shape(value: Any) -> Any:
+    if isinstance(value, dict):
+        return [(key, inner if key == "type" else _shape(inner)) for key, inner in value.items()]
+    return [_shape(inner) for inner in value] if isinstance(value, list) else ""
 
 
 def test_a_real_tool_run_of_pi_is_understood() -> None:

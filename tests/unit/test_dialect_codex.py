@@ -58,9 +58,9 @@ def transcript(*events: Any) -> bytes:
     return b"".join(json.dumps(event).encode() + b"\n" for event in events)
 
 
-def fake(*calls: tuple[Any, ...]) -> bytes:
+def fake(*calls: tuple[Any, ...], argv: tuple[str, ...] = ()) -> bytes:
     """Have the fake encode what is told, one call after another."""
-    made = encoder({"dialect": "codex", "mode": "exec"})
+    made = encoder({"dialect": "codex", "mode": "exec", "argv": argv})
     told: dict[str, Any] = {"say": made.say, "answer": made.answer, "result": made.result, **made.events}
     return b"".join(told[name](*args, 0) for name, *args in calls)
 
@@ -188,6 +188,38 @@ def test_what_the_fake_tells_is_understood() -> None:
     states = [json.loads(line).get("item", {}).get("status") for line in fake(*calls, ended).splitlines()]
     assert [state for state in states if state] == [*["in_progress"] * 3, "failed", "completed", "failed"]
     assert encoder({"dialect": "codex", "mode": "exec"}).error_is_exit
+
+
+def test_a_notice_before_the_turn_starts_the_thread_alone() -> None:
+    """The real CLI warns of its configuration before it begins to work; its items count on from there."""
+    told = [
+        json.loads(line) for line in fake(("notice", "slow"), ("begin", "turn"), ("notice", "old"), ANSWER).splitlines()
+    ]
+    kinds = [event.get("item", {}).get("id", event["type"]) for event in told]
+    assert kinds == ["thread.started", "item_0", "turn.started", "item_1", "item_2", "turn.completed"]
+    assert told[1]["item"] == {"id": "item_0", "type": "error", "message": "slow"}
+    assert read(transcript(*told)) == Read(True, "Hello from fake", total=10)
+
+
+def test_a_turn_begins_once() -> None:
+    """A script may have begun it before its first word, or may not."""
+    assert fake(("begin", "turn"), ("begin", "turn"), ANSWER) == fake(ANSWER)
+
+
+@pytest.mark.parametrize(
+    ("argv", "is_resumed"),
+    [
+        (("exec", "--json", "resume", "t-1", "go on"), True),
+        (("exec", "resume", "--json", "t-1", "go on"), True),
+        (("exec", "resume", "--last", "t-1"), False),
+        (("exec", "--json", "resume"), False),
+        (("exec", "t-1"), False),
+    ],
+)
+def test_a_thread_that_is_resumed_keeps_its_id(argv: tuple[str, ...], is_resumed: bool) -> None:
+    """A client goes on with the id that it was told last."""
+    started = json.loads(fake(("begin", "turn"), argv=argv).splitlines()[0])
+    assert (started["thread_id"] == "t-1") is is_resumed
 
 
 @pytest.mark.parametrize("is_error", [False, True])

@@ -117,6 +117,17 @@ def test_the_error_object_on_stderr_is_found_among_the_chatter() -> None:
     assert read("json", stderr=error) == Read(None, None, "400", None, None, 0)
 
 
+def test_the_fakes_deltas_are_pieces_of_one_message() -> None:
+    """Each is a line of its own, and nothing marks the last."""
+    fake = encoder({"dialect": "gemini", "mode": "stream", "prompt": "hi", "model": "m7"})
+    begun = fake.events["begin"]("turn", 0)
+    data = fake.events["delta"]("two ", 0) + fake.events["delta"]("fi", 0) + fake.answer("les", 0)
+    assert [json.loads(line)["type"] for line in begun.splitlines()] == ["init", "message"]
+    assert [json.loads(line).get("content") for line in data.splitlines()] == ["two ", "fi", "les", None]
+    assert read("stream", begun, data) == Read("two files", True, "", "m7", 0, 0)
+    assert fake.events["begin"]("turn", 0) == b""
+
+
 @pytest.mark.parametrize("status", ["cancelled", None, 7])
 def test_a_status_that_is_not_success_is_an_error(status: object) -> None:
     """A result that a later version invents must not pass for a good one."""

@@ -201,17 +201,50 @@ def test_the_fakes_line_ends_do_not_change_the_meaning(newline: str) -> None:
     assert read(say(program, *calls)) == Read(True, True, "b", "m1", "stop", total=0)
 
 
-def test_the_fake_prints_the_events_of_the_real_cli() -> None:
-    """The same types in the same order with no key that the real one has not, but for the pieces of a text."""
-    made = [json.loads(line) for line in say({"prompt": "hello"}, ("answer", "Hello from fake")).splitlines()]
-    real = [json.loads(line) for line in (TRANSCRIPTS / "hello.jsonl").read_bytes().splitlines()]
-    deltas = [event for event in real if event.get("assistantMessageEvent", {}).get("type") == "text_delta"]
-    real.remove(deltas[-1])
-    assert [event["type"] for event in made] == [event["type"] for event in real]
-    extra = [
-        (event["type"], added) for event, seen in zip(made, real, strict=True) if (added := _keys(event) - _keys(seen))
+def test_every_update_has_the_message_so_far() -> None:
+    """A viewer that joins late knows everything from any line; at the end of the text the message is whole."""
+    calls = (("think", "hm"), ("delta", "zwei "), ("delta", "Da"), ("answer", "teien"))
+    made = [json.loads(line) for line in say({}, *calls).splitlines()]
+    updates = [event for event in made if event["type"] == "message_update"]
+    assert all(event["assistantMessageEvent"]["partial"] == event["message"] for event in updates)
+    seen = [
+        (event["assistantMessageEvent"]["type"], event["assistantMessageEvent"].get("delta"), _texts(event["message"]))
+        for event in updates
     ]
-    assert extra == []
+    assert seen == [
+        *[(f"thinking_{kind}", delta, ["hm"]) for kind, delta in (("start", None), ("delta", "hm"), ("end", None))],
+        ("text_start", None, ["hm", "zwei "]),
+        ("text_delta", "zwei ", ["hm", "zwei "]),
+        ("text_delta", "Da", ["hm", "zwei Da"]),
+        ("text_delta", "teien", ["hm", "zwei Dateien"]),
+        ("text_end", None, ["hm", "zwei Dateien"]),
+    ]
+    whole = next(event["message"] for event in made if event["type"] == "message_end" and "model" in event["message"])
+    assert (updates[-1]["message"], updates[-2]["message"].keys()) == (whole, whole.keys() - {"responseModel"})
+
+
+def _texts(message: dict[str, Any]) -> list[str]:
+    return [block.get("text", block.get("thinking")) for block in message["content"]]
+
+
+def test_a_text_that_streams_ends_with_whatever_closes_its_message() -> None:
+    """A tool is asked for by the same message; an error ends it where it stands, and keeps what was said."""
+    tool = ("tool", {"id": "c", "name": "ls", "input": {}})
+    asked = [json.loads(line) for line in say({}, ("delta", "let me see"), tool).splitlines()]
+    ends = [event["message"]["content"] for event in asked if event["type"] == "message_end"][1:]
+    assert [[block["type"] for block in content] for content in ends] == [["text", "toolCall"]]
+    failed = ("result", {"text": "overloaded", "is_error": True, "usage": None})
+    assert read(say({}, ("delta", "half"), failed)) == Read(
+        False, True, "half", "m1", "error", error="overloaded", total=0
+    )
+
+
+def test_the_fake_prints_the_events_of_the_real_cli() -> None:
+    """The same types in the same order with the same keys at every depth."""
+    calls = (("delta", "Hello "), ("answer", "from fake"))
+    made = [json.loads(line) for line in say({"prompt": "hello"}, *calls).splitlines()]
+    real = [json.loads(line) for line in (TRANSCRIPTS / "hello.jsonl").read_bytes().splitlines()]
+    assert [(event["type"], _keys(event)) for event in made] == [(event["type"], _keys(event)) for event in real]
 
 
 def _keys(value: Any) -> set[str]:

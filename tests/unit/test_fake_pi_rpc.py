@@ -12,7 +12,7 @@ TOOL = {"id": "call_1", "name": "bash", "input": {"command": "sleep 64.52; echo 
 
 
 def summary(events: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
-    """Say of each event what it tells; pieces of a text and of a tool's output count once, or not at all."""
+    """Say of each event what it tells."""
     found: list[tuple[Any, ...]] = []
     for event in events:
         message = event.get("message") or {}
@@ -20,9 +20,7 @@ def summary(events: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
         end = event["type"] == "message_end" and (message.get("stopReason"), message.get("errorMessage"))
         about = (part, message.get("role") if part is None else None, end, event.get("toolName"), event.get("isError"))
         answer = tuple(event.get(key) for key in ("id", "command", "success", "error", "steering", "followUp"))
-        one = (event["type"], *about, *map(str, answer))
-        if event["type"] != "tool_execution_update" and (part != "text_delta" or one != found[-1]):
-            found.append(one)
+        found.append((event["type"], *about, *map(str, answer)))
     return found
 
 
@@ -33,6 +31,26 @@ def assert_alike(talk: Conversation, name: str) -> None:
     assert set().union(*map(keys, made)) - set().union(*map(keys, real)) == set()
 
 
+def say(talk: Conversation, piece: str, rest: str) -> None:
+    """Answer in two pieces, as the recorder's server does."""
+    talk.tell("delta", piece)
+    talk.tell("answer", rest)
+
+
+def test_a_client_may_ask_for_all_that_was_said() -> None:
+    """Each run of the agent ends with its own messages; the session has those of all."""
+    talk = Conversation("pi", "rpc")
+    for prompt, answer in (("one", "first"), ("two", "second")):
+        talk.hear(json.dumps({"type": "prompt", "message": prompt}).encode())
+        talk.tell("answer", answer)
+    ended = [event["messages"] for event in talk.printed() if event["type"] == "agent_end"]
+    talk.hear(b'{"type":"get_messages"}', b'{"type":"get_state"}')
+    asked, state = talk.printed()
+    assert asked["data"]["messages"] == [*ended[0], *ended[1]]
+    assert [message["content"][0]["text"] for message in asked["data"]["messages"]] == ["one", "first", "two", "second"]
+    assert state["data"]["messageCount"] == 4
+
+
 def test_two_prompts_in_a_row_and_one_that_is_refused() -> None:
     """A prompt while another is answered is refused; one that follows up is answered by the same run of the agent.
 
@@ -40,8 +58,8 @@ def test_two_prompts_in_a_row_and_one_that_is_refused() -> None:
     """
     talk, lines = Conversation("pi", "rpc"), told("pi-rpc-two-prompts")
     talk.hear(*lines)
-    talk.tell("answer", "first")
-    talk.tell("answer", "third")
+    for pieces in (("fir", "st"), ("thi", "rd")):
+        say(talk, *pieces)
     made, real = summary(talk.printed()), summary(seen("pi-rpc-two-prompts"))
     assert sorted(made, key=repr) == sorted(real, key=repr)
     assert [one for one in made if one[0] not in ("response", "queue_update")] == [
@@ -60,22 +78,20 @@ def test_an_abort_while_a_tool_runs_ends_tool_and_run_and_is_answered_last() -> 
     assert talk.events == ["cancel"]
     talk.tell("acknowledge")
     talk.hear(second)
-    talk.tell("answer", "second")
+    say(talk, "sec", "ond")
     assert_alike(talk, "pi-rpc-abort-tool")
 
 
 def test_what_comes_behind_an_abort_is_answered_behind_it() -> None:
     """A prompt that is written together with the abort is not refused."""
-    talk, lines = Conversation("pi", "rpc"), told("pi-rpc-abort-stream-prompt")
-    talk.hear(*lines)
+    talk, (first, *behind) = Conversation("pi", "rpc"), told("pi-rpc-abort-stream-prompt")
+    talk.hear(first)
+    for piece in ("a long", " strea", "med an"):
+        talk.tell("delta", piece)
+    talk.hear(*behind)
     talk.tell("acknowledge")
-    talk.tell("answer", "second")
-    real = [one for one in summary(seen("pi-rpc-abort-stream-prompt")) if one[1:3] != ("text_delta", None)]
-    made = [one for one in summary(talk.printed()) if one[1:3] != ("text_delta", None)]
-    before = [one for one in real if one[1] in ("text_start", "text_end")][:2]  # the fake's unfinished text is none
-    for one in before:
-        real.remove(one)
-    assert made == real
+    say(talk, "sec", "ond")
+    assert_alike(talk, "pi-rpc-abort-stream-prompt")
 
 
 def test_a_prompt_that_steers_is_taken_after_the_tool() -> None:
@@ -85,7 +101,7 @@ def test_a_prompt_that_steers_is_taken_after_the_tool() -> None:
     talk.tell("tool", TOOL)
     talk.hear(steer)
     talk.tell("tool_done", {"id": "call_1", "output": "hi\n", "error": None})
-    talk.tell("answer", "second")
+    say(talk, "sec", "ond")
     assert_alike(talk, "pi-rpc-steer-during-tool")
 
 

@@ -231,7 +231,7 @@ def test_descendants_are_numbered_and_play_what_they_are_given() -> None:
 
 def test_a_child_is_killed_by_its_name() -> None:
     """The stage knows its pid, and whether it lives."""
-    assert Play(("kill", "a"), FOR_EVER).grant(0) == [("kill", "a")]
+    assert Play(("kill", "a", 9), FOR_EVER).grant(0) == [("kill", "a", 9)]
 
 
 HOPPING = {"id": "h", "how": "refork", "holds": [], "deaf": False, "for": 5, "every": 2, "heads": 2}
@@ -278,3 +278,12 @@ def test_a_busy_track_waits_like_a_silent_one_and_says_that_it_burns() -> None:
     play.grant(0)
     assert (play.player.burns, play.player.until) == (True, 5)
     assert play.grant(5) == [*out("cool"), ("exit", 0)]
+
+
+def test_an_end_is_waited_for() -> None:
+    """A track that waits for a process is woken by whatever comes, and goes on once that process has ended."""
+    play = Play(("await_exit", "x"), say("gone"), FOR_EVER)
+    assert play.grant(0) == [("watch", "x")]
+    assert play.grant(1) == []
+    play.book.gone.add("x")
+    assert play.grant(2) == out("gone")

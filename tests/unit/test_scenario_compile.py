@@ -35,6 +35,7 @@ CASES: list[tuple[str, list[tuple[str, tuple[Any, ...]]]]] = [
             )
         ],
     ),
+    ("begin: turn", [("event", ("begin", "turn"))]),
     ("delta: no", [("event", ("delta", "no"))]),
     ("think: no", [("event", ("think", "no"))]),
     (
@@ -124,7 +125,7 @@ CASES: list[tuple[str, list[tuple[str, tuple[Any, ...]]]]] = [
     ),
     (
         "{meanwhile: [{spawn: {id: k, how: own_group}}, {kill: k}]}",
-        [("meanwhile", ([(4, "spawn", ({**CHILD, "id": "k", "how": "own_group"}, None)), (4, "kill", ("k",))],))],
+        [("meanwhile", ([(4, "spawn", ({**CHILD, "id": "k", "how": "own_group"}, None)), (4, "kill", ("k", 9))],))],
     ),
     ("spawn: {for: ever}", [("spawn", (CHILD, None))]),
     ("spawn: {how: daemon}", [("spawn", ({**CHILD, "how": "daemon"}, None))]),
@@ -140,10 +141,18 @@ CASES: list[tuple[str, list[tuple[str, tuple[Any, ...]]]]] = [
         "spawn: {how: refork, every: kill_grace, heads: 16}",
         [("spawn", ({**CHILD, "how": "refork", "every": 2 * SECOND, "heads": 16}, None))],
     ),
-    ("spawn: {script: []}", [("spawn", (CHILD, []))]),
+    ("spawn: {script: [{wait_for: {exit: parent}}]}", [("spawn", (CHILD, [(4, "await_exit", ("parent",))]))]),
     (
-        "spawn: {script: [{spawn: {}}, {exit: 3}]}",
-        [("spawn", (CHILD, [(4, "spawn", ({**CHILD, "id": "child2"}, None)), (4, "exit", (3,))]))],
+        "spawn: {script: [{spawn: {}}, {kill: {id: child2, signal: HUP}}, {exit: 3}]}",
+        [
+            (
+                "spawn",
+                (
+                    CHILD,
+                    [(4, "spawn", ({**CHILD, "id": "child2"}, None)), (4, "kill", ("child2", 1)), (4, "exit", (3,))],
+                ),
+            )
+        ],
     ),
     ("wait_for: prompt 12", [("await_prompt", (12,))]),
     ("wait_for: cancel", [("await_cancel", ())]),
@@ -174,6 +183,7 @@ CASES: list[tuple[str, list[tuple[str, tuple[Any, ...]]]]] = [
             )
         ],
     ),
+    ("notice: slow", [("event", ("notice", "slow"))]),
     ("request: {method: m}", [("ask", ({"kind": "request", "name": "m", "id": None, "params": {}}, [], [], []))]),
     ("plan: [look, mend it]", [("event", ("plan", ["look", "mend it"]))]),
     ("handshake: never", [("handshake", ("never", None))]),
@@ -220,6 +230,8 @@ def test_a_step_compiles_to_its_program(step: str, wanted: list[tuple[str, tuple
     )
     if any(word in step for word in ("handshake", "plan", "request")):
         agent = "acp"
+    if "notice" in step or "begin" in step:
+        agent = "codex"
     assert program(step, agent)["steps"] == [(4, op, args) for op, args in wanted]
 
 
