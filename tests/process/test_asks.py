@@ -194,6 +194,6 @@ def test_an_interrupt_takes_a_question_back(stand: Stand) -> None:
             await client.close()
         return [event["type"] for event in client.events]
 
-    kinds = ["system", "control_request", "control_cancel_request", "control_response", "user", "result"]
+    kinds = ["system", "system", "control_request", "control_cancel_request", "control_response", "user", "result"]
     assert stand.run(host) == kinds
     assert row_of(stand.fakes[0].record, "{permission: Bash, answer: cancelled, after: 0s}") == ("passed", "")
