@@ -83,6 +83,16 @@ FATAL = (1, 2, 3, 10, 12, 15)
 """The signals whose default is death and that a descendant tells of as it dies: its parent is not the supervisor."""
 
 
+def argument(program: Program, *names: str) -> str:
+    """Give what the command line says behind the first of these options, apart or after `=`; "" if none is there."""
+    words = program.get("argv", ())
+    for place, word in enumerate(words):
+        name, sign, value = word.partition("=")
+        if name in names and (sign or place + 1 < len(words)):
+            return str(value if sign else words[place + 1])
+    return ""
+
+
 def of_invocation(program: Program, number: int) -> Program:
     """Give what one invocation plays, counted from 1, under its own name: agent, agent 2, agent 3."""
     name = numbered(program["name"], number)

@@ -25,6 +25,7 @@ from fake_agents.dialects.claude_forms import (
 )
 from fake_agents.lines import Lines
 from fake_agents.objects import line, wide
+from fake_agents.program import argument
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,7 +46,8 @@ class Encoder:
 
     def __init__(self, program: Program) -> None:
         self._lines = Lines(program)
-        self._model = program.get("model", "claude-sonnet-4-5")
+        self._model = program.get("model") or argument(program, "--model") or "claude-sonnet-4-5"
+        self._session = argument(program, "--session-id", "--resume", "-r") or SESSION
         self._streams = "--include-partial-messages" in program.get("argv", ())
         self._begun = False
         self._count = self._number = self._index = 0
@@ -160,7 +162,7 @@ class Encoder:
         if self._begun:
             return []
         self._begun = True
-        head = {"type": "system", "subtype": "init", "cwd": "/", "session_id": SESSION}
+        head = {"type": "system", "subtype": "init", "cwd": "/", "session_id": self._session}
         return [line({**head, **INIT, "model": self._model, "uuid": self._uuid(), **self._mark("init")})]
 
     def _mark(self, kind: str) -> dict[str, Any]:
@@ -241,7 +243,7 @@ class Encoder:
         """Say that the model is asked for a message."""
         if not self._streams:
             return []
-        asks = {"type": "system", "subtype": "status", "status": "requesting", "session_id": SESSION}
+        asks = {"type": "system", "subtype": "status", "status": "requesting", "session_id": self._session}
         return [line({**asks, "uuid": self._uuid(), **self._mark("status")})]
 
     def _close(self, parent: str | None, stop: str | None) -> list[bytes]:
@@ -266,7 +268,7 @@ class Encoder:
         more: dict[str, Any] | None = None,
         last: dict[str, Any] | None = None,
     ) -> bytes:
-        head = {"type": "stream_event", "event": part, "session_id": SESSION, "parent_tool_use_id": parent}
+        head = {"type": "stream_event", "event": part, "session_id": self._session, "parent_tool_use_id": parent}
         mark = self._mark(part["type"])
         return line({**head, "uuid": self._uuid(), **(more or {}), "api_message_id": number, **mark, **(last or {})})
 
@@ -278,7 +280,7 @@ class Encoder:
             head["agent_id"] = self._agent(parent)
             tail = {"subagent_type": asked.get("subagent_type", "general-purpose")}
             tail["task_description"] = asked.get("description", parent)
-        when = {"session_id": SESSION, "uuid": self._uuid(), "timestamp": stamp(now)}
+        when = {"session_id": self._session, "uuid": self._uuid(), "timestamp": stamp(now)}
         return line({**head, **when, **tail, **more, **self._mark(kind)})
 
     def _agent(self, parent: str) -> str:
@@ -304,7 +306,7 @@ class Encoder:
             {
                 "duration_api_ms": milliseconds,
                 "stop_reason": self._stop,
-                "session_id": SESSION,
+                "session_id": self._session,
                 "total_cost_usd": 0,
                 "usage": usage,
                 "modelUsage": models,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fake_agents.dialects.claude import SESSION
 from fake_agents.objects import line
 from fake_agents.questions import ALLOW, DENY
 
@@ -92,7 +91,7 @@ def asking(question: Question, call: dict[str, Any], about: dict[str, Any]) -> b
     Args:
         question: the question.
         call: the tool that it is about.
-        about: what a hook is told beside that, the id of the prompt first.
+        about: what a hook is told beside that, the ids of the session and the prompt first.
     """
     if question.fields["kind"] == "hook":
         request = {"subtype": "hook_callback", "callback_id": question.fields["name"]}
@@ -105,7 +104,8 @@ def asking(question: Question, call: dict[str, Any], about: dict[str, Any]) -> b
 
 def _told(question: Question, call: dict[str, Any], about: dict[str, Any]) -> dict[str, Any]:
     event = question.fields["event"]
-    told = {"session_id": SESSION, "transcript_path": f"/home/u/{SESSION}.jsonl", "cwd": "/"}
+    session = about["session_id"]
+    told = {"session_id": session, "transcript_path": f"/home/u/{session}.jsonl", "cwd": "/"}
     told |= {"prompt_id": about["prompt_id"], "permission_mode": "default", "hook_event_name": event}
     if event == "Stop":
         said = {"stop_hook_active": False, "last_assistant_message": about["said"]}

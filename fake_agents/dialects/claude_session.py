@@ -103,7 +103,11 @@ class Encoder(Turns):
         question = self.questions.ask(key, fields, call["id"], in_turn=self._in_turn)
         state = self._state("requires_action") if fields["kind"] == "permission" else []
         started = self._tasks.started_by(call["id"])
-        about: dict[str, Any] = {"prompt_id": f"00000000-0000-4000-9000-{self._taken:012}", "said": self._said}
+        about: dict[str, Any] = {
+            "session_id": self._session,
+            "prompt_id": f"00000000-0000-4000-9000-{self._taken:012}",
+            "said": self._said,
+        }
         about |= {"tasks": self._tasks.hooked(), "response": {"backgroundTaskId": started} if started else {}}
         return question, self._joined([*state, asking(question, call, about)])
 

@@ -8,7 +8,6 @@ as the turn begins, and again as soon as its tools have ended. What is told outs
 from __future__ import annotations
 
 from fake_agents.dialects import claude
-from fake_agents.dialects.claude import SESSION
 from fake_agents.dialects.claude_prompts import Prompts
 from fake_agents.dialects.claude_tasks import Tasks, origin
 from fake_agents.objects import line
@@ -131,7 +130,12 @@ class Turns(claude.Encoder):
         """Give a user line back, where the client asks for that."""
         if not self._replays:
             return []
-        head = {"type": "user", "message": prompt.get("message"), "session_id": SESSION, "parent_tool_use_id": None}
+        head = {
+            "type": "user",
+            "message": prompt.get("message"),
+            "session_id": self._session,
+            "parent_tool_use_id": None,
+        }
         own = {"uuid": prompt.get("uuid") or self._uuid(), "timestamp": claude.stamp(prompt["at"]), "isReplay": True}
         origin = {"origin": prompt["origin"]} if "origin" in prompt else {}
         return [line({**head, **own, **origin})]
@@ -152,11 +156,11 @@ class Turns(claude.Encoder):
         if uuid is None:
             return []
         told = {"type": "command_lifecycle", "command_uuid": uuid, "state": state}
-        return [line({**told, "uuid": self._uuid(), "session_id": SESSION})]
+        return [line({**told, "uuid": self._uuid(), "session_id": self._session})]
 
     def _system(self, subtype: str, fields: dict[str, Any]) -> bytes:
         head = {"type": "system", "subtype": subtype, **fields}
-        return line({**head, "uuid": self._uuid(), "session_id": SESSION})
+        return line({**head, "uuid": self._uuid(), "session_id": self._session})
 
     def _joined(self, events: list[bytes]) -> bytes:
         return self._lines.join(events) if events else b""

@@ -11,6 +11,7 @@ import time
 
 from fake_agents.lines import Lines
 from fake_agents.objects import line, pretty
+from fake_agents.program import argument
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ class _Json:
 
     def __init__(self, program: Program) -> None:
         self._lines = Lines(program)
-        self._model = program.get("model", _MODEL)
+        self._model = program.get("model") or argument(program, "-m", "--model") or _MODEL
         self._said = ""
         self.events: Events = {}
 
@@ -112,7 +113,7 @@ class _Stream:
     def __init__(self, program: Program) -> None:
         self._lines = Lines(program)
         self._prompt = program.get("prompt", "")
-        self._model = program.get("model", _MODEL)
+        self._model = program.get("model") or argument(program, "-m", "--model") or _MODEL
         self._begun = False
         self._tools = 0
         self.events: Events = {

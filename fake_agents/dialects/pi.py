@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from fake_agents.lines import Lines
 from fake_agents.objects import line, wide
+from fake_agents.program import argument
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,7 +40,8 @@ class Encoder:
     def __init__(self, program: Program) -> None:
         self._lines = Lines(program)
         self._prompt = program.get("prompt", "")
-        self._model = program.get("model", "m1")
+        self._provider = argument(program, "--provider") or "fake"
+        self._model = program.get("model") or argument(program, "--model") or "m1"
         self._begun = False
         self._messages: list[dict[str, Any]] = []
         self._open: dict[str, Any] | None = None
@@ -221,7 +223,7 @@ class Encoder:
         return [line({"type": "message_end", "message": message})]
 
     def _about(self, now: int) -> dict[str, Any]:
-        about = {"api": "openai-completions", "provider": "fake", "model": self._model, "usage": _NO_USAGE}
+        about = {"api": "openai-completions", "provider": self._provider, "model": self._model, "usage": _NO_USAGE}
         return {"role": "assistant", "content": [], **about, "stopReason": "stop", "timestamp": self._stamp(now)}
 
     def _partial(self, stop: str = "stop", content: list[dict[str, Any]] | None = None) -> dict[str, Any]:

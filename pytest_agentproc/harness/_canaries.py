@@ -73,7 +73,8 @@ class Canaries:
         for canary, process in tuple(self._processes.items()):
             noted = _ask(process)
             if noted is None:
-                noted = [f"{self._bury(canary)}:unknown"]
+                noted = [f"{_silenced_by(process)}:unknown"]
+                self._bury(canary)
             pairs = [note.split(":") for note in noted]
             found += [Hit(name_of(int(signum)), canary, origin) for signum, origin in pairs if self._counts(origin)]
         return found
@@ -92,17 +93,23 @@ class Canaries:
         disown(process.pid)
         return process
 
-    def _bury(self, canary: str) -> int:
-        """End one, and say by which signal it was ended or stopped before."""
-        process = self._processes.pop(canary)
-        code = process.poll()
-        with process:
+    def _bury(self, canary: str) -> None:
+        with self._processes.pop(canary) as process:
             process.kill()
-        return signal.SIGSTOP if code is None else -code
 
 
 _GROUP, _APART = "in the process group of pytest", "in a session of its own"
 _PLACES = (_GROUP, _APART)
+
+
+def _silenced_by(process: subprocess.Popen[bytes]) -> int:
+    """Say by which signal one that does not answer was ended or stopped; its pipes end before it can be waited for."""
+    if how_it_lives(process.pid) == "stopped":
+        return signal.SIGSTOP
+    try:
+        return -process.wait(_PATIENCE)
+    except subprocess.TimeoutExpired:
+        return signal.SIGSTOP
 
 
 def _ask(process: subprocess.Popen[bytes]) -> list[str] | None:

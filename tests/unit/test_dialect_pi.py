@@ -161,9 +161,10 @@ def test_content_without_text_is_no_text(content: object) -> None:
 def test_what_the_fake_answers_is_understood() -> None:
     """The two sides share no code: they agree because both follow the real CLI."""
     calls = (("say", "let me see", None), ("answer", "zwei Dateien: ä, ö"))
-    assert read(say({"prompt": "hi", "model": "m7"}, *calls)) == Read(
-        True, True, "zwei Dateien: ä, ö", "m7", "stop", total=0
-    )
+    for named in ({"model": "m7"}, {"argv": ["--model", "m7"]}):
+        assert read(say({"prompt": "hi", **named}, *calls)) == Read(
+            True, True, "zwei Dateien: ä, ö", "m7", "stop", total=0
+        )
 
 
 @pytest.mark.parametrize(

@@ -169,3 +169,13 @@ def test_a_failed_run_exits_1_and_has_its_words_in_the_result() -> None:
     assert (last["result"], last["subtype"], last["is_error"]) == ("API Error", "success", True)
     taken = json.loads(fake({}, ("result", {**TOOK, "text": None, "subtype": "error_max_budget_usd"})).splitlines()[-1])
     assert (taken["errors"], taken["terminal_reason"]) == (["error_max_budget_usd"], "max_budget_usd")
+
+
+@pytest.mark.parametrize(
+    "argv", [["--resume", "s7", "--model=m7"], ["--session-id=s7", "--model", "m7"], ["-r", "s7", "--model", "m7"]]
+)
+def test_session_and_model_are_those_that_the_arguments_name(argv: list[str]) -> None:
+    """A client that resumes a session looks for its id."""
+    lines = [json.loads(line) for line in fake({"argv": argv}, ("answer", "hi")).splitlines()]
+    assert {line["session_id"] for line in lines} == {"s7"}
+    assert (lines[0]["model"], lines[1]["message"]["model"]) == ("m7", "m7")
