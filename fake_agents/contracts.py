@@ -44,6 +44,9 @@ if TYPE_CHECKING:
         def hear(self, request: bytes, now: int) -> tuple[bytes, str]:
             """Take a line of stdin; give the bytes that answer it at once, and "", "cancel", "fault" or "handshake"."""
 
+        def late(self) -> bytes:
+            """Give the bytes that answer what was heard since the last call, behind all that is answered at once."""
+
         def end(self) -> None:
             """Take note that stdin has ended."""
 

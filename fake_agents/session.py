@@ -37,6 +37,7 @@ class Session:
         self._host: Host = player.encoder  # type: ignore[assignment]
         self._when = when
         self._replies: list[bytes] = []
+        self._has_heard = False
         self._cancels = self._awaited = 0
         self._writer: object = None
         self._handshake: tuple[str, Any] = ("after", 0)
@@ -55,6 +56,7 @@ class Session:
         """Take one line of stdin; return whether it cancels the turn."""
         if not request:
             return False
+        self._has_heard = True
         reply, event = self._host.hear(request, self._player.now)
         if event == "fault":
             self._player.stage.write("stderr", reply)
@@ -87,8 +89,8 @@ class Session:
     def desk(self) -> Iterator[Wait]:
         """Answer what the dialect answers by itself, for ever."""
         while True:
-            yield self._until(lambda: bool(self._replies))
-            reply, self._replies = b"".join(self._replies), []
+            yield self._until(lambda: self._has_heard)
+            reply, self._replies, self._has_heard = b"".join(self._replies) + self._host.late(), [], False
             yield from self._player.write(reply)
 
     def serve(self) -> Iterator[Wait]:

@@ -93,6 +93,10 @@ class Encoder:
     def end(self) -> None:
         """Take note that stdin has ended, which changes no line."""
 
+    def late(self) -> bytes:
+        """Give nothing: all is answered at once."""
+        return b""
+
     def refuse(self, request: bytes, error: str) -> bytes:
         """Give the response that refuses `initialize`."""
         heard = read(request) or {}

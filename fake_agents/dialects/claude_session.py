@@ -69,6 +69,10 @@ class Encoder(Turns):
         """Take note that stdin has ended: what stays for its tasks is not idle."""
         self._is_ended = True
 
+    def late(self) -> bytes:
+        """Give nothing: all is answered at once."""
+        return b""
+
     def refuse(self, request: bytes, error: str) -> bytes:
         """Give the control response that refuses `initialize`."""
         return self._lines.join([failed(read(request) or {}, {"error": error})])

@@ -44,6 +44,8 @@ class Encoder(pi.Encoder):
         self._is_busy = False
         self._aborts: list[dict[str, Any]] = []
         self._behind: list[dict[str, Any]] = []
+        self._responses: list[bytes] = []
+        self._news: list[bytes] = []
         self._queued: dict[str, list[str]] = {"steering": [], "followUp": []}
 
     def hear(self, request: bytes, now: int) -> tuple[bytes, str]:
@@ -60,8 +62,16 @@ class Encoder(pi.Encoder):
         if self._aborts:
             self._behind.append(command)
             return b"", ""
-        events = self._answered(command, now)
+        was_busy, events = self._is_busy, self._answered(command, now)
+        if was_busy or self._responses:
+            self._responses += events
+            events = self._taken_news()
         return self._lines.join(events) if events else b"", ""
+
+    def late(self) -> bytes:
+        """Give the responses of a busy agent: what it queued meanwhile comes before all of them."""
+        responses, self._responses = self._responses, []
+        return self._lines.join(responses) if responses else b""
 
     def end(self) -> None:
         """Take note that stdin has ended, which changes no line."""
@@ -92,7 +102,8 @@ class Encoder(pi.Encoder):
         events += [*self._end(now), *(_response(abort, "abort") for abort in self._aborts)]
         behind, self._aborts, self._behind = self._behind, [], []
         for command in behind:
-            events += self._answered(command, now)
+            responses = self._answered(command, now)
+            events += [*self._taken_news(), *responses]
         return self._lines.join(events)
 
     def ask(self, fields: dict[str, Any], now: int) -> tuple[Question, bytes]:
@@ -137,7 +148,8 @@ class Encoder(pi.Encoder):
         self._prompts += 1
         if queue is not None:
             self._queued[queue].append(message)
-            return [self._queue(), _response(command, kind)]
+            self._news.append(self._queue())
+            return [_response(command, kind)]
         self._past += self._messages
         self._prompt, self._messages = message, []
         self._is_busy, self._begun = True, False
@@ -152,6 +164,10 @@ class Encoder(pi.Encoder):
             "messageCount": len(self._past) + len(self._messages),
             "pendingMessageCount": pending,
         }
+
+    def _taken_news(self) -> list[bytes]:
+        news, self._news = self._news, []
+        return news
 
     def _queue(self) -> bytes:
         return line({"type": "queue_update", **self._queued})
