@@ -9,15 +9,19 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_agentproc.errors import AgentprocError, ScenarioError
+from pytest_agentproc.harness import real_time_only
 from pytest_agentproc.plugin._figures import note
 from pytest_agentproc.plugin._options import backends_of, clocks_of
 from pytest_agentproc.plugin._play import NotGreen, judge, play, play_real
 from pytest_agentproc.plugin._scripts import shown_path
+from pytest_agentproc.plugin._subjects import subjects_of
 from pytest_agentproc.scenario import Scenario, load
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from pytest_agentproc.vocabulary import Subject
 
 __all__ = ["ScenarioFile", "ScenarioItem"]
 
@@ -28,15 +32,24 @@ class ScenarioFile(pytest.File):
     """A file with one scenario; a malformed one is an error of its own, with all its problems, and of nobody else."""
 
     def collect(self) -> Iterator[ScenarioItem]:
-        """Load the scenario, and give it once for each clock and backend."""
+        """Load the scenario, and give it once for each subject, clock and backend."""
         try:
             scenario = load(shown_path(self.path))
         except ScenarioError as problems:
             raise self.CollectError(str(problems)) from None
-        for clock, backend in product(clocks_of(self.config), backends_of(self.config)):
-            name = f"{scenario.id}[{backend}]" if clock == "virtual" else f"{scenario.id}[{backend}-{clock}]"
+        subjects = subjects_of(self.config)
+        for subject in subjects:
+            clocks = clocks_of(self.config, is_real=bool(real_time_only(subject)))
+            yield from self._items(scenario, subject, clocks, [subject.name] if len(subjects) > 1 else [])
+
+    def _items(
+        self, scenario: Scenario, subject: Subject, clocks: tuple[str, ...], names: list[str]
+    ) -> Iterator[ScenarioItem]:
+        for clock, backend in product(clocks, backends_of(self.config)):
+            axes = [*names, backend, *([clock] if clock != "virtual" else [])]
+            name = f"{scenario.id}[{'-'.join(axes)}]"
             nodeid = f"{self.nodeid}::{name}"  # as text, so that pytest reads [backend] as it does for functions
-            how: dict[str, Any] = {"backend": backend, "clock": clock}
+            how: dict[str, Any] = {"subject": subject, "backend": backend, "clock": clock}
             yield ScenarioItem.from_parent(self, name=name, nodeid=nodeid, scenario=scenario, **how)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], _style: Any = None) -> Any:
@@ -47,11 +60,12 @@ class ScenarioFile(pytest.File):
 
 
 class ScenarioItem(pytest.Item):
-    """One scenario on one backend under one clock."""
+    """One scenario with one subject on one backend under one clock."""
 
-    def __init__(self, *, scenario: Scenario, backend: str, clock: str, **others: Any) -> None:
+    def __init__(self, *, scenario: Scenario, subject: Subject, backend: str, clock: str, **others: Any) -> None:
         super().__init__(**others)
         self.scenario = scenario
+        self.subject = subject
         self.backend = backend
         self.clock = clock
 
@@ -63,7 +77,7 @@ class ScenarioItem(pytest.Item):
         """
         for _ in range(_TRIES):
             begun = perf_counter()
-            played = (play if self.clock == "virtual" else play_real)(self, self.scenario, self.backend)
+            played = (play if self.clock == "virtual" else play_real)(self, self.scenario, self.backend, self.subject)
             note(self, played, perf_counter() - begun)
             try:
                 return judge(played)

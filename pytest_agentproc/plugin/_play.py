@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_agentproc.harness import NotForReal
-from pytest_agentproc.plugin._options import asked, lab_of, subject_of
+from pytest_agentproc.errors import AdapterError
+from pytest_agentproc.harness import NotForReal, real_time_only
+from pytest_agentproc.plugin._options import asked, lab_of
 from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.verdict import Row, Verdict, compare, conclude, explain
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.harness import Played
     from pytest_agentproc.scenario import Scenario
+    from pytest_agentproc.vocabulary import Subject
 
 __all__ = ["NotGreen", "judge", "play", "play_real"]
 
@@ -24,22 +26,26 @@ class NotGreen(Exception):
     """A scenario whose verdict is not `passed`; its text is the explanation, whole."""
 
 
-def play(node: pytest.Item, scenario: Scenario, backend: str) -> Played:
-    """Play a scenario in virtual time with the session's subject, and show the record to whoever wants it.
+def play(node: pytest.Item, scenario: Scenario, backend: str, subject: Subject) -> Played:
+    """Play a scenario in virtual time, and show the record to whoever wants it.
 
     Args:
         node: the test for which it is played.
         scenario: what is played.
         backend: the event loop: asyncio or trio.
+        subject: the supervisor under test.
 
     Raises:
-        pytest.skip.Exception: the subject has none of the limits that the script needs.
+        NotGreen: the subject broke when it was asked for its limits.
+        pytest.skip.Exception: the subject has none of the limits that the script needs, or is for real time only.
     """
-    config = node.config
-    return _shown(node, lambda: lab_of(config).play(scenario, subject_of(config), backend=backend))
+    reason = real_time_only(subject)
+    if reason:
+        pytest.skip(f"not applicable: {reason}")
+    return _shown(node, lambda: lab_of(node.config).play(scenario, subject, backend=backend))
 
 
-def play_real(node: pytest.Item, scenario: Scenario, backend: str) -> Played:
+def play_real(node: pytest.Item, scenario: Scenario, backend: str, subject: Subject) -> Played:
     """Play a scenario in real time, otherwise as `play`.
 
     Raises:
@@ -47,9 +53,7 @@ def play_real(node: pytest.Item, scenario: Scenario, backend: str) -> Played:
     """
     config, scale = node.config, asked(node.config, "scale")
     try:
-        return _shown(
-            node, lambda: lab_of(config).play_real(scenario, subject_of(config), backend=backend, scale=scale)
-        )
+        return _shown(node, lambda: lab_of(config).play_real(scenario, subject, backend=backend, scale=scale))
     except NotForReal as reason:
         pytest.skip(f"not applicable in real time: {reason}")
 
@@ -57,6 +61,8 @@ def play_real(node: pytest.Item, scenario: Scenario, backend: str) -> Played:
 def _shown(node: pytest.Item, play: Callable[[], Played]) -> Played:
     try:
         played = play()
+    except AdapterError as error:
+        raise NotGreen(f"{Verdict.ADAPTER_ERROR}: {error}") from error
     except NotApplicable as limit:
         pytest.skip(f"not applicable: line {limit.line} needs {limit.name}, which the subject does not have")
     node.ihook.pytest_agentproc_record(nodeid=node.nodeid, record=played.record)

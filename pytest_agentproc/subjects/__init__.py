@@ -6,6 +6,7 @@ from pytest_agentproc.subjects._command import Command
 from pytest_agentproc.subjects._core import Core, core
 from pytest_agentproc.subjects._function import Function
 from pytest_agentproc.subjects._guarded import Guarded
+from pytest_agentproc.subjects._taken import taken
 from pytest_agentproc.subjects._trivial import TRIVIAL, KillAtOnce, Null, SpawnAndForget, SubprocessRun
 
 __all__ = [
@@ -19,4 +20,5 @@ __all__ = [
     "SpawnAndForget",
     "SubprocessRun",
     "core",
+    "taken",
 ]

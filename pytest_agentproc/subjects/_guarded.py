@@ -7,7 +7,7 @@ import os
 import sysconfig
 import traceback
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from pytest_agentproc.errors import AdapterError, ClockError, KitError
 from pytest_agentproc.subjects._answers import answer_of
@@ -82,7 +82,7 @@ async def ask(supervise: Callable[[Order], Awaitable[Any]], order: Order) -> Ans
         AdapterError: the function raised, or what it returned is no answer.
     """
     try:
-        given = await supervise(order)
+        given = await _awaitable(supervise(order))
     except (AdapterError, ClockError, KitError):
         raise
     except asyncio.CancelledError as error:
@@ -93,6 +93,12 @@ async def ask(supervise: Callable[[Order], Awaitable[Any]], order: Order) -> Ans
     except (Exception, SystemExit) as error:
         raise AdapterError(f"it {_told(error)}") from error
     return answer_of(given, order.scale)
+
+
+def _awaitable(given: Any) -> Awaitable[Any]:
+    if hasattr(given, "__await__"):
+        return cast("Awaitable[Any]", given)
+    raise AdapterError(f"its run gave a {type(given).__name__} at once\nmake it `async def run(self, order)`")
 
 
 def _told(error: BaseException) -> str:

@@ -118,7 +118,7 @@ def _finding_of_fault(played: Played, fault: Exception, key: str, wanted: Any) -
     check = _BY_RECORD.get(key)
     if check is not None and (leaks(played.record) if key == "leaks" else strays(played)):
         return check(played, wanted)
-    return Finding(Verdict.NOT_EXERCISED, f"the run ended in a {_reason(fault)}")
+    return Finding(Verdict.NOT_EXERCISED, f"the run ended in {'an' if is_theirs else 'a'} {_reason(fault)}")
 
 
 def _fault(fault: Exception) -> tuple[str, Verdict]:

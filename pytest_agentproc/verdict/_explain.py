@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pytest_agentproc.errors import AdapterError
 from pytest_agentproc.record import text
 from pytest_agentproc.verdict._compare import conclude
 from pytest_agentproc.verdict._facts import last_step, leaks
@@ -34,12 +35,13 @@ def explain(played: Played, rows: Sequence[Row]) -> str:
         both sides; the verdict with the record's digest.
     """
     scenario = played.bound.scenario
-    bad = sorted((row for row in rows if row.verdict not in _GOOD), key=lambda row: list(Verdict).index(row.verdict))
+    good = (*_GOOD, Verdict.NOT_EXERCISED) if isinstance(played.fault, AdapterError) else _GOOD
+    bad = sorted((row for row in rows if row.verdict not in good), key=lambda row: list(Verdict).index(row.verdict))
     place = next((row.line for row in bad if row.line), None) or _first_line(scenario)
     parts = [f"{scenario.path}:{place}: {scenario.claim}", ""]
     for row in bad:
         parts += _block(str(scenario.path), row)
-    for verdict in _GOOD:
+    for verdict in good:
         names = [row.key for row in rows if row.verdict is verdict]
         if names:
             parts.append(f"  {verdict}: {', '.join(names)}")

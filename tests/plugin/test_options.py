@@ -184,6 +184,9 @@ def test_the_options_are_documented(pytester: pytest.Pytester) -> None:
         "--agentproc-scale=SCALE in real time every duration is divided by it; auto: as fast as can be judged; "
         "default: auto "
         "--agentproc-process-tree fail every test that leaves a process behind, as if it had asked for process_tree "
+        "--agentproc-subject=SUBJECT supervisors that are judged in place of the core, with commas: null, "
+        "spawn-and-forget, subprocess.run, kill-at-once, core, those of the hook pytest_agentproc_subjects, or "
+        "package.module:attribute; default: none "
         "--agentproc-defect=DEFECT judge the supervisor core with this defect built in, to see what catches it; "
         "default: none"
     )
@@ -193,6 +196,7 @@ def test_the_options_are_documented(pytester: pytest.Pytester) -> None:
         "agentproc_clock (string):",
         "agentproc_scale (string):",
         "agentproc_process_tree (bool):",
+        "agentproc_subject (string):",
         "agentproc_defect (string):",
     ]
 
