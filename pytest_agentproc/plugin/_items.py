@@ -10,17 +10,20 @@ import pytest
 
 from pytest_agentproc.errors import AgentprocError, ScenarioError
 from pytest_agentproc.harness import real_time_only
+from pytest_agentproc.plugin._account import keep
 from pytest_agentproc.plugin._figures import note
 from pytest_agentproc.plugin._options import backends_of, clocks_of
-from pytest_agentproc.plugin._play import NotGreen, judge, play, play_real
+from pytest_agentproc.plugin._play import Judgement, NotGreen, judged, play, play_real, settle
 from pytest_agentproc.plugin._scripts import shown_path
 from pytest_agentproc.plugin._subjects import subjects_of
 from pytest_agentproc.scenario import Scenario, load
+from pytest_agentproc.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from pytest_agentproc.harness import Played
     from pytest_agentproc.vocabulary import Subject
 
 __all__ = ["ScenarioFile", "ScenarioItem"]
@@ -75,16 +78,30 @@ class ScenarioItem(pytest.Item):
         A red play in real time during which the machine was late by half of what the scenario bears says nothing of
         the subject: it is played again.
         """
+        keep(self, Judgement(Verdict.KIT_ERROR))
         for _ in range(_TRIES):
             begun = perf_counter()
-            played = (play if self.clock == "virtual" else play_real)(self, self.scenario, self.backend, self.subject)
-            note(self, played, perf_counter() - begun)
-            try:
-                return judge(played)
-            except NotGreen:
-                if not played.was_starved:
-                    raise
-        pytest.skip(f"undecided: in real time the machine was too slow {_TRIES} times")
+            played = self._play()
+            real = perf_counter() - begun
+            note(self, played, real)
+            judgement = judged(played)
+            if not (judgement.is_red and played.was_starved):
+                keep(self, judgement, real)
+                return settle(judgement)
+        reason = f"in real time the machine was too slow {_TRIES} times"
+        keep(self, Judgement(Verdict.UNDECIDED, reason=reason))
+        pytest.skip(f"undecided: {reason}")
+
+    def _play(self) -> Played:
+        """Play it once, and keep why it cannot be played."""
+        try:
+            return (play if self.clock == "virtual" else play_real)(self, self.scenario, self.backend, self.subject)
+        except NotGreen as broken:
+            keep(self, Judgement(Verdict.ADAPTER_ERROR, reason=str(broken)))
+            raise
+        except pytest.skip.Exception as reason:
+            keep(self, Judgement(Verdict.NOT_APPLICABLE, reason=str(reason)))
+            raise
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """Show the explanation of a red scenario, or the sentence of an error; a stack only of our own mistakes."""

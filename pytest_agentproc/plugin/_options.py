@@ -175,10 +175,15 @@ def pytest_configure(config: pytest.Config) -> None:
             f"agentproc backend {asked(config, 'backend')} needs trio, which is not installed: "
             "run pip install 'pytest-agentproc[trio]' or choose --agentproc-backend=asyncio"
         )
-    if asked(config, "subject") or config.hook.pytest_agentproc_subjects.get_hookimpls():
+    is_foreign = asked(config, "subject") or config.hook.pytest_agentproc_subjects.get_hookimpls()
+    if is_foreign:
         from pytest_agentproc.plugin._subjects import subjects_of
 
         subjects_of(config)
+    if is_foreign or asked(config, "corpus"):
+        from pytest_agentproc.plugin._account import begin_account
+
+        begin_account(config)
     if asked(config, "corpus"):
         from pytest_agentproc.plugin._corpus import add_corpus
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario import Scenario
     from pytest_agentproc.vocabulary import Subject
 
-__all__ = ["NotGreen", "judge", "play", "play_real"]
+__all__ = ["Judgement", "NotGreen", "judged", "play", "play_real", "settle"]
 
 
 class NotGreen(Exception):
@@ -69,24 +69,48 @@ def _shown(node: pytest.Item, play: Callable[[], Played]) -> Played:
     return played
 
 
-def judge(played: Played) -> None:
-    """Pass a verdict on what was played.
+class Judgement(NamedTuple):
+    """What came of a scenario.
+
+    Args:
+        verdict: over all of it.
+        rows: its checks.
+        played: what was played; None: nothing was.
+        reason: why it is not applicable, if it is.
+    """
+
+    verdict: Verdict
+    rows: tuple[Row, ...] = ()
+    played: Played | None = None
+    reason: str = ""
+
+    @property
+    def is_red(self) -> bool:
+        """Whether it fails its test."""
+        return self.verdict not in (Verdict.PASSED, Verdict.NOT_APPLICABLE, Verdict.KNOWN)
+
+
+def judged(played: Played) -> Judgement:
+    """Pass a verdict on what was played."""
+    rows = compare(played)
+    verdict = conclude(rows)
+    reason = next(row.seen for row in rows if row.verdict is verdict) if verdict is Verdict.NOT_APPLICABLE else ""
+    return Judgement(verdict, rows, played, reason)
+
+
+def settle(judgement: Judgement) -> None:
+    """Have a test end as its judgement says.
 
     Raises:
         NotGreen: a check failed, was not exercised or could not be decided.
         pytest.skip.Exception: no check is about a limit that the subject has, or the scenario is for information.
     """
-    rows = compare(played)
-    verdict = conclude(rows)
-    if verdict is Verdict.NOT_APPLICABLE:
-        pytest.skip(f"not applicable: {_reason(rows, verdict)}")
-    if verdict is Verdict.PASSED:
+    if judgement.verdict is Verdict.NOT_APPLICABLE:
+        pytest.skip(f"not applicable: {judgement.reason}")
+    if not judgement.is_red:
         return
-    text = explain(played, rows)
-    if played.bound.scenario.tier == "info":
+    assert judgement.played is not None, "what was not played is not red"
+    text = explain(judgement.played, judgement.rows)
+    if judgement.played.bound.scenario.tier == "info":
         pytest.skip(f"for information: {text.splitlines()[0]}")
     raise NotGreen(text)
-
-
-def _reason(rows: tuple[Row, ...], verdict: Verdict) -> str:
-    return next(row.seen for row in rows if row.verdict is verdict)

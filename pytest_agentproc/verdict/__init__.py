@@ -5,18 +5,26 @@ from __future__ import annotations
 from pytest_agentproc.verdict._compare import compare, conclude
 from pytest_agentproc.verdict._explain import explain, explain_leaks
 from pytest_agentproc.verdict._facts import Leak, leaks, returned_at, signals
+from pytest_agentproc.verdict._judged import Judged, JudgedRow, corpus_hash, digest_of
 from pytest_agentproc.verdict._rows import Played, Row, Verdict
+from pytest_agentproc.verdict._summary import is_conformant, summary
 
 __all__ = [
+    "Judged",
+    "JudgedRow",
     "Leak",
     "Played",
     "Row",
     "Verdict",
     "compare",
     "conclude",
+    "corpus_hash",
+    "digest_of",
     "explain",
     "explain_leaks",
+    "is_conformant",
     "leaks",
     "returned_at",
     "signals",
+    "summary",
 ]

@@ -20,8 +20,8 @@ class Verdict(StrEnum):
     """What is said about one check, or about a whole scenario; the first of these that applies wins.
 
     `failed` is the subject's doing, `undecided` means that it did not report what the check needs, `not_exercised`
-    that the run never came to what is checked, `not_applicable` that the subject has no such limit or ability, or does
-    not report what the scenario does not turn on.
+    that the run never came to what is checked, `known` that a list of known failures names it, `not_applicable` that
+    the subject has no such limit or ability, or does not report what the scenario does not turn on.
     """
 
     KIT_ERROR = "kit error"
@@ -29,6 +29,7 @@ class Verdict(StrEnum):
     FAILED = "failed"
     UNDECIDED = "undecided"
     NOT_EXERCISED = "not exercised"
+    KNOWN = "known"
     NOT_APPLICABLE = "not applicable"
     PASSED = "passed"
 
