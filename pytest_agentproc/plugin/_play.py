@@ -10,7 +10,7 @@ from pytest_agentproc.errors import AdapterError
 from pytest_agentproc.harness import NotForReal, real_time_only
 from pytest_agentproc.plugin._options import asked, lab_of
 from pytest_agentproc.scenario import NotApplicable
-from pytest_agentproc.verdict import Row, Verdict, compare, conclude, explain
+from pytest_agentproc.verdict import Row, Verdict, compare, conclude, differing, explain
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario import Scenario
     from pytest_agentproc.vocabulary import Subject
 
-__all__ = ["Judgement", "NotGreen", "judged", "play", "play_real", "settle"]
+__all__ = ["Judgement", "NotGreen", "confirmed", "judged", "play", "play_real", "settle"]
 
 
 class NotGreen(Exception):
@@ -96,6 +96,21 @@ def judged(played: Played) -> Judgement:
     verdict = conclude(rows)
     reason = next(row.seen for row in rows if row.verdict is verdict) if verdict is Verdict.NOT_APPLICABLE else ""
     return Judgement(verdict, rows, played, reason)
+
+
+def confirmed(first: Judgement, again: Played) -> Judgement:
+    """Give a red judgement, if a second play of the same went the same way; else it says nothing of the subject."""
+    assert first.played is not None, "a second play has a first one"
+    if first.played.record.digest() == again.record.digest():
+        return first
+    row = Row("replay", 0, "the same record", differing(first.played, again), Verdict.KIT_ERROR, _REPLAY)
+    return first._replace(verdict=Verdict.KIT_ERROR, rows=(row, *first.rows))
+
+
+_REPLAY = (
+    "virtual time plays the same twice, so this red says nothing of the supervisor; unless its own choices are random, "
+    "or depend on the real clock, on threads or on an order of sets, please report it"
+)
 
 
 def settle(judgement: Judgement) -> None:

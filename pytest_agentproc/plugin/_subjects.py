@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.vocabulary import Subject
 
-__all__ = ["core_of", "is_plain", "subjects_of"]
+__all__ = ["core_of", "is_core", "is_plain", "subjects_of"]
 
 _SUBJECTS: pytest.StashKey[tuple[Subject, ...]] = pytest.StashKey()
 _CORE: pytest.StashKey[Subject] = pytest.StashKey()
@@ -29,6 +29,13 @@ _HOOK = "pytest_agentproc_subjects"
 def is_plain(config: pytest.Config) -> bool:
     """Say whether the core alone is under test, as it ships or with a defect built in."""
     return [subject is core_of(config) for subject in subjects_of(config)] == [True]
+
+
+def is_core(subject: Subject) -> bool:
+    """Say whether a subject is the kit's own, as it ships or with a defect built in."""
+    from pytest_agentproc.subjects import Core
+
+    return isinstance(subject, Core)
 
 
 def core_of(config: pytest.Config) -> Subject:

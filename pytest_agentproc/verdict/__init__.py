@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pytest_agentproc.verdict._compare import compare, conclude
-from pytest_agentproc.verdict._explain import explain, explain_leaks
+from pytest_agentproc.verdict._explain import differing, explain, explain_leaks
 from pytest_agentproc.verdict._facts import Leak, leaks, returned_at, signals
 from pytest_agentproc.verdict._judged import Judged, JudgedRow, corpus_hash, digest_of
 from pytest_agentproc.verdict._rows import Played, Row, Verdict
@@ -19,6 +19,7 @@ __all__ = [
     "compare",
     "conclude",
     "corpus_hash",
+    "differing",
     "digest_of",
     "explain",
     "explain_leaks",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.errors import AdapterError
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.record import Record
 
-__all__ = ["explain", "explain_leaks"]
+__all__ = ["differing", "explain", "explain_leaks"]
 
 _GOOD = (Verdict.PASSED, Verdict.NOT_APPLICABLE)
 
@@ -53,6 +54,15 @@ def explain(played: Played, rows: Sequence[Row]) -> str:
     if any(row.key == "leaks" and row.verdict is Verdict.FAILED for row in rows):
         parts += _drawn(scenario, played.record)
     return "\n".join([*parts, *_story(scenario, played.record, conclude(rows))])
+
+
+def differing(first: Played, second: Played) -> str:
+    """Tell in which line the timelines of two plays of one scenario first differ."""
+    texts = [text(played.record, played.bound.scenario).splitlines() for played in (first, second)]
+    for one, other in zip_longest(*texts, fillvalue="nothing"):
+        if one != other:
+            return f"once  {one.strip()}\nthen  {other.strip()}"
+    return "two records with one timeline and two digests"
 
 
 def explain_leaks(scenario: Scenario, record: Record) -> str:
