@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pytest_agentproc.plugin._baseline import begin_baseline, update_baseline
 from pytest_agentproc.plugin._options import asked
 from pytest_agentproc.plugin._subjects import is_plain
 from pytest_agentproc.verdict import Judged, JudgedRow, summary
@@ -27,13 +28,18 @@ _NANOSECONDS = 1_000_000_000
 
 
 def begin_account(config: pytest.Config) -> None:
-    """Have what is judged in a session gathered, if somebody wants to see it at the end."""
+    """Read what is known, and have what is judged in a session gathered, if somebody wants to see it at the end.
+
+    Raises:
+        pytest.UsageError: the file of known failures has a mistake.
+    """
+    begin_baseline(config)
     if _is_wanted(config):
         config.pluginmanager.register(_Account(config), _NAME)
 
 
 def _is_wanted(config: pytest.Config) -> bool:
-    return bool(asked(config, "corpus")) or not is_plain(config)
+    return any(asked(config, name) for name in ("corpus", "update_baseline")) or not is_plain(config)
 
 
 def keep(item: ScenarioItem, judgement: Judgement, real: float = 0.0) -> None:
@@ -77,12 +83,20 @@ class _Account:
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
         self._judged: dict[str, Judged] = {}
+        self._told: list[str] = []
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Take what a report carries; the last one of an item counts."""
         for name, value in report.user_properties if report.when == "call" else ():
             if name == _PROPERTY:
                 self._judged[report.nodeid] = Judged.of_line(str(value))
+
+    def pytest_sessionfinish(self, exitstatus: int) -> None:
+        """Write what is to be written, unless the session was broken off, or this is one of several workers."""
+        if not self._judged or exitstatus == pytest.ExitCode.INTERRUPTED or hasattr(self._config, "workerinput"):
+            return
+        if asked(self._config, "update_baseline"):
+            self._told.append(update_baseline(self._config, [*self._judged.values()]))
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter, exitstatus: int) -> None:
         """Print a table and a sentence for each subject, unless the session was broken off."""
@@ -95,3 +109,5 @@ class _Account:
             of_one = [one for one in self._judged.values() if one.subject == name]
             for line in summary(of_one, version, width):
                 terminalreporter.write_line(line)
+        for line in self._told:
+            terminalreporter.write_line(line)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import product
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ import pytest
 from pytest_agentproc.errors import AgentprocError, ScenarioError
 from pytest_agentproc.harness import real_time_only
 from pytest_agentproc.plugin._account import keep
+from pytest_agentproc.plugin._baseline import read_by_baseline
 from pytest_agentproc.plugin._figures import note
 from pytest_agentproc.plugin._options import backends_of, clocks_of
 from pytest_agentproc.plugin._play import Judgement, NotGreen, confirmed, judged, play, play_real, settle
@@ -85,7 +87,7 @@ class ScenarioItem(pytest.Item):
             played = self._play()
             real = perf_counter() - begun
             note(self, played, real)
-            judgement = judged(played)
+            judgement = judged(played, partial(read_by_baseline, self))
             if judgement.is_red and self.clock == "virtual" and not is_core(self.subject):
                 judgement = confirmed(judgement, self._play())
             if not (judgement.is_red and played.was_starved):

@@ -91,6 +91,7 @@ def _scale(text: str) -> float | None:
 _LARGEST_SCALE = 1000
 _BACKENDS = ("asyncio", "trio")
 _CLOCKS = ("virtual", "real")
+_BASELINE = "agentproc-baseline.yaml"
 _OPTIONS = (
     _Option("corpus", "run the scenarios that come with pytest-agentproc; other tests only if they are named"),
     _Option("backend", "event loop of supervisors: asyncio, trio or both", _one_of(*_BACKENDS, "both"), "asyncio"),
@@ -103,6 +104,8 @@ _OPTIONS = (
         "kill-at-once, core, those of the hook pytest_agentproc_subjects, or package.module:attribute",
         _names,
     ),
+    _Option("baseline", f"file of known failures; without a word {_BASELINE} beside the ini file, if it is there", str),
+    _Option("update_baseline", "write that file: list what fails now, and nothing else"),
     _Option("defect", "judge the supervisor core with this defect built in, to see what catches it", _defect),
 )
 
@@ -180,7 +183,7 @@ def pytest_configure(config: pytest.Config) -> None:
         from pytest_agentproc.plugin._subjects import subjects_of
 
         subjects_of(config)
-    if is_foreign or asked(config, "corpus"):
+    if is_foreign or any(asked(config, name) for name in ("corpus", "baseline", "update_baseline")):
         from pytest_agentproc.plugin._account import begin_account
 
         begin_account(config)

@@ -76,7 +76,7 @@ class Judgement(NamedTuple):
         verdict: over all of it.
         rows: its checks.
         played: what was played; None: nothing was.
-        reason: why it is not applicable, if it is.
+        reason: why it is not applicable or known, if it is.
     """
 
     verdict: Verdict
@@ -90,11 +90,22 @@ class Judgement(NamedTuple):
         return self.verdict not in (Verdict.PASSED, Verdict.NOT_APPLICABLE, Verdict.KNOWN)
 
 
-def judged(played: Played) -> Judgement:
-    """Pass a verdict on what was played."""
+def judged(played: Played, read: Callable[[tuple[Row, ...]], tuple[Row, ...]] | None = None) -> Judgement:
+    """Pass a verdict on what was played.
+
+    Args:
+        played: what was played.
+        read: gives the rows as they are to be read in the light of what is known; None: as they are.
+    """
     rows = compare(played)
+    rows = rows if read is None else read(rows)
     verdict = conclude(rows)
-    reason = next(row.seen for row in rows if row.verdict is verdict) if verdict is Verdict.NOT_APPLICABLE else ""
+    deciding = [row for row in rows if row.verdict is verdict]
+    reason = ""
+    if verdict is Verdict.NOT_APPLICABLE:
+        reason = deciding[0].seen
+    elif verdict is Verdict.KNOWN:
+        reason = "; ".join(f"{row.key}: {row.hint}" for row in deciding)
     return Judgement(verdict, rows, played, reason)
 
 
@@ -119,9 +130,12 @@ def settle(judgement: Judgement) -> None:
     Raises:
         NotGreen: a check failed, was not exercised or could not be decided.
         pytest.skip.Exception: no check is about a limit that the subject has, or the scenario is for information.
+        pytest.xfail.Exception: what failed is known.
     """
     if judgement.verdict is Verdict.NOT_APPLICABLE:
         pytest.skip(f"not applicable: {judgement.reason}")
+    if judgement.verdict is Verdict.KNOWN:
+        pytest.xfail(judgement.reason)
     if not judgement.is_red:
         return
     assert judgement.played is not None, "what was not played is not red"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pytest_agentproc.verdict._baseline import Baseline, Known, accepted
 from pytest_agentproc.verdict._compare import compare, conclude
 from pytest_agentproc.verdict._explain import differing, explain, explain_leaks
 from pytest_agentproc.verdict._facts import Leak, leaks, returned_at, signals
@@ -10,12 +11,15 @@ from pytest_agentproc.verdict._rows import Played, Row, Verdict
 from pytest_agentproc.verdict._summary import is_conformant, summary
 
 __all__ = [
+    "Baseline",
     "Judged",
     "JudgedRow",
+    "Known",
     "Leak",
     "Played",
     "Row",
     "Verdict",
+    "accepted",
     "compare",
     "conclude",
     "corpus_hash",

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["differing", "explain", "explain_leaks"]
 
-_GOOD = (Verdict.PASSED, Verdict.NOT_APPLICABLE)
+_GOOD = (Verdict.PASSED, Verdict.NOT_APPLICABLE, Verdict.KNOWN)
 
 
 def explain(played: Played, rows: Sequence[Row]) -> str:

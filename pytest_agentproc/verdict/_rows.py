@@ -28,8 +28,8 @@ class Verdict(StrEnum):
     ADAPTER_ERROR = "adapter error"
     FAILED = "failed"
     UNDECIDED = "undecided"
-    NOT_EXERCISED = "not exercised"
     KNOWN = "known"
+    NOT_EXERCISED = "not exercised"
     NOT_APPLICABLE = "not applicable"
     PASSED = "passed"
 

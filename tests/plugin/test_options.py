@@ -187,6 +187,9 @@ def test_the_options_are_documented(pytester: pytest.Pytester) -> None:
         "--agentproc-subject=SUBJECT supervisors that are judged in place of the core, with commas: null, "
         "spawn-and-forget, subprocess.run, kill-at-once, core, those of the hook pytest_agentproc_subjects, or "
         "package.module:attribute; default: none "
+        "--agentproc-baseline=BASELINE file of known failures; without a word agentproc-baseline.yaml beside the ini "
+        "file, if it is there; default: none "
+        "--agentproc-update-baseline write that file: list what fails now, and nothing else "
         "--agentproc-defect=DEFECT judge the supervisor core with this defect built in, to see what catches it; "
         "default: none"
     )
@@ -197,6 +200,8 @@ def test_the_options_are_documented(pytester: pytest.Pytester) -> None:
         "agentproc_scale (string):",
         "agentproc_process_tree (bool):",
         "agentproc_subject (string):",
+        "agentproc_baseline (string):",
+        "agentproc_update_baseline (bool):",
         "agentproc_defect (string):",
     ]
 
