@@ -13,10 +13,13 @@ import pytest
 
 from pytest_agentproc.plugin._baseline import begin_baseline, update_baseline
 from pytest_agentproc.plugin._options import asked
-from pytest_agentproc.plugin._subjects import is_plain
-from pytest_agentproc.verdict import Judged, JudgedRow, summary
+from pytest_agentproc.plugin._results import write_results
+from pytest_agentproc.plugin._subjects import is_plain, subjects_of
+from pytest_agentproc.verdict import Judged, JudgedRow, results, summary
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pytest_agentproc.plugin._items import ScenarioItem
     from pytest_agentproc.plugin._play import Judgement
 
@@ -39,7 +42,11 @@ def begin_account(config: pytest.Config) -> None:
 
 
 def _is_wanted(config: pytest.Config) -> bool:
-    return any(asked(config, name) for name in ("corpus", "update_baseline")) or not is_plain(config)
+    return any(asked(config, name) for name in ("update_baseline", "results")) or _is_summed_up(config)
+
+
+def _is_summed_up(config: pytest.Config) -> bool:
+    return bool(asked(config, "corpus")) or not is_plain(config)
 
 
 def keep(item: ScenarioItem, judgement: Judgement, real: float = 0.0) -> None:
@@ -84,6 +91,7 @@ class _Account:
         self._config = config
         self._judged: dict[str, Judged] = {}
         self._told: list[str] = []
+        self._version = importlib.metadata.version("pytest-agentproc")
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Take what a report carries; the last one of an item counts."""
@@ -97,17 +105,24 @@ class _Account:
             return
         if asked(self._config, "update_baseline"):
             self._told.append(update_baseline(self._config, [*self._judged.values()]))
+        path = asked(self._config, "results")
+        if path:
+            self._told.append(write_results(self._config, results([*self._judged.values()], self._version)))
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter, exitstatus: int) -> None:
         """Print a table and a sentence for each subject, unless the session was broken off."""
         if not self._judged or exitstatus == pytest.ExitCode.INTERRUPTED:
             return
-        version = importlib.metadata.version("pytest-agentproc")
+        if not self._told and not _is_summed_up(self._config):
+            return
         terminalreporter.section("agentproc")
         width = max(self._config.get_terminal_writer().fullwidth - 1, 79)
-        for name in dict.fromkeys(one.subject for one in self._judged.values()):
-            of_one = [one for one in self._judged.values() if one.subject == name]
-            for line in summary(of_one, version, width):
-                terminalreporter.write_line(line)
-        for line in self._told:
+        for line in (*(self._summaries(width) if _is_summed_up(self._config) else ()), *self._told):
             terminalreporter.write_line(line)
+
+    def _summaries(self, width: int) -> Iterator[str]:
+        """Give the summary of each subject, in the order in which they were named."""
+        for subject in subjects_of(self._config):
+            of_one = [one for one in self._judged.values() if one.subject == subject.name]
+            if of_one:
+                yield from summary(of_one, self._version, width)

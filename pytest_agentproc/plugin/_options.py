@@ -106,6 +106,7 @@ _OPTIONS = (
     ),
     _Option("baseline", f"file of known failures; without a word {_BASELINE} beside the ini file, if it is there", str),
     _Option("update_baseline", "write that file: list what fails now, and nothing else"),
+    _Option("results", "file for the results of all scenarios as one JSON object", str),
     _Option("defect", "judge the supervisor core with this defect built in, to see what catches it", _defect),
 )
 
@@ -183,7 +184,7 @@ def pytest_configure(config: pytest.Config) -> None:
         from pytest_agentproc.plugin._subjects import subjects_of
 
         subjects_of(config)
-    if is_foreign or any(asked(config, name) for name in ("corpus", "baseline", "update_baseline")):
+    if is_foreign or any(asked(config, name) for name in ("corpus", "baseline", "update_baseline", "results")):
         from pytest_agentproc.plugin._account import begin_account
 
         begin_account(config)

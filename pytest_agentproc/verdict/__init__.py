@@ -7,10 +7,12 @@ from pytest_agentproc.verdict._compare import compare, conclude
 from pytest_agentproc.verdict._explain import differing, explain, explain_leaks
 from pytest_agentproc.verdict._facts import Leak, leaks, returned_at, signals
 from pytest_agentproc.verdict._judged import Judged, JudgedRow, corpus_hash, digest_of
+from pytest_agentproc.verdict._results import RESULTS_VERSION, results
 from pytest_agentproc.verdict._rows import Played, Row, Verdict
 from pytest_agentproc.verdict._summary import is_conformant, summary
 
 __all__ = [
+    "RESULTS_VERSION",
     "Baseline",
     "Judged",
     "JudgedRow",
@@ -29,6 +31,7 @@ __all__ = [
     "explain_leaks",
     "is_conformant",
     "leaks",
+    "results",
     "returned_at",
     "signals",
     "summary",

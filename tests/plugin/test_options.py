@@ -190,6 +190,7 @@ def test_the_options_are_documented(pytester: pytest.Pytester) -> None:
         "--agentproc-baseline=BASELINE file of known failures; without a word agentproc-baseline.yaml beside the ini "
         "file, if it is there; default: none "
         "--agentproc-update-baseline write that file: list what fails now, and nothing else "
+        "--agentproc-results=RESULTS file for the results of all scenarios as one JSON object; default: none "
         "--agentproc-defect=DEFECT judge the supervisor core with this defect built in, to see what catches it; "
         "default: none"
     )
@@ -202,6 +203,7 @@ def test_the_options_are_documented(pytester: pytest.Pytester) -> None:
         "agentproc_subject (string):",
         "agentproc_baseline (string):",
         "agentproc_update_baseline (bool):",
+        "agentproc_results (string):",
         "agentproc_defect (string):",
     ]
 
