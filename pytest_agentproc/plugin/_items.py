@@ -104,16 +104,16 @@ class ScenarioItem(pytest.Item):
         What somebody else's supervisor leaves to the collector goes here, and not in the midst of a later test.
         """
         try:
-            played = (play if self.clock == "virtual" else play_real)(self, self.scenario, self.backend, self.subject)
-            if not is_core(self.subject):
-                gc.collect()
-            return played
+            return (play if self.clock == "virtual" else play_real)(self, self.scenario, self.backend, self.subject)
         except NotGreen as broken:
             keep(self, Judgement(Verdict.ADAPTER_ERROR, reason=str(broken)))
             raise
         except pytest.skip.Exception as reason:
             keep(self, Judgement(Verdict.NOT_APPLICABLE, reason=str(reason)))
             raise
+        finally:
+            if not is_core(self.subject):
+                gc.collect()
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """Show the explanation of a red scenario, or the sentence of an error; a stack only of our own mistakes."""
