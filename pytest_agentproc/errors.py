@@ -1,7 +1,8 @@
 """The kit's exceptions. Owns their wording rules; refuses to know who raises them.
 
 Three kinds are never mixed: a caller's mistake is one of these exceptions, an agent's behaviour is an `Outcome`
-and is never raised, and a bug of ours is an assertion or a `KitError`.
+and is never raised, and a bug of ours is an assertion or a `KitError`. What breaks
+in the supervisor under test is none of these: that is an `AdapterError`.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 __all__ = [
+    "AdapterError",
     "AgentprocError",
     "ClockError",
     "Deadlock",
@@ -82,6 +84,12 @@ class Spin(ClockError):
     """The supervising program runs on without a byte, a jump or a pause."""
 
     reason = "spin"
+
+
+class AdapterError(AgentprocError):
+    """The supervisor under test raised, or gave no answer: its adapter is at fault, not what it does with agents."""
+
+    reason = "adapter error"
 
 
 class KitError(AgentprocError):

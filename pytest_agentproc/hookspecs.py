@@ -5,9 +5,30 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pytest_agentproc.record import Record
+    from collections.abc import Callable, Iterable
+    from typing import Any
 
-__all__ = ["pytest_agentproc_record"]
+    import pytest
+
+    from pytest_agentproc.record import Record
+    from pytest_agentproc.vocabulary import Order, Subject
+
+__all__ = ["pytest_agentproc_record", "pytest_agentproc_subjects"]
+
+
+def pytest_agentproc_subjects(config: pytest.Config) -> Iterable[Subject | Callable[[Order], Any]]:  # type: ignore[empty-body]
+    """Give supervisors that scenarios judge in place of the core, unless `--agentproc-subject` names others.
+
+    It is asked before anything is collected, so it belongs in the conftest.py of the rootdir or of a folder that is
+    named on the command line, or in a plugin.
+
+    Args:
+        config: the session's.
+
+    Returns:
+        subjects, classes or factories of them without arguments, or functions of an order, which are taken as
+        `subjects.Function(function)`.
+    """
 
 
 def pytest_agentproc_record(nodeid: str, record: Record) -> None:

@@ -9,7 +9,7 @@ from pytest_agentproc.harness._model import Model
 from pytest_agentproc.harness._model_play import add_run, model_play
 from pytest_agentproc.harness._pace import NotForReal
 from pytest_agentproc.harness._played import Played
-from pytest_agentproc.harness._supervise import order_of
+from pytest_agentproc.harness._supervise import order_of, real_time_only
 
 __all__ = [
     "FakeAgent",
@@ -22,4 +22,5 @@ __all__ = [
     "foresee",
     "model_play",
     "order_of",
+    "real_time_only",
 ]

@@ -20,7 +20,7 @@ from pytest_agentproc.harness._pace import pace_of
 from pytest_agentproc.harness._played import PROMPT_SHOWN, Played, command_line, header
 from pytest_agentproc.harness._probes import probes_of
 from pytest_agentproc.harness._room import Room
-from pytest_agentproc.harness._supervise import needs_keeper, supervise, supervise_real
+from pytest_agentproc.harness._supervise import real_time_only, supervise, supervise_real
 from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.tree import disown
@@ -77,7 +77,7 @@ class Lab:
                 or what virtual time cannot play.
             KitError: the harness failed, so there is no verdict on the subject.
         """
-        if needs_keeper(subject):
+        if real_time_only(subject):
             raise NotApplicable("virtual time", 1)
         bound = _bound(scenario, subject).in_virtual_time()
         room = Room(scenario, self._shop().folder, keeps_artifacts=subject.keeps_artifacts)
@@ -237,6 +237,9 @@ def _bound(scenario: Scenario, subject: Subject) -> Bound:
     """Bind a scenario to the limits that a subject states, if it can play such a one at all."""
     if scenario.is_session and not subject.holds_sessions:
         raise NotApplicable("sessions", 1)
+    for part in scenario.parts.values() or (scenario,):
+        if part.dialect not in (getattr(subject, "dialects", None) or (part.dialect,)):
+            raise NotApplicable(f"agents of {part.dialect}", 1)
     return scenario.bind(scenario.terms(subject))
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pytest_agentproc.errors import ClockError
+    from pytest_agentproc.errors import AdapterError, ClockError
     from pytest_agentproc.harness._pace import Pace
     from pytest_agentproc.record import Record
     from pytest_agentproc.scenario import Bound, Scenario
@@ -32,7 +32,7 @@ class Played:
         bound: the scenario under the subject's policy.
         record: both sides, in order.
         answer: the subject's answer; None if it gave none.
-        fault: why time could not go on, if it could not.
+        fault: why time could not go on, if it could not, or how the subject broke, if it did.
         artifacts: the files that the subject kept; None if it keeps none, or was not asked to.
         pace: how it was played in real time; None: in virtual time.
         lateness: the most nanoseconds of the scenario's time by which a step of the fake came late.
@@ -41,7 +41,7 @@ class Played:
     bound: Bound
     record: Record
     answer: Answer | None
-    fault: ClockError | None
+    fault: AdapterError | ClockError | None
     artifacts: Mapping[str, bytes] | None = None
     pace: Pace | None = None
     lateness: int = 0

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from pytest_agentproc.clock import SystemClock, require_backend
-from pytest_agentproc.errors import ClockError, Stall
+from pytest_agentproc.errors import AdapterError, ClockError, Stall
 from pytest_agentproc.harness._kept import Kept
 from pytest_agentproc.harness._others import Others
 from pytest_agentproc.harness._played import SESSION_FOLDER, Played, environment, requested_model
@@ -26,12 +26,19 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario import Bound
     from pytest_agentproc.vocabulary import Answer, Subject
 
-__all__ = ["needs_keeper", "order_of", "supervise", "supervise_real"]
+__all__ = ["needs_keeper", "order_of", "real_time_only", "supervise", "supervise_real"]
 
 
 def needs_keeper(subject: Subject) -> bool:
     """Say whether a subject starts programs of its own, which a keeper holds, and which virtual time cannot see."""
     return getattr(subject, "needs_keeper", False)
+
+
+def real_time_only(subject: Subject) -> str:
+    """Say why a subject cannot be played in virtual time; nothing if it can."""
+    if needs_keeper(subject):
+        return f"{subject.name} is a program, and virtual time cannot see what it does: choose --agentproc-clock=real"
+    return str(getattr(subject, "real_time_only", ""))
 
 
 def supervise(
@@ -41,16 +48,18 @@ def supervise(
     record = fakes[0].record
     order = replace(_order_of_all(bound, fakes, clock, record.add), artifacts=room.path, disk=room.disk)
 
-    async def run() -> Answer:
+    async def run() -> Answer | AdapterError:
         with warden(_noting(record, clock), participants_of(clock)):
-            answer = await subject.run(order)
-        record.add(clock.instant(), "m", {"process": "supervisor", "returned": True})
-        return answer
+            said = await _asked(subject, order)
+        _note_end(record, clock, said)
+        return said
 
-    answer, fault = None, None
+    answer: Answer | None = None
+    fault: AdapterError | ClockError | None = None
     with Others(fakes) as others:
         try:
-            answer = clock.run(run, backend=backend)
+            said = clock.run(run, backend=backend)
+            answer, fault = (None, said) if isinstance(said, AdapterError) else (said, None)
             for fake in fakes:
                 fake.watch.collect(record)
         except ClockError as error:
@@ -71,25 +80,44 @@ def supervise_real(
     order = _order_of_all(bound, fakes, clock, record.add)
     sessions = tuple(replace(one, scale=pace.scale) for one in order.sessions)
     order = replace(order, artifacts=room.path, disk=room.disk, scale=pace.scale, sessions=sessions)
-    answers: list[Answer] = []
+    said: list[Answer | AdapterError] = []
 
     async def run() -> None:
         clock.start()
-        with anyio.move_on_after(pace.limit), warden(_noting(record, clock)):
-            answers.append(await subject.run(order))
-            record.add(clock.instant(), "m", {"process": "supervisor", "returned": True})
+        with anyio.move_on_after(pace.limit) as scope, warden(_noting(record, clock)):
+            ended = await _asked(subject, order)
+            if not (scope.cancel_called and isinstance(ended, AdapterError)):
+                said.append(ended)
+                _note_end(record, clock, ended)
 
     with Others(fakes, adopts=True) as others, Kept(fakes, wanted=needs_keeper(subject)) as kept:
         order = replace(order, keeper=kept.keeper)
         anyio.run(kept.hold, run, backend=backend)
-        fault = None if answers else Stall(f"the supervisor did not return within {pace.limit:.0f} real seconds")
+        answer = said[0] if said else Stall(f"the supervisor did not return within {pace.limit:.0f} real seconds")
         lateness = max(*(fake.watch.collect(record) for fake in fakes), _latest_timer(record))
         kept.tell(record, clock.instant())
         others.tell(record, clock.instant())
-    if fault is not None:
-        told = {"process": "supervisor", "fault": fault.reason, "message": str(fault)}
+    if isinstance(answer, Stall):
+        told = {"process": "supervisor", "fault": answer.reason, "message": str(answer)}
         record.add(clock.instant(), "m", told)
-    return Played(bound, record, answers[0] if answers else None, fault, room.files(), pace, lateness)
+    if isinstance(answer, AdapterError | Stall):
+        return Played(bound, record, None, answer, room.files(), pace, lateness)
+    return Played(bound, record, answer, None, room.files(), pace, lateness)
+
+
+async def _asked(subject: Subject, order: Order) -> Answer | AdapterError:
+    try:
+        return await subject.run(order)
+    except AdapterError as error:
+        return error
+
+
+def _note_end(record: Record, clock: Clock, said: Answer | AdapterError) -> None:
+    """Note that a subject was done, or that it broke."""
+    end: dict[str, Any] = {"returned": True}
+    if isinstance(said, AdapterError):
+        end = {"fault": said.reason, "message": str(said).partition("\n")[0]}
+    record.add(clock.instant(), "m", {"process": "supervisor", **end})
 
 
 def _noting(record: Record, clock: Clock) -> Callable[[dict[str, Any]], None]:

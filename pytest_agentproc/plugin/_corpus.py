@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_agentproc.plugin._collect import SUFFIX
+from pytest_agentproc.plugin._collect import PACKAGE, SUFFIX, corpus_folder
 from pytest_agentproc.plugin._items import ScenarioFile
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
+    from pathlib import Path
 
 __all__ = ["add_corpus"]
 
 _NAME = "agentproc-corpus"
-_PACKAGE = Path(__file__).resolve().parent.parent
 
 
 def add_corpus(config: pytest.Config) -> None:
@@ -25,9 +24,9 @@ def add_corpus(config: pytest.Config) -> None:
     Raises:
         pytest.UsageError: this installation has no corpus.
     """
-    folder = next((place for place in (_PACKAGE / "_corpus", _PACKAGE.parent / "scenarios") if place.is_dir()), None)
+    folder = corpus_folder()
     if folder is None:
-        raise pytest.UsageError(f"--agentproc-corpus: there are no scenarios beside {_PACKAGE}: install the kit again")
+        raise pytest.UsageError(f"--agentproc-corpus: there are no scenarios beside {PACKAGE}: install the kit again")
     if config.args_source is not pytest.Config.ArgsSource.ARGS:
         config.args.clear()
     config.pluginmanager.register(_CorpusPlugin(folder), _NAME)

@@ -1,4 +1,4 @@
-"""Owns the options and what a whole pytest session shares: backends, subject, lab. Runs nothing itself.
+"""Owns the options and what a whole pytest session shares: backends, clocks, lab. Runs nothing itself.
 
 An option is a line of `_OPTIONS`: `--agentproc-NAME` on the command line wins over `agentproc_NAME` in the ini file.
 """
@@ -15,23 +15,21 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pytest_agentproc.harness import Lab
-    from pytest_agentproc.vocabulary import Subject
 
 __all__ = [
     "asked",
     "backends_of",
     "clocks_of",
+    "is_asked",
     "is_fake",
     "lab_of",
     "pytest_addhooks",
     "pytest_addoption",
     "pytest_configure",
     "pytest_unconfigure",
-    "subject_of",
 ]
 
 _LAB: pytest.StashKey[Lab] = pytest.StashKey()
-_SUBJECT: pytest.StashKey[Subject] = pytest.StashKey()
 
 
 class _Option(NamedTuple):
@@ -71,6 +69,13 @@ def _defect(name: str) -> str | None:
     return name
 
 
+def _names(text: str) -> tuple[str, ...]:
+    names = tuple(name.strip() for name in text.split(",")) if text.strip() else ()
+    if not all(names):
+        raise ValueError("must be names with a comma between them")
+    return names
+
+
 def _scale(text: str) -> float | None:
     if text == "auto":
         return None
@@ -86,12 +91,22 @@ def _scale(text: str) -> float | None:
 _LARGEST_SCALE = 1000
 _BACKENDS = ("asyncio", "trio")
 _CLOCKS = ("virtual", "real")
+_BASELINE = "agentproc-baseline.yaml"
 _OPTIONS = (
     _Option("corpus", "run the scenarios that come with pytest-agentproc; other tests only if they are named"),
     _Option("backend", "event loop of supervisors: asyncio, trio or both", _one_of(*_BACKENDS, "both"), "asyncio"),
     _Option("clock", "time in which scenarios are played: virtual, real or both", _one_of(*_CLOCKS, "both"), "virtual"),
     _Option("scale", "in real time every duration is divided by it; auto: as fast as can be judged", _scale, "auto"),
     _Option("process_tree", "fail every test that leaves a process behind, as if it had asked for process_tree"),
+    _Option(
+        "subject",
+        "supervisors that are judged in place of the core, with commas: null, spawn-and-forget, subprocess.run, "
+        "kill-at-once, core, those of the hook pytest_agentproc_subjects, or package.module:attribute",
+        _names,
+    ),
+    _Option("baseline", f"file of known failures; without a word {_BASELINE} beside the ini file, if it is there", str),
+    _Option("update_baseline", "write that file: list what fails now, and nothing else"),
+    _Option("results", "file for the results of all scenarios as one JSON object", str),
     _Option("defect", "judge the supervisor core with this defect built in, to see what catches it", _defect),
 )
 
@@ -106,7 +121,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
             parser.addini(key, f"the default of {flag}", type="bool", default=False)
         else:
             group.addoption(flag, metavar=name.upper(), help=f"{doc}; default: {default or 'none'}")
-            parser.addini(key, f"the default of {flag}", type="string", default=default)
+            parser.addini(key, f"the default of {flag}", type="string", default=None)
 
 
 def asked(config: pytest.Config, name: str) -> Any:
@@ -115,7 +130,7 @@ def asked(config: pytest.Config, name: str) -> Any:
     Raises:
         pytest.UsageError: it cannot be that; the message says where it was asked for, and what is allowed.
     """
-    [read] = [option.read for option in _OPTIONS if option.name == name]
+    [(read, default)] = [(option.read, option.default) for option in _OPTIONS if option.name == name]
     key = f"agentproc_{name}"
     given = config.getoption(key)
     if read is None:
@@ -123,10 +138,17 @@ def asked(config: pytest.Config, name: str) -> Any:
     place, text = f"--agentproc-{name}=", given
     if given is None:
         place, text = f"{key} = ", _ini(config, key, "write it in quotes")
+        text = default if text is None else text
     try:
         return read(text)
     except ValueError as error:
         raise pytest.UsageError(f"{place}{text}: {error}") from None
+
+
+def is_asked(config: pytest.Config, name: str) -> bool:
+    """Say whether the command line or the ini file says anything of an option that takes a value."""
+    key = f"agentproc_{name}"
+    return config.getoption(key) is not None or config.getini(key) is not None
 
 
 def _ini(config: pytest.Config, key: str, remedy: str) -> Any:
@@ -157,6 +179,15 @@ def pytest_configure(config: pytest.Config) -> None:
             f"agentproc backend {asked(config, 'backend')} needs trio, which is not installed: "
             "run pip install 'pytest-agentproc[trio]' or choose --agentproc-backend=asyncio"
         )
+    is_foreign = asked(config, "subject") or config.hook.pytest_agentproc_subjects.get_hookimpls()
+    if is_foreign:
+        from pytest_agentproc.plugin._subjects import subjects_of
+
+        subjects_of(config)
+    if is_foreign or any(asked(config, name) for name in ("corpus", "baseline", "update_baseline", "results")):
+        from pytest_agentproc.plugin._account import begin_account
+
+        begin_account(config)
     if asked(config, "corpus"):
         from pytest_agentproc.plugin._corpus import add_corpus
 
@@ -177,9 +208,14 @@ def backends_of(config: pytest.Config) -> tuple[str, ...]:
     return _BACKENDS if chosen == "both" else (chosen,)
 
 
-def clocks_of(config: pytest.Config) -> tuple[str, ...]:
-    """List the clocks under which every scenario is played."""
-    chosen = asked(config, "clock")
+def clocks_of(config: pytest.Config, *, is_real: bool = False) -> tuple[str, ...]:
+    """List the clocks under which every scenario is played.
+
+    Args:
+        config: the session's.
+        is_real: whether it is for a subject of real time only, which goes without saying.
+    """
+    chosen = "real" if is_real and not is_asked(config, "clock") else asked(config, "clock")
     return _CLOCKS if chosen == "both" else (chosen,)
 
 
@@ -197,21 +233,3 @@ def lab_of(config: pytest.Config) -> Lab:
 
         lab = config.stash[_LAB] = Lab()
     return lab
-
-
-def subject_of(config: pytest.Config) -> Subject:
-    """Give the supervisor under test: the core, or the core with the defect that was asked for."""
-    subject = config.stash.get(_SUBJECT, None)
-    if subject is None:
-        defect = asked(config, "defect")
-        if defect is None:
-            from pytest_agentproc import subjects
-
-            subject = subjects.core()
-        else:
-            from pytest_agentproc import defects, subjects
-
-            made = defects.defect(defect)
-            subject = subjects.Core(defect, made.deciders, made.session_deciders)
-        config.stash[_SUBJECT] = subject
-    return subject

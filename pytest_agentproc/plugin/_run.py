@@ -10,8 +10,9 @@ import pytest
 
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.plugin._options import backends_of
-from pytest_agentproc.plugin._play import NotGreen, judge, play
+from pytest_agentproc.plugin._play import NotGreen, judged, play, settle
 from pytest_agentproc.plugin._scripts import scenario_of
+from pytest_agentproc.plugin._subjects import core_of
 from pytest_agentproc.record import Record, text
 from pytest_agentproc.verdict import returned_at, signals
 from pytest_agentproc.vocabulary import NANOSECONDS, POLICY_NAMES
@@ -109,8 +110,9 @@ class Runner:
             raise UsageError("the limits of several sessions are their own", "give them under sessions: NAME: policy")
         asked = dataclasses.replace(loaded, policy={**loaded.policy, **policy})
         try:
-            played = play(self._request.node, asked, backend or backends_of(self._request.config)[0])
-            judge(played)
+            config = self._request.config
+            played = play(self._request.node, asked, backend or backends_of(config)[0], core_of(config))
+            settle(judged(played))
         except NotGreen as red:
             pytest.fail(str(red), pytrace=False)
         return _result(played)

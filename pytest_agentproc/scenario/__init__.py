@@ -8,9 +8,21 @@ file with several sessions each is a `Scenario` of its own, in `parts`, and so i
 
 from __future__ import annotations
 
+from pytest_agentproc.scenario._entries import Entry, entries
 from pytest_agentproc.scenario._expressions import NotApplicable
 from pytest_agentproc.scenario._load import load, loads
 from pytest_agentproc.scenario._reference import reference
 from pytest_agentproc.scenario._scenario import Bound, Expectation, Scenario, Terms
 
-__all__ = ["Bound", "Expectation", "NotApplicable", "Scenario", "Terms", "load", "loads", "reference"]
+__all__ = [
+    "Bound",
+    "Entry",
+    "Expectation",
+    "NotApplicable",
+    "Scenario",
+    "Terms",
+    "entries",
+    "load",
+    "loads",
+    "reference",
+]

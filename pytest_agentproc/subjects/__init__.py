@@ -4,6 +4,21 @@ from __future__ import annotations
 
 from pytest_agentproc.subjects._command import Command
 from pytest_agentproc.subjects._core import Core, core
+from pytest_agentproc.subjects._function import Function
+from pytest_agentproc.subjects._guarded import Guarded
+from pytest_agentproc.subjects._taken import taken
 from pytest_agentproc.subjects._trivial import TRIVIAL, KillAtOnce, Null, SpawnAndForget, SubprocessRun
 
-__all__ = ["TRIVIAL", "Command", "Core", "KillAtOnce", "Null", "SpawnAndForget", "SubprocessRun", "core"]
+__all__ = [
+    "TRIVIAL",
+    "Command",
+    "Core",
+    "Function",
+    "Guarded",
+    "KillAtOnce",
+    "Null",
+    "SpawnAndForget",
+    "SubprocessRun",
+    "core",
+    "taken",
+]

@@ -2,21 +2,37 @@
 
 from __future__ import annotations
 
+from pytest_agentproc.verdict._baseline import Baseline, Known, accepted
 from pytest_agentproc.verdict._compare import compare, conclude
-from pytest_agentproc.verdict._explain import explain, explain_leaks
+from pytest_agentproc.verdict._explain import differing, explain, explain_leaks
 from pytest_agentproc.verdict._facts import Leak, leaks, returned_at, signals
+from pytest_agentproc.verdict._judged import Judged, JudgedRow, corpus_hash, digest_of
+from pytest_agentproc.verdict._results import RESULTS_VERSION, results
 from pytest_agentproc.verdict._rows import Played, Row, Verdict
+from pytest_agentproc.verdict._summary import is_conformant, summary
 
 __all__ = [
+    "RESULTS_VERSION",
+    "Baseline",
+    "Judged",
+    "JudgedRow",
+    "Known",
     "Leak",
     "Played",
     "Row",
     "Verdict",
+    "accepted",
     "compare",
     "conclude",
+    "corpus_hash",
+    "differing",
+    "digest_of",
     "explain",
     "explain_leaks",
+    "is_conformant",
     "leaks",
+    "results",
     "returned_at",
     "signals",
+    "summary",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.errors import ClockError
+from pytest_agentproc.errors import AdapterError, ClockError
 from pytest_agentproc.verdict._artifacts import show_artifact
 from pytest_agentproc.verdict._bystanders import check_bystanders, strays
 from pytest_agentproc.verdict._checks import Check, check_leaks, check_of
@@ -29,8 +29,9 @@ def compare(played: Played) -> tuple[Row, ...]:
 
     Bystanders are looked after whether or not the file says so; without a word in it they have a row if one was harmed.
     A fault of the clock (deadlock, stall, spin) fails the check `outcome`, whether or not the file states one, or the
-    checks of the turns that had no end then. What the run never came to is not exercised, and neither is anything that
-    would be green though no agent was started. A limit that the subject does not have makes a check not applicable.
+    checks of the turns that had no end then; what broke in the subject is a row of its own. What the run never came to
+    is not exercised, and neither is anything that would be green though no agent was started. A limit that the subject
+    does not have makes a check not applicable.
 
     Args:
         played: what was bound, recorded, and answered.
@@ -39,7 +40,9 @@ def compare(played: Played) -> tuple[Row, ...]:
         one row per expectation, in the file's order.
     """
     rows = [_row(played, expectation) for expectation in played.bound.expect]
-    if played.fault is not None and Verdict.FAILED not in {row.verdict for row in rows if row.key not in _BY_RECORD}:
+    if isinstance(played.fault, AdapterError):
+        rows.insert(0, Row("answer", 0, "an answer", str(played.fault), Verdict.ADAPTER_ERROR))
+    elif played.fault is not None and Verdict.FAILED not in {row.verdict for row in rows if row.key not in _BY_RECORD}:
         rows.insert(0, Row("outcome", 0, "any", *_fault(played.fault)))
     harm = check_bystanders(played, "unharmed")
     if harm.verdict is Verdict.FAILED and all(row.key != "bystanders" for row in rows):
@@ -106,15 +109,16 @@ def _is_unstartable(played: Played) -> bool:
 
 
 def _finding_of_fault(played: Played, fault: Exception, key: str, wanted: Any) -> Finding:
-    if key == "outcome":
+    is_theirs = isinstance(fault, AdapterError)
+    if key == "outcome" and not is_theirs:
         seen, verdict = _fault(fault)
         return Finding(verdict, seen)
-    if is_of_turn(key) and not has_ended(played.record, key):
+    if is_of_turn(key) and not is_theirs and not has_ended(played.record, key):
         return Finding(Verdict.FAILED, f"no outcome: {_fault(fault)[0]}")
     check = _BY_RECORD.get(key)
     if check is not None and (leaks(played.record) if key == "leaks" else strays(played)):
         return check(played, wanted)
-    return Finding(Verdict.NOT_EXERCISED, f"the run ended in a {_reason(fault)}")
+    return Finding(Verdict.NOT_EXERCISED, f"the run ended in {'an' if is_theirs else 'a'} {_reason(fault)}")
 
 
 def _fault(fault: Exception) -> tuple[str, Verdict]:
@@ -122,4 +126,4 @@ def _fault(fault: Exception) -> tuple[str, Verdict]:
 
 
 def _reason(fault: Exception) -> str:
-    return fault.reason if isinstance(fault, ClockError) else type(fault).__name__
+    return fault.reason if isinstance(fault, AdapterError | ClockError) else type(fault).__name__

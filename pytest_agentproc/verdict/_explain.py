@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
+from pytest_agentproc.errors import AdapterError
 from pytest_agentproc.record import text
 from pytest_agentproc.verdict._compare import conclude
 from pytest_agentproc.verdict._facts import last_step, leaks
@@ -16,9 +18,9 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.record import Record
 
-__all__ = ["explain", "explain_leaks"]
+__all__ = ["differing", "explain", "explain_leaks"]
 
-_GOOD = (Verdict.PASSED, Verdict.NOT_APPLICABLE)
+_GOOD = (Verdict.PASSED, Verdict.NOT_APPLICABLE, Verdict.KNOWN)
 
 
 def explain(played: Played, rows: Sequence[Row]) -> str:
@@ -34,12 +36,13 @@ def explain(played: Played, rows: Sequence[Row]) -> str:
         both sides; the verdict with the record's digest.
     """
     scenario = played.bound.scenario
-    bad = sorted((row for row in rows if row.verdict not in _GOOD), key=lambda row: list(Verdict).index(row.verdict))
+    good = (*_GOOD, Verdict.NOT_EXERCISED) if isinstance(played.fault, AdapterError) else _GOOD
+    bad = sorted((row for row in rows if row.verdict not in good), key=lambda row: list(Verdict).index(row.verdict))
     place = next((row.line for row in bad if row.line), None) or _first_line(scenario)
     parts = [f"{scenario.path}:{place}: {scenario.claim}", ""]
     for row in bad:
         parts += _block(str(scenario.path), row)
-    for verdict in _GOOD:
+    for verdict in good:
         names = [row.key for row in rows if row.verdict is verdict]
         if names:
             parts.append(f"  {verdict}: {', '.join(names)}")
@@ -51,6 +54,15 @@ def explain(played: Played, rows: Sequence[Row]) -> str:
     if any(row.key == "leaks" and row.verdict is Verdict.FAILED for row in rows):
         parts += _drawn(scenario, played.record)
     return "\n".join([*parts, *_story(scenario, played.record, conclude(rows))])
+
+
+def differing(first: Played, second: Played) -> str:
+    """Tell in which line the timelines of two plays of one scenario first differ."""
+    texts = [text(played.record, played.bound.scenario).splitlines() for played in (first, second)]
+    for one, other in zip_longest(*texts, fillvalue="nothing"):
+        if one != other:
+            return f"once  {one.strip()}\nthen  {other.strip()}"
+    return "two records with one timeline and two digests"
 
 
 def explain_leaks(scenario: Scenario, record: Record) -> str:

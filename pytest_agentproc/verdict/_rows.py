@@ -20,14 +20,15 @@ class Verdict(StrEnum):
     """What is said about one check, or about a whole scenario; the first of these that applies wins.
 
     `failed` is the subject's doing, `undecided` means that it did not report what the check needs, `not_exercised`
-    that the run never came to what is checked, `not_applicable` that the subject has no such limit or ability, or does
-    not report what the scenario does not turn on.
+    that the run never came to what is checked, `known` that a list of known failures names it, `not_applicable` that
+    the subject has no such limit or ability, or does not report what the scenario does not turn on.
     """
 
     KIT_ERROR = "kit error"
     ADAPTER_ERROR = "adapter error"
     FAILED = "failed"
     UNDECIDED = "undecided"
+    KNOWN = "known"
     NOT_EXERCISED = "not exercised"
     NOT_APPLICABLE = "not applicable"
     PASSED = "passed"

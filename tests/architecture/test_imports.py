@@ -19,7 +19,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "pytest_agentproc": set(),
     "errors": set(),
     "vocabulary": {"errors"},
-    "hookspecs": {"record"},
+    "hookspecs": {"record", "vocabulary"},
     "tree": GROUND,
     "clock": GROUND | {"fake_agents"},
     "record": GROUND,
@@ -39,7 +39,7 @@ HOMES: dict[str, set[str]] = {
     "freezegun": {"clock"},
     "outcome": {"clock"},  # comes with trio, and speaks for it
     "psutil": {"tree"},
-    "pytest": {"plugin"},
+    "pytest": {"hookspecs", "plugin"},  # hooks speak of its config
     "trio": {"clock"},
     "yaml": {"scenario"},
 }

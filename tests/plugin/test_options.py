@@ -184,6 +184,13 @@ def test_the_options_are_documented(pytester: pytest.Pytester) -> None:
         "--agentproc-scale=SCALE in real time every duration is divided by it; auto: as fast as can be judged; "
         "default: auto "
         "--agentproc-process-tree fail every test that leaves a process behind, as if it had asked for process_tree "
+        "--agentproc-subject=SUBJECT supervisors that are judged in place of the core, with commas: null, "
+        "spawn-and-forget, subprocess.run, kill-at-once, core, those of the hook pytest_agentproc_subjects, or "
+        "package.module:attribute; default: none "
+        "--agentproc-baseline=BASELINE file of known failures; without a word agentproc-baseline.yaml beside the ini "
+        "file, if it is there; default: none "
+        "--agentproc-update-baseline write that file: list what fails now, and nothing else "
+        "--agentproc-results=RESULTS file for the results of all scenarios as one JSON object; default: none "
         "--agentproc-defect=DEFECT judge the supervisor core with this defect built in, to see what catches it; "
         "default: none"
     )
@@ -193,6 +200,10 @@ def test_the_options_are_documented(pytester: pytest.Pytester) -> None:
         "agentproc_clock (string):",
         "agentproc_scale (string):",
         "agentproc_process_tree (bool):",
+        "agentproc_subject (string):",
+        "agentproc_baseline (string):",
+        "agentproc_update_baseline (bool):",
+        "agentproc_results (string):",
         "agentproc_defect (string):",
     ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -77,13 +78,25 @@ def test_the_process_that_is_left_is_named_as_shown(pytester: pytest.Pytester) -
 
 
 @pytest.mark.slow
+def test_a_supervisor_of_ones_own_is_judged_as_shown(pytester: pytest.Pytester) -> None:
+    """Two short files, and the end of the output is the real one, but for the hashes."""
+    mine, conftest = _blocks("python")[4:6]
+    assert (len(mine.splitlines()), len([line for line in conftest.splitlines() if line])) <= (14, 10)
+    pytester.makepyfile(mine=mine, conftest=conftest)
+    [(command, shown)] = re.findall(r"\A\$ pytest (.*)\n\.\.\.\n((?:.*\n)*)\Z", _blocks("console")[1])
+    result = pytester.runpytest_subprocess("-p", "no:asyncio", *shlex.split(command))
+    varies = re.compile(r"\b[0-9a-f]{12}\b|\d+ deselected in [\d.]+s.*")  # what the corpus and the machine say
+    assert varies.sub("...", shown) in varies.sub("...", result.stdout.str() + "\n")
+
+
+@pytest.mark.slow
 def test_the_session_runs_as_it_stands(tmp_path: Path) -> None:
     """It is the ten lines that somebody tries in production."""
     program = tmp_path / "pi"
     program.write_text(f"#!{sys.executable}\n{PI}", "utf-8")
     program.chmod(0o755)
     env = {"PATH": str(tmp_path), "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-W", "error", "-c", _blocks("python")[4]]
+    command = [sys.executable, "-W", "error", "-c", _blocks("python")[6]]
     done = subprocess.run(command, capture_output=True, text=True, env=env, check=False, timeout=CEILING)
     assert (done.stdout, done.stderr, done.returncode) == ("completed WHAT IS IN THIS FOLDER?\n", "", 0)
 

@@ -245,3 +245,10 @@ def test_a_descendant_without_a_script_is_its_spawn_step() -> None:
         ["sleep", "[line 5]"],
         ["child1: starts", "[line 4]"],
     ]
+
+
+def test_an_agent_that_closes_its_stdin_is_said_to() -> None:
+    """It has read nothing then, and whoever writes finds out later."""
+    assert "closes stdin  [line 3]" in shown(
+        recorded((0, "m", {"line": 3, "step": "close"}), (0, "i", {"closed": True}))
+    )

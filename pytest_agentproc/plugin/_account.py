@@ -1,0 +1,128 @@
+"""Owns what a session keeps of its judged scenarios, and what it prints of them at its end. Judges nothing.
+
+Each is a property of its report, so that it crosses the wire of xdist; the process that reports gathers them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_agentproc.plugin._baseline import begin_baseline, update_baseline
+from pytest_agentproc.plugin._options import asked
+from pytest_agentproc.plugin._results import write_results
+from pytest_agentproc.plugin._subjects import is_plain, subjects_of
+from pytest_agentproc.verdict import Judged, JudgedRow, results, summary
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pytest_agentproc.plugin._items import ScenarioItem
+    from pytest_agentproc.plugin._play import Judgement
+
+__all__ = ["begin_account", "keep"]
+
+_PROPERTY = "agentproc_judged"
+_NAME = "agentproc-account"
+_NANOSECONDS = 1_000_000_000
+
+
+def begin_account(config: pytest.Config) -> None:
+    """Read what is known, and have what is judged in a session gathered, if somebody wants to see it at the end.
+
+    Raises:
+        pytest.UsageError: the file of known failures has a mistake.
+    """
+    begin_baseline(config)
+    if _is_wanted(config):
+        config.pluginmanager.register(_Account(config), _NAME)
+
+
+def _is_wanted(config: pytest.Config) -> bool:
+    return any(asked(config, name) for name in ("update_baseline", "results")) or _is_summed_up(config)
+
+
+def _is_summed_up(config: pytest.Config) -> bool:
+    return bool(asked(config, "corpus")) or not is_plain(config)
+
+
+def keep(item: ScenarioItem, judgement: Judgement, real: float = 0.0) -> None:
+    """Keep what came of a scenario among the properties of its report.
+
+    Args:
+        item: the scenario's; what an earlier attempt of it left there goes.
+        judgement: what came of it.
+        real: how many seconds it took in real time.
+    """
+    if not item.config.pluginmanager.has_plugin(_NAME):
+        return
+    played, scenario = judgement.played, item.scenario
+    events = played.record.events if played is not None else []
+    judged = Judged(
+        scenario=scenario.id,
+        file=hashlib.sha256(scenario.text.encode()).hexdigest(),
+        tier=scenario.tier,
+        covers=scenario.covers,
+        subject=item.subject.name,
+        clock=item.clock,
+        backend=item.backend,
+        verdict=str(judgement.verdict),
+        reason=judgement.reason,
+        digest=played.record.digest() if played is not None else "",
+        virtual_s=(events[-1].at if events else 0) / _NANOSECONDS,
+        real_s=round(real, 6),
+        rows=tuple(JudgedRow(row.key, str(row.verdict), row.wanted, row.seen) for row in judgement.rows),
+    )
+    item.user_properties[:] = [pair for pair in item.user_properties if pair[0] != _PROPERTY]
+    item.user_properties.append((_PROPERTY, judged.line()))
+
+
+class _Account:
+    """What the scenarios of a session came to.
+
+    Args:
+        config: the session's.
+    """
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._judged: dict[str, Judged] = {}
+        self._told: list[str] = []
+        self._version = importlib.metadata.version("pytest-agentproc")
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Take what a report carries; the last one of an item counts."""
+        for name, value in report.user_properties if report.when == "call" else ():
+            if name == _PROPERTY:
+                self._judged[report.nodeid] = Judged.of_line(str(value))
+
+    def pytest_sessionfinish(self, exitstatus: int) -> None:
+        """Write what is to be written, unless the session was broken off, or this is one of several workers."""
+        if not self._judged or exitstatus == pytest.ExitCode.INTERRUPTED or hasattr(self._config, "workerinput"):
+            return
+        if asked(self._config, "update_baseline"):
+            self._told.append(update_baseline(self._config, [*self._judged.values()]))
+        path = asked(self._config, "results")
+        if path:
+            self._told.append(write_results(self._config, results([*self._judged.values()], self._version)))
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter, exitstatus: int) -> None:
+        """Print a table and a sentence for each subject, unless the session was broken off."""
+        if not self._judged or exitstatus == pytest.ExitCode.INTERRUPTED:
+            return
+        if not self._told and not _is_summed_up(self._config):
+            return
+        terminalreporter.section("agentproc")
+        width = max(self._config.get_terminal_writer().fullwidth - 1, 79)
+        for line in (*(self._summaries(width) if _is_summed_up(self._config) else ()), *self._told):
+            terminalreporter.write_line(line)
+
+    def _summaries(self, width: int) -> Iterator[str]:
+        """Give the summary of each subject, in the order in which they were named."""
+        for subject in subjects_of(self._config):
+            of_one = [one for one in self._judged.values() if one.subject == subject.name]
+            if of_one:
+                yield from summary(of_one, self._version, width)

@@ -1,0 +1,183 @@
+"""Owns which supervisors are under test, and where each name leads. Asks them nothing."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import sys
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_agentproc.errors import UsageError
+from pytest_agentproc.plugin._options import asked
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from pytest_agentproc.vocabulary import Subject
+
+__all__ = ["core_of", "is_core", "is_plain", "subjects_of"]
+
+_SUBJECTS: pytest.StashKey[tuple[Subject, ...]] = pytest.StashKey()
+_CORE: pytest.StashKey[Subject] = pytest.StashKey()
+_OPTION = "--agentproc-subject"
+_HOOK = "pytest_agentproc_subjects"
+
+
+def is_plain(config: pytest.Config) -> bool:
+    """Say whether the core alone is under test, as it ships or with a defect built in."""
+    return [subject is core_of(config) for subject in subjects_of(config)] == [True]
+
+
+def is_core(subject: Subject) -> bool:
+    """Say whether a subject is the kit's own, as it ships or with a defect built in."""
+    from pytest_agentproc.subjects import Core
+
+    return isinstance(subject, Core)
+
+
+def core_of(config: pytest.Config) -> Subject:
+    """Give the core, or the core with the defect that was asked for."""
+    core = config.stash.get(_CORE, None)
+    if core is None:
+        from pytest_agentproc import subjects
+
+        defect = asked(config, "defect")
+        if defect is None:
+            core = subjects.core()
+        else:
+            from pytest_agentproc import defects
+
+            made = defects.defect(defect)
+            core = subjects.Core(defect, made.deciders, made.session_deciders)
+        config.stash[_CORE] = core
+    return core
+
+
+def subjects_of(config: pytest.Config) -> tuple[Subject, ...]:
+    """Give the supervisors under test: those that the option names, else those that the hook gives, else the core.
+
+    Raises:
+        pytest.UsageError: one of them is none, or cannot be found.
+    """
+    chosen = config.stash.get(_SUBJECTS, None)
+    if chosen is None:
+        chosen = config.stash[_SUBJECTS] = _chosen(config)
+    return chosen
+
+
+def _chosen(config: pytest.Config) -> tuple[Subject, ...]:
+    names, defect = asked(config, "subject"), asked(config, "defect")
+    contributed = _contributed(config)
+    if not names:
+        return tuple(contributed.values()) if contributed and defect is None else (core_of(config),)
+    if defect is not None and "core" not in names:
+        raise pytest.UsageError(
+            f"--agentproc-defect={defect} is built into the core, and {_OPTION}={','.join(names)} leaves the core out: "
+            f"choose one of the two, or name core, too"
+        )
+    known = _known(config) | contributed
+    chosen = [_found(config, name, known) for name in dict.fromkeys(names)]
+    _require_names(chosen, f"{_OPTION}={','.join(names)}")
+    return tuple(chosen)
+
+
+def _known(config: pytest.Config) -> dict[str, Any]:
+    from pytest_agentproc import subjects
+
+    return {"core": core_of(config), **{str(trivial.name): trivial for trivial in subjects.TRIVIAL}}
+
+
+def _contributed(config: pytest.Config) -> dict[str, Subject]:
+    """Give what conftest files and plugins contribute, by name."""
+    impls = config.hook.pytest_agentproc_subjects.get_hookimpls()
+    if not impls:
+        return {}
+    try:
+        given = [list(_several(some)) for some in config.hook.pytest_agentproc_subjects(config=config)]
+    except Exception as error:  # it is theirs, whatever it is
+        raise pytest.UsageError(f"{_HOOK} {_raised(error)}") from error
+    subjects = [_taken(one, _HOOK) for some in given for one in some]
+    _require_names(subjects, _HOOK)
+    return {subject.name: subject for subject in subjects}
+
+
+def _several(given: Any) -> Iterable[Any]:
+    return given if hasattr(given, "__iter__") and not isinstance(given, str) else [given]
+
+
+def _require_names(chosen: list[Subject], place: str) -> None:
+    names = [subject.name for subject in chosen]
+    for name in names:
+        if names.count(name) > 1:
+            raise pytest.UsageError(f"{place}: two subjects are called {name}: give one of them another name")
+
+
+def _found(config: pytest.Config, name: str, known: dict[str, Any]) -> Subject:
+    place = f"{_OPTION}={name}"
+    if name in known:
+        return _taken(known[name], place)
+    if ":" not in name:
+        near = difflib.get_close_matches(name, known, 1)
+        hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
+        raise pytest.UsageError(f"{place}: there is no such subject, {hint} Others are package.module:attribute")
+    module_name, _, path = name.partition(":")
+    thing = _imported(config, module_name, place)
+    for attribute in path.split("."):
+        if not hasattr(thing, attribute):
+            near = difflib.get_close_matches(attribute, [one for one in vars(thing) if not one.startswith("_")], 1)
+            hint = f"did you mean {near[0]}?" if near else "write the name of a function, a class or a subject there"
+            raise pytest.UsageError(f"{place}: {module_name} has no {attribute or 'attribute without a name'}: {hint}")
+        thing = getattr(thing, attribute)
+    return _taken(thing, place)
+
+
+def _imported(config: pytest.Config, name: str, place: str) -> Any:
+    """Import a module as pytest's `pythonpath` would with the rootdir in it."""
+    root = str(config.rootpath)
+    if root not in sys.path:
+        sys.path.insert(0, root)
+        config.add_cleanup(partial(_forget, root))
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name and (name == error.name or name.startswith(f"{error.name}.")):
+            raise pytest.UsageError(
+                f"{place}: there is no module {error.name} in {root}, nor where Python looks: "
+                "write package.module:attribute as seen from there, or set pythonpath in the ini file"
+            ) from None
+        raise pytest.UsageError(f"{place}: importing {name} {_raised(error)}") from error
+    except Exception as error:  # it is theirs, whatever it is
+        raise pytest.UsageError(f"{place}: importing {name} {_raised(error)}") from error
+
+
+def _forget(folder: str) -> None:
+    if folder in sys.path:
+        sys.path.remove(folder)
+
+
+def _raised(error: Exception) -> str:
+    """Tell on one line what was raised, and at which line of theirs."""
+    trace, where = error.__traceback__, ""
+    while trace is not None:
+        file = trace.tb_frame.f_code.co_filename
+        if not file.startswith("<") and "importlib" not in file and "pluggy" not in file:
+            where = f" at {file}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return f"raised {type(error).__name__}: {_line(str(error))}{where}: mend that first"
+
+
+def _taken(thing: Any, place: str) -> Subject:
+    from pytest_agentproc.subjects import taken
+
+    take: Callable[[Any], Subject] = taken
+    try:
+        return take(thing)
+    except UsageError as error:
+        raise pytest.UsageError(f"{place}: {_line(str(error))}") from error
+
+
+def _line(text: str) -> str:
+    return ": ".join(line.strip() for line in text.splitlines() if line.strip())

@@ -1,0 +1,178 @@
+"""Owns how the answer of a foreign supervisor is read. Pure: values in, an `Answer` or the mistake in them out."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from typing import Any
+
+from pytest_agentproc.errors import AdapterError
+from pytest_agentproc.vocabulary import NANOSECONDS, Answer, Outcome, View
+
+__all__ = ["answer_of"]
+
+_FIELDS = tuple(field.name for field in fields(Answer))
+_OUTCOMES = tuple(outcome.value for outcome in Outcome)
+_LONGEST = 80
+
+
+def answer_of(given: Any, scale: float = 1) -> Answer:
+    """Make an `Answer` of what a supervisor gave.
+
+    Args:
+        given: an `Answer`, a mapping of its fields (times in seconds, as the supervisor's own clock measured them), the
+            name of an outcome, or None.
+        scale: so many times faster than that clock the play's clock was.
+
+    Raises:
+        AdapterError: it is none of these, or a field is unknown or of a wrong type; the text says which.
+    """
+    return Answer() if given is None else _answer(given, "", scale)
+
+
+def _answer(given: Any, place: str, scale: float) -> Answer:
+    if isinstance(given, str):
+        return Answer(outcome=_outcome(given, place or "the outcome", None))
+    unit: float | None = scale * NANOSECONDS
+    if isinstance(given, Answer):
+        pairs, unit = {name: getattr(given, name) for name in _FIELDS}, None
+    elif isinstance(given, Mapping):
+        pairs = dict(given)
+    else:
+        hint = "its function is no `async def`, or lacks an await: " if hasattr(given, "__await__") else ""
+        allowed = "an Answer, a mapping of its fields, the name of an outcome" + ("" if place else ", or None")
+        raise AdapterError(f"it returned {_shown(given, place)}\n{hint}give {allowed}")
+    before = f"{place}: " if place else ""
+    for name in pairs:
+        if name not in _FIELDS:
+            raise AdapterError(f"it returned {before}the field {name!r}, which no answer has\n{_remedy(name, _FIELDS)}")
+    read = {
+        name: _READ[name](value, before + name, scale if name in _DEEPER else unit)
+        for name, value in pairs.items()
+        if value is not None
+    }
+    return Answer(**read)
+
+
+Read = Callable[[Any, str, Any], Any]
+
+
+def _outcome(given: Any, place: str, _unit: object) -> str:
+    if isinstance(given, str) and given in _OUTCOMES:
+        return str(given)
+    raise AdapterError(f"it returned {_shown(given, place)}, which is no outcome\n{_remedy(given, _OUTCOMES)}")
+
+
+def _plain(kind: type, allowed: str) -> Read:
+    def read(given: Any, place: str, _unit: object) -> Any:
+        if isinstance(given, kind) and (kind is bool or not isinstance(given, bool)):
+            return given
+        raise _wrong(given, place, allowed)
+
+    return read
+
+
+def _time(given: Any, place: str, unit: float | None) -> int:
+    is_number = isinstance(given, int | float) and not isinstance(given, bool) and 0 <= given < float("inf")
+    if unit is not None and is_number:
+        return round(float(given) * unit)
+    if is_number and isinstance(given, int):
+        return int(given)
+    if unit is not None:
+        raise _wrong(given, place, "seconds (a number, 0 or more)")
+    raise _wrong(given, place, "whole nanoseconds in an Answer; in a mapping it is seconds")
+
+
+def _bytes(given: Any, place: str, _unit: object) -> bytes:
+    if isinstance(given, str):
+        return given.encode(errors="surrogateescape")
+    if isinstance(given, bytes | bytearray):
+        return bytes(given)
+    raise _wrong(given, place, "bytes or text")
+
+
+def _words(given: Any, place: str, _unit: object) -> tuple[str, ...]:
+    if isinstance(given, list | tuple) and all(isinstance(word, str) for word in given):
+        return tuple(given)
+    raise _wrong(given, place, "a list of texts")
+
+
+def _answers(given: Any, place: str, scale: float) -> tuple[Answer, ...]:
+    if not isinstance(given, list | tuple):
+        raise _wrong(given, place, "a list with one answer each")
+    return tuple(_answer(one, f"{place} {number}", scale) for number, one in enumerate(given, 1))
+
+
+def _sessions(given: Any, place: str, scale: float) -> dict[str, Answer]:
+    if not isinstance(given, Mapping):
+        raise _wrong(given, place, "a mapping of names to answers")
+    return {str(name): _answer(one, f"{place}.{name}", scale) for name, one in given.items()}
+
+
+def _viewers(given: Any, place: str, _unit: object) -> dict[str, View]:
+    allowed = "a mapping of names to {status: ..., transcript: ...}"
+    if not isinstance(given, Mapping):
+        raise _wrong(given, place, allowed)
+    views = {}
+    for name, one in given.items():
+        view = one if isinstance(one, View) or not isinstance(one, Mapping) or set(one) != _VIEW else View(**one)
+        if not isinstance(view, View) or not isinstance(view.status, str) or not isinstance(view.transcript, str):
+            raise _wrong(one, f"{place}.{name}", "{status: ..., transcript: ...}, two texts")
+        views[str(name)] = view
+    return views
+
+
+def _called(given: Any, place: str, unit: float | None) -> tuple[tuple[str, int], ...]:
+    pairs = []
+    for one in given if isinstance(given, list | tuple) else (None,):
+        if not isinstance(one, list | tuple) or len(one) != _PAIR or not isinstance(one[0], str):
+            raise _wrong(given, place, "a list of (hook, instant)")
+        pairs.append((one[0], _time(one[1], f"{place} {one[0]}", unit)))
+    return tuple(pairs)
+
+
+_PAIR = 2
+_VIEW = {field.name for field in fields(View)}
+_DEEPER = ("turns", "background", "sessions")
+_TEXT = _plain(str, "text")
+_READ: dict[str, Read] = {
+    "outcome": _outcome,
+    "exit_code": _plain(int, "a whole number"),
+    "text": _TEXT,
+    "transcript": _TEXT,
+    "stop_reason": _TEXT,
+    "model": _TEXT,
+    "usage": _plain(Mapping, "a mapping"),
+    "elapsed": _time,
+    "agent_status": _plain(int, "a whole number: an exit code, or minus the number of a signal"),
+    "forced": _plain(bool, "True or False"),
+    "error": _TEXT,
+    "warnings": _words,
+    "noise": _plain(int, "a whole number"),
+    "stderr_tail": _bytes,
+    "turns": _answers,
+    "background": _answers,
+    "statuses": _words,
+    "viewers": _viewers,
+    "called": _called,
+    "sessions": _sessions,
+}
+
+
+def _wrong(given: Any, place: str, allowed: str) -> AdapterError:
+    return AdapterError(f"it returned {_shown(given, place)}\n{place} must be {allowed}, or None for: it does not say")
+
+
+def _shown(given: Any, place: str) -> str:
+    try:
+        text = repr(given)
+    except Exception as error:  # noqa: BLE001  # a foreign class may do what it likes
+        text = f"a {type(given).__name__} whose repr raised {type(error).__name__}"
+    text = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
+    return f"{place} {text}" if place else text
+
+
+def _remedy(name: Any, known: tuple[str, ...]) -> str:
+    near = difflib.get_close_matches(str(name), known, 1)
+    return f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"

@@ -1,0 +1,120 @@
+"""A foreign supervisor, asked with care. Owns what becomes of its exceptions and of wrong answers; judges none."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sysconfig
+import traceback
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from pytest_agentproc.errors import AdapterError, ClockError, KitError
+from pytest_agentproc.subjects._answers import answer_of
+from pytest_agentproc.vocabulary import Policy
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from pytest_agentproc.vocabulary import Answer, Order, Subject
+
+__all__ = ["Guarded", "ask", "stated"]
+
+_KIT = f"{Path(__file__).resolve().parent.parent}{os.sep}"
+_FOREIGN = tuple(f"{sysconfig.get_path(name)}{os.sep}" for name in ("stdlib", "platstdlib", "purelib", "platlib"))
+_FRAMES = 4
+
+
+class Guarded:
+    """A subject of somebody else's: whatever goes wrong in it is an `AdapterError` that says where.
+
+    Args:
+        subject: what is asked.
+    """
+
+    def __init__(self, subject: Subject) -> None:
+        self.subject = subject
+        self.name = subject.name
+        self.keeps_artifacts = subject.keeps_artifacts
+        self.holds_sessions = subject.holds_sessions
+        self.needs_keeper = getattr(subject, "needs_keeper", False)
+        self.dialects = getattr(subject, "dialects", None)
+        self.real_time_only = getattr(subject, "real_time_only", "")
+
+    def policy(self, overrides: Mapping[str, Any], dialect: str) -> Policy:
+        """Have it state its limits.
+
+        Raises:
+            AdapterError: it raised, or they are none.
+        """
+        return stated(lambda: self.subject.policy(overrides, dialect))
+
+    async def run(self, order: Order) -> Answer:
+        """Have it supervise.
+
+        Raises:
+            AdapterError: it raised, or its answer is none.
+        """
+        return await ask(self.subject.run, order)
+
+
+def stated(policy: Callable[[], Any]) -> Policy:
+    """Give the limits that a function states.
+
+    Raises:
+        AdapterError: it raised, or they are none.
+    """
+    try:
+        limits = policy()
+    except AdapterError:
+        raise
+    except Exception as error:
+        raise AdapterError(f"asked for its limits, it {_told(error)}") from error
+    if not isinstance(limits, Policy):
+        raise AdapterError(f"asked for its limits, it gave a {type(limits).__name__}\ngive Policy.for_dialect(dialect)")
+    return limits
+
+
+async def ask(supervise: Callable[[Order], Awaitable[Any]], order: Order) -> Answer:
+    """Have an order supervised.
+
+    Raises:
+        AdapterError: the function raised, or what it returned is no answer.
+    """
+    try:
+        given = await _awaitable(supervise(order))
+    except (AdapterError, ClockError, KitError):
+        raise
+    except asyncio.CancelledError as error:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        raise AdapterError(f"it {_told(error)}") from error  # nobody cancelled it
+    except (Exception, SystemExit) as error:
+        raise AdapterError(f"it {_told(error)}") from error
+    return answer_of(given, order.scale)
+
+
+def _awaitable(given: Any) -> Awaitable[Any]:
+    if hasattr(given, "__await__"):
+        return cast("Awaitable[Any]", given)
+    raise AdapterError(f"its run gave a {type(given).__name__} at once\nmake it `async def run(self, order)`")
+
+
+def _told(error: BaseException) -> str:
+    """Tell what was raised, and where in their code: the last lines of the traceback, the innermost at the end."""
+    frames = list(traceback.extract_tb(error.__traceback__))
+    inner = error
+    while isinstance(inner, BaseExceptionGroup) and len(inner.exceptions) == 1:
+        inner = inner.exceptions[0]
+        frames += traceback.extract_tb(inner.__traceback__)
+    frames = [frame for frame in frames if not frame.filename.startswith(_KIT)]
+    own = [frame for frame in frames if not frame.filename.startswith((*_FOREIGN, "<frozen"))]
+    said = "".join(traceback.format_exception_only(inner)).strip()
+    where = [f"  {_place(frame.filename)}:{frame.lineno} in {frame.name}: {frame.line}" for frame in own or frames]
+    return "\n".join([f"raised {said}", *where[-_FRAMES:]])
+
+
+def _place(file: str) -> str:
+    relative = os.path.relpath(file)
+    return file if relative.startswith("..") else relative

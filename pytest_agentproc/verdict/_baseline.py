@@ -1,0 +1,203 @@
+"""Owns a subject's known failures: what a list of them makes of rows, and its text after a session. Pure.
+
+A check that is listed and fails is known; one that is listed and passes fails, so that the list cannot rot. In an entry
+without a subject every supervisor but the kit's own core is meant.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import json
+import re
+from typing import TYPE_CHECKING
+
+from pytest_agentproc.scenario import entries
+from pytest_agentproc.verdict._rows import Row, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from pytest_agentproc.verdict._judged import Judged
+
+__all__ = ["Baseline", "Known", "accepted"]
+
+_NOT_YET = "not looked at yet"
+_RED = (Verdict.ADAPTER_ERROR, Verdict.FAILED, Verdict.UNDECIDED)
+_APPEAR = ("outcome", "answer", "bystanders", "leaks")
+"""Checks that a scenario has only if they fail, unless its file states them."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Known:
+    """One known failure.
+
+    Args:
+        scenario: the scenario's id.
+        check: the expect key.
+        reason: why it is known.
+        subject: whose it is; empty: everybody's but the core's.
+        line: where it stands.
+    """
+
+    scenario: str
+    check: str
+    reason: str
+    subject: str = ""
+    line: int = 0
+
+    def is_of(self, scenario: str, subject: str, *, is_core: bool) -> bool:
+        """Say whether it is about a scenario with a subject."""
+        return self.scenario == scenario and (self.subject == subject or (not self.subject and not is_core))
+
+
+class Baseline:
+    """A list of known failures.
+
+    Args:
+        text: the YAML.
+        name: the file as messages call it.
+
+    Raises:
+        ScenarioError: every mistake of the text, with its place.
+    """
+
+    def __init__(self, text: str, name: str) -> None:
+        self.name = name
+        self._text = text
+        found = entries(text, name, ("scenario", "check", "reason"), ("subject",))
+        self.known = tuple(Known(**entry.values, line=entry.line) for entry in found)
+
+    def missing(self, scenarios: Iterable[str]) -> list[str]:
+        """Tell, each with its place, which entries name a scenario that there is not."""
+        names = tuple(dict.fromkeys(scenarios))
+        told = []
+        for entry in self.known:
+            if entry.scenario not in names:
+                near = difflib.get_close_matches(entry.scenario, names, 1)
+                hint = f"did you mean {near[0]}?" if near else "remove the entry"
+                told.append(f"{self.name}:{entry.line}: there is no scenario {entry.scenario}: {hint}")
+        return told
+
+    def apply(self, rows: Sequence[Row], scenario: str, subject: str, *, is_core: bool) -> tuple[Row, ...]:
+        """Give rows as they are to be read in the light of the list.
+
+        Args:
+            rows: the checks of one scenario.
+            scenario: its id.
+            subject: the supervisor's name.
+            is_core: whether that is the kit's own.
+        """
+        mine = {one.check: one for one in self.known if one.is_of(scenario, subject, is_core=is_core)}
+        read = [self._read(row, mine[row.key]) if row.key in mine else row for row in rows]
+        keys = {row.key for row in rows}
+        return (*read, *(self._absent(entry, keys) for entry in mine.values() if entry.check not in keys))
+
+    def _read(self, row: Row, entry: Known) -> Row:
+        if row.verdict in (*_RED, Verdict.NOT_EXERCISED):
+            return dataclasses.replace(row, verdict=Verdict.KNOWN, hint=entry.reason)
+        if row.verdict is Verdict.PASSED:
+            return dataclasses.replace(row, verdict=Verdict.FAILED, hint=self._stale(entry))
+        return row
+
+    def _absent(self, entry: Known, keys: Iterable[str]) -> Row:
+        if entry.check in _APPEAR:
+            return Row(entry.check, 0, "a known failure", "none", Verdict.FAILED, self._stale(entry))
+        near = difflib.get_close_matches(entry.check, sorted(keys), 1)
+        hint = f"did you mean {near[0]}?" if near else f"it has {', '.join(sorted(keys))}"
+        hint = f"listed in {self.name}:{entry.line}, but the scenario has no such check: {hint}"
+        return Row(entry.check, 0, "a known failure", "no such check", Verdict.FAILED, hint)
+
+    def _stale(self, entry: Known) -> str:
+        return f"listed in {self.name}:{entry.line}, but it passes: remove the entry"
+
+    def updated(self, judged: Sequence[Judged], scenarios: Iterable[str], core: Iterable[str]) -> str:
+        """Give the text that lists what failed; entries that stay keep their lines, and the comments before them.
+
+        Args:
+            judged: what was judged with all failures accepted; what was not judged stays listed.
+            scenarios: the ids of all that there are; entries of others go.
+            core: the names of subjects that are the kit's own.
+        """
+        cores = tuple(core)
+        names = set(scenarios)
+        failed = {
+            (one.scenario, one.subject, row.key): one
+            for one in judged
+            for row in one.rows
+            if row.verdict == Verdict.KNOWN
+        }
+        kept = [entry for entry in self.known if self._stays(entry, judged, names, failed, cores)]
+        covered = {
+            key
+            for key in failed
+            for entry in kept
+            if entry.check == key[2] and entry.is_of(*key[:2], is_core=key[1] in cores)
+        }
+        subjects = {one.subject for one in judged}
+        named = len(subjects) > 1 or bool(subjects & {*cores})
+        new = [
+            _written(Known(scenario, check, _NOT_YET, subject if named else ""))
+            for scenario, subject, check in sorted(failed)
+            if (scenario, subject, check) not in covered
+        ]
+        return self._cut(kept) + "".join(new)
+
+    def _stays(
+        self,
+        entry: Known,
+        judged: Sequence[Judged],
+        names: set[str],
+        failed: Iterable[tuple[str, str, str]],
+        cores: tuple[str, ...],
+    ) -> bool:
+        if entry.scenario not in names:
+            return False
+        mine = [
+            one
+            for one in judged
+            if one.verdict != Verdict.NOT_APPLICABLE
+            and entry.is_of(one.scenario, one.subject, is_core=one.subject in cores)
+        ]
+        return not mine or any((one.scenario, one.subject, entry.check) in failed for one in mine)
+
+    def _cut(self, kept: Sequence[Known]) -> str:
+        """Give the text with the lines of some entries only; anew if entries do not begin lines of their own."""
+        lines = self._text.splitlines()
+        starts = [entry.line for entry in self.known]
+        if any(not lines[start - 1].startswith("-") for start in starts) or len({*starts}) < len(starts):
+            return "".join(_written(entry) for entry in kept)
+        if not starts:
+            return "".join(f"{line}\n" for line in lines if not line.strip() or line.lstrip().startswith("#"))
+        begins = [_with_comments(lines, start) for start in starts]
+        begins[0] = starts[0]
+        parts = [lines[: begins[0] - 1]]
+        for entry, begin, end in zip(self.known, begins, [*begins[1:], len(lines) + 1], strict=True):
+            parts += [lines[begin - 1 : end - 1]] if entry in kept else []
+        return "".join(f"{line}\n" for part in parts for line in part)
+
+
+def _with_comments(lines: Sequence[str], start: int) -> int:
+    """Give the line at which the comments before an entry begin."""
+    while start > 1 and (not lines[start - 2].strip() or lines[start - 2].startswith("#")):
+        start -= 1
+    return start
+
+
+def _written(entry: Known) -> str:
+    pairs = [("scenario", entry.scenario), ("check", entry.check), ("subject", entry.subject), ("reason", entry.reason)]
+    return "- " + "  ".join(f"{key}: {_scalar(value)}\n" for key, value in pairs if value)
+
+
+def _scalar(value: str) -> str:
+    is_plain = re.fullmatch(r"[A-Za-z_][\w.-]*( [\w.,;()-]+)*", value)
+    return value if is_plain else json.dumps(value, ensure_ascii=False)
+
+
+def accepted(rows: Sequence[Row]) -> tuple[Row, ...]:
+    """Give rows with every failure known, as a session has them that writes its list."""
+    reds = _RED if any(row.verdict in _RED for row in rows) else (Verdict.NOT_EXERCISED,)
+    return tuple(
+        dataclasses.replace(row, verdict=Verdict.KNOWN, hint="written to the list") if row.verdict in reds else row
+        for row in rows
+    )

@@ -1,0 +1,89 @@
+"""Owns what is kept of one judged play: a value of plain parts, which goes over a wire and into a file."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["Judged", "JudgedRow", "corpus_hash", "digest_of"]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class JudgedRow:
+    """One check as it was judged; see `Row`."""
+
+    key: str
+    verdict: str
+    expected: str
+    seen: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """One scenario with one subject under one clock on one backend.
+
+    Args:
+        scenario: its id.
+        file: the hash of its file's text.
+        tier: `must`, `should` or `info`.
+        covers: the rules that it is about.
+        subject: the supervisor's name.
+        clock: `virtual` or `real`.
+        backend: the event loop.
+        verdict: the word of a `Verdict`.
+        reason: why it is not applicable, known or undecided, if it is.
+        digest: that of the record; empty if nothing was played.
+        virtual_s: how long it took on the play's clock, in seconds.
+        real_s: how long that took on the machine's.
+        rows: the checks.
+    """
+
+    scenario: str
+    file: str
+    tier: str
+    covers: tuple[str, ...]
+    subject: str
+    clock: str
+    backend: str
+    verdict: str
+    reason: str = ""
+    digest: str = ""
+    virtual_s: float = 0.0
+    real_s: float = 0.0
+    rows: tuple[JudgedRow, ...] = ()
+
+    def line(self) -> str:
+        """Write it as one line of JSON."""
+        return json.dumps(dataclasses.asdict(self), ensure_ascii=False)
+
+    @classmethod
+    def of_line(cls, line: str) -> Judged:
+        """Read what `line` wrote."""
+        fields = json.loads(line)
+        rows = tuple(JudgedRow(**row) for row in fields.pop("rows"))
+        return cls(**{**fields, "covers": tuple(fields["covers"]), "rows": rows})
+
+    @property
+    def place(self) -> tuple[str, str, str, str]:
+        """By what they are put in order: the scenario, then the rest."""
+        return self.scenario, self.subject, self.clock, self.backend
+
+
+def corpus_hash(judged: Iterable[Judged]) -> str:
+    """Name the scenarios that were judged: one hash over their files, in the order of their ids."""
+    return _hash(sorted({f"{one.scenario} {one.file}" for one in judged}))
+
+
+def digest_of(judged: Iterable[Judged]) -> str:
+    """Name what happened: one digest over those of the records, in the order of the scenarios' ids."""
+    ordered = sorted(judged, key=lambda one: one.place)
+    return _hash([f"{one.scenario} {one.clock} {one.backend} {one.digest}" for one in ordered])
+
+
+def _hash(lines: Iterable[str]) -> str:
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()

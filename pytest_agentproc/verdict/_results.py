@@ -1,0 +1,53 @@
+"""Owns the form in which a session's results are kept for other programs. Pure; writes no file."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import TYPE_CHECKING, Any
+
+from pytest_agentproc.verdict._judged import corpus_hash, digest_of
+from pytest_agentproc.verdict._summary import is_conformant
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pytest_agentproc.verdict._judged import Judged
+
+__all__ = ["RESULTS_VERSION", "results"]
+
+RESULTS_VERSION = 1
+"""It grows whenever a key goes or changes its meaning; new keys come without notice."""
+
+
+def results(judged: Sequence[Judged], version: str) -> str:
+    """Write what came of a session as one JSON object, in an order that depends on no worker.
+
+    Args:
+        judged: every scenario that was judged.
+        version: the kit's.
+
+    Returns:
+        `version` (of this form), `kit`, `corpus` (the hash of the scenarios), `subjects` (each with `name`,
+        `conformant`, `corpus` and `digest`), and `results`: for each scenario, subject, clock and backend the verdict
+        and why, the rows (`key`, `verdict`, `expected`, `seen`), `covers`, `digest`, `virtual_s` and `real_s`.
+    """
+    ordered = sorted(judged, key=lambda one: one.place)
+    names = dict.fromkeys(one.subject for one in ordered)
+    whole: dict[str, Any] = {
+        "version": RESULTS_VERSION,
+        "kit": version,
+        "corpus": corpus_hash(ordered),
+        "subjects": [_subject(name, [one for one in ordered if one.subject == name]) for name in names],
+        "results": [dataclasses.asdict(one) for one in ordered],
+    }
+    return json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
+
+
+def _subject(name: str, judged: Sequence[Judged]) -> dict[str, Any]:
+    return {
+        "name": name,
+        "conformant": is_conformant(judged),
+        "corpus": corpus_hash(judged),
+        "digest": digest_of(judged),
+    }

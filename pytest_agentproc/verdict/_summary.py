@@ -1,0 +1,96 @@
+"""Owns the summary of a session: a table by rule and one sentence. Pure; prints nothing."""
+
+from __future__ import annotations
+
+import textwrap
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from pytest_agentproc.verdict._judged import corpus_hash, digest_of
+from pytest_agentproc.verdict._rows import Verdict
+from pytest_agentproc.verdict._words import shortened
+from pytest_agentproc.vocabulary import RULES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pytest_agentproc.verdict._judged import Judged
+
+__all__ = ["is_conformant", "summary"]
+
+_COLUMNS: dict[str, tuple[Verdict, ...]] = {
+    "failed": (Verdict.FAILED, Verdict.ADAPTER_ERROR, Verdict.KIT_ERROR),
+    "undecided": (Verdict.UNDECIDED, Verdict.NOT_EXERCISED),
+    "known": (Verdict.KNOWN,),
+    "passed": (Verdict.PASSED,),
+    "n/a": (Verdict.NOT_APPLICABLE,),
+}
+_GAP = "  "
+_SHORT = 12
+
+
+def is_conformant(judged: Sequence[Judged]) -> bool:
+    """Say whether a subject keeps the rules that it was judged by.
+
+    Nothing may have failed, nothing that must be decided be undecided or not exercised, and something must have passed:
+    who has nothing that applies to him has shown nothing.
+    """
+    verdicts = {one.verdict for one in judged if one.tier != "info"}
+    undecided = {one.verdict for one in judged if one.tier == "must"} & {*_COLUMNS["undecided"]}
+    return Verdict.PASSED in verdicts and not undecided and not verdicts & {*_COLUMNS["failed"]}
+
+
+def summary(judged: Sequence[Judged], version: str, width: int = 80) -> list[str]:
+    """Sum up what came of one subject.
+
+    Args:
+        judged: every scenario that was judged with it.
+        version: the kit's.
+        width: how many columns a line may have.
+
+    Returns:
+        a table by rule, those that failed first; those of which nothing applied in a line of their own; and the
+        sentence that says whether the subject is conformant.
+    """
+    counted = [one for one in judged if one.tier != "info"]
+    by_rule = {rule: [one for one in counted if rule in one.covers] for rule in RULES}
+    rows = [(rule, _counts(those)) for rule, those in by_rule.items() if those]
+    rows.sort(key=lambda row: (not row[1]["failed"], not (row[1]["failed"] or row[1]["undecided"])))
+    applied = [(rule, counts) for rule, counts in rows if counts["n/a"] < sum(counts.values())]
+    others = [rule for rule, counts in rows if counts["n/a"] == sum(counts.values())]
+    lines = _table(applied, width) if applied else []
+    lines += textwrap.wrap(f"nothing applied of: {', '.join(others)}", width) if others else []
+    return [*lines, *([""] if lines else []), _sentence(judged, counted, version)]
+
+
+def _counts(judged: Sequence[Judged]) -> dict[str, int]:
+    found = Counter(one.verdict for one in judged)
+    return {column: sum(found[verdict] for verdict in verdicts) for column, verdicts in _COLUMNS.items()}
+
+
+def _table(rows: Sequence[tuple[str, dict[str, int]]], width: int) -> list[str]:
+    room = width - sum(len(_GAP + column) for column in _COLUMNS)
+    lines = ["rule".ljust(room) + "".join(_GAP + column for column in _COLUMNS)]
+    for rule, counts in rows:
+        words = shortened(f"{rule}  {RULES[rule]}", room)
+        cells = "".join(_GAP + (str(counts[column]) if counts[column] else "-").rjust(len(column)) for column in counts)
+        lines.append(words.ljust(room) + cells)
+    return lines
+
+
+def _sentence(judged: Sequence[Judged], counted: Sequence[Judged], version: str) -> str:
+    counts = _counts(counted)
+    found = Counter(one.verdict for one in counted)
+    failed = counts["failed"] - found[Verdict.ADAPTER_ERROR] - found[Verdict.KIT_ERROR]
+    figures = [f"{failed} failed"]
+    if counts["undecided"]:
+        figures.append(f"{counts['undecided']} undecided")
+    errors = [error for error in (Verdict.ADAPTER_ERROR, Verdict.KIT_ERROR) if found[error]]
+    figures += [f"{found[error]} {error}{'s' if found[error] > 1 else ''}" for error in errors]
+    figures += [f"{counts['passed']} passed", f"{counts['n/a']} not applicable", f"{counts['known']} known"]
+    clocks = " and ".join(dict.fromkeys(one.clock for one in sorted(judged, key=lambda one: one.clock == "real")))
+    verdict = "is conformant" if is_conformant(judged) else "is not conformant"
+    return (
+        f"agentproc: {judged[0].subject} {verdict}: {', '.join(figures)}; pytest-agentproc {version}, "
+        f"corpus {corpus_hash(judged)[:_SHORT]}, {clocks} clock, digest {digest_of(judged)[:_SHORT]}"
+    )

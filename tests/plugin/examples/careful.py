@@ -1,0 +1,190 @@
+"""A supervisor of agents that print plain text, with numbers and a style of its own, that does it right.
+
+A minute of silence ends a run, TERM comes five seconds before KILL, and whoever is in the agent's session goes with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import psutil
+
+from pytest_agentproc.subjects import Function
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pytest_agentproc.vocabulary import Order
+
+__all__ = ["subject"]
+
+SILENCE, LADDER, LONGEST_LINE = 60, 5, 16 * 1024**2
+EXIT_CODES = {"inactive": 124, "protocol_error": 76, "input_failed": 74}
+
+
+async def supervise(order: Order) -> dict[str, Any]:
+    """Run the agent until it ends, or is silent for too long."""
+    begun = asyncio.get_running_loop().time()
+    try:
+        run = Run(order)
+    except OSError as error:
+        return {"outcome": "spawn_failed", "exit_code": 126 if isinstance(error, PermissionError) else 127}
+    outcome = await run.end()
+    elapsed = asyncio.get_running_loop().time() - begun
+    await run.end_tree()
+    status = run.agent.wait()
+    run.close()
+    told = {
+        "text": run.out.decode(errors="replace").strip(),
+        "stderr_tail": bytes(run.err[-65536:]),
+        "elapsed": elapsed,
+    }
+    if outcome is not None:
+        return {"outcome": outcome, "exit_code": EXIT_CODES[outcome], **told}
+    own = "incomplete" if status < 0 else "failed" if status else "completed"
+    return {"outcome": own, "exit_code": 128 - status if status < 0 else status, **told}
+
+
+class Run:
+    """One agent: what it printed, and since when it has printed nothing."""
+
+    def __init__(self, order: Order) -> None:
+        self.loop = asyncio.get_running_loop()
+        pipes: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+        agent: Any = subprocess.Popen(
+            order.argv, bufsize=0, env=order.env, cwd=order.cwd, start_new_session=True, **pipes
+        )
+        self.agent = agent
+        self.news, self.last = asyncio.Event(), self.loop.time()
+        self.out, self.err, self.line, self.refused = bytearray(), bytearray(), 0, False
+        self.unsent = order.prompt.encode() if order.prompt_by == "stdin" else b""
+        self.pidfd = os.pidfd_open(self.agent.pid)
+        self.kept: dict[Any, bytearray] = {self.agent.stdout: self.out, self.agent.stderr: self.err}
+        self.loop.add_reader(self.pidfd, self.news.set)
+        for pipe in self.kept:
+            os.set_blocking(pipe.fileno(), False)
+            self.loop.add_reader(pipe.fileno(), self.read, pipe)
+        os.set_blocking(self.agent.stdin.fileno(), False)
+        self.loop.add_writer(self.agent.stdin.fileno(), self.write)
+
+    def read(self, pipe: Any) -> bool:
+        """Take what is there; say whether it was anything."""
+        try:
+            data = os.read(pipe.fileno(), 65536)
+        except BlockingIOError:
+            return False
+        if not data:
+            self.loop.remove_reader(pipe.fileno())
+            return False
+        self.kept[pipe] += data
+        if pipe is self.agent.stdout:
+            first, *others = map(len, data.split(b"\n"))
+            self.line = max([self.line + first, *others[:-1]]) if others else self.line + first
+            self.line = self.line if self.line > LONGEST_LINE or not others else others[-1]
+        self.last = self.loop.time()
+        self.news.set()
+        return True
+
+    def write(self) -> None:
+        """Send what goes in, and the end behind it."""
+        with suppress(BlockingIOError):
+            try:
+                self.unsent = self.unsent[os.write(self.agent.stdin.fileno(), self.unsent) :]
+            except BrokenPipeError:
+                self.unsent, self.refused = b"", True
+        if not self.unsent:
+            self.loop.remove_writer(self.agent.stdin.fileno())
+            self.agent.stdin.close()
+
+    def has_ended(self) -> bool:
+        """Say whether the agent has, and leave it to be reaped."""
+        return os.waitid(os.P_PID, self.agent.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+    async def end(self) -> str | None:
+        """Wait for the agent's end; give an outcome if it is not its own."""
+        while True:
+            self.news.clear()
+            if self.has_ended():
+                while any(self.read(pipe) for pipe in self.kept):
+                    pass
+                return None
+            if self.line > LONGEST_LINE:
+                return "protocol_error"
+            try:
+                async with asyncio.timeout_at(self.last + SILENCE):
+                    await self.news.wait()
+            except TimeoutError:
+                if not self.news.is_set():
+                    return "input_failed" if self.refused else "inactive"
+
+    def tree(self) -> list[psutil.Process]:
+        """Find who lives of the agent and its descendants, by descent and by session."""
+        found = {process.pid: process for process in psutil.Process(self.agent.pid).children(recursive=True)}
+        for pid in psutil.pids():
+            with suppress(ProcessLookupError, psutil.NoSuchProcess):
+                if os.getsid(pid) == self.agent.pid:
+                    found[pid] = psutil.Process(pid)
+        return [process for process in found.values() if _lives(process)]
+
+    async def end_tree(self) -> None:
+        """TERM, five seconds, KILL, for all of them."""
+        self.loop.remove_reader(self.pidfd)
+        members = self.tree()
+        for process in members:
+            _signal(process, signal.SIGTERM, signal.SIGCONT)
+        await self.gone(members, LADDER)
+        while members := [*filter(_lives, {*members, *self.tree()})]:
+            for process in members:
+                _signal(process, signal.SIGKILL)
+            await self.gone(members, None)
+
+    async def gone(self, processes: Iterable[psutil.Process], longest: float | None) -> None:
+        """Wait for their ends, as long as may be."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(longest):
+                for process in processes:
+                    with suppress(ProcessLookupError):
+                        await self._gone(os.pidfd_open(process.pid))
+
+    async def _gone(self, pidfd: int) -> None:
+        end = asyncio.Event()
+        self.loop.add_reader(pidfd, end.set)
+        try:
+            await end.wait()
+        finally:
+            self.loop.remove_reader(pidfd)
+            os.close(pidfd)
+
+    def close(self) -> None:
+        """Give every descriptor back."""
+        for pipe in (self.agent.stdin, *self.kept):
+            if not pipe.closed:
+                self.loop.remove_reader(pipe.fileno())
+                self.loop.remove_writer(pipe.fileno())
+                pipe.close()
+        os.close(self.pidfd)
+
+
+def _lives(process: psutil.Process) -> bool:
+    with suppress(psutil.NoSuchProcess):
+        return bool(process.status() != psutil.STATUS_ZOMBIE)
+    return False
+
+
+def _signal(process: psutil.Process, *signals: signal.Signals) -> None:
+    with suppress(psutil.NoSuchProcess):
+        for number in signals:
+            process.send_signal(number)
+
+
+subject = Function(
+    supervise,
+    name="careful",
+    limits={"inactivity_timeout": SILENCE, "kill_grace": LADDER, "linger_kill_grace": LADDER},
+    dialects=["raw"],
+)

@@ -1,0 +1,69 @@
+"""A red of somebody else's supervisor is played once more: what cannot be repeated is no verdict."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.plugin.scenarios import RED
+
+MINE = """\
+import anyio
+
+PLAYS = []
+
+async def steady(order):
+    PLAYS.append(order)
+    await anyio.run_process(order.argv, env=order.env, check=False, start_new_session=True)
+    return "failed"
+
+async def fickle(order):
+    await anyio.sleep(len(PLAYS))
+    return await steady(order)
+
+async def cured(order):
+    said = "completed" if PLAYS else "failed"
+    await steady(order)
+    return said
+"""
+COUNT = "def pytest_unconfigure():\n    import mine\n    print('PLAYED', len(mine.PLAYS))\n"
+
+
+@pytest.fixture(autouse=True)
+def _scenario(pytester: pytest.Pytester) -> None:
+    """Have one that is red."""
+    (pytester.path / "two.scenario.yaml").write_text(RED)
+    (pytester.path / "mine.py").write_text(MINE)
+    pytester.makeconftest(COUNT)
+
+
+@pytest.mark.parametrize("name", ["steady", "cured"])
+def test_a_red_that_comes_again_stands(pytester: pytest.Pytester, name: str) -> None:
+    """What decides is what happened, not what was said of it."""
+    result = pytester.runpytest("-s", f"--agentproc-subject=mine:{name}")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["  outcome: failed  two.scenario.yaml:9", "failed, record *", "PLAYED 2"])
+
+
+def test_a_red_that_is_another_one_the_second_time_is_a_kit_error(pytester: pytest.Pytester) -> None:
+    """It says where the two part, and what of theirs may be the cause."""
+    result = pytester.runpytest("-s", "--agentproc-subject=mine:fickle")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "  replay: kit error",
+            "    expected  the same record",
+            "    seen      once  0 s *starts",
+            "              then  ~~~ 1 s pass ~~~",
+            "*(virtual time plays the same twice, so this red says nothing of the supervisor; *",
+            "kit error, record *",
+            "agentproc: fickle is not conformant: 0 failed, 1 kit error, 0 passed, *",
+            "PLAYED 2",
+        ]
+    )
+
+
+def test_real_time_never_repeats_itself(pytester: pytest.Pytester) -> None:
+    """There a red stands at once."""
+    result = pytester.runpytest("-s", "--agentproc-subject=mine:steady", "--agentproc-clock=real")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["PLAYED 1"])

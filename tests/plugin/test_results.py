@@ -1,0 +1,74 @@
+"""The results of a session in a file, for programs that make reports of them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.plugin.scenarios import GREEN, RED
+from tests.plugin.test_subjects import MINE
+
+
+@pytest.fixture(autouse=True)
+def _scenarios(pytester: pytest.Pytester) -> None:
+    """Have one that `supervise` passes, and one that it does not."""
+    (pytester.path / "one.scenario.yaml").write_text(GREEN)
+    (pytester.path / "two.scenario.yaml").write_text(f"covers: [A1]\n{RED}")
+    (pytester.path / "mine.py").write_text(MINE)
+
+
+def written(pytester: pytest.Pytester, *arguments: str) -> dict[str, Any]:
+    """Run a session, and read its file; what the machine took is left out."""
+    pytester.runpytest("--agentproc-results=out/results.json", *arguments)
+    found: dict[str, Any] = json.loads((pytester.path / "out" / "results.json").read_text("utf-8"))
+    for result in found["results"]:
+        assert result.pop("real_s") >= 0
+    return found
+
+
+def test_it_has_every_scenario_with_its_rows(pytester: pytest.Pytester) -> None:
+    """One object; nothing else is left in the folder."""
+    found = written(pytester, "--agentproc-subject=mine:supervise")
+    assert [file.name for file in (pytester.path / "out").iterdir()] == ["results.json"]
+    assert list(found) == ["version", "kit", "corpus", "subjects", "results"]
+    assert (found["version"], len(found["corpus"])) == (1, 64)
+    [subject] = found["subjects"]
+    assert (subject["name"], subject["conformant"], len(subject["digest"])) == ("supervise", False, 64)
+    one, two = found["results"]
+    assert (one["scenario"], one["verdict"], one["virtual_s"]) == ("one", "passed", 0)
+    assert len(two.pop("digest")) == len(two.pop("file")) == 64
+    assert two == {
+        "scenario": "two",
+        "tier": "must",
+        "covers": ["A1"],
+        "subject": "supervise",
+        "clock": "virtual",
+        "backend": "asyncio",
+        "verdict": "undecided",
+        "reason": "",
+        "virtual_s": 2,
+        "rows": [
+            {"key": "outcome", "verdict": "passed", "expected": "completed", "seen": "completed"},
+            {"key": "exit_code", "verdict": "undecided", "expected": "0", "seen": "not reported by the subject"},
+            {"key": "leaks", "verdict": "passed", "expected": "none", "seen": "none"},
+        ],
+    }
+
+
+def test_the_plain_core_has_them_too(pytester: pytest.Pytester) -> None:
+    """A file was asked for; where it is stands at the end, and what cannot be written is told there."""
+    found = written(pytester)
+    assert [result["verdict"] for result in found["results"]] == ["passed", "failed"]
+    result = pytester.runpytest("--agentproc-results=one.scenario.yaml/x.json", "one.scenario.yaml")
+    result.assert_outcomes(passed=1)
+    result.stdout.no_fnmatch_line("*conformant*")
+    result.stdout.fnmatch_lines(["agentproc: one.scenario.yaml/x.json cannot be written: *"])
+
+
+@pytest.mark.slow
+def test_workers_write_the_same_file(pytester: pytest.Pytester) -> None:
+    """The process that reports writes it, in an order of its own."""
+    arguments = ["--agentproc-subject=mine:make,core", "--agentproc-backend=both"]
+    assert written(pytester, "-n", "2", *arguments) == written(pytester, *arguments)

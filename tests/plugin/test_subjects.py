@@ -1,0 +1,229 @@
+"""Which supervisors are under test: the option, the ini file, the hook; what cannot be one is refused in a sentence."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.plugin.scenarios import GREEN, RED
+from tests.plugin.test_options import collected
+
+MINE = """\
+import anyio
+from pytest_agentproc.subjects import Function
+from pytest_agentproc.vocabulary import Policy
+
+async def supervise(order):
+    done = await anyio.run_process(order.argv, env=order.env, check=False, start_new_session=True)
+    return {"outcome": "completed", "text": done.stdout.decode().strip(), "elapsed": 0}
+
+async def breaks(order):
+    raise LookupError("no such thing")
+
+def sync(order):
+    return None
+
+def make():
+    return Function(supervise, name="made")
+
+def two(a, b):
+    pass
+
+class Whole:
+    name, keeps_artifacts, holds_sessions = "whole", False, False
+
+    def policy(self, overrides, dialect):
+        return Policy.for_dialect(dialect)
+
+    async def run(self, order):
+        return await supervise(order)
+
+class Half:
+    name = "half"
+
+    async def run(self, order):
+        return None
+
+class Called:
+    async def __call__(self, order):
+        return await supervise(order)
+
+class NoName(Whole):
+    name = None
+
+class Needs(Whole):
+    def __init__(self, more):
+        pass
+
+class Bad(Whole):
+    def __init__(self):
+        raise OSError("no room")
+
+number = 3
+named = Function(supervise, name="named")
+"""
+SHOW = """
+def pytest_agentproc_record(nodeid, record):
+    print("SUBJECT", record.header["subject"], record.header["clock"])
+"""
+
+
+@pytest.fixture(autouse=True)
+def _mine(pytester: pytest.Pytester) -> None:
+    """Have one scenario, and a module with supervisors beside it."""
+    (pytester.path / "one.scenario.yaml").write_text(GREEN)
+    (pytester.path / "mine.py").write_text(MINE)
+    pytester.makeconftest(SHOW)
+
+
+def judged(result: pytest.RunResult) -> list[str]:
+    """List the subjects that were played."""
+    return re.findall(r"SUBJECT (.*)", result.stdout.str())
+
+
+@pytest.mark.parametrize(
+    ("name", "subject"),
+    [
+        ("core", "core"),
+        ("mine:supervise", "supervise"),
+        ("mine:make", "made"),
+        ("mine:Whole", "whole"),
+        ("mine:Called", "Called"),
+        ("mine:named", "named"),
+    ],
+)
+def test_a_subject_is_named_by_its_module(pytester: pytest.Pytester, name: str, subject: str) -> None:
+    """A function, a factory, a class, an object: whatever a project has; the folder needs no setting."""
+    result = pytester.runpytest("-s", f"--agentproc-subject={name}")
+    result.assert_outcomes(passed=1)
+    assert judged(result) == [f"{subject} virtual"]
+
+
+def test_with_one_subject_ids_stay_and_with_several_they_name_it(pytester: pytest.Pytester) -> None:
+    """Lists of ids that people keep must not change because another supervisor is judged."""
+    one = pytester.runpytest("--collect-only", "-q", "--agentproc-subject=mine:make")
+    assert collected(one) == ["one.scenario.yaml::one[asyncio]"]
+    names = "--agentproc-subject=core, null,mine:make"
+    several = pytester.runpytest("--collect-only", "-q", names, "--agentproc-clock=both")
+    assert collected(several) == [
+        f"one.scenario.yaml::one[{name}-asyncio{clock}]" for name in ("core", "null", "made") for clock in ("", "-real")
+    ]
+
+
+def test_the_ini_file_names_subjects_too(pytester: pytest.Pytester) -> None:
+    """A project sets it once, and the command line wins."""
+    pytester.makeini("[pytest]\nagentproc_subject = mine:make\n")
+    assert judged(pytester.runpytest("-s")) == ["made virtual"]
+    assert judged(pytester.runpytest("-s", "--agentproc-subject=core")) == ["core virtual"]
+
+
+def test_a_conftest_contributes_one_in_a_few_lines(pytester: pytest.Pytester) -> None:
+    """It takes the core's place, until the option names somebody else; it can be named, too."""
+    pytester.makeconftest(
+        f"{SHOW}\ndef pytest_agentproc_subjects(config):\n    import mine\n    return [mine.supervise]\n"
+    )
+    pytester.syspathinsert()
+    assert judged(pytester.runpytest("-s")) == ["supervise virtual"]
+    assert judged(pytester.runpytest("-s", "--agentproc-subject=core,supervise")) == [
+        "core virtual",
+        "supervise virtual",
+    ]
+    assert judged(pytester.runpytest("-s", "--agentproc-defect=no-grace")) == ["no-grace virtual"]
+
+
+def test_a_subject_of_real_time_is_played_there_unless_a_clock_was_chosen(pytester: pytest.Pytester) -> None:
+    """Nobody gets 'all not applicable' by default; whoever asks for virtual time is told why it cannot be."""
+    result = pytester.runpytest("--collect-only", "-q", "--agentproc-subject=mine:sync")
+    assert collected(result) == ["one.scenario.yaml::one[asyncio-real]"]
+    result = pytester.runpytest("-rs", "--agentproc-subject=mine:sync", "--agentproc-clock=virtual")
+    result.assert_outcomes(skipped=1)
+    result.stdout.fnmatch_lines(["*not applicable: mine.py:12: sync is no `async def`, so it runs in a thread, and *"])
+    pytester.makeini("[pytest]\nagentproc_clock = virtual\n")
+    result = pytester.runpytest("--collect-only", "-q", "--agentproc-subject=mine:sync")
+    assert collected(result) == ["one.scenario.yaml::one[asyncio]"]
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("croe", "there is no such subject, did you mean core? Others are package.module:attribute"),
+        ("mine", "there is no such subject, known are core, null, *, kill-at-once Others are package.module:attribute"),
+        ("nowhere:x", "there is no module nowhere in *, nor where Python looks: write package.module:attribute *"),
+        ("mine.sub:x", "there is no module mine.sub in *"),
+        ("mine:supervize", "mine has no supervize: did you mean supervise?"),
+        ("mine:", "mine has no attribute without a name: write the name of a function, *"),
+        ("mine:number", "a int is no subject, it lacks name, keeps_artifacts, holds_sessions, policy, run: give an *"),
+        ("mine:Half", "a Half is no subject, it lacks keeps_artifacts, holds_sessions, policy: give an `async def *"),
+        ("mine:NoName", "its name is None: give it a text without a comma"),
+        ("mine:two", "it does not take one argument, the order: give an `async def supervise(order)`, or what *"),
+        ("mine:Needs", "Needs needs arguments: give what Needs(...) makes, or a factory without arguments"),
+        ("mine:Bad", "Bad() raised OSError: no room"),
+        ("broken:x", "importing broken raised ZeroDivisionError: division by zero at */broken.py:2: mend that first"),
+        ("lacks:x", "importing lacks raised ModuleNotFoundError: No module named 'xyzzy' at */lacks.py:1: mend *"),
+    ],
+)
+def test_what_is_no_subject_is_refused_before_anything_is_collected(
+    pytester: pytest.Pytester, name: str, message: str
+) -> None:
+    """One sentence with a remedy; a stack would be ours."""
+    (pytester.path / "broken.py").write_text("number = 1\nnumber / 0\n")
+    (pytester.path / "lacks.py").write_text("import xyzzy\n")
+    result = pytester.runpytest(f"--agentproc-subject={name}")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    pattern = re.escape(f"ERROR: --agentproc-subject={name}: {message}").replace(r"\*", ".*")
+    assert re.fullmatch(pattern, result.errlines[0]), result.errlines
+    assert "Traceback" not in result.stderr.str()
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("return [3]", ": a int is no subject, it lacks *"),
+        ("return 1 / 0", " raised ZeroDivisionError: division by zero at */conftest.py:2: mend that first"),
+        ("import mine; return [mine.make, mine.make]", ": two subjects are called made: give one of them another name"),
+    ],
+)
+def test_a_hook_that_gives_none_is_refused_as_well(pytester: pytest.Pytester, body: str, message: str) -> None:
+    """Its name stands in front."""
+    pytester.syspathinsert()
+    pytester.makeconftest(f"def pytest_agentproc_subjects(config):\n    {body}\n")
+    result = pytester.runpytest()
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    pattern = re.escape(f"ERROR: pytest_agentproc_subjects{message}").replace(r"\*", ".*")
+    assert re.fullmatch(pattern, result.errlines[0]), result.errlines
+
+
+def test_a_defect_is_the_cores(pytester: pytest.Pytester) -> None:
+    """Beside another subject it means nothing."""
+    result = pytester.runpytest("--agentproc-subject=mine:make", "--agentproc-defect=no-grace")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert result.errlines[0].startswith("ERROR: --agentproc-defect=no-grace is built into the core, and ")
+    result = pytester.runpytest("-s", "--agentproc-subject=mine:make,core", "--agentproc-defect=no-grace")
+    assert judged(result) == ["made virtual", "no-grace virtual"]
+
+
+def test_a_subject_that_breaks_is_an_adapter_error(pytester: pytest.Pytester) -> None:
+    """What is shown is their line, no stack of pytest's or ours."""
+    result = pytester.runpytest("--agentproc-subject=mine:breaks")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "one.scenario.yaml:1: an agent says hello and exits",
+            "  answer: adapter error",
+            "    expected  an answer",
+            "    seen      it raised LookupError: no such thing",
+            '*mine.py:10 in breaks: raise LookupError("no such thing")',
+            "  not exercised: outcome, text, elapsed, leaks",
+            "adapter error, record *",
+        ]
+    )
+    assert not re.search(r"Traceback|pytest_agentproc/", result.stdout.str())
+
+
+@pytest.mark.slow
+def test_workers_find_the_subjects_themselves(pytester: pytest.Pytester) -> None:
+    """The same ids in the same order."""
+    (pytester.path / "two.scenario.yaml").write_text(RED)
+    result = pytester.runpytest("-n", "2", "--agentproc-subject=core,mine:make")
+    result.assert_outcomes(passed=2, failed=2)

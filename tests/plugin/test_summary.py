@@ -1,0 +1,95 @@
+"""The end of a session that judged somebody else's supervisor: a table by rule, and one sentence."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.plugin.scenarios import GREEN, RED
+from tests.plugin.test_subjects import MINE
+
+SAID = re.compile(
+    r"^agentproc: (\S+) (is conformant|is not conformant): (.*); pytest-agentproc \d\S*, corpus ([0-9a-f]{12}), "
+    r"(.*) clock, digest ([0-9a-f]{12})$",
+    re.MULTILINE,
+)
+
+
+@pytest.fixture(autouse=True)
+def _scenarios(pytester: pytest.Pytester) -> None:
+    """Have one that passes, one of which too little is said, and one that does not apply."""
+    (pytester.path / "one.scenario.yaml").write_text(f"covers: [F1]\n{GREEN}")
+    (pytester.path / "two.scenario.yaml").write_text(f"covers: [A1, T1]\n{RED}")
+    limit = GREEN.replace("- say: hello", "- silence: max_runtime")
+    (pytester.path / "limit.scenario.yaml").write_text(f"covers: [A2]\n{limit}")
+    (pytester.path / "mine.py").write_text(MINE)
+
+
+def said(result: pytest.RunResult) -> list[tuple[str, ...]]:
+    """Give the sentences, each in its parts."""
+    return [found.groups() for found in SAID.finditer(result.stdout.str())]
+
+
+def test_a_foreign_subject_gets_a_table_and_a_sentence(pytester: pytest.Pytester) -> None:
+    """The exit code stays pytest's."""
+    result = pytester.runpytest("--agentproc-subject=mine:supervise")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.re_match_lines(
+        [
+            r"=+ agentproc =+",
+            r"rule +failed  undecided  known  passed  n/a",
+            r"A1  any byte is activity.* +- +1 +- +- +-",
+            r"T1  terminate and kill .* +- +1 +- +- +-",
+            r"F1  one line is one .* +- +- +- +1 +-",
+            "nothing applied of: A2",
+        ],
+        consecutive=True,
+    )
+    [(name, verdict, figures, _, clock, _)] = said(result)
+    assert (name, verdict, clock) == ("supervise", "is not conformant", "virtual")
+    assert figures == "0 failed, 1 undecided, 1 passed, 1 not applicable, 0 known"
+
+
+def test_each_of_several_subjects_has_its_own(pytester: pytest.Pytester) -> None:
+    """The core among them; a subject that breaks is counted as that."""
+    result = pytester.runpytest("--agentproc-subject=core,mine:breaks", "one.scenario.yaml")
+    assert [parts[:3] for parts in said(result)] == [
+        ("core", "is conformant", "0 failed, 1 passed, 0 not applicable, 0 known"),
+        ("breaks", "is not conformant", "0 failed, 1 adapter error, 0 passed, 0 not applicable, 0 known"),
+    ]
+
+
+def test_who_has_nothing_that_applies_is_not_conformant(pytester: pytest.Pytester) -> None:
+    """It has shown nothing."""
+    result = pytester.runpytest("--agentproc-subject=mine:make", "limit.scenario.yaml")
+    assert result.ret == pytest.ExitCode.OK
+    assert [parts[1:3] for parts in said(result)] == [
+        ("is not conformant", "0 failed, 0 passed, 1 not applicable, 0 known")
+    ]
+
+
+def test_of_the_plain_core_nothing_is_said(pytester: pytest.Pytester) -> None:
+    """Whoever tests scenarios sees what pytest shows of every test."""
+    assert said(pytester.runpytest()) == []
+    assert said(pytester.runpytest("--agentproc-subject=core")) == []
+    assert said(pytester.runpytest("--agentproc-defect=no-grace")) == []
+    assert said(pytester.runpytest("--collect-only", "--agentproc-subject=mine:make")) == []
+
+
+@pytest.mark.slow
+def test_the_bundled_corpus_has_its_sentence_for_the_core_too(pytester: pytest.Pytester) -> None:
+    """It says which corpus that was."""
+    result = pytester.runpytest("--agentproc-corpus", "-k", "silent-then-output")
+    assert [parts[:3] for parts in said(result)] == [
+        ("core", "is conformant", "0 failed, 1 passed, 0 not applicable, 0 known")
+    ]
+
+
+@pytest.mark.slow
+def test_workers_change_nothing_about_it(pytester: pytest.Pytester) -> None:
+    """Hashes and figures are the same, whoever played what."""
+    arguments = ["--agentproc-subject=mine:make,null", "--agentproc-backend=both"]
+    alone = said(pytester.runpytest(*arguments))
+    assert len(alone) == 2
+    assert said(pytester.runpytest("-n", "2", *arguments)) == alone

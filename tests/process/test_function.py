@@ -1,0 +1,299 @@
+"""A function as the supervisor under test: what it is given, what it may return, and what becomes of its mistakes."""
+
+from __future__ import annotations
+
+import functools
+import re
+import signal
+import subprocess
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+
+from pytest_agentproc.errors import AdapterError, UsageError
+from pytest_agentproc.scenario import NotApplicable, loads
+from pytest_agentproc.subjects import Function, Guarded
+from pytest_agentproc.verdict import Verdict, compare, conclude, explain
+from pytest_agentproc.vocabulary import Answer, Policy
+from tests.process.stand import is_gone
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pytest_agentproc.harness import Lab, Played
+    from pytest_agentproc.vocabulary import Order
+
+HELLO = loads(
+    "scenario: hello\nagent: raw\nscript: [silence: 2s, say: hello]\nexpect: {outcome: completed, elapsed: 2s}\n"
+)
+SILENT = loads(
+    "scenario: silent\nagent: raw\nscript: [silence: for ever]\n"
+    "expect: {outcome: inactive, elapsed: inactivity_timeout, signals: [{TERM: inactivity_timeout}]}\n"
+)
+
+
+async def asyncio_run(order: Order, **said: Any) -> dict[str, Any]:
+    """Run the agent to its end, however long it takes."""
+    begun = anyio.current_time()
+    done = await anyio.run_process(order.argv, env=order.env, cwd=order.cwd, check=False, start_new_session=True)
+    text = done.stdout.decode().strip()
+    return {"outcome": "completed", "text": text, "elapsed": anyio.current_time() - begun, **said}
+
+
+def returning(given: Any) -> Function:
+    """Give a supervisor that runs the agent and returns something."""
+
+    async def supervise(order: Order) -> Any:
+        await asyncio_run(order)
+        return given
+
+    return Function(supervise)
+
+
+def played(lab: Lab, subject: Any) -> tuple[Verdict, dict[str, Verdict], str]:
+    """Play HELLO, and give the verdict, those of its rows, and what was seen in the first of them."""
+    play: Played = lab.play(HELLO, subject)
+    rows = compare(play)
+    return conclude(rows), {row.key: row.verdict for row in rows}, rows[0].seen
+
+
+def test_a_function_that_does_it_right_passes(lab: Lab, backend: str) -> None:
+    """It needs no class, no clock and no trace."""
+    assert conclude(compare(lab.play(HELLO, Function(asyncio_run), backend=backend))) is Verdict.PASSED
+
+
+def test_its_name_is_the_functions() -> None:
+    """Also behind a partial; whoever wants another one says so."""
+    subjects = [
+        Function(asyncio_run),
+        Function(functools.partial(asyncio_run, noise=0)),
+        Function(asyncio_run, name="x"),
+    ]
+    assert [subject.name for subject in subjects] == ["asyncio_run", "asyncio_run", "x"]
+    assert not any(subject.real_time_only for subject in subjects)
+
+
+@pytest.mark.parametrize(
+    ("given", "outcome", "elapsed"),
+    [
+        (Answer(outcome="completed", elapsed=2_000_000_000), Verdict.PASSED, Verdict.PASSED),
+        ({"outcome": "completed", "elapsed": 2}, Verdict.PASSED, Verdict.PASSED),
+        ({"outcome": "completed", "elapsed": 2.5}, Verdict.PASSED, Verdict.FAILED),
+        ({"outcome": "completed", "elapsed": None}, Verdict.PASSED, Verdict.UNDECIDED),
+        ("completed", Verdict.PASSED, Verdict.UNDECIDED),
+        ("inactive", Verdict.FAILED, Verdict.UNDECIDED),
+        (None, Verdict.UNDECIDED, Verdict.UNDECIDED),
+    ],
+)
+def test_what_it_says_is_judged_and_what_it_does_not_say_is_undecided(
+    lab: Lab, given: Any, outcome: Verdict, elapsed: Verdict
+) -> None:
+    """The record shows the rest: nobody was left here."""
+    _, rows, _ = played(lab, returning(given))
+    assert rows == {"outcome": outcome, "elapsed": elapsed, "leaks": Verdict.PASSED}
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("complete", "it returned the outcome 'complete', which is no outcome\ndid you mean completed?"),
+        (3, "it returned 3\ngive an Answer, a mapping of its fields, the name of an outcome, or None"),
+        ({"outcom": "failed"}, "it returned the field 'outcom', which no answer has\ndid you mean outcome?"),
+        ({"outcome": 1}, "it returned outcome 1, which is no outcome\nknown are completed, failed, *"),
+        (
+            {"exit_code": "0"},
+            "it returned exit_code '0'\nexit_code must be a whole number, or None for: it does not say",
+        ),
+        ({"exit_code": True}, "it returned exit_code True\nexit_code must be a whole number, *"),
+        ({"elapsed": -1}, "it returned elapsed -1\nelapsed must be seconds (a number, 0 or more), *"),
+        ({"text": b"x"}, "it returned text b'x'\ntext must be text, *"),
+        ({"warnings": "x"}, "it returned warnings 'x'\nwarnings must be a list of texts, *"),
+        (
+            Answer(elapsed=1.5),  # type: ignore[arg-type]
+            "it returned elapsed 1.5\nelapsed must be whole nanoseconds *",
+        ),
+        (
+            Answer(turns=(None,)),  # type: ignore[arg-type]
+            "it returned turns 1 None\ngive an Answer, a mapping of its fields, the name of an outcome",
+        ),
+        ({"turns": [{"elapsed": "x"}]}, "it returned turns 1: elapsed 'x'\nturns 1: elapsed must be seconds *"),
+        ({"turns": 2}, "it returned turns 2\nturns must be a list with one answer each, *"),
+        ({"viewers": {"v": 1}}, "it returned viewers.v 1\nviewers.v must be {status: ..., transcript: ...}, *"),
+        ({"called": [1]}, "it returned called [1]\ncalled must be a list of (hook, instant), *"),
+        ({"sessions": []}, "it returned sessions []\nsessions must be a mapping of names to answers, *"),
+    ],
+)
+def test_a_wrong_answer_is_the_adapters_error(lab: Lab, given: Any, message: str) -> None:
+    """It is neither the kit's nor a verdict on what it did with the agent; whose it is shows which field is wrong."""
+    verdict, rows, seen = played(lab, returning(given))
+    assert verdict is Verdict.ADAPTER_ERROR
+    assert rows == {
+        "answer": Verdict.ADAPTER_ERROR,
+        "outcome": Verdict.NOT_EXERCISED,
+        "elapsed": Verdict.NOT_EXERCISED,
+        "leaks": Verdict.NOT_EXERCISED,
+    }
+    assert re.fullmatch(re.escape(message).replace(r"\*", ".*"), seen)
+
+
+def test_a_function_that_returns_a_coroutine_is_told_so(lab: Lab) -> None:
+    """A forgotten await is the commonest mistake of all."""
+
+    async def supervise(order: Order) -> Any:
+        made = asyncio_run(order)
+        made.close()
+        return made
+
+    verdict, _, seen = played(lab, Function(supervise))
+    assert verdict is Verdict.ADAPTER_ERROR
+    assert "its function is no `async def`, or lacks an await: give an Answer" in seen
+
+
+class Raises:
+    """A subject that is no `Function`."""
+
+    name = "raises"
+    keeps_artifacts = holds_sessions = False
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+    def policy(self, overrides: object, dialect: str) -> Policy:
+        """Keep the default."""
+        return Policy.for_dialect(dialect)
+
+    async def run(self, order: Order) -> Answer:
+        """Raise."""
+        raise self.error
+
+
+def _grouped() -> BaseException:
+    return ExceptionGroup("several", [LookupError("no such thing")])
+
+
+@pytest.mark.parametrize("make", [lambda subject: subject, Guarded], ids=["Function", "subject"])
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (LookupError("no such thing"), "it raised LookupError: no such thing"),
+        (_grouped(), "it raised LookupError: no such thing"),
+        (SystemExit(3), "it raised SystemExit: 3"),
+        (TimeoutError(), "it raised TimeoutError"),
+    ],
+    ids=["error", "group", "exit", "timeout"],
+)
+def test_what_it_raises_is_told_with_the_last_lines(
+    lab: Lab, make: Callable[[Any], Any], error: BaseException, said: str, backend: str
+) -> None:
+    """Their lines and none of ours; the record up to there is shown, too."""
+    subject = Raises(error)
+    asked = make(Function(subject.run) if make is not Guarded else subject)
+    play = lab.play(HELLO, asked, backend=backend)
+    text = explain(play, compare(play))
+    assert f"  answer: adapter error\n    expected  an answer\n    seen      {said}\n" in text
+    assert re.search(r"^ +tests/process/test_function\.py:\d+ in run: raise self\.error$", text, re.MULTILINE)
+    assert "pytest_agentproc/" not in text
+    assert f"ADAPTER ERROR: {said}" in text
+
+
+def test_an_agent_that_is_left_by_a_function_that_raises_is_a_leak(lab: Lab) -> None:
+    """The record proves it, whatever was said."""
+    children = []
+
+    async def supervise(order: Order) -> None:
+        children.append(subprocess.Popen(order.argv, start_new_session=True, stdout=subprocess.DEVNULL))
+        await anyio.sleep(1)
+        raise LookupError
+
+    verdict, rows, _ = played(lab, Function(supervise))
+    children[0].wait()
+    assert is_gone(children[0].pid)
+    assert (verdict, rows["leaks"]) == (Verdict.ADAPTER_ERROR, Verdict.FAILED)
+
+
+def test_a_cancellation_that_nobody_asked_for_is_an_error_like_any_other(lab: Lab) -> None:
+    """It would end the whole event loop otherwise."""
+    import asyncio
+
+    async def supervise(_order: Order) -> None:
+        raise asyncio.CancelledError
+
+    verdict, _, seen = played(lab, Function(supervise))
+    assert verdict is Verdict.ADAPTER_ERROR
+    assert seen.startswith("it raised asyncio.exceptions.CancelledError")
+
+
+@pytest.mark.parametrize(
+    ("limits", "applies"),
+    [
+        (None, False),
+        ({"inactivity_timeout": None}, False),
+        ({"inactivity_timeout": 60}, True),
+        (lambda told, _dialect: {"inactivity_timeout": 7, **told}, True),
+    ],
+)
+def test_it_is_judged_by_the_limits_that_it_states(lab: Lab, limits: Any, applies: bool) -> None:
+    """Its numbers are its own; a limit that it does not name it does not have."""
+
+    async def supervise(order: Order) -> dict[str, Any]:
+        limit = order.policy.inactivity_timeout
+        assert limit is not None
+        async with await anyio.open_process(order.argv, start_new_session=True) as agent:
+            await anyio.sleep(limit)
+            agent.send_signal(signal.SIGTERM)
+            await agent.wait()
+        return {"outcome": "inactive", "elapsed": limit}
+
+    subject = Function(supervise, limits=limits)
+    if not applies:
+        with pytest.raises(NotApplicable):
+            lab.play(SILENT, subject)
+        return
+    rows = compare(lab.play(SILENT, subject))
+    assert conclude(rows) is Verdict.PASSED, rows
+
+
+def test_limits_that_are_none_are_the_callers_mistake_or_the_adapters_error() -> None:
+    """A mapping is checked where it is written, a function's when it is asked."""
+    with pytest.raises(UsageError, match="there is no limit 'inactivity', did you mean inactivity_timeout"):
+        Function(asyncio_run, limits={"inactivity": 3})
+    with pytest.raises(UsageError, match="policy kill_grace is None"):
+        Function(asyncio_run, limits={"kill_grace": None})
+    with pytest.raises(UsageError, match="there is no dialect 'pie', did you mean pi"):
+        Function(asyncio_run, dialects=["pie"])
+    with pytest.raises(UsageError, match="3 is no function"):
+        Function(3)  # type: ignore[arg-type]
+    for limits, message in [
+        (lambda _told, _dialect: None, "its limits are None, and no mapping"),
+        (lambda _told, _dialect: {"inactivity": 3}, "asked for its limits, it raised .*there is no limit 'inactivity'"),
+        (lambda told, _dialect: told["x"], "asked for its limits, it raised KeyError: 'x'\n  tests/process/test_func"),
+    ]:
+        with pytest.raises(AdapterError, match=message):
+            Function(asyncio_run, limits=limits).policy({}, "raw")
+
+
+def test_a_dialect_that_it_does_not_claim_is_not_applicable(lab: Lab) -> None:
+    """A supervisor of one CLI is not judged by how it treats others."""
+    with pytest.raises(NotApplicable, match="agents of raw"):
+        lab.play(HELLO, Function(asyncio_run, dialects=["pi"]))
+
+
+def sleepless(order: Order) -> dict[str, Any]:
+    """Run the agent as a program without an event loop does."""
+    done = subprocess.run(
+        order.argv, capture_output=True, text=True, check=False, env=order.env, start_new_session=True
+    )
+    return {"outcome": "completed", "text": done.stdout}
+
+
+@pytest.mark.slow
+def test_a_function_that_is_not_async_is_for_real_time_only(lab: Lab) -> None:
+    """Virtual time stands still while its thread runs; why is told with its place."""
+    subject = Function(sleepless)
+    line = sleepless.__code__.co_firstlineno
+    assert subject.real_time_only.startswith(f"tests/process/test_function.py:{line}: sleepless is no `async def`, so ")
+    with pytest.raises(NotApplicable, match="virtual time"):
+        lab.play(HELLO, subject)
+    rows = {row.key: row.verdict for row in compare(lab.play_real(HELLO, subject, scale=100))}
+    assert rows == {"outcome": Verdict.PASSED, "elapsed": Verdict.UNDECIDED, "leaks": Verdict.PASSED}

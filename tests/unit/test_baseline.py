@@ -1,0 +1,173 @@
+"""The list of known failures: what it makes of rows, what it says of its own mistakes, how it is written anew."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from pytest_agentproc.errors import ScenarioError
+from pytest_agentproc.verdict import Baseline, Judged, JudgedRow, Row, Verdict, accepted, conclude
+from tests.unit.test_summary import ONE
+
+LISTED = """\
+# What we know of.
+
+# The second one is worse.
+- scenario: one
+  check: outcome
+  reason: "we call it failed: a matter of taste"  # kept
+# About the ladder.
+- scenario: two
+  check: signals
+  subject: mine
+  reason: no TERM yet
+
+- scenario: three
+  check: leaks
+  reason: helpers stay
+# The end.
+"""
+
+
+def rows(**verdicts: Verdict) -> list[Row]:
+    """Give rows by their keys."""
+    return [Row(key, 1, "this", "that", verdict) for key, verdict in verdicts.items()]
+
+
+def read(given: list[Row], scenario: str = "one", subject: str = "mine", *, is_core: bool = False) -> dict[str, Row]:
+    """Read rows in the light of LISTED."""
+    read = Baseline(LISTED, "known.yaml").apply(given, scenario, subject, is_core=is_core)
+    return {row.key: row for row in read}
+
+
+@pytest.mark.parametrize(
+    "verdict", [Verdict.FAILED, Verdict.UNDECIDED, Verdict.NOT_EXERCISED, Verdict.ADAPTER_ERROR], ids=str
+)
+def test_a_listed_check_that_is_red_is_known(verdict: Verdict) -> None:
+    """With the reason that the list gives."""
+    row = read(rows(outcome=verdict, text=Verdict.PASSED))["outcome"]
+    assert (row.verdict, row.hint) == (Verdict.KNOWN, "we call it failed: a matter of taste")
+
+
+def test_what_was_not_exercised_because_of_it_is_excused_with_it() -> None:
+    """A deadlock leaves nothing to see behind it; another failure beside it fails all the same."""
+    known = rows(outcome=Verdict.KNOWN, text=Verdict.NOT_EXERCISED, leaks=Verdict.PASSED)
+    assert conclude(known) is Verdict.KNOWN
+    assert conclude([*known, *rows(noise=Verdict.FAILED)]) is Verdict.FAILED
+    assert conclude([*known, *rows(noise=Verdict.UNDECIDED)]) is Verdict.UNDECIDED
+
+
+def test_a_listed_check_that_passes_fails() -> None:
+    """A list that keeps what is mended hides the next failure."""
+    row = read(rows(outcome=Verdict.PASSED))["outcome"]
+    assert (row.verdict, row.hint) == (Verdict.FAILED, "listed in known.yaml:4, but it passes: remove the entry")
+    row = read(rows(signals=Verdict.PASSED), "three")["leaks"]
+    assert (row.verdict, row.hint) == (Verdict.FAILED, "listed in known.yaml:13, but it passes: remove the entry")
+    assert read(rows(outcome=Verdict.NOT_APPLICABLE))["outcome"].verdict is Verdict.NOT_APPLICABLE
+
+
+def test_a_listed_check_that_the_scenario_does_not_have_is_told_with_the_nearest() -> None:
+    """Its line, and what was meant."""
+    row = read(rows(signal=Verdict.PASSED), "two")["signals"]
+    assert (row.verdict, row.hint) == (
+        Verdict.FAILED,
+        "listed in known.yaml:8, but the scenario has no such check: did you mean signal?",
+    )
+
+
+def test_an_entry_is_of_its_subject_or_of_everybody_but_the_core() -> None:
+    """Two supervisors have two lists in one file; the kit's own is compared with, not excused."""
+    failed = rows(signals=Verdict.FAILED)
+    assert read(failed, "two", "mine")["signals"].verdict is Verdict.KNOWN
+    assert read(failed, "two", "other")["signals"].verdict is Verdict.FAILED
+    failed = rows(outcome=Verdict.FAILED)
+    assert read(failed, subject="other")["outcome"].verdict is Verdict.KNOWN
+    assert read(failed, subject="core", is_core=True)["outcome"].verdict is Verdict.FAILED
+
+
+def test_a_scenario_that_there_is_not_is_told_with_the_nearest() -> None:
+    """A typing mistake excuses nothing."""
+    baseline = Baseline(LISTED, "known.yaml")
+    assert baseline.missing(["one", "twos"]) == [
+        "known.yaml:8: there is no scenario two: did you mean twos?",
+        "known.yaml:13: there is no scenario three: remove the entry",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "problems"),
+    [
+        ("scenario: one\n", ['1:1: there must be a list, not a mapping: write "- " before each entry']),
+        ("- one\n", ['1:3: an entry must have the keys scenario, check and reason, not "one"']),
+        (
+            "- scenario: one\n  chek: outcome\n  reason: x\n",
+            ["1:3: the entry has no check: write check: ...", '2:3: unknown key "chek": did you mean "check"?'],
+        ),
+        ("- {scenario: one, check: [a], reason: x}\n", ["1:26: check must be text, not a list"]),
+        ("- {scenario: one, check: a, reason: }\n", ["1:37: reason must be text, not nothing"]),
+    ],
+)
+def test_a_malformed_list_is_told_with_its_places(text: str, problems: list[str]) -> None:
+    """All mistakes at once, as in a scenario."""
+    with pytest.raises(ScenarioError) as error:
+        Baseline(text, "known.yaml")
+    assert [str(problem) for problem in error.value.problems] == [f"known.yaml:{problem}" for problem in problems]
+
+
+def judged(scenario: str, subject: str = "mine", **verdicts: str) -> Judged:
+    """Give a judged scenario whose rows have verdicts."""
+    found = tuple(JudgedRow(key, verdict, "this", "that") for key, verdict in verdicts.items())
+    return dataclasses.replace(ONE, scenario=scenario, subject=subject, rows=found)
+
+
+def updated(*given: Judged, text: str = LISTED, there: tuple[str, ...] = ("one", "two", "three", "four")) -> str:
+    """Write LISTED anew."""
+    return Baseline(text, "known.yaml").updated(given, there, ["core"])
+
+
+def test_what_stays_keeps_its_lines_and_comments() -> None:
+    """The reasons are the worth of the list; what was not judged stays as it is."""
+    assert updated() == LISTED
+    assert updated(judged("one", outcome="known")) == LISTED
+
+
+def test_what_passes_goes_with_its_comments_and_what_is_new_comes_last() -> None:
+    """A reason cannot be written by a machine."""
+    text = updated(judged("two", signals="passed"), judged("four", leaks="known", text="known", outcome="passed"))
+    begin, _, rest = LISTED.partition("# About the ladder.\n")
+    assert text == (
+        begin
+        + rest.partition("no TERM yet\n")[2]
+        + "- scenario: four\n  check: leaks\n  reason: not looked at yet\n"
+        + "- scenario: four\n  check: text\n  reason: not looked at yet\n"
+    )
+    assert [known.check for known in Baseline(text, "known.yaml").known] == ["outcome", "leaks", "leaks", "text"]
+
+
+def test_an_entry_of_a_scenario_that_is_gone_goes() -> None:
+    """Nobody will ever judge it again."""
+    assert [one.scenario for one in Baseline(updated(there=("two",)), "known.yaml").known] == ["two"]
+
+
+def test_with_several_subjects_new_entries_name_theirs() -> None:
+    """So they do for the core, which entries without a subject do not excuse."""
+    text = updated(judged("four", "a", text="known"), judged("four", "b", text="passed"), text="")
+    assert text == "- scenario: four\n  check: text\n  subject: a\n  reason: not looked at yet\n"
+    text = updated(judged("four", "core", text="known"), text="")
+    assert text == "- scenario: four\n  check: text\n  subject: core\n  reason: not looked at yet\n"
+    assert updated(judged("four", "core", text="known"), text=text) == text
+
+
+def test_a_list_in_brackets_is_written_line_by_line() -> None:
+    """Entries that share a line cannot be cut out of it."""
+    text = '[{scenario: one, check: a, reason: "it: is"}, {scenario: two, check: b, reason: y}]\n'
+    assert updated(judged("two", b="passed"), text=text) == '- scenario: one\n  check: a\n  reason: "it: is"\n'
+
+
+def test_all_failures_are_accepted_when_the_list_is_written() -> None:
+    """What was not exercised is listed only where nothing else explains it."""
+    some = accepted(rows(a=Verdict.FAILED, b=Verdict.UNDECIDED, c=Verdict.NOT_EXERCISED, d=Verdict.PASSED))
+    known, passed = Verdict.KNOWN, Verdict.PASSED
+    assert [row.verdict for row in some] == [known, known, Verdict.NOT_EXERCISED, passed]
+    assert [row.verdict for row in accepted(rows(c=Verdict.NOT_EXERCISED, d=Verdict.PASSED))] == [known, passed]

@@ -1,0 +1,100 @@
+"""The summary of a session: which rules failed, how much of what, and who is conformant."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+
+import pytest
+
+from pytest_agentproc.verdict import Judged, JudgedRow, corpus_hash, digest_of, is_conformant, summary
+
+ONE = Judged(
+    scenario="one",
+    file="f1",
+    tier="must",
+    covers=("A1", "T1"),
+    subject="mine",
+    clock="virtual",
+    backend="asyncio",
+    verdict="passed",
+    digest="d1",
+    rows=(JudgedRow("outcome", "passed", "completed", "completed"),),
+)
+
+
+def of(verdict: str, **others: object) -> Judged:
+    """Give one with another verdict."""
+    return dataclasses.replace(ONE, verdict=verdict, **others)  # type: ignore[arg-type]
+
+
+def test_it_crosses_a_wire() -> None:
+    """A worker of xdist writes it, the process that reports reads it."""
+    assert Judged.of_line(ONE.line()) == ONE
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "conformant"),
+    [
+        (["passed"], True),
+        (["passed", "not applicable", "known"], True),
+        (["not applicable"], False),
+        (["known"], False),
+        ([], False),
+        *((["passed", verdict], False) for verdict in ("failed", "undecided", "not exercised")),
+        *((["passed", verdict], False) for verdict in ("adapter error", "kit error")),
+    ],
+)
+def test_who_is_conformant(verdicts: list[str], conformant: bool) -> None:
+    """Who has passed something and failed nothing; who had nothing that applied has shown nothing."""
+    assert is_conformant([of(verdict) for verdict in verdicts]) is conformant
+
+
+def test_a_should_may_be_undecided_and_information_decides_nothing() -> None:
+    """A failed `should` is a failure all the same."""
+    assert is_conformant([ONE, of("undecided", tier="should"), of("failed", tier="info")])
+    assert not is_conformant([ONE, of("failed", tier="should")])
+    assert not is_conformant([of("passed", tier="info")])
+
+
+def test_the_table_has_failed_rules_first_and_then_the_undecided() -> None:
+    """The eye begins at the top; what nothing is known of has no line of its own."""
+    judged = [
+        ONE,
+        of("failed", scenario="two", covers=("T1", "C1")),
+        of("undecided", scenario="three", covers=("A9",)),
+        of("not applicable", scenario="four", covers=("B1", "B2", "C1")),
+        of("adapter error", scenario="five", covers=("F5",)),
+        of("known", scenario="six", covers=("A1",)),
+    ]
+    *table, empty, sentence = summary(judged, "1.2.3")
+    assert table == [
+        "rule                                       failed  undecided  known  passed  n/a",
+        "C1  a lingering agent gets linger_grac...       1          -      -       -    1",
+        "F5  stdin is written while output is r...       1          -      -       -    -",
+        "T1  terminate and kill mean the whole ...       1          -      -       1    -",
+        "A9  the one-number form of a limit mea...       -          1      -       -    -",
+        "A1  any byte is activity; a run that i...       -          -      1       1    -",
+        "nothing applied of: B1, B2",
+    ]
+    assert empty == ""
+    hashes = corpus_hash(judged)[:12], digest_of(judged)[:12]
+    assert sentence == (
+        "agentproc: mine is not conformant: 1 failed, 1 undecided, 1 adapter error, 1 passed, 1 not applicable, "
+        f"1 known; pytest-agentproc 1.2.3, corpus {hashes[0]}, virtual clock, digest {hashes[1]}"
+    )
+
+
+def test_hashes_depend_on_files_and_records_and_on_no_order() -> None:
+    """Workers report in any order; another file or another record is another hash."""
+    two = of("passed", scenario="two")
+    assert corpus_hash([ONE, two]) == corpus_hash([two, ONE, ONE])
+    assert digest_of([ONE, two]) == digest_of([two, ONE])
+    assert corpus_hash([ONE]) != corpus_hash([of("passed", file="f2")])
+    assert digest_of([ONE]) != digest_of([of("passed", digest="d2")])
+
+
+def test_both_clocks_are_named() -> None:
+    """What was shown in virtual time only was not shown in real time."""
+    lines = summary([of("passed", clock="real"), ONE], "1.2.3")
+    assert re.search(r" is conformant: 0 failed, 2 passed, .* virtual and real clock, ", lines[-1])
