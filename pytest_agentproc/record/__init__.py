@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pytest_agentproc.record._event import Event
 from pytest_agentproc.record._normal import Entry, normal_form
+from pytest_agentproc.record._page import Judged, page
 from pytest_agentproc.record._payload import Payload
 from pytest_agentproc.record._record import Record
 from pytest_agentproc.record._sessions import of_session, one_session
@@ -14,6 +15,7 @@ from pytest_agentproc.record._times import duration, instant
 __all__ = [
     "Entry",
     "Event",
+    "Judged",
     "Payload",
     "Record",
     "duration",
@@ -21,6 +23,7 @@ __all__ = [
     "normal_form",
     "of_session",
     "one_session",
+    "page",
     "stray_target",
     "text",
 ]
