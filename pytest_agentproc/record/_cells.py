@@ -130,6 +130,8 @@ def _output(_at: int, code: str, data: Mapping[str, Any]) -> str:
 
 def _input(_at: int, _code: str, data: Mapping[str, Any]) -> str:
     if "by" not in data:
+        if "closed" in data:
+            return "closes stdin"
         return "reads the end of stdin" if "eof" in data else f"reads stdin, {_payload(data['bytes'])}"
     if "broken" in data:
         return "finds stdin broken"

@@ -245,3 +245,13 @@ def test_a_descendant_without_a_script_is_its_spawn_step() -> None:
         ["sleep", "[line 5]"],
         ["child1: starts", "[line 4]"],
     ]
+
+
+def test_an_agent_closes_its_input() -> None:
+    """It reads no more then, and its bytes are nobody's to show."""
+    assert shown(recorded((0, "i", {"closed": True, "line": 5}))) == (
+        """
+time  supervisor  agent and descendants
+ 0 s              closes stdin  [line 5]
+"""
+    )
