@@ -66,7 +66,7 @@ class ScenarioItem(pytest.Item):
             played = (play if self.clock == "virtual" else play_real)(self, self.scenario, self.backend)
             note(self, played, perf_counter() - begun)
             try:
-                return judge(played)
+                return judge(self, played)
             except NotGreen:
                 if not played.was_starved:
                     raise

@@ -92,6 +92,13 @@ _OPTIONS = (
     _Option("clock", "time in which scenarios are played: virtual, real or both", _one_of(*_CLOCKS, "both"), "virtual"),
     _Option("scale", "in real time every duration is divided by it; auto: as fast as can be judged", _scale, "auto"),
     _Option("process_tree", "fail every test that leaves a process behind, as if it had asked for process_tree"),
+    _Option("report", "folder for an HTML page of each scenario that is played, and an index of them", str),
+    _Option(
+        "timeline",
+        "which scenarios are kept as a page: on-failure, always, off; auto: all if there is a report, else failures",
+        _one_of("auto", "on-failure", "always", "off"),
+        "auto",
+    ),
     _Option("defect", "judge the supervisor core with this defect built in, to see what catches it", _defect),
 )
 
@@ -157,6 +164,10 @@ def pytest_configure(config: pytest.Config) -> None:
             f"agentproc backend {asked(config, 'backend')} needs trio, which is not installed: "
             "run pip install 'pytest-agentproc[trio]' or choose --agentproc-backend=asyncio"
         )
+    if asked(config, "report") or asked(config, "timeline") == "always":
+        from pytest_agentproc.plugin._report import begin_report
+
+        begin_report(config)
     if asked(config, "corpus"):
         from pytest_agentproc.plugin._corpus import add_corpus
 

@@ -8,6 +8,7 @@ import pytest
 
 from pytest_agentproc.harness import NotForReal
 from pytest_agentproc.plugin._options import asked, lab_of, subject_of
+from pytest_agentproc.plugin._report import keep_page
 from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.verdict import Row, Verdict, compare, conclude, explain
 
@@ -63,8 +64,12 @@ def _shown(node: pytest.Item, play: Callable[[], Played]) -> Played:
     return played
 
 
-def judge(played: Played) -> None:
-    """Pass a verdict on what was played.
+def judge(node: pytest.Item, played: Played) -> None:
+    """Pass a verdict on what was played, and keep its page if it is to be kept.
+
+    Args:
+        node: the test for which it was played.
+        played: what was played.
 
     Raises:
         NotGreen: a check failed, was not exercised or could not be decided.
@@ -72,6 +77,7 @@ def judge(played: Played) -> None:
     """
     rows = compare(played)
     verdict = conclude(rows)
+    keep_page(node, played, rows, verdict)
     if verdict is Verdict.NOT_APPLICABLE:
         pytest.skip(f"not applicable: {_reason(rows, verdict)}")
     if verdict is Verdict.PASSED:

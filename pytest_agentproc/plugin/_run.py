@@ -110,7 +110,7 @@ class Runner:
         asked = dataclasses.replace(loaded, policy={**loaded.policy, **policy})
         try:
             played = play(self._request.node, asked, backend or backends_of(self._request.config)[0])
-            judge(played)
+            judge(self._request.node, played)
         except NotGreen as red:
             pytest.fail(str(red), pytrace=False)
         return _result(played)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pytest_agentproc.record._event import Event
 from pytest_agentproc.record._normal import Entry, normal_form
 from pytest_agentproc.record._page import Judged, page
+from pytest_agentproc.record._page_index import Listed, index
 from pytest_agentproc.record._payload import Payload
 from pytest_agentproc.record._record import Record
 from pytest_agentproc.record._sessions import of_session, one_session
@@ -16,9 +17,11 @@ __all__ = [
     "Entry",
     "Event",
     "Judged",
+    "Listed",
     "Payload",
     "Record",
     "duration",
+    "index",
     "instant",
     "normal_form",
     "of_session",

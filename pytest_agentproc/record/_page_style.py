@@ -57,7 +57,8 @@ h1 { font-size: 20px; line-height: 1.3; font-weight: 650; margin: 0 0 8px; max-w
 .others { color: var(--soft); font-size: 13px; }
 .others p { margin: 2px 0 0; max-width: 90em; overflow-wrap: anywhere; }
 
-main { display: grid; grid-template-columns: minmax(0, 1fr) minmax(300px, 30%); gap: 28px; align-items: start; }
+main:not(.list) { display: grid; grid-template-columns: minmax(0, 1fr) minmax(300px, 30%); gap: 28px;
+  align-items: start; }
 main > section { min-width: 0; }
 table { border-collapse: collapse; }
 .run { width: 100%; }
@@ -156,7 +157,7 @@ footer { margin-top: 26px; color: var(--soft); font-size: 12px; overflow-wrap: a
 
 @media (max-width: 1080px) {
   body { padding: 16px; }
-  main { grid-template-columns: minmax(0, 1fr); }
+  main:not(.list) { grid-template-columns: minmax(0, 1fr); }
   .beside { position: static; }
   .beside .scroll { max-height: none; }
 }
@@ -167,7 +168,8 @@ footer { margin-top: 26px; color: var(--soft); font-size: 12px; overflow-wrap: a
 .counts .bad b { color: var(--bad); }
 .index { width: 100%; margin-bottom: 10px; }
 .index th, .index td { text-align: left; vertical-align: top; padding: 5px 16px 5px 0; font-weight: 400; }
-.index thead th { position: sticky; top: 0; background: var(--paper); color: var(--soft); font-size: 12px;
+.index thead th { vertical-align: bottom; white-space: nowrap;
+  position: sticky; top: 0; background: var(--paper); color: var(--soft); font-size: 12px;
   box-shadow: inset 0 -1px var(--line); z-index: 2; }
 .index .rule th { padding-top: 20px; font-weight: 600; box-shadow: inset 0 -1px var(--faint); }
 .index .rule code { color: var(--accent); margin-right: 8px; }

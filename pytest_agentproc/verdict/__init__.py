@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pytest_agentproc.verdict._compare import compare, conclude
+from pytest_agentproc.verdict._compare import compare, conclude, unmet
 from pytest_agentproc.verdict._explain import explain, explain_leaks
-from pytest_agentproc.verdict._facts import Leak, leaks, returned_at, signals
+from pytest_agentproc.verdict._facts import Leak, last_step, leaks, returned_at, signals
 from pytest_agentproc.verdict._rows import Played, Row, Verdict
 
 __all__ = [
@@ -16,7 +16,9 @@ __all__ = [
     "conclude",
     "explain",
     "explain_leaks",
+    "last_step",
     "leaks",
     "returned_at",
     "signals",
+    "unmet",
 ]

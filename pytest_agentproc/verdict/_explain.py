@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.record import text
-from pytest_agentproc.verdict._compare import conclude
+from pytest_agentproc.verdict._compare import conclude, unmet
 from pytest_agentproc.verdict._facts import last_step, leaks
 from pytest_agentproc.verdict._rows import Played, Row, Scenario, Verdict
 from pytest_agentproc.verdict._tree import tree
@@ -34,7 +34,7 @@ def explain(played: Played, rows: Sequence[Row]) -> str:
         both sides; the verdict with the record's digest.
     """
     scenario = played.bound.scenario
-    bad = sorted((row for row in rows if row.verdict not in _GOOD), key=lambda row: list(Verdict).index(row.verdict))
+    bad = unmet(rows)
     place = next((row.line for row in bad if row.line), None) or _first_line(scenario)
     parts = [f"{scenario.path}:{place}: {scenario.claim}", ""]
     for row in bad:

@@ -184,6 +184,10 @@ def test_the_options_are_documented(pytester: pytest.Pytester) -> None:
         "--agentproc-scale=SCALE in real time every duration is divided by it; auto: as fast as can be judged; "
         "default: auto "
         "--agentproc-process-tree fail every test that leaves a process behind, as if it had asked for process_tree "
+        "--agentproc-report=REPORT folder for an HTML page of each scenario that is played, and an index of them; "
+        "default: none "
+        "--agentproc-timeline=TIMELINE which scenarios are kept as a page: on-failure, always, off; "
+        "auto: all if there is a report, else failures; default: auto "
         "--agentproc-defect=DEFECT judge the supervisor core with this defect built in, to see what catches it; "
         "default: none"
     )
@@ -193,6 +197,8 @@ def test_the_options_are_documented(pytester: pytest.Pytester) -> None:
         "agentproc_clock (string):",
         "agentproc_scale (string):",
         "agentproc_process_tree (bool):",
+        "agentproc_report (string):",
+        "agentproc_timeline (string):",
         "agentproc_defect (string):",
     ]
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 __all__ = ["Element", "Reading", "read"]
 
-_VOID = frozenset({"meta"})
+_VOID = frozenset({"br", "meta"})
 
 
 class Element(NamedTuple):
