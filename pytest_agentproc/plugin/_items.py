@@ -17,6 +17,7 @@ from pytest_agentproc.plugin._baseline import read_by_baseline
 from pytest_agentproc.plugin._figures import note
 from pytest_agentproc.plugin._options import backends_of, clocks_of
 from pytest_agentproc.plugin._play import Judgement, NotGreen, confirmed, judged, play, play_real, settle
+from pytest_agentproc.plugin._report import keep_page
 from pytest_agentproc.plugin._scripts import shown_path
 from pytest_agentproc.plugin._subjects import is_core, subjects_of
 from pytest_agentproc.scenario import Scenario, load
@@ -93,6 +94,7 @@ class ScenarioItem(pytest.Item):
                 judgement = confirmed(judgement, self._play())
             if not (judgement.is_red and played.was_starved):
                 keep(self, judgement, real)
+                keep_page(self, played, judgement.rows, judgement.verdict)
                 return settle(judgement)
         reason = f"in real time the machine was too slow {_TRIES} times"
         keep(self, Judgement(Verdict.UNDECIDED, reason=reason))

@@ -107,6 +107,13 @@ _OPTIONS = (
     _Option("baseline", f"file of known failures; without a word {_BASELINE} beside the ini file, if it is there", str),
     _Option("update_baseline", "write that file: list what fails now, and nothing else"),
     _Option("results", "file for the results of all scenarios as one JSON object", str),
+    _Option("report", "folder for an HTML page of each scenario that is played, and an index of them", str),
+    _Option(
+        "timeline",
+        "which scenarios are kept as a page: on-failure, always, off; auto: all if there is a report, else failures",
+        _one_of("auto", "on-failure", "always", "off"),
+        "auto",
+    ),
     _Option("defect", "judge the supervisor core with this defect built in, to see what catches it", _defect),
 )
 
@@ -188,6 +195,10 @@ def pytest_configure(config: pytest.Config) -> None:
         from pytest_agentproc.plugin._account import begin_account
 
         begin_account(config)
+    if asked(config, "report") or asked(config, "timeline") == "always":
+        from pytest_agentproc.plugin._report import begin_report
+
+        begin_report(config)
     if asked(config, "corpus"):
         from pytest_agentproc.plugin._corpus import add_corpus
 

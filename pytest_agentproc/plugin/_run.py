@@ -11,6 +11,7 @@ import pytest
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.plugin._options import backends_of
 from pytest_agentproc.plugin._play import NotGreen, judged, play, settle
+from pytest_agentproc.plugin._report import keep_page
 from pytest_agentproc.plugin._scripts import scenario_of
 from pytest_agentproc.plugin._subjects import core_of
 from pytest_agentproc.record import Record, text
@@ -112,7 +113,9 @@ class Runner:
         try:
             config = self._request.config
             played = play(self._request.node, asked, backend or backends_of(config)[0], core_of(config))
-            settle(judged(played))
+            judgement = judged(played)
+            keep_page(self._request.node, played, judgement.rows, judgement.verdict)
+            settle(judgement)
         except NotGreen as red:
             pytest.fail(str(red), pytrace=False)
         return _result(played)

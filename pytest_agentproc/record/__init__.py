@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pytest_agentproc.record._event import Event
 from pytest_agentproc.record._normal import Entry, normal_form
+from pytest_agentproc.record._page import Judged, page
+from pytest_agentproc.record._page_index import Listed, index
 from pytest_agentproc.record._payload import Payload
 from pytest_agentproc.record._record import Record
 from pytest_agentproc.record._sessions import of_session, one_session
@@ -14,13 +16,17 @@ from pytest_agentproc.record._times import duration, instant
 __all__ = [
     "Entry",
     "Event",
+    "Judged",
+    "Listed",
     "Payload",
     "Record",
     "duration",
+    "index",
     "instant",
     "normal_form",
     "of_session",
     "one_session",
+    "page",
     "stray_target",
     "text",
 ]

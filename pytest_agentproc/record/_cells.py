@@ -31,6 +31,9 @@ class Cell(NamedTuple):
         words: what is shown.
         likeness: equal for two cells that differ in their instant only.
         subject: (process, code); a supervisor's cell may stand beside the agent's cell with the same one.
+        data: that of the event.
+        whose: the session or process that the words are about, where they do not say it themselves.
+        line: that of the step that did it; 0 if none is known.
     """
 
     at: int
@@ -38,6 +41,15 @@ class Cell(NamedTuple):
     words: str
     likeness: tuple[Any, ...]
     subject: tuple[str, str]
+    data: Mapping[str, Any]
+    whose: str = ""
+    line: int = 0
+
+    @property
+    def whole(self) -> str:
+        """Give the words, with whose they are and the line."""
+        whose = f"{self.whose}: " if self.whose else ""
+        return f"{whose}{self.words}" + (f"  [line {self.line}]" if self.line else "")
 
 
 def cells(events: Sequence[AnyEvent], source: Sequence[str]) -> list[Cell]:
@@ -76,13 +88,10 @@ def _cell(event: AnyEvent, line: int | None, source: Sequence[str]) -> Cell:
     side = "supervisor" if "by" in data or process in _HOSTS else "agent"
     words = _step(data, source) if "step" in data else _WORDS[code](at, code, data)
     whose = data.get("session") or (process if side == "agent" and process != "agent" else "")
-    if whose:
-        words = f"{whose}: {words}"
-    if line:
-        words += f"  [line {line}]"
     due = data.get("armed")
-    likeness = (side, whose, process, data["timer"], due - at) if due is not None else (side, code, words)
-    return Cell(at, "both" if "fault" in data else side, words, likeness, (process, code))
+    what = (process, data["timer"], due - at) if due is not None else (code, words, line)
+    shown_on = "both" if "fault" in data else side
+    return Cell(at, shown_on, words, (side, whose, *what), (process, code), data, whose, line or 0)
 
 
 def _shown_by(events: Sequence[AnyEvent], index: int) -> int | None:

@@ -2,44 +2,24 @@
 
 from __future__ import annotations
 
-from itertools import groupby, pairwise
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING
 
-from pytest_agentproc.record._cells import Cell, cells
-from pytest_agentproc.record._lines import attributed
-from pytest_agentproc.record._normal import joined
+from pytest_agentproc.record._frames import Again, Silence, frames
 from pytest_agentproc.record._times import duration, instant
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
+    from pytest_agentproc.record._frames import Frame, Source
     from pytest_agentproc.record._record import Record
 
 __all__ = ["text"]
 
-_LONG_NS = 1_000_000_000
-_REPEATS = 3
 _MAX_LINES = 160
-_SEEN_CODES = frozenset("oex")
-_HEADINGS = Cell(0, "supervisor", "supervisor", (), ("", "")), Cell(0, "agent", "agent and descendants", (), ("", ""))
+_HEADINGS = "time", "supervisor", "agent and descendants"
 
 
-class _Source(Protocol):
-    """The scenario, as far as a timeline needs it: its text, for the lines of its steps."""
-
-    @property
-    def text(self) -> str: ...
-
-
-class _Frame(NamedTuple):
-    """All rows of one instant, and what makes two frames alike."""
-
-    at: int
-    rows: list[tuple[str, str, str]]
-    likeness: tuple[object, ...]
-
-
-def text(record: Record, scenario: _Source | None = None) -> str:
+def text(record: Record, scenario: Source | None = None) -> str:
     """Draw the timeline of both sides: one column for the time, one for the supervisor, one for agent and descendants.
 
     A silence of a second or more is shown as a jump, three or more like instants in a row as one with its count, and
@@ -49,10 +29,7 @@ def text(record: Record, scenario: _Source | None = None) -> str:
         record: what happened.
         scenario: shows each step as it is written in its file; without it by its name.
     """
-    source = scenario.text.splitlines() if scenario is not None else ()
-    shown = cells(joined(attributed(record.events), by_line=True), source)
-    frames = [_frame(at, list(group)) for at, group in groupby(shown, key=lambda cell: cell.at)]
-    rows = [("time", *_sides(_HEADINGS)), *_rows(frames)]
+    rows = [_HEADINGS, *_rows(frames(record, scenario))]
     if len(rows) > _MAX_LINES:
         half = _MAX_LINES // 2
         left_out = ("", f"... {len(rows) - 2 * half} lines left out ...", "both")
@@ -60,46 +37,26 @@ def text(record: Record, scenario: _Source | None = None) -> str:
     return "\n".join(_lines(rows))
 
 
-def _sides(pair: Sequence[Cell]) -> tuple[str, str]:
-    return pair[0].words, pair[1].words
-
-
-def _frame(at: int, group: list[Cell]) -> _Frame:
-    rows: list[tuple[str, str, str]] = []
-    before: Cell | None = None
-    for cell in group:
-        time = "" if rows else instant(at)
-        if cell.side == "both":
-            rows.append((time, cell.words, "both"))
-        elif cell.side == "agent":
-            rows.append((time, "", cell.words))
-        elif before is not None and before.side == "agent" and _answers(cell, before):
-            rows[-1] = (rows[-1][0], cell.words, before.words)
+def _rows(shown: Iterator[Frame | Silence | Again]) -> Iterator[tuple[str, str, str]]:
+    for one in shown:
+        if isinstance(one, Silence):
+            yield "", f"~~~ {duration(one.length)} pass ~~~", "both"
+        elif isinstance(one, Again):
+            yield "", f"... {one.words}", "both"
         else:
-            rows.append((time, cell.words, ""))
-        before = cell
-    return _Frame(at, rows, tuple(cell.likeness for cell in group))
+            yield from _rows_of(one)
 
 
-def _answers(cell: Cell, before: Cell) -> bool:
-    """Say whether the supervisor's cell is what it saw of the agent's output or exit just before."""
-    return cell.subject == before.subject and cell.subject[1] in _SEEN_CODES
-
-
-def _rows(frames: list[_Frame]) -> Iterator[tuple[str, str, str]]:
-    before = 0
-    for _, group in groupby(frames, key=lambda frame: frame.likeness):
-        alike = list(group)
-        for frame in alike[: None if len(alike) < _REPEATS else 1]:
-            if frame.at - before >= _LONG_NS:
-                yield "", f"~~~ {duration(frame.at - before)} pass ~~~", "both"
-            before = frame.at
-            yield from frame.rows
-        if len(alike) >= _REPEATS:
-            gaps = {later.at - earlier.at for earlier, later in pairwise(alike)}
-            every = f"every {duration(gaps.pop())}, " if len(gaps) == 1 else ""
-            before = alike[-1].at
-            yield "", f"... the same {len(alike) - 1} times more, {every}the last at {instant(before)}", "both"
+def _rows_of(frame: Frame) -> Iterator[tuple[str, str, str]]:
+    time = instant(frame.at)
+    for cell, seen in frame.pairs:
+        if cell.side == "both":
+            yield time, cell.whole, "both"
+        elif cell.side == "agent":
+            yield time, seen.whole if seen is not None else "", cell.whole
+        else:
+            yield time, cell.whole, ""
+        time = ""
 
 
 def _lines(rows: list[tuple[str, str, str]]) -> Iterator[str]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pytest_agentproc.verdict._baseline import Baseline, Known, accepted
-from pytest_agentproc.verdict._compare import compare, conclude
+from pytest_agentproc.verdict._compare import compare, conclude, unmet
 from pytest_agentproc.verdict._explain import differing, explain, explain_leaks
-from pytest_agentproc.verdict._facts import Leak, leaks, returned_at, signals
+from pytest_agentproc.verdict._facts import Leak, last_step, leaks, returned_at, signals
 from pytest_agentproc.verdict._judged import Judged, JudgedRow, corpus_hash, digest_of
 from pytest_agentproc.verdict._results import RESULTS_VERSION, results
 from pytest_agentproc.verdict._rows import Played, Row, Verdict
@@ -30,9 +30,11 @@ __all__ = [
     "explain",
     "explain_leaks",
     "is_conformant",
+    "last_step",
     "leaks",
     "results",
     "returned_at",
     "signals",
     "summary",
+    "unmet",
 ]

@@ -15,9 +15,9 @@ from pytest_agentproc.verdict._sessions import any_was_started, of_session
 from pytest_agentproc.verdict._words import show_wanted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
-__all__ = ["compare", "conclude"]
+__all__ = ["compare", "conclude", "unmet"]
 
 
 _BY_RECORD: dict[str, Check] = {"leaks": check_leaks, "bystanders": check_bystanders}
@@ -63,6 +63,12 @@ def conclude(rows: Iterable[Row]) -> Verdict:
             return verdict
     stated = {row.verdict for row in rows if row.line}
     return Verdict.NOT_APPLICABLE if stated == {Verdict.NOT_APPLICABLE} else Verdict.PASSED
+
+
+def unmet(rows: Sequence[Row]) -> list[Row]:
+    """List the checks that did not pass though they apply, the gravest first."""
+    bad = [row for row in rows if row.verdict not in (Verdict.PASSED, Verdict.NOT_APPLICABLE, Verdict.KNOWN)]
+    return sorted(bad, key=lambda row: list(Verdict).index(row.verdict))
 
 
 def _row(played: Played, expectation: Expectation) -> Row:

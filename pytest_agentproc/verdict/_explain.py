@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pytest_agentproc.errors import AdapterError
 from pytest_agentproc.record import text
-from pytest_agentproc.verdict._compare import conclude
+from pytest_agentproc.verdict._compare import conclude, unmet
 from pytest_agentproc.verdict._facts import last_step, leaks
 from pytest_agentproc.verdict._rows import Played, Row, Scenario, Verdict
 from pytest_agentproc.verdict._tree import tree
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["differing", "explain", "explain_leaks"]
 
-_GOOD = (Verdict.PASSED, Verdict.NOT_APPLICABLE, Verdict.KNOWN)
+_HARMLESS = (Verdict.PASSED, Verdict.NOT_APPLICABLE, Verdict.KNOWN, Verdict.NOT_EXERCISED)
+"""The verdicts of checks that need no words, as they are listed."""
 
 
 def explain(played: Played, rows: Sequence[Row]) -> str:
@@ -36,14 +37,14 @@ def explain(played: Played, rows: Sequence[Row]) -> str:
         both sides; the verdict with the record's digest.
     """
     scenario = played.bound.scenario
-    good = (*_GOOD, Verdict.NOT_EXERCISED) if isinstance(played.fault, AdapterError) else _GOOD
-    bad = sorted((row for row in rows if row.verdict not in good), key=lambda row: list(Verdict).index(row.verdict))
+    is_theirs = isinstance(played.fault, AdapterError)
+    bad = [row for row in unmet(rows) if not (is_theirs and row.verdict is Verdict.NOT_EXERCISED)]
     place = next((row.line for row in bad if row.line), None) or _first_line(scenario)
     parts = [f"{scenario.path}:{place}: {scenario.claim}", ""]
     for row in bad:
         parts += _block(str(scenario.path), row)
-    for verdict in good:
-        names = [row.key for row in rows if row.verdict is verdict]
+    for verdict in _HARMLESS:
+        names = [row.key for row in rows if row.verdict is verdict and row not in bad]
         if names:
             parts.append(f"  {verdict}: {', '.join(names)}")
     for process in played.bound.parts or ("agent",):

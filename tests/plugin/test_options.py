@@ -191,6 +191,10 @@ def test_the_options_are_documented(pytester: pytest.Pytester) -> None:
         "file, if it is there; default: none "
         "--agentproc-update-baseline write that file: list what fails now, and nothing else "
         "--agentproc-results=RESULTS file for the results of all scenarios as one JSON object; default: none "
+        "--agentproc-report=REPORT folder for an HTML page of each scenario that is played, and an index of them; "
+        "default: none "
+        "--agentproc-timeline=TIMELINE which scenarios are kept as a page: on-failure, always, off; "
+        "auto: all if there is a report, else failures; default: auto "
         "--agentproc-defect=DEFECT judge the supervisor core with this defect built in, to see what catches it; "
         "default: none"
     )
@@ -204,6 +208,8 @@ def test_the_options_are_documented(pytester: pytest.Pytester) -> None:
         "agentproc_baseline (string):",
         "agentproc_update_baseline (bool):",
         "agentproc_results (string):",
+        "agentproc_report (string):",
+        "agentproc_timeline (string):",
         "agentproc_defect (string):",
     ]
 

@@ -47,6 +47,7 @@ class Conversation:
             reply, event = self.host.hear(request, 0)
             self._data += reply
             self.events += [event] * (event not in ("", "handshake"))
+        self._data += self.host.late()
 
     def tell(self, name: str, *args: Any) -> None:
         """Have the fake do a step."""

@@ -52,19 +52,13 @@ def test_a_client_may_ask_for_all_that_was_said() -> None:
 
 
 def test_two_prompts_in_a_row_and_one_that_is_refused() -> None:
-    """A prompt while another is answered is refused; one that follows up is answered by the same run of the agent.
-
-    The real CLI answers requests of one instant in an order of its own: there the queue is told before the refusal.
-    """
+    """A prompt while another is answered is refused; one that follows up is answered by the same run of the agent."""
     talk, lines = Conversation("pi", "rpc"), told("pi-rpc-two-prompts")
-    talk.hear(*lines)
+    talk.hear(lines[0])
+    talk.hear(*lines[1:])
     for pieces in (("fir", "st"), ("thi", "rd")):
         say(talk, *pieces)
-    made, real = summary(talk.printed()), summary(seen("pi-rpc-two-prompts"))
-    assert sorted(made, key=repr) == sorted(real, key=repr)
-    assert [one for one in made if one[0] not in ("response", "queue_update")] == [
-        one for one in real if one[0] not in ("response", "queue_update")
-    ]
+    assert summary(talk.printed()) == summary(seen("pi-rpc-two-prompts"))
     assert talk.host.has(2)
     assert not talk.host.has(3)
 

@@ -185,7 +185,8 @@ def test_the_timeline_is_that_of_every_chunk(events: list[Raw]) -> None:
     with small_limits():
         joined = _normal.joined(attributed(recorded(events).events), by_line=True)
         seen = _cells.cells(joined, ())
-    assert seen == _cells.cells(plainly_joined(attributed(events), by_line=True), ())
+    plain = _cells.cells(plainly_joined(attributed(events), by_line=True), ())
+    assert [cell._replace(data={}) for cell in seen] == [cell._replace(data={}) for cell in plain]
 
 
 @pytest.mark.slow

@@ -247,8 +247,11 @@ def test_a_descendant_without_a_script_is_its_spawn_step() -> None:
     ]
 
 
-def test_an_agent_that_closes_its_stdin_is_said_to() -> None:
-    """It has read nothing then, and whoever writes finds out later."""
-    assert "closes stdin  [line 3]" in shown(
-        recorded((0, "m", {"line": 3, "step": "close"}), (0, "i", {"closed": True}))
+def test_an_agent_closes_its_input() -> None:
+    """It reads no more then, and its bytes are nobody's to show."""
+    assert shown(recorded((0, "i", {"closed": True, "line": 5}))) == (
+        """
+time  supervisor  agent and descendants
+ 0 s              closes stdin  [line 5]
+"""
     )

@@ -1,0 +1,202 @@
+"""Owns which runs are kept as pages, where, and the index of them. Draws none itself, and judges nothing.
+
+The pages are written where a scenario is played: below xdist by the workers. What the index says of them travels with
+the report of the test, so that the index is made by whoever sees all reports.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import re
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_agentproc.plugin._options import asked
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Sequence
+
+    from pytest_agentproc.harness import Played
+    from pytest_agentproc.record import Listed
+    from pytest_agentproc.verdict import Row, Verdict
+
+__all__ = ["begin_report", "keep_page"]
+
+_PAGE = "agentproc_page"
+_REAL = "agentproc_real_s"
+_NANOSECONDS = 1_000_000_000
+_NAME_CHARS = 80
+_TELLER, _INDEX = "agentproc-pages", "agentproc-index"
+_PLACES: pytest.StashKey[list[str]] = pytest.StashKey()
+_COUNT: pytest.StashKey[int] = pytest.StashKey()
+_OWN_FOLDER: pytest.StashKey[Path] = pytest.StashKey()
+
+
+def begin_report(config: pytest.Config) -> None:
+    """Make the folder of the report, and have whoever sees all tests write its index.
+
+    Raises:
+        pytest.UsageError: there can be no such folder, or all runs are wanted and there is none.
+    """
+    name = asked(config, "report")
+    if not name:
+        if asked(config, "timeline") == "always":
+            raise pytest.UsageError(
+                "agentproc_timeline = always: the pages need a folder: add --agentproc-report=DIR, or choose on-failure"
+            )
+        return
+    folder = _folder(config, name)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise pytest.UsageError(f"--agentproc-report={name}: {error.strerror}: name a folder to write to") from None
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(_Index(folder), _INDEX)
+
+
+def keep_page(node: pytest.Item, played: Played, rows: Sequence[Row], verdict: Verdict) -> None:
+    """Keep a run as a page, if such runs are to be kept.
+
+    A red play that says nothing of the subject, as the machine was too slow, is not. A page that an earlier session
+    kept of the same test goes.
+
+    Args:
+        node: the test for which it was played.
+        played: what was played.
+        rows: its checks.
+        verdict: over all of them.
+    """
+    from pytest_agentproc.verdict import Verdict
+
+    config = node.config
+    name, which = asked(config, "report"), asked(config, "timeline")
+    is_good = verdict in (Verdict.PASSED, Verdict.NOT_APPLICABLE, Verdict.KNOWN)
+    is_red = not is_good and played.bound.scenario.tier != "info"
+    if which == "off" or (is_red and played.was_starved):
+        return
+    number = node.stash[_COUNT] = node.stash.get(_COUNT, 0) + 1
+    wants_all = which == "always" or (which == "auto" and name)
+    file = ""
+    if is_red or wants_all:
+        file = _written(node, name, number, _drawn(node, played, rows, verdict), is_told=is_red)
+    elif name or getattr(config, "cache", None) is not None:
+        with contextlib.suppress(OSError):  # it is where nobody can write: nobody did
+            (_folder(config, name) / _file_name(node.nodeid, number)).unlink(missing_ok=True)
+    if name:
+        node.user_properties.append((_PAGE, json.dumps(_entry(node, played, str(verdict), file))))
+
+
+def _drawn(node: pytest.Item, played: Played, rows: Sequence[Row], verdict: Verdict) -> str:
+    from pytest_agentproc.record import Judged, page
+    from pytest_agentproc.verdict import last_step, unmet
+
+    scenario = played.bound.scenario
+    failed = unmet(rows)
+    steps = {process: last_step(played.record, process) or 0 for process in played.bound.parts or ("agent",)}
+    real = next((float(str(value)) for name, value in node.user_properties if name == _REAL), None)
+    took = None if real is None else round(real * 1000) * (_NANOSECONDS // 1000)
+    others = [row for row in rows if row not in failed]
+    return page(played.record, scenario, Judged(str(verdict), failed, others, steps, took))
+
+
+def _written(node: pytest.Item, name: str, number: int, html: str, *, is_told: bool) -> str:
+    """Write a page, and have its place told below the failure; a disk that is full is no failure of the subject."""
+    file = _file_name(node.nodeid, number)
+    try:
+        folder = _folder(node.config, name)
+        (folder / file).write_text(html, "utf-8")
+    except OSError as error:
+        _tell(node, f"there is no page: {error}")
+        return ""
+    if is_told:
+        _tell(node, str(folder / file))
+    return file
+
+
+def _tell(node: pytest.Item, words: str) -> None:
+    """Have something said below the failure of a test, if it fails."""
+    plugins = node.config.pluginmanager
+    if not plugins.has_plugin(_TELLER):
+        plugins.register(_Teller(), _TELLER)
+    node.stash.setdefault(_PLACES, []).append(words)
+
+
+def _folder(config: pytest.Config, name: str) -> Path:
+    """Give the folder of the report, else one that is there after the session: pytest's cache, if there is one."""
+    if name:
+        return config.invocation_params.dir / name
+    if _OWN_FOLDER not in config.stash:
+        cache = getattr(config, "cache", None)
+        config.stash[_OWN_FOLDER] = (
+            Path(tempfile.mkdtemp(prefix="agentproc-")) if cache is None else cache.mkdir("agentproc")
+        )
+    return config.stash[_OWN_FOLDER]
+
+
+def _file_name(nodeid: str, number: int) -> str:
+    """Name a page after its test, so that two tests never share one and a test always has the same."""
+    words = re.sub(r"[^A-Za-z0-9.]+", "-", nodeid.rpartition("::")[2])[:_NAME_CHARS].strip("-.")
+    mark = hashlib.sha256(nodeid.encode(errors="replace")).hexdigest()[:8]
+    return f"{words}-{mark}{f'-{number}' if number > 1 else ''}.html"
+
+
+def _entry(node: pytest.Item, played: Played, verdict: str, file: str) -> dict[str, Any]:
+    scenario, header = played.bound.scenario, played.record.header
+    is_own = getattr(node, "scenario", None) is not None
+    way = [str(header.get("subject", "")), getattr(node, "backend", ""), str(header.get("clock", ""))]
+    return {
+        "name": scenario.id if is_own else node.nodeid,
+        "claim": scenario.claim,
+        "covers": list(scenario.covers),
+        "way": [word for word in way if word],
+        "verdict": verdict,
+        "file": file,
+    }
+
+
+class _Teller:
+    """Says below a failure where its page is."""
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self, item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Add a section to the report, which goes wherever the report goes."""
+        report = yield
+        places = item.stash.get(_PLACES, None)
+        if places and report.failed and report.when == "call":
+            report.sections.append(("the run as a page", "\n".join(places)))
+        return report
+
+
+class _Index:
+    """Collects what the reports say of pages."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._entries: list[Listed] = []
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Take in the pages of a test, wherever it ran."""
+        if report.when == "call":
+            self._entries += [_read(text) for name, text in report.user_properties if name == _PAGE]
+
+    def pytest_sessionfinish(self) -> None:
+        """Write the index, once all tests are over."""
+        from pytest_agentproc.record import index
+
+        (self._folder / "index.html").write_text(index(self._entries), "utf-8")
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Say where to begin."""
+        terminalreporter.write_line(f"{len(self._entries)} runs as pages: {self._folder / 'index.html'}")
+
+
+def _read(text: object) -> Listed:
+    from pytest_agentproc.record import Listed
+
+    said = json.loads(str(text))
+    return Listed(**{**said, "covers": tuple(said["covers"]), "way": tuple(said["way"])})

@@ -1,0 +1,121 @@
+"""Owns what of a record is shown together: the rows of an instant, silences, repetitions. Words no event."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import groupby, pairwise
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from pytest_agentproc.record._cells import cells
+from pytest_agentproc.record._lines import attributed
+from pytest_agentproc.record._normal import joined
+from pytest_agentproc.record._times import duration, instant
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pytest_agentproc.record._cells import Cell
+    from pytest_agentproc.record._record import Record
+
+__all__ = ["Again", "Frame", "Pair", "Silence", "Source", "frames"]
+
+_LONG_NS = 1_000_000_000
+_REPEATS = 3
+_SEEN_CODES = frozenset("oex")
+
+
+class Source(Protocol):
+    """The scenario, as far as a renderer needs it: its text, for the lines of its steps."""
+
+    @property
+    def text(self) -> str: ...
+
+
+class Pair(NamedTuple):
+    """A cell, and the supervisor's that is what it saw of the agent's output or exit just before."""
+
+    cell: Cell
+    seen: Cell | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What happened in one instant.
+
+    Args:
+        at: the instant in nanoseconds.
+        pairs: its rows, in order.
+        likeness: equal for two frames that differ in their instant only.
+    """
+
+    at: int
+    pairs: tuple[Pair, ...]
+    likeness: tuple[object, ...] = field(repr=False)
+
+
+class Silence(NamedTuple):
+    """A time in which nothing happened, in nanoseconds."""
+
+    length: int
+
+
+class Again(NamedTuple):
+    """Frames that are left out because they are like the one before.
+
+    Args:
+        times: how many they are.
+        every: the nanoseconds between any two of them; None if they differ.
+        last: the instant of the last one.
+    """
+
+    times: int
+    every: int | None
+    last: int
+
+    @property
+    def words(self) -> str:
+        """Say how often, how far apart, and until when."""
+        every = "" if self.every is None else f"every {duration(self.every)}, "
+        return f"the same {self.times} times more, {every}the last at {instant(self.last)}"
+
+
+def frames(record: Record, source: Source | None = None) -> Iterator[Frame | Silence | Again]:
+    """Group what happened by its instants.
+
+    A silence of a second or more is told, and three or more like instants in a row are the first and a count.
+
+    Args:
+        record: what happened.
+        source: shows each step as it is written there; without it by its name.
+    """
+    lines = source.text.splitlines() if source is not None else ()
+    shown = cells(joined(attributed(record.events), by_line=True), lines)
+    every = [_frame(at, list(group)) for at, group in groupby(shown, key=lambda cell: cell.at)]
+    before = 0
+    for _, group in groupby(every, key=lambda frame: frame.likeness):
+        alike = list(group)
+        for frame in alike[: None if len(alike) < _REPEATS else 1]:
+            if frame.at - before >= _LONG_NS:
+                yield Silence(frame.at - before)
+            before = frame.at
+            yield frame
+        if len(alike) >= _REPEATS:
+            gaps = {later.at - earlier.at for earlier, later in pairwise(alike)}
+            before = alike[-1].at
+            yield Again(len(alike) - 1, gaps.pop() if len(gaps) == 1 else None, before)
+
+
+def _frame(at: int, group: list[Cell]) -> Frame:
+    pairs: list[Pair] = []
+    before: Cell | None = None
+    for cell in group:
+        if before is not None and before.side == "agent" and cell.side == "supervisor" and _answers(cell, before):
+            pairs[-1] = Pair(before, cell)
+        else:
+            pairs.append(Pair(cell))
+        before = cell
+    return Frame(at, tuple(pairs), tuple(cell.likeness for cell in group))
+
+
+def _answers(cell: Cell, before: Cell) -> bool:
+    return cell.subject == before.subject and cell.subject[1] in _SEEN_CODES

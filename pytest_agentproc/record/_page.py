@@ -1,0 +1,191 @@
+"""Owns the page of a run: its claim, what failed, the diagram, the source. Reads no file, judges nothing.
+
+A page is one file without a script: whoever opens it needs no network, and whoever wrote its bytes runs nothing in it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from pytest_agentproc.record._frames import Frame, frames
+from pytest_agentproc.record._page_drawing import Drawing
+from pytest_agentproc.record._page_lanes import lanes_of
+from pytest_agentproc.record._page_rows import drawn, shortened, table
+from pytest_agentproc.record._page_source import listing, shown_lines
+from pytest_agentproc.record._page_style import STYLE
+from pytest_agentproc.record._page_words import Room, clipped, safe
+from pytest_agentproc.record._times import duration
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from pytest_agentproc.record._page_rows import Row
+    from pytest_agentproc.record._record import Record
+
+__all__ = ["Judged", "document", "page"]
+
+_ROOM_BYTES = 160_000
+_CHECK_CHARS = 600
+_MAX_BANNERS = 16
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+
+
+class _Source(Protocol):
+    """The scenario, as far as a page shows it."""
+
+    @property
+    def path(self) -> object: ...
+    @property
+    def claim(self) -> str: ...
+    @property
+    def text(self) -> str: ...
+
+
+class _Check(Protocol):
+    """One check of a scenario, in words."""
+
+    @property
+    def key(self) -> str: ...
+    @property
+    def line(self) -> int: ...
+    @property
+    def wanted(self) -> str: ...
+    @property
+    def seen(self) -> str: ...
+    @property
+    def verdict(self) -> str: ...
+    @property
+    def hint(self) -> str: ...
+
+
+class Judged(NamedTuple):
+    """What is said of a run.
+
+    Args:
+        verdict: over the whole of it, in words.
+        failed: the checks that did not pass, the gravest first.
+        others: all other checks.
+        steps: the line of the last step of each agent.
+        real: how many nanoseconds it took in real time; None: nobody looked.
+    """
+
+    verdict: str
+    failed: Sequence[_Check] = ()
+    others: Sequence[_Check] = ()
+    steps: Mapping[str, int] = {}
+    real: int | None = None
+
+
+def page(record: Record, scenario: _Source, judged: Judged) -> str:
+    """Draw a run as an HTML page: what failed, a diagram of who did what and when, the scenario beside it.
+
+    Silences and repetitions are folded as in the text, the middle of a very long run is left out, and a page is
+    smaller than 1 MB whatever was printed. Equal arguments give equal bytes.
+
+    Args:
+        record: what happened.
+        scenario: what was asked for; its lines and those of the diagram lead to each other.
+        judged: what follows from both.
+    """
+    shown = list(frames(record, scenario))
+    cells = [pair.cell for one in shown if isinstance(one, Frame) for pair in one.pairs]
+    lanes = lanes_of(record.events, cells)
+    clock = str(record.header.get("clock", "virtual"))
+    rows = shortened(list(drawn(shown, Drawing(lanes), clock)))
+    failed = _by_line((row.line, f"{row.verdict}: {row.key}") for row in judged.failed)
+    steps = _by_line((line, f"last step of {_whom(process)}") for process, line in judged.steps.items())
+    lines = shown_lines(scenario.text, [*failed, *steps])
+    known = frozenset(lines)
+    diagram = table(rows, lanes, known, Room(_ROOM_BYTES))
+    source = listing(scenario.text, lines, _first_rows(rows), failed, steps)
+    end = record.events[-1].at if record.events else 0
+    parts = [
+        '<a class="skip" href="#run">Skip to the diagram</a>',
+        f"<header>{_head(scenario, judged, _facts(record.header, end, judged.real))}</header>",
+        _banners(scenario, judged, known),
+        '<main><section id="run" tabindex="-1" aria-label="what happened">',
+        f'<div class="scroll">{diagram}</div></section>',
+        f'<section class="beside" aria-label="the scenario"><h2>{safe(clipped(str(scenario.path), 200))}</h2>',
+        f'<div class="scroll" tabindex="0" role="region" aria-label="source">{source}</div></section></main>',
+        f"<footer>record <code>{record.digest()}</code></footer>",
+    ]
+    return document(f"{judged.verdict}: {scenario.claim}", "\n".join(parts))
+
+
+def document(title: str, body: str) -> str:
+    """Wrap the body of a page: nothing in it may load or run anything.
+
+    Args:
+        title: as text.
+        body: as HTML.
+    """
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{safe(clipped(title, 200))}</title>\n<style>\n{STYLE}</style></head>\n<body>\n{body}\n</body></html>\n"
+    )
+
+
+def _head(scenario: _Source, judged: Judged, facts: Iterable[tuple[str, str]]) -> str:
+    said = "".join(f"<div><dt>{name}</dt><dd>{safe(value)}</dd></div>" for name, value in facts)
+    kind = "bad" if judged.failed else "good"
+    return (
+        f'<h1>{safe(clipped(scenario.claim, 400))}</h1>\n<dl class="facts">'
+        f'<div><dt>verdict</dt><dd><b class="verdict {kind}">{safe(judged.verdict)}</b></dd></div>{said}</dl>'
+    )
+
+
+def _facts(header: Mapping[str, Any], end: int, real: int | None) -> Iterable[tuple[str, str]]:
+    if header.get("subject"):
+        yield "subject", clipped(str(header["subject"]), 100)
+    clock = str(header.get("clock", "virtual"))
+    yield "clock", clock
+    yield f"{clock} time" if clock != "real" else "the scenario's time", duration(end)
+    if real is not None:
+        yield "took", duration(real)
+
+
+def _banners(scenario: _Source, judged: Judged, lines: frozenset[int]) -> str:
+    """Say what failed, each check by itself, then what did not."""
+    written = [_banner(scenario, row, lines) for row in judged.failed[:_MAX_BANNERS]]
+    if len(judged.failed) > _MAX_BANNERS:
+        written.append(f"<p>{len(judged.failed) - _MAX_BANNERS} more are marked in the source.</p>")
+    kinds = dict.fromkeys(str(row.verdict) for row in judged.others)
+    said = [f"{sum(row.verdict == kind for row in judged.others)} {kind}" for kind in kinds]
+    if said:
+        keys = ", ".join(f"{row.key} ({row.verdict})" for row in judged.others)
+        names = safe(clipped(keys, 4 * _CHECK_CHARS))
+        written.append(f'<details class="others"><summary>checks: {", ".join(said)}</summary><p>{names}</p></details>')
+    return f'<section class="checks" aria-label="checks">{"".join(written)}</section>'
+
+
+def _banner(scenario: _Source, row: _Check, lines: frozenset[int]) -> str:
+    place = f"{safe(clipped(str(scenario.path), 160))}:{row.line}" if row.line else ""
+    where = f'<a href="#L{row.line}">{place}</a>' if row.line in lines else place
+    said = [("expected", row.wanted), ("seen", row.seen), *([("", f"({row.hint})")] if row.hint else [])]
+    words = "".join(f"<dt>{name}</dt><dd>{safe(clipped(text, _CHECK_CHARS))}</dd>" for name, text in said)
+    return (
+        f'<article class="banner"><h2><b>{safe(row.verdict)}</b> <code>{safe(clipped(row.key, 160))}</code> '
+        f'<span class="where">{where}</span></h2><dl>{words}</dl></article>'
+    )
+
+
+def _by_line(pairs: Iterable[tuple[int, str]]) -> dict[int, list[str]]:
+    found: dict[int, list[str]] = {}
+    for line, words in pairs:
+        if line:
+            found.setdefault(line, []).append(words)
+    return found
+
+
+def _first_rows(rows: Sequence[Row]) -> dict[int, int]:
+    first: dict[int, int] = {}
+    for row in rows:
+        if row.pair is not None and row.pair.cell.line:
+            first.setdefault(row.pair.cell.line, row.number)
+    return first
+
+
+def _whom(process: str) -> str:
+    return "the agent" if process == "agent" else process

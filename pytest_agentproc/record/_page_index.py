@@ -1,0 +1,88 @@
+"""Owns the page that lists pages: scenarios by the rules that they cover, a column for each way they were played."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from pytest_agentproc.record._page import document
+from pytest_agentproc.record._page_words import clipped, safe
+from pytest_agentproc.vocabulary import RULES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+__all__ = ["Listed", "index"]
+
+_QUIET = frozenset({"passed", "not applicable"})
+_NO_RULE = ""
+_NEVER = '<span class="aside">not played</span>'
+
+
+class Listed(NamedTuple):
+    """One play.
+
+    Args:
+        name: the scenario's.
+        claim: what must be true of a supervisor.
+        covers: the rules that it is about.
+        way: how it was played: subject, backend, clock.
+        verdict: what came of it.
+        file: its page, beside the index; "" if none was kept.
+    """
+
+    name: str
+    claim: str
+    covers: tuple[str, ...]
+    way: tuple[str, ...]
+    verdict: str
+    file: str = ""
+
+
+def index(entries: Iterable[Listed]) -> str:
+    """Write the list of all pages as an HTML page; the order of the entries does not count.
+
+    Args:
+        entries: what was played; a scenario that covers two rules stands below both.
+    """
+    played = sorted(entries)
+    ways = sorted({entry.way for entry in played})
+    heads = "".join(f'<th scope="col">{"<br>".join(map(safe, way))}</th>' for way in ways)
+    body = "\n".join(
+        _rule(rule, [entry for entry in played if rule in (entry.covers or (_NO_RULE,))], ways)
+        for rule in sorted({rule for entry in played for rule in entry.covers or (_NO_RULE,)})
+    )
+    return document(
+        "agentproc: what was played",
+        f'<a class="skip" href="#all">Skip to the scenarios</a>\n<header><h1>What was played</h1>{_counts(played)}'
+        f'</header>\n<main class="list"><table class="index" id="all" tabindex="-1"><thead><tr>'
+        f'<th scope="col">scenario</th>{heads}</tr></thead>\n<tbody>\n{body}\n</tbody></table></main>',
+    )
+
+
+def _counts(played: Sequence[Listed]) -> str:
+    """Say how often there was each verdict: what is red first."""
+    verdicts = sorted({entry.verdict for entry in played}, key=lambda verdict: (verdict in _QUIET, verdict))
+    said = [(f' class="{_kind(one)}"', sum(entry.verdict == one for entry in played), one) for one in verdicts]
+    said.append(("", len({(entry.name, entry.claim) for entry in played}), "scenarios"))
+    items = "".join(f"<li{kind}><b>{count}</b>{safe(what)}</li>" for kind, count, what in said)
+    return f'<ul class="counts">{items}</ul>'
+
+
+def _rule(rule: str, entries: Sequence[Listed], ways: Sequence[tuple[str, ...]]) -> str:
+    title = f"<code>{safe(rule)}</code>{safe(RULES.get(rule, ''))}" if rule else "no rule"
+    rows = [f'<tr class="rule"><th scope="colgroup" colspan="{len(ways) + 1}">{title}</th></tr>']
+    for name, claim in dict.fromkeys((entry.name, entry.claim) for entry in entries):
+        own = [entry for entry in entries if (entry.name, entry.claim) == (name, claim)]
+        cells = "".join(f"<td>{', '.join(_cell(one) for one in own if one.way == way) or _NEVER}</td>" for way in ways)
+        words = f'{safe(clipped(claim, 300))}<span class="id">{safe(clipped(name, 200))}</span>'
+        rows.append(f'<tr><th scope="row">{words}</th>{cells}</tr>')
+    return "\n".join(rows)
+
+
+def _cell(entry: Listed) -> str:
+    verdict = f'<span class="{_kind(entry.verdict)}">{safe(entry.verdict)}</span>'
+    return f'<a href="{safe(entry.file)}">{verdict}</a>' if entry.file else verdict
+
+
+def _kind(verdict: str) -> str:
+    return "good" if verdict in _QUIET else "bad"

@@ -1,0 +1,163 @@
+"""Owns who has a life-line on the page, and where: caller, supervisor, timers, agents, descendants. Draws nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from pytest_agentproc.record._cells import Cell
+    from pytest_agentproc.record._normal import AnyEvent
+
+__all__ = ["CALLER", "SUPERVISOR", "Lane", "Lanes", "Slots", "lanes_of", "timer_of"]
+
+CALLER, SUPERVISOR, _TIMERS = "caller", "supervisor", "timers"
+_HOSTS = (CALLER, SUPERVISOR)
+_MAX_PROCESSES = 18
+_FEW = 5
+_WIDE, _NARROW = (60, 78), (32, 44)
+"""The widths of a process's lane and of a host's; names stand upright over narrow ones."""
+
+_SLOT, _SLOT_EDGE = 12, 20
+
+
+class Lane(NamedTuple):
+    """One life-line.
+
+    Args:
+        name: what stands above it.
+        x: its middle, in pixels.
+        width: the column that is its own.
+        left: how its process was left: `alive`, `stopped`, `zombie`, or "".
+    """
+
+    name: str
+    x: int
+    width: int
+    left: str = ""
+
+
+@dataclass(slots=True)
+class Slots:
+    """Gives armed timers a place beside each other: the one that they had before, if it is free."""
+
+    taken: dict[tuple[str, str], int] = field(default_factory=dict)
+    last: dict[tuple[str, str], int] = field(default_factory=dict)
+    count: int = 0
+
+    def arm(self, timer: tuple[str, str]) -> int:
+        """Give a timer its place."""
+        if timer not in self.taken:
+            busy = set(self.taken.values())
+            place = self.last.get(timer, -1)
+            if place < 0 or place in busy:
+                place = next(number for number in range(len(busy) + 1) if number not in busy)
+            self.taken[timer] = self.last[timer] = place
+            self.count = max(self.count, place + 1)
+        return self.taken[timer]
+
+    def free(self, timer: tuple[str, str]) -> int | None:
+        """Take its place from a timer; None if it had none."""
+        return self.taken.pop(timer, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Lanes:
+    """All life-lines, from left to right.
+
+    Args:
+        all: the lanes, that of the timers among them.
+        homes: the lane of each process, by its name; several share one if there are too many.
+        roots: the agent that each process descends from.
+        timers: the lane in which timers have their places.
+        slots: how many places there are.
+    """
+
+    all: tuple[Lane, ...]
+    homes: Mapping[str, Lane]
+    roots: Mapping[str, str]
+    timers: Lane | None
+    slots: int = 0
+
+    @property
+    def width(self) -> int:
+        """How wide they are together, in pixels."""
+        return sum(lane.width for lane in self.all)
+
+    def slot(self, number: int) -> int:
+        """Give the middle of a timer's place, in pixels."""
+        assert self.timers is not None, "a timer has a lane"
+        return self.timers.x + number * _SLOT - (self.slots - 1) * _SLOT // 2
+
+
+def timer_of(data: Mapping[str, object]) -> tuple[str, str]:
+    """Name a timer: its session, and what it is called."""
+    return str(data.get("session", "")), str(data["timer"])
+
+
+def lanes_of(events: Iterable[AnyEvent], shown: Iterable[Cell]) -> Lanes:
+    """Say who has a lane: in the order of birth, and those who were left before all others if there are too many.
+
+    Args:
+        events: all that happened.
+        shown: the cells that a page may show; the timers among them need places.
+    """
+    left: dict[str, str] = {}
+    parents: dict[str, str] = {}
+    known: dict[str, None] = {}
+    has_caller = False
+    for _, code, data in events:
+        process = str(data["process"])
+        has_caller = has_caller or process == CALLER
+        if "leaked" in data:
+            left[process] = str(data["leaked"])
+        if code == "p" and "parent" in data:
+            parents[process] = str(data["parent"])
+        if process not in _HOSTS and ("by" not in data or code in "oeix"):
+            known.setdefault(process)
+    slots = _slots(shown)
+    own = set([*(name for name in known if name in left), *known][:_MAX_PROCESSES] if _too_many(known) else known)
+    names = [name for name in known if name in own]
+    width, host_width = _WIDE if len(names) <= _FEW else _NARROW
+    hosts = [*([(CALLER, width, "")] if has_caller else []), (SUPERVISOR, host_width, "")]
+    columns = [*hosts, *([(_TIMERS, 2 * _SLOT_EDGE + slots * _SLOT, "")] if slots else [])]
+    columns += [(name, width, left.get(name, "")) for name in names]
+    others = [name for name in known if name not in own]
+    if others:
+        columns.append((f"{len(others)} others", 2 * width, next((left[name] for name in others if name in left), "")))
+    lanes = _placed(columns)
+    homes = {lane.name: lane for lane in lanes} | dict.fromkeys(others, lanes[-1])
+    roots = {name: _root(name, parents) for name in known}
+    return Lanes(lanes, homes, roots, lanes[len(hosts)] if slots else None, slots)
+
+
+def _too_many(known: Mapping[str, None]) -> bool:
+    return len(known) > _MAX_PROCESSES + 1
+
+
+def _slots(shown: Iterable[Cell]) -> int:
+    slots = Slots()
+    for cell in shown:
+        if "armed" in cell.data:
+            slots.arm(timer_of(cell.data))
+        elif "timer" in cell.data:
+            slots.free(timer_of(cell.data))
+    return slots.count
+
+
+def _placed(columns: Sequence[tuple[str, int, str]]) -> tuple[Lane, ...]:
+    lanes, edge = [], 0
+    for name, width, left in columns:
+        lanes.append(Lane(name, edge + width // 2, width, left))
+        edge += width
+    return tuple(lanes)
+
+
+def _root(name: str, parents: Mapping[str, str]) -> str:
+    seen = {name}
+    while (above := parents.get(name)) is not None and above not in _HOSTS and above not in seen:
+        seen.add(above)
+        name = above
+    return name

@@ -1,0 +1,292 @@
+"""The page of a run: what failed comes first, every row leads to its line, and nobody's bytes become markup."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pytest_agentproc.harness import model_play
+from pytest_agentproc.record import Judged, Record, page
+from pytest_agentproc.scenario import load
+from pytest_agentproc.subjects import core
+from pytest_agentproc.verdict import Row, Verdict, compare, conclude
+from tests.architecture.sources import ROOT
+from tests.unit.handmade import SECOND, Script
+from tests.unit.page_reading import read
+
+SOURCE = """\
+scenario: one
+script:
+  - spawn: {id: helper}
+  - say: hello
+  - silence: for ever
+expect:
+  leaks: none
+"""
+SCRIPT = Script(text=SOURCE)
+LEAK = Row("leaks", 7, "none", "helper (still alive)", Verdict.FAILED, "helper was started by line 3")
+PASSED = Row("outcome", 6, "inactive", "inactive", Verdict.PASSED)
+JUDGED = Judged("failed", (LEAK,), (PASSED,), {"agent": 5}, 102_000_000)
+HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'&"
+
+
+def recorded(*events: tuple[int, str, dict[str, Any]]) -> Record:
+    """Make a record; instants are in seconds, and the process is the agent unless it is named."""
+    record = Record({"subject": "core", "clock": "virtual"})
+    for at, code, data in events:
+        record.add(at * SECOND, code, {"process": "agent", **data})
+    return record
+
+
+def timer(**what: Any) -> dict[str, Any]:
+    """Tell something of the inactivity timer."""
+    return {"process": "supervisor", "timer": "inactivity_timeout", **what}
+
+
+def a_leak() -> Record:
+    """Have an agent that is terminated, and its helper that is not."""
+    return recorded(
+        (0, "p", {"seen": True, "pid": 7, "parent": "supervisor"}),
+        (0, "t", timer(armed=120 * SECOND)),
+        (0, "p", {"process": "helper", "seen": True, "pid": 8, "parent": "agent", "line": 3}),
+        (0, "m", {"line": 4, "step": "say"}),
+        (0, "o", {"bytes": b"hello\n", "line": 4}),
+        (0, "o", {"by": "supervisor", "size": 6}),
+        (0, "m", {"line": 5, "step": "sleep"}),
+        (10, "e", {"bytes": b"x"}),
+        (10, "e", {"by": "supervisor", "size": 1}),
+        (10, "t", timer(armed=130 * SECOND)),
+        (130, "t", timer(fired=True)),
+        (130, "s", {"process": "tree", "by": "supervisor", "signal": "TERM"}),
+        (130, "t", timer(off=True)),
+        (130, "m", {"process": "supervisor", "outcome": "inactive"}),
+        (130, "x", {"signal": "TERM"}),
+        (130, "x", {"by": "supervisor", "signal": "TERM"}),
+        (130, "m", {"process": "supervisor", "returned": True}),
+        (130, "m", {"process": "helper", "leaked": "alive", "line": 3}),
+    )
+
+
+def row_of(html: str, words: str) -> list[set[str]]:
+    """Give what is drawn in the first row that has these words."""
+    return next([one.classes for one in drawn] for row, drawn in read(html).rows() if words in row.text)
+
+
+def test_equal_arguments_give_equal_bytes() -> None:
+    """Pages can be compared as files."""
+    assert page(a_leak(), SCRIPT, JUDGED) == page(a_leak(), SCRIPT, JUDGED)
+
+
+def test_what_failed_comes_before_everything_that_happened() -> None:
+    """Who opens a page of a red run wants to know what is wrong with it, and where that is written."""
+    reading = read(page(a_leak(), SCRIPT, JUDGED))
+    [banner] = reading.all("article", "banner")
+    assert banner.text == (
+        "failed leaks one.scenario.yaml:7expectednoneseenhelper (still alive)(helper was started by line 3)"
+    )
+    assert reading.elements.index(banner) < reading.elements.index(reading.all("table", "run")[0])
+    assert [one.text for one in reading.all("h1")] == ["one"]
+    assert [one.text for one in reading.all("dl", "facts")] == [
+        "verdictfailedsubjectcoreclockvirtualvirtual time130 stook102 ms"
+    ]
+    assert [one.text for one in reading.all("details", "others")] == ["checks: 1 passedoutcome (passed)"]
+
+
+def test_rows_and_lines_lead_to_each_other() -> None:
+    """A keyboard goes from what happened to the step that did it, and back; no link leads nowhere."""
+    reading = read(page(a_leak(), SCRIPT, JUDGED))
+    ids = [one.attributes["id"] for one in reading.elements if "id" in one.attributes]
+    links = [(one.text, one.attributes["href"]) for one in reading.all("a")]
+    assert len(ids) == len(set(ids))
+    assert {place.removeprefix("#") for _, place in links} <= set(ids)
+    starts = next(row for row, _ in reading.rows() if "helper starts" in row.text)
+    assert ("line 3", "#L3") in links
+    assert ("3", f"#{starts.attributes['id']}") in links
+    assert links[0] == ("Skip to the diagram", "#run")
+
+
+def test_the_source_says_where_a_check_failed_and_an_agent_stopped() -> None:
+    """Both marks stand at their lines, in words too."""
+    reading = read(page(a_leak(), SCRIPT, JUDGED))
+    marked = {one.attributes["id"]: one.text for one in reading.all("tr") if {"bad", "at"} & one.classes}
+    assert marked["L7"] == "7  leaks: nonefailed: leaks"
+    assert marked["L5"] == "5  - silence: for everlast step of the agent"
+
+
+def test_a_leak_stays_to_the_bottom() -> None:
+    """The life-line of an agent ends where it ended; who was left has one below the return."""
+    html = page(a_leak(), SCRIPT, JUDGED)
+    assert {"l", "e"} in row_of(html, "dies of TERM")
+    assert [one for one in row_of(html, "RETURNS") if "l" in one] == [{"l"}, {"l", "alive"}]
+    assert [one.text for one in read(html).all("span", "left")] == ["helper"]
+    assert {"d", "leaked"} in row_of(html, "LEAKED: still alive")
+
+
+def test_bytes_signals_and_births_are_arrows() -> None:
+    """Each has a look of its own; what is read where it was written is one arrow."""
+    html = page(a_leak(), SCRIPT, JUDGED)
+    assert {"a", "w", "out"} in row_of(html, "stdout, 6 B")
+    assert {"a", "w", "err"} in row_of(html, "stderr, 1 B")
+    assert {"a", "r", "sig"} in row_of(html, "TERM \N{RIGHTWARDS ARROW} tree")
+    assert {"a", "r", "born"} in row_of(html, "helper starts")
+    assert "reads stdout" not in html
+
+
+def test_a_timer_that_is_armed_again_is_another_bar() -> None:
+    """One long bar would look like one long wait."""
+    html = page(a_leak(), SCRIPT, JUDGED)
+    assert [one for one in row_of(html, "set to 120 s") if "t" in one] == [{"t", "b"}]
+    assert [one for one in row_of(html, "set to 130 s") if "t" in one] == [{"t", "e"}, {"t", "b"}]
+    assert {"t", "e", "fired"} in row_of(html, "FIRES")
+    assert {one.attributes["title"] for one in read(html).all("i", "t")} == {"inactivity_timeout"}
+    assert [one for one in row_of(html, "timer inactivity_timeout off") if "t" in one] == []
+
+
+def test_silences_and_repetitions_are_bands() -> None:
+    """They are those of the text: one room groups for both."""
+    dots = [(at, "o", {"bytes": b".", "line": 4}) for at in range(60, 360, 60)]
+    reading = read(page(recorded((0, "p", {"seen": True, "parent": "supervisor"}), *dots), SCRIPT, JUDGED))
+    assert [one.text for one in reading.all("td", "band")] == [
+        "~ 60 s pass (virtual)",
+        "\N{MULTIPLICATION SIGN} 5: the same 4 times more, every 60 s, the last at 300 s",
+    ]
+    assert [one.text for one in reading.all("th", "time")] == ["time", "0 s", "", "60 s", ""]
+
+
+def test_a_zombie_is_dashed_below_its_end() -> None:
+    """It is dead, and still there."""
+    record = recorded(
+        (0, "p", {"seen": True, "parent": "supervisor"}),
+        (0, "p", {"process": "helper", "seen": True, "parent": "agent"}),
+        (1, "x", {"process": "helper", "code": 0}),
+        (2, "m", {"process": "supervisor", "returned": True}),
+        (2, "m", {"process": "helper", "leaked": "zombie"}),
+    )
+    html = page(record, SCRIPT, JUDGED)
+    assert {"l", "dead", "b"} in row_of(html, "exits with code 0")
+    assert {"l", "dead"} in row_of(html, "LEAKED: zombie")
+
+
+def test_an_agent_that_was_replaced_is_written_to_no_more() -> None:
+    """The supervisor knows of one agent at a time, the record of each."""
+    record = recorded(
+        (0, "m", {"process": "caller", "does": "prompt"}),
+        (0, "p", {"seen": True, "parent": "supervisor"}),
+        (1, "x", {"code": 1}),
+        (2, "p", {"process": "agent 2", "seen": True, "parent": "supervisor"}),
+        (2, "i", {"by": "supervisor", "size": 9}),
+        (2, "m", {"process": "supervisor", "event": "status", "turn": None, "text": "ready"}),
+    )
+    drawn = {row.text: marks for row, marks in read(page(record, SCRIPT, JUDGED)).rows()}
+    [arrow] = [one for text, marks in drawn.items() if "writes stdin" in text for one in marks if "a" in one.classes]
+    [birth] = [
+        one
+        for text, marks in drawn.items()
+        if "agent 2 starts" in text
+        for one in marks
+        if "born" in one.classes and "a" in one.classes
+    ]
+    assert arrow.attributes["style"] == birth.attributes["style"]
+    [told] = [one for text, marks in drawn.items() if "is ready" in text for one in marks if "a" in one.classes]
+    assert told.classes == {"a", "w", "say"}
+
+
+def test_hostile_bytes_never_become_markup() -> None:
+    """Whatever an agent prints, a scenario says or a check has seen is shown as it is."""
+    record = recorded(
+        (0, "p", {"process": HOSTILE, "seen": True, "parent": "supervisor"}),
+        (0, "o", {"bytes": HOSTILE.encode() * 9}),
+        (0, "m", {"given": {"argv": [HOSTILE] * 9}}),
+        (0, "m", {"process": "supervisor", "fault": "deadlock", "message": HOSTILE}),
+    )
+    row = Row(HOSTILE, 1, HOSTILE, HOSTILE, Verdict.FAILED, HOSTILE)
+    script = Script(path=HOSTILE, claim=HOSTILE, text=f"{HOSTILE}\n")
+    record.header["subject"] = HOSTILE
+    html = page(record, script, Judged(HOSTILE, (row,), (row,), {HOSTILE: 1}))
+    reading = read(html)
+    assert not {"script", "img"} & {one.tag for one in reading.elements}
+    assert not {name for one in reading.elements for name in one.attributes if name.startswith("on")}
+    assert html.count("&lt;script&gt;") >= 15
+    assert reading.all("h1")[0].text == HOSTILE
+
+
+def test_what_cannot_be_printed_is_named() -> None:
+    """A terminal's escapes, a half surrogate or a mark that turns the line around would hide what is there."""
+    record = recorded((0, "o", {"bytes": "\x1b[31m\u202eevil\x00".encode() + b"\xff"}))
+    html = page(record, Script(claim="half \ud800"), Judged("passed"))
+    assert r"\x1b[31m\u202eevil\x00\xff" in html
+    assert r"half \ud800" in html
+    assert html.encode().decode() == html
+
+
+def test_nothing_is_loaded_or_run() -> None:
+    """A page is attached to a bug report, and opened by somebody with or without a network."""
+    html = page(a_leak(), SCRIPT, JUDGED)
+    reading = read(html)
+    assert not {"script", "link", "iframe", "object", "img"} & {one.tag for one in reading.elements}
+    assert not [one for one in reading.elements if "src" in one.attributes]
+    assert "url(" not in html
+    assert "@import" not in html
+    assert "default-src 'none'" in html
+
+
+def test_the_middle_of_a_very_long_run_is_left_out() -> None:
+    """The beginning and the end are what one looks at; a page of a flood opens as any other."""
+    events = [(at, "o", {"bytes": b"%d" % at, "line": 4}) for at in range(1, 5000)]
+    reading = read(page(recorded(*events), SCRIPT, JUDGED))
+    # 4,999 rows of output, and a silence of a second before each of them
+    assert "9698 rows are left out here" in [one.text for one in reading.all("td", "band")]
+    assert len(reading.rows()) == 301
+
+
+@pytest.mark.parametrize("one", ["'", "\u202e", "\U000e0001", "\N{GRINNING FACE}"])
+def test_a_page_is_smaller_than_a_megabyte(one: str) -> None:
+    """Everything that can be long is as long as can be, and of what takes most room."""
+    long = one * 5000
+    events: list[tuple[int, str, dict[str, Any]]] = []
+    for number in range(400):
+        name = f"{long[:200]} {number}"
+        events += [(number, "p", {"process": name, "seen": True, "parent": "supervisor"})]
+        events += [(number, "o", {"process": name, "bytes": (long * 3).encode()})]
+    rows = [Row(long, line, long, long, Verdict.FAILED, long) for line in range(1, 200)]
+    script = Script(path=long, claim=long, text=(long + "\n") * 3000)
+    html = page(recorded(*events), script, Judged("failed", rows, rows, {"agent": 2999}))
+    assert len(html.encode()) < 1_000_000
+
+
+def test_processes_that_are_too_many_share_a_lane() -> None:
+    """Who was left keeps a lane of its own."""
+    names = [f"child{number}" for number in range(40)]
+    events: list[tuple[int, str, dict[str, Any]]] = [
+        (0, "p", {"process": name, "seen": True, "parent": "supervisor"}) for name in names
+    ]
+    html = page(recorded(*events, (1, "m", {"process": "child39", "leaked": "alive"})), SCRIPT, JUDGED)
+    headings = [one.text for one in read(html).all("span", "h")]
+    assert headings == ["supervisor", *names[:17], "child39", "22 others"]
+
+
+def test_a_process_may_be_called_as_a_lane_is() -> None:
+    """The timers stay where they are."""
+    record = recorded(
+        (0, "t", timer(armed=120 * SECOND)),
+        (0, "p", {"process": "timers", "seen": True, "parent": "supervisor"}),
+    )
+    drawn = read(page(record, SCRIPT, JUDGED)).rows()
+    [bar, birth] = [one for _, marks in drawn for one in marks if "b" in one.classes]
+    assert bar.classes == {"t", "b"}
+    assert birth.classes == {"l", "b"}
+    assert bar.attributes["style"] != birth.attributes["style"]
+
+
+@pytest.mark.slow
+def test_every_kind_of_run_has_a_page() -> None:
+    """Sessions, several agents, restarts, trees: all links lead somewhere, and no life-line is left behind."""
+    for file in sorted((ROOT / "scenarios").rglob("*.scenario.yaml"))[::12]:
+        played = model_play(load(file), core())
+        rows = compare(played)
+        html = page(played.record, played.bound.scenario, Judged(str(conclude(rows)), (), rows))
+        reading = read(html)
+        ids = {one.attributes["id"] for one in reading.elements if "id" in one.attributes}
+        assert {one.attributes["href"].removeprefix("#") for one in reading.all("a")} <= ids
+        assert len(html) < 200_000

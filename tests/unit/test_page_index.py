@@ -1,0 +1,48 @@
+"""The index of pages: by rule, a column for each way to play, what is red first."""
+
+from __future__ import annotations
+
+from pytest_agentproc.record import Listed, index
+from tests.unit.page_reading import read
+
+CORE, OTHER = ("core", "asyncio", "virtual"), ("<b>other</b>", "trio", "real")
+ENTRIES = [
+    Listed("two", "it exits", ("A1",), CORE, "failed", "two-core.html"),
+    Listed("one", "it <i>answers</i>", ("C4", "A1"), CORE, "passed", "one-core.html"),
+    Listed("one", "it <i>answers</i>", ("C4", "A1"), OTHER, "not applicable"),
+]
+
+
+def test_an_index_does_not_depend_on_the_order_of_plays() -> None:
+    """Workers report as they come."""
+    assert index(ENTRIES) == index(ENTRIES[::-1])
+
+
+def test_a_scenario_stands_below_each_rule_that_it_covers() -> None:
+    """Who looks for a rule finds all that is known of it; what was not played, or has no page, is no link."""
+    reading = read(index(ENTRIES))
+    assert [one.text for one in reading.all("tr")][1:] == [
+        "A1any byte is activity; a run that is silent for inactivity_timeout ends as inactive",
+        "it <i>answers</i>onenot applicablepassed",
+        "it exitstwonot playedfailed",
+        "C4exit is the process's exit, not its pipes' EOF",
+        "it <i>answers</i>onenot applicablepassed",
+    ]
+    assert [one.attributes["href"] for one in reading.all("a")] == [
+        "#all",
+        "one-core.html",
+        "two-core.html",
+        "one-core.html",
+    ]
+
+
+def test_what_is_red_is_counted_first() -> None:
+    """A play counts once, however many rules its scenario covers."""
+    reading = read(index(ENTRIES))
+    assert [one.text for one in reading.all("li")] == ["1failed", "1not applicable", "1passed", "2scenarios"]
+    assert [one.text for one in reading.all("th")[:3]] == ["scenario", "<b>other</b>trioreal", "coreasynciovirtual"]
+
+
+def test_an_index_of_nothing_is_a_page() -> None:
+    """A session that played no scenario still says so."""
+    assert [one.text for one in read(index([])).all("li")] == ["0scenarios"]
