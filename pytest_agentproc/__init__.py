@@ -12,8 +12,8 @@ Doors
 What they open
     harness/      launch fakes behind a lifeline, drive a subject through a scenario, in virtual or in real time,
                   collect the record; the model: the same player and machine on an in-memory stage, without a process
-    subjects/     the supervisors under test: the core
-    verdict/      expected against seen, row by row, and the text of a failure
+    subjects/     the supervisors under test: the core, somebody else's function, object or program
+    verdict/      expected against seen, row by row, and the text of a failure; known failures, summary, results
     defects/      named wrong supervisors: the core with one decider replaced
 
 What those are made of
