@@ -18,7 +18,7 @@ What they open
 
 What those are made of
     scenario/     YAML -> checked once -> bound to a subject's policy -> a program; one table of steps and keys
-    record/       the one record of a run and its pure renderers
+    record/       the one record of a run and its pure renderers: text, and a page of HTML
     supervisor/   the core: pure machines, `feed(event, now) -> commands`, made of deciders, one for a run and one for a
                   session, and thin drivers
     clock/        real time; virtual time: the hub where processes park, the jump rule, both event loops
@@ -32,7 +32,7 @@ The ground
 Beside this package
     fake_agents/  runs in the child: player, stage, wire formats; standard library only, never imports this package
     scenarios/    the corpus (in a wheel: `pytest_agentproc/_corpus`), its README is the language on one page
-    tests/        unit, process, plugin, parity with the model, architecture, benchmarks
+    tests/        unit, process, plugin, parity with the model, architecture, benchmarks; browser looks at pages
 
 Inside a subpackage, `__init__` is the public face and `_noun.py` files are its rooms. All times are whole nanoseconds.
 """

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.record._page_lanes import CALLER, SUPERVISOR, Slots, timer_of
+from pytest_agentproc.record._page_words import clipped, safe
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -21,6 +22,7 @@ __all__ = ["Drawing"]
 _NEAR = 5
 """So many pixels before a life-line an arrow ends."""
 
+_NAME_CHARS = 48
 _SENT = {"o": "out", "e": "err", "i": "in"}
 
 
@@ -44,12 +46,15 @@ class Drawing:
             pair: what happened; None: a row in which time passes and nothing happens.
         """
         begun = ended = ""
-        bars = {place: ["t"] for place in self._slots.taken.values()}
+        names = {place: timer for timer, place in self._slots.taken.items()}
+        bars = {place: ["t"] for place in names}
         if pair is not None:
             begun, ended = self._note(pair.cell.subject[1], pair.cell.data)
             self._move_timer(pair.cell.data, bars)
+        names.update((place, timer) for timer, place in self._slots.taken.items())
         drawn = [*self._lines(begun, ended)]
-        drawn += [_at(kind, self._lanes.slot(place)) for place, kinds in sorted(bars.items()) for kind in kinds]
+        for place, kinds in sorted(bars.items()):
+            drawn += [_at(kind, self._lanes.slot(place), " ".join(filter(None, names[place]))) for kind in kinds]
         if pair is not None:
             drawn += self._marks(pair)
         if ended:
@@ -161,8 +166,9 @@ def _kind(data: Mapping[str, Any]) -> str:
     return "step" if "step" in data else ""
 
 
-def _at(kind: str, x: int) -> str:
-    return f'<i class="{kind}" style="left:{x}px"></i>'
+def _at(kind: str, x: int, name: str = "") -> str:
+    title = f' title="{safe(clipped(name, _NAME_CHARS))}"' if name else ""
+    return f'<i class="{kind}" style="left:{x}px"{title}></i>'
 
 
 def _arrow(kind: str, start: Lane, end: Lane) -> str:

@@ -139,6 +139,7 @@ def test_a_timer_that_is_armed_again_is_another_bar() -> None:
     assert [one for one in row_of(html, "set to 120 s") if "t" in one] == [{"t", "b"}]
     assert [one for one in row_of(html, "set to 130 s") if "t" in one] == [{"t", "e"}, {"t", "b"}]
     assert {"t", "e", "fired"} in row_of(html, "FIRES")
+    assert {one.attributes["title"] for one in read(html).all("i", "t")} == {"inactivity_timeout"}
     assert [one for one in row_of(html, "timer inactivity_timeout off") if "t" in one] == []
 
 

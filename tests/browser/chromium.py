@@ -1,0 +1,99 @@
+"""Opens a page in Chromium without a window, and measures it there. Owns its processes; knows nothing of a page.
+
+A page lets no script run, so that what is measured is a copy: its policy is left out, and a script is put at its end.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import html
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["Seen", "opened", "pictured"]
+
+_NAMES = ("chromium", "chromium-browser", "google-chrome")
+_LIMIT = 120
+_PLAIN = ("--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run", "--disable-breakpad")
+_DARK = "--blink-settings=preferredColorScheme=0"
+_POLICY = re.compile(r'<meta http-equiv="Content-Security-Policy"[^>]*>')
+_CONSOLE = re.compile(r"^.*CONSOLE.*$", re.MULTILINE)
+_MEASURED = re.compile(r'<pre id="measured">(.*?)</pre>', re.DOTALL)
+
+
+class Seen(NamedTuple):
+    """What came of opening a page.
+
+    Args:
+        measured: what the script found.
+        console: the lines that the page wrote to the console.
+    """
+
+    measured: Any
+    console: list[str]
+
+
+def opened(page: str, script: str, folder: Path, *, width: int = 1280, height: int = 800, dark: bool = False) -> Seen:
+    """Open a page, and give what a script measures in it.
+
+    Args:
+        page: its HTML.
+        script: the body of a function that returns what JSON can hold.
+        folder: an empty one.
+        width: of the window, in pixels.
+        height: of the window, in pixels.
+        dark: whether the user prefers dark pages.
+
+    Raises:
+        pytest.skip.Exception: there is no Chromium.
+    """
+    told = (
+        "<script>document.body.append(Object.assign(document.createElement('pre'), {id: 'measured', "
+        f"textContent: JSON.stringify((() => {{{script}}})())}}))</script>"
+    )
+    begin, _, end = _POLICY.sub("", page).rpartition("</body>")
+    (folder / "page.html").write_text(f"{begin}{told}</body>{end}", "utf-8")
+    options = ["--dump-dom", "--enable-logging=stderr", f"--window-size={width},{height}", *([_DARK] if dark else [])]
+    output, log = _run([*options, (folder / "page.html").as_uri()], folder)
+    found = _MEASURED.search(output)
+    return Seen(json.loads(html.unescape(found[1])) if found else None, _CONSOLE.findall(log))
+
+
+def pictured(page: str, folder: Path, *, width: int = 1280, height: int = 800) -> bytes:
+    """Give the picture of a page as it is, as a PNG.
+
+    Raises:
+        pytest.skip.Exception: there is no Chromium.
+    """
+    (folder / "page.html").write_text(page, "utf-8")
+    picture = folder / "page.png"
+    options = [f"--screenshot={picture}", f"--window-size={width},{height}"]
+    _run([*options, (folder / "page.html").as_uri()], folder)
+    return picture.read_bytes()
+
+
+def _run(arguments: list[str], folder: Path) -> tuple[str, str]:
+    """Run Chromium to its end, with all that it starts."""
+    program = next((place for place in map(shutil.which, _NAMES) if place), None)
+    if program is None:
+        pytest.skip(f"none of {', '.join(_NAMES)} is installed")
+    command = [program, *_PLAIN, f"--user-data-dir={folder / 'profile'}", *arguments]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True
+    )
+    try:
+        return process.communicate(timeout=_LIMIT)
+    finally:
+        with contextlib.suppress(ProcessLookupError):  # all of them are gone
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()

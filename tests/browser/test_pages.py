@@ -1,0 +1,190 @@
+"""The pages as somebody sees them: what failed is in sight, no word covers another, and dark is as legible as light."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_agentproc import defects
+from pytest_agentproc.harness import model_play
+from pytest_agentproc.record import Judged, Listed, index, page
+from pytest_agentproc.scenario import load
+from pytest_agentproc.subjects import Core, core
+from pytest_agentproc.verdict import compare, conclude, last_step, unmet
+from tests.architecture.sources import ROOT
+from tests.browser.chromium import opened, pictured
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.slow
+
+RED = [
+    ("deaf-grandchild-holds-stdout", "direct-child-only"),
+    ("tools-of-gemini", "direct-child-only"),
+    ("hidden-helpers-below-a-living-agent", "group-only"),
+    ("byte-a-minute", "duration-timeout"),
+    ("sessions-answers-do-not-mix", "last-prompt-first"),
+]
+GREEN = [
+    "session-old-crashes-are-forgotten",
+    "claude-session-background-agent",
+    "sessions-cancel-stays-in-one",
+    "gemini-batch-of-25",
+    "stopped-helper-is-continued",
+]
+MEASURE = """
+  const shown = (range, node) => {
+    const rects = [];
+    for (const one of range.getClientRects()) {
+      let {left, right, top, bottom} = one;
+      for (let above = node.parentElement; above; above = above.parentElement) {
+        if (getComputedStyle(above).overflow === 'visible') continue;
+        const edge = above.getBoundingClientRect();
+        [left, right] = [Math.max(left, edge.left), Math.min(right, edge.right)];
+        [top, bottom] = [Math.max(top, edge.top), Math.min(bottom, edge.bottom)];
+      }
+      if (right - left > 1 && bottom - top > 1) rects.push([left, right, top, bottom]);
+    }
+    return rects;
+  };
+  const texts = [];
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const node = walker.currentNode;
+    const around = node.parentElement;
+    if (!node.data.trim() || !around.checkVisibility() || around.closest('.aside, .skip, script')) continue;
+    const range = document.createRange();
+    range.selectNodeContents(node);
+    for (const rect of shown(range, node)) texts.push([node.data.trim().slice(0, 60), node, ...rect]);
+  }
+  const covered = [];
+  for (let i = 0; i < texts.length; i++) for (let j = i + 1; j < texts.length; j++) {
+    const [one, a, l1, r1, t1, b1] = texts[i], [two, b, l2, r2, t2, b2] = texts[j];
+    if (a !== b && Math.min(r1, r2) - Math.max(l1, l2) > 1 && Math.min(b1, b2) - Math.max(t1, t2) > 1)
+      covered.push([one, two]);
+  }
+  const outside = [...document.querySelectorAll('.g i.a, .g i.d')].filter(one => {
+    const mark = one.getBoundingClientRect(), cell = one.closest('td').getBoundingClientRect();
+    return mark.left < cell.left || mark.right > cell.right || mark.top < cell.top || mark.bottom > cell.bottom;
+  }).length;
+  const banner = document.querySelector('.banner'), place = banner && banner.getBoundingClientRect();
+  getSelection().selectAllChildren(document.body);
+  const selected = getSelection().toString();
+  const stops = [...document.querySelectorAll('a[href], summary, [tabindex="0"]')].map(one => one.className);
+  const row = document.querySelector('tr[id^=r]');
+  location.hash = row ? row.id : 'all';
+  return {
+    texts: texts.length, covered, outside, banner: place && [place.top, place.bottom], selected, first: stops[0],
+    drawn: document.querySelectorAll('img, svg, canvas, video').length, width: document.documentElement.scrollWidth,
+    target: document.querySelector(':target')?.id,
+  };
+"""
+COLOURS = """
+  const parse = text => {
+    const canvas = document.createElement('canvas').getContext('2d');
+    canvas.fillStyle = text;
+    canvas.fillRect(0, 0, 1, 1);
+    return [...canvas.getImageData(0, 0, 1, 1).data];
+  };
+  const light = ([r, g, b]) => {
+    const [x, y, z] = [r, g, b].map(v => (v /= 255) <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * x + 0.7152 * y + 0.0722 * z;
+  };
+  const behind = one => {
+    for (; one; one = one.parentElement) {
+      const colour = parse(getComputedStyle(one).backgroundColor);
+      if (colour[3] === 255) return colour;
+    }
+    return [255, 255, 255, 255];
+  };
+  const contrast = {};
+  for (const where of ['h1', '.facts dt', '.verdict', '.banner b', '.banner dt', '.banner dd', '.banner a', '.words',
+      '.quiet .words', '.strong .words', '.run .bad .words', '.band', '.time', '.n a', '.source code', '.note.bad',
+      '.source .bad code', '.h.left', 'footer']) {
+    const one = document.querySelector(where);
+    const [a, b] = [light(parse(getComputedStyle(one).color)), light(behind(one))];
+    contrast[where] = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+  }
+  return {contrast, paper: parse(getComputedStyle(document.body).backgroundColor)};
+"""
+
+
+def drawn(name: str, defect: str = "") -> str:
+    """Play a scenario of the corpus in the model, and draw its page."""
+    subject = core()
+    if defect:
+        made = defects.defect(defect)
+        subject = Core(defect, made.deciders, made.session_deciders)
+    played = model_play(load(ROOT / "scenarios" / f"{name}.scenario.yaml"), subject)
+    rows = compare(played)
+    failed = unmet(rows)
+    assert bool(failed) == bool(defect)
+    steps = {process: last_step(played.record, process) or 0 for process in played.bound.parts or ("agent",)}
+    others = [row for row in rows if row not in failed]
+    return page(played.record, played.bound.scenario, Judged(str(conclude(rows)), failed, others, steps))
+
+
+@pytest.mark.parametrize("width", [1280, 800])
+@pytest.mark.parametrize(("name", "defect"), [*RED, *((name, "") for name in GREEN)])
+def test_no_word_covers_another(name: str, defect: str, width: int, tmp_path: Path) -> None:
+    """Everything can be read and selected, nothing is painted, and what failed is in sight without scrolling."""
+    seen = opened(drawn(name, defect), MEASURE, tmp_path, width=width)
+    assert seen.console == []
+    found = seen.measured
+    assert found["texts"] > 60
+    assert found["covered"] == []
+    assert found["outside"] == 0
+    assert found["drawn"] == 0
+    assert found["width"] <= width
+    assert found["first"] == "skip"
+    assert found["target"].startswith("r")
+    assert "what happened" in found["selected"]
+    assert "RETURNS" in found["selected"]
+    assert (found["banner"] is not None) == bool(defect)
+    if defect:
+        top, bottom = found["banner"]
+        assert 0 <= top < bottom <= 800
+
+
+def test_a_script_that_fails_would_be_seen(tmp_path: Path) -> None:
+    """A console that nobody can hear is always silent; and words that cover each other are found."""
+    broken = (
+        '<!doctype html><html lang="en"><head><title>x</title></head><body><p>one</p>'
+        '<p style="margin-top:-30px">two</p><script>console.error("heard")</script></body></html>'
+    )
+    seen = opened(broken, MEASURE, tmp_path)
+    assert len(seen.console) == 1
+    assert "heard" in seen.console[0]
+    assert seen.measured["covered"] == [["one", "two"]]
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_every_colour_is_legible(tmp_path: Path, *, dark: bool) -> None:
+    """WCAG asks for 4.5 between a text and what is behind it; dark is dark."""
+    found = opened(drawn(*RED[0]), COLOURS, tmp_path, dark=dark).measured
+    assert {where: round(ratio, 1) for where, ratio in found["contrast"].items() if ratio < 4.5} == {}
+    assert (max(found["paper"][:3]) < 64) == dark
+
+
+def test_a_page_as_it_is_has_a_picture(tmp_path: Path) -> None:
+    """With its policy, which the measured copies do not have."""
+    picture = pictured(drawn(*RED[0]), tmp_path)
+    assert picture.startswith(b"\x89PNG")
+    assert len(picture) > 20_000
+
+
+def test_the_index_is_legible(tmp_path: Path) -> None:
+    """Long claims and many columns stand beside each other."""
+    claim = "an agent that is told a great many things does what it was told, " * 4
+    ways = [("core", loop, clock) for loop in ("asyncio", "trio") for clock in ("virtual", "real")]
+    entries = [
+        Listed(f"{'name-' * 12}{number}", claim, ("A1", "C4"), way, "not applicable", "x.html")
+        for number in range(5)
+        for way in ways
+    ]
+    seen = opened(index(entries), MEASURE, tmp_path)
+    assert seen.console == []
+    assert seen.measured["covered"] == []
+    assert seen.measured["width"] <= 1280
