@@ -6,6 +6,7 @@ the report of the test, so that the index is made by whoever sees all reports.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import re
@@ -81,9 +82,10 @@ def keep_page(node: pytest.Item, played: Played, rows: Sequence[Row], verdict: V
     wants_all = which == "always" or (which == "auto" and name)
     file = ""
     if is_red or wants_all:
-        file = _written(node, _folder(config, name), number, _drawn(node, played, rows, verdict), is_told=is_red)
+        file = _written(node, name, number, _drawn(node, played, rows, verdict), is_told=is_red)
     elif name or getattr(config, "cache", None) is not None:
-        (_folder(config, name) / _file_name(node.nodeid, number)).unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # it is where nobody can write: nobody did
+            (_folder(config, name) / _file_name(node.nodeid, number)).unlink(missing_ok=True)
     if name:
         node.user_properties.append((_PAGE, json.dumps(_entry(node, played, str(verdict), file))))
 
@@ -101,10 +103,11 @@ def _drawn(node: pytest.Item, played: Played, rows: Sequence[Row], verdict: Verd
     return page(played.record, scenario, Judged(str(verdict), failed, others, steps, took))
 
 
-def _written(node: pytest.Item, folder: Path, number: int, html: str, *, is_told: bool) -> str:
+def _written(node: pytest.Item, name: str, number: int, html: str, *, is_told: bool) -> str:
     """Write a page, and have its place told below the failure; a disk that is full is no failure of the subject."""
     file = _file_name(node.nodeid, number)
     try:
+        folder = _folder(node.config, name)
         (folder / file).write_text(html, "utf-8")
     except OSError as error:
         _tell(node, f"there is no page: {error}")

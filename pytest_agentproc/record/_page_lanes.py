@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CALLER", "SUPERVISOR", "Lane", "Lanes", "Slots", "lanes_of", "timer_of"]
 
-CALLER, SUPERVISOR, TIMERS = "caller", "supervisor", "timers"
+CALLER, SUPERVISOR, _TIMERS = "caller", "supervisor", "timers"
 _HOSTS = (CALLER, SUPERVISOR)
 _MAX_PROCESSES = 18
 _FEW = 5
@@ -121,19 +121,16 @@ def lanes_of(events: Iterable[AnyEvent], shown: Iterable[Cell]) -> Lanes:
     own = set([*(name for name in known if name in left), *known][:_MAX_PROCESSES] if _too_many(known) else known)
     names = [name for name in known if name in own]
     width, host_width = _WIDE if len(names) <= _FEW else _NARROW
-    columns = [(CALLER, width, "")] if has_caller else []
-    columns.append((SUPERVISOR, host_width, ""))
-    if slots:
-        columns.append((TIMERS, max(2 * _SLOT_EDGE + (slots - 1) * _SLOT, 52), ""))
+    hosts = [*([(CALLER, width, "")] if has_caller else []), (SUPERVISOR, host_width, "")]
+    columns = [*hosts, *([(_TIMERS, 2 * _SLOT_EDGE + slots * _SLOT, "")] if slots else [])]
     columns += [(name, width, left.get(name, "")) for name in names]
     others = [name for name in known if name not in own]
     if others:
         columns.append((f"{len(others)} others", 2 * width, next((left[name] for name in others if name in left), "")))
     lanes = _placed(columns)
     homes = {lane.name: lane for lane in lanes} | dict.fromkeys(others, lanes[-1])
-    return Lanes(
-        lanes, homes, {name: _root(name, parents) for name in known}, homes.get(TIMERS) if slots else None, slots
-    )
+    roots = {name: _root(name, parents) for name in known}
+    return Lanes(lanes, homes, roots, lanes[len(hosts)] if slots else None, slots)
 
 
 def _too_many(known: Mapping[str, None]) -> bool:

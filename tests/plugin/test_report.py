@@ -151,3 +151,13 @@ def test_a_page_that_cannot_be_written_is_no_failure_of_its_own(pytester: pytest
     result = pytester.runpytest()
     result.assert_outcomes(passed=1, failed=1)
     result.stdout.fnmatch_lines([HEADING, "there is no page: *Is a directory*"])
+
+
+def test_a_cache_that_cannot_be_written_fails_no_test(pytester: pytest.Pytester) -> None:
+    """A green test stays green in a folder of somebody else's."""
+    write(pytester)
+    (pytester.path / ".pytest_cache").mkdir()
+    (pytester.path / ".pytest_cache" / "d").write_text("")
+    result = pytester.runpytest()
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines([HEADING, "there is no page: *"])

@@ -266,6 +266,19 @@ def test_processes_that_are_too_many_share_a_lane() -> None:
     assert headings == ["supervisor", *names[:17], "child39", "22 others"]
 
 
+def test_a_process_may_be_called_as_a_lane_is() -> None:
+    """The timers stay where they are."""
+    record = recorded(
+        (0, "t", timer(armed=120 * SECOND)),
+        (0, "p", {"process": "timers", "seen": True, "parent": "supervisor"}),
+    )
+    drawn = read(page(record, SCRIPT, JUDGED)).rows()
+    [bar, birth] = [one for _, marks in drawn for one in marks if "b" in one.classes]
+    assert bar.classes == {"t", "b"}
+    assert birth.classes == {"l", "b"}
+    assert bar.attributes["style"] != birth.attributes["style"]
+
+
 @pytest.mark.slow
 def test_every_kind_of_run_has_a_page() -> None:
     """Sessions, several agents, restarts, trees: all links lead somewhere, and no life-line is left behind."""
