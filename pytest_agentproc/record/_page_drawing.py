@@ -136,7 +136,10 @@ class Drawing:
         return name if name in self._living or not heirs else heirs[-1]
 
     def _target(self, data: Mapping[str, Any]) -> Lane:
-        """Say how far the arrow of a signal goes: to its process, or across all whom it is for."""
+        """Say how far the arrow of a signal goes: to its process, across a tree, or to the first of a group.
+
+        Who else is in a group is not in the record.
+        """
         homes, session = self._lanes.homes, str(data.get("session", ""))
         if (name := self._now(data)) in homes:
             return homes[name]
@@ -146,7 +149,8 @@ class Drawing:
             if name in self._lanes.roots and (not session or self._lanes.roots[name].partition(" ")[0] == session)
         ]
         others = [homes[name] for name in self._lanes.roots]
-        return max(family or others or [homes[SUPERVISOR]], key=lambda lane: lane.x)
+        farthest = max if data["process"] == "tree" else min
+        return farthest(family or others or [homes[SUPERVISOR]], key=lambda lane: lane.x)
 
 
 def _sent(code: str, data: Mapping[str, Any], home: Lane, host: Lane) -> str:

@@ -99,4 +99,4 @@ def test_a_red_play_on_a_starved_machine_is_no_verdict(
     result = pytester.runpytest("--agentproc-clock=real", "-rs")
     result.assert_outcomes(skipped=1)
     result.stdout.fnmatch_lines(["*undecided: in real time the machine was too slow 3 times"])
-    assert len(plays) == 3
+    assert len({id(played) for played in plays}) == 3  # each is asked by the page, too

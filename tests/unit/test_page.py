@@ -133,6 +133,22 @@ def test_bytes_signals_and_births_are_arrows() -> None:
     assert "reads stdout" not in html
 
 
+@pytest.mark.parametrize(("reach", "last"), [("agent", "agent"), ("group", "agent"), ("tree", "helper")])
+def test_a_signal_goes_to_whom_it_is_for(reach: str, last: str) -> None:
+    """A helper may have left the group of its agent: an arrow that ends at it would say that it was reached."""
+    record = recorded(
+        (0, "p", {"seen": True, "parent": "supervisor"}),
+        (0, "p", {"process": "helper", "seen": True, "parent": "agent"}),
+        (1, "s", {"process": reach, "by": "supervisor", "signal": "TERM"}),
+    )
+    rows = read(page(record, SCRIPT, JUDGED)).rows()
+    lines = {row.text: [one.attributes["style"] for one in marks if "l" in one.classes] for row, marks in rows}
+    [arrow] = [one.attributes["style"] for _, marks in rows for one in marks if "sig" in one.classes]
+    begin, length = (int(part.split(":")[1].removesuffix("px")) for part in arrow.split(";"))
+    *_, agent, helper = (int(style[5:-2]) for style in next(reversed(lines.values())))
+    assert begin + length == {"agent": agent, "helper": helper}[last] - 5
+
+
 def test_a_timer_that_is_armed_again_is_another_bar() -> None:
     """One long bar would look like one long wait."""
     html = page(a_leak(), SCRIPT, JUDGED)
