@@ -82,7 +82,16 @@ class _Replay:
 
     async def _on_in(self, value: Any) -> None:
         assert self.process.stdin is not None
-        await self.process.stdin.send(json.dumps(value).encode() + b"\n")
+        await self.process.stdin.send(json.dumps(self._addressed(value)).encode() + b"\n")
+
+    def _addressed(self, value: Any) -> Any:
+        """Have what goes to a session go to the one that the fake made: a client tells the id that it was given."""
+        params = value.get("params")
+        if not isinstance(params, dict) or "sessionId" not in params:
+            return value
+        told = [line if isinstance(line, dict) else json.loads(line) for line in self.seen.lines]
+        made = [line["result"]["sessionId"] for line in told if "sessionId" in line.get("result", {})]
+        return {**value, "params": {**params, "sessionId": made[-1]}}
 
     async def _on_eof(self, _value: Any) -> None:
         assert self.process.stdin is not None

@@ -13,7 +13,7 @@ import re
 from itertools import zip_longest
 from typing import Any
 
-__all__ = ["Names", "as_cut", "normal"]
+__all__ = ["Names", "as_cut", "normal", "until_cut"]
 
 ID, TIME, COST, HOST, COUNT, CUT = "id", "time", "cost", "host", "count", "cut"
 
@@ -39,6 +39,9 @@ VARIES: dict[str, dict[str, str]] = {
         **dict.fromkeys(("plugins", "capabilities", "output_file", "pid", "user_output_styles_dir"), HOST),
         **dict.fromkeys(("first_request_input_tokens", "first_request_cache_read_input_tokens"), COUNT),
         **dict.fromkeys(("response/response/" + key for key in _CUT), CUT),
+    },
+    "acp": {
+        **dict.fromkeys(("sessionId", "toolCallId"), ID),
     },
     "codex": {
         "thread_id": ID,
@@ -94,6 +97,21 @@ def as_cut(made: Any, real: Any) -> Any:
     if found is None or len(made) < found.start():
         return made
     return f"{made[: found.start()]}...[+{len(made) - found.start()}]"
+
+
+def until_cut(line: str) -> str:
+    """Give what the recorder kept of a line of JSON that it cut: all before the list, or the text, that has the cut."""
+    kept = line.removesuffix("...")
+    lists: list[int] = []
+    text = None
+    for place, sign in enumerate(kept):
+        if sign == '"':
+            text = place if text is None else None
+        elif text is None and sign == "[":
+            lists.append(place)
+        elif text is None and sign == "]":
+            lists.pop()
+    return kept[: min([*lists, len(kept) if text is None else text])]
 
 
 def normal(dialect: str, line: Any, names: Names) -> Any:
