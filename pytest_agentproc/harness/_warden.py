@@ -153,9 +153,13 @@ class _Judge:
         return _Target("itself", pid) if pid == os.getpid() else self._of_process(pid)
 
     def of_pidfd(self, pidfd: int) -> _Target | None:
-        """Find whom `signal.pidfd_send_signal` would hit; it never hits who has a pid of the dead."""
+        """Find whom `signal.pidfd_send_signal` would hit; it never hits who has a pid of the dead.
+
+        So who is reaped by somebody else just then is no stray: a descriptor can be right and too late.
+        """
         pid = _pid_of(pidfd)
-        return self.of_kill(pid) if pid > 0 else None
+        target = self.of_kill(pid) if pid > 0 else None
+        return None if target is not None and target.to == "freed" else target
 
     def of_group(self, group: int) -> _Target | None:
         """Find whom `os.killpg` would hit; group 1 is everything to the kernel."""

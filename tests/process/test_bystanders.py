@@ -14,6 +14,7 @@ import anyio.to_thread
 import pytest
 
 from pytest_agentproc.clock import VirtualClock
+from pytest_agentproc.harness import _warden
 from pytest_agentproc.harness._bystanders import look, ticks
 from pytest_agentproc.harness._warden import _Known, warden
 from pytest_agentproc.scenario import loads
@@ -173,6 +174,19 @@ def test_a_pid_that_is_free_by_now_is_noted_and_fails_nothing(lab: Lab, send: Ca
     (note,) = [event.data for event in played.record.events if "stray" in event.data]
     assert (note["stray"], note["to"], note["who"]) == ("TERM", "freed", "agent")
     assert f"TERM ==> {note['pid']}, the pid that agent had ({HERE}:" in explain(played, compare(played))
+
+
+def test_who_is_reaped_as_its_descriptor_is_signalled_is_no_stray(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A keeper reaps it between two looks; by its pid the same signal may hit whoever has that by then."""
+    notes: list[dict[str, Any]] = []
+    monkeypatch.setattr(_warden, "look", lambda _pid: None)
+    with start_other() as process:
+        with warden(notes.append, lambda _pid: _Known("agent", is_reaped=True)):
+            by_pidfd(process.pid, signal.SIGCONT)
+            assert notes == []
+            os.kill(process.pid, signal.SIGCONT)
+        process.kill()
+    assert [(note["to"], note["who"]) for note in notes] == [("freed", "agent")]
 
 
 def test_a_pid_that_is_somebody_elses_by_now_is_a_bystanders(other: Process) -> None:
