@@ -135,8 +135,8 @@ def renew(state: tuple[Any, ...]) -> None:
     number = posix.memfd_create(_OPTION, 0)
     posix.write(number, marshal.dumps(state))
     posix.lseek(number, 0, 0)
-    python, options, *command = sys.orig_argv
-    posix.execve(sys.executable, [python, f"{options}X{_OPTION}={number}", *command], {})
+    python, *command = sys.orig_argv
+    posix.execve(sys.executable, [python, f"-X{_OPTION}={number}", *command], {})
 
 
 def handed_over() -> tuple[Any, ...] | None:

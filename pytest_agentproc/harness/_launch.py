@@ -5,22 +5,18 @@ from any directory, under any name, with an empty environment.
 """
 
 from __future__ import annotations
-import __future__
 
-import ast
 import importlib.util
 import marshal
 import shutil
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import fake_agents
 from fake_agents.dialects import module_of
-
-if TYPE_CHECKING:
-    from types import CodeType
+from pytest_agentproc.harness._bundle import BOOT, bundle
 
 __all__ = ["Workshop", "interpreter"]
 
@@ -40,22 +36,8 @@ _BUILT_ON = {
     "claude_behind": (*_TURNS, "claude_session"),
 }
 """Dialects' modules that build on others, in the order in which these must be loaded."""
+_PACKAGES = ("fake_agents", "fake_agents.dialects")
 _LONGEST_SHEBANG = 250
-
-_STUB = """{head}
-import _imp, marshal, sys
-for name, origin in {extensions!r}:
-    module = sys.modules[name] = _imp.create_dynamic(type(sys.implementation)(name=name, origin=origin))
-    _imp.exec_dynamic(module)
-for name, code in marshal.loads(open({bundle!r}, "rb").read()):
-    module = sys.modules[name] = type(sys)(name)
-    module.__path__ = []
-    exec(code, module.__dict__)
-    above, _, last = name.rpartition(".")
-    if above:
-        setattr(sys.modules[above], last, module)
-module.main({baked!r})
-"""
 
 
 class _Kind(NamedTuple):
@@ -72,7 +54,7 @@ class Workshop:
 
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="agentproc-"))
-        self._bundles: dict[str, str] = {}
+        self._bundles: dict[str, tuple[str, int]] = {}
         self._free: dict[_Kind, list[Path]] = {}
         self._kinds: dict[str, _Kind] = {}
         self._count = 0
@@ -113,13 +95,17 @@ class Workshop:
         folder = self.folder / str(self._count)
         folder.mkdir()
         path = folder / kind.name
-        stub = _STUB.format(
-            head=_head(),
+        loaded, start = self._bundle(kind.module, _REAL_TIME if kind.is_real else ())
+        boot = BOOT.format(
             extensions=_extensions(kind.module),
-            bundle=self._bundle(kind.module, _REAL_TIME if kind.is_real else ()),
+            packages=_PACKAGES,
+            bundle=loaded,
+            start=start,
             baked=str(folder.with_suffix(".baked")),
         )
-        path.write_text(stub, encoding="utf-8")
+        compiled = folder.with_suffix(".boot")
+        compiled.write_bytes(marshal.dumps(compile(boot, str(path), "exec", dont_inherit=True, optimize=2)))
+        path.write_text(_launcher(str(compiled)), encoding="utf-8")
         path.chmod(0o700 if kind.is_executable else 0o600)
         return path
 
@@ -127,50 +113,51 @@ class Workshop:
         """Remove everything."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def _bundle(self, module: str, more: tuple[str, ...]) -> str:
+    def _bundle(self, module: str, more: tuple[str, ...]) -> tuple[str, int]:
+        """Give the file of a bundle, and where the modules begin in it."""
         name = ".".join((module, *more, "bundle"))
         if name not in self._bundles:
+            data, start = bundle(_modules(module, more))
             path = self.folder / name
-            path.write_bytes(marshal.dumps(_compile(module, more)))
-            self._bundles[name] = str(path)
+            path.write_bytes(data)
+            self._bundles[name] = str(path), start
         return self._bundles[name]
 
 
-def _compile(module: str, more: tuple[str, ...]) -> list[tuple[str, CodeType]]:
-    modules = []
+def _modules(module: str, more: tuple[str, ...]) -> list[tuple[str, Path]]:
+    """List what a dialect's fakes load with its sources, in the order in which it must be executed."""
     extra: tuple[str, ...] = () if module == "raw" else ("objects",)
     if module in _HOSTS:
         extra = (*extra, *_SESSION)
     extra = (*extra, *(f"dialects.{name}" for name in _BUILT_ON.get(module, ())))
-    for name in (*_MODULES, *extra, *more, f"dialects.{module}", "main"):
-        base = Path(fake_agents.__file__).parent.joinpath(*name.split("."))
-        path = base / "__init__.py" if base.is_dir() else base.with_suffix(".py")
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        tree.body = [node for node in tree.body if not _is_future(node)]
-        flags = __future__.annotations.compiler_flag
-        full = f"fake_agents.{name}" if name else "fake_agents"
-        modules.append((full, compile(tree, str(path), "exec", flags, dont_inherit=True, optimize=2)))
-    return modules
+    return [_source(name) for name in (*_MODULES, *extra, *more, f"dialects.{module}", "main")]
+
+
+def _source(name: str) -> tuple[str, Path]:
+    base = Path(fake_agents.__file__).parent.joinpath(*name.split("."))
+    full = f"fake_agents.{name}" if name else "fake_agents"
+    return full, base / "__init__.py" if base.is_dir() else base.with_suffix(".py")
 
 
 def _extensions(module: str) -> list[tuple[str, str]]:
-    """Give the extension modules of a fake with their files: a start would look for them in every folder."""
+    """Give the modules in C of a fake, with their files where they have one: a start would look for them everywhere."""
     names = ("select", "_socket", "fcntl", *(("_json",) if module != "raw" else ()))
     specs = [(name, importlib.util.find_spec(name)) for name in names]
-    return [(name, spec.origin) for name, spec in specs if spec and spec.origin and spec.origin.endswith(".so")]
+    origins = [(name, spec.origin) for name, spec in specs if spec and spec.origin]
+    return [(name, "" if origin == "built-in" else origin) for name, origin in origins]
 
 
-def _is_future(node: ast.stmt) -> bool:
-    """Say whether a statement imports from `__future__`, which a start would pay for though it says nothing then."""
-    return isinstance(node, ast.ImportFrom) and node.module == "__future__"
+def _launcher(boot: str) -> str:
+    """Give the text of a launcher: its first line holds the whole program, so that nobody reads the file.
 
-
-def _head() -> str:
-    """Give the first line: a shebang, or where the kernel would cut it, a shell's exec that Python takes for text."""
-    python = interpreter()
-    if " " in python or len(python) > _LONGEST_SHEBANG:
-        return f"#!/bin/sh\n'''exec' '{python}' -IS \"$0\" \"$@\"\n' '''"
-    return f"#!{python} -IS"
+    Where the kernel would cut that line, a shell executes the same command, in what Python takes for a text. The rest
+    is for those who run it under an interpreter of their own.
+    """
+    python, program = interpreter(), f'import marshal;exec(marshal.loads(open("{boot}","rb").read()))'
+    head = f"#!{python} -ISc{program}"
+    if " " in python or len(head.encode()) > _LONGEST_SHEBANG:
+        head = f"#!/bin/sh\n'''exec' '{python}' -IS -c '{program}' \"$0\" \"$@\"\n' '''"
+    return f"{head}\n{program}\n"
 
 
 def interpreter() -> str:
