@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import marshal
+import shlex
 import shutil
 import sys
 import tempfile
@@ -153,10 +154,10 @@ def _launcher(boot: str) -> str:
     Where the kernel would cut that line, a shell executes the same command, in what Python takes for a text. The rest
     is for those who run it under an interpreter of their own.
     """
-    python, program = interpreter(), f'import marshal;exec(marshal.loads(open("{boot}","rb").read()))'
+    python, program = interpreter(), f"import marshal;exec(marshal.loads(open({boot!r},'rb').read()))"
     head = f"#!{python} -ISc{program}"
     if " " in python or len(head.encode()) > _LONGEST_SHEBANG:
-        head = f"#!/bin/sh\n'''exec' '{python}' -IS -c '{program}' \"$0\" \"$@\"\n' '''"
+        head = f"#!/bin/sh\n'''exec' {shlex.quote(python)} {shlex.quote(f'-ISc{program}')} \"$0\" \"$@\"\n' '''"
     return f"{head}\n{program}\n"
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,11 +15,11 @@ import anyio.to_thread
 import pytest
 
 from pytest_agentproc.errors import ClockError, Stall
+from pytest_agentproc.harness import Lab
+from tests.process.stand import Stand
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from tests.process.stand import Stand
 
 
 @pytest.mark.parametrize("name", ["true", "cat"])
@@ -160,6 +162,23 @@ def test_a_fake_is_known_whatever_it_is_called_by(stand: Stand, tmp_path: Path, 
         return done.returncode, stand.seconds
 
     assert stand.run(host) == (3, 1.0)
+
+
+@pytest.mark.parametrize("folder", ["x" * 200, "it's", 'a "quoted" one', "blank here"])
+def test_a_fake_starts_from_whatever_folder_it_is_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str
+) -> None:
+    """The kernel cuts a long first line; a shell reads it then, and reads quotes its own way."""
+    (tmp_path / folder).mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / folder))
+    with Lab() as lab, contextlib.closing(Stand(lab)) as stand:
+        path = stand.fake("- silence: 1s\n- exit: 3")
+
+        async def host(command: list[str]) -> int:
+            return (await anyio.run_process(command, check=False)).returncode
+
+        assert stand.run(host, path) == 3
+        assert stand.run(host, [sys.executable, "-IS", *path]) == 3
 
 
 def test_a_fake_that_cannot_even_begin_is_seen_as_the_exit_that_it_is(stand: Stand) -> None:
