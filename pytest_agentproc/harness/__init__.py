@@ -6,12 +6,13 @@ from pytest_agentproc.harness._fake import FakeAgent
 from pytest_agentproc.harness._lab import Lab
 from pytest_agentproc.harness._margin import Foreseen, foresee
 from pytest_agentproc.harness._model import Model
-from pytest_agentproc.harness._model_play import add_run, model_play
+from pytest_agentproc.harness._model_play import CoreSubject, add_run, model_play
 from pytest_agentproc.harness._pace import NotForReal
 from pytest_agentproc.harness._played import Played
 from pytest_agentproc.harness._supervise import order_of, real_time_only
 
 __all__ = [
+    "CoreSubject",
     "FakeAgent",
     "Foreseen",
     "Lab",

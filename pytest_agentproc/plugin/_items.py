@@ -6,7 +6,7 @@ import gc
 from functools import partial
 from itertools import product
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -15,8 +15,18 @@ from pytest_agentproc.harness import real_time_only
 from pytest_agentproc.plugin._account import keep
 from pytest_agentproc.plugin._baseline import read_by_baseline
 from pytest_agentproc.plugin._figures import note
-from pytest_agentproc.plugin._options import backends_of, clocks_of
-from pytest_agentproc.plugin._play import Judgement, NotGreen, confirmed, judged, play, play_real, settle
+from pytest_agentproc.plugin._options import asked, backends_of, clocks_of
+from pytest_agentproc.plugin._play import (
+    Judgement,
+    NotGreen,
+    confirmed,
+    judged,
+    play,
+    play_in_model,
+    play_real,
+    repeated,
+    settle,
+)
 from pytest_agentproc.plugin._report import keep_page
 from pytest_agentproc.plugin._scripts import shown_path
 from pytest_agentproc.plugin._subjects import is_core, subjects_of
@@ -27,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from pytest_agentproc.harness import Played
+    from pytest_agentproc.harness import CoreSubject, Played
     from pytest_agentproc.vocabulary import Subject
 
 __all__ = ["ScenarioFile", "ScenarioItem"]
@@ -52,8 +62,8 @@ class ScenarioFile(pytest.File):
     def _items(
         self, scenario: Scenario, subject: Subject, clocks: tuple[str, ...], names: list[str]
     ) -> Iterator[ScenarioItem]:
-        for clock, backend in product(clocks, backends_of(self.config)):
-            axes = [*names, backend, *([clock] if clock != "virtual" else [])]
+        for clock, backend in product(clocks, ("model",) if clocks == ("model",) else backends_of(self.config)):
+            axes = [*names, backend, *([clock] if clock == "real" else [])]
             name = f"{scenario.id}[{'-'.join(axes)}]"
             nodeid = f"{self.nodeid}::{name}"  # as text, so that pytest reads [backend] as it does for functions
             how: dict[str, Any] = {"subject": subject, "backend": backend, "clock": clock}
@@ -92,6 +102,7 @@ class ScenarioItem(pytest.Item):
             judgement = judged(played, partial(read_by_baseline, self))
             if judgement.is_red and self.clock == "virtual" and not is_core(self.subject):
                 judgement = confirmed(judgement, self._play())
+            judgement = self._repeated(judgement)
             if not (judgement.is_red and played.was_starved):
                 keep(self, judgement, real)
                 keep_page(self, played, judgement.rows, judgement.verdict)
@@ -100,12 +111,22 @@ class ScenarioItem(pytest.Item):
         keep(self, Judgement(Verdict.UNDECIDED, reason=reason))
         pytest.skip(f"undecided: {reason}")
 
+    def _repeated(self, judgement: Judgement) -> Judgement:
+        """Play it as often as the session asks for, and stop at the first play that goes another way."""
+        times = 1 if self.clock == "real" else asked(self.config, "repeat")
+        for _ in range(1, times):
+            if judgement.verdict is not Verdict.KIT_ERROR:
+                judgement = repeated(judgement, self._play())
+        return judgement
+
     def _play(self) -> Played:
         """Play it once, and keep why it cannot be played.
 
         What somebody else's supervisor leaves to the collector goes here, and not in the midst of a later test.
         """
         try:
+            if self.clock == "model":
+                return play_in_model(self, self.scenario, self._core())
             return (play if self.clock == "virtual" else play_real)(self, self.scenario, self.backend, self.subject)
         except NotGreen as broken:
             keep(self, Judgement(Verdict.ADAPTER_ERROR, reason=str(broken)))
@@ -116,6 +137,12 @@ class ScenarioItem(pytest.Item):
         finally:
             if not is_core(self.subject):
                 gc.collect()
+
+    def _core(self) -> CoreSubject:
+        """Give the subject, if the model can play it."""
+        if not is_core(self.subject):
+            pytest.skip("not applicable: the model plays the kit's own supervisor only")
+        return cast("CoreSubject", self.subject)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """Show the explanation of a red scenario, or the sentence of an error; a stack only of our own mistakes."""

@@ -88,6 +88,12 @@ def _scale(text: str) -> float | None:
     return scale
 
 
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise ValueError("must be a whole number from 1")
+    return int(text)
+
+
 _LARGEST_SCALE = 1000
 _BACKENDS = ("asyncio", "trio")
 _CLOCKS = ("virtual", "real")
@@ -95,7 +101,15 @@ _BASELINE = "agentproc-baseline.yaml"
 _OPTIONS = (
     _Option("corpus", "run the scenarios that come with pytest-agentproc; other tests only if they are named"),
     _Option("backend", "event loop of supervisors: asyncio, trio or both", _one_of(*_BACKENDS, "both"), "asyncio"),
-    _Option("clock", "time in which scenarios are played: virtual, real or both", _one_of(*_CLOCKS, "both"), "virtual"),
+    _Option(
+        "clock",
+        "time in which scenarios are played: virtual, real or both; or model: virtual without a process, the core only",
+        _one_of(*_CLOCKS, "both", "model"),
+        "virtual",
+    ),
+    _Option(
+        "repeat", "play each scenario so often in virtual time; what differs is a kit error, and told", _count, "1"
+    ),
     _Option("scale", "in real time every duration is divided by it; auto: as fast as can be judged", _scale, "auto"),
     _Option("process_tree", "fail every test that leaves a process behind, as if it had asked for process_tree"),
     _Option(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 from pytest_agentproc.errors import AdapterError
-from pytest_agentproc.harness import NotForReal, real_time_only
+from pytest_agentproc.harness import NotForReal, model_play, real_time_only
 from pytest_agentproc.plugin._options import asked, lab_of
 from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.verdict import Row, Verdict, compare, conclude, differing, explain
@@ -15,11 +15,11 @@ from pytest_agentproc.verdict import Row, Verdict, compare, conclude, differing,
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pytest_agentproc.harness import Played
+    from pytest_agentproc.harness import CoreSubject, Played
     from pytest_agentproc.scenario import Scenario
     from pytest_agentproc.vocabulary import Subject
 
-__all__ = ["Judgement", "NotGreen", "confirmed", "judged", "play", "play_real", "settle"]
+__all__ = ["Judgement", "NotGreen", "confirmed", "judged", "play", "play_in_model", "play_real", "repeated", "settle"]
 
 
 class NotGreen(Exception):
@@ -56,6 +56,11 @@ def play_real(node: pytest.Item, scenario: Scenario, backend: str, subject: Subj
         return _shown(node, lambda: lab_of(config).play_real(scenario, subject, backend=backend, scale=scale))
     except NotForReal as reason:
         pytest.skip(f"not applicable in real time: {reason}")
+
+
+def play_in_model(node: pytest.Item, scenario: Scenario, subject: CoreSubject) -> Played:
+    """Play a scenario in memory, without a process or an event loop, otherwise as `play`."""
+    return _shown(node, lambda: model_play(scenario, subject))
 
 
 def _shown(node: pytest.Item, play: Callable[[], Played]) -> Played:
@@ -111,17 +116,24 @@ def judged(played: Played, read: Callable[[tuple[Row, ...]], tuple[Row, ...]] | 
 
 def confirmed(first: Judgement, again: Played) -> Judgement:
     """Give a red judgement, if a second play of the same went the same way; else it says nothing of the subject."""
+    return _compared("replay", first, again, f"{_REPLAY}, so this red says nothing of the supervisor; {_UNLESS}")
+
+
+def repeated(first: Judgement, again: Played) -> Judgement:
+    """Give a judgement, whatever it is, if a further play of the same went the same way; else it is a kit error."""
+    return _compared("repeat", first, again, f"{_REPLAY}; {_UNLESS}")
+
+
+def _compared(key: str, first: Judgement, again: Played, hint: str) -> Judgement:
     assert first.played is not None, "a second play has a first one"
     if first.played.record.digest() == again.record.digest():
         return first
-    row = Row("replay", 0, "the same record", differing(first.played, again), Verdict.KIT_ERROR, _REPLAY)
+    row = Row(key, 0, "the same record", differing(first.played, again), Verdict.KIT_ERROR, hint)
     return first._replace(verdict=Verdict.KIT_ERROR, rows=(row, *first.rows))
 
 
-_REPLAY = (
-    "virtual time plays the same twice, so this red says nothing of the supervisor; unless its own choices are random, "
-    "or depend on the real clock, on threads or on an order of sets, please report it"
-)
+_REPLAY = "virtual time plays the same twice"
+_UNLESS = "if its own choices are neither random nor depend on real time, threads or an order of sets, please report it"
 
 
 def settle(judgement: Judgement) -> None:

@@ -180,7 +180,10 @@ def test_the_options_are_documented(pytester: pytest.Pytester) -> None:
     assert " ".join(lines[begin + 1 : lines.index("", begin)]) == (
         "--agentproc-corpus run the scenarios that come with pytest-agentproc; other tests only if they are named "
         "--agentproc-backend=BACKEND event loop of supervisors: asyncio, trio or both; default: asyncio "
-        "--agentproc-clock=CLOCK time in which scenarios are played: virtual, real or both; default: virtual "
+        "--agentproc-clock=CLOCK time in which scenarios are played: virtual, real or both; or model: virtual "
+        "without a process, the core only; default: virtual "
+        "--agentproc-repeat=REPEAT play each scenario so often in virtual time; what differs is a kit error, and told; "
+        "default: 1 "
         "--agentproc-scale=SCALE in real time every duration is divided by it; auto: as fast as can be judged; "
         "default: auto "
         "--agentproc-process-tree fail every test that leaves a process behind, as if it had asked for process_tree "
@@ -202,6 +205,7 @@ def test_the_options_are_documented(pytester: pytest.Pytester) -> None:
         "agentproc_corpus (bool):",
         "agentproc_backend (string):",
         "agentproc_clock (string):",
+        "agentproc_repeat (string):",
         "agentproc_scale (string):",
         "agentproc_process_tree (bool):",
         "agentproc_subject (string):",
