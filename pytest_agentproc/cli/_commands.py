@@ -1,0 +1,14 @@
+"""Owns which commands there are. Loads none: whoever asks for help waits for no module that he does not use."""
+
+from __future__ import annotations
+
+__all__ = ["COMMANDS", "LINUX_ONLY"]
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    "check": ("pytest_agentproc.cli._check", "tell every mistake of scenario files"),
+    "list": ("pytest_agentproc.cli._list", "list the bundled scenarios by behaviour, rule, archetype and dialect"),
+}
+"""Of each command its module, and what it is for in one line."""
+
+LINUX_ONLY: frozenset[str] = frozenset()
+"""Commands that start processes, which needs Linux; all others run on any platform."""
