@@ -6,9 +6,10 @@ __all__ = ["COMMANDS", "LINUX_ONLY"]
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "check": ("pytest_agentproc.cli._check", "tell every mistake of scenario files"),
+    "fake": ("pytest_agentproc.cli._fake", "write an executable fake agent for tests in any language"),
     "list": ("pytest_agentproc.cli._list", "list the bundled scenarios by behaviour, rule, archetype and dialect"),
 }
 """Of each command its module, and what it is for in one line."""
 
-LINUX_ONLY: frozenset[str] = frozenset()
+LINUX_ONLY: frozenset[str] = frozenset({"fake"})
 """Commands that start processes, which needs Linux; all others run on any platform."""

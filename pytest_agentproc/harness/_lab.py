@@ -20,6 +20,7 @@ from pytest_agentproc.harness._pace import pace_of
 from pytest_agentproc.harness._played import PROMPT_SHOWN, Played, command_line, header
 from pytest_agentproc.harness._probes import probes_of
 from pytest_agentproc.harness._room import Room
+from pytest_agentproc.harness._standalone import COMMANDS
 from pytest_agentproc.harness._supervise import real_time_only, supervise, supervise_real
 from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import NotApplicable
@@ -40,8 +41,6 @@ LIFETIME = 300.0
 _ARGUMENT_SHOWN = 200
 """So many characters of each argument of a fake stand in the head of its record."""
 
-_COMMANDS = {"raw": "agent", "claude": "claude", "pi": "pi", "codex": "codex", "gemini": "gemini", "acp": "agent"}
-
 
 class Lab:
     """Where scenarios are played.
@@ -54,7 +53,7 @@ class Lab:
         self._broker: subprocess.Popen[bytes] | None = None
         self._lifeline = b""
         self._clock: VirtualClock | None = None
-        self._canaries = Canaries(sorted({*_COMMANDS.values()}))
+        self._canaries = Canaries(sorted({*COMMANDS.values()}))
 
     def __enter__(self) -> Lab:  # noqa: PYI034  # nobody derives from it
         return self
@@ -202,7 +201,7 @@ class Lab:
         probes = probes_of(scenario.dialect)
         baked = {**watch.baked, "lifeline": self._lifelines(), "program": program, "probes": probes}
         executable = scenario.cannot_spawn != "not_executable"
-        path = shop.make(_COMMANDS[scenario.dialect], baked, executable=executable)
+        path = shop.make(COMMANDS[scenario.dialect], baked, executable=executable)
         if isinstance(watch, Lockstep):
             watch.clock.launchers.add(os.path.realpath(path))
         else:

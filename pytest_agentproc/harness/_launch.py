@@ -22,10 +22,10 @@ from fake_agents.dialects import module_of
 if TYPE_CHECKING:
     from types import CodeType
 
-__all__ = ["Workshop", "interpreter"]
+__all__ = ["REAL_TIME", "Workshop", "compiled", "extensions", "head", "interpreter"]
 
 _MODULES = ("", "program", "glob", "lines", "player", "wire", "birth", "stage", "dialects")
-_REAL_TIME = ("diary", "realtime")
+REAL_TIME = ("diary", "realtime")
 _SESSION = ("requests", "questions", "session")
 _HOSTS = ("pi_rpc", "claude_session", "claude_behind", "acp")
 """Dialects' modules for sessions."""
@@ -114,9 +114,9 @@ class Workshop:
         folder.mkdir()
         path = folder / kind.name
         stub = _STUB.format(
-            head=_head(),
-            extensions=_extensions(kind.module),
-            bundle=self._bundle(kind.module, _REAL_TIME if kind.is_real else ()),
+            head=head(),
+            extensions=extensions(kind.module),
+            bundle=self._bundle(kind.module, REAL_TIME if kind.is_real else ()),
             baked=str(folder.with_suffix(".baked")),
         )
         path.write_text(stub, encoding="utf-8")
@@ -131,12 +131,13 @@ class Workshop:
         name = ".".join((module, *more, "bundle"))
         if name not in self._bundles:
             path = self.folder / name
-            path.write_bytes(marshal.dumps(_compile(module, more)))
+            path.write_bytes(marshal.dumps(compiled(module, more)))
             self._bundles[name] = str(path)
         return self._bundles[name]
 
 
-def _compile(module: str, more: tuple[str, ...]) -> list[tuple[str, CodeType]]:
+def compiled(module: str, more: tuple[str, ...]) -> list[tuple[str, CodeType]]:
+    """Compile what a fake of a dialect's module needs, with `more` modules, in the order in which they are loaded."""
     modules = []
     extra: tuple[str, ...] = () if module == "raw" else ("objects",)
     if module in _HOSTS:
@@ -153,7 +154,7 @@ def _compile(module: str, more: tuple[str, ...]) -> list[tuple[str, CodeType]]:
     return modules
 
 
-def _extensions(module: str) -> list[tuple[str, str]]:
+def extensions(module: str) -> list[tuple[str, str]]:
     """Give the extension modules of a fake with their files: a start would look for them in every folder."""
     names = ("select", "_socket", "fcntl", *(("_json",) if module != "raw" else ()))
     specs = [(name, importlib.util.find_spec(name)) for name in names]
@@ -165,7 +166,7 @@ def _is_future(node: ast.stmt) -> bool:
     return isinstance(node, ast.ImportFrom) and node.module == "__future__"
 
 
-def _head() -> str:
+def head() -> str:
     """Give the first line: a shebang, or where the kernel would cut it, a shell's exec that Python takes for text."""
     python = interpreter()
     if " " in python or len(python) > _LONGEST_SHEBANG:
