@@ -28,6 +28,7 @@ from pytest_agentproc.tree import disown
 from pytest_agentproc.vocabulary import Policy
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
     from types import TracebackType
 
     from pytest_agentproc.scenario import Bound, Scenario
@@ -46,9 +47,13 @@ class Lab:
     """Where scenarios are played.
 
     The broker process starts with the first fake, the canaries with the first play in real time; `close` ends them.
+
+    Args:
+        new_record: makes the record of a play, of its header.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, new_record: Callable[[Mapping[str, Any]], Record] = Record) -> None:
+        self.new_record = new_record
         self._workshop: Workshop | None = None
         self._broker: subprocess.Popen[bytes] | None = None
         self._lifeline = b""
@@ -81,7 +86,7 @@ class Lab:
         bound = _bound(scenario, subject).in_virtual_time()
         room = Room(scenario, self._shop().folder, keeps_artifacts=subject.keeps_artifacts)
         clock = VirtualClock()
-        record = Record(header(bound, subject.name))
+        record = self.new_record(header(bound, subject.name))
         fakes = [self._make(part, clock, record) for part in _parts(bound)]
         try:
             played = supervise(subject, bound, fakes, clock, backend, room)
@@ -113,7 +118,7 @@ class Lab:
         pace = pace_of(foresee(scenario, scenario.terms(subject)), scale, LIFETIME)
         self._canaries.ready()
         room = Room(scenario, self._shop().folder, keeps_artifacts=subject.keeps_artifacts)
-        record = Record({**header(bound, subject.name), "clock": "real", "scale": pace.scale})
+        record = self.new_record({**header(bound, subject.name), "clock": "real", "scale": pace.scale})
         clock = SystemClock(pace.scale, time.monotonic_ns())
         fakes = [self._make(part, clock, record) for part in _parts(bound)]
         try:
