@@ -36,6 +36,11 @@ def main(path: str) -> None:
     """Play the baked program at `path`: what it holds is written by the kit's launcher."""
     with open(path, "rb") as file:
         baked: dict[str, Any] = marshal.loads(file.read())
+    play(baked, path)
+
+
+def play(baked: dict[str, Any], path: str) -> None:
+    """Play a baked program; what is counted over several starts is counted beside `path`."""
     settle_signals()
     born = _again(baked) or _first(baked, path)
     while True:
@@ -57,6 +62,10 @@ def _first(baked: dict[str, Any], path: str) -> Born:
         program = of_invocation(program, _count(path + ".count"))
     if baked["lifeline"]:
         _hold_lifeline(baked["lifeline"])
+    if "guard" in baked:
+        from fake_agents import guard
+
+        guard.begin(*baked["guard"])
     return 0, -1, {"id": program["name"], "line": 0}, program
 
 
@@ -65,7 +74,11 @@ def _again(baked: dict[str, Any]) -> Born | None:
     state = birth.handed_over()
     if state is None:
         return None
-    parent, index, fields, program, lifeline, position = state
+    parent, index, fields, program, lifeline, position, guarded = state
+    if guarded is not None:
+        from fake_agents import guard
+
+        guard.go_on(guarded)
     if lifeline is not None:
         _lifelines.append(_socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET, 0, lifeline))
         posix.set_inheritable(lifeline, False)
@@ -82,8 +95,14 @@ def _become(baked: dict[str, Any], parent: int, index: int, fields: dict[str, An
     birth.keep(fields["holds"])
     if baked["lifeline"]:
         _hold_lifeline(baked["lifeline"])
+    held = [line.fileno() for line in _lifelines]
+    if "guard" in baked:
+        from fake_agents import guard
+
+        guard.go_on()
+        held += guard.descriptors()
     if fields.get("closed_fds"):
-        birth.close_inherited([line.fileno() for line in _lifelines])
+        birth.close_inherited(held)
     if fields.get("subreaper"):
         birth.adopt()
     if fields.get("clear_env"):
@@ -91,7 +110,11 @@ def _become(baked: dict[str, Any], parent: int, index: int, fields: dict[str, An
 
 
 def _renew(baked: dict[str, Any], born: Born) -> None:
-    lifeline = position = None
+    lifeline = position = guarded = None
+    if "guard" in baked:
+        from fake_agents import guard
+
+        guarded = guard.state()
     if _lifelines:
         lifeline = _lifelines[0].fileno()
         posix.set_inheritable(lifeline, True)
@@ -99,7 +122,7 @@ def _renew(baked: dict[str, Any], born: Born) -> None:
         from fake_agents import realtime
 
         position = realtime.position()
-    birth.renew((*born, lifeline, position))
+    birth.renew((*born, lifeline, position, guarded))
 
 
 def _count(path: str) -> int:

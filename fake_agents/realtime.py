@@ -80,13 +80,18 @@ def play(baked: dict[str, Any], parent: int, index: int, fields: dict[str, Any],
     def tell_death(signum: int, notes: list[Any]) -> None:
         tell(time.monotonic_ns(), "D", signum, notes)
 
+    harness: list[int] = []
+    if "guard" in baked:
+        from fake_agents import guard
+
+        harness = guard.descriptors()
     stage = Stage(send, _unheard, None if book is None else tell_death, parent)
     player = Player(program, stage, encoder(program))
     hear_signals()
     if fields.get("stopped"):
         stop()
     try:
-        _play(player, stage, times, tell)
+        _play(player, stage, times, tell, harness)
     finally:  # only a forked child comes here: the diary is its parent's
         if book is not None:
             posix.close(book)
@@ -105,13 +110,15 @@ def go_on(position: tuple[int, int], baked: dict[str, Any]) -> None:
     _times.append(times)
 
 
-def _play(player: Player, stage: Stage, times: _Time, tell: Any) -> None:
+def _play(player: Player, stage: Stage, times: _Time, tell: Any, harness: list[int]) -> None:
     bell, ring = posix.pipe()
     posix.set_blocking(ring, False)
     _signal.set_wakeup_fd(ring)
     stage.epoll.register(bell, 1)
+    for number in harness:
+        stage.epoll.register(number, 1)
     try:
-        _play_on(player, stage, times, tell, bell)
+        _play_on(player, stage, times, tell, bell, harness)
     finally:  # only a forked child comes here: these are its parent's
         _signal.set_wakeup_fd(-1)
         stage.epoll.close()
@@ -119,12 +126,14 @@ def _play(player: Player, stage: Stage, times: _Time, tell: Any) -> None:
         posix.close(ring)
 
 
-def _play_on(player: Player, stage: Stage, times: _Time, tell: Any, bell: int) -> None:
+def _play_on(player: Player, stage: Stage, times: _Time, tell: Any, bell: int, harness: list[int]) -> None:
     events: list[tuple[int, int]] = []
     latest = 0
     while True:
         if any(number == bell for number, _ in events):
             posix.read(bell, 64)
+        if harness and any(number == harness[0] for number, _ in events):
+            posix.kill(posix.getpid(), 9)
         late = times.move(player.until)
         if late > latest and player.until is not None:
             latest = late

@@ -7,6 +7,8 @@ the next heading (`tests/architecture/test_imports.py` is the whole table of arr
 
 Doors
     plugin/       what pytest sees: collected scenarios, options, fixtures, reports; loads the rest when it is needed
+    cli/          the `agentproc` command: one module for each command, loaded when it is asked for
+    __main__      `python -m pytest_agentproc`: the same
     hookspecs     the hooks that other plugins may implement
 
 What they open
@@ -27,6 +29,7 @@ What those are made of
 
 The ground
     vocabulary/   words that scenarios and supervisors share: policy, outcomes, exit codes, rule ids
+    corpus        where the bundled scenarios are
     errors        a caller's mistakes, scenario problems, clock errors
 
 Beside this package

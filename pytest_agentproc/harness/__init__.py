@@ -9,9 +9,12 @@ from pytest_agentproc.harness._model import Model
 from pytest_agentproc.harness._model_play import CoreSubject, add_run, model_play
 from pytest_agentproc.harness._pace import NotForReal
 from pytest_agentproc.harness._played import Played
+from pytest_agentproc.harness._standalone import COMMANDS, REFUSED, is_ours, write_fake, write_refusal
 from pytest_agentproc.harness._supervise import order_of, real_time_only
 
 __all__ = [
+    "COMMANDS",
+    "REFUSED",
     "CoreSubject",
     "FakeAgent",
     "Foreseen",
@@ -21,7 +24,10 @@ __all__ = [
     "Played",
     "add_run",
     "foresee",
+    "is_ours",
     "model_play",
     "order_of",
     "real_time_only",
+    "write_fake",
+    "write_refusal",
 ]

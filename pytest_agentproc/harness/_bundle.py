@@ -36,15 +36,11 @@ _SMALL = 200
 _PLACE = "_place"
 """The parameter of a stub that says where its function is: all else they have in common, so they can share code."""
 
-BOOT = """
-import _imp, marshal, sys
-if sys.argv[0] == "-c":
-    del sys.argv[0]
+LOAD = """
 for name, origin in {extensions!r}:
     spec = type(sys.implementation)(name=name, origin=origin)
     module = sys.modules[name] = (_imp.create_dynamic if origin else _imp.create_builtin)(spec)
     (_imp.exec_dynamic if origin else _imp.exec_builtin)(module)
-data = memoryview(open({bundle!r}, "rb").read())
 class Later(dict):
     def __missing__(self, place):
         function = self[place] = type(self.__missing__.__func__)(marshal.loads(data[place:]), self.scope)
@@ -59,9 +55,26 @@ for name, code in marshal.loads(data[{start}:]):
     above, _, last = name.rpartition(".")
     if above:
         setattr(sys.modules[above], last, module)
+"""
+"""Loads a bundle whose bytes are `data`, for `str.format`; `module` is the last of its modules then.
+
+It wants the modules in C with their files (none: they are built in), which modules are packages, and where in the bytes
+the modules begin; `_imp`, `marshal` and `sys` are there.
+"""
+
+BOOT = (
+    """
+import _imp, marshal, sys
+if sys.argv[0] == "-c":
+    del sys.argv[0]
+data = memoryview(open({bundle!r}, "rb").read())
+"""
+    + LOAD
+    + """
 module.main({baked!r})
 """
-"""The program of a launcher, for `str.format`: `start` is where the modules begin in the file `bundle`."""
+)
+"""The program of a launcher: `LOAD` from the file `bundle`, and then what is baked in the file `baked`."""
 
 
 class Bundle(NamedTuple):

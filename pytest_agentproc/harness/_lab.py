@@ -20,6 +20,7 @@ from pytest_agentproc.harness._pace import pace_of
 from pytest_agentproc.harness._played import PROMPT_SHOWN, Played, command_line, header
 from pytest_agentproc.harness._probes import probes_of
 from pytest_agentproc.harness._room import Room
+from pytest_agentproc.harness._standalone import COMMANDS
 from pytest_agentproc.harness._supervise import real_time_only, supervise, supervise_real
 from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import NotApplicable
@@ -27,6 +28,7 @@ from pytest_agentproc.tree import disown
 from pytest_agentproc.vocabulary import Policy
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
     from types import TracebackType
 
     from pytest_agentproc.scenario import Bound, Scenario
@@ -40,21 +42,23 @@ LIFETIME = 300.0
 _ARGUMENT_SHOWN = 200
 """So many characters of each argument of a fake stand in the head of its record."""
 
-_COMMANDS = {"raw": "agent", "claude": "claude", "pi": "pi", "codex": "codex", "gemini": "gemini", "acp": "agent"}
-
 
 class Lab:
     """Where scenarios are played.
 
     The broker process starts with the first fake, the canaries with the first play in real time; `close` ends them.
+
+    Args:
+        new_record: makes the record of a play, of its header.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, new_record: Callable[[Mapping[str, Any]], Record] = Record) -> None:
+        self.new_record = new_record
         self._workshop: Workshop | None = None
         self._broker: subprocess.Popen[bytes] | None = None
         self._lifeline = b""
         self._clock: VirtualClock | None = None
-        self._canaries = Canaries(sorted({*_COMMANDS.values()}))
+        self._canaries = Canaries(sorted({*COMMANDS.values()}))
 
     def __enter__(self) -> Lab:  # noqa: PYI034  # nobody derives from it
         return self
@@ -82,7 +86,7 @@ class Lab:
         bound = _bound(scenario, subject).in_virtual_time()
         room = Room(scenario, self._shop().folder, keeps_artifacts=subject.keeps_artifacts)
         clock = VirtualClock()
-        record = Record(header(bound, subject.name))
+        record = self.new_record(header(bound, subject.name))
         fakes = [self._make(part, clock, record) for part in _parts(bound)]
         try:
             played = supervise(subject, bound, fakes, clock, backend, room)
@@ -114,7 +118,7 @@ class Lab:
         pace = pace_of(foresee(scenario, scenario.terms(subject)), scale, LIFETIME)
         self._canaries.ready()
         room = Room(scenario, self._shop().folder, keeps_artifacts=subject.keeps_artifacts)
-        record = Record({**header(bound, subject.name), "clock": "real", "scale": pace.scale})
+        record = self.new_record({**header(bound, subject.name), "clock": "real", "scale": pace.scale})
         clock = SystemClock(pace.scale, time.monotonic_ns())
         fakes = [self._make(part, clock, record) for part in _parts(bound)]
         try:
@@ -202,7 +206,7 @@ class Lab:
         probes = probes_of(scenario.dialect)
         baked = {**watch.baked, "lifeline": self._lifelines(), "program": program, "probes": probes}
         executable = scenario.cannot_spawn != "not_executable"
-        path = shop.make(_COMMANDS[scenario.dialect], baked, executable=executable)
+        path = shop.make(COMMANDS[scenario.dialect], baked, executable=executable)
         if isinstance(watch, Lockstep):
             watch.clock.launchers.add(os.path.realpath(path))
         else:

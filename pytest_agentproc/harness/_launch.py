@@ -19,10 +19,10 @@ import fake_agents
 from fake_agents.dialects import module_of
 from pytest_agentproc.harness._bundle import BOOT, bundle
 
-__all__ = ["Workshop", "interpreter"]
+__all__ = ["PACKAGES", "REAL_TIME", "Workshop", "extensions", "head", "interpreter", "modules_of"]
 
 _MODULES = ("", "program", "glob", "lines", "player", "wire", "birth", "stage", "dialects")
-_REAL_TIME = ("diary", "realtime")
+REAL_TIME = ("diary", "realtime")
 _SESSION = ("requests", "questions", "session")
 _HOSTS = ("pi_rpc", "claude_session", "claude_behind", "acp")
 """Dialects' modules for sessions."""
@@ -37,7 +37,7 @@ _BUILT_ON = {
     "claude_behind": (*_TURNS, "claude_session"),
 }
 """Dialects' modules that build on others, in the order in which these must be loaded."""
-_PACKAGES = ("fake_agents", "fake_agents.dialects")
+PACKAGES = ("fake_agents", "fake_agents.dialects")
 _LONGEST_SHEBANG = 250
 
 
@@ -96,10 +96,10 @@ class Workshop:
         folder = self.folder / str(self._count)
         folder.mkdir()
         path = folder / kind.name
-        loaded, start = self._bundle(kind.module, _REAL_TIME if kind.is_real else ())
+        loaded, start = self._bundle(kind.module, REAL_TIME if kind.is_real else ())
         boot = BOOT.format(
-            extensions=_extensions(kind.module),
-            packages=_PACKAGES,
+            extensions=extensions(kind.module),
+            packages=PACKAGES,
             bundle=loaded,
             start=start,
             baked=str(folder.with_suffix(".baked")),
@@ -118,14 +118,14 @@ class Workshop:
         """Give the file of a bundle, and where the modules begin in it."""
         name = ".".join((module, *more, "bundle"))
         if name not in self._bundles:
-            data, start = bundle(_modules(module, more))
+            data, start = bundle(modules_of(module, more))
             path = self.folder / name
             path.write_bytes(data)
             self._bundles[name] = str(path), start
         return self._bundles[name]
 
 
-def _modules(module: str, more: tuple[str, ...]) -> list[tuple[str, Path]]:
+def modules_of(module: str, more: tuple[str, ...]) -> list[tuple[str, Path]]:
     """List what a dialect's fakes load with its sources, in the order in which it must be executed."""
     extra: tuple[str, ...] = () if module == "raw" else ("objects",)
     if module in _HOSTS:
@@ -140,7 +140,7 @@ def _source(name: str) -> tuple[str, Path]:
     return full, base / "__init__.py" if base.is_dir() else base.with_suffix(".py")
 
 
-def _extensions(module: str) -> list[tuple[str, str]]:
+def extensions(module: str) -> list[tuple[str, str]]:
     """Give the modules in C of a fake, with their files where they have one: a start would look for them everywhere."""
     names = ("select", "_socket", "fcntl", *(("_json",) if module != "raw" else ()))
     specs = [(name, importlib.util.find_spec(name)) for name in names]
@@ -151,14 +151,24 @@ def _extensions(module: str) -> list[tuple[str, str]]:
 def _launcher(boot: str) -> str:
     """Give the text of a launcher: its first line holds the whole program, so that nobody reads the file.
 
-    Where the kernel would cut that line, a shell executes the same command, in what Python takes for a text. The rest
-    is for those who run it under an interpreter of their own.
+    The rest is for those who run it under an interpreter of their own.
     """
-    python, program = interpreter(), f"import marshal;exec(marshal.loads(open({boot!r},'rb').read()))"
-    head = f"#!{python} -ISc{program}"
-    if " " in python or len(head.encode()) > _LONGEST_SHEBANG:
-        head = f"#!/bin/sh\n'''exec' {shlex.quote(python)} {shlex.quote(f'-ISc{program}')} \"$0\" \"$@\"\n' '''"
-    return f"{head}\n{program}\n"
+    program = f"import marshal;exec(marshal.loads(open({boot!r},'rb').read()))"
+    return f"{head(f'-ISc{program}')}\n{program}\n"
+
+
+def head(option: str) -> str:
+    """Give the first line of a program of Python's.
+
+    Where the kernel would cut it, a shell executes the same command, in what Python takes for a text.
+
+    Args:
+        option: what the interpreter is given before the file's path, as one word.
+    """
+    line = f"#!{interpreter()} {option}"
+    if " " in interpreter() or len(line.encode()) > _LONGEST_SHEBANG:
+        return f"#!/bin/sh\n'''exec' {shlex.quote(interpreter())} {shlex.quote(option)} \"$0\" \"$@\"\n' '''"
+    return line
 
 
 def interpreter() -> str:

@@ -5,7 +5,6 @@ Each is a property of its report, so that it crosses the wire of xdist; the proc
 
 from __future__ import annotations
 
-import hashlib
 import importlib.metadata
 from typing import TYPE_CHECKING
 
@@ -15,19 +14,18 @@ from pytest_agentproc.plugin._baseline import begin_baseline, update_baseline
 from pytest_agentproc.plugin._options import asked
 from pytest_agentproc.plugin._results import write_results
 from pytest_agentproc.plugin._subjects import is_plain, subjects_of
-from pytest_agentproc.verdict import Judged, JudgedRow, results, summary
+from pytest_agentproc.verdict import Judged, kept, results, summary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pytest_agentproc.plugin._items import ScenarioItem
-    from pytest_agentproc.plugin._play import Judgement
+    from pytest_agentproc.verdict import Judgement
 
 __all__ = ["begin_account", "keep"]
 
 _PROPERTY = "agentproc_judged"
 _NAME = "agentproc-account"
-_NANOSECONDS = 1_000_000_000
 
 
 def begin_account(config: pytest.Config) -> None:
@@ -59,23 +57,8 @@ def keep(item: ScenarioItem, judgement: Judgement, real: float = 0.0) -> None:
     """
     if not item.config.pluginmanager.has_plugin(_NAME):
         return
-    played, scenario = judgement.played, item.scenario
-    events = played.record.events if played is not None else []
-    judged = Judged(
-        scenario=scenario.id,
-        file=hashlib.sha256(scenario.text.encode()).hexdigest(),
-        tier=scenario.tier,
-        covers=scenario.covers,
-        subject=item.subject.name,
-        clock=item.clock,
-        backend=item.backend,
-        verdict=str(judgement.verdict),
-        reason=judgement.reason,
-        digest=played.record.digest() if played is not None else "",
-        virtual_s=(events[-1].at if events else 0) / _NANOSECONDS,
-        real_s=round(real, 6),
-        rows=tuple(JudgedRow(row.key, str(row.verdict), row.wanted, row.seen) for row in judgement.rows),
-    )
+    how = {"subject": item.subject.name, "clock": item.clock, "backend": item.backend}
+    judged = kept(judgement, item.scenario, **how, real=real)
     item.user_properties[:] = [pair for pair in item.user_properties if pair[0] != _PROPERTY]
     item.user_properties.append((_PROPERTY, judged.line()))
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pytest_agentproc.corpus import SUFFIX, corpus_folder
 from pytest_agentproc.errors import ScenarioError
-from pytest_agentproc.plugin._collect import SUFFIX, corpus_folder
 from pytest_agentproc.plugin._options import asked
 from pytest_agentproc.plugin._results import write_atomically
 from pytest_agentproc.plugin._scripts import shown_path

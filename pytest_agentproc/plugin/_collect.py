@@ -1,25 +1,20 @@
-"""Owns which files are scenarios, and where the bundled ones are.
+"""Owns which files are scenarios as pytest sees them.
 
 Opens none of them: a suite without scenarios pays for a look at names only.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pytest_agentproc.corpus import SUFFIX
+
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pytest
 
-__all__ = ["PACKAGE", "SUFFIX", "corpus_folder", "pytest_collect_file"]
-
-SUFFIX = ".scenario.yaml"
-PACKAGE = Path(__file__).resolve().parent.parent
-
-
-def corpus_folder() -> Path | None:
-    """Find the bundled scenarios; None if this installation has none."""
-    return next((place for place in (PACKAGE / "_corpus", PACKAGE.parent / "scenarios") if place.is_dir()), None)
+__all__ = ["pytest_collect_file"]
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_agentproc.plugin._collect import PACKAGE, SUFFIX, corpus_folder
+from pytest_agentproc.corpus import PACKAGE, SUFFIX, corpus_folder
 from pytest_agentproc.plugin._items import ScenarioFile
 
 if TYPE_CHECKING:

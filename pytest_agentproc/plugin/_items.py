@@ -14,24 +14,15 @@ from pytest_agentproc.errors import AgentprocError, ScenarioError
 from pytest_agentproc.harness import real_time_only
 from pytest_agentproc.plugin._account import keep
 from pytest_agentproc.plugin._baseline import read_by_baseline
+from pytest_agentproc.plugin._by_hand import by_hand
 from pytest_agentproc.plugin._figures import note
 from pytest_agentproc.plugin._options import asked, backends_of, clocks_of
-from pytest_agentproc.plugin._play import (
-    Judgement,
-    NotGreen,
-    confirmed,
-    judged,
-    play,
-    play_in_model,
-    play_real,
-    repeated,
-    settle,
-)
+from pytest_agentproc.plugin._play import NotGreen, play, play_in_model, play_real, settle
 from pytest_agentproc.plugin._report import keep_page
 from pytest_agentproc.plugin._scripts import shown_path
 from pytest_agentproc.plugin._subjects import is_core, subjects_of
 from pytest_agentproc.scenario import Scenario, load
-from pytest_agentproc.verdict import Verdict
+from pytest_agentproc.verdict import Judgement, Verdict, confirmed, judged, repeated
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -146,7 +137,9 @@ class ScenarioItem(pytest.Item):
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """Show the explanation of a red scenario, or the sentence of an error; a stack only of our own mistakes."""
-        if isinstance(excinfo.value, (NotGreen, AgentprocError)):
+        if isinstance(excinfo.value, NotGreen):
+            return f"{excinfo.value}\nby hand: {by_hand(self)}"
+        if isinstance(excinfo.value, AgentprocError):
             return str(excinfo.value)
         return super().repr_failure(excinfo, style)
 

@@ -1,8 +1,8 @@
-"""Owns the way of one scenario through lab and verdict, for items and fixtures alike. Knows nothing of files."""
+"""Owns the way of one scenario through the lab, for items and fixtures, and how a test ends. Judges nothing."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -10,16 +10,17 @@ from pytest_agentproc.errors import AdapterError
 from pytest_agentproc.harness import NotForReal, model_play, real_time_only
 from pytest_agentproc.plugin._options import asked, lab_of
 from pytest_agentproc.scenario import NotApplicable
-from pytest_agentproc.verdict import Row, Verdict, compare, conclude, differing, explain
+from pytest_agentproc.verdict import Verdict, explain
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pytest_agentproc.harness import CoreSubject, Played
     from pytest_agentproc.scenario import Scenario
+    from pytest_agentproc.verdict import Judgement
     from pytest_agentproc.vocabulary import Subject
 
-__all__ = ["Judgement", "NotGreen", "confirmed", "judged", "play", "play_in_model", "play_real", "repeated", "settle"]
+__all__ = ["NotGreen", "play", "play_in_model", "play_real", "settle"]
 
 
 class NotGreen(Exception):
@@ -72,68 +73,6 @@ def _shown(node: pytest.Item, play: Callable[[], Played]) -> Played:
         pytest.skip(f"not applicable: line {limit.line} needs {limit.name}, which the subject does not have")
     node.ihook.pytest_agentproc_record(nodeid=node.nodeid, record=played.record)
     return played
-
-
-class Judgement(NamedTuple):
-    """What came of a scenario.
-
-    Args:
-        verdict: over all of it.
-        rows: its checks.
-        played: what was played; None: nothing was.
-        reason: why it is not applicable or known, if it is.
-    """
-
-    verdict: Verdict
-    rows: tuple[Row, ...] = ()
-    played: Played | None = None
-    reason: str = ""
-
-    @property
-    def is_red(self) -> bool:
-        """Whether it fails its test."""
-        return self.verdict not in (Verdict.PASSED, Verdict.NOT_APPLICABLE, Verdict.KNOWN)
-
-
-def judged(played: Played, read: Callable[[tuple[Row, ...]], tuple[Row, ...]] | None = None) -> Judgement:
-    """Pass a verdict on what was played.
-
-    Args:
-        played: what was played.
-        read: gives the rows as they are to be read in the light of what is known; None: as they are.
-    """
-    rows = compare(played)
-    rows = rows if read is None else read(rows)
-    verdict = conclude(rows)
-    deciding = [row for row in rows if row.verdict is verdict]
-    reason = ""
-    if verdict is Verdict.NOT_APPLICABLE:
-        reason = deciding[0].seen
-    elif verdict is Verdict.KNOWN:
-        reason = "; ".join(f"{row.key}: {row.hint}" for row in deciding)
-    return Judgement(verdict, rows, played, reason)
-
-
-def confirmed(first: Judgement, again: Played) -> Judgement:
-    """Give a red judgement, if a second play of the same went the same way; else it says nothing of the subject."""
-    return _compared("replay", first, again, f"{_REPLAY}, so this red says nothing of the supervisor; {_UNLESS}")
-
-
-def repeated(first: Judgement, again: Played) -> Judgement:
-    """Give a judgement, whatever it is, if a further play of the same went the same way; else it is a kit error."""
-    return _compared("repeat", first, again, f"{_REPLAY}; {_UNLESS}")
-
-
-def _compared(key: str, first: Judgement, again: Played, hint: str) -> Judgement:
-    assert first.played is not None, "a second play has a first one"
-    if first.played.record.digest() == again.record.digest():
-        return first
-    row = Row(key, 0, "the same record", differing(first.played, again), Verdict.KIT_ERROR, hint)
-    return first._replace(verdict=Verdict.KIT_ERROR, rows=(row, *first.rows))
-
-
-_REPLAY = "virtual time plays the same twice"
-_UNLESS = "if its own choices are neither random nor depend on real time, threads or an order of sets, please report it"
 
 
 def settle(judgement: Judgement) -> None:

@@ -10,12 +10,12 @@ import pytest
 
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.plugin._options import backends_of
-from pytest_agentproc.plugin._play import NotGreen, judged, play, settle
+from pytest_agentproc.plugin._play import NotGreen, play, settle
 from pytest_agentproc.plugin._report import keep_page
 from pytest_agentproc.plugin._scripts import scenario_of
 from pytest_agentproc.plugin._subjects import core_of
 from pytest_agentproc.record import Record, text
-from pytest_agentproc.verdict import returned_at, signals
+from pytest_agentproc.verdict import judged, returned_at, signals
 from pytest_agentproc.vocabulary import NANOSECONDS, POLICY_NAMES
 
 if TYPE_CHECKING:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
-import importlib
 import sys
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -85,9 +83,9 @@ def _chosen(config: pytest.Config) -> tuple[Subject, ...]:
 
 
 def _known(config: pytest.Config) -> dict[str, Any]:
-    from pytest_agentproc import subjects
+    from pytest_agentproc.subjects import bundled
 
-    return {"core": core_of(config), **{str(trivial.name): trivial for trivial in subjects.TRIVIAL}}
+    return bundled() | {"core": core_of(config)}
 
 
 def _contributed(config: pytest.Config) -> dict[str, Subject]:
@@ -98,7 +96,9 @@ def _contributed(config: pytest.Config) -> dict[str, Subject]:
     try:
         given = [list(_several(some)) for some in config.hook.pytest_agentproc_subjects(config=config)]
     except Exception as error:  # it is theirs, whatever it is
-        raise pytest.UsageError(f"{_HOOK} {_raised(error)}") from error
+        from pytest_agentproc.subjects import raised
+
+        raise pytest.UsageError(f"{_HOOK} {raised(error)}") from error
     subjects = [_taken(one, _HOOK) for some in given for one in some]
     _require_names(subjects, _HOOK)
     return {subject.name: subject for subject in subjects}
@@ -116,57 +116,22 @@ def _require_names(chosen: list[Subject], place: str) -> None:
 
 
 def _found(config: pytest.Config, name: str, known: dict[str, Any]) -> Subject:
-    place = f"{_OPTION}={name}"
-    if name in known:
-        return _taken(known[name], place)
-    if ":" not in name:
-        near = difflib.get_close_matches(name, known, 1)
-        hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
-        raise pytest.UsageError(f"{place}: there is no such subject, {hint} Others are package.module:attribute")
-    module_name, _, path = name.partition(":")
-    thing = _imported(config, module_name, place)
-    for attribute in path.split("."):
-        if not hasattr(thing, attribute):
-            near = difflib.get_close_matches(attribute, [one for one in vars(thing) if not one.startswith("_")], 1)
-            hint = f"did you mean {near[0]}?" if near else "write the name of a function, a class or a subject there"
-            raise pytest.UsageError(f"{place}: {module_name} has no {attribute or 'attribute without a name'}: {hint}")
-        thing = getattr(thing, attribute)
-    return _taken(thing, place)
+    """Give a subject by its name; a module is looked for as pytest's `pythonpath` would with the rootdir in it."""
+    from pytest_agentproc.subjects import named
 
-
-def _imported(config: pytest.Config, name: str, place: str) -> Any:
-    """Import a module as pytest's `pythonpath` would with the rootdir in it."""
     root = str(config.rootpath)
-    if root not in sys.path:
+    if name not in known and ":" in name and root not in sys.path:
         sys.path.insert(0, root)
         config.add_cleanup(partial(_forget, root))
     try:
-        return importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        if error.name and (name == error.name or name.startswith(f"{error.name}.")):
-            raise pytest.UsageError(
-                f"{place}: there is no module {error.name} in {root}, nor where Python looks: "
-                "write package.module:attribute as seen from there, or set pythonpath in the ini file"
-            ) from None
-        raise pytest.UsageError(f"{place}: importing {name} {_raised(error)}") from error
-    except Exception as error:  # it is theirs, whatever it is
-        raise pytest.UsageError(f"{place}: importing {name} {_raised(error)}") from error
+        return named(name, f"{_OPTION}={name}", root, known)
+    except UsageError as error:
+        raise pytest.UsageError(str(error)) from error
 
 
 def _forget(folder: str) -> None:
     if folder in sys.path:
         sys.path.remove(folder)
-
-
-def _raised(error: Exception) -> str:
-    """Tell on one line what was raised, and at which line of theirs."""
-    trace, where = error.__traceback__, ""
-    while trace is not None:
-        file = trace.tb_frame.f_code.co_filename
-        if not file.startswith("<") and "importlib" not in file and "pluggy" not in file:
-            where = f" at {file}:{trace.tb_lineno}"
-        trace = trace.tb_next
-    return f"raised {type(error).__name__}: {_line(str(error))}{where}: mend that first"
 
 
 def _taken(thing: Any, place: str) -> Subject:

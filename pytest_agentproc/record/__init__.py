@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pytest_agentproc.record._event import Event
+from pytest_agentproc.record._live import LiveRecord
 from pytest_agentproc.record._normal import Entry, normal_form
 from pytest_agentproc.record._page import Judged, page
 from pytest_agentproc.record._page_index import Listed, index
@@ -18,6 +19,7 @@ __all__ = [
     "Event",
     "Judged",
     "Listed",
+    "LiveRecord",
     "Payload",
     "Record",
     "duration",

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from pytest_agentproc.record._frames import Frame, Source
     from pytest_agentproc.record._record import Record
 
-__all__ = ["text"]
+__all__ = ["HEADINGS", "lines_of", "rows_of", "text"]
 
 _MAX_LINES = 160
-_HEADINGS = "time", "supervisor", "agent and descendants"
+HEADINGS = "time", "supervisor", "agent and descendants"
 
 
 def text(record: Record, scenario: Source | None = None) -> str:
@@ -29,15 +29,16 @@ def text(record: Record, scenario: Source | None = None) -> str:
         record: what happened.
         scenario: shows each step as it is written in its file; without it by its name.
     """
-    rows = [_HEADINGS, *_rows(frames(record, scenario))]
+    rows = [HEADINGS, *rows_of(frames(record, scenario))]
     if len(rows) > _MAX_LINES:
         half = _MAX_LINES // 2
         left_out = ("", f"... {len(rows) - 2 * half} lines left out ...", "both")
         rows = [*rows[:half], left_out, *rows[-half:]]
-    return "\n".join(_lines(rows))
+    return "\n".join(lines_of(rows))
 
 
-def _rows(shown: Iterator[Frame | Silence | Again]) -> Iterator[tuple[str, str, str]]:
+def rows_of(shown: Iterator[Frame | Silence | Again]) -> Iterator[tuple[str, str, str]]:
+    """Give the rows of what is shown: time, supervisor, agent; "both" in the last column spans the two."""
     for one in shown:
         if isinstance(one, Silence):
             yield "", f"~~~ {duration(one.length)} pass ~~~", "both"
@@ -59,9 +60,10 @@ def _rows_of(frame: Frame) -> Iterator[tuple[str, str, str]]:
         time = ""
 
 
-def _lines(rows: list[tuple[str, str, str]]) -> Iterator[str]:
-    time_width = max(len(time) for time, _, _ in rows)
-    left_width = max(len(left) for _, left, right in rows if right != "both")
+def lines_of(rows: list[tuple[str, str, str]], time_width: int = 0, left_width: int = 0) -> Iterator[str]:
+    """Lay rows out in columns, as wide as they need and at least as wide as is said."""
+    time_width = max(time_width, *(len(time) for time, _, _ in rows), 0)
+    left_width = max(left_width, *(len(left) for _, left, right in rows if right != "both"), 0)
     for time, left, right in rows:
         start = f"{time:>{time_width}}  "
         if right == "both":

@@ -8,6 +8,7 @@ file with several sessions each is a `Scenario` of its own, in `parts`, and so i
 
 from __future__ import annotations
 
+from pytest_agentproc.scenario._agent import MODES
 from pytest_agentproc.scenario._entries import Entry, entries
 from pytest_agentproc.scenario._expressions import NotApplicable
 from pytest_agentproc.scenario._load import load, loads
@@ -15,6 +16,7 @@ from pytest_agentproc.scenario._reference import reference
 from pytest_agentproc.scenario._scenario import Bound, Expectation, Scenario, Terms
 
 __all__ = [
+    "MODES",
     "Bound",
     "Entry",
     "Expectation",

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pytest_agentproc.verdict._baseline import Baseline, Known, accepted
 from pytest_agentproc.verdict._compare import compare, conclude, unmet
-from pytest_agentproc.verdict._explain import differing, explain, explain_leaks
+from pytest_agentproc.verdict._explain import differing, explain, explain_leaks, findings
 from pytest_agentproc.verdict._facts import Leak, last_step, leaks, returned_at, signals
 from pytest_agentproc.verdict._judged import Judged, JudgedRow, corpus_hash, digest_of
+from pytest_agentproc.verdict._judgement import Judgement, confirmed, judged, kept, repeated
 from pytest_agentproc.verdict._results import RESULTS_VERSION, results
 from pytest_agentproc.verdict._rows import Played, Row, Verdict
 from pytest_agentproc.verdict._summary import is_conformant, summary
@@ -16,6 +17,7 @@ __all__ = [
     "Baseline",
     "Judged",
     "JudgedRow",
+    "Judgement",
     "Known",
     "Leak",
     "Played",
@@ -24,14 +26,19 @@ __all__ = [
     "accepted",
     "compare",
     "conclude",
+    "confirmed",
     "corpus_hash",
     "differing",
     "digest_of",
     "explain",
     "explain_leaks",
+    "findings",
     "is_conformant",
+    "judged",
+    "kept",
     "last_step",
     "leaks",
+    "repeated",
     "results",
     "returned_at",
     "signals",

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.record import Record
 
-__all__ = ["differing", "explain", "explain_leaks"]
+__all__ = ["differing", "explain", "explain_leaks", "findings"]
 
 _HARMLESS = (Verdict.PASSED, Verdict.NOT_APPLICABLE, Verdict.KNOWN, Verdict.NOT_EXERCISED)
 """The verdicts of checks that need no words, as they are listed."""
@@ -37,6 +37,12 @@ def explain(played: Played, rows: Sequence[Row]) -> str:
         both sides; the verdict with the record's digest.
     """
     scenario = played.bound.scenario
+    return "\n".join([findings(played, rows), *_story(scenario, played.record, conclude(rows))])
+
+
+def findings(played: Played, rows: Sequence[Row]) -> str:
+    """Tell what `explain` does, but for the timeline and the verdict."""
+    scenario = played.bound.scenario
     is_theirs = isinstance(played.fault, AdapterError)
     bad = [row for row in unmet(rows) if not (is_theirs and row.verdict is Verdict.NOT_EXERCISED)]
     place = next((row.line for row in bad if row.line), None) or _first_line(scenario)
@@ -54,7 +60,7 @@ def explain(played: Played, rows: Sequence[Row]) -> str:
             parts.append(f"  {whose} last step: {scenario.path}:{line}: {_step(scenario, line)}")
     if any(row.key == "leaks" and row.verdict is Verdict.FAILED for row in rows):
         parts += _drawn(scenario, played.record)
-    return "\n".join([*parts, *_story(scenario, played.record, conclude(rows))])
+    return "\n".join(parts)
 
 
 def differing(first: Played, second: Played) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pytest_agentproc.vocabulary._archetypes import ARCHETYPES
 from pytest_agentproc.vocabulary._artifacts import ARTIFACTS, INCOMPLETE, RESULT_FIELDS
 from pytest_agentproc.vocabulary._drive import CallbackError, Caller, Deed, Handler, HookUse, Role
 from pytest_agentproc.vocabulary._outcomes import Outcome, exit_code
@@ -22,6 +23,7 @@ from pytest_agentproc.vocabulary._signals import SIGNALS
 from pytest_agentproc.vocabulary._subject import Answer, Order, Subject, View
 
 __all__ = [
+    "ARCHETYPES",
     "ARTIFACTS",
     "CONTAINMENTS",
     "INCOMPLETE",

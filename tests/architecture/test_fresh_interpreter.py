@@ -31,6 +31,33 @@ def _is(name: str, banned: str) -> bool:
     return name.startswith(banned) if banned.endswith(".") else name.partition(".")[0] == banned
 
 
+def test_the_help_of_the_command_loads_no_command() -> None:
+    """Help and a mistyped word answer at once: within twice the time of an interpreter that does nothing."""
+    code = (
+        "import sys, __future__; bare = set(sys.modules)\n"
+        "from pytest_agentproc.cli import main; main(['--help']); print(*sorted({*sys.modules} - bare))"
+    )
+    printed = subprocess.run([sys.executable, "-Ic", code], capture_output=True, text=True, check=True).stdout
+    ours = ["pytest_agentproc", *(f"pytest_agentproc.cli{name}" for name in ("", "._commands", "._door"))]
+    assert printed.splitlines()[-1].split() == ours
+
+
+ELSEWHERE = ("fcntl", "grp", "pwd", "resource", "termios", "_posixsubprocess", "psutil", "anyio", "pytest")
+"""What another platform, or an installation of the language alone, does not have."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", [["check", "scenarios/lingers-deaf.scenario.yaml"], ["list", "lingers-deaf"]])
+def test_commands_of_the_language_run_on_any_platform(command: list[str]) -> None:
+    """Who writes scenarios on another platform has them checked there."""
+    code = (
+        f"import sys; sys.modules.update(dict.fromkeys({ELSEWHERE!r})); sys.platform = 'win32'\n"
+        f"from pytest_agentproc.cli import main; sys.exit(main({command!r}))"
+    )
+    done = subprocess.run([sys.executable, "-Ic", code], capture_output=True, text=True, cwd=ROOT, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 @pytest.mark.slow
 def test_the_fakes_load_nothing_but_the_standard_library() -> None:
     """A fake starts in a foreign environment, where nothing of ours is installed, and must start fast."""

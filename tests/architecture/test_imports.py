@@ -17,6 +17,8 @@ MIDDLE = {"harness", "subjects", "verdict"}
 
 MAY_IMPORT: dict[str, set[str]] = {
     "pytest_agentproc": set(),
+    "__main__": {"cli"},
+    "corpus": set(),
     "errors": set(),
     "vocabulary": {"errors"},
     "hookspecs": {"record", "vocabulary"},
@@ -29,13 +31,14 @@ MAY_IMPORT: dict[str, set[str]] = {
     "subjects": GROUND | LOWER,
     "harness": GROUND | LOWER | {"fake_agents"},
     "verdict": GROUND | LOWER,
-    "plugin": GROUND | LOWER | MIDDLE | {"defects", "hookspecs"},
+    "plugin": GROUND | LOWER | MIDDLE | {"corpus", "defects", "hookspecs"},
+    "cli": GROUND | LOWER | MIDDLE | {"pytest_agentproc", "corpus", "defects"},
     "fake_agents": set(),
 }
 
 HOMES: dict[str, set[str]] = {
     "anyio": {"clock", "harness", "subjects", "supervisor"},  # a session's caller waits for turns on either loop
-    "argparse": set(),
+    "argparse": {"cli"},
     "freezegun": {"clock"},
     "outcome": {"clock"},  # comes with trio, and speaks for it
     "psutil": {"tree"},

@@ -163,6 +163,7 @@ def test_a_suite_that_does_not_use_the_kit_does_not_load_it(pytester: pytest.Pyt
         ["LOADED"],
         [
             "OURS",
+            "pytest_agentproc.corpus",
             "pytest_agentproc.hookspecs",
             "pytest_agentproc.plugin",
             "pytest_agentproc.plugin._collect",

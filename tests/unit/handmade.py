@@ -37,6 +37,7 @@ class Script:
     text: str = ""
     cannot_spawn: str | None = None
     catches: Mapping[str, str] = field(default_factory=dict)
+    tier: str = "must"
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,104 @@
+"""The end of a fake that nobody watches over: at the latest after its lifetime, and with its harness if it has one.
+
+The lifetime is a timer of the kernel's that kills, so that it ends a stopped or busy process, too. The harness is
+another process, whose end every loop of ours waits for beside all else; a stopped fake outlives it until its lifetime.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import posix
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+__all__ = ["begin", "descriptors", "go_on", "state"]
+
+_KILL = 9
+_ABSOLUTE = 1
+_HIGH = 200
+"""The harness's descriptor lives up here, out of the way of what a scenario or a client does with low numbers."""
+
+_VARIABLE = b"AGENTPROC_HARNESS"
+"""The pid of a harness, for a fake that was told none when it was made."""
+
+_GONE = 70
+_held: list[tuple[int, int]] = []
+_harness: list[int] = []
+
+
+def begin(lifetime: float, harness: tuple[int, int] | None) -> None:
+    """Begin as the agent itself.
+
+    Args:
+        lifetime: real seconds until the kernel kills this process.
+        harness: the pid and the start of the process to end with; None: that of the environment, if it names one.
+    """
+    named = posix.environ.get(_VARIABLE, b"")
+    pid, started = harness or (int(named) if named.isdigit() else 0, 0)
+    until = time.clock_gettime_ns(time.CLOCK_BOOTTIME) + int(lifetime * 1e9)
+    if pid and not started:
+        started = _started_at(pid) or -1
+    _held[:] = [(until, 0), (pid, started)]
+    go_on()
+
+
+def state() -> list[tuple[int, int]]:
+    """Give what another image of this process must know to go on."""
+    return _held
+
+
+def go_on(state: list[tuple[int, int]] | None = None) -> None:
+    """Begin anew as a fork, which inherits no timer, or as another image, with the state that it was given."""
+    if state is not None:
+        _held[:] = state
+    (until, _), (pid, started) = _held
+    _set_timer(until)
+    if not pid or (_harness and state is None):
+        return
+    if _started_at(pid) != started:
+        _end(pid)
+    try:
+        low = posix.pidfd_open(pid)
+    except ProcessLookupError:
+        _end(pid)
+    _harness[:] = [fcntl.fcntl(low, fcntl.F_DUPFD_CLOEXEC, _HIGH)]
+    posix.close(low)
+
+
+def descriptors() -> list[int]:
+    """Give the descriptor that is readable once the harness has ended; none if there is no harness."""
+    return _harness
+
+
+def _end(pid: int) -> None:
+    posix.write(2, b"this fake agent ends with its harness, and process %d is gone\n" % pid)
+    posix._exit(_GONE)
+
+
+def _started_at(pid: int) -> int:
+    """Give a process's start in ticks; 0 if there is none."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
+            fields = file.read(4096).rpartition(b")")[2].split()
+    except OSError:
+        return 0
+    return 0 if fields[0] in (b"Z", b"X") else int(fields[19])
+
+
+def _set_timer(until: int) -> None:
+    """Have the kernel kill this process at an instant of the clock that goes on while the machine sleeps."""
+    import ctypes  # slow to load, and needed by nobody else
+
+    libc: Any = ctypes.CDLL(None, use_errno=True)
+    if not hasattr(libc, "timer_create"):
+        libc = ctypes.CDLL("librt.so.1", use_errno=True)
+    event = (ctypes.c_int * 16)(0, 0, _KILL)
+    timer = ctypes.c_void_p()
+    when = (ctypes.c_long * 4)(0, 0, *divmod(until, 1_000_000_000))
+    failed = libc.timer_create(time.CLOCK_BOOTTIME, ctypes.byref(event), ctypes.byref(timer))
+    if failed or libc.timer_settime(timer, _ABSOLUTE, ctypes.byref(when), None):
+        posix.write(2, b"this fake agent cannot be given a lifetime: the kernel has no timer for it\n")
+        posix._exit(_GONE)

@@ -1,0 +1,11 @@
+"""The `agentproc` command: a thin door. Each command is a module of its own, loaded when it is asked for.
+
+A command is a line in `_commands` and a module with `declare(parser)`, which adds its arguments, and `run(options)`,
+which does the work and returns the exit code. What it raises of the kit's own errors is told in one sentence.
+"""
+
+from __future__ import annotations
+
+from pytest_agentproc.cli._door import main
+
+__all__ = ["main"]

@@ -1,0 +1,68 @@
+"""Owns how a command's line is read: its parser, its help, its errors. Knows no command.
+
+`agentproc COMMAND --help` is the command's own docstring (what it does, exit codes, examples) around the arguments.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from typing import TYPE_CHECKING, NoReturn
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import ModuleType
+
+__all__ = ["Help", "Misuse", "closed_output", "parsed"]
+
+
+class Help(Exception):
+    """Help was asked for and has been printed."""
+
+
+class Misuse(Exception):
+    """The command line cannot be meant."""
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser that raises, so that the door alone decides what a mistake prints and returns."""
+
+    def error(self, message: str) -> NoReturn:
+        """Report a mistake, with the way to the help."""
+        raise Misuse(f"{message}\n{self.prog} --help shows what it takes")
+
+    def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
+        """End after the help."""
+        raise Help
+
+
+def parsed(name: str, about: str, module: ModuleType, words: Sequence[str]) -> argparse.Namespace:
+    """Read a command's arguments.
+
+    Args:
+        name: the command's.
+        about: what it is for, in one line.
+        module: its module: `declare` adds the arguments, `HELP` is what its help says after them.
+        words: the arguments.
+
+    Raises:
+        Misuse: they cannot be meant.
+        Help: the help was asked for, and is printed.
+    """
+    parser = _Parser(
+        prog=f"agentproc {name}",
+        description=f"{about[:1].upper()}{about[1:]}.",
+        epilog=getattr(module, "HELP", None),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    module.declare(parser)
+    return parser.parse_args(list(words))
+
+
+def closed_output() -> int:
+    """Give the exit code of a command whose reader has gone, and keep the interpreter from telling so at its end."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, sys.stdout.fileno())
+    return 141

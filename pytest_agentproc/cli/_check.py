@@ -1,0 +1,82 @@
+"""Owns `agentproc check`: files in, all their problems out. Starts no process and runs on any platform."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pytest_agentproc.corpus import SUFFIX
+from pytest_agentproc.errors import ScenarioError, UsageError
+from pytest_agentproc.scenario import load
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator
+
+    from pytest_agentproc.errors import Problem
+
+__all__ = ["HELP", "declare", "run"]
+
+HELP = """\
+exit codes:
+  0  no file has a mistake
+  1  at least one has
+  2  there is no such file, or no scenario below the folder
+
+examples:
+  agentproc check hang.scenario.yaml        # hang.scenario.yaml:7:5: unknown step "sya": did you mean "say"?
+  agentproc check scenarios                 # every *.scenario.yaml below the folder
+  agentproc check --json scenarios | jq '.problems[].message'
+"""
+
+_UNSEEN = frozenset({"node_modules", "venv", "__pycache__"})
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    parser.add_argument("paths", nargs="+", metavar="PATH", help="a scenario file, or a folder of them")
+    parser.add_argument("--json", action="store_true", help="print one JSON object: files and problems")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print every problem of every file, in the order of the paths and of the lines.
+
+    Raises:
+        UsageError: a path is none, or a folder has no scenario.
+    """
+    files = [file for path in options.paths for file in _files(path)]
+    problems = [problem for file in dict.fromkeys(files) for problem in _problems(file)]
+    if options.json:
+        told = [{"file": one.file, "line": one.line, "column": one.column, "message": one.message} for one in problems]
+        sys.stdout.write(f"{json.dumps({'files': len(set(files)), 'problems': told}, indent=2)}\n")
+    else:
+        sys.stdout.writelines(f"{problem}\n" for problem in problems)
+    return 1 if problems else 0
+
+
+def _problems(file: str) -> tuple[Problem, ...]:
+    try:
+        load(file)
+    except ScenarioError as error:
+        return error.problems
+    return ()
+
+
+def _files(path: str) -> list[str]:
+    if not os.path.isdir(path):  # noqa: PTH112 -- the path is printed as it was given, `./` included
+        if not Path(path).exists():
+            raise UsageError(f"{path}: there is no such file or folder", "name scenario files, or folders of them")
+        return [path]
+    found = sorted(_below(path))
+    if not found:
+        raise UsageError(f"{path}: no file below this folder is called *{SUFFIX}", "scenarios are found by that name")
+    return found
+
+
+def _below(folder: str) -> Iterator[str]:
+    for place, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".") and name not in _UNSEEN]
+        yield from (os.path.join(place, name) for name in names if name.endswith(SUFFIX))  # noqa: PTH118 -- as above

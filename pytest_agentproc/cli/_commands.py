@@ -1,0 +1,17 @@
+"""Owns which commands there are. Loads none: whoever asks for help waits for no module that he does not use."""
+
+from __future__ import annotations
+
+__all__ = ["COMMANDS", "LINUX_ONLY"]
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    "check": ("pytest_agentproc.cli._check", "tell every mistake of scenario files"),
+    "fake": ("pytest_agentproc.cli._fake", "write an executable fake agent for tests in any language"),
+    "list": ("pytest_agentproc.cli._list", "list the bundled scenarios by behaviour, rule, archetype and dialect"),
+    "new": ("pytest_agentproc.cli._new", "start a scenario file that an editor helps to write"),
+    "run": ("pytest_agentproc.cli._run", "play one scenario and watch: the timeline, then the verdict"),
+}
+"""Of each command its module, and what it is for in one line."""
+
+LINUX_ONLY: frozenset[str] = frozenset({"fake", "run"})
+"""Commands that start processes, which needs Linux; all others run on any platform."""

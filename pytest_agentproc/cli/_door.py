@@ -1,0 +1,121 @@
+"""Owns the way from a command line to a command and from its errors to an exit code. Loads only what was asked for.
+
+Exit codes that all commands share: 2 for a command line that cannot be meant, 3 for a failure of the kit itself, 130
+after an interrupt. What 0 and 1 mean is the command's own, and stands in its help.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import pytest_agentproc
+from pytest_agentproc.cli._commands import COMMANDS, LINUX_ONLY
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import ModuleType
+
+__all__ = ["main"]
+
+_HELP = """\
+usage: agentproc COMMAND ...
+
+Fake agents that misbehave on command, and verdicts over the programs that supervise them.
+
+commands:
+{commands}
+
+`agentproc COMMAND --help` shows a command's arguments, exit codes and examples; `agentproc --version` the version.
+Every command exits 2 when it is called wrongly, and 3 when the kit itself fails, which is never a verdict.
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command.
+
+    Args:
+        argv: the arguments; None takes those of this process.
+
+    Returns:
+        the exit code. Nothing that a user can write makes it raise.
+    """
+    words = list(sys.argv[1:] if argv is None else argv)
+    if not words or words[0] in ("-h", "--help", "help"):
+        sys.stdout.write(_HELP.format(commands=_table()))
+        return 0 if words else 2
+    if words[0] in ("-V", "--version"):
+        sys.stdout.write(f"agentproc {pytest_agentproc.__version__}\n")
+        return 0
+    name = words[0]
+    if name not in COMMANDS:
+        return _refuse("agentproc", _unknown(name))
+    if name in LINUX_ONLY and sys.platform != "linux":
+        return _refuse(
+            f"agentproc {name}",
+            f"it starts processes, which needs Linux (pidfd, /proc), and this is {sys.platform}\n"
+            "check, new, schema and import run on any platform",
+        )
+    return _guarded(name, words[1:])
+
+
+def _table() -> str:
+    width = max(map(len, COMMANDS))
+    return "\n".join(f"  {name:{width}}  {about}" for name, (_, about) in COMMANDS.items())
+
+
+def _unknown(name: str) -> str:
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, COMMANDS, 1)
+    kind = "option" if name.startswith("-") else "command"
+    hint = f"did you mean {near[0]}?" if near else f"the commands are {', '.join(COMMANDS)}"
+    return f"there is no {kind} {name}: {hint}"
+
+
+def _guarded(name: str, words: list[str]) -> int:
+    """Run a command, and turn what it raises into a sentence and an exit code."""
+    from pytest_agentproc.cli._calls import Help, closed_output, parsed
+
+    try:
+        module = _module(name)
+        return int(module.run(parsed(name, COMMANDS[name][1], module, words)))
+    except Help:
+        return 0
+    except BrokenPipeError:
+        return closed_output()
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  # whatever it is, the exit code must say so
+        return _told(f"agentproc {name}", error)
+
+
+def _told(place: str, error: BaseException) -> int:
+    from pytest_agentproc.cli._calls import Misuse
+    from pytest_agentproc.errors import KitError, ScenarioError, UsageError
+
+    if isinstance(error, (Misuse, UsageError)):
+        return _refuse(place, str(error))
+    if isinstance(error, ScenarioError):
+        sys.stderr.write(f"{error}\n")
+        return 2
+    if isinstance(error, KeyboardInterrupt):
+        sys.stderr.write(f"{place}: interrupted\n")
+        return 130
+    words = f"the kit failed: {error}"
+    if not isinstance(error, KitError):
+        from traceback import print_exception
+
+        print_exception(error)
+        words = "this is a mistake of the kit's, not yours: please report the lines above"
+    sys.stderr.write(f"{place}: {words}\n")
+    return 3
+
+
+def _module(name: str) -> ModuleType:
+    from importlib import import_module
+
+    return import_module(COMMANDS[name][0])
+
+
+def _refuse(place: str, sentence: str) -> int:
+    sys.stderr.write(f"{place}: {sentence}\n")
+    return 2

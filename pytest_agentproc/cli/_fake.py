@@ -1,0 +1,109 @@
+"""Owns `agentproc fake`: a scenario's fake as a file, in a folder that is a PATH. Starts none."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pytest_agentproc.cli._scenarios import scenario_of
+from pytest_agentproc.errors import UsageError
+from pytest_agentproc.harness import COMMANDS, REFUSED, is_ours, write_fake, write_refusal
+
+if TYPE_CHECKING:
+    import argparse
+
+    from pytest_agentproc.scenario import Scenario
+
+__all__ = ["HELP", "declare", "run"]
+
+HELP = """\
+The fake is one executable file that plays the scenario's script in real time, for tests in any language: put the folder
+first in PATH, or start the file. It needs the Python that made it, and nothing else. The names of all other agent CLIs
+in the folder refuse with exit code 127, so that a test never starts a real one; make a second fake in the same folder
+and its name is a fake, too. `expect:` is not judged: your own test does that.
+
+A fake never runs on: the kernel kills it, and all that it has spawned, after its lifetime; and it ends with its
+harness: the process of --harness, or of AGENTPROC_HARNESS in its environment.
+
+exit codes:
+  0  the fake is written, and its path printed
+  2  there is no such scenario, or the folder has a file of that name that is no fake
+
+examples:
+  agentproc fake lingers-deaf --dir fakes                 # prints fakes/pi
+  PATH=$PWD/fakes:$PATH AGENTPROC_HARNESS=$$ ./my-supervisor
+  agentproc fake hang.scenario.yaml --dir fakes --name claude --scale 60
+"""
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_LARGEST_SCALE = 100_000
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    parser.add_argument("scenario", metavar="SCENARIO", help="a scenario file, or the id of a bundled one")
+    parser.add_argument("--dir", required=True, help="the folder; it is made if it is not there")
+    parser.add_argument("--name", help="what the file is called; the dialect's own CLI without it, such as claude")
+    parser.add_argument("--session", help="which agent, if the scenario has several")
+    parser.add_argument("--scale", default="1", help="every duration is divided by it; 1 without it")
+    parser.add_argument("--lifetime", default="600", metavar="SECONDS", help="when it is killed; 600 without it")
+    parser.add_argument("--harness", type=int, metavar="PID", help="the process that it must not outlive")
+    parser.add_argument("--json", action="store_true", help="print an object: path, name, dialect, mode, refused")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write the fake, and a refusal for every other agent's name.
+
+    Raises:
+        UsageError: a value cannot be, or a file would be lost.
+        ScenarioError: the scenario has mistakes.
+    """
+    scale, lifetime = _number("scale", options.scale, _LARGEST_SCALE), _number("lifetime", options.lifetime, 86_400)
+    scenario = _one_agent(scenario_of(options.scenario), options.session)
+    name = options.name or COMMANDS[scenario.dialect]
+    if not _NAME.fullmatch(name):
+        raise UsageError(f"--name {name}: it cannot be a command's name", "write one word, such as claude")
+    if scenario.cannot_spawn == "not_found":
+        raise UsageError(
+            f"{scenario.path}: its agent is one that is not there",
+            "use an empty folder as PATH: there is no file to make",
+        )
+    path = Path(options.dir, name)
+    if not is_ours(path):
+        raise UsageError(f"{path} is there and is no fake of ours", "name another folder, or remove it")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_fake(scenario, path, scale=scale, lifetime=lifetime, harness=options.harness)
+        refused = [other for other in REFUSED if not (path.parent / other).exists()]
+        for other in refused:
+            write_refusal(path.parent / other)
+    except OSError as error:
+        raise UsageError(f"--dir {options.dir}: {error.strerror}", "name a folder to write to") from error
+    told = {"path": str(path), "name": name, "dialect": scenario.dialect, "mode": scenario.mode, "refused": refused}
+    sys.stdout.write(f"{json.dumps(told) if options.json else path}\n")
+    return 0
+
+
+def _number(name: str, text: str, most: float) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0
+    if not 0 < value <= most:
+        raise UsageError(f"--{name} {text}: it must be a number above 0, at most {most}", f"write --{name} 60")
+    return value
+
+
+def _one_agent(scenario: Scenario, session: str | None) -> Scenario:
+    names = ", ".join(scenario.parts)
+    if session is None:
+        if scenario.parts:
+            raise UsageError(f"{scenario.path} has several agents: {names}", "choose one with --session")
+        return scenario
+    if session not in scenario.parts:
+        hint = f"its sessions are {names}" if names else "it has one agent: leave --session out"
+        raise UsageError(f"--session {session}: {scenario.path} has no such session", hint)
+    return scenario.parts[session]

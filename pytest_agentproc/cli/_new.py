@@ -1,0 +1,105 @@
+"""Owns `agentproc new`: the first lines of a scenario. Writes over nothing and runs on any platform."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from typing import TYPE_CHECKING
+
+from pytest_agentproc.corpus import SUFFIX
+from pytest_agentproc.errors import UsageError
+from pytest_agentproc.scenario import MODES, loads
+
+if TYPE_CHECKING:
+    import argparse
+
+__all__ = ["HELP", "declare", "run"]
+
+HELP = """\
+The first line names the language's schema, which `agentproc schema` writes, for editors that speak YAML.
+
+exit codes:
+  0  the file is written, or its text printed
+  2  there is such a file already, or it cannot be written
+
+examples:
+  agentproc new hang                        # writes hang.scenario.yaml
+  agentproc new hang --agent claude --claim 'a claude that hangs after its answer is ended'
+  agentproc new                             # prints it
+"""
+
+_TEXT = """\
+# yaml-language-server: $schema={schema}
+scenario: {claim}
+agent: {agent}
+script:                               # what the fake agent does
+{body}
+"""
+_LINGERS = """\
+  - answer: done                      # its text, and that it is done
+  - linger: for ever                  # and then it stays
+expect:                               # what must be true of whoever supervises it
+  outcome: completed
+  text: done
+  returned: linger_grace"""
+_HANGS = """\
+  - say: almost done                  # some output
+  - silence: inactivity_timeout + 1m  # then nothing more
+expect:                               # what must be true of whoever supervises it
+  outcome: inactive
+  elapsed: inactivity_timeout"""
+_CONVERSES = """\
+  - wait_for: prompt 1
+  - say: almost done                  # some output
+  - wait_for: cancel                  # then nothing more, until it is cancelled
+  - acknowledge: cancel
+policy: {prompt_timeout: 60s}         # what the supervisor is told
+expect:                               # what must be true of it
+  turns: [{outcome: timed_out}]"""
+_BODIES = {"raw": _HANGS, "gemini": _HANGS, "acp": _CONVERSES}
+_CLAIMS = {
+    _LINGERS: "an agent that stays after its answer is ended, and the answer stands",
+    _HANGS: "an agent that says nothing more is ended as inactive",
+    _CONVERSES: "a prompt that takes too long is cancelled",
+}
+_PLAIN = re.compile(r"[A-Za-z][\w ,;()./-]*")
+"""A claim that YAML takes as it stands."""
+
+_SCHEMA = "agentproc.schema.json"
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    parser.add_argument("file", nargs="?", metavar="FILE", help=f"its path; *{SUFFIX} is added; printed without it")
+    parser.add_argument("--agent", choices=tuple(MODES), default="raw", help="its dialect; raw without it")
+    parser.add_argument("--claim", help="what must be true, in one sentence")
+    parser.add_argument("--schema", default=_SCHEMA, help=f"where the schema is; {_SCHEMA} without it")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write the file, or print it.
+
+    Raises:
+        UsageError: it is there already, or cannot be written.
+        ScenarioError: the claim makes no scenario.
+    """
+    body = _BODIES.get(options.agent, _LINGERS)
+    claim = options.claim or _CLAIMS[body]
+    claim = claim if _PLAIN.fullmatch(claim) else json.dumps(claim, ensure_ascii=False)
+    text = _TEXT.format(schema=options.schema, claim=claim, agent=options.agent, body=body)
+    loads(text, options.file or "<new>")
+    if options.file is None:
+        sys.stdout.write(text)
+        return 0
+    path = options.file if options.file.endswith(SUFFIX) else options.file + SUFFIX
+    try:
+        with open(path, "x", encoding="utf-8") as file:  # noqa: PTH123  # the path is told as it was given
+            file.write(text)
+    except FileExistsError:
+        raise UsageError(f"{path} is there already", "choose another name, or remove it") from None
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {os.strerror(error.errno or 0)}", "name another place") from None
+    sys.stdout.write(f"{path}\n")
+    return 0

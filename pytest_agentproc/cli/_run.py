@@ -1,0 +1,130 @@
+"""Owns `agentproc run`: one scenario with one supervisor, told as it happens, and its verdict. Judges nothing."""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from pytest_agentproc.cli._scenarios import scenario_of
+from pytest_agentproc.cli._supervisors import add_play_options, scale_of, subject_of
+from pytest_agentproc.clock import require_backend
+from pytest_agentproc.errors import AdapterError, UsageError
+from pytest_agentproc.harness import Lab, NotForReal, real_time_only
+from pytest_agentproc.record import LiveRecord, Record, text
+from pytest_agentproc.scenario import NotApplicable
+from pytest_agentproc.subjects import Core
+from pytest_agentproc.verdict import Verdict, confirmed, findings, judged
+
+if TYPE_CHECKING:
+    import argparse
+
+    from pytest_agentproc.harness import Played
+    from pytest_agentproc.scenario import Scenario
+    from pytest_agentproc.verdict import Judgement
+    from pytest_agentproc.vocabulary import Subject
+
+__all__ = ["HELP", "declare", "run"]
+
+HELP = """\
+In real time the agent keeps a diary: the supervisor's side is told as it happens, both sides at the end.
+
+exit codes:
+  0  passed
+  1  not passed: failed, undecided, not exercised, not applicable, or the supervisor broke
+  2  there is no such scenario or supervisor, or the scenario has mistakes
+  3  the kit failed, or the machine was too slow: that is no verdict
+
+examples:
+  agentproc run lingers-deaf                              # the reference supervisor
+  agentproc run hang.scenario.yaml --subject my_package.supervising:run_agent
+  agentproc run lingers-deaf --command 'my-supervisor --timeout {inactivity_timeout} -- {agent}'
+  agentproc run lingers-deaf --defect timeout-is-duration # a supervisor that is wrong on purpose
+"""
+
+_TRIES = 3
+
+
+class _Way(NamedTuple):
+    """How a scenario is played."""
+
+    scenario: Scenario
+    subject: Subject
+    backend: str
+    is_real: bool
+    scale: float | None
+
+    def play(self, lab: Lab) -> Played:
+        """Play it once."""
+        if self.is_real:
+            return lab.play_real(self.scenario, self.subject, backend=self.backend, scale=self.scale)
+        return lab.play(self.scenario, self.subject, backend=self.backend)
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    parser.add_argument("scenario", metavar="SCENARIO", help="a scenario file, or the id of a bundled one")
+    parser.add_argument("--subject", help="core, null, kill-at-once, ... or package.module:attribute; core without it")
+    parser.add_argument("--defect", help="the core with this defect built in")
+    add_play_options(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Play, tell and judge.
+
+    Raises:
+        UsageError: there is no such scenario or supervisor, or it cannot be played so.
+        ScenarioError: the scenario has mistakes.
+        KitError: the kit failed.
+    """
+    scenario, scale = scenario_of(options.scenario), scale_of(options.scale)
+    subject = subject_of(options.subject, options.command, options.defect)
+    require_backend(options.backend)
+    reason = real_time_only(subject)
+    if reason and options.clock == "virtual":
+        raise UsageError(f"--clock virtual: {subject.name} cannot be played so", "choose --clock real, or leave it out")
+    is_real = bool(reason) or options.clock == "real"
+    _say(f"{scenario.path}: {scenario.claim}")
+    _say(f"supervisor {subject.name}, {'real' if is_real else 'virtual'} time, {options.backend}\n")
+    try:
+        return _told(_Way(scenario, subject, options.backend, is_real, scale))
+    except AdapterError as error:
+        _say(f"\n{Verdict.ADAPTER_ERROR}: {error}")
+    except NotForReal as error:
+        _say(f"{Verdict.NOT_APPLICABLE} in real time: {error}")
+    except NotApplicable as limit:
+        _say(f"{Verdict.NOT_APPLICABLE}: line {limit.line} needs {limit.name}, which the subject does not have")
+    return 1
+
+
+def _told(way: _Way) -> int:
+    with Lab(partial(LiveRecord, tell=_say, scenario=way.scenario)) as lab:
+        for _ in range(_TRIES):
+            played = way.play(lab)
+            assert isinstance(played.record, LiveRecord), "the lab makes its records so"
+            played.record.flush()
+            judgement = judged(played)
+            if not (judgement.is_red and played.was_starved):
+                return _judged(way, lab, judgement, played)
+            _say("\nthe machine was too slow for that: once more\n")
+    _say(f"\n{Verdict.UNDECIDED}: in real time the machine was too slow {_TRIES} times")
+    return 3
+
+
+def _judged(way: _Way, lab: Lab, judgement: Judgement, played: Played) -> int:
+    lab.new_record = Record
+    if judgement.is_red and not way.is_real and not isinstance(way.subject, Core):
+        judgement = confirmed(judgement, way.play(lab))
+    if way.is_real:
+        _say(f"\n{text(played.record, way.scenario)}")
+    _say(f"\n{findings(played, judgement.rows)}" if judgement.is_red else "")
+    because = f": {judgement.reason}" if judgement.reason else ""
+    _say(f"{judgement.verdict}{because}, record {played.record.digest()}")
+    if judgement.verdict is Verdict.KIT_ERROR:
+        return 3
+    return 0 if judgement.verdict is Verdict.PASSED else 1
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()

@@ -1,0 +1,89 @@
+"""Owns how a command's arguments name supervisors: by name, as an attribute of a module, or as a program."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pytest_agentproc.errors import UsageError
+
+if TYPE_CHECKING:
+    import argparse
+
+    from pytest_agentproc.vocabulary import Subject
+
+__all__ = ["add_play_options", "program_of", "scale_of", "subject_of"]
+
+_LARGEST_SCALE = 1000
+
+
+def add_play_options(parser: argparse.ArgumentParser) -> None:
+    """Add what says how scenarios are played."""
+    parser.add_argument("--clock", choices=("virtual", "real"), help="virtual, unless the supervisor is a program")
+    parser.add_argument("--backend", choices=("asyncio", "trio"), default="asyncio", help="the event loop")
+    parser.add_argument("--scale", default="auto", help="in real time every duration is divided by it; auto without it")
+    parser.add_argument(
+        "--command",
+        metavar="'PROGRAM {agent}'",
+        help="a program as the supervisor: {agent} stands for the agent's command, {prompt} for the prompt, the name "
+        "of a limit such as {inactivity_timeout} for that limit in seconds",
+    )
+
+
+def scale_of(text: str) -> float | None:
+    """Read a scale; None: as fast as can be judged.
+
+    Raises:
+        UsageError: it is none.
+    """
+    if text == "auto":
+        return None
+    try:
+        scale = float(text)
+    except ValueError:
+        scale = 0
+    if not 1 <= scale <= _LARGEST_SCALE:
+        raise UsageError(f"--scale {text}: it must be auto, or a number from 1 to {_LARGEST_SCALE}", "try --scale 10")
+    return scale
+
+
+def program_of(command: str) -> list[str]:
+    """Split a program's command line as a shell does.
+
+    Raises:
+        UsageError: a quote is not closed.
+    """
+    try:
+        return shlex.split(command)
+    except ValueError as error:
+        raise UsageError(f"--command {command}: {error}", "write it as for a shell") from None
+
+
+def subject_of(name: str | None, command: str | None = None, defect: str | None = None) -> Subject:
+    """Give the supervisor that a command line names; the core if it names none.
+
+    Raises:
+        UsageError: there is none such, or more than one is named.
+    """
+    from pytest_agentproc.subjects import Command, Core, bundled, named
+
+    if [name is not None and name != "core", command is not None, defect is not None].count(True) > 1:
+        raise UsageError("--subject, --command and --defect name three supervisors", "choose one of them")
+    if command is not None:
+        return Command(program_of(command))
+    if defect is not None:
+        from pytest_agentproc import defects
+
+        if defect not in defects.NAMES:
+            near = get_close_matches(defect, defects.NAMES, 1)
+            hint = f"did you mean {near[0]}?" if near else "agentproc list --json tells them: `catches`"
+            raise UsageError(f"--defect {defect}: there is no such defect", hint)
+        made = defects.defect(defect)
+        return Core(defect, made.deciders, made.session_deciders)
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    return named(name or "core", name or "core", here, bundled())

@@ -1,0 +1,21 @@
+"""Owns where the bundled scenarios are, and how scenario files are called. Opens none of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+__all__ = ["PACKAGE", "SUFFIX", "corpus_files", "corpus_folder"]
+
+SUFFIX = ".scenario.yaml"
+PACKAGE = Path(__file__).resolve().parent
+
+
+def corpus_folder() -> Path | None:
+    """Find the bundled scenarios; None if this installation has none."""
+    return next((place for place in (PACKAGE / "_corpus", PACKAGE.parent / "scenarios") if place.is_dir()), None)
+
+
+def corpus_files() -> list[Path]:
+    """List the files of the bundled scenarios, in the order of their paths; none if this installation has none."""
+    folder = corpus_folder()
+    return [] if folder is None else sorted(folder.rglob(f"*{SUFFIX}"))

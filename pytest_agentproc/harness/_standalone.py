@@ -1,0 +1,147 @@
+"""A fake on its own: one executable file that needs neither this package, nor a harness, nor pytest. Starts nothing.
+
+It holds the bundle and the program, plays on the real clock, and looks after its own end: see `fake_agents.guard`.
+"""
+
+from __future__ import annotations
+
+import marshal
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fake_agents.dialects import module_of
+from pytest_agentproc.errors import UsageError
+from pytest_agentproc.harness._bundle import LOAD, bundle
+from pytest_agentproc.harness._launch import PACKAGES, REAL_TIME, extensions, head, modules_of
+from pytest_agentproc.harness._played import PROMPT_SHOWN
+from pytest_agentproc.harness._probes import probes_of
+from pytest_agentproc.scenario import NotApplicable
+from pytest_agentproc.vocabulary import Policy
+
+if TYPE_CHECKING:
+    from pytest_agentproc.scenario import Scenario
+
+__all__ = ["COMMANDS", "REFUSED", "is_ours", "write_fake", "write_refusal"]
+
+COMMANDS = {"raw": "agent", "claude": "claude", "pi": "pi", "codex": "codex", "gemini": "gemini", "acp": "agent"}
+"""What the CLI of each dialect is called."""
+
+REFUSED = (
+    *("aider", "amp", "claude", "claude-agent-acp", "claude-code-acp", "codex", "codex-acp", "copilot", "crush"),
+    *("cursor-agent", "gemini", "goose", "opencode", "pi", "qwen"),
+)
+"""Names of agent CLIs: beside a fake none of them may lead to a real one."""
+
+_MARK = "# an agent of pytest-agentproc: agentproc fake writes it anew"
+
+_STUB = (
+    """{head}
+{mark}
+import sys
+if sys.implementation.cache_tag != {tag!r}:
+    sys.stderr.write("this fake agent was made for {tag}, and this is " + sys.implementation.cache_tag + ": "
+                     "make it again with agentproc fake\\n")
+    sys.exit(70)
+import _imp, marshal
+data = memoryview({bundle!r})
+"""
+    + LOAD
+    + """
+module.play(marshal.loads({baked!r}), {counter!r})
+"""
+)
+
+_REFUSAL = """#!/bin/sh
+{mark}
+echo "{name}: no fake of this name is in this folder, and a real one is not to be found from it" >&2
+exit 127
+"""
+
+
+def write_fake(scenario: Scenario, path: Path, *, scale: float, lifetime: float, harness: int | None = None) -> None:
+    """Write the fake of a scenario as one executable file; an older one goes, whole, and its count of starts too.
+
+    Args:
+        scenario: who the agent is and what it does, under the default policy and the scenario's own.
+        path: the file.
+        scale: every duration is divided by it.
+        lifetime: real seconds after which the kernel kills it, and each of its descendants.
+        harness: the pid of the process that it must not outlive; None: that of `AGENTPROC_HARNESS` in its environment.
+
+    Raises:
+        UsageError: the scenario has several agents, needs a limit that is off, or there is no such harness.
+        OSError: the file cannot be written.
+    """
+    if scenario.parts:
+        names = ", ".join(scenario.parts)
+        raise UsageError(f"{scenario.path} has a fake for each of its sessions: {names}", "name one of them")
+    policy = Policy.for_dialect(scenario.dialect, **scenario.policy)
+    try:
+        bound = scenario.bind(policy.in_session() if scenario.is_session else policy)
+    except NotApplicable as limit:
+        words = f"{scenario.path}:{limit.line}: its script needs {limit.name}, which is off by default"
+        raise UsageError(words, f"give it a value under policy: {{{limit.name}: 60s}}") from None
+    program = {**bound.program, "name": path.name, "prompt": scenario.prompt[:PROMPT_SHOWN]}
+    baked: dict[str, Any] = {
+        "hub": b"",
+        "lifeline": b"",
+        "scale": scale,
+        "program": program,
+        "probes": probes_of(scenario.dialect),
+        "guard": (lifetime, None if harness is None else (harness, _started_at(harness))),
+    }
+    module = module_of(program)
+    counter = path.absolute().with_name(f".{path.name}")
+    data, start = bundle(modules_of(module, ("guard", *REAL_TIME)))
+    text = _STUB.format(
+        head=head("-IS"),
+        mark=_MARK,
+        tag=sys.implementation.cache_tag,
+        extensions=extensions(module),
+        packages=PACKAGES,
+        bundle=data,
+        start=start,
+        baked=marshal.dumps(baked),
+        counter=str(counter),
+    )
+    counter.with_name(f"{counter.name}.count").unlink(missing_ok=True)
+    _write(path, text, is_executable=scenario.cannot_spawn != "not_executable")
+
+
+def write_refusal(path: Path) -> None:
+    """Write what stands for a CLI that is not to be found: it says so and exits 127.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    _write(path, _REFUSAL.format(mark=_MARK, name=path.name), is_executable=True)
+
+
+def is_ours(path: Path) -> bool:
+    """Say whether a file is a fake or a refusal of ours, and may be written anew; one that is not there may."""
+    try:
+        with path.open("rb") as file:
+            lines = file.read(4096).split(b"\n")
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return _MARK.encode() in lines[:4]
+
+
+def _write(path: Path, text: str, *, is_executable: bool) -> None:
+    """Write a file so that whoever starts it meanwhile starts the old one or the new one."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary.write_text(text, encoding="utf-8")
+    temporary.chmod(0o755 if is_executable else 0o644)
+    temporary.replace(path)
+
+
+def _started_at(pid: int) -> int:
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+    except OSError:
+        raise UsageError(f"there is no process {pid}", "name the pid of a process that runs, such as $$") from None
+    return int(fields[19])

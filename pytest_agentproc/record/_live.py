@@ -1,0 +1,69 @@
+"""Owns a record that is told as it grows: the rows of each instant, once it is over. Judges nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pytest_agentproc.record._frames import Silence, frames
+from pytest_agentproc.record._record import Record
+from pytest_agentproc.record._text import HEADINGS, lines_of, rows_of
+from pytest_agentproc.record._times import duration
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from pytest_agentproc.record._frames import Source
+
+__all__ = ["LiveRecord"]
+
+_WIDTHS = (9, 42)
+_SILENCE = 1_000_000_000
+_MOST = 400
+"""So many lines are told as they happen; of a longer run the rest stands in the record alone."""
+
+
+class LiveRecord(Record):
+    """A record whose timeline is told line by line, in columns of one width, each instant once the next one begins.
+
+    Args:
+        header: as of `Record`.
+        tell: takes a line.
+        scenario: shows each step as it is written in its file.
+    """
+
+    __slots__ = ("_at", "_scenario", "_tell", "_told", "_written")
+
+    def __init__(self, header: Mapping[str, Any], tell: Callable[[str], None], scenario: Source) -> None:
+        super().__init__(header)
+        self._tell = tell
+        self._scenario = scenario
+        self._told = self._written = 0
+        self._at = 0
+        self._tell_rows([HEADINGS])
+
+    def add(self, at_ns: int, code: str, data: Mapping[str, Any]) -> None:
+        """Append one event, and tell the instants before it."""
+        if at_ns != self._at:
+            self.flush()
+            if at_ns - self._at >= _SILENCE:
+                self._tell_rows([("", f"~~~ {duration(at_ns - self._at)} pass ~~~", "both")])
+            self._at = at_ns
+        super().add(at_ns, code, data)
+
+    def flush(self) -> None:
+        """Tell what was not told yet."""
+        new = self.events[self._told :]
+        self._told += len(new)
+        if not new or self._written > _MOST:
+            return
+        part = Record()
+        for at, code, data in new:
+            part.add(at, code, data)
+        self._tell_rows([*rows_of(one for one in frames(part, self._scenario) if not isinstance(one, Silence))])
+        if self._written > _MOST:
+            self._tell("... and so on: the rest is not told as it happens ...")
+
+    def _tell_rows(self, rows: list[tuple[str, str, str]]) -> None:
+        for line in lines_of(rows, *_WIDTHS):
+            self._tell(line)
+            self._written += 1

@@ -1,0 +1,89 @@
+"""Owns what a subject's name leads to: a known one, or an attribute of a module. Asks it nothing."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from pytest_agentproc.errors import UsageError
+from pytest_agentproc.subjects._core import core
+from pytest_agentproc.subjects._taken import taken
+from pytest_agentproc.subjects._trivial import TRIVIAL
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pytest_agentproc.vocabulary import Subject
+
+__all__ = ["bundled", "named", "raised"]
+
+
+def bundled() -> dict[str, Any]:
+    """Give the subjects that come with the kit, by name."""
+    return {"core": core(), **{str(trivial.name): trivial for trivial in TRIVIAL}}
+
+
+def named(name: str, place: str, root: str, known: Mapping[str, Any]) -> Subject:
+    """Give the subject that a name leads to.
+
+    Args:
+        name: that of a known one, or `package.module:attribute`.
+        place: where the name stands, for messages.
+        root: the folder in which Python also looks, for messages; it is in `sys.path` already.
+        known: subjects by name.
+
+    Raises:
+        UsageError: there is none, or it is no subject; one line.
+    """
+    if name in known:
+        return _taken(known[name], place)
+    if ":" not in name:
+        near = difflib.get_close_matches(name, known, 1)
+        hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
+        raise UsageError(f"{place}: there is no such subject, {hint} Others are package.module:attribute")
+    module_name, _, path = name.partition(":")
+    thing = _imported(module_name, place, root)
+    for attribute in path.split("."):
+        if not hasattr(thing, attribute):
+            near = difflib.get_close_matches(attribute, [one for one in vars(thing) if not one.startswith("_")], 1)
+            hint = f"did you mean {near[0]}?" if near else "write the name of a function, a class or a subject there"
+            raise UsageError(f"{place}: {module_name} has no {attribute or 'attribute without a name'}: {hint}")
+        thing = getattr(thing, attribute)
+    return _taken(thing, place)
+
+
+def _imported(name: str, place: str, root: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name and (name == error.name or name.startswith(f"{error.name}.")):
+            raise UsageError(
+                f"{place}: there is no module {error.name} in {root}, nor where Python looks: "
+                "write package.module:attribute as seen from there, or set pythonpath in the ini file"
+            ) from None
+        raise UsageError(f"{place}: importing {name} {raised(error)}") from error
+    except Exception as error:  # it is theirs, whatever it is
+        raise UsageError(f"{place}: importing {name} {raised(error)}") from error
+
+
+def raised(error: Exception) -> str:
+    """Tell on one line what was raised, and at which line of theirs."""
+    trace, where = error.__traceback__, ""
+    while trace is not None:
+        file = trace.tb_frame.f_code.co_filename
+        if not file.startswith("<") and "importlib" not in file and "pluggy" not in file:
+            where = f" at {file}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return f"raised {type(error).__name__}: {_line(str(error))}{where}: mend that first"
+
+
+def _taken(thing: Any, place: str) -> Subject:
+    try:
+        return taken(thing)
+    except UsageError as error:
+        raise UsageError(f"{place}: {_line(str(error))}") from error
+
+
+def _line(text: str) -> str:
+    return ": ".join(line.strip() for line in text.splitlines() if line.strip())

@@ -1,0 +1,112 @@
+"""Owns what comes of a played scenario: its rows in the light of what is known, its verdict, and what is kept of it."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, NamedTuple
+
+from pytest_agentproc.verdict._compare import compare, conclude
+from pytest_agentproc.verdict._explain import differing
+from pytest_agentproc.verdict._judged import Judged, JudgedRow
+from pytest_agentproc.verdict._rows import Played, Row, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pytest_agentproc.scenario import Scenario
+
+__all__ = ["Judgement", "confirmed", "judged", "kept", "repeated"]
+
+_NANOSECONDS = 1_000_000_000
+
+
+class Judgement(NamedTuple):
+    """What came of a scenario.
+
+    Args:
+        verdict: over all of it.
+        rows: its checks.
+        played: what was played; None: nothing was.
+        reason: why it is not applicable or known, if it is.
+    """
+
+    verdict: Verdict
+    rows: tuple[Row, ...] = ()
+    played: Played | None = None
+    reason: str = ""
+
+    @property
+    def is_red(self) -> bool:
+        """Whether it fails its test."""
+        return self.verdict not in (Verdict.PASSED, Verdict.NOT_APPLICABLE, Verdict.KNOWN)
+
+
+def judged(played: Played, read: Callable[[tuple[Row, ...]], tuple[Row, ...]] | None = None) -> Judgement:
+    """Pass a verdict on what was played.
+
+    Args:
+        played: what was played.
+        read: gives the rows as they are to be read in the light of what is known; None: as they are.
+    """
+    rows = compare(played)
+    rows = rows if read is None else read(rows)
+    verdict = conclude(rows)
+    deciding = [row for row in rows if row.verdict is verdict]
+    reason = ""
+    if verdict is Verdict.NOT_APPLICABLE:
+        reason = deciding[0].seen
+    elif verdict is Verdict.KNOWN:
+        reason = "; ".join(f"{row.key}: {row.hint}" for row in deciding)
+    return Judgement(verdict, rows, played, reason)
+
+
+def confirmed(first: Judgement, again: Played) -> Judgement:
+    """Give a red judgement, if a second play of the same went the same way; else it says nothing of the subject."""
+    return _compared("replay", first, again, f"{_REPLAY}, so this red says nothing of the supervisor; {_UNLESS}")
+
+
+def repeated(first: Judgement, again: Played) -> Judgement:
+    """Give a judgement, whatever it is, if a further play of the same went the same way; else it is a kit error."""
+    return _compared("repeat", first, again, f"{_REPLAY}; {_UNLESS}")
+
+
+def _compared(key: str, first: Judgement, again: Played, hint: str) -> Judgement:
+    assert first.played is not None, "a second play has a first one"
+    if first.played.record.digest() == again.record.digest():
+        return first
+    row = Row(key, 0, "the same record", differing(first.played, again), Verdict.KIT_ERROR, hint)
+    return first._replace(verdict=Verdict.KIT_ERROR, rows=(row, *first.rows))
+
+
+_REPLAY = "virtual time plays the same twice"
+_UNLESS = "if its own choices are neither random nor depend on real time, threads or an order of sets, please report it"
+
+
+def kept(judgement: Judgement, scenario: Scenario, *, subject: str, clock: str, backend: str, real: float) -> Judged:
+    """Keep of a judgement what goes over a wire and into a file.
+
+    Args:
+        judgement: what came of the scenario.
+        scenario: which.
+        subject: the supervisor's name.
+        clock: `virtual` or `real`.
+        backend: the event loop.
+        real: how many seconds it took in real time.
+    """
+    played = judgement.played
+    events = played.record.events if played is not None else []
+    return Judged(
+        scenario=scenario.id,
+        file=hashlib.sha256(scenario.text.encode()).hexdigest(),
+        tier=scenario.tier,
+        covers=scenario.covers,
+        subject=subject,
+        clock=clock,
+        backend=backend,
+        verdict=str(judgement.verdict),
+        reason=judgement.reason,
+        digest=played.record.digest() if played is not None else "",
+        virtual_s=(events[-1].at if events else 0) / _NANOSECONDS,
+        real_s=round(real, 6),
+        rows=tuple(JudgedRow(row.key, str(row.verdict), row.wanted, row.seen) for row in judgement.rows),
+    )

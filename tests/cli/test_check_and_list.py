@@ -1,0 +1,83 @@
+"""`agentproc check` and `agentproc list`, and what all commands do with a line that cannot be meant."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_agentproc.cli import main
+from tests.architecture.sources import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+GOOD = "scenario: it says hello\nagent: raw\nscript: [{answer: hello}]\n"
+BAD = "scenario: it says hello\nagent: raw\nscript:\n  - sya: hello\n  - silence: 1 week\n"
+TOLD = """\
+bad.scenario.yaml:4:5: unknown step "sya": did you mean "say"?
+bad.scenario.yaml:5:16: unknown unit "week": the units are ns, us, ms, s, m, h
+"""
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Stand in a folder with a good and a bad scenario."""
+    monkeypatch.chdir(tmp_path)
+    tmp_path.joinpath("good.scenario.yaml").write_text(GOOD, "utf-8")
+    tmp_path.joinpath("bad.scenario.yaml").write_text(BAD, "utf-8")
+    return tmp_path
+
+
+def test_check_tells_all_problems_of_all_files(capsys: pytest.CaptureFixture[str]) -> None:
+    """Editors and continuous integration read `file:line:column: message`, one problem a line."""
+    assert main(["check", "good.scenario.yaml"]) == 0
+    assert capsys.readouterr().out == ""
+    assert main(["check", "good.scenario.yaml", "bad.scenario.yaml"]) == 1
+    assert capsys.readouterr().out == TOLD
+    assert main(["check", "--json", "."]) == 1
+    told = json.loads(capsys.readouterr().out)
+    assert (told["files"], [(one["line"], one["column"]) for one in told["problems"]]) == (2, [(4, 5), (5, 16)])
+
+
+def test_the_corpus_is_without_mistake() -> None:
+    """A folder is all scenarios below it."""
+    assert main(["check", str(ROOT / "scenarios")]) == 0
+
+
+def test_list_filters_by_what_it_groups_by(capsys: pytest.CaptureFixture[str]) -> None:
+    """Who has a bug report looks for the scenario that is like it."""
+    assert main(["list", "--rule", "C1", "--dialect", "pi", "--json", "lingers", "deaf"]) == 0
+    [row] = json.loads(capsys.readouterr().out)
+    assert (row["id"], row["archetypes"], row["dialects"]) == ("lingers-deaf", ["F01", "F05"], ["pi"])
+    assert main(["list", "--by", "archetype", "--rule", "T2"]) == 0
+    assert "F18  a signal for the wrong process" in capsys.readouterr().out
+    assert main(["list", "no-such-behaviour"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("argv", "told"),
+    [
+        (["chek"], "agentproc: there is no command chek: did you mean check?\n"),
+        (["--jsn"], "agentproc: there is no option --jsn: the commands are"),
+        (["check"], "agentproc check: the following arguments are required: PATH\nagentproc check --help shows"),
+        (["check", "nope"], "agentproc check: nope: there is no such file or folder\nname scenario files"),
+        (["list", "--rule", "c1"], "agentproc list: --rule c1: there is no such rule\ndid you mean C1?\n"),
+    ],
+)
+def test_a_line_that_cannot_be_meant_is_a_sentence_and_2(
+    argv: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A script must tell its own mistake from a finding, and a person wants one sentence."""
+    assert main(argv) == 2
+    assert capsys.readouterr().err.startswith(told)
+
+
+@pytest.mark.parametrize("command", [[], ["check"], ["list"]])
+def test_help_teaches(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """The help of each command says what its exit codes mean and shows how it is used."""
+    assert main([*command, "--help"]) == 0
+    printed = capsys.readouterr().out
+    assert "usage: agentproc" in printed
+    assert not command or ("exit codes:" in printed and "examples:" in printed)

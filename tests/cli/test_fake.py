@@ -1,0 +1,156 @@
+"""`agentproc fake`: executables that play a scenario for tests in any language, and that never stay."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from pytest_agentproc.cli import main
+
+HELLO = "scenario: it says hello\nagent: {dialect: claude, mode: print}\nscript: [{silence: 30s}, {answer: hello}]\n"
+DEAF = """\
+scenario: nothing but the end of its harness, or of its time, ends it, and the child that it has
+agent: raw
+script:
+  - {{when: {{signal: TERM}}, do: []}}
+  - spawn: {{id: child, how: daemon, deaf: true, {more}: true}}
+  - say: ready
+  - silence: for ever
+"""
+SHELL = """
+set -eu
+[ "$(claude -p hi | tail -n 1 | grep -c '"result":"hello"')" = 1 ]
+set +e
+codex exec hi 2> told
+[ $? = 127 ] && grep -q 'codex: no fake of this name' told
+"""
+NODE = """
+const { spawnSync } = require("node:child_process");
+const done = spawnSync("claude", ["-p", "hi"], { encoding: "utf8" });
+const last = JSON.parse(done.stdout.trim().split("\\n").at(-1));
+if (done.status !== 0 || last.result !== "hello") process.exit(1);
+if (spawnSync("gemini", []).status !== 127) process.exit(2);
+"""
+PYTHON = """
+import json, subprocess, sys
+done = subprocess.run(["claude", "-p", "hi"], capture_output=True, text=True)
+assert done.returncode == 0 and json.loads(done.stdout.splitlines()[-1])["result"] == "hello", done
+assert subprocess.run(["pi"], capture_output=True).returncode == 127
+assert not {"pytest", "pytest_agentproc"} & set(sys.modules)
+"""
+CEILING = 20.0
+
+
+@pytest.fixture
+def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Make a fake claude whose seconds pass fast, and stand in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    Path("hello.scenario.yaml").write_text(HELLO, "utf-8")
+    assert main(["fake", "hello.scenario.yaml", "--dir", "fakes", "--scale", "300"]) == 0
+    return tmp_path / "fakes"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("language", "script"),
+    [(["sh", "-c"], SHELL), (["node", "-e"], NODE), ([sys.executable, "-Ic"], PYTHON)],
+    ids=["shell", "node", "python"],
+)
+def test_a_script_in_any_language_uses_a_fake(made: Path, language: list[str], script: str) -> None:
+    """Who tests a supervisor in another language has the fakes, without pytest and without this package."""
+    program = shutil.which(language[0])
+    if program is None:
+        pytest.skip(f"there is no {language[0]} on this machine")
+    env = {"PATH": f"{made}:/usr/bin:/bin", "AGENTPROC_HARNESS": str(os.getpid())}
+    done = subprocess.run(
+        [program, *language[1:], script], env=env, capture_output=True, text=True, timeout=CEILING, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_folder_of_fakes_is_written_anew_but_nothing_else_is(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A second fake joins the first, a refusal gives way to a fake, and a program of the user's is never lost."""
+    capsys.readouterr()
+    assert main(["fake", "hello.scenario.yaml", "--dir", str(made), "--name", "codex", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["path"], told["refused"], (made / "claude").stat().st_mode & 0o111) == (str(made / "codex"), [], 0o111)
+    (made / "pi").write_text("mine", "utf-8")
+    assert main(["fake", "hello.scenario.yaml", "--dir", str(made), "--name", "pi"]) == 2
+    assert capsys.readouterr().err == (
+        f"agentproc fake: {made / 'pi'} is there and is no fake of ours\nname another folder, or remove it\n"
+    )
+
+
+def _gone(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return True
+    return state == "Z"
+
+
+def _children_of(fake: Path) -> list[int]:
+    return [int(one.parent.name) for one in Path("/proc").glob("[0-9]*/cmdline") if str(fake).encode() in _read(one)]
+
+
+def _read(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError:
+        return b""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("end", ["lifetime", "harness"])
+def test_nothing_of_a_fake_outlives_its_lifetime_or_its_harness(tmp_path: Path, end: str) -> None:
+    """A deaf fake with a daemon that was left by a test has stopped whole machines."""
+    script = tmp_path / "deaf.scenario.yaml"
+    script.write_text(DEAF.format(more="stopped" if end == "lifetime" else "clear_env"), "utf-8")
+    folder = tmp_path / "fakes"
+    lifetime = "1.5" if end == "lifetime" else "60"
+    assert main(["fake", str(script), "--dir", str(folder), "--lifetime", lifetime]) == 0
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as harness:
+        env = {"AGENTPROC_HARNESS": str(harness.pid)} if end == "harness" else {}
+        with subprocess.Popen([folder / "agent"], stdout=subprocess.PIPE, env=env) as fake:
+            assert fake.stdout is not None
+            assert fake.stdout.read(5) == b"ready"
+            pids = _children_of(folder / "agent")
+            assert len(pids) == 2
+            fake.terminate()
+            if end == "harness":
+                assert fake.poll() is None
+                harness.kill()
+            assert fake.wait(CEILING) == -9
+        harness.kill()
+    until = time.monotonic() + CEILING
+    while not all(map(_gone, pids)):
+        assert time.monotonic() < until
+    assert pids
+
+
+@pytest.mark.parametrize(
+    ("argv", "told"),
+    [
+        (
+            ["lingers-def"],
+            "lingers-def: there is no such file, and no such bundled scenario\ndid you mean",
+        ),
+        (["lingers-deaf", "--scale", "0"], "--scale 0: it must be a number above 0, at most 100000\n"),
+        (["lingers-deaf", "--harness", "999999999"], "there is no process 999999999\n"),
+        (["lingers-deaf", "--name", "../x"], "--name ../x: it cannot be a command's name\n"),
+        (["lingers-deaf", "--session", "a"], "--session a: "),
+    ],
+)
+def test_what_cannot_be_made_is_a_sentence(
+    argv: list[str], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Place, value and remedy, and no file."""
+    assert main(["fake", *argv, "--dir", str(tmp_path / "none")]) == 2
+    assert capsys.readouterr().err.startswith(f"agentproc fake: {told}")

@@ -1,0 +1,153 @@
+"""`agentproc run` and `agentproc new`: a scenario is begun, and played by hand."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_agentproc.cli import main
+from pytest_agentproc.scenario import MODES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+NEW = """\
+# yaml-language-server: $schema=agentproc.schema.json
+scenario: an agent that says nothing more is ended as inactive
+agent: raw
+script:                               # what the fake agent does
+  - say: almost done                  # some output
+  - silence: inactivity_timeout + 1m  # then nothing more
+expect:                               # what must be true of whoever supervises it
+  outcome: inactive
+  elapsed: inactivity_timeout
+"""
+TOLD = """\
+raw.scenario.yaml: an agent that says nothing more is ended as inactive
+supervisor core, virtual time, asyncio
+
+     time  supervisor                                  agent and descendants
+      0 s                                              starts
+           closes stdin
+           timer inactivity_timeout set to 120 s
+                                                       stdout, 12 B "almost done\\n"  [line 5]
+                                                       silence: inactivity_timeout + 1m  # then nothing more  [line 6]
+           reads stdout, 12 B
+                                                       reads the end of stdin
+           ~~~ 120 s pass ~~~
+    120 s  timer inactivity_timeout FIRES
+           TERM ==> tree
+           timer kill_grace set to 122 s
+           timer inactivity_timeout off
+           OUTCOME inactive
+                                                       dies of TERM
+           sees the end of stdout
+           sees the end of stderr
+           sees agent: dies of TERM
+           timer kill_grace off
+           RETURNS
+
+passed, record 83b04f54829de1603b85aa7abd6d387740ff0c7a9b770ac428ec2ce2fcd4f891
+"""
+BROKEN = """
+async def supervise(order):
+    raise RuntimeError("no idea")
+"""
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Stand in a folder with a new scenario."""
+    monkeypatch.chdir(tmp_path)
+    before = sys.path[:]
+    assert main(["new", "raw"]) == 0
+    yield tmp_path
+    sys.path[:] = before
+
+
+def test_new_writes_what_an_editor_helps_with_and_over_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    """The first scenario of a user's is begun, not copied; work that is there stays."""
+    assert Path("raw.scenario.yaml").read_text("utf-8") == NEW
+    assert main(["new", "raw.scenario.yaml"]) == 2
+    assert capsys.readouterr().err == (
+        "agentproc new: raw.scenario.yaml is there already\nchoose another name, or remove it\n"
+    )
+    assert main(["new", "--claim", "yes: 'it' # holds", "--agent", "pi"]) == 0
+    assert "scenario: \"yes: 'it' # holds\"\nagent: pi\n" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dialect", MODES)
+def test_what_new_writes_passes(dialect: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A beginning that fails teaches the wrong thing."""
+    assert main(["new", dialect, "--agent", dialect]) in (0, 2)
+    assert main(["run", f"{dialect}.scenario.yaml"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1].startswith("passed, record ")
+
+
+@pytest.mark.slow
+def test_run_tells_the_timeline_as_it_happens_and_the_verdict_last(capsys: pytest.CaptureFixture[str]) -> None:
+    """One looks at one scenario to see what happens, and when."""
+    capsys.readouterr()
+    assert main(["run", "raw.scenario.yaml"]) == 0
+    assert capsys.readouterr().out == TOLD
+
+
+@pytest.mark.slow
+def test_run_exits_1_for_a_supervisor_that_is_wrong_or_broken(capsys: pytest.CaptureFixture[str]) -> None:
+    """A defect, a trivial supervisor and one that raises are red, each in its words."""
+    Path("mine.py").write_text(BROKEN, "utf-8")
+    assert main(["run", "raw.scenario.yaml", "--defect", "stderr-blind"]) == 0
+    assert main(["run", "raw.scenario.yaml", "--subject", "null", "--backend", "trio"]) == 1
+    printed = capsys.readouterr().out
+    assert "  outcome: undecided" in printed or "  outcome: failed" in printed
+    Path("good.scenario.yaml").write_text(
+        "scenario: it ends\nagent: raw\nscript: [{exit: 3}]\nexpect: {exit_code: 3}\n"
+    )
+    assert main(["run", "good.scenario.yaml", "--subject", "mine:supervise"]) == 1
+    assert "no idea" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_a_program_is_run_in_real_time(capsys: pytest.CaptureFixture[str]) -> None:
+    """A supervisor in any language is a command with the agent's command in it."""
+    code = "import subprocess, sys; p = subprocess.run(sys.argv[1:], stdin=subprocess.DEVNULL); sys.exit(p.returncode)"
+    Path("supervisor.py").write_text(code, "utf-8")
+    Path("good.scenario.yaml").write_text(
+        "scenario: it ends\nagent: raw\nscript: [{exit: 3}]\nexpect: {exit_code: 3}\n"
+    )
+    assert main(["run", "good.scenario.yaml", "--command", f"{sys.executable} supervisor.py {{agent}}"]) == 0
+    assert ", real time, " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("argv", "told"),
+    [
+        (["nope"], "agentproc run: nope: there is no such file, and no such bundled scenario\n"),
+        (["raw.scenario.yaml", "--subject", "nul"], "agentproc run: nul: there is no such subject, did you mean null?"),
+        (["raw.scenario.yaml", "--defect", "stderr-blnd"], "agentproc run: --defect stderr-blnd: there is no such"),
+        (["raw.scenario.yaml", "--scale", "0"], "agentproc run: --scale 0: it must be auto, or a number from 1 to"),
+        (["raw.scenario.yaml", "--command", "x"], "agentproc run: the command ['x'] must be a list of words with"),
+        (["raw.scenario.yaml", "--command", "'x"], "agentproc run: --command 'x: No closing quotation\n"),
+    ],
+)
+def test_what_cannot_be_run_is_a_sentence_and_2(argv: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A wrong word is no verdict."""
+    assert main(["run", *argv]) == 2
+    assert capsys.readouterr().err.startswith(told)
+
+
+@pytest.mark.slow
+def test_a_failed_test_prints_the_command_that_plays_it_by_hand(pytester: pytest.Pytester) -> None:
+    """The command is pasted, and shows the same red."""
+    pytester.path.joinpath("raw.scenario.yaml").write_text(NEW, "utf-8")
+    told = pytester.runpytest_subprocess("--agentproc-defect=duration-timeout", "--agentproc-subject=core,null")
+    lines = [line for line in told.outlines if line.startswith("by hand: ")]
+    assert lines == ["by hand: agentproc run raw.scenario.yaml --subject null"]
+    code = [sys.executable, "-m", "pytest_agentproc", *lines[0].split()[3:]]
+    done = subprocess.run(code, cwd=pytester.path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, "")
