@@ -14,8 +14,10 @@ from pytest_agentproc.scenario._expressions import NotApplicable
 from pytest_agentproc.scenario._load import load, loads
 from pytest_agentproc.scenario._reference import reference
 from pytest_agentproc.scenario._scenario import Bound, Expectation, Scenario, Terms
+from pytest_agentproc.scenario._schema import MODELINE, schema
 
 __all__ = [
+    "MODELINE",
     "MODES",
     "Bound",
     "Entry",
@@ -27,4 +29,5 @@ __all__ = [
     "load",
     "loads",
     "reference",
+    "schema",
 ]

@@ -10,6 +10,7 @@ from pytest_agentproc.scenario._fields import Either, Fields, Key
 from pytest_agentproc.scenario._kinds import Choice, Flag, ListOf, Size, Text, Time
 from pytest_agentproc.scenario._nodes import Mapping, Node, Scalar, Sequence
 from pytest_agentproc.scenario._script import Step, Steps
+from pytest_agentproc.scenario._shapes import AnyOf
 from pytest_agentproc.scenario._spawn import check_children
 from pytest_agentproc.scenario._words import choices, shorten, unknown
 from pytest_agentproc.vocabulary import (
@@ -20,6 +21,7 @@ from pytest_agentproc.vocabulary import (
     POLICY_NAMES,
     SIZE_NAMES,
     WORD_NAMES,
+    Policy,
 )
 
 if TYPE_CHECKING:
@@ -69,10 +71,31 @@ def _agent_finish(values: dict[str, Any], node: Node, _what: str, check: Check) 
     return {**values, "mode": mode}
 
 
+def _limit_of(name: str) -> Key:
+    """Show one limit as a key."""
+    default = getattr(Policy(), name)
+    may_be_off = name in OPTIONAL_NAMES
+    kind: Any = Time(("off",) if may_be_off else ())
+    if name in LIST_NAMES:
+        kind, told = ListOf(Text("NAME", may_be_empty=False), unique=True), "none"
+    elif name in WORD_NAMES:
+        kind, told = Choice(CONTAINMENTS), default
+    elif name in SIZE_NAMES:
+        kind, told = AnyOf((Size(low=1), *([Choice(("off",))] if may_be_off else []))), f"{default} B"
+    else:
+        told = "off" if default is None else f"{default:g} s"
+    return Key(name, kind, f"a limit; of most dialects the reference supervisor's is {told}")
+
+
 class Policies:
     """Limits for the supervisor, in seconds or bytes, `off` switches one off; names of tools; how a tree is held."""
 
     label = "{NAME: T / SIZE / [NAME, ...] / WORD / off}"
+
+    @property
+    def shape(self) -> Fields:
+        """Show every limit with its type."""
+        return Fields(tuple(_limit_of(name) for name in POLICY_NAMES))
 
     def read(self, node: Node, what: str, check: Check) -> dict[str, Any]:
         """Read the limits; the check keeps them, because expressions are tried with them."""
@@ -132,6 +155,7 @@ class Scripts:
 
     label = "[steps, ...]"
     script = Script()
+    shape = ListOf(script)
 
     def read(self, node: Node, what: str, check: Check) -> tuple[tuple[Step, ...], ...]:
         """Read every script."""

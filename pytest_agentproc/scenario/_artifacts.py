@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_agentproc.scenario._fields import Either, Fields, Key
 from pytest_agentproc.scenario._kinds import Choice, Data, Flag, ListOf, Text, Time, Whole
 from pytest_agentproc.scenario._nodes import Mapping, Node, Scalar
+from pytest_agentproc.scenario._shapes import AnyOf
 from pytest_agentproc.scenario._wanted import MATCHER, TEXT_FORMS, Expected, Wanted, exact_time
 from pytest_agentproc.vocabulary import ARTIFACTS, RESULT_FIELDS, Outcome
 
@@ -24,6 +25,11 @@ class _OrNone:
     """A value of some kind, or the bare word `none` for one that is not there."""
 
     kind: Kind
+
+    @property
+    def shape(self) -> AnyOf:
+        """Show both."""
+        return AnyOf((Choice(("none",)), self.kind))
 
     @property
     def label(self) -> str:
@@ -99,7 +105,7 @@ _FILE = Either(
 class _Result:
     """Checks on the fields of result.json."""
 
-    form = Fields(tuple(RESULT_KEYS.values()))
+    form = shape = Fields(tuple(RESULT_KEYS.values()))
     label = "{FIELD: ...}"
 
     def read(self, node: Node, what: str, check: Check) -> list[Expected]:
@@ -115,6 +121,7 @@ class Artifacts:
     """Checks on the files of a run; `none` for no file at all."""
 
     form = Fields(_FILES)
+    shape = AnyOf((Choice(("none",)), form))
     label = "none or {FILE: ...}"
 
     def read(self, node: Node, what: str, check: Check) -> list[Expected] | None:

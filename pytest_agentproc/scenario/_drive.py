@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.scenario._fields import Either, Fields, Key
-from pytest_agentproc.scenario._kinds import Choice, Flag, Size, Text, Time, Whole, Word
+from pytest_agentproc.scenario._kinds import Choice, Flag, ListOf, Size, Text, Time, Whole, Word
 from pytest_agentproc.scenario._nodes import Mapping, Node, Scalar, Sequence, inline
 from pytest_agentproc.scenario._sessions import SESSIONS
+from pytest_agentproc.scenario._shapes import AnyOf, Form
 from pytest_agentproc.scenario._words import choices, shorten, unknown
 
 if TYPE_CHECKING:
@@ -80,6 +81,9 @@ class _Awaited:
     """What the caller waits for."""
 
     label: str = "turn N / background N / status S"
+    shape = Form(
+        f"(turn|background) [1-9][0-9]*|status ({'|'.join(STATUSES)})", ("turn 1", "background 1", "status ready")
+    )
 
     def read(self, node: Node, what: str, check: Check) -> tuple[str, Any]:
         """Take the words apart."""
@@ -103,6 +107,7 @@ class _Word:
     """A word of the caller's, which needs no value."""
 
     label: str = "{}"
+    shape = Fields(())
 
     def read(self, node: Node, what: str, check: Check) -> None:
         """See that nothing is said beside it."""
@@ -141,6 +146,7 @@ class _Drive:
 
     label = "[{prompt: TEXT or {repeat, size}}, ...]"
     form = Fields(_KEYS, one_of=_DEEDS)
+    shape = ListOf(form)
 
     def read(self, node: Node, what: str, check: Check) -> tuple[Item, ...]:
         """Read the items; a run has one, its prompt."""
@@ -277,6 +283,7 @@ class _Handlers:
     """How the caller answers, and what it has hooks do: one of these, or a list of them."""
 
     label = "{permission, after} or {hook, event, registers_at, raises, allowed}, or a list of them"
+    shape = AnyOf((HANDLER, ListOf(HANDLER)))
 
     def read(self, node: Node, what: str, check: Check) -> tuple[dict[str, Any], ...]:
         """Read each; there is one answer to all questions, and one callback of a hook."""

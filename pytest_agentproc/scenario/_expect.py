@@ -13,6 +13,7 @@ from pytest_agentproc.scenario._kinds import Choice, Data, Flag, ListOf, Signal,
 from pytest_agentproc.scenario._nodes import Mapping, Node, Scalar, Sequence
 from pytest_agentproc.scenario._saw import Variables
 from pytest_agentproc.scenario._sessions import SESSIONS
+from pytest_agentproc.scenario._shapes import Form, MapOf
 from pytest_agentproc.scenario._turns import OF_A_RUN, OF_A_SESSION, TURN_KEYS, VIEWER_KEYS
 from pytest_agentproc.scenario._wanted import MATCHER, ByName, Expected, Instants, Wanted, exact_time, exact_times
 from pytest_agentproc.scenario._words import unknown
@@ -70,6 +71,8 @@ def _status_form(values: dict[str, Any], node: Node, what: str, check: Check) ->
 class _ProcessId(Word):
     """The name of a process that the script spawns; from the second of that name on its number follows."""
 
+    shape = Form("[A-Za-z][A-Za-z0-9_-]*( [1-9][0-9]*)?")
+
     def read(self, node: Node, what: str, check: Check) -> str:
         """Take the name, and look it up."""
         found = _NUMBERED.fullmatch(node.text) if isinstance(node, Scalar) else None
@@ -122,7 +125,7 @@ SAW_KEYS = {key.name: key for key in _SAW}
 class _Saw:
     """Checks on what the agent was given."""
 
-    form = Fields(_SAW)
+    form = shape = Fields(_SAW)
     label = form.label
 
     def read(self, node: Node, what: str, check: Check) -> list[Expected]:
@@ -180,6 +183,7 @@ class _EachSession:
             **words("it is about one turn: write turns: [{...}]", (name for name in OF_A_RUN if name != "artifacts")),
         },
     )
+    shape = MapOf(form)
 
     def read(self, node: Node, what: str, check: Check) -> list[Expected]:
         """Read into one expectation per leaf; times are tried with the session's limits."""
@@ -255,7 +259,7 @@ class _Expect:
     """Everything that must be true; gives a list of Expected in the order of the file."""
 
     label = "{outcome: ..., elapsed: ..., ...}"
-    form = Fields(_TABLE)
+    form = shape = Fields(_TABLE)
 
     def read(self, node: Node, what: str, check: Check) -> tuple[Expected, ...]:
         """Read every key that is there."""

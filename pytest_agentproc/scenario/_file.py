@@ -16,6 +16,7 @@ from pytest_agentproc.scenario._fields import Fields, Key
 from pytest_agentproc.scenario._kinds import Choice, ListOf, Text
 from pytest_agentproc.scenario._nodes import Mapping, Node, Scalar
 from pytest_agentproc.scenario._several import SEVERAL
+from pytest_agentproc.scenario._shapes import Form, MapOf
 from pytest_agentproc.scenario._steps import STEPS
 from pytest_agentproc.scenario._words import shorten, unknown
 from pytest_agentproc.vocabulary import POLICY_NAMES, RULES
@@ -29,6 +30,8 @@ __all__ = ["FILE", "HOST"]
 class _Covers(Text):
     """The id of a rule."""
 
+    shape = Choice(tuple(RULES))
+
     def read(self, node: Node, what: str, check: Check) -> str:
         """Take the id."""
         name = super().read(node, what, check)
@@ -41,6 +44,7 @@ class _Catches:
     """Defects, each with the key that it must turn red."""
 
     label = "{DEFECT: KEY, ...}"
+    shape = MapOf(Text(), Form("[a-z0-9]+(-[a-z0-9]+)*"))
 
     def read(self, node: Node, what: str, check: Check) -> dict[str, str]:
         """Read the pairs; a key must be one that this file expects, or leaks."""

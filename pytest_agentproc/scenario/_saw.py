@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.scenario._kinds import Text
 from pytest_agentproc.scenario._nodes import Mapping, Node, Scalar
+from pytest_agentproc.scenario._shapes import MapOf
 
 if TYPE_CHECKING:
     from pytest_agentproc.scenario._check import Check
@@ -17,6 +18,7 @@ class Variables:
     """Names of environment variables with their values; `unset` for one that must not be there."""
 
     label = "{NAME: TEXT / unset}"
+    shape = MapOf(Text())
 
     def read(self, node: Node, what: str, check: Check) -> dict[str, str | None]:
         """Read the pairs."""

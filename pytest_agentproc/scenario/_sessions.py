@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_agentproc.scenario._fields import Either, Fields, Key
 from pytest_agentproc.scenario._kinds import Choice, ListOf, Only, Text, Time, Whole
 from pytest_agentproc.scenario._nodes import Node, Scalar
+from pytest_agentproc.scenario._shapes import Form
 from pytest_agentproc.scenario._words import choices
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ class _Awaited:
     """What a script can wait for, in a word: the end of stdin, a prompt by its number, a cancel."""
 
     label: str = "eof / prompt N / cancel"
+    shape = Form("eof|cancel|prompt [1-9][0-9]*", ("prompt 1", "cancel", "eof"))
 
     def read(self, node: Node, what: str, check: Check) -> str | int:
         """Take the word, or the prompt's number."""

@@ -11,6 +11,7 @@ from pytest_agentproc.scenario._fields import Fields, Key
 from pytest_agentproc.scenario._kinds import Word
 from pytest_agentproc.scenario._nodes import Mapping, Node, Scalar
 from pytest_agentproc.scenario._sessions import SESSIONS
+from pytest_agentproc.scenario._shapes import MapOf
 from pytest_agentproc.scenario._steps import STEPS
 from pytest_agentproc.scenario._words import choices, nearest
 
@@ -27,6 +28,7 @@ class _Agent:
     """Who the agent of a session is: one that lives on from prompt to prompt."""
 
     label = AGENT.label
+    shape = AGENT
 
     def read(self, node: Node, what: str, check: Check) -> Any:
         """Read it as any agent."""
@@ -62,6 +64,7 @@ class _Several:
 
     label = "{NAME: {agent, policy, handler, script or scripts}, ...}"
     form = Fields(_KEYS, elsewhere=_ELSEWHERE)
+    shape = MapOf(form, Word("NAME"))
 
     def read(self, node: Node, what: str, check: Check) -> dict[str, Any]:
         """Read every session; the check keeps what later parts must know of each."""

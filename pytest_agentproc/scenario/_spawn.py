@@ -93,6 +93,7 @@ class _Spawn:
 
     label = f"ID or {FORM.label}"
     form = FORM
+    shape = Either(Word(), FORM, key="id")
 
     def read(self, node: Node, what: str, check: Check) -> Any:
         """Read either form into the values of the long one, the id among them."""

@@ -57,6 +57,7 @@ class _Turns:
     is_counted: bool = False
     form = Fields(_TURN)
     label: str = "[{outcome, text, ...}, ...]"
+    shape = ListOf(form)
 
     def read(self, node: Node, what: str, check: Check) -> list[Expected]:
         """Read into one expectation per leaf."""

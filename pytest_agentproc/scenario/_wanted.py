@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.scenario._fields import Either, Fields, Key
-from pytest_agentproc.scenario._kinds import Regex, Text, Time
+from pytest_agentproc.scenario._kinds import ListOf, Regex, Text, Time
 from pytest_agentproc.scenario._nodes import Mapping, Node, Sequence
+from pytest_agentproc.scenario._shapes import MapOf
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -90,6 +91,11 @@ class Instants:
     name: Kind
     item: str
 
+    @property
+    def shape(self) -> ListOf:
+        """Show the mappings of one key."""
+        return ListOf(MapOf(Time(), self.name, single=True))  # type: ignore[arg-type]
+
     def read(self, node: Node, what: str, check: Check) -> list[tuple[str, Any]]:
         """Read a list of one-key mappings."""
         if not isinstance(node, Sequence):
@@ -119,6 +125,11 @@ class ByName:
     label: str
     name: Kind
     form: Fields
+
+    @property
+    def shape(self) -> MapOf:
+        """Show the checks by name."""
+        return MapOf(self.form, self.name)
 
     def read(self, node: Node, what: str, check: Check) -> list[Expected]:
         """Read into one expectation per leaf."""
