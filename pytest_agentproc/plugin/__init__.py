@@ -6,6 +6,7 @@ from pytest_agentproc.plugin._collect import pytest_collect_file
 from pytest_agentproc.plugin._figures import pytest_report_teststatus, pytest_sessionfinish
 from pytest_agentproc.plugin._fixtures import (
     agent_run,
+    agent_session,
     fake_agent,
     process_tree,
     pytest_collection_modifyitems,
@@ -16,6 +17,7 @@ from pytest_agentproc.plugin._options import pytest_addhooks, pytest_addoption, 
 
 __all__ = [
     "agent_run",
+    "agent_session",
     "fake_agent",
     "process_tree",
     "pytest_addhooks",

@@ -15,8 +15,17 @@ if TYPE_CHECKING:
     from pytest_agentproc.harness import FakeAgent
     from pytest_agentproc.plugin._process_tree import ProcessTree
     from pytest_agentproc.plugin._run import AgentRun
+    from pytest_agentproc.plugin._session import Sessions
 
-__all__ = ["agent_run", "fake_agent", "process_tree", "pytest_collection_modifyitems", "virtual_clock", "wall_clock"]
+__all__ = [
+    "agent_run",
+    "agent_session",
+    "fake_agent",
+    "process_tree",
+    "pytest_collection_modifyitems",
+    "virtual_clock",
+    "wall_clock",
+]
 
 
 @pytest.fixture
@@ -93,6 +102,23 @@ def agent_run(request: pytest.FixtureRequest) -> Callable[..., AgentRun]:
     from pytest_agentproc.plugin._run import Runner
 
     return Runner(request)
+
+
+@pytest.fixture
+def agent_session(request: pytest.FixtureRequest) -> Iterator[Sessions]:
+    """Talk to an agent through the supervisor core in virtual time, one word after the other.
+
+    `agent_session(scenario, permission=True, prompt_timeout=60, backend="asyncio")` takes what `agent_run` takes; steps
+    alone are those of a pi. Of what it gives, `prompt(text)` waits for the turn and gives its `outcome`, `text` and
+    `elapsed`; `begin(text)` does not wait, and `cancel()`, `wait(seconds)`, `wait_for(status)` and `stop()` are what
+    can be done meanwhile; `now`, `status` and `events` tell where it stands. `close()` gives what `agent_run` would. A
+    leak or a deadlock fails the test. It serves sync and async tests: the test's own loop is not used.
+    """
+    from pytest_agentproc.plugin._session import Sessions
+
+    sessions = Sessions(request)
+    yield sessions
+    sessions.finish()
 
 
 @pytest.fixture
