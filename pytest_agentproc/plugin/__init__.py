@@ -7,6 +7,7 @@ from pytest_agentproc.plugin._figures import pytest_report_teststatus, pytest_se
 from pytest_agentproc.plugin._fixtures import (
     agent_run,
     agent_session,
+    agent_timeline,
     fake_agent,
     process_tree,
     pytest_collection_modifyitems,
@@ -18,6 +19,7 @@ from pytest_agentproc.plugin._options import pytest_addhooks, pytest_addoption, 
 __all__ = [
     "agent_run",
     "agent_session",
+    "agent_timeline",
     "fake_agent",
     "process_tree",
     "pytest_addhooks",

@@ -16,10 +16,12 @@ if TYPE_CHECKING:
     from pytest_agentproc.plugin._process_tree import ProcessTree
     from pytest_agentproc.plugin._run import AgentRun
     from pytest_agentproc.plugin._session import Sessions
+    from pytest_agentproc.plugin._timelines import AgentTimeline
 
 __all__ = [
     "agent_run",
     "agent_session",
+    "agent_timeline",
     "fake_agent",
     "process_tree",
     "pytest_collection_modifyitems",
@@ -119,6 +121,24 @@ def agent_session(request: pytest.FixtureRequest) -> Iterator[Sessions]:
     sessions = Sessions(request)
     yield sessions
     sessions.finish()
+
+
+@pytest.fixture
+def agent_timeline(request: pytest.FixtureRequest) -> Iterator[AgentTimeline]:
+    """Ask what happened when, and in which order: both sides of this test's runs, fakes and conversations.
+
+    `agent_timeline.at("TERM") == 120`, `agent_timeline.order("completed", "TERM", "exit")`,
+    `.not_before("TERM", "inactivity_timeout")`, `.never("KILL")`, `.times("stdout")`; a failure shows the timeline
+    with what is wrong marked. Words: `start`, `exit`, `stdout`, `stderr`, `stdin` and names of signals for processes;
+    outcomes, `returned` and names of limits for the supervisor; `prompt`, `cancel`, `stop`, `close` for the caller;
+    `status ready`; `leak`; `line 7`. `child1: exit` and `turn 2: completed` are about one only. Of several runs
+    `agent_timeline[1]` is the second.
+    """
+    from pytest_agentproc.plugin._timelines import AgentTimeline
+
+    timeline = AgentTimeline(request)
+    yield timeline
+    timeline.finish()
 
 
 @pytest.fixture

@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_agentproc.record._frames import Again, Silence, frames
 from pytest_agentproc.record._times import duration, instant
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from pytest_agentproc.record._frames import Frame, Source
     from pytest_agentproc.record._record import Record
 
-__all__ = ["text"]
+__all__ = ["drawn", "text"]
 
 _MAX_LINES = 160
-_HEADINGS = "time", "supervisor", "agent and descendants"
+
+
+class _Row(NamedTuple):
+    """A line of the text: its columns (`both` on the right: the left goes through), and what marks it."""
+
+    time: str
+    left: str
+    right: str
+    mark: str = ""
+
+
+_HEADINGS = _Row("time", "supervisor", "agent and descendants")
 
 
 def text(record: Record, scenario: Source | None = None) -> str:
@@ -29,41 +40,66 @@ def text(record: Record, scenario: Source | None = None) -> str:
         record: what happened.
         scenario: shows each step as it is written in its file; without it by its name.
     """
-    rows = [_HEADINGS, *_rows(frames(record, scenario))]
+    return drawn(frames(record, scenario))
+
+
+def drawn(shown: Iterable[Frame | Silence | Again], marks: Mapping[int, str] | None = None) -> str:
+    """Draw what is shown together.
+
+    Args:
+        shown: the rows of the timeline.
+        marks: what stands in front of a row, by the id of its cell; those rows are never left out.
+    """
+    rows = [_HEADINGS, *_rows(shown, marks or {})]
     if len(rows) > _MAX_LINES:
-        half = _MAX_LINES // 2
-        left_out = ("", f"... {len(rows) - 2 * half} lines left out ...", "both")
-        rows = [*rows[:half], left_out, *rows[-half:]]
+        rows = [*_shortened(rows)]
     return "\n".join(_lines(rows))
 
 
-def _rows(shown: Iterator[Frame | Silence | Again]) -> Iterator[tuple[str, str, str]]:
+def _shortened(rows: list[_Row]) -> Iterator[_Row]:
+    """Leave out the middle of a very long run, but for what is marked there."""
+    half = _MAX_LINES // 2
+    left_out = 0
+    for number, row in enumerate(rows):
+        if half <= number < len(rows) - half and not row.mark:
+            left_out += 1
+            continue
+        if left_out:
+            yield _Row("", f"... {left_out} lines left out ...", "both")
+            left_out = 0
+        yield row
+
+
+def _rows(shown: Iterable[Frame | Silence | Again], marks: Mapping[int, str]) -> Iterator[_Row]:
     for one in shown:
         if isinstance(one, Silence):
-            yield "", f"~~~ {duration(one.length)} pass ~~~", "both"
+            yield _Row("", f"~~~ {duration(one.length)} pass ~~~", "both")
         elif isinstance(one, Again):
-            yield "", f"... {one.words}", "both"
+            yield _Row("", f"... {one.words}", "both")
         else:
-            yield from _rows_of(one)
+            yield from _rows_of(one, marks)
 
 
-def _rows_of(frame: Frame) -> Iterator[tuple[str, str, str]]:
+def _rows_of(frame: Frame, marks: Mapping[int, str]) -> Iterator[_Row]:
     time = instant(frame.at)
     for cell, seen in frame.pairs:
+        mark = marks.get(id(cell), "") or marks.get(id(seen), "")
         if cell.side == "both":
-            yield time, cell.whole, "both"
+            yield _Row(time, cell.whole, "both", mark)
         elif cell.side == "agent":
-            yield time, seen.whole if seen is not None else "", cell.whole
+            yield _Row(time, seen.whole if seen is not None else "", cell.whole, mark)
         else:
-            yield time, cell.whole, ""
+            yield _Row(time, cell.whole, "", mark)
         time = ""
 
 
-def _lines(rows: list[tuple[str, str, str]]) -> Iterator[str]:
-    time_width = max(len(time) for time, _, _ in rows)
-    left_width = max(len(left) for _, left, right in rows if right != "both")
-    for time, left, right in rows:
-        start = f"{time:>{time_width}}  "
+def _lines(rows: list[_Row]) -> Iterator[str]:
+    time_width = max(len(row.time) for row in rows)
+    left_width = max(len(row.left) for row in rows if row.right != "both")
+    mark_width = max(len(row.mark) for row in rows)
+    for time, left, right, mark in rows:
+        margin = f"{f'{mark}>' if mark else '':>{mark_width + 1}} " if mark_width else ""
+        start = f"{margin}{time:>{time_width}}  "
         if right == "both":
             first, *more = left.splitlines() or [""]
             yield (start + first).rstrip()
