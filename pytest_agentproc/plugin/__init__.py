@@ -14,10 +14,12 @@ from pytest_agentproc.plugin._fixtures import (
     virtual_clock,
     wall_clock,
 )
+from pytest_agentproc.plugin._marked import agent_scenario, pytest_generate_tests, pytest_pyfunc_call
 from pytest_agentproc.plugin._options import pytest_addhooks, pytest_addoption, pytest_configure, pytest_unconfigure
 
 __all__ = [
     "agent_run",
+    "agent_scenario",
     "agent_session",
     "agent_timeline",
     "fake_agent",
@@ -27,6 +29,8 @@ __all__ = [
     "pytest_collect_file",
     "pytest_collection_modifyitems",
     "pytest_configure",
+    "pytest_generate_tests",
+    "pytest_pyfunc_call",
     "pytest_report_teststatus",
     "pytest_sessionfinish",
     "pytest_unconfigure",

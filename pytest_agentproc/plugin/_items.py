@@ -75,6 +75,12 @@ class ScenarioItem(pytest.Item):
         self.subject = subject
         self.backend = backend
         self.clock = clock
+        self.played: Played | None = None
+
+    def speak_for(self, function: pytest.Function) -> None:
+        """Let what is told of this item be told of a test function, in whose place it is run."""
+        self.stash, self.user_properties = function.stash, function.user_properties
+        self.fixturenames = function.fixturenames
 
     def runtest(self) -> None:
         """Play the scenario and judge what was seen.
@@ -86,7 +92,7 @@ class ScenarioItem(pytest.Item):
         keep(self, Judgement(Verdict.KIT_ERROR))
         for _ in range(_TRIES):
             begun = perf_counter()
-            played = self._play()
+            self.played = played = self._play()
             real = perf_counter() - begun
             note(self, played, real)
             judgement = judged(played, partial(read_by_baseline, self))

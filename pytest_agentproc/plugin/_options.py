@@ -178,6 +178,10 @@ def pytest_configure(config: pytest.Config) -> None:
         "markers",
         "wall_clock(start): datetime.now() and time.time() of the test follow virtual_clock from this date on",
     )
+    config.addinivalue_line(
+        "markers",
+        "agentproc(name, ...): play these scenarios, files beside the test's or ids of bundled ones, before its body",
+    )
     config.addinivalue_line("markers", "process_tree: the test fails if it leaves a process behind")
     for option in _OPTIONS:
         asked(config, option.name)

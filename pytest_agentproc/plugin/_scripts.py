@@ -19,7 +19,7 @@ from pytest_agentproc.scenario import Scenario, load, loads
 if TYPE_CHECKING:
     import pytest
 
-__all__ = ["TALKER", "bundled", "scenario_of", "shown_path"]
+__all__ = ["TALKER", "named", "scenario_of", "shown_path"]
 
 TALKER = '{"dialect": "pi", "mode": "rpc"}'
 """The agent of steps alone, where it is to be talked to."""
@@ -44,10 +44,8 @@ def scenario_of(given: Any, request: pytest.FixtureRequest, agent: str = '"raw"'
     if isinstance(given, Scenario):
         return given
     folder = request.path.parent
-    if isinstance(given, Path) or (isinstance(given, str) and _is_path(given)):
-        return load(shown_path(folder / given))
-    if isinstance(given, str) and _ID.fullmatch(given):
-        return bundled(given)
+    if isinstance(given, Path) or (isinstance(given, str) and (_is_path(given) or _ID.fullmatch(given))):
+        return named(given, folder)
     claim = f"an agent of {request.node.name}"
     if isinstance(given, str):
         name, text = _located(given, request)
@@ -65,7 +63,21 @@ def scenario_of(given: Any, request: pytest.FixtureRequest, agent: str = '"raw"'
     )
 
 
-def bundled(name: str) -> Scenario:
+def named(name: str | Path, folder: Path) -> Scenario:
+    """Load a scenario by the path of its file, or by its id if it is a bundled one.
+
+    Args:
+        name: the path or the id.
+        folder: whence the path is relative.
+
+    Raises:
+        ScenarioError: every problem of it.
+        UsageError: no bundled scenario has such an id.
+    """
+    return load(shown_path(folder / name)) if isinstance(name, Path) or _is_path(name) else _bundled(name)
+
+
+def _bundled(name: str) -> Scenario:
     """Load a scenario of the corpus by its id.
 
     Raises:
