@@ -68,13 +68,16 @@ class Lab:
     ) -> None:
         self.close()
 
-    def play(self, scenario: Scenario, subject: Subject, *, backend: str = "asyncio") -> Played:
+    def play(
+        self, scenario: Scenario, subject: Subject, *, backend: str = "asyncio", record: Record | None = None
+    ) -> Played:
         """Play a scenario against a subject, in virtual time.
 
         Args:
             scenario: what the fake does and what must be true.
             subject: the supervisor under test.
             backend: "asyncio" or "trio".
+            record: an empty one, to be looked at meanwhile; None: one of its own.
 
         Raises:
             NotApplicable: the script needs a limit that the subject does not have, or its host a disk that it has not,
@@ -86,7 +89,9 @@ class Lab:
         bound = _bound(scenario, subject).in_virtual_time()
         room = Room(scenario, self._shop().folder, keeps_artifacts=subject.keeps_artifacts)
         clock = VirtualClock()
-        record = self.new_record(header(bound, subject.name))
+        if record is None:
+            record = self.new_record({})
+        record.header.update(header(bound, subject.name))
         fakes = [self._make(part, clock, record) for part in _parts(bound)]
         try:
             played = supervise(subject, bound, fakes, clock, backend, room)

@@ -8,6 +8,7 @@ import pytest
 
 from pytest_agentproc.plugin._options import lab_of
 from pytest_agentproc.plugin._scripts import scenario_of
+from pytest_agentproc.plugin._timelines import keep_record
 from pytest_agentproc.verdict import explain_leaks
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ class Fakes:
         scenario = scenario_of(script, self._request)
         fake = lab_of(self._request.config).fake(scenario, clock=self._clock)
         self._made.append((fake, scenario))
+        keep_record(self._request.node, fake.record, scenario, is_fake=True)
         return fake
 
     def finish(self) -> None:

@@ -15,8 +15,19 @@ if TYPE_CHECKING:
     from pytest_agentproc.harness import FakeAgent
     from pytest_agentproc.plugin._process_tree import ProcessTree
     from pytest_agentproc.plugin._run import AgentRun
+    from pytest_agentproc.plugin._session import Sessions
+    from pytest_agentproc.plugin._timelines import AgentTimeline
 
-__all__ = ["agent_run", "fake_agent", "process_tree", "pytest_collection_modifyitems", "virtual_clock", "wall_clock"]
+__all__ = [
+    "agent_run",
+    "agent_session",
+    "agent_timeline",
+    "fake_agent",
+    "process_tree",
+    "pytest_collection_modifyitems",
+    "virtual_clock",
+    "wall_clock",
+]
 
 
 @pytest.fixture
@@ -93,6 +104,41 @@ def agent_run(request: pytest.FixtureRequest) -> Callable[..., AgentRun]:
     from pytest_agentproc.plugin._run import Runner
 
     return Runner(request)
+
+
+@pytest.fixture
+def agent_session(request: pytest.FixtureRequest) -> Iterator[Sessions]:
+    """Talk to an agent through the supervisor core in virtual time, one word after the other.
+
+    `agent_session(scenario, permission=True, prompt_timeout=60, backend="asyncio")` takes what `agent_run` takes; steps
+    alone are those of a pi. Of what it gives, `prompt(text)` waits for the turn and gives its `outcome`, `text` and
+    `elapsed`; `begin(text)` does not wait, and `cancel()`, `wait(seconds)`, `wait_for(status)` and `stop()` are what
+    can be done meanwhile; `now`, `status` and `events` tell where it stands. `close()` gives what `agent_run` would. A
+    leak or a deadlock fails the test. It serves sync and async tests: the test's own loop is not used.
+    """
+    from pytest_agentproc.plugin._session import Sessions
+
+    sessions = Sessions(request)
+    yield sessions
+    sessions.finish()
+
+
+@pytest.fixture
+def agent_timeline(request: pytest.FixtureRequest) -> Iterator[AgentTimeline]:
+    """Ask what happened when, and in which order: both sides of this test's runs, fakes and conversations.
+
+    `agent_timeline.at("TERM") == 120`, `agent_timeline.order("completed", "TERM", "exit")`,
+    `.not_before("TERM", "inactivity_timeout")`, `.never("KILL")`, `.times("stdout")`; a failure shows the timeline
+    with what is wrong marked. Words: `start`, `exit`, `stdout`, `stderr`, `stdin` and names of signals for processes;
+    outcomes, `returned` and names of limits for the supervisor; `prompt`, `cancel`, `stop`, `close` for the caller;
+    `status ready`; `leak`; `line 7`. `child1: exit` and `turn 2: completed` are about one only. Of several runs
+    `agent_timeline[1]` is the second.
+    """
+    from pytest_agentproc.plugin._timelines import AgentTimeline
+
+    timeline = AgentTimeline(request)
+    yield timeline
+    timeline.finish()
 
 
 @pytest.fixture

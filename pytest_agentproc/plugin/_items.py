@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 from functools import partial
-from itertools import product
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, cast
 
@@ -16,7 +15,7 @@ from pytest_agentproc.plugin._account import keep
 from pytest_agentproc.plugin._baseline import read_by_baseline
 from pytest_agentproc.plugin._by_hand import by_hand
 from pytest_agentproc.plugin._figures import note
-from pytest_agentproc.plugin._options import asked, backends_of, clocks_of
+from pytest_agentproc.plugin._options import asked, ways_of
 from pytest_agentproc.plugin._play import NotGreen, play, play_in_model, play_real, settle
 from pytest_agentproc.plugin._report import keep_page
 from pytest_agentproc.plugin._scripts import shown_path
@@ -47,13 +46,10 @@ class ScenarioFile(pytest.File):
             raise self.CollectError(str(problems)) from None
         subjects = subjects_of(self.config)
         for subject in subjects:
-            clocks = clocks_of(self.config, is_real=bool(real_time_only(subject)))
-            yield from self._items(scenario, subject, clocks, [subject.name] if len(subjects) > 1 else [])
+            yield from self._items(scenario, subject, [subject.name] if len(subjects) > 1 else [])
 
-    def _items(
-        self, scenario: Scenario, subject: Subject, clocks: tuple[str, ...], names: list[str]
-    ) -> Iterator[ScenarioItem]:
-        for clock, backend in product(clocks, ("model",) if clocks == ("model",) else backends_of(self.config)):
+    def _items(self, scenario: Scenario, subject: Subject, names: list[str]) -> Iterator[ScenarioItem]:
+        for clock, backend in ways_of(self.config, is_real=bool(real_time_only(subject))):
             axes = [*names, backend, *([clock] if clock == "real" else [])]
             name = f"{scenario.id}[{'-'.join(axes)}]"
             nodeid = f"{self.nodeid}::{name}"  # as text, so that pytest reads [backend] as it does for functions
@@ -76,6 +72,12 @@ class ScenarioItem(pytest.Item):
         self.subject = subject
         self.backend = backend
         self.clock = clock
+        self.played: Played | None = None
+
+    def speak_for(self, function: pytest.Function) -> None:
+        """Let what is told of this item be told of a test function, in whose place it is run."""
+        self.stash, self.user_properties = function.stash, function.user_properties
+        self.fixturenames = function.fixturenames
 
     def runtest(self) -> None:
         """Play the scenario and judge what was seen.
@@ -87,7 +89,7 @@ class ScenarioItem(pytest.Item):
         keep(self, Judgement(Verdict.KIT_ERROR))
         for _ in range(_TRIES):
             begun = perf_counter()
-            played = self._play()
+            self.played = played = self._play()
             real = perf_counter() - begun
             note(self, played, real)
             judgement = judged(played, partial(read_by_baseline, self))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import importlib.util
+from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 __all__ = [
     "asked",
     "backends_of",
-    "clocks_of",
     "is_asked",
     "is_fake",
     "lab_of",
@@ -27,6 +27,7 @@ __all__ = [
     "pytest_addoption",
     "pytest_configure",
     "pytest_unconfigure",
+    "ways_of",
 ]
 
 _LAB: pytest.StashKey[Lab] = pytest.StashKey()
@@ -192,6 +193,10 @@ def pytest_configure(config: pytest.Config) -> None:
         "markers",
         "wall_clock(start): datetime.now() and time.time() of the test follow virtual_clock from this date on",
     )
+    config.addinivalue_line(
+        "markers",
+        "agentproc(name, ...): play these scenarios, files beside the test's or ids of bundled ones, before its body",
+    )
     config.addinivalue_line("markers", "process_tree: the test fails if it leaves a process behind")
     for option in _OPTIONS:
         asked(config, option.name)
@@ -233,15 +238,17 @@ def backends_of(config: pytest.Config) -> tuple[str, ...]:
     return _BACKENDS if chosen == "both" else (chosen,)
 
 
-def clocks_of(config: pytest.Config, *, is_real: bool = False) -> tuple[str, ...]:
-    """List the clocks under which every scenario is played.
+def ways_of(config: pytest.Config, *, is_real: bool = False) -> list[tuple[str, str]]:
+    """List the clocks and event loops with which every scenario is played; the model has no loop, and stands for both.
 
     Args:
         config: the session's.
         is_real: whether it is for a subject of real time only, which goes without saying.
     """
     chosen = "real" if is_real and not is_asked(config, "clock") else asked(config, "clock")
-    return _CLOCKS if chosen == "both" else (chosen,)
+    if chosen == "model":
+        return [("model", "model")]
+    return list(product(_CLOCKS if chosen == "both" else (chosen,), backends_of(config)))
 
 
 def is_fake(config: pytest.Config, command: str) -> bool:

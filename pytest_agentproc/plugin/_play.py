@@ -9,6 +9,8 @@ import pytest
 from pytest_agentproc.errors import AdapterError
 from pytest_agentproc.harness import NotForReal, model_play, real_time_only
 from pytest_agentproc.plugin._options import asked, lab_of
+from pytest_agentproc.plugin._timelines import keep_record
+from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.verdict import Verdict, explain
 
@@ -43,7 +45,9 @@ def play(node: pytest.Item, scenario: Scenario, backend: str, subject: Subject) 
     reason = real_time_only(subject)
     if reason:
         pytest.skip(f"not applicable: {reason}")
-    return _shown(node, lambda: lab_of(node.config).play(scenario, subject, backend=backend))
+    record = Record()
+    keep_record(node, record, scenario)
+    return _shown(node, lambda: lab_of(node.config).play(scenario, subject, backend=backend, record=record))
 
 
 def play_real(node: pytest.Item, scenario: Scenario, backend: str, subject: Subject) -> Played:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -19,12 +20,13 @@ from pytest_agentproc.verdict import judged, returned_at, signals
 from pytest_agentproc.vocabulary import NANOSECONDS, POLICY_NAMES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from pytest_agentproc.harness import Played
+    from pytest_agentproc.scenario import Scenario
     from pytest_agentproc.vocabulary import Answer
 
-__all__ = ["AgentRun", "AgentTurn", "Runner"]
+__all__ = ["AgentRun", "AgentTurn", "Runner", "ends_test", "result_of", "seconds", "told"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -99,37 +101,53 @@ class Runner:
             pytest.fail.Exception: a check failed, a process was left, or the clock could not go on.
             UsageError: there is no such limit, or the scenario has several sessions, each with limits of its own.
         """
-        for name in policy:
-            if name not in POLICY_NAMES:
-                near = difflib.get_close_matches(name, POLICY_NAMES, 1)
-                raise UsageError(
-                    f"there is no limit {name}" + (f", did you mean {near[0]}?" if near else ""),
-                    f"limits are {', '.join(POLICY_NAMES)}",
-                )
-        loaded = scenario_of(scenario, self._request)
-        if policy and loaded.parts:
-            raise UsageError("the limits of several sessions are their own", "give them under sessions: NAME: policy")
-        asked = dataclasses.replace(loaded, policy={**loaded.policy, **policy})
-        try:
+        asked = told(scenario_of(scenario, self._request), policy)
+        with ends_test():
             config = self._request.config
             played = play(self._request.node, asked, backend or backends_of(config)[0], core_of(config))
             judgement = judged(played)
             keep_page(self._request.node, played, judgement.rows, judgement.verdict)
             settle(judgement)
-        except NotGreen as red:
-            pytest.fail(str(red), pytrace=False)
-        return _result(played)
+        return result_of(played)
 
 
-def _result(played: Played) -> AgentRun:
+@contextmanager
+def ends_test() -> Iterator[None]:
+    """Fail the test with the text of what is not green, and no stack of ours."""
+    try:
+        yield
+    except NotGreen as red:
+        raise pytest.fail.Exception(str(red), pytrace=False) from None
+
+
+def told(scenario: Scenario, policy: Mapping[str, Any]) -> Scenario:
+    """Give a scenario with limits that its supervisor is told beside its own.
+
+    Raises:
+        UsageError: there is no such limit, or the scenario has several sessions, each with limits of its own.
+    """
+    for name in policy:
+        if name not in POLICY_NAMES:
+            near = difflib.get_close_matches(name, POLICY_NAMES, 1)
+            raise UsageError(
+                f"there is no limit {name}" + (f", did you mean {near[0]}?" if near else ""),
+                f"limits are {', '.join(POLICY_NAMES)}",
+            )
+    if policy and scenario.parts:
+        raise UsageError("the limits of several sessions are their own", "give them under sessions: NAME: policy")
+    return dataclasses.replace(scenario, policy={**scenario.policy, **policy})
+
+
+def result_of(played: Played) -> AgentRun:
+    """Give what came of a play that is green."""
     answer, record = played.answer, played.record
     assert answer is not None, "a run without an answer is red"
     return AgentRun(
         outcome=None if answer.outcome is None else str(answer.outcome),
         exit_code=answer.exit_code,
         text=answer.text,
-        elapsed=_seconds(answer.elapsed),
-        returned=_seconds(returned_at(record)),
+        elapsed=seconds(answer.elapsed),
+        returned=seconds(returned_at(record)),
         signals=tuple((name, at / NANOSECONDS) for name, at in signals(record)),
         warnings=tuple(answer.warnings or ()),
         record=record,
@@ -142,9 +160,10 @@ def _result(played: Played) -> AgentRun:
 
 def _turns(answers: Sequence[Answer] | None) -> tuple[AgentTurn, ...]:
     return tuple(
-        AgentTurn(one.outcome, one.exit_code, one.text, one.error, _seconds(one.elapsed)) for one in answers or ()
+        AgentTurn(one.outcome, one.exit_code, one.text, one.error, seconds(one.elapsed)) for one in answers or ()
     )
 
 
-def _seconds(ns: int | None) -> float | None:
+def seconds(ns: int | None) -> float | None:
+    """Give nanoseconds as seconds."""
     return None if ns is None else ns / NANOSECONDS

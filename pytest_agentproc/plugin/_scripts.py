@@ -2,32 +2,40 @@
 
 from __future__ import annotations
 
+import difflib
 import inspect
 import json
 import os
+import re
 import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pytest_agentproc.corpus import SUFFIX, corpus_files
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.scenario import Scenario, load, loads
 
 if TYPE_CHECKING:
     import pytest
 
-__all__ = ["scenario_of", "shown_path"]
+__all__ = ["TALKER", "named", "scenario_of", "shown_path"]
+
+TALKER = '{"dialect": "pi", "mode": "rpc"}'
+"""The agent of steps alone, where it is to be talked to."""
 
 _SUFFIXES = (".yaml", ".yml")
+_ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 
-def scenario_of(given: Any, request: pytest.FixtureRequest) -> Scenario:
+def scenario_of(given: Any, request: pytest.FixtureRequest, agent: str = '"raw"') -> Scenario:
     """Load what a test gave as its scenario.
 
     Args:
-        given: a loaded scenario, the path of a file (relative to the test's own), the text of a scenario, its list of
-            steps alone as text, or a mapping of its keys; steps and mappings without an agent get `raw`.
+        given: a loaded scenario, the path of a file (relative to the test's own), the id of a bundled scenario, the
+            text of a scenario, its list of steps alone as text, or a mapping of its keys.
         request: the test's; text that stands in its file keeps its line numbers there.
+        agent: the agent of steps, and of mappings that name none, as a scenario would write it.
 
     Raises:
         ScenarioError: every problem of it.
@@ -36,15 +44,15 @@ def scenario_of(given: Any, request: pytest.FixtureRequest) -> Scenario:
     if isinstance(given, Scenario):
         return given
     folder = request.path.parent
-    if isinstance(given, Path) or (isinstance(given, str) and _is_path(given)):
-        return load(shown_path(folder / given))
+    if isinstance(given, Path) or (isinstance(given, str) and (_is_path(given) or _ID.fullmatch(given))):
+        return named(given, folder)
     claim = f"an agent of {request.node.name}"
     if isinstance(given, str):
         name, text = _located(given, request)
-        return loads(_whole(text, claim), name, folder)
+        return loads(_whole(text, claim, agent), name, folder)
     if isinstance(given, Mapping):
         try:
-            plain = {"scenario": claim} if "sessions" in given else {"scenario": claim, "agent": "raw"}
+            plain = {"scenario": claim} if "sessions" in given else {"scenario": claim, "agent": json.loads(agent)}
             text = json.dumps({**plain, **given}, indent=1, ensure_ascii=False)
         except TypeError as error:
             raise UsageError(f"the mapping is no scenario: {error}", "write its values as a YAML file would") from error
@@ -53,6 +61,36 @@ def scenario_of(given: Any, request: pytest.FixtureRequest) -> Scenario:
         f"a scenario is text, a path or a mapping, not {type(given).__name__}",
         'write fake_agent("- say: hello"), for example',
     )
+
+
+def named(name: str | Path, folder: Path) -> Scenario:
+    """Load a scenario by the path of its file, or by its id if it is a bundled one.
+
+    Args:
+        name: the path or the id.
+        folder: whence the path is relative.
+
+    Raises:
+        ScenarioError: every problem of it.
+        UsageError: no bundled scenario has such an id.
+    """
+    return load(shown_path(folder / name)) if isinstance(name, Path) or _is_path(name) else _bundled(name)
+
+
+def _bundled(name: str) -> Scenario:
+    """Load a scenario of the corpus by its id.
+
+    Raises:
+        UsageError: there is none of that name.
+    """
+    files = {file.name.removesuffix(SUFFIX): file for file in corpus_files()}
+    if name not in files:
+        near = difflib.get_close_matches(name, files, 1)
+        raise UsageError(
+            f"no bundled scenario is called {name}" + (f", did you mean {near[0]}?" if near else ""),
+            "a file's name ends in .yaml, and a list of steps begins with a hyphen and a space",
+        )
+    return load(shown_path(files[name]))
 
 
 def _is_path(given: str) -> bool:
@@ -84,7 +122,7 @@ def _source(file: Path) -> str:
         return ""
 
 
-def _whole(text: str, claim: str) -> str:
+def _whole(text: str, claim: str, agent: str) -> str:
     """Make a scenario of a bare list of steps, on the same lines; leave anything else as it is."""
     lines = text.splitlines()
     first = next(
@@ -96,4 +134,4 @@ def _whole(text: str, claim: str) -> str:
         lines[first - 1] = "script:"
     else:
         lines.insert(first, "script:")
-    return "\n".join([*lines, f"scenario: {json.dumps(claim)}", "agent: raw", ""])
+    return "\n".join([*lines, f"scenario: {json.dumps(claim)}", f"agent: {agent}", ""])

@@ -9,9 +9,10 @@ from pytest_agentproc.record._page import Judged, page
 from pytest_agentproc.record._page_index import Listed, index
 from pytest_agentproc.record._payload import Payload
 from pytest_agentproc.record._record import Record
-from pytest_agentproc.record._sessions import of_session, one_session
+from pytest_agentproc.record._sessions import beside, of_session, one_session
 from pytest_agentproc.record._strays import stray_target
 from pytest_agentproc.record._text import text
+from pytest_agentproc.record._timeline import Timeline
 from pytest_agentproc.record._times import duration, instant
 
 __all__ = [
@@ -22,6 +23,8 @@ __all__ = [
     "LiveRecord",
     "Payload",
     "Record",
+    "Timeline",
+    "beside",
     "duration",
     "index",
     "instant",

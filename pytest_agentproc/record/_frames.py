@@ -12,12 +12,12 @@ from pytest_agentproc.record._normal import joined
 from pytest_agentproc.record._times import duration, instant
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Container, Iterable, Iterator
 
     from pytest_agentproc.record._cells import Cell
     from pytest_agentproc.record._record import Record
 
-__all__ = ["Again", "Frame", "Pair", "Silence", "Source", "frames"]
+__all__ = ["Again", "Frame", "Pair", "Silence", "Source", "framed", "frames"]
 
 _LONG_NS = 1_000_000_000
 _REPEATS = 3
@@ -89,10 +89,19 @@ def frames(record: Record, source: Source | None = None) -> Iterator[Frame | Sil
         source: shows each step as it is written there; without it by its name.
     """
     lines = source.text.splitlines() if source is not None else ()
-    shown = cells(joined(attributed(record.events), by_line=True), lines)
+    return framed(cells(joined(attributed(record.events), by_line=True), lines))
+
+
+def framed(shown: Iterable[Cell], marked: Container[int] = ()) -> Iterator[Frame | Silence | Again]:
+    """Group cells as `frames` does those of a record.
+
+    Args:
+        shown: the cells.
+        marked: the ids of those that are shown whatever they repeat.
+    """
     every = [_frame(at, list(group)) for at, group in groupby(shown, key=lambda cell: cell.at)]
     before = 0
-    for _, group in groupby(every, key=lambda frame: frame.likeness):
+    for _, group in groupby(every, key=lambda frame: _kind(frame, marked)):
         alike = list(group)
         for frame in alike[: None if len(alike) < _REPEATS else 1]:
             if frame.at - before >= _LONG_NS:
@@ -103,6 +112,12 @@ def frames(record: Record, source: Source | None = None) -> Iterator[Frame | Sil
             gaps = {later.at - earlier.at for earlier, later in pairwise(alike)}
             before = alike[-1].at
             yield Again(len(alike) - 1, gaps.pop() if len(gaps) == 1 else None, before)
+
+
+def _kind(frame: Frame, marked: Container[int]) -> tuple[object, ...]:
+    """Give what a frame has in common with those that it may stand for; one with a mark is like no other."""
+    is_marked = any(id(cell) in marked for pair in frame.pairs for cell in pair if cell is not None)
+    return (frame.at, *frame.likeness) if is_marked else frame.likeness
 
 
 def _frame(at: int, group: list[Cell]) -> Frame:

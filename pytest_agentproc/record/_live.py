@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.record._frames import Silence, frames
 from pytest_agentproc.record._record import Record
-from pytest_agentproc.record._text import HEADINGS, lines_of, rows_of
+from pytest_agentproc.record._text import HEADINGS, Row, lines_of, rows_of
 from pytest_agentproc.record._times import duration
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class LiveRecord(Record):
         if at_ns != self._at:
             self.flush()
             if at_ns - self._at >= _SILENCE:
-                self._tell_rows([("", f"~~~ {duration(at_ns - self._at)} pass ~~~", "both")])
+                self._tell_rows([Row("", f"~~~ {duration(at_ns - self._at)} pass ~~~", "both")])
             self._at = at_ns
         super().add(at_ns, code, data)
 
@@ -63,7 +63,7 @@ class LiveRecord(Record):
         if self._written > _MOST:
             self._tell("... and so on: the rest is not told as it happens ...")
 
-    def _tell_rows(self, rows: list[tuple[str, str, str]]) -> None:
+    def _tell_rows(self, rows: list[Row]) -> None:
         for line in lines_of(rows, *_WIDTHS):
             self._tell(line)
             self._written += 1

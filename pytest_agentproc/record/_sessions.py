@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pytest_agentproc.record._event import Event
 from pytest_agentproc.record._record import Record
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     Trace = Callable[[int, str, dict[str, Any]], None]
 
-__all__ = ["of_session", "one_session"]
+__all__ = ["beside", "of_session", "one_session"]
+
+
+_LETTERS = 26
 
 
 def of_session(trace: Trace, name: str) -> Trace:
@@ -47,3 +51,28 @@ def one_session(record: Record, name: str) -> Record:
             is_own = process.partition(" ")[0] == name
             only.add(at, code, {**data, "process": "agent" + process[len(name) :]} if is_own else data)
     return only
+
+
+def beside(records: Sequence[Record]) -> Record:
+    """Give what happened in several records of one clock as one; the agent of the second is `agent B`, and so on.
+
+    What belongs to one instant comes in the order of the records.
+    """
+    if len(records) == 1:
+        return records[0]
+    whole = Record(records[0].header if records else None)
+    events = []
+    for number, record in enumerate(records):
+        for at, code, data in record.events:
+            named = {key: _named(data[key], number) for key in ("process", "parent") if key in data}
+            events.append(Event(at, code, {**data, **named}))
+    whole.merge(events)
+    return whole
+
+
+def _named(process: object, number: int) -> object:
+    """Name a process after its record, unless it is one of the host's, or of the first record."""
+    if not number or not isinstance(process, str) or process in ("supervisor", "caller"):
+        return process
+    letter = chr(ord("A") + number) if number < _LETTERS else f"Z{number}"
+    return f"{process} {letter}"

@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_agentproc.record._frames import Again, Silence, frames
 from pytest_agentproc.record._times import duration, instant
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from pytest_agentproc.record._frames import Frame, Source
     from pytest_agentproc.record._record import Record
 
-__all__ = ["HEADINGS", "lines_of", "rows_of", "text"]
+__all__ = ["HEADINGS", "Row", "drawn", "lines_of", "rows_of", "text"]
 
 _MAX_LINES = 160
-HEADINGS = "time", "supervisor", "agent and descendants"
+
+
+class Row(NamedTuple):
+    """A line of the text: its columns (`both` on the right: the left goes through), and what marks it."""
+
+    time: str
+    left: str
+    right: str
+    mark: str = ""
+
+
+HEADINGS = Row("time", "supervisor", "agent and descendants")
 
 
 def text(record: Record, scenario: Source | None = None) -> str:
@@ -29,43 +40,68 @@ def text(record: Record, scenario: Source | None = None) -> str:
         record: what happened.
         scenario: shows each step as it is written in its file; without it by its name.
     """
-    rows = [HEADINGS, *rows_of(frames(record, scenario))]
+    return drawn(frames(record, scenario))
+
+
+def drawn(shown: Iterable[Frame | Silence | Again], marks: Mapping[int, str] | None = None) -> str:
+    """Draw what is shown together.
+
+    Args:
+        shown: the rows of the timeline.
+        marks: what stands in front of a row, by the id of its cell; those rows are never left out.
+    """
+    rows = [HEADINGS, *rows_of(shown, marks)]
     if len(rows) > _MAX_LINES:
-        half = _MAX_LINES // 2
-        left_out = ("", f"... {len(rows) - 2 * half} lines left out ...", "both")
-        rows = [*rows[:half], left_out, *rows[-half:]]
+        rows = [*_shortened(rows)]
     return "\n".join(lines_of(rows))
 
 
-def rows_of(shown: Iterator[Frame | Silence | Again]) -> Iterator[tuple[str, str, str]]:
-    """Give the rows of what is shown: time, supervisor, agent; "both" in the last column spans the two."""
+def _shortened(rows: list[Row]) -> Iterator[Row]:
+    """Leave out the middle of a very long run, but for what is marked there."""
+    half = _MAX_LINES // 2
+    left_out = 0
+    for number, row in enumerate(rows):
+        if half <= number < len(rows) - half and not row.mark:
+            left_out += 1
+            continue
+        if left_out:
+            yield Row("", f"... {left_out} lines left out ...", "both")
+            left_out = 0
+        yield row
+
+
+def rows_of(shown: Iterable[Frame | Silence | Again], marks: Mapping[int, str] | None = None) -> Iterator[Row]:
+    """Give the rows of what is shown, marked as `drawn` has them."""
     for one in shown:
         if isinstance(one, Silence):
-            yield "", f"~~~ {duration(one.length)} pass ~~~", "both"
+            yield Row("", f"~~~ {duration(one.length)} pass ~~~", "both")
         elif isinstance(one, Again):
-            yield "", f"... {one.words}", "both"
+            yield Row("", f"... {one.words}", "both")
         else:
-            yield from _rows_of(one)
+            yield from _rows_of_frame(one, marks or {})
 
 
-def _rows_of(frame: Frame) -> Iterator[tuple[str, str, str]]:
+def _rows_of_frame(frame: Frame, marks: Mapping[int, str]) -> Iterator[Row]:
     time = instant(frame.at)
     for cell, seen in frame.pairs:
+        mark = marks.get(id(cell), "") or marks.get(id(seen), "")
         if cell.side == "both":
-            yield time, cell.whole, "both"
+            yield Row(time, cell.whole, "both", mark)
         elif cell.side == "agent":
-            yield time, seen.whole if seen is not None else "", cell.whole
+            yield Row(time, seen.whole if seen is not None else "", cell.whole, mark)
         else:
-            yield time, cell.whole, ""
+            yield Row(time, cell.whole, "", mark)
         time = ""
 
 
-def lines_of(rows: list[tuple[str, str, str]], time_width: int = 0, left_width: int = 0) -> Iterator[str]:
+def lines_of(rows: list[Row], time_width: int = 0, left_width: int = 0) -> Iterator[str]:
     """Lay rows out in columns, as wide as they need and at least as wide as is said."""
-    time_width = max(time_width, *(len(time) for time, _, _ in rows), 0)
-    left_width = max(left_width, *(len(left) for _, left, right in rows if right != "both"), 0)
-    for time, left, right in rows:
-        start = f"{time:>{time_width}}  "
+    time_width = max(time_width, *(len(row.time) for row in rows), 0)
+    left_width = max(left_width, *(len(row.left) for row in rows if row.right != "both"), 0)
+    mark_width = max((len(row.mark) for row in rows), default=0)
+    for time, left, right, mark in rows:
+        margin = f"{f'{mark}>' if mark else '':>{mark_width + 1}} " if mark_width else ""
+        start = f"{margin}{time:>{time_width}}  "
         if right == "both":
             first, *more = left.splitlines() or [""]
             yield (start + first).rstrip()

@@ -6,6 +6,7 @@ from pytest_agentproc.subjects._command import Command
 from pytest_agentproc.subjects._core import Core, core
 from pytest_agentproc.subjects._function import Function
 from pytest_agentproc.subjects._guarded import Guarded
+from pytest_agentproc.subjects._live import Held, Live
 from pytest_agentproc.subjects._named import bundled, named, raised
 from pytest_agentproc.subjects._taken import taken
 from pytest_agentproc.subjects._trivial import TRIVIAL, KillAtOnce, Null, SpawnAndForget, SubprocessRun
@@ -16,7 +17,9 @@ __all__ = [
     "Core",
     "Function",
     "Guarded",
+    "Held",
     "KillAtOnce",
+    "Live",
     "Null",
     "SpawnAndForget",
     "SubprocessRun",

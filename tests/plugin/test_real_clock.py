@@ -55,7 +55,7 @@ def test_a_scenario_is_played_under_each_chosen_clock(
 @pytest.mark.parametrize(
     ("arguments", "ini", "message"),
     [
-        ([], "agentproc_clock = wall", "agentproc_clock = wall: must be one of virtual, real, both"),
+        ([], "agentproc_clock = wall", "agentproc_clock = wall: must be one of virtual, real, both, model"),
         (["--agentproc-scale=0.5"], "", "--agentproc-scale=0.5: must be auto, or a number from 1 to 1000"),
         ([], "agentproc_scale = fast", "agentproc_scale = fast: must be auto, or a number from 1 to 1000"),
         (["--agentproc-scale=nan"], "", "--agentproc-scale=nan: must be auto, or a number from 1 to 1000"),

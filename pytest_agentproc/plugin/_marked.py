@@ -1,0 +1,121 @@
+"""Owns scenarios that are ordinary test functions: `@pytest.mark.agentproc`. Plays and judges as scenario items do."""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+
+from pytest_agentproc.plugin._options import ways_of
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator
+
+    from pytest_agentproc.plugin._run import AgentRun
+    from pytest_agentproc.vocabulary import Subject
+
+__all__ = ["agent_scenario", "pytest_generate_tests", "pytest_pyfunc_call"]
+
+_MARK, _FIXTURE = "agentproc", "agent_scenario"
+
+
+class _Case(NamedTuple):
+    """One scenario with one subject on one backend under one clock; it is loaded when it is played."""
+
+    given: str
+    subject: Subject
+    clock: str
+    backend: str
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Make a test of each scenario that a function is marked with, for each way to play it.
+
+    Raises:
+        pytest.fail.Exception: a marker says nothing, or no text.
+    """
+    marks = [*metafunc.definition.iter_markers(_MARK)][::-1]
+    if not marks:
+        return
+    given = [one for mark in marks for one in mark.args]
+    if not all(mark.args and not mark.kwargs for mark in marks) or not all(
+        isinstance(one, str | Path) for one in given
+    ):
+        pytest.fail(
+            f"{metafunc.definition.nodeid}: @pytest.mark.agentproc takes the names of scenarios: "
+            'write @pytest.mark.agentproc("mine.scenario.yaml"), or the id of a bundled one',
+            pytrace=False,
+        )
+    if _FIXTURE not in metafunc.fixturenames:
+        metafunc.fixturenames.append(_FIXTURE)
+    cases = [*_cases(metafunc.config, given)]
+    metafunc.parametrize(_FIXTURE, [case for case, _ in cases], indirect=True, ids=[name for _, name in cases])
+
+
+def _cases(config: pytest.Config, given: list[str | Path]) -> Iterator[tuple[_Case, str]]:
+    from pytest_agentproc.corpus import SUFFIX
+    from pytest_agentproc.harness import real_time_only
+    from pytest_agentproc.plugin._subjects import subjects_of
+
+    subjects = subjects_of(config)
+    for one, subject in product(given, subjects):
+        for clock, backend in ways_of(config, is_real=bool(real_time_only(subject))):
+            axes = [*([subject.name] if len(subjects) > 1 else []), backend, *([clock] if clock == "real" else [])]
+            yield _Case(str(one), subject, clock, backend), "-".join([Path(one).name.removesuffix(SUFFIX), *axes])
+
+
+@pytest.fixture
+def agent_scenario(request: pytest.FixtureRequest) -> AgentRun:
+    """Get what came of the scenario that the test is marked with: `@pytest.mark.agentproc("mine.scenario.yaml")`.
+
+    The file is relative to the test's, or it is the id of a bundled scenario; several names or markers make several
+    tests. The scenario is played and judged before the test's body runs, which may be empty, and fails the test as the
+    scenario itself would. What it gives is what `agent_run` gives.
+    """
+    if not isinstance(getattr(request, "param", None), _Case):
+        from pytest_agentproc.errors import UsageError
+
+        raise UsageError(
+            "agent_scenario is for tests that are marked with a scenario",
+            'write @pytest.mark.agentproc("mine.scenario.yaml") above the test',
+        )
+    run: AgentRun = request.param  # the case, which the run takes the place of once the test is called
+    return run
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
+    """Play the scenario of a marked test before its body, so that a red one is a failure of the test."""
+    callspec = getattr(pyfuncitem, "callspec", None)
+    case = None if callspec is None else callspec.params.get(_FIXTURE)
+    if isinstance(case, _Case):
+        pyfuncitem.funcargs[_FIXTURE] = _played(pyfuncitem, case)
+    return (yield)
+
+
+def _played(function: pytest.Function, case: _Case) -> AgentRun:
+    from pytest_agentproc.errors import AgentprocError
+    from pytest_agentproc.plugin._items import ScenarioItem
+    from pytest_agentproc.plugin._play import NotGreen
+    from pytest_agentproc.plugin._run import result_of
+    from pytest_agentproc.plugin._scripts import named
+
+    assert function.parent is not None, "a function is collected by something"
+    try:
+        item = ScenarioItem.from_parent(
+            function.parent,
+            name=function.name,
+            nodeid=function.nodeid,
+            scenario=named(case.given, function.path.parent),
+            subject=case.subject,
+            backend=case.backend,
+            clock=case.clock,
+        )
+        item.speak_for(function)
+        item.runtest()
+    except (NotGreen, AgentprocError) as red:
+        raise pytest.fail.Exception(str(red), pytrace=False) from None
+    assert item.played is not None, "what was not played is not green"
+    return result_of(item.played)

@@ -1,0 +1,244 @@
+"""Owns the conversation that a test holds by hand: its words, each waited for, and its end. Knows no loop."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+from pytest_agentproc.errors import UsageError
+from pytest_agentproc.plugin._options import backends_of
+from pytest_agentproc.plugin._play import play, settle
+from pytest_agentproc.plugin._report import keep_page
+from pytest_agentproc.plugin._run import AgentRun, AgentTurn, ends_test, result_of, seconds, told
+from pytest_agentproc.plugin._scripts import TALKER, scenario_of
+from pytest_agentproc.plugin._subjects import core_of
+from pytest_agentproc.verdict import judged
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from types import TracebackType
+
+    import pytest
+
+    from pytest_agentproc.harness import Played
+    from pytest_agentproc.scenario import Scenario
+    from pytest_agentproc.subjects import Held, Live
+    from pytest_agentproc.supervisor import Question, Session, SessionEvent, TurnResult
+
+__all__ = ["AgentSession", "BegunTurn", "Sessions"]
+
+
+class AgentSession:
+    """A conversation with an agent, held by the supervisor core in virtual time.
+
+    Each call returns when what it names has happened, and time stands still until the next one. A fault of the clock (a
+    deadlock: what is waited for can never come) fails the test there. At the end of a `with` block, or of the test, the
+    session is closed; a process that is left then, or an `expect` of the scenario that does not hold, fails the test.
+    """
+
+    def __init__(self, request: pytest.FixtureRequest, live: Live) -> None:
+        self._request = request
+        self._live = live
+        self._held: Held
+        self._thread: threading.Thread | None = None
+        self._run: AgentRun | None = None
+
+    def __enter__(self) -> AgentSession:  # noqa: PYI034  # nobody derives from it
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # What there is to be seen.
+
+    @property
+    def now(self) -> float:
+        """Seconds since the agent was started, on the virtual clock."""
+        return self._held.now / 1_000_000_000
+
+    @property
+    def status(self) -> str:
+        """Where the session stands: `starting`, `ready`, `prompting`, `restarting`, `failed` or `closed`."""
+        return self._held.session.status
+
+    @property
+    def events(self) -> tuple[SessionEvent, ...]:
+        """What the session told its viewers, from the beginning; `at` is in nanoseconds."""
+        return tuple(self._held.session.transcript)
+
+    @property
+    def background(self) -> tuple[AgentTurn, ...]:
+        """The turns that the agent began by itself, as far as they are over."""
+        return tuple(_turn(result) for result in self._held.session.background)
+
+    # What there is to be done.
+
+    def prompt(self, text: str) -> AgentTurn:
+        """Ask the agent, and wait for what comes of it."""
+        return self.begin(text).wait()
+
+    def begin(self, text: str) -> BegunTurn:
+        """Ask the agent, and wait for nothing: the turn is queued, or under way."""
+        return BegunTurn(self, self._do(lambda held: held.begin(text)))
+
+    def wait(self, seconds: float) -> None:
+        """Let so many seconds of virtual time pass."""
+        if not seconds >= 0:
+            raise UsageError(f"{seconds} seconds cannot pass", "wait(2.5) lets two and a half pass")
+        self._do(lambda held: held.wait(seconds))
+
+    def wait_for(self, status: str) -> None:
+        """Wait until the session stands there: `ready`, `restarting`, `failed`, ..."""
+        statuses = ("starting", "ready", "prompting", "restarting", "failed", "closed")
+        if status not in statuses:
+            raise UsageError(f"there is no status {status!r}", f"they are {', '.join(statuses)}")
+        self._do(lambda held: held.until(status))
+
+    def cancel(self) -> None:
+        """Cancel the turn in flight; the agent lives on."""
+        self._do(lambda held: held.cancel(None))
+
+    def stop(self) -> None:
+        """End the agent with its whole tree, and wait until nobody of it is left; another one is started."""
+        self._do(lambda held: held.stop())
+
+    def call(self, function: Callable[[Session], Awaitable[Any]]) -> Any:
+        """Run an async function of your own in the session's loop: `call(function)` awaits `function(session)`.
+
+        Args:
+            function: gets the `supervisor.Session`; what it raises is raised here.
+        """
+        return self._do(lambda held: held.call(function))
+
+    def close(self) -> AgentRun:
+        """Close the session, wait until nobody is left, and give all that came of it; the second time the same."""
+        if self._run is None:
+            self._do(None)
+            assert self._run is not None
+        return self._run
+
+    # How.
+
+    def open(self, scenario: Scenario, backend: str) -> None:
+        """Start the agent, and give the session its loop."""
+
+        def host() -> None:
+            try:
+                self._live.end(play(self._request.node, scenario, backend, self._live))
+            except BaseException as error:  # noqa: BLE001  # it is raised in the test's thread
+                self._live.end(None, error)
+
+        self._thread = threading.Thread(target=host, name="agent_session", daemon=True)
+        self._thread.start()
+        self._held = self._heard()
+
+    def finish(self) -> None:
+        """Close it unless that has been done, or it has ended by itself."""
+        if self._thread is not None:
+            self.close()
+
+    def do_turn(self, verb: Callable[[Held], Awaitable[Any]]) -> Any:
+        """Do something with one turn."""
+        return self._do(verb)
+
+    def _do(self, verb: Callable[[Held], Awaitable[Any]] | None) -> Any:
+        if self._thread is None:
+            raise UsageError("the conversation is over", "open another one: agent_session(...)")
+        self._live.ask(verb)
+        return self._heard()
+
+    def _heard(self) -> Any:
+        value, error, is_over = self._live.hear()
+        if is_over:
+            assert self._thread is not None
+            self._thread.join()
+            self._thread = None
+        if error is not None:
+            with ends_test():
+                raise error
+        if is_over:
+            self._judge(value)
+        return value
+
+    def _judge(self, played: Played) -> None:
+        with ends_test():
+            judgement = judged(played)
+            keep_page(self._request.node, played, judgement.rows, judgement.verdict)
+            settle(judgement)
+        self._run = result_of(played)
+
+
+class BegunTurn:
+    """A turn that was asked for and not waited for; `number` counts from 1."""
+
+    def __init__(self, session: AgentSession, number: int) -> None:
+        self.number = number
+        self._session = session
+
+    def wait(self) -> AgentTurn:
+        """Wait for what comes of it."""
+        result: TurnResult = self._session.do_turn(lambda held: held.outcome(self.number))
+        return _turn(result)
+
+    def cancel(self) -> None:
+        """Cancel it, also while it is queued."""
+        self._session.do_turn(lambda held: held.cancel(self.number))
+
+
+class Sessions:
+    """Opens conversations for one test, one at a time."""
+
+    def __init__(self, request: pytest.FixtureRequest) -> None:
+        self._request = request
+        self._last: AgentSession | None = None
+
+    def __call__(
+        self,
+        scenario: Any,
+        *,
+        backend: str | None = None,
+        permission: bool | Callable[[Question], Any] | None = None,
+        **policy: Any,
+    ) -> AgentSession:
+        """Start an agent, and open a session with it.
+
+        Args:
+            scenario: as `fake_agent` takes it; of steps alone the agent is pi. Its `expect` is judged at the end; its
+                `drive`, if it has one, is left to you.
+            backend: asyncio or trio; default: the first of the session's.
+            permission: how questions of the agent are answered: True, False, or by a function, async or not, that gets
+                the question; None: nobody answers.
+            policy: limits in seconds, and `host_tools`.
+
+        Raises:
+            pytest.fail.Exception: a check failed, a process was left, or the clock could not go on.
+            UsageError: there is no such limit, or the agent holds no conversation.
+        """
+        from pytest_agentproc.subjects import Core, Live
+
+        asked = told(scenario_of(scenario, self._request, TALKER), policy)
+        if asked.parts or not asked.is_session:
+            what = "several agents" if asked.parts else f"an agent of {asked.dialect} {asked.mode}"
+            raise UsageError(
+                f"{what} cannot be talked to by agent_session",
+                "agent: {dialect: pi, mode: rpc}, {dialect: claude, mode: session} and acp can; agent_run plays all",
+            )
+        config = self._request.config
+        core = core_of(config)
+        assert isinstance(core, Core), "the kit's own"
+        live = Live(core, (lambda _: permission) if isinstance(permission, bool) else permission)
+        self.finish()
+        self._last = AgentSession(self._request, live)
+        self._last.open(asked, backend or backends_of(config)[0])
+        return self._last
+
+    def finish(self) -> None:
+        """Close the one that is open."""
+        if self._last is not None:
+            self._last.finish()
+
+
+def _turn(result: TurnResult) -> AgentTurn:
+    return AgentTurn(result.outcome.value, result.exit_code, result.text, result.error, seconds(result.elapsed))

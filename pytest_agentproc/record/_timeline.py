@@ -1,0 +1,231 @@
+"""Owns the words by which a test asks a record what happened when, in which order, and the text of a wrong answer.
+
+    word                          what it names
+    ----------------------------  ----------------------------------------------------------------------------------
+    start, exit                   a process of the agent's side starts; ends, be it by itself or of a signal
+    TERM, KILL, INT, ...          that signal reaches a process: it is caught, or the process dies of it
+    stdout, stderr, stdin         a process writes there, or reads from there
+    completed, inactive, ...      the supervisor has that outcome, of a run or of a turn
+    returned                      the supervisor is done with the tree
+    prompt, cancel, stop, close   the caller of a session does that
+    status ready, ...             the session says that it stands there
+    inactivity_timeout, ...       that limit of the supervisor runs out
+    leak                          a process is found to have been left
+    line 7                        something happens that is the doing of the step in that line
+
+`NAME: word` is about one process (`child1: exit`, `agent 2: start`), session or turn (`turn 2: completed`) alone.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
+
+from pytest_agentproc.errors import UsageError
+from pytest_agentproc.record._cells import cells
+from pytest_agentproc.record._frames import framed
+from pytest_agentproc.record._lines import attributed
+from pytest_agentproc.record._normal import joined
+from pytest_agentproc.record._text import drawn
+from pytest_agentproc.record._times import instant
+from pytest_agentproc.vocabulary import NANOSECONDS, POLICY_NAMES, Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from pytest_agentproc.record._cells import Cell
+    from pytest_agentproc.record._frames import Source
+    from pytest_agentproc.record._record import Record
+
+__all__ = ["Timeline"]
+
+_STREAMS = {"o": "stdout", "e": "stderr", "i": "stdin"}
+_DEEDS = ("prompt", "cancel", "stop", "close")
+_STATUSES = ("starting", "ready", "prompting", "restarting", "failed", "closed")
+_FIXED = ("start", "exit", *_STREAMS.values(), "returned", *_DEEDS, "leak", *(f"status {one}" for one in _STATUSES))
+_SIGNAL = re.compile(r"[A-Z][A-Z0-9]*")
+_LINE = re.compile(r"line [1-9][0-9]*")
+
+
+class _Row(NamedTuple):
+    """One thing that has words: where it is shown, and what may name it."""
+
+    cell: Cell
+    words: tuple[str, ...]
+    whose: tuple[str, ...]
+
+
+class Timeline:
+    """What happened in one run, both sides in order; times are seconds of its clock.
+
+    Args:
+        record: what happened.
+        source: the scenario, which shows each step as it is written.
+    """
+
+    def __init__(self, record: Record, source: Source | None = None) -> None:
+        lines = source.text.splitlines() if source is not None else ()
+        self._cells = cells(joined(attributed(record.events), by_line=True), lines)
+        self._rows = [_Row(cell, (*_words(cell),), (*_owners(cell),)) for cell in self._cells]
+
+    def __str__(self) -> str:
+        return self._drawn({})
+
+    def times(self, word: str) -> tuple[float, ...]:
+        """Give every instant of a word, in order; none if it never came."""
+        return tuple(row.cell.at / NANOSECONDS for row in self._named(word))
+
+    def at(self, word: str) -> float:
+        """Give the first instant of a word.
+
+        Raises:
+            AssertionError: it never came.
+        """
+        return self._first(word).cell.at / NANOSECONDS
+
+    def order(self, *words: str) -> None:
+        """Require that these came one after the other, whatever came between; at one instant their order counts too.
+
+        A row of the timeline may be two of them: a process that dies of TERM is `TERM` and then `exit`.
+
+        Raises:
+            AssertionError: one did not come after the one before; the text shows how far it went.
+        """
+        marks: dict[int, str] = {}
+        begin = (0, 0)
+        for number, word in enumerate(words, 1):
+            wanted = self._reader(word)
+            places = [(index, row.words.index(wanted.word)) for index, row in enumerate(self._rows) if wanted(row)]
+            found = next((place for place in places if place >= begin), None)
+            if found is None:
+                earlier = self._rows[places[-1][0]] if places else None
+                self._refuse(_misplaced(word, words[number - 2], earlier), marks, earlier)
+            cell = self._rows[found[0]].cell
+            marks[id(cell)] = f"{marks.get(id(cell), '')} {number}".strip()
+            begin = found[0], found[1] + 1
+
+    def not_before(self, word: str, bound: float | str) -> None:
+        """Require that a word came, first at or behind an instant, or at or behind the first time of another word.
+
+        Raises:
+            AssertionError: it came earlier, or one of them never came.
+        """
+        row = self._first(word)
+        if isinstance(bound, str):
+            other = self._first(bound)
+            if row.cell.at < other.cell.at:
+                earlier = f"{word} came at {instant(row.cell.at)}, before {bound} at {instant(other.cell.at)}"
+                self._refuse(earlier, {id(other.cell): "1"}, row)
+        elif row.cell.at < round(bound * NANOSECONDS):
+            due = instant(round(bound * NANOSECONDS))
+            self._refuse(f"{word} came at {instant(row.cell.at)}, before {due}", {}, row)
+
+    def never(self, word: str) -> None:
+        """Require that a word did not come.
+
+        Raises:
+            AssertionError: it did.
+        """
+        row = next(self._named(word), None)
+        if row is not None:
+            self._refuse(f"{word} came at {instant(row.cell.at)}", {}, row)
+
+    def _first(self, word: str) -> _Row:
+        row = next(self._named(word), None)
+        if row is None:
+            self._refuse(f"{word} never came", {}, None)
+        return row
+
+    def _named(self, word: str) -> Iterator[_Row]:
+        wanted = self._reader(word)
+        return (row for row in self._rows if wanted(row))
+
+    def _reader(self, word: str) -> _Reader:
+        """Read a word.
+
+        Raises:
+            UsageError: there is no such word.
+        """
+        owner, colon, plain = word.rpartition(": ")
+        known = {*_FIXED, *Outcome, *POLICY_NAMES}
+        if plain not in known and not _SIGNAL.fullmatch(plain) and not _LINE.fullmatch(plain):
+            near = difflib.get_close_matches(plain, known, 1)
+            raise UsageError(
+                f"a timeline has no word {plain!r}" + (f", did you mean {near[0]}?" if near else ""),
+                f"words are {', '.join(_FIXED)}, signals, outcomes, limits, line N; or NAME: and one of these",
+            )
+        return _Reader(owner if colon else None, plain)
+
+    def _refuse(self, trouble: str, marks: Mapping[int, str], wrong: _Row | None) -> NoReturn:
+        shown = {**marks}
+        if wrong is not None:
+            shown[id(wrong.cell)] = f"{marks.get(id(wrong.cell), '')}!"
+        raise AssertionError(f"{trouble}\n\n{self._drawn(shown)}")
+
+    def _drawn(self, marks: Mapping[int, str]) -> str:
+        return drawn(framed(self._cells, marks), marks)
+
+
+class _Reader(NamedTuple):
+    """Which rows a word is about."""
+
+    owner: str | None
+    word: str
+
+    def __call__(self, row: _Row) -> bool:
+        return self.word in row.words and (self.owner is None or self.owner in row.whose)
+
+
+def _misplaced(word: str, before: str, earlier: _Row | None) -> str:
+    if earlier is None:
+        return f"{word} never came"
+    return f"{word} did not come after {before}: it came at {instant(earlier.cell.at)}"
+
+
+def _words(cell: Cell) -> Iterator[str]:
+    """Name what a cell shows; what the supervisor saw of the agent has no word, the thing itself has."""
+    data, code = cell.data, cell.subject[1]
+    if cell.line:
+        yield f"line {cell.line}"
+    if "by" in data:
+        return
+    if code in _STREAMS and "bytes" in data:
+        yield _STREAMS[code]
+    if "signal" in data and code in "sx":
+        yield data["signal"]
+    if code == "p" and "seen" in data:
+        yield "start"
+    elif code == "x" or (code == "p" and "gone" in data):
+        yield "exit"
+    if code == "t" and "fired" in data:
+        yield data["timer"]
+    if code == "m":
+        yield from _said(data)
+
+
+def _said(data: Mapping[str, object]) -> Iterator[str]:
+    """Name what a marker tells."""
+    kind = data.get("event")
+    if kind == "status":
+        yield f"status {data.get('text')}"
+    elif kind == "outcome":
+        yield str(data.get("text"))
+    elif "outcome" in data:
+        yield str(data["outcome"])
+    elif "returned" in data:
+        yield "returned"
+    elif "leaked" in data:
+        yield "leak"
+    elif "does" in data:
+        yield str(data["does"]).partition(" ")[0]
+
+
+def _owners(cell: Cell) -> Iterator[str]:
+    """Name whose a cell is."""
+    data = cell.data
+    yield str(data["process"])
+    if "session" in data:
+        yield str(data["session"])
+    if data.get("turn"):
+        yield f"turn {data['turn']}"

@@ -1,0 +1,186 @@
+"""The core's session as a subject whose caller is a test, in another thread. Owns the loop's side of that."""
+
+from __future__ import annotations
+
+import inspect
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from pytest_agentproc.supervisor import open_session, report
+from pytest_agentproc.vocabulary import Answer, Deed, Order, Policy
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from pytest_agentproc.clock import Clock
+    from pytest_agentproc.subjects._core import Core
+    from pytest_agentproc.supervisor import Question, Session, Turn, TurnResult
+
+__all__ = ["Held", "Live"]
+
+_NANOSECONDS = 1_000_000_000
+
+
+class _Lull:
+    """Look once more when everybody else has done what there is to do at this instant."""
+
+    news = False
+    descriptor = None
+
+    def __init__(self, clock: Clock) -> None:
+        self.deadline: int | None = clock.instant()
+        self._has_looked = False
+
+    def look(self) -> bool:
+        """Be done with the second look: that is the deadline's, and deadlines come last in their instant."""
+        is_second, self._has_looked = self._has_looked, True
+        return is_second
+
+    def describe(self) -> str:
+        """See `Watched.describe`."""
+        return "lets everybody finish what there is to do now"
+
+
+class Held:
+    """An open session in a test's hands; all that is awaited here runs in the session's own loop.
+
+    Args:
+        session: the session.
+        order: whose it is.
+    """
+
+    def __init__(self, session: Session, order: Order) -> None:
+        self.session = session
+        self.turns: list[Turn] = []
+        self._order = order
+        self._clock: Clock = order.clock
+
+    @property
+    def now(self) -> int:
+        """The instant, in nanoseconds."""
+        return self._clock.instant()
+
+    async def begin(self, text: str) -> int:
+        """Ask, wait for nothing, and give the number of the turn."""
+        self._note("prompt", text)
+        self.turns.append(self.session.prompt(text))
+        return len(self.turns)
+
+    async def outcome(self, number: int) -> TurnResult:
+        """Wait for the outcome of a turn."""
+        self._note("turn", number)
+        return await self.turns[number - 1].outcome()
+
+    async def wait(self, seconds: float) -> None:
+        """Let time pass."""
+        self._note("wait", round(seconds * _NANOSECONDS))
+        await anyio.sleep(seconds)
+
+    async def until(self, status: str) -> None:
+        """Wait until the session stands there."""
+        self._note("status", status)
+        while self.session.status != status:
+            await self.session.change()
+
+    async def cancel(self, number: int | None) -> None:
+        """Cancel a turn, or the one in flight."""
+        self._note("cancel", number)
+        if number is None:
+            self.session.cancel()
+        else:
+            self.turns[number - 1].cancel()
+
+    async def stop(self) -> None:
+        """Terminate the agent, and wait until nobody of it is left."""
+        self._note("stop")
+        await self.session.stop()
+
+    async def call(self, function: Callable[[Session], Awaitable[Any]]) -> Any:
+        """Run something else with the session."""
+        return await function(self.session)
+
+    def _note(self, kind: str, value: Any = None) -> None:
+        self._order.trace(self.now, "m", Deed(0, kind, value).show())
+
+
+class Live:
+    """The core, holding one session for a caller in another thread.
+
+    While nothing is asked of it the loop's thread stands still, and virtual time with it.
+
+    Args:
+        core: whose judgements and limits count.
+        permission: answers the agent's questions; None: nobody does.
+    """
+
+    keeps_artifacts = False
+    holds_sessions = True
+
+    def __init__(self, core: Core, permission: Callable[[Question], Any] | None = None) -> None:
+        self.name = core.name
+        self._core = core
+        self._permission = permission
+        self._wanted: SimpleQueue[Callable[[Held], Awaitable[Any]] | None] = SimpleQueue()
+        self._told: SimpleQueue[tuple[Any, BaseException | None, bool]] = SimpleQueue()
+
+    # The caller's side.
+
+    def ask(self, verb: Callable[[Held], Awaitable[Any]] | None) -> None:
+        """Have something done in the session's loop; None: close it. The answer comes by `hear`."""
+        self._wanted.put(verb)
+
+    def end(self, value: Any, error: BaseException | None = None) -> None:
+        """Tell the caller that the session is over, and what came of it."""
+        self._told.put((value, error, True))
+
+    def hear(self) -> tuple[Any, BaseException | None, bool]:
+        """Wait for the answer to what was asked last: a value, what was raised, and whether the session is over."""
+        return self._told.get()
+
+    # The loop's side.
+
+    def policy(self, overrides: Mapping[str, Any], dialect: str) -> Policy:
+        """See `Core.policy`."""
+        return self._core.policy(overrides, dialect)
+
+    async def run(self, order: Order) -> Answer:
+        """Open the session, and do what its caller wants until it wants no more."""
+        async with open_session(
+            order.argv,
+            dialect=order.dialect,
+            mode=order.mode,
+            policy=order.policy,
+            permission=None if self._permission is None else self._permit,
+            hooks={hook.name: hook.event for hook in order.hooks},
+            cwd=order.cwd,
+            env=order.env,
+            clock=order.clock,
+            deciders=self._core.session_deciders,
+            key="caller",
+            trace=order.trace,
+        ) as session:
+            held = Held(session, order)
+            await self._serve(held, order.clock)
+        return report(session, turns=len(held.turns), views={})
+
+    async def _serve(self, held: Held, clock: Clock) -> None:
+        value: Any = held
+        error: Exception | None = None
+        while True:
+            await clock.drive(_Lull(clock))
+            self._told.put((value, error, False))
+            verb = self._wanted.get()
+            if verb is None:
+                return
+            value = error = None
+            try:
+                value = await verb(held)
+            except Exception as raised:  # noqa: BLE001  # it is the caller's, and raised there
+                error = raised
+
+    async def _permit(self, question: Question) -> bool:
+        assert self._permission is not None
+        said = self._permission(question)
+        return (await said if inspect.isawaitable(said) else said) is True
