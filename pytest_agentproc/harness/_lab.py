@@ -27,6 +27,7 @@ from pytest_agentproc.tree import disown
 from pytest_agentproc.vocabulary import Policy
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from types import TracebackType
 
     from pytest_agentproc.scenario import Bound, Scenario
@@ -47,14 +48,17 @@ class Lab:
     """Where scenarios are played.
 
     The broker process starts with the first fake, the canaries with the first play in real time; `close` ends them.
+
+    Args:
+        commands: what fakes of other packages' dialects are called, beside those of the kit.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, commands: Iterable[str] = ()) -> None:
         self._workshop: Workshop | None = None
         self._broker: subprocess.Popen[bytes] | None = None
         self._lifeline = b""
         self._clock: VirtualClock | None = None
-        self._canaries = Canaries(sorted({*_COMMANDS.values()}))
+        self._canaries = Canaries(sorted({*_COMMANDS.values(), *commands}))
 
     def __enter__(self) -> Lab:  # noqa: PYI034  # nobody derives from it
         return self
@@ -202,7 +206,8 @@ class Lab:
         probes = probes_of(scenario.dialect)
         baked = {**watch.baked, "lifeline": self._lifelines(), "program": program, "probes": probes}
         executable = scenario.cannot_spawn != "not_executable"
-        path = shop.make(_COMMANDS[scenario.dialect], baked, executable=executable)
+        command = _COMMANDS[scenario.dialect] if scenario.contributed is None else scenario.contributed.command
+        path = shop.make(command, baked, executable=executable)
         if isinstance(watch, Lockstep):
             watch.clock.launchers.add(os.path.realpath(path))
         else:

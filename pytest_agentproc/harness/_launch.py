@@ -1,7 +1,8 @@
 """Executable fakes on disk: one small script with everything baked in. Owns files; starts nothing.
 
-A launcher names the interpreter, the bundle (all modules of `fake_agents`, compiled) and the baked program, so it works
-from any directory, under any name, with an empty environment.
+A launcher names the interpreter, the bundle (all modules of `fake_agents` that the dialect needs, compiled, and of a
+dialect that another package adds that one's own) and the baked program, so it works from any directory, under any name,
+with an empty environment.
 """
 
 from __future__ import annotations
@@ -63,6 +64,7 @@ class _Kind(NamedTuple):
 
     name: str
     module: str
+    added: tuple[str, ...]
     is_executable: bool
     is_real: bool
 
@@ -94,7 +96,9 @@ class Workshop:
             baked: what `fake_agents.main` reads.
             executable: False writes a file that cannot be executed.
         """
-        kind = _Kind(name, module_of(baked["program"]), executable, not baked["hub"])
+        program = baked["program"]
+        added = tuple(program.get("encoder", ()))
+        kind = _Kind(name, "" if added else module_of(program), added, executable, not baked["hub"])
         free = self._free.setdefault(kind, [])
         path = free.pop() if free else self._write(kind)
         plan = path.parent.with_suffix(".baked")
@@ -116,7 +120,7 @@ class Workshop:
         stub = _STUB.format(
             head=_head(),
             extensions=_extensions(kind.module),
-            bundle=self._bundle(kind.module, _REAL_TIME if kind.is_real else ()),
+            bundle=self._bundle(kind.module, kind.added, _REAL_TIME if kind.is_real else ()),
             baked=str(folder.with_suffix(".baked")),
         )
         path.write_text(stub, encoding="utf-8")
@@ -127,30 +131,50 @@ class Workshop:
         """Remove everything."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def _bundle(self, module: str, more: tuple[str, ...]) -> str:
-        name = ".".join((module, *more, "bundle"))
+    def _bundle(self, module: str, added: tuple[str, ...], more: tuple[str, ...]) -> str:
+        name = ".".join((module, *added, *more, "bundle"))
         if name not in self._bundles:
-            path = self.folder / name
-            path.write_bytes(marshal.dumps(_compile(module, more)))
+            path = self.folder / (name if module else f"added-{len(self._bundles)}.bundle")
+            path.write_bytes(marshal.dumps([*_compile(module, more), *_compile_added(added), _compiled("main")]))
             self._bundles[name] = str(path)
         return self._bundles[name]
 
 
 def _compile(module: str, more: tuple[str, ...]) -> list[tuple[str, CodeType]]:
-    modules = []
     extra: tuple[str, ...] = () if module == "raw" else ("objects",)
     if module in _HOSTS:
         extra = (*extra, *_SESSION)
-    extra = (*extra, *(f"dialects.{name}" for name in _BUILT_ON.get(module, ())))
-    for name in (*_MODULES, *extra, *more, f"dialects.{module}", "main"):
-        base = Path(fake_agents.__file__).parent.joinpath(*name.split("."))
-        path = base / "__init__.py" if base.is_dir() else base.with_suffix(".py")
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        tree.body = [node for node in tree.body if not _is_future(node)]
-        flags = __future__.annotations.compiler_flag
-        full = f"fake_agents.{name}" if name else "fake_agents"
-        modules.append((full, compile(tree, str(path), "exec", flags, dont_inherit=True, optimize=2)))
-    return modules
+    own = (*_BUILT_ON.get(module, ()), module) if module else ()
+    return [_compiled(name) for name in (*_MODULES, *extra, *more, *(f"dialects.{name}" for name in own))]
+
+
+def _compiled(name: str) -> tuple[str, CodeType]:
+    """Compile a module of `fake_agents` under its whole name."""
+    base = Path(fake_agents.__file__).parent.joinpath(*name.split("."))
+    path = base / "__init__.py" if base.is_dir() else base.with_suffix(".py")
+    return f"fake_agents.{name}" if name else "fake_agents", _code(path)
+
+
+def _compile_added(modules: tuple[str, ...]) -> list[tuple[str, CodeType]]:
+    """Compile a dialect's own modules; the packages that they are in are empty in a fake."""
+    found: dict[str, CodeType] = {}
+    for module in modules:
+        words = module.split(".")
+        for length in range(1, len(words)):
+            found.setdefault(".".join(words[:length]), compile("", module, "exec", dont_inherit=True))
+        spec = importlib.util.find_spec(module)
+        assert spec is not None, "it was imported when the scenario was checked"
+        assert spec.origin is not None, "it was read when the scenario was checked"
+        found[module] = _code(Path(spec.origin))
+    return list(found.items())
+
+
+def _code(path: Path) -> CodeType:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree.body = [node for node in tree.body if not _is_future(node)]
+    flags = __future__.annotations.compiler_flag
+    code: CodeType = compile(tree, str(path), "exec", flags, dont_inherit=True, optimize=2)
+    return code
 
 
 def _extensions(module: str) -> list[tuple[str, str]]:

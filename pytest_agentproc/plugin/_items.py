@@ -14,6 +14,7 @@ from pytest_agentproc.errors import AgentprocError, ScenarioError
 from pytest_agentproc.harness import real_time_only
 from pytest_agentproc.plugin._account import keep
 from pytest_agentproc.plugin._baseline import read_by_baseline
+from pytest_agentproc.plugin._contributions import language_of
 from pytest_agentproc.plugin._figures import note
 from pytest_agentproc.plugin._options import backends_of, clocks_of
 from pytest_agentproc.plugin._play import Judgement, NotGreen, confirmed, judged, play, play_real, settle
@@ -41,7 +42,7 @@ class ScenarioFile(pytest.File):
     def collect(self) -> Iterator[ScenarioItem]:
         """Load the scenario, and give it once for each subject, clock and backend."""
         try:
-            scenario = load(shown_path(self.path))
+            scenario = load(shown_path(self.path), language_of(self.config))
         except ScenarioError as problems:
             raise self.CollectError(str(problems)) from None
         subjects = subjects_of(self.config)

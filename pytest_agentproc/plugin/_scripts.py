@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.errors import UsageError
+from pytest_agentproc.plugin._contributions import language_of
 from pytest_agentproc.scenario import Scenario, load, loads
 
 if TYPE_CHECKING:
@@ -35,20 +36,20 @@ def scenario_of(given: Any, request: pytest.FixtureRequest) -> Scenario:
     """
     if isinstance(given, Scenario):
         return given
-    folder = request.path.parent
+    folder, language = request.path.parent, language_of(request.config)
     if isinstance(given, Path) or (isinstance(given, str) and _is_path(given)):
-        return load(shown_path(folder / given))
+        return load(shown_path(folder / given), language)
     claim = f"an agent of {request.node.name}"
     if isinstance(given, str):
         name, text = _located(given, request)
-        return loads(_whole(text, claim), name, folder)
+        return loads(_whole(text, claim), name, folder, language)
     if isinstance(given, Mapping):
         try:
             plain = {"scenario": claim} if "sessions" in given else {"scenario": claim, "agent": "raw"}
             text = json.dumps({**plain, **given}, indent=1, ensure_ascii=False)
         except TypeError as error:
             raise UsageError(f"the mapping is no scenario: {error}", "write its values as a YAML file would") from error
-        return loads(text, f"<{request.node.name}>", folder)
+        return loads(text, f"<{request.node.name}>", folder, language)
     raise UsageError(
         f"a scenario is text, a path or a mapping, not {type(given).__name__}",
         'write fake_agent("- say: hello"), for example',

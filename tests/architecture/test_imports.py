@@ -19,7 +19,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "pytest_agentproc": set(),
     "errors": set(),
     "vocabulary": {"errors"},
-    "hookspecs": {"record", "vocabulary"},
+    "hookspecs": {"defects", "record", "vocabulary"},
     "tree": GROUND,
     "clock": GROUND | {"fake_agents"},
     "record": GROUND,

@@ -1,0 +1,27 @@
+"""Owns what scenarios may speak of: the table of steps, and the dialects that other packages add. Values only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pytest_agentproc.scenario._added import AddedDialect
+    from pytest_agentproc.scenario._script import Table
+
+__all__ = ["Language"]
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """The language as the kit has it, or with what other packages add; never changed, only made anew.
+
+    Args:
+        steps: every step by its name.
+        dialects: those of other packages, by name.
+    """
+
+    steps: Table
+    dialects: Mapping[str, AddedDialect] = field(default_factory=dict)
