@@ -53,7 +53,8 @@ def pytest_agentproc_dialects(config: pytest.Config) -> Iterable[Dialect]:  # ty
     A dialect is two halves that share no code: the encoder runs in the fake, the decoder in the core. Both are named by
     their modules and load when the first scenario speaks of the dialect. What is wrong with one is a problem of that
     scenario, with its place and the name of the plugin; everybody else's scenarios go on. Contributions hold for this
-    session only; whoever calls the core without pytest gives it the `Dialect` itself: `run_once(argv, dialect=TOY)`.
+    session only. Whoever calls the core without pytest gives it the `Dialect` itself: `run_once(argv, dialect=TOY)`, or
+    `open_session(argv, dialect=TOY)` for a mode that holds sessions.
 
     All hooks that contribute are asked before anything is collected, as `pytest_agentproc_subjects`.
 

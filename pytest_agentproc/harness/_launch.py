@@ -142,7 +142,7 @@ class Workshop:
 
 def _compile(module: str, more: tuple[str, ...]) -> list[tuple[str, CodeType]]:
     extra: tuple[str, ...] = () if module == "raw" else ("objects",)
-    if module in _HOSTS:
+    if module in _HOSTS or not module:
         extra = (*extra, *_SESSION)
     own = (*_BUILT_ON.get(module, ()), module) if module else ()
     return [_compiled(name) for name in (*_MODULES, *extra, *more, *(f"dialects.{name}" for name in own))]

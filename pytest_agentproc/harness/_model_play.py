@@ -130,7 +130,7 @@ def _add_session(model: Model, bound: Bound, subject: _Judges) -> SessionHost:
     scenario = bound.scenario
     task = SessionTask(
         ("agent", *command_line(scenario)),
-        scenario.dialect,
+        scenario.contributed or scenario.dialect,
         scenario.mode,
         bound.policy,
         Setting(SESSION_FOLDER, CALLER, tuple((hook.name, hook.event) for hook in bound.hooks)),

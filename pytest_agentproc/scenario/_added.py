@@ -22,8 +22,18 @@ if TYPE_CHECKING:
 
 __all__ = ["AddedDialect"]
 
-_OF_THE_KIT = ("fake_agents.lines", "fake_agents.objects", "fake_agents.program")
+_OF_THE_KIT = tuple(f"fake_agents.{name}" for name in ("lines", "objects", "program", "questions", "requests"))
 """What an encoder of another package may import beside the standard library and its own parts."""
+_OF_ENCODERS = ("say", "answer", "result")
+_OF_HOSTS = ("hear", "late", "end", "refuse", "has", "take", "acknowledge")
+
+
+class _Setting:
+    """What a conversation begins with that is only looked at."""
+
+    cwd = "/"
+    key = ""
+    hooks = ()
 
 
 class AddedDialect:
@@ -54,9 +64,11 @@ class AddedDialect:
         try:
             for module in self.dialect.encoder_modules:
                 self._require_its_own(module)
-            events = {mode: self._events(mode) for mode in self.dialect.decoders}
+            events = {mode: self._events(mode) for mode in self.dialect.modes}
             for mode in self.dialect.decoders:
                 self.dialect.decoder(mode)
+            for mode in self.dialect.talks:
+                self.dialect.talk(mode, _Setting())
         except UsageError as error:
             return f"{about}: {error.message.removeprefix(f'dialect {self.dialect.name}: ')}: {error.remedy}", {}
         return "", events
@@ -71,7 +83,10 @@ class AddedDialect:
             raise UsageError(
                 f"its encoder {place} raised {type(error).__name__}: {error}", "it needs a class Encoder of a program"
             ) from error
-        lacks = [name for name in ("say", "answer", "result") if not callable(getattr(made, name, None))]
+        is_host = mode in self.dialect.talks
+        wanted = (*_OF_ENCODERS, *(_OF_HOSTS if is_host else ()))
+        lacks = [name for name in wanted if not callable(getattr(made, name, None))]
+        lacks += [name for name in ("code", "questions") if is_host and not hasattr(made, name)]
         if not isinstance(getattr(made, "error_is_exit", None), bool):
             lacks.append("error_is_exit (true or false)")
         if getattr(made, "error_stream", None) not in ("stdout", "stderr"):
@@ -81,9 +96,10 @@ class AddedDialect:
             lacks.append("events (functions by the names of steps)")
         if lacks or not isinstance(told, dict):
             raise UsageError(
-                f"its encoder {place} lacks {', '.join(lacks)}", "fake_agents.contracts.Encoder says what it must have"
+                f"its encoder {place} lacks {', '.join(lacks)} in mode {mode}",
+                f"fake_agents.contracts.{'Host' if is_host else 'Encoder'} says what it must have",
             )
-        return tuple(told)
+        return (*told, "ask") if is_host and callable(getattr(made, "ask", None)) else tuple(told)
 
     def _require_its_own(self, module: str) -> None:
         """Refuse an import that no fake could follow."""

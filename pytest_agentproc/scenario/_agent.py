@@ -56,7 +56,7 @@ class _Dialect(Choice):
 
 def _agent_finish(values: dict[str, Any], node: Node, _what: str, check: Check) -> dict[str, Any]:
     added = check.language.dialects.get(values["dialect"])
-    modes = MODES[values["dialect"]] if added is None else tuple(added.dialect.decoders)
+    modes = MODES[values["dialect"]] if added is None else added.dialect.modes
     mode = values.get("mode", modes[0])
     if mode not in modes:
         known = f"known {'is' if len(modes) == 1 else 'are'} {choices(modes)}"

@@ -128,6 +128,11 @@ class Check:
         """The table of steps."""
         return self.language.steps
 
+    @property
+    def is_session(self) -> bool:
+        """Whether the agent that is spoken of hears requests while it lives."""
+        return self.language.holds_session(self.dialect, self.mode)
+
     @contextmanager
     def about(self, session: str) -> Iterator[None]:
         """Have what is read meanwhile be about one session's agent; what is told of it is there again the next time.

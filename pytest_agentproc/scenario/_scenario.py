@@ -10,7 +10,6 @@ from pytest_agentproc.scenario._caller import bind_deed, bind_handler, bind_hook
 from pytest_agentproc.scenario._expect import Expected, bind_value
 from pytest_agentproc.scenario._expressions import NotApplicable
 from pytest_agentproc.scenario._script import ProgramStep, Scope, Step
-from pytest_agentproc.scenario._sessions import SESSIONS
 from pytest_agentproc.scenario._wanted import split
 from pytest_agentproc.vocabulary import Outcome, Policy
 
@@ -149,7 +148,7 @@ class Scenario:
     @property
     def is_session(self) -> bool:
         """Whether the agent, or each of several, lives on for further prompts."""
-        return bool(self.parts) or (self.dialect, self.mode) in SESSIONS
+        return bool(self.parts) or self.language.holds_session(self.dialect, self.mode)
 
     @property
     def prompt(self) -> str:

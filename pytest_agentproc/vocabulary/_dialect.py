@@ -10,24 +10,32 @@ from typing import TYPE_CHECKING, Any
 from pytest_agentproc.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 __all__ = ["Dialect"]
 
+_OF_DECODERS = ("has_completion", "limit", "decode", "end")
+_OF_TALKS = (
+    *("is_marked", "begins_at_once", "answers_cancel"),
+    *("greet", "prompt", "cancel", "answer", "answer_hook", "decode"),
+)
 _MODULE = r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Dialect:
-    """A dialect of one-shot runs, in both its halves, which share no code and load when they are used.
+    """A dialect in both its halves, which share no code and load when they are used.
 
     Args:
         name: what `agent:` calls it in a scenario.
         encoder: the module whose `Encoder(program)` runs in the fake, dotted as an import writes it; see
-            `fake_agents.contracts.Encoder`. The fake gets the module and no package around it, so it may import the
-            standard library, `fake_agents.lines`, `.objects` and `.program`, and `encoder_parts`.
-        decoders: its modes, the default first, each with the supervisor's half as `package.module:Class`, which is
-            made without arguments; see `supervisor.dialects.Decoder`.
+            `fake_agents.contracts.Encoder`, and `Host` there for sessions. The fake gets the module and no package
+            around it, so it may import the standard library, `encoder_parts`, and of `fake_agents` lines, objects,
+            program, questions and requests.
+        decoders: its modes of one-shot runs, the default first, each with the supervisor's half as
+            `package.module:Class`, which is made without arguments; see `supervisor.dialects.Decoder`.
+        talks: its modes that hold sessions, in the same way; the class takes a `supervisor.dialects.Setting`, see
+            `supervisor.dialects.Talk`. The default of a dialect that has no others is the first one.
         encoder_parts: modules that the encoder is built on, in the order in which they must be loaded.
         command: what the fake's executable is called.
         options: by mode, the arguments with which a real supervisor would start such an agent; none if absent.
@@ -39,7 +47,8 @@ class Dialect:
 
     name: str
     encoder: str
-    decoders: Mapping[str, str]
+    decoders: Mapping[str, str] = field(default_factory=dict)
+    talks: Mapping[str, str] = field(default_factory=dict)
     encoder_parts: Sequence[str] = ()
     command: str = "agent"
     options: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -50,24 +59,35 @@ class Dialect:
         for part in (self.encoder, *_listed(self, "encoder_parts")):
             self._require("encoder", part, _MODULE, "a module's dotted name, such as toy_agent.encoder")
         self._require("command", self.command, r"[^/\0]+", "the name of a file, such as toy")
-        if not self.decoders or not hasattr(self.decoders, "items"):
-            raise UsageError(
-                f"dialect {self.name}: decoders is {self.decoders!r}", 'write {"text": "toy_agent.decoder:Decoder"}'
-            )
-        for mode, place in self.decoders.items():
+        for name in ("decoders", "talks", "options"):
+            if not hasattr(getattr(self, name), "items"):
+                raise UsageError(
+                    f"dialect {self.name}: {name} is {getattr(self, name)!r}", "it must be a mapping of modes"
+                )
+        for mode, place in (*self.decoders.items(), *self.talks.items()):
             self._require("a mode", mode, r"[a-z][a-z0-9_-]*", "a word of small letters, such as text")
             remedy = "package.module:Class, such as toy_agent.decoder:Decoder"
-            self._require(f"decoder of mode {mode}", place, rf"{_MODULE}:{_MODULE}", remedy)
+            self._require(f"the supervisor's half of mode {mode}", place, rf"{_MODULE}:{_MODULE}", remedy)
+        if not self.modes or len(self.modes) < len(self.decoders) + len(self.talks):
+            raise UsageError(
+                f"dialect {self.name}: its modes are {', '.join((*self.decoders, *self.talks)) or 'none'}",
+                "it must have one at least, and each either in decoders or in talks",
+            )
         for mode in self.options:
-            if mode not in self.decoders:
+            if mode not in self.modes:
                 raise UsageError(
-                    f"dialect {self.name}: there are options for mode {mode!r}", f"modes are {', '.join(self.decoders)}"
+                    f"dialect {self.name}: there are options for mode {mode!r}", f"modes are {', '.join(self.modes)}"
                 )
         _listed(self, "stop_reasons")
 
     def _require(self, what: str, given: Any, form: str, wanted: str) -> None:
         if not isinstance(given, str) or not re.fullmatch(form, given):
             raise UsageError(f"dialect {self.name}: {what} is {given!r}", f"it must be {wanted}")
+
+    @property
+    def modes(self) -> tuple[str, ...]:
+        """Every mode, the default first."""
+        return tuple(dict.fromkeys((*self.decoders, *self.talks)))
 
     @property
     def encoder_modules(self) -> tuple[str, ...]:
@@ -80,25 +100,44 @@ class Dialect:
         Raises:
             UsageError: there is no such mode, or its decoder cannot be found or made.
         """
-        if mode and mode not in self.decoders:
-            raise UsageError(f"mode is {mode!r}, but {self.name} has {', '.join(self.decoders)}")
-        place = self.decoders[mode or next(iter(self.decoders))]
+        place = self._place(self.decoders, mode, "")
+        return self._made(place, lambda half: half(), _OF_DECODERS, "Decoder")
+
+    def talk(self, mode: str = "", setting: Any = None) -> Any:
+        """Make the conversation of a mode with one agent process; "" is the first that holds sessions.
+
+        Args:
+            mode: the mode.
+            setting: what it begins with, as `supervisor.dialects.Setting` says it.
+
+        Raises:
+            UsageError: there is no such mode that holds sessions, or its half cannot be found or made.
+        """
+        place = self._place(self.talks, mode, " for a session")
+        return self._made(place, lambda half: half(setting), _OF_TALKS, "Talk")
+
+    def _place(self, modes: Mapping[str, str], mode: str, what: str) -> str:
+        if mode not in modes and (mode or not modes):
+            raise UsageError(f"mode is {mode!r}, but {self.name} has {', '.join(modes) or 'none'}{what}")
+        return modes[mode or next(iter(modes))]
+
+    def _made(self, place: str, make: Callable[[Any], Any], members: Sequence[str], form: str) -> Any:
         module, _, path = place.partition(":")
         try:
-            made: Any = importlib.import_module(module)
+            half: Any = importlib.import_module(module)
             for attribute in path.split("."):
-                made = getattr(made, attribute)
-            made = made()
+                half = getattr(half, attribute)
+            made = make(half)
         except Exception as error:  # it is theirs, whatever it is
             raise UsageError(
-                f"dialect {self.name}: its decoder {place} cannot be made, {type(error).__name__}: {error}",
-                "it must be a class that takes no arguments",
+                f"dialect {self.name}: its {form.lower()} {place} cannot be made, {type(error).__name__}: {error}",
+                f"it must be a class as pytest_agentproc.supervisor.dialects.{form} describes it",
             ) from error
-        missing = [one for one in ("has_completion", "limit", "decode", "end") if not hasattr(made, one)]
+        missing = [one for one in members if not hasattr(made, one)]
         if missing:
             raise UsageError(
-                f"dialect {self.name}: its decoder {place} has no {', '.join(missing)}",
-                "pytest_agentproc.supervisor.dialects.Decoder says what it must have",
+                f"dialect {self.name}: its {form.lower()} {place} has no {', '.join(missing)}",
+                f"pytest_agentproc.supervisor.dialects.{form} says what it must have",
             )
         return made
 

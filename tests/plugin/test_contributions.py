@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.plugin.scenarios import GREEN
-from tests.plugin.toy import PACKAGE, SCENARIO, TESTS
+from tests.plugin.toy import CHAT, PACKAGE, SCENARIO, TESTS
 
 
 @pytest.fixture(autouse=True)
@@ -16,6 +16,7 @@ def _toy(pytester: pytest.Pytester) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     pytester.path.joinpath("beats.scenario.yaml").write_text(SCENARIO)
+    pytester.path.joinpath("site", "chat.scenario.yaml").write_text(CHAT)
 
 
 @pytest.mark.slow
@@ -28,6 +29,13 @@ def test_an_installed_package_adds_a_dialect_two_steps_and_a_defect(
     result = pytester.runpytest_subprocess("-v", "--agentproc-clock=both")
     result.assert_outcomes(passed=4)
     result.stdout.fnmatch_lines(["*beats.scenario.yaml::beats*asyncio-real* PASSED*"])
+
+
+@pytest.mark.slow
+def test_a_contributed_dialect_holds_sessions(pytester: pytest.Pytester) -> None:
+    """A dialect that hears requests has a host for an encoder, and a talk for a decoder."""
+    pytester.syspathinsert(pytester.path / "site")
+    pytester.runpytest("site", "--agentproc-backend=both").assert_outcomes(passed=2)
 
 
 @pytest.mark.slow

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["PACKAGE", "SCENARIO", "TESTS"]
+__all__ = ["CHAT", "PACKAGE", "SCENARIO", "TESTS"]
 
 PACKAGE = {
     "toy_agent/__init__.py": """\
@@ -17,7 +17,8 @@ TOY = Dialect(
     encoder_parts=["toy_agent.marks"],
     decoders={"plain": "toy_agent.decoder:Plain", "loud": "toy_agent.decoder:Plain"},
     command="toy",
-    options={"loud": ["--loud"]},
+    options={"loud": ["--loud"], "chat": ["--chat"]},
+    talks={"chat": "toy_agent.talk:Chat"},
     stop_reasons=["full"],
 )
 
@@ -51,10 +52,15 @@ BEAT, SAID, DONE, FAILED = b"~", b">", b"=", b"!"
 from __future__ import annotations
 
 from fake_agents.lines import Lines
+from fake_agents.questions import Questions
 from toy_agent.marks import BEAT, DONE, FAILED, SAID
 
 
-class Encoder:
+def Encoder(program):
+    return Host(program) if program["mode"] == "chat" else Plain(program)
+
+
+class Plain:
     error_is_exit = False
     error_stream = "stdout"
 
@@ -74,6 +80,41 @@ class Encoder:
 
     def beat(self, sound, now):
         return self._lines.join([BEAT + sound.encode()])
+
+
+class Host(Plain):
+    code = version = 0
+    history = ()
+
+    def __init__(self, program):
+        super().__init__(program)
+        self.questions = Questions()
+        self._prompts = 0
+
+    def hear(self, request, now):
+        word = request.split()[0]
+        self._prompts += word == b"prompt"
+        if word == b"hello":
+            return self._lines.join([b"welcome"]), "handshake"
+        return b"", "cancel" if word == b"cancel" else ""
+
+    def late(self):
+        return b""
+
+    def end(self):
+        pass
+
+    def refuse(self, request, error):
+        return self._lines.join([b"unwelcome " + error.encode()])
+
+    def has(self, number):
+        return self._prompts >= number
+
+    def take(self, number, now):
+        return self._lines.join([b"@%d" % number])
+
+    def acknowledge(self, now):
+        return self._lines.join([FAILED + b"cancelled"])
 """,
     "toy_agent/decoder.py": """\
 from pytest_agentproc.supervisor.dialects import Finished, Message, Noise, Other
@@ -95,6 +136,46 @@ class Plain:
 
     def end(self, stderr):
         return []
+""",
+    "toy_agent/talk.py": """\
+from pytest_agentproc.supervisor.dialects import Begun, Ended, Noise, Other, Refusal, Said, Welcome
+
+
+class Chat:
+    is_marked, begins_at_once, answers_cancel = True, False, False
+
+    def __init__(self, setting):
+        pass
+
+    def greet(self):
+        return b"hello\\n"
+
+    def prompt(self, number, text):
+        return f"prompt {number} {text}\\n".encode()
+
+    def cancel(self, number):
+        return b"cancel\\n"
+
+    def answer(self, question, *, allowed):
+        return b""
+
+    def answer_hook(self, hook, refusal=""):
+        return b""
+
+    def decode(self, line):
+        word, _, rest = line.decode().partition(" ")
+        if word == "welcome":
+            return [Welcome()]
+        if word == "unwelcome":
+            return [Refusal(rest)]
+        mark, text = line[:1], line[1:].decode()
+        if mark == b"@":
+            return [Begun((int(text),))]
+        if mark == b">":
+            return [Said("message", text)]
+        if mark in (b"=", b"!"):
+            return [Ended(mark == b"=", error=text)]
+        return [Other("beat") if mark == b"~" else Noise(line)]
 """,
     "toy_agent/wrong.py": """\
 from pytest_agentproc.supervisor import Watchdog
@@ -122,6 +203,25 @@ expect:
   elapsed: 15s
   saw: {argv: [--loud, hi]}
 catches: {beats-are-noise: outcome}
+"""
+
+CHAT = """\
+scenario: a prompt that takes too long is cancelled, and the agent lives on
+agent: {dialect: toy, mode: chat}
+policy: {prompt_timeout: 1m}
+drive: [{prompt: build}, {wait_for: turn 1}, {prompt: again}]
+script:
+  - handshake: {after: 2s}
+  - wait_for: prompt 1
+  - wait_for: cancel
+  - beat: lub
+  - acknowledge: cancel
+  - wait_for: prompt 2
+  - answer: built
+expect:
+  turns: [{outcome: timed_out}, {text: built}]
+  spawns: [0]
+  saw: {argv: [--chat]}
 """
 
 TESTS = """\

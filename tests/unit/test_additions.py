@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_agentproc.errors import ScenarioError, UsageError
-from pytest_agentproc.harness import foresee
+from pytest_agentproc.harness import foresee, model_play
 from pytest_agentproc.scenario import BUNDLED, Language, Scenario, loads, with_dialect, with_step
 from pytest_agentproc.subjects import Core, Function
 from pytest_agentproc.supervisor.dialects import decoder
 from pytest_agentproc.vocabulary import Dialect, Policy, ScriptStep
-from tests.plugin.toy import PACKAGE, SCENARIO
+from tests.plugin.toy import CHAT, PACKAGE, SCENARIO
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
 ENCODER, DECODER = PACKAGE["toy_agent/encoder.py"], PACKAGE["toy_agent/decoder.py"]
-MARKS = PACKAGE["toy_agent/marks.py"]
+MARKS, TALK = PACKAGE["toy_agent/marks.py"], PACKAGE["toy_agent/talk.py"]
 
 
 @pytest.fixture
@@ -28,8 +28,10 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fix
     name = f"toy_{abs(hash(request.node.name))}"
     monkeypatch.syspath_prepend(tmp_path)
 
-    def make(encoder: str = ENCODER, decoder: str = DECODER, **more: Any) -> Dialect:
-        for half, text in (("encoder", encoder), ("decoder", decoder), ("marks", MARKS)):
+    def make(encoder: str = ENCODER, decoder: str = DECODER, talk: str = "", **more: Any) -> Dialect:
+        if talk:
+            more["talks"] = {"chat": f"{name}.talk:Chat"}
+        for half, text in (("encoder", encoder), ("decoder", decoder), ("marks", MARKS), ("talk", talk)):
             file = tmp_path / name / f"{half}.py"
             file.parent.mkdir(exist_ok=True)
             file.write_text(text.replace("toy_agent", name))
@@ -159,10 +161,14 @@ def test_a_dialect_is_told_which_steps_modes_and_reasons_it_has(package: Callabl
         (
             ENCODER.replace("def answer", "def reply"),
             DECODER,
-            ".encoder lacks answer: fake_agents.contracts.Encoder says ",
+            ".encoder lacks answer in mode plain: fake_agents.contracts.Encoder says ",
         ),
-        (ENCODER.replace('"stdout"', '"out"'), DECODER, ".encoder lacks error_stream (stdout or stderr): "),
-        (ENCODER.replace("class Encoder", "class Coder"), DECODER, "raised AttributeError: "),
+        (
+            ENCODER.replace('"stdout"', '"out"'),
+            DECODER,
+            ".encoder lacks error_stream (stdout or stderr) in mode plain: ",
+        ),
+        (ENCODER.replace("def Encoder", "def Coder"), DECODER, "raised AttributeError: "),
         (ENCODER, DECODER.replace("class Plain", "class Other"), ":Plain cannot be made, AttributeError: "),
         (ENCODER, DECODER.replace("def end", "def stop"), ":Plain has no end: pytest_agentproc.supervisor.dialects."),
     ],
@@ -174,6 +180,32 @@ def test_a_half_that_cannot_be_used_is_named_where_the_dialect_is(
     [problem] = problems("say: a", language=spoken(package(encoder, decoder)))
     assert problem.startswith("2:8: the dialect toy, which the plugin toy adds, cannot be used: ")
     assert message in problem
+
+
+def test_a_talk_that_cannot_be_made_is_named_too(package: Callable[..., Dialect]) -> None:
+    """A dialect is whole or cannot be used: also its other modes are under suspicion."""
+    language = spoken(package(talks={"chat": "toy_agent.talk:Chat"}))
+    assert problems("say: a", language=language)[0].startswith(
+        "2:8: the dialect toy, which the plugin toy adds, cannot be used: its talk toy_agent.talk:Chat cannot be made, "
+    )
+
+
+def test_a_host_is_asked_for_more_than_an_encoder(package: Callable[..., Dialect]) -> None:
+    """What a run never calls, a session does; what it then has is heard, asked and waited for."""
+    toy = package(ENCODER.replace("def has", "def had"), talk=TALK)
+    [problem] = problems("say: a", language=spoken(toy))
+    assert problem.endswith(".encoder lacks has in mode chat: fake_agents.contracts.Host says what it must have")
+
+
+def test_a_session_of_a_contributed_dialect_is_one(package: Callable[..., Dialect]) -> None:
+    """Its mode stands beside the kit's in every message, and its agent lives on."""
+    language = spoken(package(talk=TALK))
+    assert problems("wait_for: prompt 1", language=language) == [
+        "4:15: the dialect toy hears no prompt in mode plain: known by claude session, pi rpc, acp session or toy chat"
+    ]
+    made = scenario("wait_for: prompt 1", "answer: hi", agent="{dialect: toy, mode: chat}", language=language)
+    assert made.is_session
+    assert made.bind(Policy()).program["serves"] is True
 
 
 def test_a_module_that_is_not_there_is_named(package: Callable[..., Dialect]) -> None:
@@ -193,6 +225,16 @@ def test_the_model_plays_a_contributed_dialect(package: Callable[..., Dialect]) 
     made = loads(SCENARIO, language=spoken(package(), BEAT, pulse))
     foreseen = foresee(made, made.terms(Core()))
     assert (foreseen.margin, foreseen.duration, foreseen.fault) == (5_000_000_000, 15_000_000_000, "")
+
+
+def test_the_model_holds_sessions_of_a_contributed_dialect(package: Callable[..., Dialect]) -> None:
+    """The talk is made anew for each agent, in memory as for real."""
+    played = model_play(loads(CHAT, language=spoken(package(talk=TALK), BEAT)), Core())
+    assert played.answer is not None
+    assert [(turn.outcome, turn.text) for turn in played.answer.turns or ()] == [
+        ("timed_out", None),
+        ("completed", "built"),
+    ]
 
 
 def test_a_subject_claims_a_contributed_dialect_by_itself(package: Callable[..., Dialect]) -> None:

@@ -58,17 +58,20 @@ def decoder(dialect: str | Dialect, mode: str = "") -> Decoder:
     return _choose(_DECODERS, dialect, mode, "")()
 
 
-def talk(dialect: str, mode: str = "", setting: Setting | None = None) -> Talk:
+def talk(dialect: str | Dialect, mode: str = "", setting: Setting | None = None) -> Talk:
     """Make the conversation of a dialect with one agent process.
 
     Args:
-        dialect: the wire format.
+        dialect: the wire format: the name of one of the kit's, or one that another package adds.
         mode: its variant; "" is the dialect's only one that holds sessions.
         setting: what it begins with.
 
     Raises:
         UsageError: the dialect or the mode is unknown, or holds no sessions.
     """
+    if isinstance(dialect, Dialect):
+        made: Talk = dialect.talk(mode, setting or Setting())
+        return made
     return _choose(_TALKS, dialect, mode, " for a session")(setting or Setting())
 
 
