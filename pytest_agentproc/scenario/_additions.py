@@ -56,8 +56,9 @@ def with_step(language: Language, step: ScriptStep, origin: str) -> Language:
     """Give the language with one step more; arguments and errors as `with_dialect`."""
     others = {name: entry.kind.origin for name, entry in language.steps.items() if isinstance(entry.kind, _Added)}
     _require_free("step", step.name, STEPS, others)
-    kind = _Expanded(step, origin) if step.expand is not None else _Told(step, origin)
-    entry = Entry(step.name, kind, f"{step.doc} ({origin})", build=kind.build)
+    kind = _Told(step, origin) if step.expand is None else _Expanded(step, origin)
+    build = kind.build if isinstance(kind, _Told) else None
+    entry = Entry(step.name, kind, f"{step.doc} ({origin})", build=build)
     return replace(language, steps={**language.steps, step.name: entry})
 
 
@@ -105,7 +106,7 @@ class _Told(_Added):
 
 @dataclass(frozen=True)
 class _Expanded(_Added):
-    """A step that stands for others."""
+    """A step that stands for others, and gives way to them."""
 
     def read(self, node: Node, what: str, check: Check) -> tuple[Step, ...]:
         """Read the value, and the steps that it stands for, whose mistakes are those of whoever adds the step."""
@@ -130,10 +131,6 @@ class _Expanded(_Added):
             told = f"{about}is wrong: {problem.message}"
             check.problems[index] = replace(problem, line=node.line, column=node.column, message=told)
         return steps
-
-    def build(self, step: Step, scope: Scope) -> list[ProgramStep]:
-        """Compile the steps that it stands for, on its own line."""
-        return [(step.line, name, arguments) for _, name, arguments in scope.steps(step.value)]
 
     def _plain(self, value: Any) -> Any:
         """Give a value as `expand` takes it: times and sizes as a step would have them."""

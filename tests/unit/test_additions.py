@@ -87,6 +87,14 @@ def test_a_step_that_stands_for_others_is_them_on_its_own_line() -> None:
     ]
 
 
+def test_a_step_that_stands_for_others_ends_a_script_as_they_would() -> None:
+    """Every check of a script's order looks at what is played."""
+    quits = ScriptStep(name="quits", value="number", doc="exits", expand=lambda code: [{"say": "bye"}, {"exit": code}])
+    assert problems("quits: 3", "say: b", agent="raw", language=spoken(quits)) == [
+        "5:5: this step is never reached: exit in line 4 ends the script"
+    ]
+
+
 def test_a_step_of_a_dialect_gets_times_and_sizes_as_numbers(package: Callable[..., Dialect]) -> None:
     """An encoder knows neither units nor limits."""
     toy = package(ENCODER.replace('"beat": self.beat', '"rest": self.beat'))
