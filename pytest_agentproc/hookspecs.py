@@ -10,10 +10,17 @@ if TYPE_CHECKING:
 
     import pytest
 
+    from pytest_agentproc.defects import Defect
     from pytest_agentproc.record import Record
-    from pytest_agentproc.vocabulary import Order, Subject
+    from pytest_agentproc.vocabulary import Dialect, Order, ScriptStep, Subject
 
-__all__ = ["pytest_agentproc_record", "pytest_agentproc_subjects"]
+__all__ = [
+    "pytest_agentproc_defects",
+    "pytest_agentproc_dialects",
+    "pytest_agentproc_record",
+    "pytest_agentproc_steps",
+    "pytest_agentproc_subjects",
+]
 
 
 def pytest_agentproc_subjects(config: pytest.Config) -> Iterable[Subject | Callable[[Order], Any]]:  # type: ignore[empty-body]
@@ -37,4 +44,50 @@ def pytest_agentproc_record(nodeid: str, record: Record) -> None:
     Args:
         nodeid: the id of the test that played it; a test may play several.
         record: both sides of the run; `record.lines()` is its file, `record.digest()` its name.
+    """
+
+
+def pytest_agentproc_dialects(config: pytest.Config) -> Iterable[Dialect]:  # type: ignore[empty-body]
+    """Give dialects that scenarios may name beside the kit's: `agent: {dialect: toy}`.
+
+    A dialect is two halves that share no code: the encoder runs in the fake, the decoder in the core. Both are named by
+    their modules and load when the first scenario speaks of the dialect. What is wrong with one is a problem of that
+    scenario, with its place and the name of the plugin; everybody else's scenarios go on. Contributions hold for this
+    session only. Whoever calls the core without pytest gives it the `Dialect` itself: `run_once(argv, dialect=TOY)`, or
+    `open_session(argv, dialect=TOY)` for a mode that holds sessions.
+
+    All hooks that contribute are asked before anything is collected, as `pytest_agentproc_subjects`.
+
+    Args:
+        config: the session's.
+
+    Returns:
+        `pytest_agentproc.vocabulary.Dialect`s, whose docstring says what each half may use. A name that is taken is an
+        error.
+    """
+
+
+def pytest_agentproc_steps(config: pytest.Config) -> Iterable[ScriptStep]:  # type: ignore[empty-body]
+    """Give steps that scripts may use beside the kit's: one that stands for others, or one of a dialect's own.
+
+    Args:
+        config: the session's.
+
+    Returns:
+        `pytest_agentproc.vocabulary.ScriptStep`s, whose docstring tells the two kinds apart. A name that is taken is an
+        error. What such a step does stands in records and failures on the line of the scenario that uses it.
+    """
+
+
+def pytest_agentproc_defects(config: pytest.Config) -> Iterable[Defect]:  # type: ignore[empty-body]
+    """Give wrong supervisors for `--agentproc-defect=NAME`: the core with one decider replaced.
+
+    It is asked only if that option names none of the kit's.
+
+    Args:
+        config: the session's.
+
+    Returns:
+        `pytest_agentproc.defects.Defect`s; `supervisor.Deciders` and `SessionDeciders` list the judgements that can be
+        replaced. A name that is taken is an error, and so is a rule that there is not.
     """

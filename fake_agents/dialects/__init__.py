@@ -26,7 +26,8 @@ def module_of(program: Program) -> str:
 
 def encoder(program: Program) -> Encoder:
     """Give the encoder of the program's dialect; only the module that it needs is loaded."""
-    name = "fake_agents.dialects." + module_of(program)
+    added = program.get("encoder")
+    name = added[-1] if added else "fake_agents.dialects." + module_of(program)
     __import__(name)
     made: Encoder = sys.modules[name].Encoder(program)
     return made

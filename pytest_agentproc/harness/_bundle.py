@@ -14,7 +14,7 @@ from types import CodeType
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
     from pathlib import Path
 
 __all__ = ["BOOT", "Bundle", "bundle"]
@@ -83,27 +83,32 @@ class Bundle(NamedTuple):
     Args:
         data: its bytes.
         start: where the modules begin in them.
+        packages: which of them are packages.
     """
 
     data: bytes
     start: int
+    packages: tuple[str, ...]
 
 
-def bundle(modules: Iterable[tuple[str, Path]]) -> Bundle:
+def bundle(modules: Sequence[tuple[str, Path | None]]) -> Bundle:
     """Compile modules.
 
     Args:
-        modules: the full name and the source of each. They are executed in this order, so each comes after those that
-            it imports when it is executed.
+        modules: the full name and the source of each; without a source it is an empty package. They are executed in
+            this order, so each comes after those that it imports when it is executed.
     """
     later: list[bytes] = []
     stubs: dict[CodeType, CodeType] = {}
     compiled = [(name, _slim(_compile(path, later), stubs)) for name, path in modules]
     before = b"".join(later)
-    return Bundle(before + marshal.dumps(compiled), len(before))
+    packages = tuple(name for name, path in modules if path is None or path.name == "__init__.py")
+    return Bundle(before + marshal.dumps(compiled), len(before), packages)
 
 
-def _compile(path: Path, later: list[bytes]) -> CodeType:
+def _compile(path: Path | None, later: list[bytes]) -> CodeType:
+    if path is None:
+        return _code(ast.Module([], []), "")
     tree = _Bare().visit(ast.parse(path.read_text(encoding="utf-8")))
     return _code(_Stubs(str(path), later).visit(tree), str(path))
 

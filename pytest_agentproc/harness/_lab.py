@@ -28,7 +28,7 @@ from pytest_agentproc.tree import disown
 from pytest_agentproc.vocabulary import Policy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from types import TracebackType
 
     from pytest_agentproc.scenario import Bound, Scenario
@@ -50,15 +50,18 @@ class Lab:
 
     Args:
         new_record: makes the record of a play, of its header.
+        commands: what fakes of other packages' dialects are called, beside those of the kit.
     """
 
-    def __init__(self, new_record: Callable[[Mapping[str, Any]], Record] = Record) -> None:
+    def __init__(
+        self, new_record: Callable[[Mapping[str, Any]], Record] = Record, *, commands: Iterable[str] = ()
+    ) -> None:
         self.new_record = new_record
         self._workshop: Workshop | None = None
         self._broker: subprocess.Popen[bytes] | None = None
         self._lifeline = b""
         self._clock: VirtualClock | None = None
-        self._canaries = Canaries(sorted({*COMMANDS.values()}))
+        self._canaries = Canaries(sorted({*COMMANDS.values(), *commands}))
 
     def __enter__(self) -> Lab:  # noqa: PYI034  # nobody derives from it
         return self
@@ -211,7 +214,8 @@ class Lab:
         probes = probes_of(scenario.dialect)
         baked = {**watch.baked, "lifeline": self._lifelines(), "program": program, "probes": probes}
         executable = scenario.cannot_spawn != "not_executable"
-        path = shop.make(COMMANDS[scenario.dialect], baked, executable=executable)
+        command = COMMANDS[scenario.dialect] if scenario.contributed is None else scenario.contributed.command
+        path = shop.make(command, baked, executable=executable)
         if isinstance(watch, Lockstep):
             watch.clock.launchers.add(os.path.realpath(path))
         else:

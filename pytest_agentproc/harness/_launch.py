@@ -1,7 +1,8 @@
 """Executable fakes on disk: one small script with everything baked in. Owns files; starts nothing.
 
-A launcher names the interpreter, the bundle (all modules of `fake_agents`, compiled) and the baked program, so it works
-from any directory, under any name, with an empty environment.
+A launcher names the interpreter, the bundle (all modules of `fake_agents` that the dialect needs, compiled, and of a
+dialect that another package adds that one's own) and the baked program, so it works from any directory, under any name,
+with an empty environment.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ from typing import Any, NamedTuple
 
 import fake_agents
 from fake_agents.dialects import module_of
-from pytest_agentproc.harness._bundle import BOOT, bundle
+from pytest_agentproc.harness._bundle import BOOT, Bundle, bundle
 
-__all__ = ["PACKAGES", "REAL_TIME", "Workshop", "extensions", "head", "interpreter", "modules_of"]
+__all__ = ["REAL_TIME", "Workshop", "extensions", "head", "interpreter", "modules_of"]
 
 _MODULES = ("", "program", "glob", "lines", "player", "wire", "birth", "stage", "dialects")
 REAL_TIME = ("diary", "realtime")
@@ -37,7 +38,6 @@ _BUILT_ON = {
     "claude_behind": (*_TURNS, "claude_session"),
 }
 """Dialects' modules that build on others, in the order in which these must be loaded."""
-PACKAGES = ("fake_agents", "fake_agents.dialects")
 _LONGEST_SHEBANG = 250
 
 
@@ -46,6 +46,7 @@ class _Kind(NamedTuple):
 
     name: str
     module: str
+    added: tuple[str, ...]
     is_executable: bool
     is_real: bool
 
@@ -55,7 +56,7 @@ class Workshop:
 
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="agentproc-"))
-        self._bundles: dict[str, tuple[str, int]] = {}
+        self._bundles: dict[tuple[str, ...], tuple[str, Bundle]] = {}
         self._free: dict[_Kind, list[Path]] = {}
         self._kinds: dict[str, _Kind] = {}
         self._count = 0
@@ -77,7 +78,9 @@ class Workshop:
             baked: what `fake_agents.main` reads.
             executable: False writes a file that cannot be executed.
         """
-        kind = _Kind(name, module_of(baked["program"]), executable, not baked["hub"])
+        program = baked["program"]
+        added = tuple(program.get("encoder", ()))
+        kind = _Kind(name, "" if added else module_of(program), added, executable, not baked["hub"])
         free = self._free.setdefault(kind, [])
         path = free.pop() if free else self._write(kind)
         plan = path.parent.with_suffix(".baked")
@@ -96,10 +99,10 @@ class Workshop:
         folder = self.folder / str(self._count)
         folder.mkdir()
         path = folder / kind.name
-        loaded, start = self._bundle(kind.module, REAL_TIME if kind.is_real else ())
+        loaded, (_, start, packages) = self._bundle(kind.module, REAL_TIME if kind.is_real else (), kind.added)
         boot = BOOT.format(
             extensions=extensions(kind.module),
-            packages=PACKAGES,
+            packages=packages,
             bundle=loaded,
             start=start,
             baked=str(folder.with_suffix(".baked")),
@@ -114,27 +117,48 @@ class Workshop:
         """Remove everything."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def _bundle(self, module: str, more: tuple[str, ...]) -> tuple[str, int]:
-        """Give the file of a bundle, and where the modules begin in it."""
-        name = ".".join((module, *more, "bundle"))
+    def _bundle(self, module: str, more: tuple[str, ...], added: tuple[str, ...]) -> tuple[str, Bundle]:
+        """Give the file of a bundle, and what is in it."""
+        name = (module, *added, *more)
         if name not in self._bundles:
-            data, start = bundle(modules_of(module, more))
-            path = self.folder / name
-            path.write_bytes(data)
-            self._bundles[name] = str(path), start
+            path = self.folder / f"{len(self._bundles)}.bundle"
+            made = bundle(modules_of(module, more, added))
+            path.write_bytes(made.data)
+            self._bundles[name] = str(path), made
         return self._bundles[name]
 
 
-def modules_of(module: str, more: tuple[str, ...]) -> list[tuple[str, Path]]:
-    """List what a dialect's fakes load with its sources, in the order in which it must be executed."""
+def modules_of(module: str, more: tuple[str, ...], added: tuple[str, ...] = ()) -> list[tuple[str, Path | None]]:
+    """List what a fake loads, as `bundle` takes it, in the order in which it must be executed.
+
+    Args:
+        module: the module of a dialect of the kit; empty: its dialect is another package's.
+        more: modules of `fake_agents` beside those.
+        added: the modules of the other package.
+    """
     extra: tuple[str, ...] = () if module == "raw" else ("objects",)
-    if module in _HOSTS:
+    if module in _HOSTS or not module:
         extra = (*extra, *_SESSION)
-    extra = (*extra, *(f"dialects.{name}" for name in _BUILT_ON.get(module, ())))
-    return [_source(name) for name in (*_MODULES, *extra, *more, f"dialects.{module}", "main")]
+    own = (*_BUILT_ON.get(module, ()), module) if module else ()
+    names = (*_MODULES, *extra, *more, *(f"dialects.{name}" for name in own))
+    return [*map(_source, names), *_sources_of(added), _source("main")]
 
 
-def _source(name: str) -> tuple[str, Path]:
+def _sources_of(modules: tuple[str, ...]) -> list[tuple[str, Path | None]]:
+    """List a dialect's own modules; the packages that they are in are empty in a fake."""
+    found: dict[str, Path | None] = {}
+    for module in modules:
+        words = module.split(".")
+        for length in range(1, len(words)):
+            found.setdefault(".".join(words[:length]))
+        spec = importlib.util.find_spec(module)
+        assert spec is not None, "it was imported when the scenario was checked"
+        assert spec.origin is not None, "it was read when the scenario was checked"
+        found[module] = Path(spec.origin)
+    return [*found.items()]
+
+
+def _source(name: str) -> tuple[str, Path | None]:
     base = Path(fake_agents.__file__).parent.joinpath(*name.split("."))
     full = f"fake_agents.{name}" if name else "fake_agents"
     return full, base / "__init__.py" if base.is_dir() else base.with_suffix(".py")

@@ -109,7 +109,8 @@ def add_run(model: Model, bound: Bound, subject: _Judges, kept: Artifacts | None
     """Give the model one more run of a scenario, whose artifacts are kept or not."""
     scenario = bound.scenario
     prompt = scenario.prompt if scenario.prompt_by == "stdin" else ""
-    machine = Machine(Task(scenario.dialect, prompt.encode(), bound.policy, scenario.mode), subject.deciders)
+    dialect = scenario.contributed or scenario.dialect
+    machine = Machine(Task(dialect, prompt.encode(), bound.policy, scenario.mode), subject.deciders)
     keep = kept.take if kept else None
     spawn = _spawner(model, bound)
     model.drivers.append(model.driver_type(machine, spawn, model.now, model.record.add, keep))
@@ -129,7 +130,7 @@ def _add_session(model: Model, bound: Bound, subject: _Judges) -> SessionHost:
     scenario = bound.scenario
     task = SessionTask(
         ("agent", *command_line(scenario)),
-        scenario.dialect,
+        scenario.contributed or scenario.dialect,
         scenario.mode,
         bound.policy,
         Setting(SESSION_FOLDER, CALLER, tuple((hook.name, hook.event) for hook in bound.hooks)),

@@ -64,7 +64,10 @@ class Played:
 
 def command_line(scenario: Scenario) -> tuple[str, ...]:
     """Give the arguments that a real supervisor would start such an agent with."""
-    options = _OPTIONS[scenario.dialect, scenario.mode]
+    added = scenario.contributed
+    options = (
+        _OPTIONS[scenario.dialect, scenario.mode] if added is None else tuple(added.options.get(scenario.mode, ()))
+    )
     if scenario.dialect == "claude" and scenario.partials:
         options = (*options, "--include-partial-messages")
     is_told = scenario.prompt_by == "argv" and not scenario.is_session

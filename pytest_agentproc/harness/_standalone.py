@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from fake_agents.dialects import module_of
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.harness._bundle import LOAD, bundle
-from pytest_agentproc.harness._launch import PACKAGES, REAL_TIME, extensions, head, modules_of
+from pytest_agentproc.harness._launch import REAL_TIME, extensions, head, modules_of
 from pytest_agentproc.harness._played import PROMPT_SHOWN
 from pytest_agentproc.harness._probes import probes_of
 from pytest_agentproc.scenario import NotApplicable
@@ -94,13 +94,13 @@ def write_fake(scenario: Scenario, path: Path, *, scale: float, lifetime: float,
     }
     module = module_of(program)
     counter = path.absolute().with_name(f".{path.name}")
-    data, start = bundle(modules_of(module, ("guard", *REAL_TIME)))
+    data, start, packages = bundle(modules_of(module, ("guard", *REAL_TIME)))
     text = _STUB.format(
         head=head("-IS"),
         mark=_MARK,
         tag=sys.implementation.cache_tag,
         extensions=extensions(module),
-        packages=PACKAGES,
+        packages=packages,
         bundle=data,
         start=start,
         baked=marshal.dumps(baked),

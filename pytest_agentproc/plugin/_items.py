@@ -14,6 +14,7 @@ from pytest_agentproc.harness import real_time_only
 from pytest_agentproc.plugin._account import keep
 from pytest_agentproc.plugin._baseline import read_by_baseline
 from pytest_agentproc.plugin._by_hand import by_hand
+from pytest_agentproc.plugin._contributions import language_of
 from pytest_agentproc.plugin._figures import note
 from pytest_agentproc.plugin._options import asked, ways_of
 from pytest_agentproc.plugin._play import NotGreen, play, play_in_model, play_real, settle
@@ -41,7 +42,7 @@ class ScenarioFile(pytest.File):
     def collect(self) -> Iterator[ScenarioItem]:
         """Load the scenario, and give it once for each subject, clock and backend."""
         try:
-            scenario = load(shown_path(self.path))
+            scenario = load(shown_path(self.path), language_of(self.config))
         except ScenarioError as problems:
             raise self.CollectError(str(problems)) from None
         subjects = subjects_of(self.config)

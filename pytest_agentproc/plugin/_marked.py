@@ -97,6 +97,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
 
 def _played(function: pytest.Function, case: _Case) -> AgentRun:
     from pytest_agentproc.errors import AgentprocError
+    from pytest_agentproc.plugin._contributions import language_of
     from pytest_agentproc.plugin._items import ScenarioItem
     from pytest_agentproc.plugin._play import NotGreen
     from pytest_agentproc.plugin._run import result_of
@@ -108,7 +109,7 @@ def _played(function: pytest.Function, case: _Case) -> AgentRun:
             function.parent,
             name=function.name,
             nodeid=function.nodeid,
-            scenario=named(case.given, function.path.parent),
+            scenario=named(case.given, function.path.parent, language_of(function.config)),
             subject=case.subject,
             backend=case.backend,
             clock=case.clock,

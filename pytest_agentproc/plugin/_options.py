@@ -5,7 +5,6 @@ An option is a line of `_OPTIONS`: `--agentproc-NAME` on the command line wins o
 
 from __future__ import annotations
 
-import difflib
 import importlib.util
 from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -59,15 +58,7 @@ def _one_of(*words: str) -> Callable[[str], str]:
 
 
 def _defect(name: str) -> str | None:
-    if not name:
-        return None
-    from pytest_agentproc import defects
-
-    if name not in defects.NAMES:
-        near = difflib.get_close_matches(name, defects.NAMES, 1)
-        known = f"did you mean {near[0]}?" if near else f"only {', '.join(defects.NAMES)}"
-        raise ValueError(f"there is no such defect, {known}")
-    return name
+    return name or None
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -162,9 +153,14 @@ def asked(config: pytest.Config, name: str) -> Any:
         place, text = f"{key} = ", _ini(config, key, "write it in quotes")
         text = default if text is None else text
     try:
-        return read(text)
+        value = read(text)
+        if name == "defect" and value is not None:
+            from pytest_agentproc.plugin._contributions import defect_named
+
+            defect_named(config, value)
     except ValueError as error:
         raise pytest.UsageError(f"{place}{text}: {error}") from None
+    return value
 
 
 def is_asked(config: pytest.Config, name: str) -> bool:
@@ -205,7 +201,12 @@ def pytest_configure(config: pytest.Config) -> None:
             f"agentproc backend {asked(config, 'backend')} needs trio, which is not installed: "
             "run pip install 'pytest-agentproc[trio]' or choose --agentproc-backend=asyncio"
         )
-    is_foreign = asked(config, "subject") or config.hook.pytest_agentproc_subjects.get_hookimpls()
+    hook = config.hook
+    if hook.pytest_agentproc_dialects.get_hookimpls() or hook.pytest_agentproc_steps.get_hookimpls():
+        from pytest_agentproc.plugin._contributions import language_of
+
+        language_of(config)
+    is_foreign = asked(config, "subject") or hook.pytest_agentproc_subjects.get_hookimpls()
     if is_foreign:
         from pytest_agentproc.plugin._subjects import subjects_of
 
@@ -262,6 +263,8 @@ def lab_of(config: pytest.Config) -> Lab:
     lab = config.stash.get(_LAB, None)
     if lab is None:
         from pytest_agentproc.harness import Lab
+        from pytest_agentproc.plugin._contributions import language_of
 
-        lab = config.stash[_LAB] = Lab()
+        added = language_of(config).dialects.values()
+        lab = config.stash[_LAB] = Lab(commands=[one.dialect.command for one in added])
     return lab

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.corpus import SUFFIX, corpus_files
 from pytest_agentproc.errors import UsageError
-from pytest_agentproc.scenario import Scenario, load, loads
+from pytest_agentproc.plugin._contributions import language_of
+from pytest_agentproc.scenario import BUNDLED, Language, Scenario, load, loads
 
 if TYPE_CHECKING:
     import pytest
@@ -43,38 +44,39 @@ def scenario_of(given: Any, request: pytest.FixtureRequest, agent: str = '"raw"'
     """
     if isinstance(given, Scenario):
         return given
-    folder = request.path.parent
+    folder, language = request.path.parent, language_of(request.config)
     if isinstance(given, Path) or (isinstance(given, str) and (_is_path(given) or _ID.fullmatch(given))):
-        return named(given, folder)
+        return named(given, folder, language)
     claim = f"an agent of {request.node.name}"
     if isinstance(given, str):
         name, text = _located(given, request)
-        return loads(_whole(text, claim, agent), name, folder)
+        return loads(_whole(text, claim, agent), name, folder, language)
     if isinstance(given, Mapping):
         try:
             plain = {"scenario": claim} if "sessions" in given else {"scenario": claim, "agent": json.loads(agent)}
             text = json.dumps({**plain, **given}, indent=1, ensure_ascii=False)
         except TypeError as error:
             raise UsageError(f"the mapping is no scenario: {error}", "write its values as a YAML file would") from error
-        return loads(text, f"<{request.node.name}>", folder)
+        return loads(text, f"<{request.node.name}>", folder, language)
     raise UsageError(
         f"a scenario is text, a path or a mapping, not {type(given).__name__}",
         'write fake_agent("- say: hello"), for example',
     )
 
 
-def named(name: str | Path, folder: Path) -> Scenario:
+def named(name: str | Path, folder: Path, language: Language = BUNDLED) -> Scenario:
     """Load a scenario by the path of its file, or by its id if it is a bundled one.
 
     Args:
         name: the path or the id.
         folder: whence the path is relative.
+        language: what it may speak of.
 
     Raises:
         ScenarioError: every problem of it.
         UsageError: no bundled scenario has such an id.
     """
-    return load(shown_path(folder / name)) if isinstance(name, Path) or _is_path(name) else _bundled(name)
+    return load(shown_path(folder / name), language) if isinstance(name, Path) or _is_path(name) else _bundled(name)
 
 
 def _bundled(name: str) -> Scenario:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_agentproc.errors import UsageError
+from pytest_agentproc.plugin._contributions import defect_named
 from pytest_agentproc.plugin._options import asked
 
 if TYPE_CHECKING:
@@ -46,9 +47,7 @@ def core_of(config: pytest.Config) -> Subject:
         if defect is None:
             core = subjects.core()
         else:
-            from pytest_agentproc import defects
-
-            made = defects.defect(defect)
+            made = defect_named(config, defect)
             core = subjects.Core(defect, made.deciders, made.session_deciders)
         config.stash[_CORE] = core
     return core

@@ -3,25 +3,30 @@
 `load` reads a file into a `Scenario` or raises every problem at once; `Scenario.bind` turns it, under the policy that
 a subject states, into a `Bound`: the program that the fake plays and the expectations that the verdict compares. The
 tables of steps (`_steps`), expect keys (`_expect`) and file keys (`_file`) make checker, compiler and reference. Of a
-file with several sessions each is a `Scenario` of its own, in `parts`, and so is what it is bound to.
+file with several sessions each is a `Scenario` of its own, in `parts`, and so is what it is bound to. What other
+packages add to the language is a `Language` that is handed in: nothing here changes.
 """
 
 from __future__ import annotations
 
+from pytest_agentproc.scenario._additions import BUNDLED, with_dialect, with_step
 from pytest_agentproc.scenario._agent import MODES
 from pytest_agentproc.scenario._entries import Entry, entries
 from pytest_agentproc.scenario._expressions import NotApplicable
+from pytest_agentproc.scenario._language import Language
 from pytest_agentproc.scenario._load import load, loads
 from pytest_agentproc.scenario._reference import reference
 from pytest_agentproc.scenario._scenario import Bound, Expectation, Scenario, Terms
 from pytest_agentproc.scenario._schema import MODELINE, schema
 
 __all__ = [
+    "BUNDLED",
     "MODELINE",
     "MODES",
     "Bound",
     "Entry",
     "Expectation",
+    "Language",
     "NotApplicable",
     "Scenario",
     "Terms",
@@ -30,4 +35,6 @@ __all__ = [
     "loads",
     "reference",
     "schema",
+    "with_dialect",
+    "with_step",
 ]

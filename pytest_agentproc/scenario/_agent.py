@@ -47,13 +47,18 @@ class _Dialect(Choice):
     """A dialect; the check keeps it, because steps differ."""
 
     def read(self, node: Node, what: str, check: Check) -> str:
-        """Take the name."""
-        check.dialect = super().read(node, "dialect", check)
+        """Take the name, of one of the kit's or of one that was added, if that can be used."""
+        added = check.language.dialects
+        check.dialect = Choice((*self.options, *added)).read(node, "dialect", check)
+        fault = added[check.dialect].fault if check.dialect in added else ""
+        if fault:
+            check.at(node, fault)
         return check.dialect
 
 
 def _agent_finish(values: dict[str, Any], node: Node, _what: str, check: Check) -> dict[str, Any]:
-    modes = MODES[values["dialect"]]
+    added = check.language.dialects.get(values["dialect"])
+    modes = MODES[values["dialect"]] if added is None else added.dialect.modes
     mode = values.get("mode", modes[0])
     if mode not in modes:
         known = f"known {'is' if len(modes) == 1 else 'are'} {choices(modes)}"

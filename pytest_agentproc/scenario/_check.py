@@ -19,6 +19,7 @@ from pytest_agentproc.scenario._expressions import (
     names,
     parse_expression,
 )
+from pytest_agentproc.scenario._language import Language
 from pytest_agentproc.scenario._nodes import Enough, Node, Scalar, describe
 from pytest_agentproc.scenario._words import one_line
 from pytest_agentproc.vocabulary import Policy
@@ -54,7 +55,8 @@ class Check:
     Args:
         file: the name that messages carry.
         folder: where the files that the scenario names must stay; None if it has none.
-        steps: the table of steps.
+        language: the steps and the dialects that it may speak of.
+        expanding: the steps of other packages that are being read in place of one another.
         depth: in how many descendants' scripts the check is.
         process: whose script it reads; "" is the agent's.
         parents: who spawns whom; `orphans`: those who lose their parent at once, and how.
@@ -65,7 +67,7 @@ class Check:
 
     file: str
     folder: Path | None
-    steps: Table
+    language: Language
     problems: list[Problem] = field(default_factory=list)
     dialect: str = ""
     mode: str = ""
@@ -78,6 +80,7 @@ class Check:
     process: str = ""
     meant: list[tuple[Node, str, str]] = field(default_factory=list)
     nameless: int = 0
+    expanding: tuple[str, ...] = ()
     depth: int = 0
     raw_bytes: int = 0
     tools: dict[str, int] = field(default_factory=dict)
@@ -119,6 +122,16 @@ class Check:
         """Take the limits that the file gives: expressions are tried with them, all others as they are by default."""
         self.overrides = overrides
         self.limits = Policy.for_dialect(self.dialect, **overrides).whole()
+
+    @property
+    def steps(self) -> Table:
+        """The table of steps."""
+        return self.language.steps
+
+    @property
+    def is_session(self) -> bool:
+        """Whether the agent that is spoken of hears requests while it lives."""
+        return self.language.holds_session(self.dialect, self.mode)
 
     @contextmanager
     def about(self, session: str) -> Iterator[None]:
@@ -183,5 +196,5 @@ class Check:
 
 def _nobody() -> dict[str, Any]:
     """Say of an agent what is so as long as nothing was told of it."""
-    blank = Check("", None, {})
+    blank = Check("", None, Language({}))
     return {name: getattr(blank, name) for name in _OF_AN_AGENT}

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from pytest_agentproc.scenario._fields import Either, Fields, Key
 from pytest_agentproc.scenario._kinds import Choice, Flag, ListOf, Size, Text, Time, Whole, Word
 from pytest_agentproc.scenario._nodes import Mapping, Node, Scalar, Sequence, inline
-from pytest_agentproc.scenario._sessions import SESSIONS
 from pytest_agentproc.scenario._shapes import AnyOf, Form
 from pytest_agentproc.scenario._words import choices, shorten, unknown
 
@@ -58,7 +57,7 @@ def _prompt_finish(values: dict[str, Any], node: Node, what: str, check: Check) 
         unit, size = values["repeat"], values["size"]
         times = size // len(unit.encode()) + 1
         prompt = (unit * times).encode()[:size].decode(errors="ignore")
-    if "\0" in prompt and check.prompt_by == "argv" and (check.dialect, check.mode) not in SESSIONS:
+    if "\0" in prompt and check.prompt_by == "argv" and not check.is_session:
         check.at(node, f"{what} has a NUL in it, which no argument can carry: tell the agent with prompt: stdin")
     return prompt
 
@@ -150,7 +149,7 @@ class _Drive:
 
     def read(self, node: Node, what: str, check: Check) -> tuple[Item, ...]:
         """Read the items; a run has one, its prompt."""
-        is_session = bool(check.sessions) or (check.dialect, check.mode) in SESSIONS
+        is_session = bool(check.sessions) or check.is_session
         if not isinstance(node, Sequence):
             remedy = f"write [{{prompt: {inline(node)}}}]" if isinstance(node, Scalar) else 'write "- " before prompt'
             check.wrong(node, what, f"a list such as {self.label if is_session else _OF_A_RUN}", remedy)
@@ -287,7 +286,7 @@ class _Handlers:
 
     def read(self, node: Node, what: str, check: Check) -> tuple[dict[str, Any], ...]:
         """Read each; there is one answer to all questions, and one callback of a hook."""
-        if (check.dialect, check.mode) not in SESSIONS and check.mode:
+        if not check.is_session and check.mode:
             check.at(node, f"{what} answers a session's agent, and this one is a run's")
             return ()
         given = node.items if isinstance(node, Sequence) else [node]

@@ -62,9 +62,12 @@ def build_event(step: Step, _scope: Scope) -> list[ProgramStep]:
 def is_told(name: str, node: Node, check: Check) -> bool:
     """Say whether the dialect has the step; report it if not. Of a dialect that is itself wrong nothing is said."""
     able = [f"{dialect} {mode}" for (dialect, mode), names in EVENTS.items() if name in names]
+    for added in check.language.dialects.values():
+        able += [f"{added.dialect.name} {mode}" for mode, names in added.events.items() if name in names]
     if not check.mode or f"{check.dialect} {check.mode}" in able:
         return True
-    check.at(node, f"the dialect {check.dialect} has no {name} in mode {check.mode}: known by {choices(able)}")
+    known = f"known by {choices(able)}" if able else "no dialect here has it"
+    check.at(node, f"the dialect {check.dialect} has no {name} in mode {check.mode}: {known}")
     return False
 
 

@@ -12,7 +12,6 @@ from pytest_agentproc.scenario._fields import Either, Fields, Key
 from pytest_agentproc.scenario._kinds import Choice, Data, Flag, ListOf, Signal, Text, Time, Whole, Word
 from pytest_agentproc.scenario._nodes import Mapping, Node, Scalar, Sequence
 from pytest_agentproc.scenario._saw import Variables
-from pytest_agentproc.scenario._sessions import SESSIONS
 from pytest_agentproc.scenario._shapes import Form, MapOf
 from pytest_agentproc.scenario._turns import OF_A_RUN, OF_A_SESSION, TURN_KEYS, VIEWER_KEYS
 from pytest_agentproc.scenario._wanted import MATCHER, ByName, Expected, Instants, Wanted, exact_time, exact_times
@@ -240,7 +239,7 @@ def _fits(name: Scalar, check: Check) -> None:
     elif key == "sessions":
         remedy = "write its keys themselves"
         check.at(name, f"expect.sessions is about several sessions, and this file has one agent: {remedy}")
-    elif (check.dialect, check.mode) not in SESSIONS:
+    elif not check.is_session:
         if key in _SESSION_KEYS:
             check.at(name, f"expect.{key} is about a session, and this agent is a run's")
     elif key in OF_A_RUN:

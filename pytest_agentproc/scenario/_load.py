@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.errors import Problem, ScenarioError
+from pytest_agentproc.scenario._additions import BUNDLED
 from pytest_agentproc.scenario._check import Check
 from pytest_agentproc.scenario._drive import Item, unawaited
 from pytest_agentproc.scenario._fields import WHOLE_FILE
@@ -15,9 +16,11 @@ from pytest_agentproc.scenario._file import FILE
 from pytest_agentproc.scenario._nodes import Enough, Mapping, Scalar, parse
 from pytest_agentproc.scenario._scenario import Scenario
 from pytest_agentproc.scenario._several import SESSION_KEYS, require_script
-from pytest_agentproc.scenario._steps import STEPS
 from pytest_agentproc.scenario._traps import position
 from pytest_agentproc.scenario._wanted import of_session
+
+if TYPE_CHECKING:
+    from pytest_agentproc.scenario._language import Language
 
 __all__ = ["load", "loads"]
 
@@ -30,8 +33,12 @@ _NOWHERE = {
 """Characters that a scenario has nowhere, quoted or not, with what is said about them."""
 
 
-def load(path: str | os.PathLike[str]) -> Scenario:
+def load(path: str | os.PathLike[str], language: Language = BUNDLED) -> Scenario:
     """Read and check a scenario file.
+
+    Args:
+        path: the file.
+        language: the steps and the dialects that it may speak of.
 
     Raises:
         ScenarioError: every problem of the file at once; messages carry the path as it was given.
@@ -48,21 +55,27 @@ def load(path: str | os.PathLike[str]) -> Scenario:
         before = error.object[: error.start].decode()
         line, column = position(before, len(before))
         raise ScenarioError([Problem(name, line, column, "the file is not UTF-8")]) from error
-    return loads(text, name, Path(path).parent)
+    return loads(text, name, Path(path).parent, language)
 
 
-def loads(text: str, name: str = "<text>", folder: str | os.PathLike[str] | None = None) -> Scenario:
+def loads(
+    text: str,
+    name: str = "<text>",
+    folder: str | os.PathLike[str] | None = None,
+    language: Language = BUNDLED,
+) -> Scenario:
     """Check a scenario's text.
 
     Args:
         text: the YAML.
         name: what messages call it; its last part without `.scenario.yaml` is the scenario's id.
         folder: where the files that the scenario names must stay; without one it can name none.
+        language: the steps and the dialects that it may speak of.
 
     Raises:
         ScenarioError: every problem of the text at once.
     """
-    check = Check(name, None if folder is None else Path(folder), STEPS)
+    check = Check(name, None if folder is None else Path(folder), language)
     values = _values(text, check)
     if check.problems:
         raise ScenarioError(list(dict.fromkeys(check.problems)))
@@ -77,6 +90,7 @@ def loads(text: str, name: str = "<text>", folder: str | os.PathLike[str] | None
         "tier": values.get("tier", "must"),
         "text": text,
         "containment_line": check.containment_line,
+        "language": language,
     }
     expected = values.get("expect", ())
     parts = {

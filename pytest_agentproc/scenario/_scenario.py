@@ -10,14 +10,13 @@ from pytest_agentproc.scenario._caller import bind_deed, bind_handler, bind_hook
 from pytest_agentproc.scenario._expect import Expected, bind_value
 from pytest_agentproc.scenario._expressions import NotApplicable
 from pytest_agentproc.scenario._script import ProgramStep, Scope, Step
-from pytest_agentproc.scenario._sessions import SESSIONS
-from pytest_agentproc.scenario._steps import STEPS
 from pytest_agentproc.scenario._wanted import split
 from pytest_agentproc.vocabulary import Outcome, Policy
 
 if TYPE_CHECKING:
     from pytest_agentproc.scenario._drive import Item
-    from pytest_agentproc.vocabulary import Deed, Handler, HookUse
+    from pytest_agentproc.scenario._language import Language
+    from pytest_agentproc.vocabulary import Deed, Dialect, Handler, HookUse
 
 __all__ = ["Bound", "Expectation", "Scenario", "Terms"]
 
@@ -108,6 +107,7 @@ class Scenario:
         scripts: what each invocation of the fake plays, the last one all further ones too.
         session: what the session is called whose part of a file this is; "" if the file has one agent.
         parts: of a file with several sessions each as a scenario of its own; the whole says nothing of an agent then.
+        language: the steps and the dialects that it speaks of.
     """
 
     id: str
@@ -137,11 +137,18 @@ class Scenario:
     expected: tuple[Expected, ...] = field(repr=False)
     session: str = ""
     parts: Mapping[str, Scenario] = field(default_factory=dict, repr=False)
+    language: Language = field(repr=False, compare=False)
+
+    @property
+    def contributed(self) -> Dialect | None:
+        """The agent's dialect where another package adds it; None: it is one of the kit's."""
+        added = self.language.dialects.get(self.dialect)
+        return None if added is None else added.dialect
 
     @property
     def is_session(self) -> bool:
         """Whether the agent, or each of several, lives on for further prompts."""
-        return bool(self.parts) or (self.dialect, self.mode) in SESSIONS
+        return bool(self.parts) or self.language.holds_session(self.dialect, self.mode)
 
     @property
     def prompt(self) -> str:
@@ -182,8 +189,8 @@ class Scenario:
 
     def _bind_parts(self, terms: Mapping[str, Policy]) -> Bound:
         parts = {name: part.bind(terms[name]) for name, part in self.parts.items()}
-        scopes = {name: Scope(policy.whole(), STEPS) for name, policy in terms.items()}
-        scopes[""] = Scope(Policy().whole(), STEPS)
+        scopes = {name: Scope(policy.whole(), self.language.steps) for name, policy in terms.items()}
+        scopes[""] = Scope(Policy().whole(), self.language.steps)
         drive = tuple(bind_deed(item, scopes[item.session]) for item in self.drive)
         return Bound(self, {}, Policy(), self._expectations(scopes), drive, parts=parts)
 
@@ -206,7 +213,7 @@ class Scenario:
             limit = _LIMITS.get(str(expected.value)) if is_outcome else None
             if limit is not None and policy.whole()[limit] is None:
                 raise NotApplicable(limit, expected.line)
-        scope = Scope(policy.whole(), STEPS)
+        scope = Scope(policy.whole(), self.language.steps)
         asked = _asked(self.expected)
         first, *then = [[*asked, *scope.steps(script)] for script in self.scripts]
         program = {
@@ -220,6 +227,8 @@ class Scenario:
             "serves": self.is_session,
             "steps": first,
         }
+        if self.contributed is not None:
+            program["encoder"] = list(self.contributed.encoder_modules)
         if self.model:
             program["model"] = self.model
         if then:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.scenario._elsewhere import STEP_WORDS
@@ -42,7 +42,12 @@ class Scope:
 
     def steps(self, steps: tuple[Step, ...]) -> list[ProgramStep]:
         """Compile a list of steps, in order."""
-        return [compiled for step in steps for compiled in self.table[step.name].build(step, self)]
+        return [compiled for step in steps for compiled in self._built(step)]
+
+    def _built(self, step: Step) -> list[ProgramStep]:
+        build = self.table[step.name].build
+        assert build is not None, "what stands for other steps gave way to them as it was read"
+        return build(step, self)
 
     def ns(self, time: Expression | str | None) -> int | None:
         """Give a time in nanoseconds; None for a word that stands for no end.
@@ -69,9 +74,12 @@ Build = Callable[[Step, Scope], list[ProgramStep]]
 
 @dataclass(frozen=True, kw_only=True)
 class Entry(Key):
-    """The table's entry for a step: how it is compiled, and the second key that it takes."""
+    """The table's entry for a step: how it is compiled, and the second key that it takes.
 
-    build: Build
+    One that is not compiled stands for others: its value is those.
+    """
+
+    build: Build | None = None
     also: Key | None = None
 
 
@@ -97,7 +105,9 @@ class Steps:
             if last is not None and last.name in ("exit", "die"):
                 check.at(item, f"this step is never reached: {last.name} in line {last.line} ends the script")
             step = _step(item, check)
-            if step is not None:
+            if step is not None and check.steps[step.name].build is None:
+                steps += [replace(one, line=step.line) for one in step.value]
+            elif step is not None:
                 steps.append(step)
         return tuple(steps)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.scenario._fields import Either, Fields, Key
 from pytest_agentproc.scenario._kinds import Choice, ListOf, Only, Text, Time, Whole
+from pytest_agentproc.scenario._language import SESSIONS
 from pytest_agentproc.scenario._nodes import Node, Scalar
 from pytest_agentproc.scenario._shapes import Form
 from pytest_agentproc.scenario._words import choices
@@ -21,14 +22,10 @@ __all__ = [
     "AWAITED",
     "HANDSHAKE",
     "HAPPENS",
-    "SESSIONS",
     "build_acknowledge",
     "build_awaited",
     "build_handshake",
 ]
-
-SESSIONS = (("claude", "session"), ("pi", "rpc"), ("acp", "session"))
-"""Every dialect and mode that hears requests while it lives."""
 
 _SHAKERS = (("claude", "session"), ("acp", "session"))
 
@@ -45,8 +42,8 @@ def _is_heard(node: Node, what: str, check: Check) -> None:
     """Report what only a session hears, where the agent is none; of a mode that is itself wrong nothing is said."""
     if check.depth:
         check.at(node, f"a spawned process hears no {what}: only the agent does")
-    elif check.mode and (check.dialect, check.mode) not in SESSIONS:
-        known = choices([f"{dialect} {mode}" for dialect, mode in SESSIONS])
+    elif check.mode and not check.is_session:
+        known = choices([f"{dialect} {mode}" for dialect, mode in check.language.sessions])
         check.at(node, f"the dialect {check.dialect} hears no {what} in mode {check.mode}: known by {known}")
 
 
@@ -99,7 +96,7 @@ class _Acknowledged(Choice):
 def _handshake(values: dict[str, Any], node: Node, _what: str, check: Check) -> dict[str, Any]:
     if check.depth:
         check.at(node, "a spawned process has no handshake: only the agent has")
-    elif check.mode and (check.dialect, check.mode) not in _SHAKERS:
+    elif check.mode and (check.dialect, check.mode) not in (*_SHAKERS, *check.language.sessions[len(SESSIONS) :]):
         known = choices([f"{dialect} {mode}" for dialect, mode in _SHAKERS])
         check.at(node, f"the dialect {check.dialect} has no handshake in mode {check.mode}: known by {known}")
     elif check.mode and "version" in values and check.dialect not in _VERSIONED:

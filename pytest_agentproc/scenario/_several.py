@@ -10,7 +10,6 @@ from pytest_agentproc.scenario._elsewhere import COMMANDS, words
 from pytest_agentproc.scenario._fields import Fields, Key
 from pytest_agentproc.scenario._kinds import Word
 from pytest_agentproc.scenario._nodes import Mapping, Node, Scalar
-from pytest_agentproc.scenario._sessions import SESSIONS
 from pytest_agentproc.scenario._shapes import MapOf
 from pytest_agentproc.scenario._steps import STEPS
 from pytest_agentproc.scenario._words import choices, nearest
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 __all__ = ["SESSION_KEYS", "SEVERAL", "require_script"]
 
 _RESERVED = ("agent", "caller", "supervisor", "tree")
-_LIVING = choices([f"{dialect} {mode}" for dialect, mode in SESSIONS])
 
 
 class _Agent:
@@ -33,9 +31,10 @@ class _Agent:
     def read(self, node: Node, what: str, check: Check) -> Any:
         """Read it as any agent."""
         values = AGENT.read(node, what, check)
-        if values is not None and (check.dialect, check.mode) not in SESSIONS:
+        if values is not None and not check.is_session:
             about = f"the dialect {check.dialect} in mode {check.mode} is one run"
-            check.at(node, f"{what} must be a session's: {about}, sessions are {_LIVING}")
+            living = choices([f"{dialect} {mode}" for dialect, mode in check.language.sessions])
+            check.at(node, f"{what} must be a session's: {about}, sessions are {living}")
             check.mode = ""
         return values
 

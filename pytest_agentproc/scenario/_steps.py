@@ -68,7 +68,8 @@ _CATCHABLE = tuple(name for name in SIGNALS if name not in ("KILL", "SEGV", "ABR
 
 
 def _say_finish(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[str, Any]:
-    reasons = STOP_REASONS.get(check.dialect)
+    added = check.language.dialects.get(check.dialect)
+    reasons = STOP_REASONS.get(check.dialect) if added is None else tuple(added.dialect.stop_reasons)
     if "stop" in values and reasons is not None and values["stop"] not in reasons:
         known = unknown("stop reason", values["stop"], reasons) if reasons else ""
         check.at(node, known or f"the dialect {check.dialect} has no stop reasons: leave stop out of {what}")

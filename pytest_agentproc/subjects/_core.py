@@ -48,7 +48,7 @@ class Core:
         folder = FullFolder if order.disk == "full" else Folder
         result = await run_once(
             order.argv,
-            dialect=order.dialect,
+            dialect=order.contributed or order.dialect,
             mode=order.mode,
             prompt=order.prompt if order.prompt_by == "stdin" else "",
             policy=order.policy,

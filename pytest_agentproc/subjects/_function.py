@@ -14,7 +14,7 @@ import anyio.to_thread
 from pytest_agentproc.errors import AdapterError, UsageError
 from pytest_agentproc.subjects._guarded import ask, stated
 from pytest_agentproc.supervisor.dialects import DIALECTS, SESSIONS
-from pytest_agentproc.vocabulary import OPTIONAL_NAMES, POLICY_NAMES, Policy
+from pytest_agentproc.vocabulary import OPTIONAL_NAMES, POLICY_NAMES, Dialect, Policy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -47,7 +47,8 @@ class Function:
             of any other.
         sessions: whether it takes orders with a drive.
         artifacts: whether it writes the files of C3 into the order's directory.
-        dialects: the dialects whose agents it can run; None: all. Scenarios of others are not applicable.
+        dialects: the dialects whose agents it can run, by name, or as `Dialect` where another package adds them; None:
+            all. Scenarios of others are not applicable.
 
     Raises:
         UsageError: it is no function, or there is no such limit or dialect.
@@ -63,7 +64,7 @@ class Function:
         limits: Limits | None = None,
         sessions: bool = False,
         artifacts: bool = False,
-        dialects: Iterable[str] | None = None,
+        dialects: Iterable[str | Dialect] | str | None = None,
     ) -> None:
         if not callable(function):
             raise UsageError(
@@ -75,9 +76,8 @@ class Function:
         self.name = name or _name(function)
         self.holds_sessions = sessions
         self.keeps_artifacts = artifacts
-        self.dialects = None if dialects is None else tuple([dialects] if isinstance(dialects, str) else dialects)
-        for dialect in self.dialects or ():
-            _require("dialect", dialect, _KNOWN)
+        given = [dialects] if isinstance(dialects, str) else list(dialects or ())
+        self.dialects = None if dialects is None else tuple(_named(dialect) for dialect in given)
         self._limits = limits or {}
         self._is_async = _is_async(function)
         self.real_time_only = "" if self._is_async else _why(function)
@@ -113,6 +113,13 @@ def _policy(limits: Any, dialect: str) -> Policy:
     for name in limits:
         _require("limit", name, POLICY_NAMES)
     return Policy.for_dialect(dialect, **(dict.fromkeys(OPTIONAL_NAMES) | dict(limits)))
+
+
+def _named(dialect: str | Dialect) -> str:
+    if isinstance(dialect, Dialect):
+        return dialect.name
+    _require("dialect", dialect, _KNOWN)
+    return dialect
 
 
 def _require(what: str, name: Any, known: tuple[str, ...]) -> None:

@@ -108,7 +108,7 @@ class _Held:
         order, self._group = self._order, group
         door = open_session(
             order.argv,
-            dialect=order.dialect,
+            dialect=order.contributed or order.dialect,
             mode=order.mode,
             policy=order.policy,
             permission=None if order.handler is None else self._permit,

@@ -25,7 +25,7 @@ from pytest_agentproc.supervisor._tasks import Tasks
 from pytest_agentproc.supervisor._tools import Tools
 from pytest_agentproc.supervisor._watchdog import Watchdog
 from pytest_agentproc.supervisor.dialects import decoder
-from pytest_agentproc.vocabulary import Outcome, Policy
+from pytest_agentproc.vocabulary import Dialect, Outcome, Policy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,7 +54,7 @@ class State(Enum):
 class Task:
     """What one run is to do: the dialect it reads and its mode, the bytes it writes to stdin, the limits it keeps."""
 
-    dialect: str = "raw"
+    dialect: str | Dialect = "raw"
     prompt: bytes = b""
     policy: Policy = field(default_factory=Policy)
     mode: str = ""

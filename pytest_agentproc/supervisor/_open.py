@@ -19,7 +19,7 @@ from pytest_agentproc.supervisor._session_task import SessionDeciders, SessionTa
 from pytest_agentproc.supervisor._spawn import spawner
 from pytest_agentproc.supervisor.dialects import Setting
 from pytest_agentproc.tree import Bell
-from pytest_agentproc.vocabulary import Policy
+from pytest_agentproc.vocabulary import Dialect, Policy
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -34,7 +34,7 @@ __all__ = ["open_session"]
 async def open_session(
     argv: Sequence[str],
     *,
-    dialect: str,
+    dialect: str | Dialect,
     mode: str = "",
     policy: Policy | None = None,
     permission: Handler | None = None,
@@ -56,7 +56,7 @@ async def open_session(
         argv: the agent's command, with what makes it speak the dialect: `pi --mode rpc`; an ACP agent's own flag;
             `claude --input-format stream-json --output-format stream-json --verbose`, for questions also
             `--permission-prompt-tool stdio`.
-        dialect: its wire format: "pi", "acp" or "claude".
+        dialect: its wire format: "pi", "acp" or "claude"; or a `vocabulary.Dialect` of your own.
         mode: the variant of the wire format; "" is the only one that holds sessions.
         policy: the limits; their units are seconds.
         permission: called with each question of the agent; it returns True to allow. Without one all are denied at
@@ -74,14 +74,13 @@ async def open_session(
         UsageError: no command that a process can be given, a dialect or mode without sessions, hooks where none are.
     """
     check_command(argv, cwd, env, 'open_session(["pi", ...])')
-    if hooks and dialect != "claude":
-        raise UsageError(f"there are hooks, but dialect {dialect!r} has none", 'leave them out, or use "claude"')
+    name = _name(dialect, hooks)
     clock = clock or current_clock.get() or SystemClock()
     setting = Setting(
         str(Path.cwd() / (cwd or "")), uuid.uuid4().hex if key is None else key, tuple((hooks or {}).items())
     )
     task = SessionTask(
-        argv, dialect, mode, policy or Policy.for_dialect(dialect), setting, has_handler=permission is not None
+        argv, dialect, mode, policy or Policy.for_dialect(name), setting, has_handler=permission is not None
     )
     made = deciders or SessionDeciders()
     machine = Conversation(task, made)
@@ -91,6 +90,14 @@ async def open_session(
     session.drive_by(driver)
     async with _driven(session, driver):
         yield session
+
+
+def _name(dialect: str | Dialect, hooks: Mapping[str, str] | None) -> str:
+    """Give the dialect's name, if it has the hooks that are asked for."""
+    name = dialect.name if isinstance(dialect, Dialect) else dialect
+    if hooks and dialect != "claude":
+        raise UsageError(f"there are hooks, but dialect {name!r} has none", 'leave them out, or use "claude"')
+    return name
 
 
 @asynccontextmanager

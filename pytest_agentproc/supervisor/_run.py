@@ -18,7 +18,7 @@ from pytest_agentproc.supervisor._machine import Deciders, Machine, Task
 from pytest_agentproc.supervisor._result import Result
 from pytest_agentproc.supervisor._spawn import spawner
 from pytest_agentproc.supervisor._store import Folder
-from pytest_agentproc.vocabulary import Policy
+from pytest_agentproc.vocabulary import Dialect, Policy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -32,7 +32,7 @@ __all__ = ["run_once"]
 async def run_once(
     argv: Sequence[str],
     *,
-    dialect: str = "raw",
+    dialect: str | Dialect = "raw",
     mode: str = "",
     prompt: str | bytes = b"",
     policy: Policy | None = None,
@@ -53,7 +53,7 @@ async def run_once(
 
     Args:
         argv: the agent's command, with the prompt if it goes by argv.
-        dialect: its wire format: "raw", "claude", "pi", "codex" or "gemini".
+        dialect: its wire format: "raw", "claude", "pi", "codex" or "gemini"; or a `vocabulary.Dialect` of your own.
         mode: the variant of the wire format: for gemini "text", "json" or "stream"; "" is the dialect's first.
         prompt: what to write to its stdin, which is then closed.
         policy: the limits; their units are seconds. None: `Policy.for_dialect(dialect)`.
@@ -108,10 +108,10 @@ async def _supervise(driver: Driver, machine: Machine, clock: Clock, kept: Artif
     return sum_up()
 
 
-def _limits(dialect: str, policy: Policy | None, timeout: float | None, deciders: Deciders) -> Policy:
+def _limits(dialect: str | Dialect, policy: Policy | None, timeout: float | None, deciders: Deciders) -> Policy:
     """Give the limits of a run, or refuse a caller's mistake."""
     if timeout is None:
-        return policy or Policy.for_dialect(dialect)
+        return policy or Policy.for_dialect(dialect.name if isinstance(dialect, Dialect) else dialect)
     if policy is not None:
         raise UsageError(
             f"timeout is {timeout!r}, but there is a policy too",

@@ -17,7 +17,7 @@ from pytest_agentproc.supervisor._tools import Tools
 from pytest_agentproc.supervisor._transcript import Transcript
 from pytest_agentproc.supervisor._turns import Turns
 from pytest_agentproc.supervisor.dialects import Setting
-from pytest_agentproc.vocabulary import Policy
+from pytest_agentproc.vocabulary import Dialect, Policy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -33,7 +33,7 @@ class SessionTask:
     """
 
     argv: Sequence[str]
-    dialect: str
+    dialect: str | Dialect
     mode: str = ""
     policy: Policy = field(default_factory=Policy)
     setting: Setting = field(default_factory=Setting)

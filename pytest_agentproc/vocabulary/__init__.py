@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pytest_agentproc.vocabulary._archetypes import ARCHETYPES
 from pytest_agentproc.vocabulary._artifacts import ARTIFACTS, INCOMPLETE, RESULT_FIELDS
+from pytest_agentproc.vocabulary._dialect import Dialect
 from pytest_agentproc.vocabulary._drive import CallbackError, Caller, Deed, Handler, HookUse, Role
 from pytest_agentproc.vocabulary._outcomes import Outcome, exit_code
 from pytest_agentproc.vocabulary._policy import (
@@ -19,6 +20,7 @@ from pytest_agentproc.vocabulary._policy import (
     to_nanoseconds,
 )
 from pytest_agentproc.vocabulary._rules import RULES
+from pytest_agentproc.vocabulary._script_step import VALUE_TYPES, ScriptStep
 from pytest_agentproc.vocabulary._signals import SIGNALS
 from pytest_agentproc.vocabulary._subject import Answer, Order, Subject, View
 
@@ -36,17 +38,20 @@ __all__ = [
     "SIGNALS",
     "SIZE_NAMES",
     "TIME_NAMES",
+    "VALUE_TYPES",
     "WORD_NAMES",
     "Answer",
     "CallbackError",
     "Caller",
     "Deed",
+    "Dialect",
     "Handler",
     "HookUse",
     "Order",
     "Outcome",
     "Policy",
     "Role",
+    "ScriptStep",
     "Subject",
     "View",
     "exit_code",

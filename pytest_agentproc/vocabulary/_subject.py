@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from pytest_agentproc.vocabulary._dialect import Dialect
     from pytest_agentproc.vocabulary._drive import Deed, Handler, HookUse
     from pytest_agentproc.vocabulary._policy import Policy
 
@@ -44,6 +45,7 @@ class Order:
             its own says `needs_keeper`, and has one in real time.
         sessions: several sessions, opened in this order, each with its own deeds as its drive; what this order itself
             says of an agent is empty then, and its drive is that of all of them.
+        contributed: the dialect itself, where another package adds it; None: it is one of the kit's.
     """
 
     argv: tuple[str, ...]
@@ -66,6 +68,7 @@ class Order:
     name: str = ""
     keeper: Any = None
     sessions: tuple[Order, ...] = ()
+    contributed: Dialect | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,7 +21,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "corpus": set(),
     "errors": set(),
     "vocabulary": {"errors"},
-    "hookspecs": {"record", "vocabulary"},
+    "hookspecs": {"defects", "record", "vocabulary"},
     "tree": GROUND,
     "clock": GROUND | {"fake_agents"},
     "record": GROUND,

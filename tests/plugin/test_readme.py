@@ -90,6 +90,16 @@ def test_a_supervisor_of_ones_own_is_judged_as_shown(pytester: pytest.Pytester) 
 
 
 @pytest.mark.slow
+def test_a_dialect_of_ones_own_is_added_as_shown(pytester: pytest.Pytester) -> None:
+    """Four short files are all that there is to it."""
+    blocks = _blocks("python")
+    first = next(index for index, block in enumerate(blocks) if "class Encoder" in block)
+    encoder, decoder, conftest, test = blocks[first : first + 4]
+    pytester.makepyfile(toy_encoder=encoder, toy_decoder=decoder, conftest=conftest, test_toy=test)
+    pytester.runpytest("-W", "error").assert_outcomes(passed=1)
+
+
+@pytest.mark.slow
 def test_the_session_runs_as_it_stands(tmp_path: Path) -> None:
     """It is the ten lines that somebody tries in production."""
     program = tmp_path / "pi"

@@ -109,9 +109,9 @@ def run(tmp_path: Path) -> Callable[[str], subprocess.CompletedProcess[str]]:
     def run(source: str) -> subprocess.CompletedProcess[str]:
         path, loaded = tmp_path / "toy.py", tmp_path / "bundle"
         path.write_text(source)
-        data, start = bundle([("toy", path)])
+        data, start, packages = bundle([("toy", path)])
         loaded.write_bytes(data)
-        boot = BOOT.format(extensions=[], packages=(), bundle=str(loaded), start=start, baked="a path")
+        boot = BOOT.format(extensions=[], packages=packages, bundle=str(loaded), start=start, baked="a path")
         command = [sys.executable, "-IS", "-c", boot]
         return subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
 
@@ -137,7 +137,7 @@ def test_every_function_that_the_fakes_load_later_stands_by_itself() -> None:
     root = Path(fake_agents.__file__).parent
     found = []
     for path in root.rglob("*.py"):
-        data, start = bundle([(path.stem, path)])
+        data, start, _ = bundle([(path.stem, path)])
         stream = io.BytesIO(data[:start])
         while stream.tell() < start:
             found.append(marshal.load(stream))  # noqa: S302  # our own data

@@ -14,6 +14,7 @@ from pytest_agentproc.supervisor.dialects._pi import PiDecoder
 from pytest_agentproc.supervisor.dialects._pi_talk import PiTalk
 from pytest_agentproc.supervisor.dialects._raw import RawDecoder
 from pytest_agentproc.supervisor.dialects._talk import Setting
+from pytest_agentproc.vocabulary import Dialect
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,30 +42,36 @@ DIALECTS = tuple(_DECODERS)
 SESSIONS = tuple(_TALKS)
 
 
-def decoder(dialect: str, mode: str = "") -> Decoder:
+def decoder(dialect: str | Dialect, mode: str = "") -> Decoder:
     """Make the decoder of a dialect.
 
     Args:
-        dialect: the wire format.
+        dialect: the wire format: the name of one of the kit's, or one that another package adds.
         mode: its variant; "" is the dialect's first.
 
     Raises:
         UsageError: the dialect or the mode is unknown.
     """
+    if isinstance(dialect, Dialect):
+        made: Decoder = dialect.decoder(mode)
+        return made
     return _choose(_DECODERS, dialect, mode, "")()
 
 
-def talk(dialect: str, mode: str = "", setting: Setting | None = None) -> Talk:
+def talk(dialect: str | Dialect, mode: str = "", setting: Setting | None = None) -> Talk:
     """Make the conversation of a dialect with one agent process.
 
     Args:
-        dialect: the wire format.
+        dialect: the wire format: the name of one of the kit's, or one that another package adds.
         mode: its variant; "" is the dialect's only one that holds sessions.
         setting: what it begins with.
 
     Raises:
         UsageError: the dialect or the mode is unknown, or holds no sessions.
     """
+    if isinstance(dialect, Dialect):
+        made: Talk = dialect.talk(mode, setting or Setting())
+        return made
     return _choose(_TALKS, dialect, mode, " for a session")(setting or Setting())
 
 

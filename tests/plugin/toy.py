@@ -1,0 +1,245 @@
+"""A package of somebody else's that adds a dialect, two steps and a defect: its files. Knows nothing of the tests."""
+
+from __future__ import annotations
+
+__all__ = ["CHAT", "PACKAGE", "SCENARIO", "TESTS"]
+
+PACKAGE = {
+    "toy_agent/__init__.py": """\
+raise_if_in_a_fake = __file__  # the package itself stays at home
+""",
+    "toy_agent/plugin.py": """\
+from pytest_agentproc.vocabulary import Dialect, ScriptStep
+
+TOY = Dialect(
+    name="toy",
+    encoder="toy_agent.encoder",
+    encoder_parts=["toy_agent.marks"],
+    decoders={"plain": "toy_agent.decoder:Plain", "loud": "toy_agent.decoder:Plain"},
+    command="toy",
+    options={"loud": ["--loud"], "chat": ["--chat"]},
+    talks={"chat": "toy_agent.talk:Chat"},
+    stop_reasons=["full"],
+)
+
+
+def pytest_agentproc_dialects(config):
+    return [TOY]
+
+
+def pulses(value):
+    return [{"silence": value["every"]}, {"beat": "lub"}] * value["times"]
+
+
+def pytest_agentproc_steps(config):
+    return [
+        ScriptStep(name="beat", value=["lub", "dub"], doc="a sign of life"),
+        ScriptStep(name="pulse", value={"every": "time", "times": "number"}, doc="some beats", expand=pulses),
+    ]
+
+
+def pytest_agentproc_defects(config):
+    from pytest_agentproc.defects import Defect
+    from pytest_agentproc.supervisor import Deciders
+    from toy_agent.wrong import DeafWatchdog
+
+    return [Defect("beats-are-noise", "A8", "takes a beat for no progress", Deciders(watchdog=DeafWatchdog))]
+""",
+    "toy_agent/marks.py": """\
+BEAT, SAID, DONE, FAILED = b"~", b">", b"=", b"!"
+""",
+    "toy_agent/encoder.py": """\
+from __future__ import annotations
+
+from fake_agents.lines import Lines
+from fake_agents.questions import Questions
+from toy_agent.marks import BEAT, DONE, FAILED, SAID
+
+
+def Encoder(program):
+    return Host(program) if program["mode"] == "chat" else Plain(program)
+
+
+class Plain:
+    error_is_exit = False
+    error_stream = "stdout"
+
+    def __init__(self, program):
+        self._lines = Lines(program)
+        self._is_loud = program["mode"] == "loud"
+        self.events = {"beat": self.beat}
+
+    def say(self, text, stop, now):
+        return self._lines.join([SAID + (text.upper() if self._is_loud else text).encode()])
+
+    def answer(self, text, now):
+        return self.say(text, None, now) + self._lines.join([DONE])
+
+    def result(self, fields, now):
+        return self._lines.join([(FAILED if fields["is_error"] else DONE) + (fields["text"] or "").encode()])
+
+    def beat(self, sound, now):
+        return self._lines.join([BEAT + sound.encode()])
+
+
+class Host(Plain):
+    code = version = 0
+    history = ()
+
+    def __init__(self, program):
+        super().__init__(program)
+        self.questions = Questions()
+        self._prompts = 0
+
+    def hear(self, request, now):
+        word = request.split()[0]
+        self._prompts += word == b"prompt"
+        if word == b"hello":
+            return self._lines.join([b"welcome"]), "handshake"
+        return b"", "cancel" if word == b"cancel" else ""
+
+    def late(self):
+        return b""
+
+    def end(self):
+        pass
+
+    def refuse(self, request, error):
+        return self._lines.join([b"unwelcome " + error.encode()])
+
+    def has(self, number):
+        return self._prompts >= number
+
+    def take(self, number, now):
+        return self._lines.join([b"@%d" % number])
+
+    def acknowledge(self, now):
+        return self._lines.join([FAILED + b"cancelled"])
+""",
+    "toy_agent/decoder.py": """\
+from pytest_agentproc.supervisor.dialects import Finished, Message, Noise, Other
+
+
+class Plain:
+    has_completion = True
+    limit = None
+
+    def decode(self, line):
+        mark, text = line[:1], line[1:].decode()
+        if mark == b"~":
+            return [Other("beat")]
+        if mark == b">":
+            return [Message(text)]
+        if mark in (b"=", b"!"):
+            return [Finished(ok=mark == b"=", final=True, error=text)]
+        return [Noise(line)]
+
+    def end(self, stderr):
+        return []
+""",
+    "toy_agent/talk.py": """\
+from pytest_agentproc.supervisor.dialects import Begun, Ended, Noise, Other, Refusal, Said, Welcome
+
+
+class Chat:
+    is_marked, begins_at_once, answers_cancel = True, False, False
+
+    def __init__(self, setting):
+        pass
+
+    def greet(self):
+        return b"hello\\n"
+
+    def prompt(self, number, text):
+        return f"prompt {number} {text}\\n".encode()
+
+    def cancel(self, number):
+        return b"cancel\\n"
+
+    def answer(self, question, *, allowed):
+        return b""
+
+    def answer_hook(self, hook, refusal=""):
+        return b""
+
+    def decode(self, line):
+        word, _, rest = line.decode().partition(" ")
+        if word == "welcome":
+            return [Welcome()]
+        if word == "unwelcome":
+            return [Refusal(rest)]
+        mark, text = line[:1], line[1:].decode()
+        if mark == b"@":
+            return [Begun((int(text),))]
+        if mark == b">":
+            return [Said("message", text)]
+        if mark in (b"=", b"!"):
+            return [Ended(mark == b"=", error=text)]
+        return [Other("beat") if mark == b"~" else Noise(line)]
+""",
+    "toy_agent/wrong.py": """\
+from pytest_agentproc.supervisor import Watchdog
+from pytest_agentproc.supervisor.dialects import Other
+
+
+class DeafWatchdog(Watchdog):
+    def is_progress(self, meaning):
+        return not isinstance(meaning, Other) and super().is_progress(meaning)
+""",
+    "toy_agent-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: toy-agent\nVersion: 1.0\n",
+    "toy_agent-1.0.dist-info/entry_points.txt": "[pytest11]\ntoy = toy_agent.plugin\n",
+}
+
+SCENARIO = """\
+scenario: an agent that beats is at work
+agent: {dialect: toy, mode: loud}
+policy: {progress_timeout: 10s, linger_grace: 10s}
+script:
+  - pulse: {every: 5s, times: 3}
+  - answer: built
+expect:
+  outcome: completed
+  text: BUILT
+  elapsed: 15s
+  saw: {argv: [--loud, hi]}
+catches: {beats-are-noise: outcome}
+"""
+
+CHAT = """\
+scenario: a prompt that takes too long is cancelled, and the agent lives on
+agent: {dialect: toy, mode: chat}
+policy: {prompt_timeout: 1m}
+drive: [{prompt: build}, {wait_for: turn 1}, {prompt: again}]
+script:
+  - handshake: {after: 2s}
+  - wait_for: prompt 1
+  - wait_for: cancel
+  - beat: lub
+  - acknowledge: cancel
+  - wait_for: prompt 2
+  - answer: built
+expect:
+  turns: [{outcome: timed_out}, {text: built}]
+  spawns: [0]
+  saw: {argv: [--chat]}
+"""
+
+TESTS = """\
+from functools import partial
+
+from pytest_agentproc.supervisor import run_once
+from toy_agent.plugin import TOY
+
+SCRIPT = [{"beat": "dub"}, {"pulse": {"every": "2s", "times": 1}}, {"answer": "hi"}]
+
+
+def test_by_hand(fake_agent, virtual_clock):
+    agent = fake_agent({"agent": "toy", "script": SCRIPT})
+    result = virtual_clock.run(partial(run_once, agent.argv, dialect=TOY))
+    assert (result.outcome, result.text, virtual_clock.now) == ("completed", "hi", 2)
+
+
+def test_run(agent_run):
+    run = agent_run({"agent": "toy", "script": [{"result": {"text": "no", "is_error": True}}]})
+    assert run.outcome == "failed"
+"""
