@@ -25,7 +25,7 @@ def test_an_installed_package_adds_a_dialect_two_steps_and_a_defect(
     """It is a package like any other: installed, it works under both clocks, in fixtures, and without pytest."""
     monkeypatch.setenv("PYTHONPATH", str(pytester.path / "site"))
     pytester.makepyfile(test_toy=TESTS)
-    result = pytester.runpytest_subprocess("-v", "--agentproc-clock=both")
+    result = pytester.runpytest_subprocess("-v", "--agentproc-clock=both", "--agentproc-scale=8")
     result.assert_outcomes(passed=4)
     result.stdout.fnmatch_lines(["*beats.scenario.yaml::beats*asyncio-real* PASSED*"])
 
