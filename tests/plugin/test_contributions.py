@@ -16,7 +16,6 @@ def _toy(pytester: pytest.Pytester) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     pytester.path.joinpath("beats.scenario.yaml").write_text(SCENARIO)
-    pytester.path.joinpath("site", "chat.scenario.yaml").write_text(CHAT)
 
 
 @pytest.mark.slow
@@ -26,7 +25,7 @@ def test_an_installed_package_adds_a_dialect_two_steps_and_a_defect(
     """It is a package like any other: installed, it works under both clocks, in fixtures, and without pytest."""
     monkeypatch.setenv("PYTHONPATH", str(pytester.path / "site"))
     pytester.makepyfile(test_toy=TESTS)
-    result = pytester.runpytest_subprocess("-v", "--agentproc-clock=both")
+    result = pytester.runpytest_subprocess("-v", "--agentproc-clock=both", "--agentproc-scale=8")
     result.assert_outcomes(passed=4)
     result.stdout.fnmatch_lines(["*beats.scenario.yaml::beats*asyncio-real* PASSED*"])
 
@@ -35,7 +34,8 @@ def test_an_installed_package_adds_a_dialect_two_steps_and_a_defect(
 def test_a_contributed_dialect_holds_sessions(pytester: pytest.Pytester) -> None:
     """A dialect that hears requests has a host for an encoder, and a talk for a decoder."""
     pytester.syspathinsert(pytester.path / "site")
-    pytester.runpytest("site", "--agentproc-backend=both").assert_outcomes(passed=2)
+    pytester.path.joinpath("chat.scenario.yaml").write_text(CHAT)
+    pytester.runpytest("chat.scenario.yaml", "--agentproc-backend=both").assert_outcomes(passed=2)
 
 
 @pytest.mark.slow
