@@ -16,7 +16,7 @@ from pytest_agentproc.plugin._account import keep
 from pytest_agentproc.plugin._baseline import read_by_baseline
 from pytest_agentproc.plugin._by_hand import by_hand
 from pytest_agentproc.plugin._figures import note
-from pytest_agentproc.plugin._options import backends_of, clocks_of
+from pytest_agentproc.plugin._options import asked, backends_of, clocks_of
 from pytest_agentproc.plugin._play import NotGreen, play, play_real, settle
 from pytest_agentproc.plugin._report import keep_page
 from pytest_agentproc.plugin._scripts import shown_path
@@ -45,6 +45,9 @@ class ScenarioFile(pytest.File):
             scenario = load(shown_path(self.path))
         except ScenarioError as problems:
             raise self.CollectError(str(problems)) from None
+        rules = asked(self.config, "rule")
+        if rules and not {*rules} & {*scenario.covers}:
+            return
         subjects = subjects_of(self.config)
         for subject in subjects:
             clocks = clocks_of(self.config, is_real=bool(real_time_only(subject)))

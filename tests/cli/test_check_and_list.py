@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_agentproc.cli import main
+from pytest_agentproc.cli._commands import COMMANDS
 from tests.architecture.sources import ROOT
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def test_a_line_that_cannot_be_meant_is_a_sentence_and_2(
     assert capsys.readouterr().err.startswith(told)
 
 
-@pytest.mark.parametrize("command", [[], ["check"], ["list"]])
+@pytest.mark.parametrize("command", [[], *([name] for name in COMMANDS)])
 def test_help_teaches(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     """The help of each command says what its exit codes mean and shows how it is used."""
     assert main([*command, "--help"]) == 0
