@@ -47,7 +47,7 @@ examples:
 
 _PROGRAM = "agentproc_program"
 _MOST_SHOWN = 10
-_SCENARIOS_FAILED, _NOTHING_THERE = (0, 1), 5
+_SCENARIOS_FAILED, _MISUSED, _NOTHING_THERE = (0, 1), 4, 5
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -150,8 +150,10 @@ def _judged(options: argparse.Namespace, folder: Path) -> str:
 def _error(done: subprocess.CompletedProcess[str]) -> UsageError | KitError:
     """Tell what was wrong with what was asked for, in the words of this command."""
     wrong = [line.removeprefix("ERROR: ") for line in done.stderr.splitlines() if line.startswith("ERROR: ")]
-    if wrong:
-        words = "\n".join(wrong).replace("--agentproc-subject=", "").replace("--agentproc-", "--")
+    if wrong or done.returncode == _MISUSED:
+        words = (
+            "\n".join(wrong or [done.stderr.strip()]).replace("--agentproc-subject=", "").replace("--agentproc-", "--")
+        )
         return UsageError(words)
     return KitError(f"exit code {done.returncode}\n{(done.stdout + done.stderr).strip()}")
 

@@ -91,3 +91,11 @@ def test_what_cannot_be_judged_is_a_sentence_and_2(
     """A wrong word is no verdict on anybody."""
     assert main(["conform", *argv]) == 2
     assert capsys.readouterr().err.startswith(f"agentproc conform: {told}")
+
+
+@pytest.mark.slow
+def test_a_conftest_that_breaks_is_the_users(capsys: pytest.CaptureFixture[str]) -> None:
+    """It contributes supervisors, so its mistake is told, and is no failure of the kit."""
+    Path("conftest.py").write_text("import no_such_module\n", "utf-8")
+    assert main(["conform", "core", "--rule", "A9"]) == 2
+    assert "ModuleNotFoundError: No module named 'no_such_module'" in capsys.readouterr().err

@@ -88,6 +88,16 @@ def test_a_folder_of_fakes_is_written_anew_but_nothing_else_is(made: Path, capsy
     )
 
 
+@pytest.mark.slow
+def test_a_harness_that_is_none_is_told_at_once(made: Path) -> None:
+    """A fake that would outlive its harness by a misspelling is worse than one that does not start."""
+    for harness, told in (("me", "AGENTPROC_HARNESS=me: it must be"), ("999999999", "process 999999999 is gone")):
+        env = {"AGENTPROC_HARNESS": harness}
+        done = subprocess.run([made / "claude"], env=env, capture_output=True, text=True, timeout=CEILING, check=False)
+        assert (done.returncode, done.stdout) == (70, "")
+        assert told in done.stderr
+
+
 def _gone(pid: int) -> bool:
     try:
         state = Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()[0]
