@@ -37,7 +37,12 @@ def begin(lifetime: float, harness: tuple[int, int] | None) -> None:
         harness: the pid and the start of the process to end with; None: that of the environment, if it names one.
     """
     named = posix.environ.get(_VARIABLE, b"")
-    pid, started = harness or (int(named) if named.isdigit() else 0, 0)
+    if named and not named.isdigit():
+        posix.write(
+            2, b"%s=%s: it must be the pid of the process that this fake agent ends with\n" % (_VARIABLE, named)
+        )
+        posix._exit(_GONE)
+    pid, started = harness or (int(named or 0), 0)
     until = time.clock_gettime_ns(time.CLOCK_BOOTTIME) + int(lifetime * 1e9)
     if pid and not started:
         started = _started_at(pid) or -1

@@ -6,6 +6,7 @@ __all__ = ["COMMANDS", "LINUX_ONLY"]
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "check": ("pytest_agentproc.cli._check", "tell every mistake of scenario files"),
+    "conform": ("pytest_agentproc.cli._conform", "judge supervisors over the bundled scenarios"),
     "fake": ("pytest_agentproc.cli._fake", "write an executable fake agent for tests in any language"),
     "list": ("pytest_agentproc.cli._list", "list the bundled scenarios by behaviour, rule, archetype and dialect"),
     "new": ("pytest_agentproc.cli._new", "start a scenario file that an editor helps to write"),
@@ -13,5 +14,5 @@ COMMANDS: dict[str, tuple[str, str]] = {
 }
 """Of each command its module, and what it is for in one line."""
 
-LINUX_ONLY: frozenset[str] = frozenset({"fake", "run"})
+LINUX_ONLY: frozenset[str] = frozenset({"conform", "fake", "run"})
 """Commands that start processes, which needs Linux; all others run on any platform."""

@@ -79,13 +79,15 @@ def _guarded(name: str, words: list[str]) -> int:
 
     try:
         module = _module(name)
-        return int(module.run(parsed(name, COMMANDS[name][1], module, words)))
+        code = int(module.run(parsed(name, COMMANDS[name][1], module, words)))
+        sys.stdout.flush()  # a reader that has gone is noticed here, and not at the interpreter's end
     except Help:
-        return 0
+        code = 0
     except BrokenPipeError:
         return closed_output()
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  # whatever it is, the exit code must say so
-        return _told(f"agentproc {name}", error)
+        code = _told(f"agentproc {name}", error)
+    return code
 
 
 def _told(place: str, error: BaseException) -> int:

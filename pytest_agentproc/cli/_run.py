@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from functools import partial
+from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_agentproc.cli._scenarios import scenario_of
@@ -14,14 +15,14 @@ from pytest_agentproc.harness import Lab, NotForReal, real_time_only
 from pytest_agentproc.record import LiveRecord, Record, text
 from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.subjects import Core
-from pytest_agentproc.verdict import Verdict, confirmed, findings, judged
+from pytest_agentproc.verdict import Judgement, Verdict, confirmed, findings, judged, kept
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Callable
 
     from pytest_agentproc.harness import Played
     from pytest_agentproc.scenario import Scenario
-    from pytest_agentproc.verdict import Judgement
     from pytest_agentproc.vocabulary import Subject
 
 __all__ = ["HELP", "declare", "run"]
@@ -53,6 +54,7 @@ class _Way(NamedTuple):
     backend: str
     is_real: bool
     scale: float | None
+    say: Callable[[str], None]
 
     def play(self, lab: Lab) -> Played:
         """Play it once."""
@@ -66,6 +68,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("scenario", metavar="SCENARIO", help="a scenario file, or the id of a bundled one")
     parser.add_argument("--subject", help="core, null, kill-at-once, ... or package.module:attribute; core without it")
     parser.add_argument("--defect", help="the core with this defect built in")
+    parser.add_argument("--json", action="store_true", help="print the result as one JSON object, and no timeline")
     add_play_options(parser)
 
 
@@ -84,45 +87,58 @@ def run(options: argparse.Namespace) -> int:
     if reason and options.clock == "virtual":
         raise UsageError(f"--clock virtual: {subject.name} cannot be played so", "choose --clock real, or leave it out")
     is_real = bool(reason) or options.clock == "real"
-    _say(f"{scenario.path}: {scenario.claim}")
-    _say(f"supervisor {subject.name}, {'real' if is_real else 'virtual'} time, {options.backend}\n")
-    try:
-        return _told(_Way(scenario, subject, options.backend, is_real, scale))
-    except AdapterError as error:
-        _say(f"\n{Verdict.ADAPTER_ERROR}: {error}")
-    except NotForReal as error:
-        _say(f"{Verdict.NOT_APPLICABLE} in real time: {error}")
-    except NotApplicable as limit:
-        _say(f"{Verdict.NOT_APPLICABLE}: line {limit.line} needs {limit.name}, which the subject does not have")
-    return 1
-
-
-def _told(way: _Way) -> int:
-    with Lab(partial(LiveRecord, tell=_say, scenario=way.scenario)) as lab:
-        for _ in range(_TRIES):
-            played = way.play(lab)
-            assert isinstance(played.record, LiveRecord), "the lab makes its records so"
-            played.record.flush()
-            judgement = judged(played)
-            if not (judgement.is_red and played.was_starved):
-                return _judged(way, lab, judgement, played)
-            _say("\nthe machine was too slow for that: once more\n")
-    _say(f"\n{Verdict.UNDECIDED}: in real time the machine was too slow {_TRIES} times")
-    return 3
-
-
-def _judged(way: _Way, lab: Lab, judgement: Judgement, played: Played) -> int:
-    lab.new_record = Record
-    if judgement.is_red and not way.is_real and not isinstance(way.subject, Core):
-        judgement = confirmed(judgement, way.play(lab))
-    if way.is_real:
-        _say(f"\n{text(played.record, way.scenario)}")
-    _say(f"\n{findings(played, judgement.rows)}" if judgement.is_red else "")
+    way = _Way(scenario, subject, options.backend, is_real, scale, _mute if options.json else _say)
+    clock = "real" if is_real else "virtual"
+    way.say(f"{scenario.path}: {scenario.claim}")
+    way.say(f"supervisor {subject.name}, {clock} time, {options.backend}\n")
+    begun = perf_counter()
+    judgement = _judgement(way)
+    if options.json:
+        how = {"subject": subject.name, "clock": clock, "backend": options.backend}
+        _say(kept(judgement, scenario, **how, real=perf_counter() - begun).line())
     because = f": {judgement.reason}" if judgement.reason else ""
-    _say(f"{judgement.verdict}{because}, record {played.record.digest()}")
-    if judgement.verdict is Verdict.KIT_ERROR:
+    record = f", record {judgement.played.record.digest()}" if judgement.played is not None else ""
+    way.say(f"{judgement.verdict}{because}{record}")
+    if judgement.verdict is Verdict.KIT_ERROR or (judgement.verdict is Verdict.UNDECIDED and not record):
         return 3
     return 0 if judgement.verdict is Verdict.PASSED else 1
+
+
+def _judgement(way: _Way) -> Judgement:
+    """Play and judge; what cannot be played says why."""
+    try:
+        with Lab(partial(LiveRecord, tell=way.say, scenario=way.scenario)) as lab:
+            return _judged(way, lab)
+    except AdapterError as error:
+        return Judgement(Verdict.ADAPTER_ERROR, reason=str(error))
+    except NotForReal as error:
+        return Judgement(Verdict.NOT_APPLICABLE, reason=f"in real time {error}")
+    except NotApplicable as limit:
+        reason = f"line {limit.line} needs {limit.name}, which the supervisor does not have"
+        return Judgement(Verdict.NOT_APPLICABLE, reason=reason)
+
+
+def _judged(way: _Way, lab: Lab) -> Judgement:
+    for _ in range(_TRIES):
+        played = way.play(lab)
+        assert isinstance(played.record, LiveRecord), "the lab makes its records so"
+        played.record.flush()
+        judgement = judged(played)
+        if judgement.is_red and played.was_starved:
+            way.say("\nthe machine was too slow for that: once more\n")
+            continue
+        if judgement.is_red and not way.is_real and not isinstance(way.subject, Core):
+            lab.new_record = Record
+            judgement = confirmed(judgement, way.play(lab))
+        if way.is_real:
+            way.say(f"\n{text(played.record, way.scenario)}")
+        way.say(f"\n{findings(played, judgement.rows)}\n" if judgement.is_red else "")
+        return judgement
+    return Judgement(Verdict.UNDECIDED, reason=f"in real time the machine was too slow {_TRIES} times")
+
+
+def _mute(line: str) -> None:
+    """Say nothing: only the result was asked for."""
 
 
 def _say(line: str) -> None:

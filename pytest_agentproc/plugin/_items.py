@@ -45,6 +45,9 @@ class ScenarioFile(pytest.File):
             scenario = load(shown_path(self.path), language_of(self.config))
         except ScenarioError as problems:
             raise self.CollectError(str(problems)) from None
+        rules = asked(self.config, "rule")
+        if rules and not {*rules} & {*scenario.covers}:
+            return
         subjects = subjects_of(self.config)
         for subject in subjects:
             yield from self._items(scenario, subject, [subject.name] if len(subjects) > 1 else [])

@@ -68,6 +68,17 @@ def _names(text: str) -> tuple[str, ...]:
     return names
 
 
+def _rules(text: str) -> tuple[str, ...]:
+    names = _names(text)
+    if names:
+        from pytest_agentproc.vocabulary import RULES
+
+        unknown = [name for name in names if name not in RULES]
+        if unknown:
+            raise ValueError(f"there is no rule {unknown[0]}, only {', '.join(RULES)}")
+    return names
+
+
 def _scale(text: str) -> float | None:
     if text == "auto":
         return None
@@ -110,6 +121,7 @@ _OPTIONS = (
         "kill-at-once, core, those of the hook pytest_agentproc_subjects, or package.module:attribute",
         _names,
     ),
+    _Option("rule", "collect only scenarios that cover one of these rules, with commas: C1,T1", _rules),
     _Option("baseline", f"file of known failures; without a word {_BASELINE} beside the ini file, if it is there", str),
     _Option("update_baseline", "write that file: list what fails now, and nothing else"),
     _Option("results", "file for the results of all scenarios as one JSON object", str),

@@ -123,7 +123,7 @@ def _found(config: pytest.Config, name: str, known: dict[str, Any]) -> Subject:
         sys.path.insert(0, root)
         config.add_cleanup(partial(_forget, root))
     try:
-        return named(name, f"{_OPTION}={name}", root, known)
+        return named(name, f"{_OPTION}={name}", root, known, "set pythonpath in the ini file")
     except UsageError as error:
         raise pytest.UsageError(str(error)) from error
 

@@ -24,7 +24,7 @@ def bundled() -> dict[str, Any]:
     return {"core": core(), **{str(trivial.name): trivial for trivial in TRIVIAL}}
 
 
-def named(name: str, place: str, root: str, known: Mapping[str, Any]) -> Subject:
+def named(name: str, place: str, root: str, known: Mapping[str, Any], remedy: str = "set PYTHONPATH") -> Subject:
     """Give the subject that a name leads to.
 
     Args:
@@ -32,6 +32,7 @@ def named(name: str, place: str, root: str, known: Mapping[str, Any]) -> Subject
         place: where the name stands, for messages.
         root: the folder in which Python also looks, for messages; it is in `sys.path` already.
         known: subjects by name.
+        remedy: how a module becomes one that Python finds.
 
     Raises:
         UsageError: there is none, or it is no subject; one line.
@@ -43,7 +44,7 @@ def named(name: str, place: str, root: str, known: Mapping[str, Any]) -> Subject
         hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
         raise UsageError(f"{place}: there is no such subject, {hint} Others are package.module:attribute")
     module_name, _, path = name.partition(":")
-    thing = _imported(module_name, place, root)
+    thing = _imported(module_name, place, root, remedy)
     for attribute in path.split("."):
         if not hasattr(thing, attribute):
             near = difflib.get_close_matches(attribute, [one for one in vars(thing) if not one.startswith("_")], 1)
@@ -53,14 +54,14 @@ def named(name: str, place: str, root: str, known: Mapping[str, Any]) -> Subject
     return _taken(thing, place)
 
 
-def _imported(name: str, place: str, root: str) -> Any:
+def _imported(name: str, place: str, root: str, remedy: str) -> Any:
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name and (name == error.name or name.startswith(f"{error.name}.")):
             raise UsageError(
                 f"{place}: there is no module {error.name} in {root}, nor where Python looks: "
-                "write package.module:attribute as seen from there, or set pythonpath in the ini file"
+                f"write package.module:attribute as seen from there, or {remedy}"
             ) from None
         raise UsageError(f"{place}: importing {name} {raised(error)}") from error
     except Exception as error:  # it is theirs, whatever it is

@@ -47,7 +47,9 @@ ELSEWHERE = ("fcntl", "grp", "pwd", "resource", "termios", "_posixsubprocess", "
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", [["check", "scenarios/lingers-deaf.scenario.yaml"], ["list", "lingers-deaf"]])
+@pytest.mark.parametrize(
+    "command", [["check", "scenarios/lingers-deaf.scenario.yaml"], ["list", "lingers-deaf"], ["new"]]
+)
 def test_commands_of_the_language_run_on_any_platform(command: list[str]) -> None:
     """Who writes scenarios on another platform has them checked there."""
     code = (

@@ -14,6 +14,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.harness import Lab
+from tests.benchmarks._help import HelpPart
 from tests.benchmarks._plugin import PluginPart
 from tests.benchmarks._virtual import SPOKEN, AgentsPart, ScenarioPart, StartPart, StepPart
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from tests.benchmarks._figures import Part
 
-PARTS = ("scenario", "step", "agents", "start", "plugin")
+PARTS = ("scenario", "step", "agents", "start", "plugin", "help")
 
 LIMITS = {
     "scenario_ratio asyncio": 1.7,
@@ -32,6 +33,7 @@ LIMITS = {
     "agents_100_over_5": 4.0,
     **{f"fake_start_ratio {dialect} {mode}": 1.3 for dialect, mode in SPOKEN},
     "plugin_import_ratio": 1.05,
+    "help_ratio": 2.0,
 }
 
 
@@ -67,6 +69,7 @@ def _parts(lab: Lab, only: Sequence[str]) -> list[Part]:
         "agents": lambda: AgentsPart(lab),
         "start": lambda: StartPart(lab, _interpreter()),
         "plugin": lambda: PluginPart(_interpreter()),
+        "help": HelpPart,
     }
     return [makers[name]() for name in PARTS if name in only]
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
 from pytest_agentproc.cli import main
+from pytest_agentproc.cli._commands import COMMANDS
 from tests.architecture.sources import ROOT
 
 if TYPE_CHECKING:
@@ -30,6 +33,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_check_tells_all_problems_of_all_files(capsys: pytest.CaptureFixture[str]) -> None:
     """Editors and continuous integration read `file:line:column: message`, one problem a line."""
     assert main(["check", "good.scenario.yaml"]) == 0
@@ -41,11 +45,13 @@ def test_check_tells_all_problems_of_all_files(capsys: pytest.CaptureFixture[str
     assert (told["files"], [(one["line"], one["column"]) for one in told["problems"]]) == (2, [(4, 5), (5, 16)])
 
 
+@pytest.mark.slow
 def test_the_corpus_is_without_mistake() -> None:
     """A folder is all scenarios below it."""
     assert main(["check", str(ROOT / "scenarios")]) == 0
 
 
+@pytest.mark.slow
 def test_list_filters_by_what_it_groups_by(capsys: pytest.CaptureFixture[str]) -> None:
     """Who has a bug report looks for the scenario that is like it."""
     assert main(["list", "--rule", "C1", "--dialect", "pi", "--json", "lingers", "deaf"]) == 0
@@ -74,10 +80,49 @@ def test_a_line_that_cannot_be_meant_is_a_sentence_and_2(
     assert capsys.readouterr().err.startswith(told)
 
 
-@pytest.mark.parametrize("command", [[], ["check"], ["list"]])
+@pytest.mark.slow
+@pytest.mark.parametrize("command", [[], *([name] for name in COMMANDS)])
 def test_help_teaches(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     """The help of each command says what its exit codes mean and shows how it is used."""
     assert main([*command, "--help"]) == 0
     printed = capsys.readouterr().out
     assert "usage: agentproc" in printed
     assert not command or ("exit codes:" in printed and "examples:" in printed)
+
+
+def test_what_needs_linux_says_so_elsewhere(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One clear sentence, and not the stack of a module that is not there."""
+    monkeypatch.setattr("sys.platform", "win32")
+    assert main(["run", "lingers-deaf"]) == 2
+    assert capsys.readouterr().err == (
+        "agentproc run: it starts processes, which needs Linux (pidfd, /proc), and this is win32\n"
+        "check, new, schema and import run on any platform\n"
+    )
+
+
+def test_a_mistake_of_the_kits_is_3_and_never_a_verdict(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A script that reads 1 as not conformant must not take our bug for one of its supervisor."""
+    monkeypatch.setattr("pytest_agentproc.cli._check.load", lambda _file: 1 // 0)
+    assert main(["check", "good.scenario.yaml"]) == 3
+    assert capsys.readouterr().err.endswith(
+        "agentproc check: this is a mistake of the kit's, not yours: please report the lines above\n"
+    )
+
+
+@pytest.mark.slow
+def test_a_reader_that_has_gone_is_no_failure() -> None:
+    """`agentproc list | head -1` prints one line, and nothing on stderr."""
+    script = f'"{sys.executable}" -m pytest_agentproc list --json | head -1'
+    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("[\n", "")
+
+
+def test_the_pre_commit_hook_is_a_command() -> None:
+    """pre-commit's users get what is checked here."""
+    hook = (ROOT / ".pre-commit-hooks.yaml").read_text("utf-8")
+    assert "  entry: agentproc check\n" in hook
+    assert "check" in COMMANDS

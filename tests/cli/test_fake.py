@@ -9,10 +9,14 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_agentproc.cli import main
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 HELLO = "scenario: it says hello\nagent: {dialect: claude, mode: print}\nscript: [{silence: 30s}, {answer: hello}]\n"
 DEAF = """\
@@ -88,6 +92,16 @@ def test_a_folder_of_fakes_is_written_anew_but_nothing_else_is(made: Path, capsy
     )
 
 
+@pytest.mark.slow
+def test_a_harness_that_is_none_is_told_at_once(made: Path) -> None:
+    """A fake that would outlive its harness by a misspelling is worse than one that does not start."""
+    for harness, told in (("me", "AGENTPROC_HARNESS=me: it must be"), ("999999999", "process 999999999 is gone")):
+        env = {"AGENTPROC_HARNESS": harness}
+        done = subprocess.run([made / "claude"], env=env, capture_output=True, text=True, timeout=CEILING, check=False)
+        assert (done.returncode, done.stdout) == (70, "")
+        assert told in done.stderr
+
+
 def _gone(pid: int) -> bool:
     try:
         state = Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()[0]
@@ -114,25 +128,34 @@ def test_nothing_of_a_fake_outlives_its_lifetime_or_its_harness(tmp_path: Path, 
     script = tmp_path / "deaf.scenario.yaml"
     script.write_text(DEAF.format(more="stopped" if end == "lifetime" else "clear_env"), "utf-8")
     folder = tmp_path / "fakes"
-    lifetime = "1.5" if end == "lifetime" else "60"
+    lifetime = "4" if end == "lifetime" else "60"
     assert main(["fake", str(script), "--dir", str(folder), "--lifetime", lifetime]) == 0
-    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as harness:
-        env = {"AGENTPROC_HARNESS": str(harness.pid)} if end == "harness" else {}
-        with subprocess.Popen([folder / "agent"], stdout=subprocess.PIPE, env=env) as fake:
+    harness = subprocess.Popen(["cat"], stdin=subprocess.PIPE)
+    env = {"AGENTPROC_HARNESS": str(harness.pid)} if end == "harness" else {}
+    fake = subprocess.Popen([folder / "agent"], stdout=subprocess.PIPE, env=env)
+    with harness, fake:
+        try:
             assert fake.stdout is not None
             assert fake.stdout.read(5) == b"ready"
-            pids = _children_of(folder / "agent")
-            assert len(pids) == 2
+            # the daemon has no arguments for an instant while it executes itself anew
+            pids = _until(lambda: found if len(found := _children_of(folder / "agent")) == 2 else [])
             fake.terminate()
             if end == "harness":
                 assert fake.poll() is None
                 harness.kill()
             assert fake.wait(CEILING) == -9
-        harness.kill()
+            assert _until(lambda: all(map(_gone, pids)))
+        finally:
+            harness.kill()
+            fake.kill()
+
+
+def _until(what: Callable[[], Any]) -> Any:
+    """Ask until the answer is yes, and give it."""
     until = time.monotonic() + CEILING
-    while not all(map(_gone, pids)):
+    while not (answer := what()):
         assert time.monotonic() < until
-    assert pids
+    return answer
 
 
 @pytest.mark.parametrize(

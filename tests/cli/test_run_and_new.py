@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -110,6 +111,9 @@ def test_run_exits_1_for_a_supervisor_that_is_wrong_or_broken(capsys: pytest.Cap
     )
     assert main(["run", "good.scenario.yaml", "--subject", "mine:supervise"]) == 1
     assert "no idea" in capsys.readouterr().out
+    assert main(["run", "raw.scenario.yaml", "--subject", "mine:supervise", "--json"]) == 1
+    told = json.loads(capsys.readouterr().out)
+    assert (told["verdict"], told["subject"], told["rows"]) == ("not applicable", "supervise", [])
 
 
 @pytest.mark.slow

@@ -192,6 +192,7 @@ def test_the_options_are_documented(pytester: pytest.Pytester) -> None:
         "--agentproc-subject=SUBJECT supervisors that are judged in place of the core, with commas: null, "
         "spawn-and-forget, subprocess.run, kill-at-once, core, those of the hook pytest_agentproc_subjects, or "
         "package.module:attribute; default: none "
+        "--agentproc-rule=RULE collect only scenarios that cover one of these rules, with commas: C1,T1; default: none "
         "--agentproc-baseline=BASELINE file of known failures; without a word agentproc-baseline.yaml beside the ini "
         "file, if it is there; default: none "
         "--agentproc-update-baseline write that file: list what fails now, and nothing else "
@@ -211,6 +212,7 @@ def test_the_options_are_documented(pytester: pytest.Pytester) -> None:
         "agentproc_scale (string):",
         "agentproc_process_tree (bool):",
         "agentproc_subject (string):",
+        "agentproc_rule (string):",
         "agentproc_baseline (string):",
         "agentproc_update_baseline (bool):",
         "agentproc_results (string):",

@@ -6,16 +6,13 @@ import re
 import shlex
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.architecture.sources import ROOT
 from tests.process.pi_scripts import PI
 from tests.process.stand import CEILING
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 COMMANDS = [
     "python3 -m venv .venv && .venv/bin/pip install -e . && .venv/bin/pytest scenarios",
@@ -45,6 +42,18 @@ def test_the_scenario_passes(pytester: pytest.Pytester) -> None:
     [scenario] = _blocks("yaml")
     pytester.path.joinpath("dots.scenario.yaml").write_text(scenario, "utf-8")
     pytester.runpytest_subprocess("dots.scenario.yaml").assert_outcomes(passed=1)
+
+
+@pytest.mark.slow
+def test_the_commands_print_what_is_shown(tmp_path: Path) -> None:
+    """A shell's user pastes them one after the other."""
+    session = re.findall(r"^\$ (.*)\n((?:[^$].*\n)*)", _blocks("console")[2], re.MULTILINE)
+    path = f"{Path(sys.executable).parent}:/usr/bin:/bin"
+    for command, shown in session:
+        done = subprocess.run(
+            ["sh", "-c", command], cwd=tmp_path, env={"PATH": path}, capture_output=True, text=True, check=False
+        )
+        assert done.stdout + done.stderr == shown, command
 
 
 @pytest.mark.slow

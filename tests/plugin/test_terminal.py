@@ -193,7 +193,8 @@ def test_the_junit_file_has_figures_and_explanation(pytester: pytest.Pytester) -
     figures, [failure] = found["two[asyncio]"]
     assert failure is not None
     assert failure.startswith(EXPLAINED)
-    assert failure.endswith(f"\n\nfailed, record {figures['agentproc_digest']}")
+    by_hand = "by hand: agentproc run two.scenario.yaml"
+    assert failure.endswith(f"\n\nfailed, record {figures['agentproc_digest']}\n{by_hand}")
 
 
 @pytest.mark.slow

@@ -1,0 +1,181 @@
+"""Owns `agentproc conform`: supervisors judged over the bundled scenarios. Plays and judges nothing itself.
+
+The plays are those of the pytest plugin, in a process of its own: its loop (attempts, replays), its baseline, its pages
+and its workers are the only ones there are, and a second loop would come to other verdicts one day. That process gets
+no settings, no plugins and no words of the user's pytest; its results come back as the file of results.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from importlib.util import find_spec
+from pathlib import Path
+from shutil import get_terminal_size
+from typing import TYPE_CHECKING, Any
+
+import pytest_agentproc
+from pytest_agentproc.cli._supervisors import add_play_options, program_of, scale_of, subject_of
+from pytest_agentproc.errors import KitError, UsageError
+from pytest_agentproc.verdict import Judged, JudgedRow, Verdict, is_conformant, summary
+from pytest_agentproc.vocabulary import RULES
+
+if TYPE_CHECKING:
+    import argparse
+
+__all__ = ["HELP", "declare", "run"]
+
+HELP = """\
+A supervisor is conformant if nothing that must hold fails or stays undecided, and something that applies has passed:
+one to whom nothing applies is not.
+
+exit codes:
+  0  every supervisor is conformant
+  1  at least one is not
+  2  there is no such supervisor, rule, or scenario
+  3  the kit failed: that is no verdict
+
+examples:
+  agentproc conform core
+  agentproc conform my_package.supervising:run_agent --report pages
+  agentproc conform --command 'my-supervisor --timeout {inactivity_timeout} -- {agent}' --rule A1 --rule T1
+  agentproc conform null kill-at-once --json | jq '.subjects[] | {name, conformant}'
+"""
+
+_PROGRAM = "agentproc_program"
+_MOST_SHOWN = 10
+_SCENARIOS_FAILED, _MISUSED, _NOTHING_THERE = (0, 1), 4, 5
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    parser.add_argument("subjects", nargs="*", metavar="SUBJECT", help="core, null, ... or package.module:attribute")
+    add_play_options(parser)
+    parser.add_argument("-k", metavar="WORDS", help="only scenarios whose id has them, such as 'lingers and not deaf'")
+    parser.add_argument("--rule", action="append", default=[], help="only scenarios that cover it; may be repeated")
+    parser.add_argument("-j", type=int, default=1, metavar="N", help="so many at a time; needs pytest-xdist")
+    parser.add_argument("--baseline", metavar="FILE", help="known failures, as pytest --agentproc-baseline has them")
+    parser.add_argument("--results", metavar="FILE", help="write the results of all scenarios as JSON")
+    parser.add_argument("--report", metavar="DIR", help="write a page of each run, and an index of them")
+    parser.add_argument("--json", action="store_true", help="print the results as JSON, in place of the summary")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Judge, and print a summary for each supervisor.
+
+    Raises:
+        UsageError: there is no such supervisor, or a value cannot be.
+        KitError: the kit failed.
+    """
+    _require(options)
+    with tempfile.TemporaryDirectory(prefix="agentproc-") as folder:
+        told = _judged(options, Path(folder))
+    if options.results:
+        _write(options.results, told)
+    results = json.loads(told)
+    judged = [_of(one) for one in results["results"]]
+    names = list(dict.fromkeys(one.subject for one in judged))
+    if options.json:
+        sys.stdout.write(told)
+    else:
+        lines = [_summary([one for one in judged if one.subject == name]) for name in names]
+        sys.stdout.write("\n\n".join(lines) + "\n")
+        if options.report:
+            sys.stdout.write(f"agentproc: pages in {Path(options.report, 'index.html')}\n")
+    if any(one.verdict == Verdict.KIT_ERROR for one in judged):
+        return 3
+    return 0 if all(is_conformant([one for one in judged if one.subject == name]) for name in names) else 1
+
+
+def _require(options: argparse.Namespace) -> None:
+    if bool(options.subjects) == bool(options.command):
+        raise UsageError(
+            "there is no supervisor to judge" if not options.subjects else "SUBJECT and --command exclude each other",
+            "name one, such as core or package.module:attribute, or give --command 'my-supervisor {agent}'",
+        )
+    scale_of(options.scale)
+    if options.command:
+        subject_of(None, options.command)
+    for name in options.subjects:
+        if ":" in name:  # others may be known to a conftest file
+            subject_of(name)
+    for rule in options.rule:
+        if rule not in RULES:
+            raise UsageError(f"--rule {rule}: there is no such rule", f"there are {', '.join(RULES)}")
+    if options.j < 1:
+        raise UsageError(f"-j {options.j}: it must be at least 1", "leave it out")
+    if options.j > 1 and find_spec("xdist") is None:
+        raise UsageError(f"-j {options.j} needs pytest-xdist, which is not installed", "pip install pytest-xdist")
+
+
+def _judged(options: argparse.Namespace, folder: Path) -> str:
+    """Give the text of the results."""
+    folder.joinpath("pytest.ini").write_text("[pytest]\n", "utf-8")
+    results = folder / "results.json"
+    names = [*options.subjects]
+    if options.command:
+        words = f"Command({program_of(options.command)!r})"
+        folder.joinpath(f"{_PROGRAM}.py").write_text(
+            f"from pytest_agentproc.subjects import Command\n\nsubject = {words}\n", "utf-8"
+        )
+        names = [f"{_PROGRAM}:subject"]
+    given = {
+        "subject": ",".join(names),
+        "clock": options.clock,
+        "backend": options.backend,
+        "scale": options.scale,
+        "baseline": options.baseline,
+        "report": options.report,
+        "rule": ",".join(options.rule),
+        "results": str(results),
+    }
+    argv = [sys.executable, "-m", "pytest", "-q", "-c", str(folder / "pytest.ini"), "--rootdir", str(Path.cwd())]
+    argv += ["-p", "pytest_agentproc.plugin", "-p", "no:cacheprovider", "--agentproc-corpus"]
+    argv += [f"--agentproc-{name}={value}" for name, value in given.items() if value]
+    argv += ["-k", options.k] if options.k else []
+    argv += ["-p", "xdist", "-n", str(options.j)] if options.j > 1 else []
+    path = os.pathsep.join(filter(None, [str(folder), os.environ.get("PYTHONPATH", "")]))
+    env = {**os.environ, "PYTHONPATH": path, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": ""}
+    done = subprocess.run(argv, env=env, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
+    if done.returncode == _NOTHING_THERE:
+        raise UsageError("no scenario is like that", "agentproc list shows them all")
+    if done.returncode not in _SCENARIOS_FAILED or not results.exists():
+        raise _error(done)
+    return results.read_text("utf-8")
+
+
+def _error(done: subprocess.CompletedProcess[str]) -> UsageError | KitError:
+    """Tell what was wrong with what was asked for, in the words of this command."""
+    wrong = [line.removeprefix("ERROR: ") for line in done.stderr.splitlines() if line.startswith("ERROR: ")]
+    if wrong or done.returncode == _MISUSED:
+        words = (
+            "\n".join(wrong or [done.stderr.strip()]).replace("--agentproc-subject=", "").replace("--agentproc-", "--")
+        )
+        return UsageError(words)
+    return KitError(f"exit code {done.returncode}\n{(done.stdout + done.stderr).strip()}")
+
+
+def _of(fields: dict[str, Any]) -> Judged:
+    rows = tuple(JudgedRow(**row) for row in fields["rows"])
+    return Judged(**{**fields, "covers": tuple(fields["covers"]), "rows": rows})
+
+
+def _summary(judged: list[Judged]) -> str:
+    red = [one for one in judged if one.verdict in (Verdict.FAILED, Verdict.ADAPTER_ERROR, Verdict.KIT_ERROR)]
+    width = max(get_terminal_size((100, 24)).columns - 1, 79)
+    lines = summary(judged, pytest_agentproc.__version__, width)
+    shown = [f"  {one.verdict}: {one.scenario}" for one in red[:_MOST_SHOWN]]
+    if len(red) > _MOST_SHOWN:
+        shown.append(f"  and {len(red) - _MOST_SHOWN} more: --results FILE tells them all")
+    return "\n".join([*lines[:-1], *shown, *([""] if shown else []), lines[-1]])
+
+
+def _write(file: str, text: str) -> None:
+    try:
+        Path(file).parent.mkdir(parents=True, exist_ok=True)
+        Path(file).write_text(text, "utf-8")
+    except OSError as error:
+        raise UsageError(f"--results {file} cannot be written: {error.strerror}", "name another place") from error

@@ -1,0 +1,101 @@
+"""`agentproc conform`: a supervisor is judged over the corpus, and its exit code says what came of it."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_agentproc.cli import main
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+CONFTEST = """
+from pytest_agentproc.subjects import Null
+
+def pytest_agentproc_subjects():
+    class Mine(Null):
+        name = "mine"
+    return [Mine()]
+"""
+TOLD = """\
+rule                                                          failed  undecided  known  passed  n/a
+A9  the one-number form of a limit means silence, never d...       -          -      -       1    -
+
+agentproc: core is conformant: 0 failed, 1 passed, 0 not applicable, 0 known; pytest-agentproc *, corpus *
+
+rule                                                          failed  undecided  known  passed  n/a
+A9  the one-number form of a limit means silence, never d...       1          -      -       -    -
+
+  failed: one-number-is-silence
+
+agentproc: mine is not conformant: 1 failed, 0 passed, 0 not applicable, 0 known; pytest-agentproc *, corpus *
+agentproc: pages in pages/index.html
+"""
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Stand in a project whose pytest settings would break every run that took them."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("PYTEST_ADDOPTS", "--no-such-option")
+    Path("pytest.ini").write_text("[pytest]\naddopts = --neither\n", "utf-8")
+    Path("conftest.py").write_text(CONFTEST, "utf-8")
+    before = sys.path[:]
+    yield
+    sys.path[:] = before
+
+
+@pytest.mark.slow
+def test_conform_sums_up_each_supervisor_without_pytests_words(capsys: pytest.CaptureFixture[str]) -> None:
+    """Who does not know pytest reads a table by rule and one sentence, and a script the exit code."""
+    argv = ["core", "mine", "--rule", "A9", "--results", "out/results.json", "--report", "pages"]
+    assert main(["conform", *argv]) == 1
+    told, errors = capsys.readouterr()
+    assert re.sub(r"(pytest-agentproc|corpus) [^\n]*?(?=, corpus|\n)", r"\1 *", told) == TOLD
+    assert errors == ""
+    subjects = json.loads(Path("out/results.json").read_text("utf-8"))["subjects"]
+    assert [(one["name"], one["conformant"]) for one in subjects] == [("core", True), ("mine", False)]
+    assert Path("pages/index.html").exists()
+
+
+@pytest.mark.slow
+def test_a_program_to_which_nothing_applies_is_not_conformant(capsys: pytest.CaptureFixture[str]) -> None:
+    """Green for nothing is the worst verdict: a program in virtual time is judged by no scenario."""
+    assert main(["conform", "--command", "cat {agent}", "--clock", "virtual", "-k", "lingers", "--json"]) == 1
+    [subject] = json.loads(capsys.readouterr().out)["subjects"]
+    assert (subject["name"], subject["conformant"]) == ("cat", False)
+
+
+@pytest.mark.parametrize(
+    ("argv", "told"),
+    [
+        ([], "there is no supervisor to judge\nname one, such as core"),
+        (["core", "--command", "cat {agent}"], "SUBJECT and --command exclude each other\n"),
+        (["core", "--rule", "C11"], "--rule C11: there is no such rule\nthere are A1, "),
+        (["nope:it"], "nope:it: there is no module nope in "),
+        (["core", "-j", "0"], "-j 0: it must be at least 1\n"),
+        pytest.param(["nul"], "nul: there is no such subject, did you mean null?", marks=pytest.mark.slow),
+        pytest.param(["core", "-k", "nothing_like_it"], "no scenario is like that\n", marks=pytest.mark.slow),
+    ],
+)
+def test_what_cannot_be_judged_is_a_sentence_and_2(
+    argv: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A wrong word is no verdict on anybody."""
+    assert main(["conform", *argv]) == 2
+    assert capsys.readouterr().err.startswith(f"agentproc conform: {told}")
+
+
+@pytest.mark.slow
+def test_a_conftest_that_breaks_is_the_users(capsys: pytest.CaptureFixture[str]) -> None:
+    """It contributes supervisors, so its mistake is told, and is no failure of the kit."""
+    Path("conftest.py").write_text("import no_such_module\n", "utf-8")
+    assert main(["conform", "core", "--rule", "A9"]) == 2
+    assert "ModuleNotFoundError: No module named 'no_such_module'" in capsys.readouterr().err
