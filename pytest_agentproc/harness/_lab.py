@@ -6,6 +6,7 @@ import os
 import socket
 import subprocess
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +41,7 @@ LIFETIME = 300.0
 _ARGUMENT_SHOWN = 200
 """So many characters of each argument of a fake stand in the head of its record."""
 
+_TELL = (0, "tell", (None,))
 _COMMANDS = {"raw": "agent", "claude": "claude", "pi": "pi", "codex": "codex", "gemini": "gemini", "acp": "agent"}
 
 
@@ -161,7 +163,7 @@ class Lab:
                 f"{scenario.path} has a fake for each of its sessions: {names}", "make one of scenario.parts[...]"
             )
         policy = Policy.for_dialect(scenario.dialect, **scenario.policy)
-        bound = scenario.bind(policy.in_session() if scenario.is_session else policy)
+        bound = _telling(scenario.bind(policy.in_session() if scenario.is_session else policy))
         record = record or Record(header(bound, ""))
         return self._make(bound, clock or self._clock or SystemClock(1, time.monotonic_ns()), record, name)
 
@@ -245,6 +247,14 @@ def _bound(scenario: Scenario, subject: Subject) -> Bound:
         if part.dialect not in (getattr(subject, "dialects", None) or (part.dialect,)):
             raise NotApplicable(f"agents of {part.dialect}", 1)
     return scenario.bind(scenario.terms(subject))
+
+
+def _telling(bound: Bound) -> Bound:
+    """Have an agent tell first what it was given, at each start."""
+    program = {**bound.program, "steps": [_TELL, *bound.program["steps"]]}
+    if "then" in program:
+        program["then"] = [[_TELL, *steps] for steps in program["then"]]
+    return replace(bound, program=program)
 
 
 def _parts(bound: Bound) -> list[Bound]:

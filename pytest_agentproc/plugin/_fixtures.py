@@ -82,8 +82,10 @@ def fake_agent(request: pytest.FixtureRequest, virtual_clock: VirtualClock) -> I
     """Make a fake agent: a real program that plays a script, to be started by your own code under `virtual_clock`.
 
     `fake_agent(script)` takes the text of a scenario, or just its list of steps (`- say: hello`), the path of a
-    scenario file (relative to the test's), or a mapping of scenario keys. It gives `.argv`, the command to start, and
-    `.path`, its executable. A fake or a descendant of one that is alive when the test ends fails it.
+    scenario file (relative to the test's), the id of a bundled one (`silent-past-the-limit`), or a mapping of scenario
+    keys. It gives `.argv`, the command to start, `.path`, its executable, and `.env`, an environment whose PATH leads
+    to it alone; afterwards `.starts`, each with `argv`, `env`, `stdin`, `signals` and their times. A fake or a
+    descendant of one that is alive when the test ends fails it.
     """
     from pytest_agentproc.plugin._fakes import Fakes
 
