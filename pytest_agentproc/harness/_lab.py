@@ -141,7 +141,7 @@ class Lab:
         self,
         scenario: Scenario,
         *,
-        clock: VirtualClock | None = None,
+        clock: VirtualClock | SystemClock | None = None,
         name: str = "agent",
         record: Record | None = None,
     ) -> FakeAgent:
@@ -149,7 +149,7 @@ class Lab:
 
         Args:
             scenario: who the agent is and what it does, under the default policy and the scenario's own.
-            clock: the virtual clock that it obeys; None: the one that `virtual_clock` made last, or else real time.
+            clock: the clock that it obeys; None: the virtual one that `virtual_clock` made last, or else real time.
             name: what the record calls it.
             record: where it writes, in the order in which things happen; None: a record of its own.
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from pytest_agentproc.plugin._session import Sessions
+    from pytest_agentproc.plugin import Sessions
 
 TALK = """
 - wait_for: prompt 1

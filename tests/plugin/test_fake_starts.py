@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import anyio
 import pytest
@@ -12,17 +12,16 @@ import pytest
 from pytest_agentproc.errors import ClockError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
-    from pytest_agentproc.clock import VirtualClock
-    from pytest_agentproc.harness import FakeAgent
+    from pytest_agentproc.plugin import Fakes, VirtualClock
+
 
 TWICE = {"agent": "raw", "scripts": [[{"silence": "1s"}, {"exit": 3}], [{"silence": "for ever"}]]}
 
 
 def test_each_start_tells_what_it_was_given_and_how_it_ended(
-    fake_agent: Callable[[Any], FakeAgent], virtual_clock: VirtualClock, tmp_path: Path
+    fake_agent: Fakes, virtual_clock: VirtualClock, tmp_path: Path
 ) -> None:
     """A test of a supervisor's command line, environment and signals needs no script of its own for it."""
     agent = fake_agent(TWICE)
@@ -45,7 +44,7 @@ def test_each_start_tells_what_it_was_given_and_how_it_ended(
 
 
 def test_a_path_of_fakes_leads_to_no_other_program(
-    fake_agent: Callable[[Any], FakeAgent], virtual_clock: VirtualClock, tmp_path: Path
+    fake_agent: Fakes, virtual_clock: VirtualClock, tmp_path: Path
 ) -> None:
     """A supervisor that looks for another CLI must not start a real one, even where the real PATH was kept."""
     agent = fake_agent({"agent": {"dialect": "pi", "mode": "json"}, "script": [{"answer": "hi"}]})
@@ -62,9 +61,7 @@ def test_a_path_of_fakes_leads_to_no_other_program(
         virtual_clock.run(lambda: anyio.run_process(["claude"], env=longer))
 
 
-def test_a_bundled_scenario_is_a_fake_by_its_id(
-    fake_agent: Callable[[Any], FakeAgent], virtual_clock: VirtualClock
-) -> None:
+def test_a_bundled_scenario_is_a_fake_by_its_id(fake_agent: Fakes, virtual_clock: VirtualClock) -> None:
     """Somebody else's supervisor meets what the corpus knows, in one line."""
     agent = fake_agent("byte-a-minute")
     virtual_clock.run(anyio.run_process, agent.argv)
