@@ -21,6 +21,7 @@ def anyio_backend(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
+@pytest.mark.slow
 async def test_runs_and_conversations_are_in_virtual_time_as_ever(
     agent_run: Runner, agent_session: Sessions, agent_timeline: AgentTimeline
 ) -> None:
@@ -31,6 +32,7 @@ async def test_runs_and_conversations_are_in_virtual_time_as_ever(
     assert agent_timeline[1].at("completed") == 3600.0
 
 
+@pytest.mark.slow
 async def test_a_fake_is_in_real_time(fake_agent: Fakes) -> None:
     """The test's own loop keeps real time, and a fake beside it must keep the same."""
     agent = fake_agent("- silence: 1h\n- say: hello", scale=3600_000)
