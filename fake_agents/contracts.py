@@ -77,8 +77,8 @@ if TYPE_CHECKING:
         def note(self, code: str, data: Any) -> None:
             """Keep something for the record."""
 
-        def given(self, names: Sequence[str]) -> dict[str, Any]:
-            """Tell arguments, working directory, and these variables of the environment."""
+        def given(self, names: Sequence[str] | None) -> dict[str, Any]:
+            """Tell arguments, working directory, and these variables of the environment; None: all."""
 
         def writable(self, stream: str) -> bool:
             """Say whether a chunk can be written."""

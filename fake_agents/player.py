@@ -247,7 +247,7 @@ class Player:
     def _do_event(self, kind: str, value: Any) -> Iterator[Wait]:
         return self._write("stdout", self.encoder.events[kind](value, self.now))
 
-    def _do_tell(self, names: Sequence[str]) -> None:
+    def _do_tell(self, names: Sequence[str] | None) -> None:
         self.stage.note("g", self.stage.given(names))
 
     def _do_busy(self, duration: int | None) -> Iterator[Wait]:

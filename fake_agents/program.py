@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 
+ENVIRON = 128 * 1024
+"""So many bytes of its environment a fake tells that is asked for all of it."""
+
 CHUNK = 4096
 """A fake writes at most this many bytes at a time, after the pipe has room: a full pipe parks, it never blocks."""
 

@@ -8,7 +8,7 @@ import sys
 from _signal import SIG_DFL, SIG_IGN, SIG_SETMASK, SIGCHLD, pthread_sigmask, signal
 
 from fake_agents.birth import fork, is_alive, wait_for
-from fake_agents.program import FATAL, LEADERS, LONGEST, PARENT
+from fake_agents.program import ENVIRON, FATAL, LEADERS, LONGEST, PARENT
 from fake_agents.wire import FULL
 
 TYPE_CHECKING = False
@@ -80,9 +80,9 @@ class Stage:
             if self._size > FULL:
                 self._send("N", self.take_notes())
 
-    def given(self, names: Sequence[str]) -> dict[str, Any]:
-        """Tell arguments, working directory, and these variables of the environment, as text."""
-        found = {name: posix.environ.get(name.encode()) for name in names}
+    def given(self, names: Sequence[str] | None) -> dict[str, Any]:
+        """Tell arguments, working directory, and these variables of the environment (None: all), as text."""
+        found = _environment() if names is None else {name: posix.environ.get(name.encode()) for name in names}
         return {
             "argv": [_shown(word.encode("utf-8", "surrogateescape")) for word in sys.argv[1:101]],
             "env": {name: None if value is None else _shown(value) for name, value in found.items()},
@@ -249,6 +249,18 @@ class Stage:
 
 
 _KILL, _STOP = 9, 19
+
+
+def _environment() -> dict[str, bytes | None]:
+    """Give the environment by name, as much as a message holds."""
+    found: dict[str, bytes | None] = {}
+    size = 0
+    for name, value in sorted(posix.environ.items()):
+        size += len(name) + min(len(value), LONGEST)
+        if size > ENVIRON:
+            break
+        found[name.decode("utf-8", "replace")] = value
+    return found
 
 
 def _shown(word: bytes) -> str:

@@ -15,7 +15,7 @@ from pytest_agentproc.clock._protocol import Clock, Watched, current_clock
 from pytest_agentproc.clock._system import SystemClock
 
 if TYPE_CHECKING:
-    from pytest_agentproc.clock._virtual import VirtualClock, require_backend
+    from pytest_agentproc.clock._virtual import VirtualClock, is_in_loop, require_backend
     from pytest_agentproc.clock._wall import wall_clock
 
 __all__ = [
@@ -28,6 +28,7 @@ __all__ = [
     "VirtualClock",
     "Watched",
     "current_clock",
+    "is_in_loop",
     "require_backend",
     "signal_name",
     "told",
@@ -36,7 +37,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("VirtualClock", "require_backend"):
+    if name in ("VirtualClock", "is_in_loop", "require_backend"):
         from pytest_agentproc.clock import _virtual
 
         return getattr(_virtual, name)

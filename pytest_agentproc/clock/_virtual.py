@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import threading
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -19,9 +20,12 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.clock._protocol import Watched
 
-__all__ = ["BACKENDS", "VirtualClock", "require_backend"]
+__all__ = ["BACKENDS", "VirtualClock", "is_in_loop", "require_backend"]
 
 BACKENDS = ("asyncio", "trio")
+
+_one_at_a_time = threading.Lock()
+"""Held while a virtual clock runs: it patches what all threads share."""
 
 
 class VirtualClock:
@@ -81,12 +85,28 @@ class VirtualClock:
             backend: "asyncio" or "trio".
 
         Raises:
-            UsageError: the backend is unknown or not installed.
+            UsageError: the backend is unknown or not installed, or a loop runs here already, or another virtual clock.
             Deadlock: nobody could move any more.
             Stall: a fake or a thread ran on in real time without a word.
             Spin: the program looked again and again without taking anything.
         """
         require_backend(backend)
+        if is_in_loop():
+            raise UsageError(
+                "virtual time cannot begin inside an event loop that runs already",
+                "make the test a plain function, and give run() your async one; agent_run and agent_session work here",
+            )
+        if not _one_at_a_time.acquire(blocking=False):
+            raise UsageError(
+                "virtual time runs already, and there is one clock at a time",
+                "let that run end, or close the agent_session, first",
+            )
+        try:
+            return self._run(function, args, backend)
+        finally:
+            _one_at_a_time.release()
+
+    def _run(self, function: Callable[..., Awaitable[Any]], args: tuple[Any, ...], backend: str) -> Any:
         if backend == "trio":
             from pytest_agentproc.clock._trio import trio_options as options
         else:
@@ -127,6 +147,15 @@ class VirtualClock:
         self.hub.close()
         if self.on_close is not None:
             self.on_close()
+
+
+def is_in_loop() -> bool:
+    """Say whether an event loop runs in this thread."""
+    try:
+        anyio.get_cancelled_exc_class()
+    except RuntimeError:  # whatever its class is, which depends on anyio's version
+        return False
+    return True
 
 
 def require_backend(backend: str) -> None:

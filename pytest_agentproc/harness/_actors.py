@@ -77,9 +77,9 @@ class Process:
         else:
             self.model.tell(*told({"process": self.name}, code, data))
 
-    def given(self, names: Sequence[str]) -> dict[str, Any]:
+    def given(self, names: Sequence[str] | None) -> dict[str, Any]:
         given: dict[str, Any] = self.player.program["given"]
-        return {**given, "env": {name: given["env"].get(name) for name in names}}
+        return {**given, "env": {name: given["env"].get(name) for name in (given["env"] if names is None else names)}}
 
     def writable(self, stream: str) -> bool:
         pipe = self.pipes[stream]

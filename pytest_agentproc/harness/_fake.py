@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.harness._bystanders import command_line_of, how_it_lives
+from pytest_agentproc.record import starts
 
 if TYPE_CHECKING:
     from pytest_agentproc.clock import VirtualClock
     from pytest_agentproc.harness._diaries import Diaries
-    from pytest_agentproc.record import Record
+    from pytest_agentproc.record import Record, Start
 
 __all__ = ["FakeAgent", "Lockstep"]
 
@@ -33,6 +34,19 @@ class FakeAgent:
         self.folder = str(Path(path).parent)
         self.record = record
         self.watch = watch
+
+    @property
+    def starts(self) -> tuple[Start, ...]:
+        """Each start of it so far: `argv`, `env`, `cwd`, `stdin`, `signals` with their times, and how it ended.
+
+        In real time that is known once it was finished.
+        """
+        return starts(self.record)
+
+    @property
+    def env(self) -> dict[str, str]:
+        """The environment of this process with a PATH that leads to the fake, and to no program of any other name."""
+        return {**os.environ, "PATH": self.folder}
 
     def finish(self) -> Record:
         """End it and its descendants, and give the record, with a note for each that was left."""

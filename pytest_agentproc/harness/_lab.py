@@ -6,6 +6,7 @@ import os
 import socket
 import subprocess
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +42,8 @@ LIFETIME = 300.0
 
 _ARGUMENT_SHOWN = 200
 """So many characters of each argument of a fake stand in the head of its record."""
+
+_TELL = (0, "tell", (None,))
 
 
 class Lab:
@@ -147,7 +150,7 @@ class Lab:
         self,
         scenario: Scenario,
         *,
-        clock: VirtualClock | None = None,
+        clock: VirtualClock | SystemClock | None = None,
         name: str = "agent",
         record: Record | None = None,
     ) -> FakeAgent:
@@ -155,7 +158,7 @@ class Lab:
 
         Args:
             scenario: who the agent is and what it does, under the default policy and the scenario's own.
-            clock: the virtual clock that it obeys; None: the one that `virtual_clock` made last, or else real time.
+            clock: the clock that it obeys; None: the virtual one that `virtual_clock` made last, or else real time.
             name: what the record calls it.
             record: where it writes, in the order in which things happen; None: a record of its own.
 
@@ -169,7 +172,7 @@ class Lab:
                 f"{scenario.path} has a fake for each of its sessions: {names}", "make one of scenario.parts[...]"
             )
         policy = Policy.for_dialect(scenario.dialect, **scenario.policy)
-        bound = scenario.bind(policy.in_session() if scenario.is_session else policy)
+        bound = _telling(scenario.bind(policy.in_session() if scenario.is_session else policy))
         record = record or Record(header(bound, ""))
         return self._make(bound, clock or self._clock or SystemClock(1, time.monotonic_ns()), record, name)
 
@@ -254,6 +257,14 @@ def _bound(scenario: Scenario, subject: Subject) -> Bound:
         if part.dialect not in (getattr(subject, "dialects", None) or (part.dialect,)):
             raise NotApplicable(f"agents of {part.dialect}", 1)
     return scenario.bind(scenario.terms(subject))
+
+
+def _telling(bound: Bound) -> Bound:
+    """Have an agent tell first what it was given, at each start."""
+    program = {**bound.program, "steps": [_TELL, *bound.program["steps"]]}
+    if "then" in program:
+        program["then"] = [[_TELL, *steps] for steps in program["then"]]
+    return replace(bound, program=program)
 
 
 def _parts(bound: Bound) -> list[Bound]:

@@ -1,6 +1,14 @@
-"""What pytest sees of the kit: options, collected scenario files, fixtures. Loads everything else when it is used."""
+"""What pytest sees of the kit: options, collected scenario files, fixtures. Loads everything else when it is used.
+
+The types of the fixtures are here for annotations: `fake_agent: Fakes`, which makes a `FakeAgent`; `agent_run: Runner`,
+which gives an `AgentRun`; `agent_session: Sessions`, which opens an `AgentSession`; `agent_scenario: AgentRun`;
+`agent_timeline: AgentTimeline`; `virtual_clock: VirtualClock`; `process_tree: ProcessTree`.
+"""
 
 from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.plugin._collect import pytest_collect_file
 from pytest_agentproc.plugin._figures import pytest_report_teststatus, pytest_sessionfinish
@@ -17,7 +25,27 @@ from pytest_agentproc.plugin._fixtures import (
 from pytest_agentproc.plugin._marked import agent_scenario, pytest_generate_tests, pytest_pyfunc_call
 from pytest_agentproc.plugin._options import pytest_addhooks, pytest_addoption, pytest_configure, pytest_unconfigure
 
+if TYPE_CHECKING:
+    from pytest_agentproc.clock import VirtualClock
+    from pytest_agentproc.harness import FakeAgent
+    from pytest_agentproc.plugin._fakes import Fakes
+    from pytest_agentproc.plugin._process_tree import ProcessTree
+    from pytest_agentproc.plugin._run import AgentRun, AgentTurn, Runner
+    from pytest_agentproc.plugin._session import AgentSession, BegunTurn, Sessions
+    from pytest_agentproc.plugin._timelines import AgentTimeline
+
 __all__ = [
+    "AgentRun",
+    "AgentSession",
+    "AgentTimeline",
+    "AgentTurn",
+    "BegunTurn",
+    "FakeAgent",
+    "Fakes",
+    "ProcessTree",
+    "Runner",
+    "Sessions",
+    "VirtualClock",
     "agent_run",
     "agent_scenario",
     "agent_session",
@@ -37,3 +65,23 @@ __all__ = [
     "virtual_clock",
     "wall_clock",
 ]
+
+_HOMES = {
+    "AgentRun": "plugin._run",
+    "AgentSession": "plugin._session",
+    "AgentTimeline": "plugin._timelines",
+    "AgentTurn": "plugin._run",
+    "BegunTurn": "plugin._session",
+    "FakeAgent": "harness",
+    "Fakes": "plugin._fakes",
+    "ProcessTree": "plugin._process_tree",
+    "Runner": "plugin._run",
+    "Sessions": "plugin._session",
+    "VirtualClock": "clock",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(importlib.import_module(f"pytest_agentproc.{_HOMES[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

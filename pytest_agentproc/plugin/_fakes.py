@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_agentproc.errors import UsageError
 from pytest_agentproc.plugin._options import lab_of
 from pytest_agentproc.plugin._scripts import scenario_of
 from pytest_agentproc.plugin._timelines import keep_record
@@ -32,15 +34,28 @@ class Fakes:
         self._clock = clock
         self._made: list[tuple[FakeAgent, Scenario]] = []
 
-    def make(self, script: Any) -> FakeAgent:
+    def __call__(self, script: Any, *, scale: float | None = None) -> FakeAgent:
         """Make one fake.
+
+        Args:
+            script: what it plays.
+            scale: it plays in real time, with every duration divided by it; None: under the test's virtual clock,
+                unless an event loop runs here, where time is real and the scale 1.
 
         Raises:
             ScenarioError: every problem of the script, with its line.
             NotApplicable: the script needs a limit that is off by default.
+            UsageError: no time can be scaled so.
         """
+        from pytest_agentproc.clock import SystemClock, is_in_loop
+
+        if scale is not None and not scale > 0:
+            raise UsageError(f"scale is {scale}, but must be more than 0", "scale=60 plays a minute in a second")
+        clock: VirtualClock | SystemClock = self._clock
+        if scale is not None or is_in_loop():
+            clock = SystemClock(scale or 1, time.monotonic_ns())
         scenario = scenario_of(script, self._request)
-        fake = lab_of(self._request.config).fake(scenario, clock=self._clock)
+        fake = lab_of(self._request.config).fake(scenario, clock=clock)
         self._made.append((fake, scenario))
         keep_record(self._request.node, fake.record, scenario, is_fake=True)
         return fake

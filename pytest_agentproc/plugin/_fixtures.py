@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from pytest_agentproc.plugin._options import asked, lab_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from pytest_agentproc.clock import VirtualClock
-    from pytest_agentproc.harness import FakeAgent
+    from pytest_agentproc.plugin._fakes import Fakes
     from pytest_agentproc.plugin._process_tree import ProcessTree
-    from pytest_agentproc.plugin._run import AgentRun
+    from pytest_agentproc.plugin._run import Runner
     from pytest_agentproc.plugin._session import Sessions
     from pytest_agentproc.plugin._timelines import AgentTimeline
 
@@ -78,28 +78,31 @@ def _with_process_tree(item: pytest.Item, names: list[str]) -> list[str]:
 
 
 @pytest.fixture
-def fake_agent(request: pytest.FixtureRequest, virtual_clock: VirtualClock) -> Iterator[Callable[[Any], FakeAgent]]:
+def fake_agent(request: pytest.FixtureRequest, virtual_clock: VirtualClock) -> Iterator[Fakes]:
     """Make a fake agent: a real program that plays a script, to be started by your own code under `virtual_clock`.
 
     `fake_agent(script)` takes the text of a scenario, or just its list of steps (`- say: hello`), the path of a
-    scenario file (relative to the test's), or a mapping of scenario keys. It gives `.argv`, the command to start, and
-    `.path`, its executable. A fake or a descendant of one that is alive when the test ends fails it.
+    scenario file (relative to the test's), the id of a bundled one (`silent-past-the-limit`), or a mapping of scenario
+    keys. It gives `.argv`, the command to start, `.path`, its executable, and `.env`, an environment whose PATH leads
+    to it alone; afterwards `.starts`, each with `argv`, `env`, `stdin`, `signals` and their times. A fake or a
+    descendant of one that is alive when the test ends fails it. In a test that runs in an event loop, and with
+    `scale=60`, the fake is in real time, with every duration divided by the scale.
     """
     from pytest_agentproc.plugin._fakes import Fakes
 
     fakes = Fakes(request, virtual_clock)
-    yield fakes.make
+    yield fakes
     fakes.finish()
 
 
 @pytest.fixture
-def agent_run(request: pytest.FixtureRequest) -> Callable[..., AgentRun]:
+def agent_run(request: pytest.FixtureRequest) -> Runner:
     """Run a scenario under the supervisor core in virtual time, and look at what came of it.
 
     `agent_run(scenario, inactivity_timeout=5, backend="asyncio")` takes a scenario as `fake_agent` does; other keywords
     are names of the policy: limits in seconds, None switches one off. It gives `outcome`, `exit_code`, `text`,
-    `elapsed`, `returned` (seconds), `signals`, `record`. A leak, a deadlock or a failed `expect` of the scenario fails
-    the test.
+    `elapsed`, `returned` (seconds), `signals`, `record`. It serves sync and async tests. A leak, a deadlock or a failed
+    `expect` of the scenario fails the test.
     """
     from pytest_agentproc.plugin._run import Runner
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ from pytest_agentproc.verdict import judged, returned_at, signals
 from pytest_agentproc.vocabulary import NANOSECONDS, POLICY_NAMES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from pytest_agentproc.harness import Played
     from pytest_agentproc.scenario import Scenario
@@ -104,11 +105,21 @@ class Runner:
         asked = told(scenario_of(scenario, self._request), policy)
         with ends_test():
             config = self._request.config
-            played = play(self._request.node, asked, backend or backends_of(config)[0], core_of(config))
+            played = _apart(lambda: play(self._request.node, asked, backend or backends_of(config)[0], core_of(config)))
             judgement = judged(played)
             keep_page(self._request.node, played, judgement.rows, judgement.verdict)
             settle(judgement)
         return result_of(played)
+
+
+def _apart(play: Callable[[], Played]) -> Played:
+    """Play in a thread of its own where a loop runs in this one, as in an async test."""
+    from pytest_agentproc.clock import is_in_loop
+
+    if not is_in_loop():
+        return play()
+    with ThreadPoolExecutor(1) as other:
+        return other.submit(play).result()
 
 
 @contextmanager

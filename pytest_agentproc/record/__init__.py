@@ -10,6 +10,7 @@ from pytest_agentproc.record._page_index import Listed, index
 from pytest_agentproc.record._payload import Payload
 from pytest_agentproc.record._record import Record
 from pytest_agentproc.record._sessions import beside, of_session, one_session
+from pytest_agentproc.record._starts import Start, starts
 from pytest_agentproc.record._strays import stray_target
 from pytest_agentproc.record._text import text
 from pytest_agentproc.record._timeline import Timeline
@@ -23,6 +24,7 @@ __all__ = [
     "LiveRecord",
     "Payload",
     "Record",
+    "Start",
     "Timeline",
     "beside",
     "duration",
@@ -32,6 +34,7 @@ __all__ = [
     "of_session",
     "one_session",
     "page",
+    "starts",
     "stray_target",
     "text",
 ]

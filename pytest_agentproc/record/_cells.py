@@ -67,6 +67,8 @@ def cells(events: Sequence[AnyEvent], source: Sequence[str]) -> list[Cell]:
         if "seen" in data:
             births[process] = data.get("line") or 0
         elif code == "m" and "step" in data:
+            if not data["line"]:  # no step of the script: the fake was asked to tell what it was given
+                continue
             shown = index if data["line"] == births.get(process) else _shown_by(events, index)
             if shown is not None:
                 lent.setdefault(shown, data["line"])

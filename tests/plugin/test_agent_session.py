@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from pytest_agentproc.plugin._session import Sessions
+    from pytest_agentproc.plugin import Sessions
 
 TALK = """
 - wait_for: prompt 1
@@ -49,6 +49,7 @@ def test_a_conversation_is_the_same_twice(agent_session: Sessions) -> None:
     assert len(digests) == 1
 
 
+@pytest.mark.slow
 def test_questions_are_answered_by_a_word_or_a_function(agent_session: Sessions) -> None:
     """Who asks for a permission is told by the test."""
     seen = []

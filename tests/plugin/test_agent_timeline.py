@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import anyio
 import pytest
@@ -12,16 +12,13 @@ from pytest_agentproc.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pytest_agentproc.clock import VirtualClock
-    from pytest_agentproc.harness import FakeAgent
-    from pytest_agentproc.plugin._run import AgentRun
-    from pytest_agentproc.plugin._session import Sessions
-    from pytest_agentproc.plugin._timelines import AgentTimeline
+    from pytest_agentproc.plugin import AgentTimeline, Fakes, Runner, Sessions, VirtualClock
+
 
 LINGERS = {"agent": "pi", "script": [{"answer": "done"}, {"linger": "for ever"}]}
 
 
-def test_a_run_is_asked_for_times_and_order(agent_run: Callable[..., AgentRun], agent_timeline: AgentTimeline) -> None:
+def test_a_run_is_asked_for_times_and_order(agent_run: Runner, agent_timeline: AgentTimeline) -> None:
     """Both sides have words, and a death of a signal is the signal and then the exit."""
     agent_run(LINGERS)
     assert (agent_timeline.at("TERM"), agent_timeline.times("KILL")) == (0.25, ())
@@ -43,7 +40,7 @@ def test_a_conversation_is_asked_while_it_goes_on(agent_session: Sessions, agent
 
 
 def test_fakes_of_one_test_share_one_timeline(
-    fake_agent: Callable[[Any], FakeAgent], virtual_clock: VirtualClock, agent_timeline: AgentTimeline
+    fake_agent: Fakes, virtual_clock: VirtualClock, agent_timeline: AgentTimeline
 ) -> None:
     """A program that runs two agents is asked which came first."""
     fakes = [fake_agent("- silence: 2s\n- say: one"), fake_agent("- silence: 1s\n- say: two")]
@@ -58,7 +55,7 @@ def test_fakes_of_one_test_share_one_timeline(
     agent_timeline.order("agent: start", "agent B: stdout", "agent: stdout")
 
 
-def test_several_runs_are_told_apart(agent_run: Callable[..., AgentRun], agent_timeline: AgentTimeline) -> None:
+def test_several_runs_are_told_apart(agent_run: Runner, agent_timeline: AgentTimeline) -> None:
     """Each has a clock of its own, so that one instant of both means nothing."""
     with pytest.raises(UsageError, match="there is no run 0, the test had 0 so far"):
         agent_timeline.at("exit")
@@ -96,9 +93,7 @@ TERM did not come after exit: it came at 5 s
 """
 
 
-def test_a_wrong_order_is_marked_in_the_timeline(
-    agent_run: Callable[..., AgentRun], agent_timeline: AgentTimeline
-) -> None:
+def test_a_wrong_order_is_marked_in_the_timeline(agent_run: Runner, agent_timeline: AgentTimeline) -> None:
     """Whoever reads the failure sees how far the order held, and where the rest was."""
     agent_run(SILENT, inactivity_timeout=5)
     with pytest.raises(AssertionError) as failure:
@@ -117,7 +112,7 @@ def test_a_wrong_order_is_marked_in_the_timeline(
     ],
 )
 def test_each_question_can_fail(
-    agent_run: Callable[..., AgentRun],
+    agent_run: Runner,
     agent_timeline: AgentTimeline,
     ask: Callable[[AgentTimeline], None],
     message: str,
@@ -129,7 +124,7 @@ def test_each_question_can_fail(
     assert str(failure.value).startswith(message)
 
 
-def test_a_word_that_there_is_not_is_refused(agent_run: Callable[..., AgentRun], agent_timeline: AgentTimeline) -> None:
+def test_a_word_that_there_is_not_is_refused(agent_run: Runner, agent_timeline: AgentTimeline) -> None:
     """One with a typing error would never come, and `never` would always hold."""
     agent_run("- say: hello")
     with pytest.raises(UsageError, match="a timeline has no word 'complete', did you mean completed"):

@@ -25,6 +25,13 @@ def _blocks(language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
 
 
+TESTS = [block for block in _blocks("python") if "def test_" in block]
+[LEFT] = [block for block in TESTS if "(process_tree)" in block]
+EXAMPLES = [block for block in TESTS if block is not LEFT]
+EXAMPLE_IDS = [re.findall(r"def test_\w+\((\w+)", block)[-1] for block in EXAMPLES]
+OTHERS = [block for block in _blocks("python") if block not in TESTS]
+
+
 def test_the_first_screen_has_the_two_commands() -> None:
     """Whoever clones the project pastes these; .ci/run does the same."""
     assert [block.strip() for block in _blocks("sh")] == COMMANDS
@@ -68,7 +75,7 @@ def test_the_failure_is_printed_as_shown(pytester: pytest.Pytester) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("example", _blocks("python")[:3], ids=["fake_agent", "agent_run", "virtual_clock"])
+@pytest.mark.parametrize("example", EXAMPLES, ids=EXAMPLE_IDS)
 def test_the_python_examples_pass(pytester: pytest.Pytester, example: str) -> None:
     """They are copied before they are read."""
     pytester.makepyfile(example)
@@ -79,7 +86,7 @@ def test_the_python_examples_pass(pytester: pytest.Pytester, example: str) -> No
 def test_the_process_that_is_left_is_named_as_shown(pytester: pytest.Pytester) -> None:
     """Pids differ, and nothing else."""
     [shown] = _blocks("text")
-    pytester.makepyfile(test_server=_blocks("python")[3])
+    pytester.makepyfile(test_server=LEFT)
     result = pytester.runpytest_subprocess("-W", "ignore")
     result.assert_outcomes(passed=1, errors=1)
     printed = re.sub(r"pid \d+", "pid 4711", re.sub(r"pytest \(\d+\)", "pytest (4700)", result.stdout.str()))
@@ -89,7 +96,7 @@ def test_the_process_that_is_left_is_named_as_shown(pytester: pytest.Pytester) -
 @pytest.mark.slow
 def test_a_supervisor_of_ones_own_is_judged_as_shown(pytester: pytest.Pytester) -> None:
     """Two short files, and the end of the output is the real one, but for the hashes."""
-    mine, conftest = _blocks("python")[4:6]
+    mine, conftest = OTHERS[:2]
     assert (len(mine.splitlines()), len([line for line in conftest.splitlines() if line])) <= (14, 10)
     pytester.makepyfile(mine=mine, conftest=conftest)
     [(command, shown)] = re.findall(r"\A\$ pytest (.*)\n\.\.\.\n((?:.*\n)*)\Z", _blocks("console")[1])
@@ -115,7 +122,7 @@ def test_the_session_runs_as_it_stands(tmp_path: Path) -> None:
     program.write_text(f"#!{sys.executable}\n{PI}", "utf-8")
     program.chmod(0o755)
     env = {"PATH": str(tmp_path), "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-W", "error", "-c", _blocks("python")[6]]
+    command = [sys.executable, "-W", "error", "-c", OTHERS[2]]
     done = subprocess.run(command, capture_output=True, text=True, env=env, check=False, timeout=CEILING)
     assert (done.stdout, done.stderr, done.returncode) == ("completed WHAT IS IN THIS FOLDER?\n", "", 0)
 

@@ -43,9 +43,9 @@ class Book:
         if code in "isq":
             self.done.append((code, data))
 
-    def given(self, names: Sequence[str]) -> dict[str, Any]:
+    def given(self, names: Sequence[str] | None) -> dict[str, Any]:
         """Tell of no variable."""
-        return {"env": dict.fromkeys(names)}
+        return {"env": dict.fromkeys(names or ())}
 
     def writable(self, stream: str) -> bool:
         """Say whether there is room, or nobody to make any."""

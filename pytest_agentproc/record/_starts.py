@@ -1,0 +1,82 @@
+"""Owns what a record tells of each start of an agent: what it was given, read and caught, and how it ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from signal import Signals
+from typing import TYPE_CHECKING, Any
+
+from pytest_agentproc.record._payload import Payload
+from pytest_agentproc.vocabulary import NANOSECONDS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pytest_agentproc.record._record import Record
+
+__all__ = ["Start", "starts"]
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """One start of a fake agent, as its own side tells it. Times are seconds of its clock.
+
+    Args:
+        name: `agent`, `agent 2`, ...
+        at: when it started.
+        argv: its arguments, without the command: the first 100, of each the first 1024 bytes.
+        env: its environment, of each variable the first 1024 bytes, and 128 KiB of all in the order of their names.
+        cwd: where it was started.
+        stdin: what it has read so far; of more than 16 MiB in one instant the beginning.
+        signals: what it caught, and the signal that it died of: [("TERM", 120.0), ...].
+        ended_at: when it ended; None: it lives.
+        status: its exit code, or minus the number of the signal that ended it; None: it lives, or nobody knows.
+    """
+
+    name: str
+    at: float
+    argv: tuple[str, ...]
+    env: Mapping[str, str]
+    cwd: str
+    stdin: bytes
+    signals: tuple[tuple[str, float], ...]
+    ended_at: float | None
+    status: int | None
+
+
+def starts(record: Record) -> tuple[Start, ...]:
+    """Give the starts of the agent in their order; its descendants are none."""
+    born = [event for event in record.events if event.code == "p" and "seen" in event.data]
+    roots = [event for event in born if "by" not in event.data and event.data.get("parent") == "supervisor"]
+    return tuple(_start(record, str(event.data["process"]), event.at) for event in roots)
+
+
+def _start(record: Record, name: str, at: int) -> Start:
+    given: Mapping[str, Any] = {}
+    stdin: list[bytes] = []
+    signals: list[tuple[str, float]] = []
+    ended_at = status = None
+    for when, code, data in record.events:
+        if data["process"] != name or "by" in data:
+            continue
+        if "given" in data and not given:
+            given = data["given"]
+        if code == "i" and "bytes" in data:
+            stdin.append(data["bytes"].head if isinstance(data["bytes"], Payload) else data["bytes"])
+        if code in "sx" and "signal" in data:
+            signals.append((data["signal"], when / NANOSECONDS))
+        if code == "x":
+            ended_at = when / NANOSECONDS
+            status = -int(Signals[f"SIG{data['signal']}"]) if "signal" in data else data.get("code")
+    env = {key: value for key, value in given.get("env", {}).items() if value is not None}
+    return Start(
+        name=name,
+        at=at / NANOSECONDS,
+        argv=tuple(given.get("argv", ())),
+        env=env,
+        cwd=given.get("cwd", ""),
+        stdin=b"".join(stdin),
+        signals=tuple(signals),
+        ended_at=ended_at,
+        status=status,
+    )

@@ -1,0 +1,68 @@
+"""What a fake tells of its starts, and a PATH that leads to fakes only."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from typing import TYPE_CHECKING
+
+import anyio
+import pytest
+
+from pytest_agentproc.errors import ClockError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pytest_agentproc.plugin import Fakes, VirtualClock
+
+
+TWICE = {"agent": "raw", "scripts": [[{"silence": "1s"}, {"exit": 3}], [{"silence": "for ever"}]]}
+
+
+def test_each_start_tells_what_it_was_given_and_how_it_ended(
+    fake_agent: Fakes, virtual_clock: VirtualClock, tmp_path: Path
+) -> None:
+    """A test of a supervisor's command line, environment and signals needs no script of its own for it."""
+    agent = fake_agent(TWICE)
+
+    async def use() -> None:
+        command = [agent.name, "--flag", "x"]  # found by the PATH
+        await anyio.run_process(command, env={**agent.env, "MINE": "1"}, input=b"hello", cwd=tmp_path, check=False)
+        process = await anyio.open_process([agent.path], env={"LANG": "C.UTF-8"}, stdin=subprocess.DEVNULL)
+        await anyio.sleep(2)
+        process.terminate()
+        await process.wait()
+
+    virtual_clock.run(use)
+    first, second = agent.starts
+    assert (first.name, first.at, first.argv, first.cwd) == ("agent", 0.0, ("--flag", "x"), str(tmp_path))
+    assert (first.env["MINE"], first.env["PATH"], first.stdin) == ("1", agent.folder, b"hello")
+    assert (first.signals, first.ended_at, first.status) == ((), 1.0, 3)
+    assert (second.name, second.at, second.argv, dict(second.env)) == ("agent 2", 1.0, (), {"LANG": "C.UTF-8"})
+    assert (second.signals, second.ended_at, second.status) == ((("TERM", 3.0),), 3.0, -15)
+
+
+def test_a_path_of_fakes_leads_to_no_other_program(
+    fake_agent: Fakes, virtual_clock: VirtualClock, tmp_path: Path
+) -> None:
+    """A supervisor that looks for another CLI must not start a real one, even where the real PATH was kept."""
+    agent = fake_agent({"agent": {"dialect": "pi", "mode": "json"}, "script": [{"answer": "hi"}]})
+    real = tmp_path / "claude"
+    real.write_text("#!/bin/sh\necho real\n", "utf-8")
+    real.chmod(0o700)
+    with pytest.raises(FileNotFoundError):
+        subprocess.run(["ls"], env=agent.env, check=False)
+    longer = {"PATH": os.pathsep.join([agent.folder, str(tmp_path), os.environ["PATH"]])}
+    done = subprocess.run(["claude"], env=longer, check=False, capture_output=True, text=True)
+    told = "agentproc: this test has no fake called claude, and the real one is not started\n"
+    assert (done.stdout, done.stderr, done.returncode) == ("", told, 127)
+    with pytest.raises(ClockError, match=r"'claude' .* is no fake agent"):
+        virtual_clock.run(lambda: anyio.run_process(["claude"], env=longer))
+
+
+def test_a_bundled_scenario_is_a_fake_by_its_id(fake_agent: Fakes, virtual_clock: VirtualClock) -> None:
+    """Somebody else's supervisor meets what the corpus knows, in one line."""
+    agent = fake_agent("byte-a-minute")
+    virtual_clock.run(anyio.run_process, agent.argv)
+    assert (virtual_clock.now, agent.starts[0].status) == (300.0, 0)
