@@ -13,6 +13,7 @@ from pytest_agentproc.plugin._fixtures import (
     wall_clock,
 )
 from pytest_agentproc.plugin._options import pytest_addhooks, pytest_addoption, pytest_configure, pytest_unconfigure
+from pytest_agentproc.plugin._progress import pytest_sessionstart
 
 __all__ = [
     "agent_run",
@@ -25,6 +26,7 @@ __all__ = [
     "pytest_configure",
     "pytest_report_teststatus",
     "pytest_sessionfinish",
+    "pytest_sessionstart",
     "pytest_unconfigure",
     "virtual_clock",
     "wall_clock",
