@@ -34,15 +34,15 @@ def _long(pytester: pytest.Pytester) -> None:
 def printed(pytester: pytest.Pytester, *arguments: str) -> Iterator[str]:
     """Run pytest on a terminal, and give its lines with N for what the machine took."""
     mine, its = pty.openpty()
-    command = [sys.executable, "-m", "pytest", "--color=no", "-p", "no:terminalprogress", "--tb=no", *arguments]
-    with subprocess.Popen(command, stdin=its, stdout=its, stderr=its, cwd=pytester.path) as process:
+    command = ["timeout", "120", sys.executable, "-m", "pytest", "--color=no", "-p", "no:terminalprogress", "--tb=no"]
+    with subprocess.Popen([*command, *arguments], stdin=its, stdout=its, stderr=its, cwd=pytester.path) as process:
         os.close(its)
         parts = []
         try:
             while part := os.read(mine, 65536):
                 parts.append(part)
         except OSError:  # so a terminal ends
-            process.wait(60)
+            process.wait()
     os.close(mine)
     text = re.sub(r"(in|about) \d+ s", r"\1 N s", b"".join(parts).decode())
     yield from (line.rstrip() for line in text.splitlines())
