@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_agentproc.plugin._baseline import begin_baseline, update_baseline
+from pytest_agentproc.plugin._lost import lost
 from pytest_agentproc.plugin._options import asked
 from pytest_agentproc.plugin._results import write_results
 from pytest_agentproc.plugin._subjects import is_plain, subjects_of
-from pytest_agentproc.verdict import Judged, kept, results, summary
+from pytest_agentproc.verdict import Judged, Verdict, kept, results, summary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -77,10 +78,16 @@ class _Account:
         self._version = importlib.metadata.version("pytest-agentproc")
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Take what a report carries; the last one of an item counts."""
+        """Take what a report carries; the last one of an item counts.
+
+        Who fails before he is played, or whose worker dies (xdist calls that `???`), has nothing to carry.
+        """
         for name, value in report.user_properties if report.when == "call" else ():
             if name == _PROPERTY:
                 self._judged[report.nodeid] = Judged.of_line(str(value))
+        entry = lost(self._config, report) if report.failed and report.when in ("setup", "???") else None
+        if entry is not None:
+            self._judged[report.nodeid] = entry
 
     def pytest_sessionfinish(self, exitstatus: int) -> None:
         """Write what is to be written, unless the session was broken off, or this is one of several workers."""
@@ -109,3 +116,6 @@ class _Account:
             of_one = [one for one in self._judged.values() if one.subject == subject.name]
             if of_one:
                 yield from summary(of_one, self._version, width)
+                for one in of_one:
+                    if one.verdict == Verdict.KIT_ERROR and one.reason:
+                        yield f"agentproc: there is no verdict on {subject.name} in {one.scenario}: {one.reason}"

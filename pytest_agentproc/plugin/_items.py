@@ -18,7 +18,7 @@ from pytest_agentproc.plugin._contributions import language_of
 from pytest_agentproc.plugin._figures import note
 from pytest_agentproc.plugin._options import asked, ways_of
 from pytest_agentproc.plugin._play import NotGreen, play, play_in_model, play_real, settle
-from pytest_agentproc.plugin._report import keep_page
+from pytest_agentproc.plugin._report import begin_pages, keep_page
 from pytest_agentproc.plugin._scripts import shown_path
 from pytest_agentproc.plugin._subjects import is_core, subjects_of
 from pytest_agentproc.scenario import Scenario, load
@@ -70,6 +70,9 @@ class ScenarioFile(pytest.File):
 class ScenarioItem(pytest.Item):
     """One scenario with one subject on one backend under one clock."""
 
+    obj = None
+    """There is no function, as with pytest's own items of doctests: pytest-trio asks every item for it."""
+
     def __init__(self, *, scenario: Scenario, subject: Subject, backend: str, clock: str, **others: Any) -> None:
         super().__init__(**others)
         self.scenario = scenario
@@ -90,6 +93,7 @@ class ScenarioItem(pytest.Item):
         the subject: it is played again. A red of somebody else's supervisor in virtual time is played once more, too,
         and stands if the same happens again.
         """
+        begin_pages(self)
         keep(self, Judgement(Verdict.KIT_ERROR))
         for _ in range(_TRIES):
             begun = perf_counter()

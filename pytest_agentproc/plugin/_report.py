@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.record import Listed
     from pytest_agentproc.verdict import Row, Verdict
 
-__all__ = ["begin_report", "keep_page"]
+__all__ = ["begin_pages", "begin_report", "keep_page"]
 
 _PAGE = "agentproc_page"
 _REAL = "agentproc_real_s"
@@ -59,6 +59,13 @@ def begin_report(config: pytest.Config) -> None:
         config.pluginmanager.register(_Index(folder), _INDEX)
 
 
+def begin_pages(node: pytest.Item) -> None:
+    """Forget the pages of an earlier attempt at a test: those of this one take their places, in the index too."""
+    node.stash[_COUNT] = 0
+    node.stash[_PLACES] = []
+    node.user_properties[:] = [pair for pair in node.user_properties if pair[0] != _PAGE]
+
+
 def keep_page(node: pytest.Item, played: Played, rows: Sequence[Row], verdict: Verdict) -> None:
     """Keep a run as a page, if such runs are to be kept.
 
@@ -86,7 +93,7 @@ def keep_page(node: pytest.Item, played: Played, rows: Sequence[Row], verdict: V
         file = _written(node, name, number, _drawn(node, played, rows, verdict), is_told=is_red)
     elif name or getattr(config, "cache", None) is not None:
         with contextlib.suppress(OSError):  # it is where nobody can write: nobody did
-            (_folder(config, name) / _file_name(node.nodeid, number)).unlink(missing_ok=True)
+            (_folder(config, name) / _file_name(_id(node), number)).unlink(missing_ok=True)
     if name:
         node.user_properties.append((_PAGE, json.dumps(_entry(node, played, str(verdict), file))))
 
@@ -106,7 +113,7 @@ def _drawn(node: pytest.Item, played: Played, rows: Sequence[Row], verdict: Verd
 
 def _written(node: pytest.Item, name: str, number: int, html: str, *, is_told: bool) -> str:
     """Write a page, and have its place told below the failure; a disk that is full is no failure of the subject."""
-    file = _file_name(node.nodeid, number)
+    file = _file_name(_id(node), number)
     try:
         folder = _folder(node.config, name)
         (folder / file).write_text(html, "utf-8")
@@ -138,6 +145,11 @@ def _folder(config: pytest.Config, name: str) -> Path:
     return config.stash[_OWN_FOLDER]
 
 
+def _id(node: pytest.Item) -> str:
+    """Give a test's id without the group that `--dist=loadgroup` puts behind it."""
+    return f"{node.nodeid.rpartition('::')[0]}::{node.name}"
+
+
 def _file_name(nodeid: str, number: int) -> str:
     """Name a page after its test, so that two tests never share one and a test always has the same."""
     words = re.sub(r"[^A-Za-z0-9.]+", "-", nodeid.rpartition("::")[2])[:_NAME_CHARS].strip("-.")
@@ -150,7 +162,7 @@ def _entry(node: pytest.Item, played: Played, verdict: str, file: str) -> dict[s
     is_own = getattr(node, "scenario", None) is not None
     way = [str(header.get("subject", "")), getattr(node, "backend", ""), str(header.get("clock", ""))]
     return {
-        "name": scenario.id if is_own else node.nodeid,
+        "name": scenario.id if is_own else _id(node),
         "claim": scenario.claim,
         "covers": list(scenario.covers),
         "way": [word for word in way if word],
@@ -177,22 +189,27 @@ class _Index:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._entries: list[Listed] = []
+        self._entries: dict[str, list[Listed]] = {}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Take in the pages of a test, wherever it ran."""
+        """Take in the pages of a test, wherever it ran; those of its last attempt count."""
         if report.when == "call":
-            self._entries += [_read(text) for name, text in report.user_properties if name == _PAGE]
+            pages = [_read(text) for name, text in report.user_properties if name == _PAGE]
+            self._entries[report.nodeid] = pages
+
+    @property
+    def _pages(self) -> list[Listed]:
+        return [page for pages in self._entries.values() for page in pages]
 
     def pytest_sessionfinish(self) -> None:
         """Write the index, once all tests are over."""
         from pytest_agentproc.record import index
 
-        (self._folder / "index.html").write_text(index(self._entries), "utf-8")
+        (self._folder / "index.html").write_text(index(self._pages), "utf-8")
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Say where to begin."""
-        terminalreporter.write_line(f"{len(self._entries)} runs as pages: {self._folder / 'index.html'}")
+        terminalreporter.write_line(f"{len(self._pages)} runs as pages: {self._folder / 'index.html'}")
 
 
 def _read(text: object) -> Listed:

@@ -13,7 +13,7 @@ import pytest
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.plugin._options import backends_of
 from pytest_agentproc.plugin._play import NotGreen, play, settle
-from pytest_agentproc.plugin._report import keep_page
+from pytest_agentproc.plugin._report import begin_pages, keep_page
 from pytest_agentproc.plugin._scripts import scenario_of
 from pytest_agentproc.plugin._subjects import core_of
 from pytest_agentproc.record import Record, text
@@ -89,6 +89,7 @@ class Runner:
 
     def __init__(self, request: pytest.FixtureRequest) -> None:
         self._request = request
+        begin_pages(request.node)
 
     def __call__(self, scenario: Any, *, backend: str | None = None, **policy: Any) -> AgentRun:
         """Run one scenario to its end.

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Baseline", "Known", "accepted"]
 
+_UNJUDGED = (Verdict.NOT_APPLICABLE, Verdict.KIT_ERROR)
 _NOT_YET = "not looked at yet"
 _RED = (Verdict.ADAPTER_ERROR, Verdict.FAILED, Verdict.UNDECIDED)
 _APPEAR = ("outcome", "answer", "bystanders", "leaks")
@@ -156,8 +157,7 @@ class Baseline:
         mine = [
             one
             for one in judged
-            if one.verdict != Verdict.NOT_APPLICABLE
-            and entry.is_of(one.scenario, one.subject, is_core=one.subject in cores)
+            if one.verdict not in _UNJUDGED and entry.is_of(one.scenario, one.subject, is_core=one.subject in cores)
         ]
         return not mine or any((one.scenario, one.subject, entry.check) in failed for one in mine)
 

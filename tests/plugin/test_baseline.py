@@ -105,7 +105,7 @@ def test_the_core_is_excused_by_no_list_of_others(pytester: pytest.Pytester) -> 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("workers", [[], ["-n", "2"]], ids=["alone", "workers"])
+@pytest.mark.parametrize("workers", [[], pytest.param(["-n", "2"], marks=pytest.mark.once)], ids=["alone", "workers"])
 def test_the_file_is_written_and_the_next_session_is_green(pytester: pytest.Pytester, workers: list[str]) -> None:
     """What is listed already keeps its words; the session that writes is green, too."""
     mended = "# Mended long ago.\n- {scenario: one, check: text, reason: x}\n"

@@ -8,6 +8,7 @@ from tests.architecture.sources import ROOT
 from tests.plugin.test_summary import said
 
 
+@pytest.mark.once
 @pytest.mark.slow
 def test_a_careful_supervisor_with_other_numbers_is_conformant(pytester: pytest.Pytester) -> None:
     """It claims plain text alone, so that is what it is judged by; a false red would cost more than a missed one."""

@@ -40,6 +40,7 @@ def test_equal_runs_print_equal_failures(pytester: pytest.Pytester) -> None:
     assert first == second
 
 
+@pytest.mark.once
 @pytest.mark.slow
 def test_two_workers_share_the_corpus(pytester: pytest.Pytester) -> None:
     """The workers find the corpus by themselves, in the same order."""

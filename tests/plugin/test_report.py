@@ -76,7 +76,7 @@ def test_the_ini_file_asks_too(pytester: pytest.Pytester) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("workers", [[], ["-n", "2"]])
+@pytest.mark.parametrize("workers", [[], pytest.param(["-n", "2"], marks=pytest.mark.once)])
 def test_the_index_lists_every_play(pytester: pytest.Pytester, workers: list[str]) -> None:
     """By the rules that are covered, a column for each way to play; below xdist the controller writes it."""
     write(pytester)

@@ -67,6 +67,7 @@ def test_the_plain_core_has_them_too(pytester: pytest.Pytester) -> None:
     result.stdout.fnmatch_lines(["agentproc: one.scenario.yaml/x.json cannot be written: *"])
 
 
+@pytest.mark.once
 @pytest.mark.slow
 def test_workers_write_the_same_file(pytester: pytest.Pytester) -> None:
     """The process that reports writes it, in an order of its own."""

@@ -86,6 +86,7 @@ def test_the_bundled_corpus_has_its_sentence_for_the_core_too(pytester: pytest.P
     ]
 
 
+@pytest.mark.once
 @pytest.mark.slow
 def test_workers_change_nothing_about_it(pytester: pytest.Pytester) -> None:
     """Hashes and figures are the same, whoever played what."""

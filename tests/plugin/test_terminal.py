@@ -197,6 +197,7 @@ def test_the_junit_file_has_figures_and_explanation(pytester: pytest.Pytester) -
     assert failure.endswith(f"\n\nfailed, record {figures['agentproc_digest']}\n{by_hand}")
 
 
+@pytest.mark.once
 @pytest.mark.slow
 def test_two_workers_show_the_same(pytester: pytest.Pytester) -> None:
     """Each worker of xdist has a lab of its own; reports cross the wire whole, figures and explanations too."""

@@ -16,6 +16,7 @@ FIRST = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount-pro
 """A namespace of its own, where every orphan is a child of pytest."""
 
 
+@pytest.mark.once
 @pytest.mark.slow
 @pytest.mark.parametrize(("world", "check"), [(NOT_ROOT, "os.getuid() != 0"), (FIRST, "os.getpid() == 1")])
 def test_every_cell_is_judged_as_promised_there(world: list[str], check: str) -> None:

@@ -30,6 +30,7 @@ TRIALS = [
 """What is real takes seconds, and is played once."""
 
 
+@pytest.mark.once
 @pytest.mark.slow
 @pytest.mark.parametrize("cell", TRIALS)
 def test_a_cell_is_judged_as_promised(lab: Lab, cell: Cell) -> None:

@@ -60,6 +60,7 @@ def _score(lab: Lab, subject: Subject) -> dict[str, list[str]]:
     return score
 
 
+@pytest.mark.once
 @pytest.mark.slow
 @pytest.mark.parametrize("make", [Null, SubprocessRun, KillAtOnce], ids=lambda make: str(make.name))
 def test_a_trivial_subject_scores_what_it_is_worth(lab: Lab, make: Callable[[], Subject]) -> None:
@@ -68,6 +69,7 @@ def test_a_trivial_subject_scores_what_it_is_worth(lab: Lab, make: Callable[[], 
     assert _score(lab, subject) == SCORES[subject.name]
 
 
+@pytest.mark.once
 @pytest.mark.slow
 def test_a_subject_that_forgets_its_agent_scores_what_it_is_worth(lab: Lab) -> None:
     """It leaves a process in every scenario that has one."""

@@ -93,6 +93,7 @@ FLOODS = {
 }
 
 
+@pytest.mark.once
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", FLOODS)
 def test_what_is_held_does_not_grow_with_what_is_printed(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,6 +163,7 @@ def test_twice_the_tail_is_all_that_is_held_of_stderr(size: int) -> None:
     assert flood(machine, "stderr", b"!" * size, 192 * KIB) < nothing + 160 * KIB
 
 
+@pytest.mark.once
 @pytest.mark.slow
 def test_a_gibibyte_goes_through_the_default_limits() -> None:
     """A build log without end is cut, and what is held of it is what is kept, twice at most."""

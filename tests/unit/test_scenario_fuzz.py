@@ -70,6 +70,7 @@ def spoilt(random: Random) -> str:
     return "\n".join(lines)
 
 
+@pytest.mark.once
 @pytest.mark.slow
 @settings(
     max_examples=2000,

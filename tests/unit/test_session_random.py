@@ -240,6 +240,7 @@ class Sessions(RuleBasedStateMachine):
             assert seen == stage.events
 
 
+@pytest.mark.once
 @pytest.mark.slow
 @pytest.mark.parametrize("dialect", PLAYERS)
 def test_nothing_that_caller_and_agent_do_breaks_a_session(dialect: str) -> None:

@@ -1,0 +1,63 @@
+"""Owns what is kept of a scenario whose play has no verdict, since the process that played it is gone. Judges nothing.
+
+A worker of xdist that dies takes its report along: what is left is the id of the test that it had begun.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import TYPE_CHECKING
+
+from pytest_agentproc.corpus import SUFFIX, corpus_folder
+from pytest_agentproc.plugin._scripts import shown_path
+from pytest_agentproc.plugin._subjects import subjects_of
+from pytest_agentproc.scenario import load
+from pytest_agentproc.verdict import Judged, Verdict
+
+if TYPE_CHECKING:
+    import pytest
+
+__all__ = ["lost"]
+
+_ID = re.compile(r"(?P<file>.*)::[^\[]*\[(?P<axes>.*)\](@.*)?")
+"""As `ScenarioFile` gives it; `--dist=loadgroup` puts the group behind it."""
+
+_CORPUS = "agentproc-corpus/"
+
+
+def lost(config: pytest.Config, report: pytest.TestReport) -> Judged | None:
+    """Make an entry of a scenario that was begun and never judged: an error that belongs to nobody is the kit's.
+
+    Args:
+        config: the session's.
+        report: of a test that failed before it was played, or whose worker died.
+
+    Returns:
+        the entry; None if the report is not about a scenario.
+    """
+    found = _ID.fullmatch(report.nodeid)
+    if found is None or not found["file"].endswith(SUFFIX):
+        return None
+    place, corpus = found["file"].removeprefix(_CORPUS), corpus_folder()
+    is_bundled = corpus is not None and place != found["file"]
+    scenario = load(shown_path((corpus if is_bundled and corpus is not None else config.rootpath) / place))
+    axes = found["axes"].removesuffix("-real")
+    subject, _, backend = axes.rpartition("-")
+    return Judged(
+        scenario=scenario.id,
+        file=hashlib.sha256(scenario.text.encode()).hexdigest(),
+        tier=scenario.tier,
+        covers=scenario.covers,
+        subject=subject or subjects_of(config)[0].name,
+        clock="virtual" if axes == found["axes"] else "real",
+        backend=backend,
+        verdict=str(Verdict.KIT_ERROR),
+        reason=_why(report),
+    )
+
+
+def _why(report: pytest.TestReport) -> str:
+    if report.when == "setup":
+        return "something failed before it was played"
+    return str(report.longrepr).partition(" while running ")[0]

@@ -1,0 +1,100 @@
+"""Owns the line that says how far a long session has come. Counts what is reported; plays and judges nothing.
+
+It stands on a terminal only, where somebody waits: a CI server's log has none, nor has `-q` or a worker of xdist.
+"""
+
+from __future__ import annotations
+
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_agentproc.corpus import SUFFIX
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["pytest_sessionstart"]
+
+_PERIOD = 10.0
+"""Real seconds from line to line; a session that is shorter has none."""
+
+_NAME, _VIRTUAL = "agentproc-progress", "agentproc_virtual_s"
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Have the scenarios of the session counted, if somebody looks on."""
+    config = session.config
+    reporter = config.pluginmanager.getplugin("terminalreporter")
+    if reporter is None or hasattr(config, "workerinput") or config.get_verbosity() < 0:
+        return
+    is_terminal = reporter.isatty  # a method, and a value before pytest 9
+    if is_terminal() if callable(is_terminal) else is_terminal:
+        config.pluginmanager.register(_Progress(reporter), _NAME)
+
+
+class _Progress:
+    """How far a session has come.
+
+    Args:
+        reporter: pytest's own, who has the terminal.
+    """
+
+    def __init__(self, reporter: Any) -> None:
+        self._reporter = reporter
+        self._all = 0
+        self._done: set[str] = set()
+        self._red: set[str] = set()
+        self._virtual = 0.0
+        self._begun = self._told_at = monotonic()
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Learn how many there are."""
+        self._begin(item.nodeid for item in session.items)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
+        """Learn it from a worker, who have all found the same."""
+        self._begin(ids)
+
+    def _begin(self, ids: Iterable[str]) -> None:
+        self._all = max(self._all, sum(map(_is_scenario, ids)))
+        self._begun = self._told_at = monotonic()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Count a scenario, once however often it is played."""
+        if not _is_scenario(report.nodeid):
+            return
+        if report.failed:
+            self._red.add(report.nodeid)
+        if report.when == "call":
+            self._virtual += sum(float(str(value)) for name, value in report.user_properties if name == _VIRTUAL)
+        if report.when == "teardown":
+            self._done.add(report.nodeid)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_runtest_logfinish(self) -> None:
+        """Print the line if it is time, and there is more to come."""
+        now = monotonic()
+        if now - self._told_at < _PERIOD or not 0 < len(self._done) < self._all:
+            return
+        self._told_at = now
+        line = self._line(now - self._begun)
+        if self._reporter.config.pluginmanager.has_plugin("dsession"):
+            self._reporter.write(f"\n{line}\n", flush=True)  # letters of workers stand wherever they come
+        else:
+            self._reporter.ensure_newline()
+            self._reporter.write(line, flush=True)  # the next file begins a line
+
+    def _line(self, real: float) -> str:
+        done = len(self._done)
+        left = real / done * (self._all - done)
+        return (
+            f"agentproc: {done} of {self._all} scenarios in {real:.0f} s, {len(self._red)} failed, "
+            f"{self._virtual:.0f} s virtual; about {left:.0f} s left"
+        )
+
+
+def _is_scenario(nodeid: str) -> bool:
+    return f"{SUFFIX}::" in nodeid

@@ -1,0 +1,74 @@
+"""Finds tests that do not always pass: plays the suite, or a part of it, many times over, and names what was red.
+
+    python -m tests.benchmarks.flakes --runs 20 --workers 8          the whole suite
+    python -m tests.benchmarks.flakes --runs 20 scenarios            the corpus alone; further words go to pytest
+
+Workers, more than there are cores, take the time away from each other: that is where races show. Prints a line for each
+run, and how often each test was red at the end; ends with 1 if one was, or if pytest itself did not come to its end.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree as ET
+from collections import Counter
+from pathlib import Path
+from time import monotonic
+
+ROOT = Path(__file__).resolve().parents[2]
+LIMIT = 1800.0
+"""Seconds for one run: what hangs is a flake."""
+
+
+def red_of(report: Path) -> tuple[int, list[str]]:
+    """Count the tests of a junit file, and name those that failed."""
+    cases = [*ET.parse(report).iter("testcase")]  # noqa: S314  # pytest has just written it
+    red = [case for case in cases if case.find("failure") is not None or case.find("error") is not None]
+    return len(cases), [f"{case.get('classname')}::{case.get('name')}" for case in red]
+
+
+def play(report: Path, workers: int, words: list[str]) -> tuple[int, list[str]]:
+    """Run pytest once.
+
+    Returns:
+        how many tests there were, and what was red, pytest itself included.
+    """
+    command = [sys.executable, "-m", "pytest", "-q", "-n", str(workers), f"--junitxml={report}", *words]
+    report.unlink(missing_ok=True)
+    try:
+        done = subprocess.run(command, cwd=ROOT, stdout=subprocess.DEVNULL, timeout=LIMIT, check=False)
+    except subprocess.TimeoutExpired:
+        return 0, [f"pytest: not at its end after {LIMIT:.0f} s"]
+    if not report.exists():
+        return 0, [f"pytest: ended with {done.returncode}, and without a report"]
+    count, red = red_of(report)
+    return count, red if red or done.returncode == 0 else [f"pytest: ended with {done.returncode}"]
+
+
+def main() -> int:
+    """Play all runs, and say what came of them."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=20)
+    parser.add_argument("--workers", type=int, default=8)
+    options, words = parser.parse_known_args()
+    flakes: Counter[str] = Counter()
+    with tempfile.TemporaryDirectory() as folder:
+        for number in range(1, options.runs + 1):
+            begun = monotonic()
+            count, red = play(Path(folder) / "report.xml", options.workers, words)
+            flakes.update(red)
+            print(
+                f"run {number} of {options.runs}: {count} tests, {len(red)} red, {monotonic() - begun:.0f} s",
+                flush=True,
+            )
+    for name, times in flakes.most_common():
+        print(f"{times} of {options.runs} times red: {name}")
+    print(f"{options.runs} runs with {options.workers} workers: {len(flakes)} flakes")
+    return 1 if flakes else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
