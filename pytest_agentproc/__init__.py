@@ -7,6 +7,7 @@ the next heading (`tests/architecture/test_imports.py` is the whole table of arr
 
 Doors
     plugin/       what pytest sees: collected scenarios, options, fixtures, reports; loads the rest when it is needed
+    cli/          the `agentproc` command: one module for each of its commands
     hookspecs     the hooks that other plugins may implement
 
 What they open
@@ -14,6 +15,7 @@ What they open
                   collect the record; the model: the same player and machine on an in-memory stage, without a process
     subjects/     the supervisors under test: the core, somebody else's function, object or program
     verdict/      expected against seen, row by row, and the text of a failure; known failures, summary, results
+    capture/      what really happened, as a scenario: a pasted log becomes a draft
     defects/      named wrong supervisors: the core with one decider replaced
 
 What those are made of
