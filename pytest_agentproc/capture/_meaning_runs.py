@@ -182,6 +182,8 @@ def _pi_message(message: dict[str, Any], later: Sequence[Any]) -> Meaning:
         Told("think", one["thinking"]) for one in block(message, "content") if isinstance(one.get("thinking"), str)
     ]
     if stop == "error":
+        if any(inner(one, "type") == "message_end" and inner(one, "message", "role") == "assistant" for one in later):
+            return _OTHER  # it tries again
         told = {"is_error": True, "text": str(message.get("errorMessage") or "error")}
         return Meaning("steps", (Told("result", told),), ends="failed")
     calls = [one for one in block(message, "content") if one.get("type") == "toolCall"]

@@ -7,7 +7,7 @@ What the shadow does not confirm stands in the draft as it stood in the log, as 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.capture._instants import Instant, instant_in, since
@@ -146,12 +146,16 @@ class _Author:
         elif meaning.kind == "cancel":
             self._pass_time(thing)
             self._cancel()
-        elif not self._shadow.is_said(thing.event) and meaning.kind != "folded":
+        elif self._shadow.is_said(thing.event):
+            self._pass_time(thing)
+            is_over = bool(self._content.turns and self._content.turns[-1])
+            meaning = replace(meaning, ends="") if is_over else meaning
+        elif meaning.kind != "folded":
             if self._is_session and not self._is_open and (meaning.kind == "steps" or not self._content.turns):
                 self._prompt("hi")
             self._pass_time(thing)
             self._tell(thing, meaning)
-        elif meaning.kind == "folded":
+        else:
             self._pass_time(thing)
         if meaning.ends:
             self._end(meaning.ends)

@@ -24,7 +24,8 @@ _OF_RUNS = """
     duration_api_ms total_cost_usd num_turns request_id responseId user_message_uuid user_message_uuids signature
     details errors tool_use_result tool_result_meta aggregated_output exit_code structured_content messages toolResults
     api_error_status api_error_type stop_reason stop_sequence stop_details terminal_reason permission_denials
-    context_management
+    context_management begun_message_ids ttft_stream_ms time_to_request_ms first_content_frame_ms
+    model_usage_since_last_result
 """
 _OF_MACHINES = """
     model responseModel provider api cwd tools mcp_servers apiKeySource slash_commands agents skills plugins level _meta

@@ -15,7 +15,9 @@ from hypothesis import strategies as st
 from pytest_agentproc.capture import DIALECTS, draft
 from pytest_agentproc.errors import ScenarioError
 from pytest_agentproc.scenario import loads
+from tests.architecture.sources import ROOT
 
+DATA = ROOT / "tests" / "data" / "transcripts"
 PASTED = Path(__file__).parent / "pasted"
 LOGS = sorted(PASTED.glob("*.txt"))
 
@@ -102,6 +104,25 @@ def test_an_event_that_the_fake_would_not_say_stands_as_it_stood() -> None:
     odd = {"type": "assistant", "message": {"content": [{"type": "text", "text": "a", "citations": [1]}]}}
     assert "  - event: {type:" in drafted(f"{json.dumps(odd)}\n")
     assert "  - say: a\n" in drafted(f"{SAYS}\n")
+
+
+@pytest.mark.parametrize(
+    ("recording", "last"),
+    [
+        ("claude/hello.jsonl", "  - answer: "),
+        ("claude/max.jsonl", '  - result: {subtype: "error_max_turns", is_error: true'),
+        ("codex/hello.jsonl", "  - answer: "),
+        ("gemini/stream.jsonl", "  - result: {}"),
+        ("pi/hello.jsonl", "  - answer: "),
+        ("pi/fail.jsonl", "  - result: {is_error: true"),
+    ],
+)
+def test_what_a_real_agent_printed_ends_in_the_languages_words(recording: str, last: str) -> None:
+    """A real result has more keys than a report's, and each that differs from run to run must be known as one."""
+    text = drafted((DATA / recording).read_text("utf-8"), recording.partition("/")[0])
+    steps = [line for line in text.splitlines() if line.startswith("  - ")]
+    assert steps[-1].startswith(last)
+    assert f"outcome: {'failed' if 'is_error' in last else 'completed'}" in text
 
 
 @pytest.mark.parametrize(
