@@ -8,9 +8,11 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "check": ("pytest_agentproc.cli._check", "tell every mistake of scenario files"),
     "conform": ("pytest_agentproc.cli._conform", "judge supervisors over the bundled scenarios"),
     "fake": ("pytest_agentproc.cli._fake", "write an executable fake agent for tests in any language"),
+    "import": ("pytest_agentproc.cli._importing", "turn a log from a bug report into a draft of a scenario"),
     "list": ("pytest_agentproc.cli._list", "list the bundled scenarios by behaviour, rule, archetype and dialect"),
     "new": ("pytest_agentproc.cli._new", "start a scenario file that an editor helps to write"),
     "run": ("pytest_agentproc.cli._run", "play one scenario and watch: the timeline, then the verdict"),
+    "schema": ("pytest_agentproc.cli._schema", "write the JSON Schema of the language, for editors"),
 }
 """Of each command its module, and what it is for in one line."""
 

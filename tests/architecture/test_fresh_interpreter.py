@@ -13,6 +13,7 @@ LIGHT = {
     "pytest_agentproc": ("pytest_agentproc.", "pytest", "yaml", "anyio", "psutil", "freezegun", "fake_agents"),
     "pytest_agentproc.supervisor": ("pytest", "_pytest", "yaml", "freezegun", "fake_agents"),
     "pytest_agentproc.plugin": ("yaml", "anyio", "trio", "psutil", "freezegun", "fake_agents"),
+    "pytest_agentproc.capture": ("pytest", "_pytest", "anyio", "psutil", "freezegun", "fcntl", "resource"),
     "pytest_agentproc.scenario": ("pytest", "_pytest", "anyio", "psutil", "freezegun"),
 }
 

@@ -32,7 +32,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "harness": GROUND | LOWER | {"fake_agents"},
     "verdict": GROUND | LOWER,
     "plugin": GROUND | LOWER | MIDDLE | {"corpus", "defects", "hookspecs"},
-    "cli": GROUND | LOWER | MIDDLE | {"pytest_agentproc", "corpus", "defects"},
+    "capture": {"errors", "fake_agents", "scenario", "vocabulary"},
+    "cli": GROUND | LOWER | MIDDLE | {"pytest_agentproc", "capture", "corpus", "defects"},
     "fake_agents": set(),
 }
 

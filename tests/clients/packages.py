@@ -36,8 +36,9 @@ NPM = {
     "pi-coding-agent": {"@mariozechner/pi-coding-agent": "0.73.1"},
     "claude-agent-acp-0.20.2": {"@zed-industries/claude-agent-acp": "0.20.2"},
     "claude-agent-acp-0.23.1": {"@zed-industries/claude-agent-acp": "0.23.1"},
+    "yaml-language-server": {"yaml-language-server": "2.0.0"},
 }
-"""The Node clients, each in a folder of its own: they need different versions of the same packages."""
+"""The Node clients, and an editor's server, each in a folder of its own: they need other versions of the same."""
 
 _LIMIT = 300
 """Real seconds for one installation."""

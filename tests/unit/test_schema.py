@@ -19,7 +19,11 @@ from pytest_agentproc.scenario import schema
 from tests.architecture.sources import ROOT
 
 MALFORMED = Path(__file__).parent / "malformed"
-BUNDLED = sorted((ROOT / "scenarios").rglob("*.scenario.yaml")) + sorted((ROOT / "tests" / "mirrors").rglob("*.yaml"))
+BUNDLED = [
+    file
+    for folder in (ROOT / "scenarios", ROOT / "tests" / "mirrors", Path(__file__).parent / "pasted")
+    for file in sorted(folder.rglob("*.yaml"))
+]
 
 _BY_DIALECT = "what a step can say hangs on the agent's dialect"
 _ELSEWHERE = "what is wrong hangs on another part of the file"

@@ -1,0 +1,289 @@
+"""Owns the way from a pasted log to a draft: what is an event, who said it, which steps say it again. Writes no YAML.
+
+    read_paste -> a reader of the dialect (what an event means) -> the shadow (whether the fake would say it) -> steps
+
+What the shadow does not confirm stands in the draft as it stood in the log, as an `event`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from pytest_agentproc.capture._instants import Instant, instant_in, since
+from pytest_agentproc.capture._meaning import Meaning, Reader, Told, inner
+from pytest_agentproc.capture._meaning_acp import read_acp
+from pytest_agentproc.capture._meaning_claude import is_session, read_claude
+from pytest_agentproc.capture._meaning_runs import is_rpc, read_codex, read_gemini, read_pi
+from pytest_agentproc.capture._shadow import Shadow
+from pytest_agentproc.capture._wording import is_taken
+
+if TYPE_CHECKING:
+    from pytest_agentproc.capture._paste import Pasted
+
+__all__ = ["READERS", "Content", "Line", "content_of", "mode_of"]
+
+READERS: dict[str, Reader] = {
+    "claude": read_claude,
+    "codex": read_codex,
+    "gemini": read_gemini,
+    "pi": read_pi,
+    "acp": read_acp,
+}
+_SMALLEST_GAP = 50_000_000
+"""Nanoseconds; less is how fast a machine is."""
+_BEGIN = Told("begin", "turn")
+"""What was printed before the first word, where the time between the two is known."""
+_SAYING = ("say", "turn_said")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of a draft's script: a step, or else a comment."""
+
+    step: Told | None = None
+    comment: str = ""
+
+
+@dataclass
+class Content:
+    """What a log tells of a conversation.
+
+    Args:
+        mode: the dialect's mode.
+        partials: whether claude streams.
+        lines: the script.
+        drive: what the caller does, item by item.
+        turns: how each turn ended; "" for one that did not.
+        final: the last good end's text, where one is told.
+        tools: those that were started; `running`: and did not end.
+        asked: whether a question was asked; `answer`: what the log answers, "" for nothing.
+        is_cancelled: whether the caller took the last turn back.
+        longest: the longest silence in nanoseconds.
+        read: how many events were read; `unread`: how many lines could not be.
+    """
+
+    mode: str
+    partials: bool = True
+    lines: list[Line] = field(default_factory=list)
+    drive: list[str] = field(default_factory=list)
+    turns: list[str] = field(default_factory=list)
+    final: str | None = None
+    tools: set[str] = field(default_factory=set)
+    running: set[str] = field(default_factory=set)
+    asked: bool = False
+    answer: str = ""
+    is_cancelled: bool = False
+    longest: int = 0
+    read: int = 0
+    unread: int = 0
+
+
+def mode_of(dialect: str, events: list[Any]) -> str:
+    """Say in which mode an agent printed these events."""
+    if dialect == "claude":
+        return "session" if is_session(events) else "print"
+    if dialect == "pi":
+        return "rpc" if is_rpc(events) else "json"
+    return {"codex": "exec", "gemini": "stream", "acp": "session"}[dialect]
+
+
+def content_of(things: list[Pasted], dialect: str) -> Content:
+    """Turn what was read into the content of a draft."""
+    events = [thing.event for thing in things if thing.kind == "event"]
+    return _Author(dialect, events).write(things)
+
+
+class _Author:
+    """Writes the content, event by event."""
+
+    def __init__(self, dialect: str, events: list[Any]) -> None:
+        self._dialect, self._events, self._read = dialect, events, READERS[dialect]
+        streams = any(inner(event, "type") == "stream_event" for event in events)
+        self._content = Content(mode_of(dialect, events), partials=dialect != "claude" or streams)
+        self._is_session = self._content.mode in ("session", "rpc")
+        self._shadow = Shadow(dialect, self._content.mode, partials=streams)
+        self._can_begin = self._content.mode in ("exec", "stream", "json")
+        self._at: Instant | None = None
+        self._since_prompt = 0
+        self._is_open = False
+
+    def write(self, things: list[Pasted]) -> Content:
+        """Go through the log."""
+        number = 0
+        for thing in things:
+            if thing.kind == "broken":
+                self._unread(thing, thing.why)
+            if thing.kind != "event":
+                continue
+            number += 1
+            meaning = self._meaning(thing.event, self._events[number:])
+            if meaning.kind == "foreign":
+                self._unread(thing, f"no event of {self._dialect}")
+                continue
+            self._content.read += 1
+            self._take(thing, meaning)
+        return self._content
+
+    def _meaning(self, event: Any, later: list[Any]) -> Meaning:
+        """Ask the reader; it takes the parts of an event for what the dialect has there."""
+        if not isinstance(inner(event, "type"), str | None):
+            return Meaning("foreign")
+        try:
+            return self._read(event, later, self._content.mode)
+        except (AttributeError, TypeError):
+            return Meaning("other")
+
+    def _unread(self, thing: Pasted, why: str) -> None:
+        self._content.unread += 1
+        self._content.lines.append(Line(comment=f"line {thing.line}, {why}: {thing.text}"))
+
+    def _take(self, thing: Pasted, meaning: Meaning) -> None:
+        self._note_answer(thing.event)
+        if meaning.kind == "prompt":
+            self._pass_time(thing, is_callers=True)
+            self._prompt(meaning.text)
+        elif meaning.kind == "cancel":
+            self._pass_time(thing)
+            self._cancel()
+        elif self._shadow.is_said(thing.event):
+            self._pass_time(thing)
+            is_over = bool(self._content.turns and self._content.turns[-1])
+            meaning = replace(meaning, ends="") if is_over else meaning
+        elif meaning.kind != "folded":
+            if self._is_session and not self._is_open and (meaning.kind == "steps" or not self._content.turns):
+                self._prompt("hi")
+            self._pass_time(thing)
+            self._tell(thing, meaning)
+        else:
+            self._pass_time(thing)
+        if meaning.ends:
+            self._end(meaning.ends)
+        if meaning.final is not None:
+            self._content.final = meaning.final
+
+    def _tell(self, thing: Pasted, meaning: Meaning) -> None:
+        steps = meaning.steps
+        sound = bool(steps) and self._is_sound(steps)
+        if sound and (self._shadow.says(steps, thing.event) if not meaning.is_sure else True):
+            if meaning.is_sure:
+                self._follow(steps, thing.event)
+            self._put(steps)
+            return
+        value = thing.event
+        if self._dialect == "acp" and isinstance(inner(value, "params", "update"), dict):
+            value = value["params"]["update"]
+        told = Told("event", value)
+        if is_taken((told,), self._dialect, self._content.mode):
+            self._content.lines.append(Line(told))
+        else:
+            self._content.lines.append(Line(Told("raw", thing.text + "\n")))
+
+    def _follow(self, steps: tuple[Told, ...], event: Any) -> None:
+        """Keep the shadow abreast of what needs no proof."""
+        if all(step.name in ("tool", "tool_done", "result", "turn_said") for step in steps):
+            self._shadow.says(steps, event)
+
+    def _is_sound(self, steps: tuple[Told, ...]) -> bool:
+        """Say whether the language takes them: a tool's id is given once, its end and its children come behind it."""
+        for step in steps:
+            number, parent = inner(step.value, "id"), inner(step.value, "parent")
+            is_known = isinstance(number, str) and number in self._content.tools
+            if step.name == "tool" and is_known:
+                return False
+            if step.name == "tool_done" and not (is_known and number in self._content.running):
+                return False
+            if parent is not None and not (isinstance(parent, str) and parent in self._content.tools):
+                return False
+        return is_taken(steps, self._dialect, self._content.mode)
+
+    def _put(self, steps: tuple[Told, ...]) -> None:
+        lines = self._content.lines
+        for step in steps:
+            if step.name == "tool":
+                self._content.tools.add(step.value["id"])
+                self._content.running.add(step.value["id"])
+            elif step.name == "tool_done":
+                self._content.running.discard(step.value["id"])
+            self._content.asked = self._content.asked or step.name == "ask"
+            last = lines[-1].step if lines else None
+            if step.name == "result" and last is not None and _is_answer(last, step.value):
+                text = last.value if isinstance(last.value, str) else last.value["text"]
+                lines[-1] = Line(Told("answer", text))
+            else:
+                lines.append(Line(step))
+
+    def _prompt(self, text: str) -> None:
+        turns = self._content.turns
+        if not self._is_session:
+            return
+        if turns:
+            self._content.drive.append(f"wait_for: turn {len(turns)}")
+        turns.append("")
+        self._content.drive.append(f"prompt: {text}")
+        self._content.lines.append(Line(Told("wait_for", f"prompt {len(turns)}")))
+        self._shadow.take_prompt(text)
+        self._is_open, self._since_prompt = True, 0
+        self._content.is_cancelled = False
+
+    def _cancel(self) -> None:
+        if not self._is_open:
+            return
+        self._content.is_cancelled = True
+        self._content.drive.append(f"cancel: {max(self._since_prompt, 1_000_000_000)}")
+        self._content.lines.append(Line(Told("wait_for", "cancel")))
+
+    def _end(self, how: str) -> None:
+        if self._is_session and self._content.turns:
+            self._content.turns[-1] = how
+        elif not self._is_session:
+            self._content.turns[:] = [how]
+        self._is_open = False
+
+    def _pass_time(self, thing: Pasted, *, is_callers: bool = False) -> None:
+        """Tell the time since the event before; what the caller takes between two turns is not the agent's."""
+        before, now = self._at, thing.at or _own_instant(thing.event)
+        self._at = now or before
+        gap = since(before, now) if before is not None and now is not None else None
+        if gap is None or gap < _SMALLEST_GAP or is_callers or (self._is_session and not self._is_open):
+            return
+        self._since_prompt += gap
+        lines = self._content.lines
+        if self._can_begin and not any(line.step for line in lines):
+            self._shadow.says((_BEGIN,), {})
+            lines.append(Line(_BEGIN))
+        last = lines[-1].step if lines else None
+        if last is not None and last.name == "silence":
+            gap += last.value
+            lines.pop()
+        self._content.longest = max(self._content.longest, gap)
+        lines.append(Line(Told("silence", gap)))
+
+    def _note_answer(self, event: Any) -> None:
+        """See what the caller answers a question."""
+        behavior = inner(event, "response", "response", "behavior")
+        outcome = inner(event, "result", "outcome")
+        if behavior in ("allow", "deny"):
+            self._content.answer = behavior
+        elif isinstance(outcome, dict):
+            option = str(outcome.get("optionId", "")).lower()
+            is_allowed = any(word in option for word in ("allow", "proceed", "approve", "yes"))
+            self._content.answer = "allow" if is_allowed else "deny"
+
+
+def _is_answer(last: Told, result: dict[str, Any]) -> bool:
+    """Say whether a text and a completion are one answer."""
+    if last.name not in _SAYING or set(result) - {"text"}:
+        return False
+    if isinstance(last.value, dict):
+        return bool(last.value["stop"] == "stop")
+    return bool(result.get("text", last.value) == last.value)
+
+
+def _own_instant(event: Any) -> Instant | None:
+    """Find the instant that an event has in itself."""
+    for key in ("timestamp", "ts", "time"):
+        value = inner(event, key)
+        if isinstance(value, str | int | float) and not isinstance(value, bool):
+            return instant_in(str(value))
+    return None

@@ -1,0 +1,77 @@
+"""Owns `agentproc import`: a pasted log in, a draft of a scenario out. Starts no process and runs on any platform."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pytest_agentproc.capture import DIALECTS, draft
+from pytest_agentproc.errors import Problem, ScenarioError, UsageError
+
+if TYPE_CHECKING:
+    import argparse
+
+__all__ = ["HELP", "declare", "run"]
+
+HELP = """\
+The log may be pasted as it is: with words around it, times before its lines, quotes, fences, arrows, and lines that
+were shortened. What cannot be read stands in the draft as a comment; what the reporter saw becomes its end and its
+`expect`.
+Nothing is made secret: read the draft before you publish it.
+
+exit codes:
+  0  the draft is written, or printed
+  2  the log cannot be read, or no line of it is an event of the dialect
+
+examples:
+  agentproc import issue.txt --dialect claude --out hang.scenario.yaml && pytest hang.scenario.yaml
+  pbpaste | agentproc import - --dialect acp
+"""
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    parser.add_argument("log", metavar="LOG", help="the file with the log; - reads standard input")
+    parser.add_argument("--dialect", choices=DIALECTS, required=True, help="whose log it is")
+    parser.add_argument("--out", metavar="FILE", help="where the draft goes; printed without it; a file is kept")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write the draft, or print it.
+
+    Raises:
+        ScenarioError: the log cannot be read.
+        UsageError: the draft cannot be written, or is there already.
+    """
+    name = "<stdin>" if options.log == "-" else options.log
+    text = draft(_read(options.log, name), options.dialect, name)
+    if options.out is None:
+        sys.stdout.write(text)
+        return 0
+    try:
+        with Path(options.out).open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        raise UsageError(f"{options.out} is there already", "choose another name, or remove it") from None
+    except OSError as error:
+        reason = os.strerror(error.errno or 0)
+        raise UsageError(f"{options.out} cannot be written: {reason}", "name another place") from None
+    sys.stdout.write(f"{options.out}\n")
+    return 0
+
+
+def _read(path: str, name: str) -> str:
+    try:
+        data = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise ScenarioError([Problem(name, 1, 1, f"the log cannot be read: {reason}")]) from error
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        before = data[: error.start]
+        line, column = before.count(b"\n") + 1, error.start - before.rfind(b"\n")
+        remedy = "save it as UTF-8 text"
+        raise ScenarioError([Problem(name, line, column, f"the log is not UTF-8: {remedy}")]) from error

@@ -1,0 +1,55 @@
+"""Owns `agentproc schema`: the language for editors. Starts no process and runs on any platform."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pytest_agentproc.errors import UsageError
+from pytest_agentproc.scenario import MODELINE, schema
+
+if TYPE_CHECKING:
+    import argparse
+
+__all__ = ["HELP", "declare", "run"]
+
+HELP = """\
+An editor that speaks YAML offers the steps and keys, with their words, to a file whose first line names the schema.
+
+exit codes:
+  0  the schema is written, or printed
+  2  it cannot be written
+
+examples:
+  agentproc schema --out agentproc.schema.json   # and prints the line for scenarios beside it
+  agentproc schema | jq '.definitions.step.properties | keys'
+"""
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    parser.add_argument("--out", metavar="FILE", help="where it goes, over what is there; printed without it")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write the schema, or print it.
+
+    Raises:
+        UsageError: it cannot be written.
+    """
+    text = json.dumps(schema(), indent=1, ensure_ascii=False) + "\n"
+    if options.out is None:
+        sys.stdout.write(text)
+        return 0
+    try:
+        Path(options.out).write_text(text, "utf-8")
+    except OSError as error:
+        reason = os.strerror(error.errno or 0)
+        raise UsageError(f"{options.out} cannot be written: {reason}", "name another place") from None
+    sys.stdout.write(
+        f"{options.out}\nthe first line of a scenario beside it: {MODELINE.format(Path(options.out).name)}\n"
+    )
+    return 0

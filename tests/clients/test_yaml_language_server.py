@@ -1,0 +1,124 @@
+"""The YAML language server that editors run, headless: with the schema it offers what a QA author may write.
+
+It is asked as an editor asks it, over its stdin and stdout; the package stays in the user's cache folder.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_agentproc.scenario import MODELINE, schema
+from tests.clients.packages import from_npm, node
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+LIMIT = 60
+"""Real seconds for one conversation."""
+
+pytestmark = pytest.mark.slow
+
+SCENARIO = "scenario: a\nagent: claude\nscript:\n  - answer: done\n  - \nexpect:\n  outcome: completed\n  \n"
+WRONG = "scenario: a\nagent: claude\nscript:\n  - sya: done\n"
+
+
+class Server:
+    """A server and what it says.
+
+    Args:
+        process: it.
+        folder: where the schema is, and the files are said to be.
+    """
+
+    def __init__(self, process: subprocess.Popen[bytes], folder: Path) -> None:
+        self._process, self._folder, self._count = process, folder, 0
+
+    def ask(self, method: str, params: Any) -> Any:
+        """Call a method; answer what the server asks meanwhile with nothing."""
+        self._count += 1
+        self._send({"id": self._count, "method": method, "params": params})
+        while (told := self._read()).get("id") != self._count or "method" in told:
+            if "id" in told and "method" in told:
+                items = told.get("params", {}).get("items", [])
+                self._send({"id": told["id"], "result": [None for _ in items]})
+        return told["result"]
+
+    def tell(self, method: str, params: Any) -> None:
+        """Notify it."""
+        self._send({"method": method, "params": params})
+
+    def open(self, text: str) -> str:
+        """Open a file whose first line names the schema."""
+        uri = (self._folder / "a.scenario.yaml").as_uri()
+        text = MODELINE.format("./agentproc.schema.json") + "\n" + text
+        document = {"uri": uri, "languageId": "yaml", "version": 1, "text": text}
+        self.tell("textDocument/didOpen", {"textDocument": document})
+        return uri
+
+    def offered(self, uri: str, line: int, character: int) -> dict[str, Any]:
+        """Give what it offers at a place, by its label."""
+        place = {"line": line, "character": character}
+        found = self.ask("textDocument/completion", {"textDocument": {"uri": uri}, "position": place})
+        return {item["label"]: item for item in found["items"]}
+
+    def diagnosed(self) -> list[str]:
+        """Wait for what it finds wrong."""
+        while (told := self._read()).get("method") != "textDocument/publishDiagnostics":
+            pass
+        return [one["message"] for one in told["params"]["diagnostics"]]
+
+    def _send(self, message: dict[str, Any]) -> None:
+        assert self._process.stdin is not None
+        body = json.dumps({"jsonrpc": "2.0", **message}).encode()
+        self._process.stdin.write(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
+        self._process.stdin.flush()
+
+    def _read(self) -> dict[str, Any]:
+        assert self._process.stdout is not None
+        size = 0
+        while line := self._process.stdout.readline().strip():
+            name, _, value = line.partition(b":")
+            size = int(value) if name.lower() == b"content-length" else size
+        assert size, "the server has gone"
+        read: dict[str, Any] = json.loads(self._process.stdout.read(size))
+        return read
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    """Start a server within a bound, and end it."""
+    program = from_npm("yaml-language-server") / "node_modules/yaml-language-server/bin/yaml-language-server"
+    (tmp_path / "agentproc.schema.json").write_text(json.dumps(schema()), "utf-8")
+    command = [node(), str(program), "--stdio"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        bound = threading.Timer(LIMIT, process.kill)
+        bound.start()
+        made = Server(process, tmp_path)
+        snippets = {"completion": {"completionItem": {"snippetSupport": True}}}
+        about = {"processId": None, "rootUri": tmp_path.as_uri(), "capabilities": {"textDocument": snippets}}
+        made.ask("initialize", about)
+        made.tell("initialized", {})
+        yield made
+        bound.cancel()
+        process.kill()
+
+
+def test_an_editor_offers_the_steps_with_their_words(server: Server) -> None:
+    """Who writes a scenario for the first time learns its words where he writes them."""
+    uri = server.open(SCENARIO)
+    steps = server.offered(uri, 5, 4)
+    assert set(schema()["definitions"]["step"]["properties"]) - {"do"} <= set(steps)
+    assert "nothing for a time" in json.dumps(steps["silence"])
+    assert {"agent_status", "elapsed", "text"} <= set(server.offered(uri, 8, 2))
+
+
+def test_an_editor_says_what_is_no_step(server: Server) -> None:
+    """A word that is misspelt is underlined while it is written."""
+    server.open(WRONG)
+    assert server.diagnosed() == ["Property sya is not allowed."]

@@ -1,0 +1,23 @@
+"""Drafts of pasted logs are scenarios like all others: the core plays them, and does what each expects."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from tests.architecture.sources import ROOT
+
+LOGS = sorted((ROOT / "tests" / "unit" / "pasted").glob("*.txt"))
+
+
+@pytest.mark.slow
+def test_every_draft_runs_as_it_is(pytester: pytest.Pytester) -> None:
+    """A draft that has to be mended before it runs is a puzzle, not a beginning."""
+    code = "import sys; from pytest_agentproc.cli import main; sys.exit(main())"
+    for log in LOGS:
+        dialect, out = log.stem.rpartition(".")[2], pytester.path / f"{log.stem}.scenario.yaml"
+        ran = pytester.run(sys.executable, "-c", code, "import", str(log), "--dialect", dialect, "--out", str(out))
+        assert (ran.ret, ran.outlines, ran.errlines) == (0, [str(out)], [])
+    assert len(LOGS) >= 10
+    pytester.runpytest_subprocess("-p", "no:cacheprovider").assert_outcomes(passed=len(LOGS))

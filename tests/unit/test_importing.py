@@ -1,0 +1,92 @@
+"""The commands `import` and `schema`: what they print, what they keep, what they say of what cannot be."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pytest_agentproc.cli import main
+from pytest_agentproc.scenario import load, schema
+
+LOG = 'it hangs\n{"type":"assistant","message":{"content":[{"type":"text","text":"a"}]}}\n'
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("log.txt").write_text(LOG, "utf-8")
+
+
+def test_a_draft_is_printed_or_written_and_loads(capsys: pytest.CaptureFixture[str]) -> None:
+    """Without --out the draft goes where a pipe takes it."""
+    assert main(["import", "log.txt", "--dialect", "claude"]) == 0
+    printed = capsys.readouterr().out
+    assert main(["import", "log.txt", "--dialect", "claude", "--out", "a.scenario.yaml"]) == 0
+    assert capsys.readouterr().out == "a.scenario.yaml\n"
+    assert Path("a.scenario.yaml").read_text("utf-8") == printed
+    assert load("a.scenario.yaml").claim == "it hangs"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["none.txt", "--dialect", "pi"], "none.txt:1:1: the log cannot be read: No such file or directory"),
+        (["bytes.txt", "--dialect", "pi"], "bytes.txt:2:3: the log is not UTF-8: save it as UTF-8 text"),
+        (
+            ["log.txt", "--dialect", "pi"],
+            "log.txt:2:1: no line is an event of pi: it looks like claude, write --dialect ",
+        ),
+        (
+            ["log.txt", "--dialect", "claude", "--out", "log.txt"],
+            "log.txt is there already\nchoose another name, or re",
+        ),
+        (
+            ["log.txt", "--dialect", "claude", "--out", "no/a"],
+            "no/a cannot be written: No such file or directory\nname",
+        ),
+    ],
+)
+def test_what_cannot_be_imported_is_told_in_a_sentence(
+    words: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A file that is there is somebody's work, and a traceback is no message."""
+    Path("bytes.txt").write_bytes(b"a\nb \xff\n")
+    assert main(["import", *words]) == 2
+    told = capsys.readouterr()
+    assert message in told.err
+    assert told.out == ""
+    assert Path("log.txt").read_text("utf-8") == LOG
+
+
+def test_the_schema_is_printed_or_written_with_the_line_that_names_it(capsys: pytest.CaptureFixture[str]) -> None:
+    """A schema that no file names is one that no editor uses."""
+    assert main(["schema"]) == 0
+    assert json.loads(capsys.readouterr().out) == schema()
+    assert main(["schema", "--out", "s.json"]) == 0
+    line = "the first line of a scenario beside it: # yaml-language-server: $schema=s.json"
+    assert capsys.readouterr().out == f"s.json\n{line}\n"
+    assert json.loads(Path("s.json").read_text("utf-8")) == schema()
+    assert main(["schema", "--out", "no/s.json"]) == 2
+    assert "no/s.json cannot be written: No such file or directory\nname another place" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_both_commands_need_nothing_that_only_unix_has() -> None:
+    """A report is read where the reader sits: no process is started, so no kernel matters."""
+    code = """
+import sys
+for name in ("fcntl", "resource", "termios", "pty", "grp", "_posixsubprocess", "psutil", "anyio"):
+    sys.modules[name] = None
+from pytest_agentproc.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+    for words in (["import", "log.txt", "--dialect", "claude"], ["schema"]):
+        ran = subprocess.run(
+            [sys.executable, "-c", code, *words], capture_output=True, text=True, check=False, timeout=60
+        )
+        assert (ran.returncode, ran.stderr) == (0, "")
+        assert ran.stdout

@@ -1,0 +1,207 @@
+"""Pasted logs of bug reports become drafts: word for word, whatever stands around a line, and never with a traceback.
+
+`pasted/NAME.DIALECT.txt` is a log, NAME.DIALECT.yaml beside it the whole draft; `tests/plugin` plays them.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pytest_agentproc.capture import DIALECTS, draft
+from pytest_agentproc.errors import ScenarioError
+from pytest_agentproc.scenario import loads
+from tests.architecture.sources import ROOT
+
+DATA = ROOT / "tests" / "data" / "transcripts"
+PASTED = Path(__file__).parent / "pasted"
+LOGS = sorted(PASTED.glob("*.txt"))
+
+INIT = '{"type":"system","subtype":"init"}'
+SAYS = '{"type":"assistant","message":{"content":[{"type":"text","text":"a"}]}}'
+DONE = '{"type":"result","subtype":"success","is_error":false,"result":"a"}'
+
+
+def drafted(log: str, dialect: str = "claude") -> str:
+    """Give a draft that loads."""
+    text = draft(log, dialect, "log.txt")
+    loads(text)
+    return text
+
+
+@pytest.mark.parametrize("log", LOGS, ids=lambda log: log.stem)
+def test_a_pasted_log_becomes_its_draft(log: Path) -> None:
+    """What a user reads first is the draft as it is printed."""
+    dialect = log.stem.rpartition(".")[2]
+    assert draft(log.read_text("utf-8"), dialect, log.name) == log.with_suffix(".yaml").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("[12:00:01.000] ", "[12:00:03.500] "),
+        ("23:59:59,000 | ", "00:00:01,500 | "),
+        ("2026-11-20T09:14:02.000Z INFO ", "2026-11-20T09:14:04.500Z INFO "),
+        ("2026-11-20 09:14:02,000 DEBUG app - ", "2026-11-20 09:14:04,500 DEBUG app - "),
+        ("2026-11-20T10:14:02.000+01:00 ", "2026-11-20T09:14:04.500Z "),
+        ("1795303873.000 ", "1795303875.500 "),
+        ("1795303873000: ", "1795303875500: "),
+        ("[0.000s] <- ", "[2.500s] <- "),
+        ("+0ms ", "+2500ms "),
+        ("[    1.000000] ", "[    3.500000] "),
+        ("+00:01 ", "+00:03.5 "),
+        ("> > 12:00:01 ", "> > 12:00:03.5 "),
+        ("  12: [T+1.0] ", "  13: [T+3.5] "),
+        ("app-1  | 12:00:01 stdout: ", "app-1  | 12:00:03.5 stdout: "),
+    ],
+)
+def test_times_are_read_in_many_shapes(first: str, second: str) -> None:
+    """A reporter pastes what the program printed, and each prints times in its own way."""
+    assert "  - silence: 2.5s\n" in drafted(f"{first}{SAYS}\n{second}{DONE}\n")
+
+
+def test_times_that_go_backwards_or_change_their_kind_are_no_silence() -> None:
+    """Between two clocks there is no time that anybody knows."""
+    assert "silence" not in drafted(f"12:00:05 {SAYS}\n12:00:01 {SAYS}\n+3.0s {DONE}\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "ending", "expected"),
+    [
+        ("It hangs.", "silence: for ever", "outcome: inactive"),
+        ("claude never exits", "silence: for ever", "outcome: inactive"),
+        ("killed after 2m", "silence: for ever", "outcome: inactive"),
+        ("process exited with code 143", "exit: 143", "agent_status: 143"),
+        ("exit code: 1", "exit: 1", "agent_status: 1"),
+        ("exitCode=0, nothing printed", "exit: 0", "agent_status: 0"),
+        ("exit status 137 (OOM)", "die: KILL", "agent_status: {signal: KILL}"),
+        ("code=null signal=SIGTERM", "die: TERM", "agent_status: {signal: TERM}"),
+        ("it hangs, and then dies of SIGSEGV", "die: SEGV", "agent_status: {signal: SEGV}"),
+        ("It should not hang.", "", "leaks: []"),
+        ("It no longer hangs, expected exit code 0", "", "leaks: []"),
+        ("It is slow.", "", "leaks: []"),
+    ],
+)
+def test_what_the_reporter_saw_is_the_end(words: str, ending: str, expected: str) -> None:
+    """A draft that ends otherwise than the report is about something else; what is denied is not taken."""
+    text = drafted(f"{words}\n{SAYS}\n")
+    steps = [line.strip(" -") for line in text.splitlines() if line.startswith("  - ")]
+    assert steps[1:] == ([ending] if ending else [])
+    assert f"  {expected}" in text.splitlines()[-2:] or f"  {expected}" in text
+
+
+def test_a_limit_that_the_reporter_names_is_the_supervisors() -> None:
+    """The reporter's supervisor had another limit than the one that the draft is played with."""
+    assert "policy: {inactivity_timeout: 120s}\n" in drafted(f"killed after 2 minutes\n{SAYS}\n")
+
+
+def test_an_event_that_the_fake_would_not_say_stands_as_it_stood() -> None:
+    """A step in the language's words that says something else would be a draft of another bug."""
+    odd = {"type": "assistant", "message": {"content": [{"type": "text", "text": "a", "citations": [1]}]}}
+    assert "  - event: {type:" in drafted(f"{json.dumps(odd)}\n")
+    assert "  - say: a\n" in drafted(f"{SAYS}\n")
+
+
+@pytest.mark.parametrize(
+    ("recording", "last"),
+    [
+        ("claude/hello.jsonl", "  - answer: "),
+        ("claude/max.jsonl", '  - result: {subtype: "error_max_turns", is_error: true'),
+        ("codex/hello.jsonl", "  - answer: "),
+        ("gemini/stream.jsonl", "  - result: {}"),
+        ("pi/hello.jsonl", "  - answer: "),
+        ("pi/fail.jsonl", "  - result: {is_error: true"),
+    ],
+)
+def test_what_a_real_agent_printed_ends_in_the_languages_words(recording: str, last: str) -> None:
+    """A real result has more keys than a report's, and each that differs from run to run must be known as one."""
+    text = drafted((DATA / recording).read_text("utf-8"), recording.partition("/")[0])
+    steps = [line for line in text.splitlines() if line.startswith("  - ")]
+    assert steps[-1].startswith(last)
+    assert f"outcome: {'failed' if 'is_error' in last else 'completed'}" in text
+
+
+@pytest.mark.parametrize(
+    ("log", "dialect", "message"),
+    [
+        (
+            "\n\n",
+            "claude",
+            "log.txt:1:1: the log is empty: paste what the agent printed, with or without words around it",
+        ),
+        (
+            "it hangs\n",
+            "codex",
+            "log.txt:1:1: no line is an event of codex: an event is an object of JSON, {...}",
+        ),
+        (
+            f"words\n{SAYS}\n",
+            "codex",
+            "log.txt:2:1: no line is an event of codex: it looks like claude, write --dialect claude",
+        ),
+        (
+            '\n```\n{"level":"info"}\n```\n',
+            "pi",
+            "log.txt:3:1: no line is an event of pi: it is no dialect's that is known",
+        ),
+        (
+            '{"type":"assistant","message":{"conte…\n',
+            "claude",
+            'log.txt:1:1: no line is a whole event: it was shortened: {"type":"assistant","message":{"conte…',
+        ),
+        (
+            "{'type': 'result'}\n{\"type\": result}\n",
+            "claude",
+            'log.txt:2:1: no line is a whole event: no JSON from column 10 on: {"type": result}',
+        ),
+    ],
+)
+def test_a_log_that_cannot_be_read_is_told_where_and_why(log: str, dialect: str, message: str) -> None:
+    """A reporter's log is nobody's fault: whoever imports it needs the line and a way on."""
+    with pytest.raises(ScenarioError) as caught:
+        draft(log, dialect, "log.txt")
+    assert str(caught.value) == message
+
+
+_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner, max_size=2),
+    max_leaves=4,
+)
+_LINES = st.sampled_from([line for log in LOGS for line in log.read_text("utf-8").splitlines() if line.strip()])
+_MANGLED = st.tuples(_LINES, st.integers(0, 400)).map(lambda pair: pair[0][: pair[1]])
+
+
+@st.composite
+def _bent(draw: st.DrawFn) -> str:
+    """Take an event, and put something else in one of its places."""
+    line = draw(_LINES)
+    try:
+        event = json.loads(line[line.index("{") :])
+    except ValueError:
+        return line
+    place = event
+    while isinstance(place, dict | list) and place:
+        key = draw(st.sampled_from(list(place) if isinstance(place, dict) else range(len(place))))
+        if not isinstance(place[key], dict | list) or not place[key] or draw(st.booleans()):
+            place[key] = draw(_VALUES)
+            break
+        place = place[key]
+    return json.dumps(event)
+
+
+@pytest.mark.slow
+@settings(max_examples=150, deadline=None)
+@given(st.lists(_LINES | _MANGLED | _bent() | st.text(max_size=20), max_size=8), st.sampled_from(DIALECTS))
+def test_whatever_is_pasted_is_a_draft_that_loads_or_a_located_message(lines: list[str], dialect: str) -> None:
+    """A log comes from anywhere, and the one who imports it has not written it."""
+    try:
+        text = draft("\n".join(lines), dialect, "log.txt")
+    except ScenarioError as error:
+        assert all(problem.line >= 1 for problem in error.problems)  # noqa: PT017 -- either is right
+    else:
+        loads(text)
