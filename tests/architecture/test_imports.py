@@ -29,13 +29,15 @@ MAY_IMPORT: dict[str, set[str]] = {
     "subjects": GROUND | LOWER,
     "harness": GROUND | LOWER | {"fake_agents"},
     "verdict": GROUND | LOWER,
+    "capture": GROUND | LOWER | {"fake_agents", "harness", "subjects"},
+    "cli": GROUND | {"capture"},
     "plugin": GROUND | LOWER | MIDDLE | {"defects", "hookspecs"},
     "fake_agents": set(),
 }
 
 HOMES: dict[str, set[str]] = {
     "anyio": {"clock", "harness", "subjects", "supervisor"},  # a session's caller waits for turns on either loop
-    "argparse": set(),
+    "argparse": {"cli"},
     "freezegun": {"clock"},
     "outcome": {"clock"},  # comes with trio, and speaks for it
     "psutil": {"tree"},
