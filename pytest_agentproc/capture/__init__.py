@@ -1,34 +1,63 @@
 """Records a real program and makes a scenario of it: run it in our place, redact, convert, play again, compare.
 
 `run_recorded` passes everything through and keeps it in memory; `write_capture` takes every secret out of it and only
-then writes: the record, and beside it the scenario. Only the running needs Linux.
+then writes: the record, and beside it the scenario. Only the running needs Linux. What is not needed to start a program
+loads when it has ended.
 """
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.capture._redactor import Redacted, Redactor
-from pytest_agentproc.capture._written import Captured, check_target, redacted_record, write_capture
-
 if TYPE_CHECKING:
+    from pytest_agentproc.capture._draft import Draft, draft, given_of
+    from pytest_agentproc.capture._likeness import likeness
+    from pytest_agentproc.capture._moments import Moment, moments
     from pytest_agentproc.capture._recorder import CannotStart, run_recorded
+    from pytest_agentproc.capture._redactor import Redacted, Redactor
+    from pytest_agentproc.capture._replay import Given, Replayed, replay
+    from pytest_agentproc.capture._speakers import Speaker, speaker_of
+    from pytest_agentproc.capture._targets import check_target
+    from pytest_agentproc.capture._written import Captured, redacted_record, write_capture
 
 __all__ = [
     "CannotStart",
     "Captured",
+    "Draft",
+    "Given",
+    "Moment",
     "Redacted",
     "Redactor",
+    "Replayed",
+    "Speaker",
     "check_target",
+    "draft",
+    "given_of",
+    "likeness",
+    "moments",
     "redacted_record",
+    "replay",
     "run_recorded",
+    "speaker_of",
     "write_capture",
 ]
 
+_FILES = {
+    "_draft": ("Draft", "draft", "given_of"),
+    "_likeness": ("likeness",),
+    "_moments": ("Moment", "moments"),
+    "_recorder": ("CannotStart", "run_recorded"),
+    "_redactor": ("Redacted", "Redactor"),
+    "_replay": ("Given", "Replayed", "replay"),
+    "_speakers": ("Speaker", "speaker_of"),
+    "_targets": ("check_target",),
+    "_written": ("Captured", "redacted_record", "write_capture"),
+}
+
 
 def __getattr__(name: str) -> Any:
-    if name in ("CannotStart", "run_recorded"):
-        from pytest_agentproc.capture import _recorder
-
-        return getattr(_recorder, name)
+    for file, names in _FILES.items():
+        if name in names:
+            return getattr(importlib.import_module(f"{__name__}.{file}"), name)
     raise AttributeError(name)

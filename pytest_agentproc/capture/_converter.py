@@ -25,6 +25,10 @@ _LIVES = 200_000_000
 """A descendant that lived shorter is no step: it is seen in one recording and not in the next."""
 
 
+_ANSWERS = (b'"control_response"', b'"extension_ui_response"', b'"result"')
+"""What an answer of the client's says of itself, dialect by dialect."""
+
+
 class Unfit(Exception):
     """The dialect's fake answers otherwise than was recorded: only bytes can tell it."""
 
@@ -40,6 +44,7 @@ class _Maker:
         self._printed = 0
         self._prompts = 0
         self._input = b""
+        self._is_busy = self._waited = False
         self._has_input = self._has_output = False
         self._deaths = _deaths(found)
         self.end: Moment | None = next((one for one in found if one.kind == "exit"), None)
@@ -53,12 +58,19 @@ class _Maker:
                 getattr(self, f"_on_{moment.kind}")(index, moment)
         return self.script.steps
 
+    @property
+    def is_over(self) -> bool:
+        """Whether what was recorded has an end."""
+        return self.end is not None
+
     def _line(self, index: int, moment: Moment) -> None:
         """Tell a line of stdout, unless a step before it has printed it."""
         assert self._oracle is not None
         self._has_output = True
         self._printed += 1
         if self._printed <= self._oracle.at:
+            return
+        if self._oracle.serves and not self._is_busy and self._take(moment) and self._printed <= self._oracle.at:
             return
         step = None
         if not moment.parts:
@@ -67,6 +79,7 @@ class _Maker:
             self._oracle.skip()
         if step is not None:
             self.script.add(step.written, moment.at)
+            self._is_busy = self._is_busy and not step.ends_turn
             return
         if not moment.parts:
             self._oracle.skip()
@@ -107,18 +120,30 @@ class _Maker:
         reply, event = self._oracle.hear(line)
         if not self._oracle.expects(reply):
             raise Unfit
-        begun = self._oracle.take(self._prompts + 1)
-        if begun is not None:
-            self._prompts += 1
-            self._wait(f"wait_for: prompt {self._prompts}", moment)
-            if not self._oracle.expects(begun):
-                raise Unfit
+        is_prompt = not self._is_busy and self._take(moment)
         if event == "cancel":
             self._wait("wait_for: cancel", moment)
             told = self._oracle.acknowledge()
+            self._is_busy = False
             self.script.steps.append("acknowledge: cancel")
             if not self._oracle.expects(told):
                 raise Unfit
+        answers = next((word for word in _ANSWERS if word in line), None)
+        if answers is not None and not is_prompt and not reply and not event:
+            self._wait(f"wait_for: {{stdin: '*{answers.decode()}*'}}", moment)
+
+    def _take(self, moment: Moment) -> bool:
+        """Take the next prompt in hand, if there is one; say whether there was."""
+        assert self._oracle is not None
+        begun = self._oracle.take(self._prompts + 1)
+        if begun is None:
+            return False
+        self._prompts += 1
+        self._is_busy = True
+        self._wait(f"wait_for: prompt {self._prompts}", moment)
+        if not self._oracle.expects(begun):
+            raise Unfit
+        return True
 
     def _wait(self, step: str, moment: Moment) -> None:
         """Wait for the caller: from here on time counts from what it does."""
@@ -130,6 +155,7 @@ class _Maker:
         speaks = any(later.kind in ("out", "err") for later in self._found[index + 1 :])
         if (self._has_input or self._has_output) and (speaks or not is_session):
             self._wait("wait_for: eof", moment)
+            self._waited = True
 
     def _on_close(self, _index: int, moment: Moment) -> None:
         if self.end is not None and self.end.at - moment.at >= NOTICED:
@@ -155,6 +181,8 @@ class _Maker:
             was_sent = any(one.kind == "signal" and one.data["signal"] == died for one in self._found)
             self.script.steps.append("silence: for ever" if was_sent or died == "KILL" else f"die: {died}")
         elif moment.data["code"] or (self._oracle is not None and self._oracle.serves and not self._at_eof()):
+            if self._oracle is not None and self._oracle.serves and self._at_eof() and not self._waited:
+                self.script.steps.append("wait_for: eof")
             self.script.steps.append(f"exit: {moment.data['code']}")
 
     def _at_eof(self) -> bool:
@@ -199,15 +227,21 @@ def steps_of(events: Sequence[Event], speaker: Speaker, keep: Callable[[bytes], 
     oracle = Oracle(_program(speaker), whole) if by_line else None
     maker = _Maker(before, oracle, keep)
     steps = maker.make()
+    if not after and not maker.is_over:
+        steps.append("silence: for ever")
     if after:
         then = _Maker(after, oracle, keep)
         then.script.now = after[0].at
         then._printed = maker._printed  # noqa: SLF001  # one script, told in two
         done = then.make()
-        if after[-1].kind == "exit" and after[-1].data.get("code") == 0:
+        if after[-1].data == {"process": "agent", "code": 0} and done[-1:] != ["exit: 0"]:
             done.append("exit: 0")
         name = after[0].data["signal"]
-        reactions = [one for one in reactions if one[0] != name] + [(name, done)]
+        reactions = [one for one in reactions if one[0] != name]
+        if any(step.startswith("tool_done") for step in done):
+            steps.append(_reaction(name, done))  # what it ends must have begun above
+        else:
+            reactions.append((name, done))
         steps.append("silence: for ever")
     return [*(_reaction(name, done) for name, done in reactions), *steps]
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.record import Event
 
-__all__ = ["Draft", "draft"]
+__all__ = ["Draft", "draft", "given_of"]
 
 _SHOWN = 60
 _SIGNALS = {"HUP": 1, "INT": 2, "TERM": 15}
@@ -152,7 +152,7 @@ def _text_of(answer: Any) -> dict[str, str]:
 
 def _differences(scenario: Scenario, events: Sequence[Event], speaker: Speaker) -> list[str]:
     """Play it, given what was given, and name what comes out otherwise."""
-    played = replay(scenario.bind(scenario.terms(core())), speaker.argv, speaker.prompt, _given(events))
+    played = replay(scenario.bind(scenario.terms(core())), speaker.argv, speaker.prompt, given_of(events))
     recorded = {code: _bytes(events, code) for code in "oe"}
     notes = []
     for stream, code, data in (("stdout", "o", bytes(played.out)), ("stderr", "e", bytes(played.err))):
@@ -187,14 +187,14 @@ def _bytes(events: Sequence[Event], code: str) -> bytes:
     return b"".join(event.data["bytes"] for event in events if event.code == code and "bytes" in event.data)
 
 
-def _given(events: Sequence[Event]) -> list[Given]:
+def given_of(events: Sequence[Event]) -> list[Given]:
     """Give what the agent was given, each behind the lines that it had printed."""
     given, lines = [], 0
     for moment in moments(events, by_line=False):
         if moment.kind == "out":
             lines += moment.data.count(b"\n")
         elif moment.kind in ("in", "eof"):
-            given.append(Given(moment.data or b"", lines))
+            given.append(Given(moment.data or b"", lines, moment.at))
         elif moment.kind == "signal" and moment.data["signal"] in _SIGNALS:
-            given.append(Given(_SIGNALS[moment.data["signal"]], lines))
+            given.append(Given(_SIGNALS[moment.data["signal"]], lines, moment.at))
     return given

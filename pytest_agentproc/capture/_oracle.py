@@ -28,10 +28,11 @@ _MOST_LINES = 3000
 
 
 class Step(NamedTuple):
-    """A step, and how many lines it prints."""
+    """A step, how many lines it prints, and whether a turn ends with it."""
 
     written: str
     lines: int
+    ends_turn: bool = False
 
 
 class Oracle:
@@ -76,7 +77,7 @@ class Oracle:
             self._tools.add(candidate.value["id"])
         if candidate.op in ("delta", "say", "answer", "result"):
             self._told = self._told + candidate.value if candidate.op == "delta" else ""
-        return Step(candidate.written, count)
+        return Step(candidate.written, count, candidate.op in ("answer", "result"))
 
     def _event(self, line: bytes) -> Step | None:
         """Give the event as it stands, if it is printed so to the byte."""
@@ -89,7 +90,7 @@ class Oracle:
         except (KeyError, TypeError, ValueError, AttributeError):
             return None
         self.at += 1
-        return Step(f"event: {flow(value)}", 1)
+        return Step(f"event: {flow(value)}", 1, value.get("type") in ("result", "agent_end"))
 
     def skip(self) -> None:
         """Go on behind a line that no step prints."""

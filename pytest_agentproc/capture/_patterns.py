@@ -70,6 +70,24 @@ _PLACED = {
 }
 _LOOKS = {name: (re.compile(look), 0) for name, look in _PREFIXED.items()}
 _LOOKS |= {name: (re.compile(look), 1) for name, look in _PLACED.items()}
+_ANY = (b"",)
+_NAME_HEADS = (b"key", b"token", b"secret", b"passw", b"passphrase", b"pwd", b"credential")
+_HEADS: dict[str, tuple[bytes, ...]] = {
+    "private key": (b"-----begin",),
+    "authorization header": (b"authorization",),
+    "bearer token": (b"bearer",),
+    "basic credentials": (b"basic",),
+    "cookie": (b"cookie",),
+    "URL credentials": (b"://",),
+    "Slack webhook": (b"hooks.slack",),
+    "value of a telling key": _NAME_HEADS,
+    "value of a telling name": _NAME_HEADS,
+    "value of a telling option": _NAME_HEADS,
+    "JSON web token": (b"eyj",),
+    "Telegram token": (b":aa",),
+}
+"""Words without which there is none of a kind; they are looked for first, as that costs next to nothing."""
+_RUN = re.compile(rb"[\t\r\n\x20-\x7e]{6,}")
 _WORD_BYTES = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
 _TELLING = frozenset(
     (
@@ -98,13 +116,27 @@ def is_dull(value: bytes) -> bool:
 
 def secrets_in(data: bytes) -> Iterator[tuple[str, int, int]]:
     """Yield what looks like a secret: its kind, and where it begins and ends. They may overlap."""
-    for kind, (look, group) in _LOOKS.items():
-        for found in look.finditer(data):
-            start, end = found.span(group)
-            if not group and start and data[start - 1] in _WORD_BYTES:
+    for begin, text in _texts(data):
+        small = text.lower()
+        for kind, (look, group) in _LOOKS.items():
+            if all(head not in small for head in _HEADS.get(kind, _ANY)):
                 continue
-            if not is_dull(data[start:end]) or kind == "URL credentials":
-                yield kind, start, end
+            for found in look.finditer(text):
+                start, end = found.span(group)
+                if not group and start and text[start - 1] in _WORD_BYTES:
+                    continue
+                if not is_dull(text[start:end]) or kind == "URL credentials":
+                    yield kind, begin + start, begin + end
+
+
+def _texts(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """Yield where text begins, and the text: all of it, or of what is no UTF-8 the runs of letters."""
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        yield from ((run.start(), run[0]) for run in _RUN.finditer(data))
+    else:
+        yield 0, data
 
 
 def forms(value: bytes) -> set[bytes]:

@@ -29,10 +29,12 @@ class Given(NamedTuple):
     Args:
         data: bytes of stdin; empty: its end; a number: a signal.
         behind: how many lines it had printed before.
+        at: when, in nanoseconds since the start, if that is known.
     """
 
     data: bytes | int
     behind: int
+    at: int = 0
 
 
 class _Left(BaseException):
@@ -42,8 +44,8 @@ class _Left(BaseException):
 class Replayed:
     """What the fake did, and the stage on which it does it.
 
-    `out` and `err` are the bytes that it wrote, `events` all that happened, `ended` its exit code, or minus the number of
-    a signal; None: it lives.
+    `out` and `err` are the bytes that it wrote, `events` all that happened, `ended` its exit code, or minus the
+    number of a signal; None: it lives.
     """
 
     def __init__(self) -> None:
@@ -147,19 +149,26 @@ def replay(bound: Bound, argv: Sequence[str], prompt: str, given: Sequence[Given
 def _play(player: Player, stage: Replayed, coming: deque[Given]) -> None:
     now = 0
     for _ in range(_MOST_GRANTS):
-        signals = []
-        if coming and (stage.lines >= coming[0].behind and _is_parked(player, now)):
+        signals: list[int] = []
+        if _is_due(coming, stage, now) and _is_parked(player, now):
             stage.now = now
             signals = _hand_over(coming.popleft(), stage)
         stage.now = now
         player.grant(now, signals, readable=bool(stage.input))
-        if _is_parked(player, now) and not (coming and stage.lines >= coming[0].behind):
-            if player.until is not None:
-                now = player.until
-            elif coming:
-                coming[0] = coming[0]._replace(behind=0)
-            else:
-                return
+        if not _is_parked(player, now) or _is_due(coming, stage, now):
+            continue
+        waits = [coming[0].at] if coming and stage.lines >= coming[0].behind else []
+        waits += [] if player.until is None else [player.until]
+        if waits:
+            now = min(waits)
+        elif coming:
+            coming[0] = coming[0]._replace(behind=0)
+        else:
+            return
+
+
+def _is_due(coming: deque[Given], stage: Replayed, now: int) -> bool:
+    return bool(coming) and stage.lines >= coming[0].behind and now >= coming[0].at
 
 
 def _is_parked(player: Player, now: int) -> bool:

@@ -37,7 +37,7 @@ class Terminal:
     def resize(self) -> tuple[int, int]:
         """Take over the size of our own terminal; give rows and columns."""
         size = _ROWS, _COLUMNS
-        with suppress(OSError):
+        with suppress(termios.error):
             size = termios.tcgetwinsize(self._like)
         termios.tcsetwinsize(self.slave, size)
         return size

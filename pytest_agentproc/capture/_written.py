@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from dataclasses import dataclass
 from pathlib import Path, PurePath
@@ -12,20 +11,19 @@ from pytest_agentproc.capture._draft import Draft, draft
 from pytest_agentproc.capture._redactor import Redacted, Redactor
 from pytest_agentproc.capture._shortened import shortened
 from pytest_agentproc.capture._speakers import speaker_of
-from pytest_agentproc.errors import UsageError
+from pytest_agentproc.capture._targets import SUFFIX
 from pytest_agentproc.record import Event, Record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["Captured", "check_target", "redacted_record", "write_capture"]
+__all__ = ["Captured", "redacted_record", "write_capture"]
 
 _SHOWN_VARIABLES = re.compile(
     r"TERM|COLORTERM|NO_COLOR|FORCE_COLOR|CI|LANG|LC_\w+|TZ|COLUMNS|LINES|PYTHONUNBUFFERED|NODE_ENV"
     r"|CLAUDE_CODE_E\w+|CLAUDECODE|GEMINI_CLI"
 )
 _STREAMS = {"o": "stdout", "e": "stderr", "i": "stdin"}
-_SUFFIX = ".scenario.yaml"
 
 
 @dataclass(frozen=True)
@@ -47,22 +45,6 @@ class Captured:
     too_short: Sequence[str]
     notes: Sequence[str]
     shortened: int = 0
-
-
-def check_target(path: str) -> Path:
-    """Give the path of a scenario that is to be written.
-
-    Raises:
-        UsageError: its name or its folder is none for a scenario.
-    """
-    target = Path(path)
-    if not target.name.endswith(_SUFFIX) or target.name == _SUFFIX:
-        raise UsageError(f'--out is "{path}"', f"name a file that ends in {_SUFFIX}")
-    if not target.parent.is_dir():
-        raise UsageError(f'--out is "{path}", and there is no folder "{target.parent}"', "make it first")
-    if not os.access(target.parent, os.W_OK):
-        raise UsageError(f'--out is "{path}", and nothing can be written there', "name another folder")
-    return target
 
 
 def redacted_record(record: Record, argv: Sequence[str], env: Mapping[str, str], redactor: Redactor) -> Record:
@@ -127,7 +109,7 @@ def write_capture(
     """
     redactor = Redactor(env)
     clean = redacted_record(record, argv, env, redactor)
-    stem = out.name.removesuffix(_SUFFIX)
+    stem = out.name.removesuffix(SUFFIX)
     kept = out.with_name(f"{stem}.record.jsonl")
     kept.write_text("".join(f"{line}\n" for line in clean.lines()), "utf-8")
     events, count = shortened(clean.events, shorten) if shorten else (clean.events, 0)

@@ -10,6 +10,7 @@ __all__ = ["flow", "seconds", "text"]
 
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_ .,/-]*[A-Za-z0-9_.]|[A-Za-z]")
 _WORDS = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n", "for ever", "none"})
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*")
 _KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\U00010000-\U0010ffff]")
 
@@ -36,7 +37,9 @@ def flow(value: Any) -> str:
         return "{" + ", ".join(f"{_key(key)}: {flow(inner)}" for key, inner in value.items()) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(flow(inner) for inner in value) + "]"
-    return _quoted(value) if isinstance(value, str) else json.dumps(value)
+    if isinstance(value, str):
+        return value if _WORD.fullmatch(value) and value.lower() not in _WORDS else _quoted(value)
+    return json.dumps(value)
 
 
 def _key(key: str) -> str:
