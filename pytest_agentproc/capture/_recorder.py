@@ -18,13 +18,14 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.capture._onlookers import Onlooker
 from pytest_agentproc.capture._pump import Flow
+from pytest_agentproc.capture._scribe import Scribe
 from pytest_agentproc.capture._terminal import Terminal, raw_mode
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.record import Record
 from pytest_agentproc.tree import adopting
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 __all__ = ["CannotStart", "run_recorded"]
 
@@ -52,9 +53,16 @@ class _Run:
     """One program between its pipes, or its terminal, and our own streams."""
 
     def __init__(
-        self, argv: Sequence[str], env: Mapping[str, str] | None, streams: Sequence[int], *, pty: bool
+        self,
+        argv: Sequence[str],
+        env: Mapping[str, str] | None,
+        streams: Sequence[int],
+        scribe: Scribe | None,
+        *,
+        pty: bool,
     ) -> None:
         self.record = Record()
+        self._scribe = scribe
         self.flows: list[Flow] = []
         self.signals: list[int] = []
         self.terminal = Terminal(streams[0]) if pty else None
@@ -63,7 +71,7 @@ class _Run:
         self.process = self._spawn(argv, env)
         self._tell("p", {"process": "agent", "seen": True, "pid": self.process.pid, "parent": "supervisor", "line": 0})
         self._connect()
-        self.onlooker = Onlooker(self.process.pid, self.record.add, self._pipes())
+        self.onlooker = Onlooker(self.process.pid, self._keep, self._pipes())
 
     def _spawn(self, argv: Sequence[str], env: Mapping[str, str] | None) -> subprocess.Popen[bytes]:
         pipe = self.terminal.slave if self.terminal else subprocess.PIPE
@@ -113,7 +121,12 @@ class _Run:
         return frozenset(names)
 
     def _tell(self, code: str, data: dict[str, Any]) -> None:
-        self.record.add(self.now(), code, data)
+        self._keep(self.now(), code, data)
+
+    def _keep(self, at: int, code: str, data: dict[str, Any]) -> None:
+        self.record.add(at, code, data)
+        if self._scribe is not None:
+            self._scribe.tell(at, code, data)
 
     def now(self) -> int:
         """Give the nanoseconds since the start."""
@@ -185,6 +198,7 @@ def run_recorded(
     env: Mapping[str, str] | None = None,
     terminal: bool = False,
     streams: Sequence[int] = (0, 1, 2),
+    if_killed: Callable[[Record], object] | None = None,
 ) -> tuple[Record, int]:
     """Run a program in our place, and keep what happens. Call it in the main thread of a program that does no more.
 
@@ -193,6 +207,7 @@ def run_recorded(
         env: its environment; None: ours.
         terminal: whether it runs in a terminal of its own, which joins stdout and stderr.
         streams: the descriptors that are passed through as stdin, stdout and stderr.
+        if_killed: takes the record, in a process of its own, if this one is killed meanwhile; then the program is, too.
 
     Returns:
         The record, secrets and all, and the exit code that stands for the program's end: its own, or 128 and the number
@@ -204,11 +219,16 @@ def run_recorded(
     """
     if sys.platform != "linux":
         raise UsageError("programs can be recorded on Linux only", "record there; the scenario plays everywhere")
-    with adopting(), _heard() as heard, raw_mode(streams[0]) if terminal else contextlib.nullcontext():
-        run = _Run(argv, env, streams, pty=terminal)
-        run.signals += heard[0]
-        heard.append(run.signals)
-        status = run.go()
+    scribe = Scribe(if_killed) if if_killed is not None else None
+    try:
+        with adopting(), _heard() as heard, raw_mode(streams[0]) if terminal else contextlib.nullcontext():
+            run = _Run(argv, env, streams, scribe, pty=terminal)
+            run.signals += heard[0]
+            heard.append(run.signals)
+            status = run.go()
+    finally:
+        if scribe is not None:
+            scribe.dismiss()
     return run.record, _SIGNALLED - status if status < 0 else status
 
 

@@ -12,14 +12,17 @@ from pytest_agentproc.errors import UsageError
 if TYPE_CHECKING:
     import argparse
 
+    from pytest_agentproc.record import Record
+
 __all__ = ["declare", "run"]
 
 _EPILOG = """\
-The program runs as if nobody stood between: stdin, stdout and stderr, TERM, INT and HUP, the window's size and the exit
-code go through. Everything is kept in memory until it has ended; then secrets are replaced by placeholders of the same
-length, and three things are written: NAME.scenario.yaml, NAME.record.jsonl (the record) and, if there are many bytes,
-NAME.1.bin and so on. What was redacted, and where the scenario is not what was recorded, is told on stderr and stands
-on top of the scenario. Read it before you give it away: what no rule knows for a secret is not found.
+The program runs as if nobody stood between: stdin, stdout and stderr, TERM, INT and HUP, the window's size and the
+exit code go through; a KILL that ends this command ends the program, too. Everything is kept in memory until then.
+Only when secrets have been replaced by placeholders of the same length are files written: NAME.scenario.yaml, the
+record as NAME.record.jsonl and, if there are many bytes, NAME.1.bin and so on. What was redacted, and where the
+scenario is not what was recorded, is told on stderr and stands on top of the scenario. Read it before you give it
+away: what no rule knows for a secret is not found.
 
 exit codes: that of the program, 128 + n if signal n ended it; 127 or 126 if it could not be started; 2 if an option is
 wrong.
@@ -55,14 +58,17 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError(f"--shorten is {options.shorten}", "give the number of characters to keep, 1 or more")
     capture.speaker_of(options.program, b"", options.dialect, options.mode)
     env = dict(os.environ)
+
+    def write(record: Record) -> capture.Captured:
+        how = {"dialect": options.dialect, "mode": options.mode, "shorten": options.shorten}
+        return capture.write_capture(record, options.program, out, env=env, **how)
+
     try:
-        record, code = capture.run_recorded(options.program, terminal=options.terminal)
+        record, code = capture.run_recorded(options.program, terminal=options.terminal, if_killed=write)
     except capture.CannotStart as error:
         sys.stderr.write(f"agentproc record: {error}\n")
         return error.code
-    told = capture.write_capture(
-        record, options.program, out, env=env, dialect=options.dialect, mode=options.mode, shorten=options.shorten
-    )
+    told = write(record)
     sys.stderr.write("".join(f"agentproc record: {line}\n" for line in _lines(told)))
     return code
 

@@ -30,7 +30,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "harness": GROUND | LOWER | {"fake_agents"},
     "verdict": GROUND | LOWER,
     "capture": GROUND | LOWER | {"fake_agents", "harness", "subjects"},
-    "cli": GROUND | {"capture"},
+    "cli": GROUND | {"capture", "record"},
     "plugin": GROUND | LOWER | MIDDLE | {"defects", "hookspecs"},
     "fake_agents": set(),
 }

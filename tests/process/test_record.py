@@ -12,9 +12,14 @@ import sys
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
+import anyio
 import pytest
 
-from pytest_agentproc.scenario import load
+from pytest_agentproc.capture import likeness
+from pytest_agentproc.scenario import load, loads
+from pytest_agentproc.supervisor import Policy, open_session
+from pytest_agentproc.tree import adopting, descendants
+from tests.mirrors.test_mirrors import mirror_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,6 +46,11 @@ def record(out: Path, command: list[str], *options: str, **how: Any) -> subproce
     return subprocess.run(line, capture_output=True, check=False, timeout=CEILING, **{"input": b"", **how})
 
 
+def words(stream: bytes) -> list[Any]:
+    """Give what counts of each line."""
+    return [likeness(line) for line in stream.split(b"\n")]
+
+
 def normal(file: Path) -> dict[str, Any]:
     """Give what a record says, without what is never the same twice: pids, chunks, times but for tenths of a second.
 
@@ -63,7 +73,8 @@ def normal(file: Path) -> dict[str, Any]:
         elif code == "x":
             ends = {key: value for key, value in data.items() if key != "process"}
     hows = sorted(how for name, (_, how) in seen.items() if lives.get(name, 1) >= _SHORT_LIVED)
-    return {"streams": dict(streams), "ends": ends, "tree": hows, "left": sorted(seen.keys() - lives.keys()) != []}
+    told = {code: words(data) for code, data in streams.items()}
+    return {"streams": told, "ends": ends, "tree": hows, "left": sorted(seen.keys() - lives.keys()) != []}
 
 
 def duration(file: Path) -> float:
@@ -79,7 +90,7 @@ def twice(lab: Lab, folder: Path, command: list[str], **how: Any) -> tuple[Path,
     record(one, command, **how)
     fake = lab.fake(load(one))
     try:
-        record(two, fake.argv[:1], **how)
+        record(two, fake.argv, **how)
     finally:
         fake.finish()
     return folder / "one.record.jsonl", folder / "two.record.jsonl"
@@ -92,6 +103,40 @@ def test_the_second_recording_of_a_program_equals_the_first(name: str, lab: Lab,
     one, two = twice(lab, tmp_path, ["sh", "-c", PROGRAMS[name]])
     assert normal(two) == normal(one)
     assert duration(two) >= duration(one) - 0.25
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["claude/tool", "codex/tool", "gemini/stream", "pi/hello"])
+def test_a_fake_of_a_real_cli_is_recorded_in_its_dialect(name: str, lab: Lab, tmp_path: Path) -> None:
+    """Of each dialect one with processes and pipes; all others are played in memory (tests/mirrors)."""
+    fake = lab.fake(load(mirror_of(name)))
+    one, two = twice(lab, tmp_path, fake.argv)
+    fake.finish()
+    assert normal(two) == normal(one)
+    text = (tmp_path / "one.scenario.yaml").read_text("utf-8")
+    assert f"agent: {name.split('/', maxsplit=1)[0]}" in text.replace("{dialect: ", "")
+    assert "raw:" not in text
+
+
+@pytest.mark.slow
+def test_a_supervisor_does_not_notice_the_recorder(lab: Lab, tmp_path: Path) -> None:
+    """It holds a session through it; what is written is that session, prompt by prompt."""
+    script = "{wait_for: prompt 1}, {answer: one}, {wait_for: prompt 2}, {answer: two}"
+    fake = lab.fake(loads(f"scenario: x\nagent: {{dialect: pi, mode: rpc}}\nscript: [{script}]\n"))
+    out = tmp_path / "x.scenario.yaml"
+
+    async def hold() -> list[tuple[Any, ...]]:
+        argv = [*RECORD, "--out", str(out), "--", *fake.argv]
+        async with open_session(argv, dialect="pi", policy=Policy(close_grace=CEILING)) as session:
+            asked = [await session.prompt(text) for text in ("first", "second")]
+            return [(turn.outcome, turn.text) for turn in asked]
+
+    assert anyio.run(hold) == [("completed", "one"), ("completed", "two")]
+    fake.finish()
+    written = load(out)
+    assert (written.dialect, written.mode) == ("pi", "rpc")
+    steps = [line.strip() for line in written.text.splitlines() if "wait_for" in line or "answer" in line]
+    assert steps == ["- wait_for: prompt 1", "- answer: one", "- wait_for: prompt 2", "- answer: two"]
 
 
 @pytest.mark.slow
@@ -137,6 +182,23 @@ def test_a_program_that_dies_of_the_signal_is_told_by_its_code(tmp_path: Path) -
         process.communicate(timeout=CEILING)
     assert process.returncode == 128 + signal.SIGTERM
     assert '"x", {"process": "agent", "signal": "TERM"}' in (tmp_path / "x.record.jsonl").read_text("utf-8")
+
+
+@pytest.mark.slow
+def test_a_kill_of_the_recorder_is_one_of_the_program_and_recorded(tmp_path: Path) -> None:
+    """The last step of every ladder is KILL: what does not heed TERM is what one wants to record."""
+    command = ["sh", "-c", "trap '' TERM; echo ready; exec sleep 1000"]
+    line = [*RECORD, "--out", str(tmp_path / "x.scenario.yaml"), "--", *command]
+    with adopting(), subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        left = descendants(process.pid)
+        process.kill()
+        process.wait(CEILING)
+        for pid in left:
+            os.waitpid(pid, 0)
+    assert '"x", {"process": "agent", "signal": "KILL"}' in (tmp_path / "x.record.jsonl").read_text("utf-8")
+    assert "  - say: ready\n  - silence: for ever\n" in load(tmp_path / "x.scenario.yaml").text
 
 
 @pytest.mark.slow
