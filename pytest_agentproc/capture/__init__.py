@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.capture._redactor import Redacted, Redactor
     from pytest_agentproc.capture._replay import Given, Replayed, replay
     from pytest_agentproc.capture._speakers import Speaker, speaker_of
-    from pytest_agentproc.capture._targets import check_target
+    from pytest_agentproc.capture._targets import check_target, require_linux
     from pytest_agentproc.capture._written import Captured, redacted_record, write_capture
 
 __all__ = [
@@ -38,6 +38,7 @@ __all__ = [
     "moments",
     "redacted_record",
     "replay",
+    "require_linux",
     "run_recorded",
     "speaker_of",
     "write_capture",
@@ -51,7 +52,7 @@ _FILES = {
     "_redactor": ("Redacted", "Redactor"),
     "_replay": ("Given", "Replayed", "replay"),
     "_speakers": ("Speaker", "speaker_of"),
-    "_targets": ("check_target",),
+    "_targets": ("check_target", "require_linux"),
     "_written": ("Captured", "redacted_record", "write_capture"),
 }
 

@@ -11,7 +11,6 @@ import os
 import select
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_agentproc.capture._onlookers import Onlooker
 from pytest_agentproc.capture._pump import Flow
 from pytest_agentproc.capture._scribe import Scribe
+from pytest_agentproc.capture._targets import require_linux
 from pytest_agentproc.capture._terminal import Terminal, raw_mode
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.record import Record
@@ -217,8 +217,7 @@ def run_recorded(
         CannotStart: the kernel says why.
         UsageError: this is not Linux.
     """
-    if sys.platform != "linux":
-        raise UsageError("programs can be recorded on Linux only", "record there; the scenario plays everywhere")
+    require_linux()
     scribe = Scribe(if_killed) if if_killed is not None else None
     try:
         with adopting(), _heard() as heard, raw_mode(streams[0]) if terminal else contextlib.nullcontext():

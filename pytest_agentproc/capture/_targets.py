@@ -1,13 +1,14 @@
-"""Says where a scenario may be written. Owns the names; writes nothing."""
+"""Says where a scenario may be written, and where programs can be recorded. Owns the names; writes nothing."""
 
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 from pytest_agentproc.errors import UsageError
 
-__all__ = ["SUFFIX", "check_target"]
+__all__ = ["SUFFIX", "check_target", "require_linux"]
 
 SUFFIX = ".scenario.yaml"
 
@@ -26,3 +27,14 @@ def check_target(path: str) -> Path:
     if not os.access(target.parent, os.W_OK):
         raise UsageError(f'--out is "{path}", and nothing can be written there', "name another folder")
     return target
+
+
+def require_linux() -> None:
+    """See that programs can be recorded here.
+
+    Raises:
+        UsageError: they cannot.
+    """
+    system = sys.platform
+    if system != "linux":
+        raise UsageError(f"programs can be recorded on Linux only, and this is {system}", "record there, check here")

@@ -53,6 +53,7 @@ def _formatter() -> type[argparse.HelpFormatter]:
 
 def run(options: argparse.Namespace) -> int:
     """Record; give the program's exit code."""
+    capture.require_linux()
     out = capture.check_target(options.out)
     if options.shorten is not None and options.shorten < 1:
         raise UsageError(f"--shorten is {options.shorten}", "give the number of characters to keep, 1 or more")

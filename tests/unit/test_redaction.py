@@ -112,15 +112,17 @@ def found_by_others(folder: Path) -> set[str]:
 
 
 @pytest.mark.slow
-def test_no_planted_secret_reaches_the_disk(tmp_path: Path) -> None:
-    """Each kind stands in the arguments, on stdout cut in two, on stdin and on stderr."""
+@pytest.mark.parametrize("place", ["argv", "stdout", "stderr", "stdin", "env"])
+def test_no_planted_secret_reaches_the_disk(place: str, tmp_path: Path) -> None:
+    """Each kind stands in one place only, so that no other gives it away; in streams two writes cut it."""
     planted = [(f"say {secret} again\n", secret) for secret in KINDS.values()]
     planted += [(form.format(secret), secret) for form, secret in PLACED.values()]
     assert len(planted) >= 30
     cut = [half for text, secret in planted for half in halves(text, secret)]
-    whole = [text.encode() for text, _ in planted]
-    argv = ["agent", *(text.strip() for text, _ in planted)]
-    shown = written(tmp_path, recorded({"o": cut, "e": cut, "i": whole}), argv, {})
+    argv = ["agent", *(text.strip() for text, _ in planted if place == "argv")]
+    env = {f"LC_{number}": text for number, (text, _) in enumerate(planted) if place == "env"}
+    code = {"stdout": "o", "stderr": "e", "stdin": "i"}.get(place)
+    shown = written(tmp_path, recorded({code: cut} if code else {}), argv, env)
     assert [secret for _, secret in planted if secret in shown] == []
     assert "redacted" in shown
     assert found_by_others(tmp_path) == set()
