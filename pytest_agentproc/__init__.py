@@ -10,8 +10,10 @@ Doors
     cli/          the `agentproc` command: one module for each command, loaded when it is asked for
     __main__      `python -m pytest_agentproc`: the same
     hookspecs     the hooks that other plugins may implement
+    cli/          the `agentproc` command: one file for each of its commands
 
 What they open
+    capture/      run a real program in its place, take the secrets out, make a scenario of what it did
     harness/      launch fakes behind a lifeline, drive a subject through a scenario, in virtual or in real time,
                   collect the record; the model: the same player and machine on an in-memory stage, without a process
     subjects/     the supervisors under test: the core, somebody else's function, object or program

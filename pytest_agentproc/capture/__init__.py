@@ -1,12 +1,72 @@
-"""What really happened, as a scenario: a log from a bug report becomes a draft.
+"""Makes scenarios of what really happened: of a program that is run in our place, or of a log that was pasted.
 
-`draft` reads a pasted log (`_paste`), asks the dialect's reader what each event means (`_meaning_claude` and the like),
-has the fake's own encoder confirm it (`_shadow`), takes from the reporter's words how it ended (`_reported`), and
-writes the text (`_paste_scenario`). Nothing here starts a process.
+`run_recorded` passes everything through and keeps it in memory; `write_capture` takes every secret out of it and only
+then writes: the record, and beside it the scenario. Only the running needs Linux. What is not needed to start a program
+loads when it has ended.
+
+`draft_pasted` reads a log from a bug report (`_paste`), asks the dialect's reader what each event means
+(`_meaning_claude` and the like), has the fake's own encoder confirm it (`_shadow`), takes from the reporter's words how
+it ended (`_reported`), and writes the text (`_paste_scenario`). It starts no process, on any platform.
 """
 
 from __future__ import annotations
 
-from pytest_agentproc.capture._paste_scenario import DIALECTS, draft
+import importlib
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["DIALECTS", "draft"]
+if TYPE_CHECKING:
+    from pytest_agentproc.capture._draft import Draft, draft, given_of
+    from pytest_agentproc.capture._likeness import likeness
+    from pytest_agentproc.capture._moments import Moment, moments
+    from pytest_agentproc.capture._paste_scenario import DIALECTS, draft_pasted
+    from pytest_agentproc.capture._recorder import CannotStart, run_recorded
+    from pytest_agentproc.capture._redactor import Redacted, Redactor
+    from pytest_agentproc.capture._replay import Given, Replayed, replay
+    from pytest_agentproc.capture._speakers import Speaker, speaker_of
+    from pytest_agentproc.capture._targets import check_target, require_linux
+    from pytest_agentproc.capture._written import Captured, redacted_record, write_capture
+
+__all__ = [
+    "DIALECTS",
+    "CannotStart",
+    "Captured",
+    "Draft",
+    "Given",
+    "Moment",
+    "Redacted",
+    "Redactor",
+    "Replayed",
+    "Speaker",
+    "check_target",
+    "draft",
+    "draft_pasted",
+    "given_of",
+    "likeness",
+    "moments",
+    "redacted_record",
+    "replay",
+    "require_linux",
+    "run_recorded",
+    "speaker_of",
+    "write_capture",
+]
+
+_FILES = {
+    "_draft": ("Draft", "draft", "given_of"),
+    "_likeness": ("likeness",),
+    "_moments": ("Moment", "moments"),
+    "_paste_scenario": ("DIALECTS", "draft_pasted"),
+    "_recorder": ("CannotStart", "run_recorded"),
+    "_redactor": ("Redacted", "Redactor"),
+    "_replay": ("Given", "Replayed", "replay"),
+    "_speakers": ("Speaker", "speaker_of"),
+    "_targets": ("check_target", "require_linux"),
+    "_written": ("Captured", "redacted_record", "write_capture"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    for file, names in _FILES.items():
+        if name in names:
+            return getattr(importlib.import_module(f"{__name__}.{file}"), name)
+    raise AttributeError(name)

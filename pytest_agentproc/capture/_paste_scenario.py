@@ -15,7 +15,7 @@ from pytest_agentproc.capture._reported import Reported, reported_in
 from pytest_agentproc.capture._wording import step_text
 from pytest_agentproc.errors import Problem, ScenarioError
 
-__all__ = ["DIALECTS", "draft"]
+__all__ = ["DIALECTS", "draft_pasted"]
 
 DIALECTS = (*READERS, "raw")
 """The dialects of logs that can be read."""
@@ -28,7 +28,7 @@ _LONG_SILENCE = 100_000_000_000
 _URL = re.compile(r"https?://[^\s<>()\[\]\"'`]+")
 
 
-def draft(log: str, dialect: str, name: str) -> str:
+def draft_pasted(log: str, dialect: str, name: str) -> str:
     """Turn a pasted log into the text of a scenario, which loads and runs.
 
     Args:

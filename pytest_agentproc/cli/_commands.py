@@ -11,10 +11,11 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "import": ("pytest_agentproc.cli._importing", "turn a log from a bug report into a draft of a scenario"),
     "list": ("pytest_agentproc.cli._list", "list the bundled scenarios by behaviour, rule, archetype and dialect"),
     "new": ("pytest_agentproc.cli._new", "start a scenario file that an editor helps to write"),
+    "record": ("pytest_agentproc.cli._record", "run a program and make a scenario of what it does"),
     "run": ("pytest_agentproc.cli._run", "play one scenario and watch: the timeline, then the verdict"),
     "schema": ("pytest_agentproc.cli._schema", "write the JSON Schema of the language, for editors"),
 }
 """Of each command its module, and what it is for in one line."""
 
-LINUX_ONLY: frozenset[str] = frozenset({"conform", "fake", "run"})
+LINUX_ONLY: frozenset[str] = frozenset({"conform", "fake", "record", "run"})
 """Commands that start processes, which needs Linux; all others run on any platform."""

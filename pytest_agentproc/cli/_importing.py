@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.capture import DIALECTS, draft
+from pytest_agentproc.capture import DIALECTS, draft_pasted
 from pytest_agentproc.errors import Problem, ScenarioError, UsageError
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
         UsageError: the draft cannot be written, or is there already.
     """
     name = "<stdin>" if options.log == "-" else options.log
-    text = draft(_read(options.log, name), options.dialect, name)
+    text = draft_pasted(_read(options.log, name), options.dialect, name)
     if options.out is None:
         sys.stdout.write(text)
         return 0

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from pytest_agentproc.corpus import SUFFIX
 from pytest_agentproc.errors import UsageError
-from pytest_agentproc.scenario import MODES, loads
+from pytest_agentproc.scenario import MODELINE, MODES, loads
 
 if TYPE_CHECKING:
     import argparse
@@ -31,7 +31,7 @@ examples:
 """
 
 _TEXT = """\
-# yaml-language-server: $schema={schema}
+{modeline}
 scenario: {claim}
 agent: {agent}
 script:                               # what the fake agent does
@@ -88,7 +88,7 @@ def run(options: argparse.Namespace) -> int:
     body = _BODIES.get(options.agent, _LINGERS)
     claim = options.claim or _CLAIMS[body]
     claim = claim if _PLAIN.fullmatch(claim) else json.dumps(claim, ensure_ascii=False)
-    text = _TEXT.format(schema=options.schema, claim=claim, agent=options.agent, body=body)
+    text = _TEXT.format(modeline=MODELINE.format(options.schema), claim=claim, agent=options.agent, body=body)
     loads(text, options.file or "<new>")
     if options.file is None:
         sys.stdout.write(text)

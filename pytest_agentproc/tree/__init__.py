@@ -11,9 +11,9 @@ from pytest_agentproc.tree._belongings import Attribution, Belonging
 from pytest_agentproc.tree._child import Child
 from pytest_agentproc.tree._custody import Custody, disown
 from pytest_agentproc.tree._keeper import Ended, Keeper, KeeperDied, Left
-from pytest_agentproc.tree._sightings import Sighting, command_line
+from pytest_agentproc.tree._sightings import Sighting, command_line, sight
 from pytest_agentproc.tree._subreaper import adopting
-from pytest_agentproc.tree._walk import command_of
+from pytest_agentproc.tree._walk import command_of, descendants, group_of
 
 __all__ = [
     "Attribution",
@@ -29,5 +29,8 @@ __all__ = [
     "adopting",
     "command_line",
     "command_of",
+    "descendants",
     "disown",
+    "group_of",
+    "sight",
 ]

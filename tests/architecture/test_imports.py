@@ -32,7 +32,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "harness": GROUND | LOWER | {"fake_agents"},
     "verdict": GROUND | LOWER,
     "plugin": GROUND | LOWER | MIDDLE | {"corpus", "defects", "hookspecs"},
-    "capture": {"errors", "fake_agents", "scenario", "vocabulary"},
+    "capture": GROUND | LOWER | {"fake_agents", "harness", "subjects"},
     "cli": GROUND | LOWER | MIDDLE | {"pytest_agentproc", "capture", "corpus", "defects"},
     "fake_agents": set(),
 }

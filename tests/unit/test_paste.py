@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_agentproc.capture import DIALECTS, draft
+from pytest_agentproc.capture import DIALECTS, draft_pasted
 from pytest_agentproc.errors import ScenarioError
 from pytest_agentproc.scenario import loads
 from tests.architecture.sources import ROOT
@@ -28,7 +28,7 @@ DONE = '{"type":"result","subtype":"success","is_error":false,"result":"a"}'
 
 def drafted(log: str, dialect: str = "claude") -> str:
     """Give a draft that loads."""
-    text = draft(log, dialect, "log.txt")
+    text = draft_pasted(log, dialect, "log.txt")
     loads(text)
     return text
 
@@ -37,7 +37,7 @@ def drafted(log: str, dialect: str = "claude") -> str:
 def test_a_pasted_log_becomes_its_draft(log: Path) -> None:
     """What a user reads first is the draft as it is printed."""
     dialect = log.stem.rpartition(".")[2]
-    assert draft(log.read_text("utf-8"), dialect, log.name) == log.with_suffix(".yaml").read_text("utf-8")
+    assert draft_pasted(log.read_text("utf-8"), dialect, log.name) == log.with_suffix(".yaml").read_text("utf-8")
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_what_a_real_agent_printed_ends_in_the_languages_words(recording: str, l
 def test_a_log_that_cannot_be_read_is_told_where_and_why(log: str, dialect: str, message: str) -> None:
     """A reporter's log is nobody's fault: whoever imports it needs the line and a way on."""
     with pytest.raises(ScenarioError) as caught:
-        draft(log, dialect, "log.txt")
+        draft_pasted(log, dialect, "log.txt")
     assert str(caught.value) == message
 
 
@@ -200,7 +200,7 @@ def _bent(draw: st.DrawFn) -> str:
 def test_whatever_is_pasted_is_a_draft_that_loads_or_a_located_message(lines: list[str], dialect: str) -> None:
     """A log comes from anywhere, and the one who imports it has not written it."""
     try:
-        text = draft("\n".join(lines), dialect, "log.txt")
+        text = draft_pasted("\n".join(lines), dialect, "log.txt")
     except ScenarioError as error:
         assert all(problem.line >= 1 for problem in error.problems)  # noqa: PT017 -- either is right
     else:

@@ -1,0 +1,102 @@
+"""Watches the tree of a recorded program. Owns who was seen and is gone; starts and ends nobody.
+
+A process that lives for less than two looks is not seen: the kernel tells nobody of it.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pytest_agentproc.tree import Sighting, descendants, group_of, sight
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["Onlooker"]
+
+
+@dataclass
+class _Known:
+    """A process that was seen."""
+
+    name: str
+    first: int
+    told: bool = False
+
+
+class Onlooker:
+    """Look at the descendants of this process, among them orphans that it adopted.
+
+    Args:
+        agent: the pid of the recorded program.
+        tell: takes an event: its instant, its code, its data.
+        pipes: the targets of the program's own descriptors, by which it is seen who holds them.
+    """
+
+    def __init__(self, agent: int, tell: Callable[[int, str, dict[str, Any]], None], pipes: frozenset[str]) -> None:
+        self._agent = agent
+        self._tell = tell
+        self._pipes = pipes
+        self._known: dict[int, _Known] = {}
+        self._names: dict[str, int] = {}
+        self._before = frozenset(descendants(os.getpid())) - {agent}
+
+    def look(self, now: int) -> None:
+        """Tell who is new, as of when it was seen first, and who is gone; adopted ones are reaped."""
+        seen = {}
+        for pid in descendants(os.getpid()):
+            sighted = sight(pid) if pid != self._agent and pid not in self._before else None
+            if sighted is not None and sighted.state == "zombie" and sighted.parent == os.getpid():
+                with suppress(ChildProcessError):
+                    os.waitpid(pid, os.WNOHANG)
+            elif sighted is not None and sighted.state != "zombie":
+                seen[pid] = sighted
+        for pid, sighted in seen.items():
+            self._meet(pid, sighted, now)
+        for pid in [pid for pid in self._known if pid not in seen]:
+            gone = self._known.pop(pid)
+            if gone.told:
+                self._tell(now, "p", {"process": gone.name, "gone": True})
+
+    def _meet(self, pid: int, sighted: Sighting, now: int) -> None:
+        known = self._known.setdefault(pid, _Known("", now))
+        if known.told or known.first == now:
+            return
+        known.name, known.told = self._name(sighted.command), True
+        parent = self._known.get(sighted.parent)
+        above = "agent" if sighted.parent == self._agent else "nobody" if sighted.parent == os.getpid() else "unknown"
+        told = {"seen": True, "pid": pid, "parent": parent.name or "unknown" if parent else above, "line": 0}
+        how = {"how": self._how(pid, sighted), "since": known.first, "holds": self._holds(pid)}
+        self._tell(now, "p", {"process": known.name, **told, **how, "argv": sighted.command})
+
+    def _name(self, command: str) -> str:
+        base = os.path.basename(command.split(" ", maxsplit=1)[0]).strip("[]") or "process"  # noqa: PTH119  # no path of this host
+        self._names[base] = self._names.get(base, 0) + 1
+        return base if self._names[base] == 1 else f"{base} {self._names[base]}"
+
+    def _how(self, pid: int, sighted: Sighting) -> str:
+        """Say in the words of `spawn` how it left its parent."""
+        own = sight(self._agent)
+        session = own.session if own is not None else None
+        if sighted.parent == os.getpid():
+            return "double_fork" if sighted.session == session else "daemon"
+        if sighted.session == pid:
+            return "new_session"
+        return "own_group" if group_of(pid) == pid else "same_group"
+
+    def _holds(self, pid: int) -> bool:
+        """Say whether it can write to the program's pipes."""
+        for number in (1, 2):
+            with suppress(OSError):
+                if os.readlink(f"/proc/{pid}/fd/{number}") in self._pipes:  # noqa: PTH115  # as in `tree`
+                    return True
+        return False
+
+    def left(self, now: int) -> None:
+        """Tell who lives on now that the program is gone."""
+        for known in self._known.values():
+            if known.told:
+                self._tell(now, "m", {"process": known.name, "leaked": "alive", "line": 0})

@@ -1,0 +1,248 @@
+"""Runs a program in our place and keeps what happened. Owns the passing through; refuses to know secrets and scenarios.
+
+Streams, signals, window size and exit code go through as if nobody stood between. Everything is kept in memory: what
+is written is written later, once it is known to hold no secret.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pytest_agentproc.capture._onlookers import Onlooker
+from pytest_agentproc.capture._pump import Flow
+from pytest_agentproc.capture._scribe import Scribe
+from pytest_agentproc.capture._targets import require_linux
+from pytest_agentproc.capture._terminal import Terminal, raw_mode
+from pytest_agentproc.errors import UsageError
+from pytest_agentproc.record import Record
+from pytest_agentproc.tree import adopting
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+__all__ = ["CannotStart", "run_recorded"]
+
+_LOOK_MS = 25
+_PASSED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+_CODES = {"stdin": "i", "stdout": "o", "stderr": "e"}
+_NOT_FOUND, _NOT_EXECUTABLE, _SIGNALLED = 127, 126, 128
+
+
+class CannotStart(UsageError):
+    """The program cannot even be started.
+
+    Args:
+        program: its name.
+        why: in the kernel's words.
+        code: the exit code that a shell gives for that.
+    """
+
+    def __init__(self, program: str, why: str, code: int) -> None:
+        super().__init__(f'"{program}" cannot be started: {why}', "name a program behind --")
+        self.code = code
+
+
+class _Run:
+    """One program between its pipes, or its terminal, and our own streams."""
+
+    def __init__(
+        self,
+        argv: Sequence[str],
+        env: Mapping[str, str] | None,
+        streams: Sequence[int],
+        scribe: Scribe | None,
+        *,
+        pty: bool,
+    ) -> None:
+        self.record = Record()
+        self._scribe = scribe
+        self.flows: list[Flow] = []
+        self.signals: list[int] = []
+        self.terminal = Terminal(streams[0]) if pty else None
+        self._streams = streams
+        self.start = time.monotonic_ns()
+        self.process = self._spawn(argv, env)
+        self._tell("p", {"process": "agent", "seen": True, "pid": self.process.pid, "parent": "supervisor", "line": 0})
+        self._connect()
+        self.onlooker = Onlooker(self.process.pid, self._keep, self._pipes())
+
+    def _spawn(self, argv: Sequence[str], env: Mapping[str, str] | None) -> subprocess.Popen[bytes]:
+        pipe = self.terminal.slave if self.terminal else subprocess.PIPE
+        told: dict[str, Any] = {"process_group": 0}
+        if self.terminal:
+            told = {"start_new_session": True, "preexec_fn": self.terminal.adopt}  # one thread: nothing is locked
+        try:
+            return subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=pipe, env=env, bufsize=0, **told)
+        except OSError as error:
+            code = _NOT_FOUND if isinstance(error, FileNotFoundError) else _NOT_EXECUTABLE
+            raise CannotStart(argv[0], error.strerror or str(error), code) from error
+
+    def _connect(self) -> None:
+        stdin, stdout, stderr = self._streams
+        if self.terminal:
+            self.terminal.started()
+            master = self.terminal.master
+            self._flow("stdin", stdin, os.dup(master), at_end=Terminal.end_of_input)
+            self._flow("stdout", master, stdout)
+            return
+        pipes = self.process.stdin, self.process.stdout, self.process.stderr
+        own = [os.dup(pipe.fileno()) for pipe in pipes if pipe]
+        for pipe in pipes:
+            assert pipe is not None
+            pipe.close()
+        self._flow("stdin", stdin, own[0])
+        self._flow("stdout", own[1], stdout)
+        self._flow("stderr", own[2], stderr)
+
+    def _flow(self, stream: str, source: int, sink: int, at_end: bytes = b"") -> None:
+        ours = sink if stream == "stdin" else source
+        os.set_blocking(ours, False)
+
+        def tell(data: bytes | None) -> None:
+            key = "broken" if data is None else "bytes" if data else "eof" if stream == "stdin" else "closed"
+            self._tell(_CODES[stream], {"process": "agent", key: data or True})
+
+        self.flows.append(Flow(source, sink, tell, closes=stream == "stdin" and not at_end, at_end=at_end))
+
+    def _pipes(self) -> frozenset[str]:
+        """Give what the agent's own descriptors 1 and 2 lead to, as /proc names it."""
+        names = set()
+        for flow in self.flows[1:]:
+            if flow.source is not None:
+                with contextlib.suppress(OSError):
+                    names.add(os.readlink(f"/proc/self/fd/{flow.source}"))  # noqa: PTH115  # a pipe is no path
+        return frozenset(names)
+
+    def _tell(self, code: str, data: dict[str, Any]) -> None:
+        self._keep(self.now(), code, data)
+
+    def _keep(self, at: int, code: str, data: dict[str, Any]) -> None:
+        self.record.add(at, code, data)
+        if self._scribe is not None:
+            self._scribe.tell(at, code, data)
+
+    def now(self) -> int:
+        """Give the nanoseconds since the start."""
+        return time.monotonic_ns() - self.start
+
+    def go(self) -> int:
+        """Move until the program has exited; give its status: a code, or minus a signal's number."""
+        pidfd = os.pidfd_open(self.process.pid)
+        exited = False
+        try:
+            while not exited:
+                poll = select.poll()
+                poll.register(pidfd, select.POLLIN)
+                for flow in self.flows:
+                    for number, event in flow.wants():
+                        poll.register(number, event)
+                ready = {number for number, _ in poll.poll(_LOOK_MS)}
+                self._pass_signals()
+                for flow in self.flows:
+                    flow.go(ready)
+                self.onlooker.look(self.now())
+                exited = pidfd in ready
+        finally:
+            os.close(pidfd)
+        return self._end()
+
+    def _end(self) -> int:
+        status = self.process.wait()
+        for flow in self.flows[1:]:
+            flow.drain()
+        ended = {"signal": signal.Signals(-status).name.removeprefix("SIG")} if status < 0 else {"code": status}
+        self._tell("x", {"process": "agent", **ended})
+        self._tell("p", {"process": "agent", "gone": True})
+        for _ in range(2):
+            self.onlooker.look(self.now())
+        self.onlooker.left(self.now())
+        return status
+
+    def _pass_signals(self) -> None:
+        while self.signals:
+            number = self.signals.pop(0)
+            if number == signal.SIGWINCH:
+                if self.terminal:
+                    rows, columns = self.terminal.resize()
+                    self._tell("m", {"process": "agent", "rows": rows, "columns": columns})
+                continue
+            name = signal.Signals(number).name.removeprefix("SIG")
+            self._tell("s", {"process": "agent", "signal": name, "met": _met(self.process.pid, number)})
+            with contextlib.suppress(ProcessLookupError):
+                if os.getpgid(0) == os.getpid():
+                    os.killpg(self.process.pid, number)  # who leads a group is signalled with it
+                else:
+                    os.kill(self.process.pid, number)
+
+
+def _met(pid: int, number: int) -> str:
+    """Say how a process meets a signal: it is `ignored` or `caught`, or takes its `default` course."""
+    with contextlib.suppress(OSError), Path(f"/proc/{pid}/status").open(encoding="utf-8") as status:
+        masks = dict(line.split(":", 1) for line in status)
+        for name, word in (("SigIgn", "ignored"), ("SigCgt", "caught")):
+            if int(masks.get(name, "0"), 16) >> (number - 1) & 1:
+                return word
+    return "default"
+
+
+def run_recorded(
+    argv: Sequence[str],
+    *,
+    env: Mapping[str, str] | None = None,
+    terminal: bool = False,
+    streams: Sequence[int] = (0, 1, 2),
+    if_killed: Callable[[Record], object] | None = None,
+) -> tuple[Record, int]:
+    """Run a program in our place, and keep what happens. Call it in the main thread of a program that does no more.
+
+    Args:
+        argv: the program and its arguments.
+        env: its environment; None: ours.
+        terminal: whether it runs in a terminal of its own, which joins stdout and stderr.
+        streams: the descriptors that are passed through as stdin, stdout and stderr.
+        if_killed: takes the record, in a process of its own, if this one is killed meanwhile; then the program is, too.
+
+    Returns:
+        The record, secrets and all, and the exit code that stands for the program's end: its own, or 128 and the number
+        of the signal that ended it.
+
+    Raises:
+        CannotStart: the kernel says why.
+        UsageError: this is not Linux.
+    """
+    require_linux()
+    scribe = Scribe(if_killed) if if_killed is not None else None
+    try:
+        with adopting(), _heard() as heard, raw_mode(streams[0]) if terminal else contextlib.nullcontext():
+            run = _Run(argv, env, streams, scribe, pty=terminal)
+            run.signals += heard[0]
+            heard.append(run.signals)
+            status = run.go()
+    finally:
+        if scribe is not None:
+            scribe.dismiss()
+    return run.record, _SIGNALLED - status if status < 0 else status
+
+
+@contextlib.contextmanager
+def _heard() -> Iterator[list[list[int]]]:
+    """Have what we are signalled kept for who runs in our place, while the block runs."""
+    early: list[int] = []
+    places: list[list[int]] = [early]
+
+    def hear(number: int, _frame: object) -> None:
+        places[-1].append(number)
+
+    before = {number: signal.signal(number, hear) for number in (*_PASSED_ON, signal.SIGWINCH)}
+    try:
+        yield places
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

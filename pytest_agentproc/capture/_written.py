@@ -1,0 +1,130 @@
+"""Makes files of what was recorded: redacts it, then writes the record and the scenario. Owns what goes to the disk."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Any
+
+from pytest_agentproc.capture._draft import Draft, draft
+from pytest_agentproc.capture._redactor import Redacted, Redactor
+from pytest_agentproc.capture._shortened import shortened
+from pytest_agentproc.capture._speakers import speaker_of
+from pytest_agentproc.capture._targets import SUFFIX
+from pytest_agentproc.record import Event, Record
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+__all__ = ["Captured", "redacted_record", "write_capture"]
+
+_SHOWN_VARIABLES = re.compile(
+    r"TERM|COLORTERM|NO_COLOR|FORCE_COLOR|CI|LANG|LC_\w+|TZ|COLUMNS|LINES|PYTHONUNBUFFERED|NODE_ENV"
+    r"|CLAUDE_CODE_E\w+|CLAUDECODE|GEMINI_CLI"
+)
+_STREAMS = {"o": "stdout", "e": "stderr", "i": "stdin"}
+
+
+@dataclass(frozen=True)
+class Captured:
+    """What was written.
+
+    Args:
+        scenario: the scenario.
+        record: the file of the record.
+        redacted: what was replaced.
+        too_short: variables whose values are too short to be looked for.
+        notes: where the scenario is not what was recorded.
+        shortened: how many texts were cut.
+    """
+
+    scenario: Path
+    record: Path
+    redacted: Sequence[Redacted]
+    too_short: Sequence[str]
+    notes: Sequence[str]
+    shortened: int = 0
+
+
+def redacted_record(record: Record, argv: Sequence[str], env: Mapping[str, str], redactor: Redactor) -> Record:
+    """Give a record without secrets: every chunk as long as it was.
+
+    Args:
+        record: what happened.
+        argv: the command line.
+        env: the environment of the program; only what is known to be harmless is kept of it.
+        redactor: knows the secrets, and learns more here.
+    """
+    streams = {code: [event.data["bytes"] for event in record.events if _is_of(event, code)] for code in _STREAMS}
+    redactor.learn("\0".join(argv).encode(errors="surrogateescape"))
+    for chunks in streams.values():
+        redactor.learn(b"".join(chunks))
+    for event in record.events:
+        if "argv" in event.data:
+            redactor.learn(event.data["argv"].encode(errors="surrogateescape"))
+    clean = {code: iter(redactor.redact_chunks(chunks, _STREAMS[code])) for code, chunks in streams.items()}
+    shown = {name: redactor.text(value, "env") for name, value in env.items() if _SHOWN_VARIABLES.fullmatch(name)}
+    result = Record({"clock": "real", "argv": redactor.words(argv, "argv"), "env": dict(sorted(shown.items()))})
+    for event in record.events:
+        data: dict[str, Any] = dict(event.data)
+        if _is_of(event, event.code):
+            data["bytes"] = next(clean[event.code])
+        if "argv" in data:
+            data["argv"] = redactor.text(data["argv"], "argv of a descendant")
+        if "process" in data and event.data["process"] != "agent":
+            data["process"] = redactor.text(data["process"], "name of a descendant")
+        result.add(event.at, event.code, data)
+    result.header["redacted"] = [str(one) for one in redactor.redacted]
+    return result
+
+
+def _is_of(event: Event, code: str) -> bool:
+    return event.code == code and code in _STREAMS and "bytes" in event.data
+
+
+def write_capture(
+    record: Record,
+    argv: Sequence[str],
+    out: Path,
+    *,
+    env: Mapping[str, str],
+    dialect: str = "",
+    mode: str = "",
+    shorten: int | None = None,
+) -> Captured:
+    """Redact a record and write it, and the scenario that does the same.
+
+    Args:
+        record: what happened, secrets and all: nothing of it is on the disk yet.
+        argv: the command line.
+        out: where the scenario goes; the record goes beside it.
+        env: the environment of the program.
+        dialect: its wire format; "": its name tells.
+        mode: its variant; "": its arguments tell.
+        shorten: so many characters of each text are kept in the scenario; None: all.
+
+    Raises:
+        UsageError: there is no such dialect or mode.
+    """
+    redactor = Redactor(env)
+    clean = redacted_record(record, argv, env, redactor)
+    stem = out.name.removesuffix(SUFFIX)
+    kept = out.with_name(f"{stem}.record.jsonl")
+    kept.write_text("".join(f"{line}\n" for line in clean.lines()), "utf-8")
+    events, count = shortened(clean.events, shorten) if shorten else (clean.events, 0)
+    words = clean.header["argv"]
+    printed = b"".join(event.data["bytes"] for event in events if _is_of(event, "o"))
+    sent = b"".join(event.data["bytes"] for event in events if _is_of(event, "i"))
+    speaker = speaker_of(words, printed, dialect, mode, stdin=sent)
+    told = [f"recorded: {_one_line(' '.join(words))}", *(f"redacted: {one}" for one in redactor.redacted)]
+    if count:
+        told.append(f"shortened: {count} texts to {shorten} characters")
+    claim = f"{PurePath(words[0]).name} as it was recorded"
+    made: Draft = draft(out, events, speaker, told, claim)
+    return Captured(out, kept, redactor.redacted, redactor.too_short, made.notes, count)
+
+
+def _one_line(words: str) -> str:
+    shown = "".join(letter if letter.isprintable() else " " for letter in words)
+    return shown if len(shown) <= 200 else shown[:200] + "..."  # noqa: PLR2004  # a comment is one line

@@ -1,0 +1,86 @@
+"""`agentproc record`: run a program in our place, write a scenario of what it did. Owns its options and words."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from pytest_agentproc import capture
+from pytest_agentproc.errors import UsageError
+
+if TYPE_CHECKING:
+    import argparse
+
+    from pytest_agentproc.record import Record
+
+__all__ = ["declare", "run"]
+
+_EPILOG = """\
+The program runs as if nobody stood between: stdin, stdout and stderr, TERM, INT and HUP, the window's size and the
+exit code go through; a KILL that ends this command ends the program, too. Everything is kept in memory until then.
+Only when secrets have been replaced by placeholders of the same length are files written: NAME.scenario.yaml, the
+record as NAME.record.jsonl and, if there are many bytes, NAME.1.bin and so on. What was redacted, and where the
+scenario is not what was recorded, is told on stderr and stands on top of the scenario. Read it before you give it
+away: what no rule knows for a secret is not found.
+
+exit codes: that of the program, 128 + n if signal n ended it; 127 or 126 if it could not be started; 2 if an option is
+wrong.
+
+examples:
+  agentproc record --out hello.scenario.yaml -- claude -p --output-format stream-json --verbose hello
+"""
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Say what the command takes."""
+    parser.formatter_class = _formatter()
+    parser.epilog = _EPILOG
+    parser.add_argument("--out", required=True, metavar="FILE", help="the scenario to write: NAME.scenario.yaml")
+    parser.add_argument("--dialect", default="", metavar="DIALECT", help="what it speaks; else its name tells, or raw")
+    parser.add_argument("--mode", default="", metavar="MODE", help="the dialect's variant; else the arguments tell")
+    parser.add_argument(
+        "--terminal", action="store_true", help="run it in a terminal of its own: one stream, no stderr"
+    )
+    parser.add_argument("--shorten", type=int, metavar="N", help="keep N characters of each text in the scenario")
+    parser.add_argument("program", nargs="+", metavar="CMD", help="behind --: the program and its arguments")
+
+
+def _formatter() -> type[argparse.HelpFormatter]:
+    from argparse import RawDescriptionHelpFormatter
+
+    return RawDescriptionHelpFormatter
+
+
+def run(options: argparse.Namespace) -> int:
+    """Record; give the program's exit code."""
+    capture.require_linux()
+    out = capture.check_target(options.out)
+    if options.shorten is not None and options.shorten < 1:
+        raise UsageError(f"--shorten is {options.shorten}", "give the number of characters to keep, 1 or more")
+    capture.speaker_of(options.program, b"", options.dialect, options.mode)
+    env = dict(os.environ)
+
+    def write(record: Record) -> capture.Captured:
+        how = {"dialect": options.dialect, "mode": options.mode, "shorten": options.shorten}
+        return capture.write_capture(record, options.program, out, env=env, **how)
+
+    try:
+        record, code = capture.run_recorded(options.program, terminal=options.terminal, if_killed=write)
+    except capture.CannotStart as error:
+        sys.stderr.write(f"agentproc record: {error}\n")
+        return error.code
+    told = write(record)
+    sys.stderr.write("".join(f"agentproc record: {line}\n" for line in _lines(told)))
+    return code
+
+
+def _lines(told: capture.Captured) -> list[str]:
+    """Put into words what was written."""
+    lines = [f"wrote {told.scenario} and {told.record}"]
+    lines += [f"redacted {one}" for one in told.redacted] or ["redacted nothing: no secret was found"]
+    if told.too_short:
+        lines.append(f"not looked for: {', '.join(told.too_short)} (too short, or a common word)")
+    if told.shortened:
+        lines.append(f"shortened {told.shortened} texts in the scenario; the record has them whole")
+    return lines + [f"not faithful: {note}" for note in told.notes] + ([] if told.notes else ["played again: the same"])

@@ -1,0 +1,273 @@
+"""`agentproc record`: a program runs in our place, and the scenario that is made of it does the same."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+
+from pytest_agentproc.capture import likeness
+from pytest_agentproc.scenario import load, loads
+from pytest_agentproc.supervisor import Policy, open_session
+from pytest_agentproc.tree import adopting, descendants
+from tests.mirrors.test_mirrors import mirror_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pytest_agentproc.harness import Lab
+
+CEILING = 30.0
+RECORD = [sys.executable, "-m", "pytest_agentproc", "record"]
+_SHORT_LIVED = 0.2
+_NOT_SEEN_AT_ONCE = 0.1
+
+PROGRAMS: dict[str, str] = {
+    "pipeline": "printf 'b\\na\\n' | sort; echo done >&2; (sleep 0.4; echo late) | cat; exit 3",
+    "quiet": "exit 0",
+    "half a line": "printf 'half a '; sleep 0.3; echo line",
+    "daemon": "setsid sh -c 'sleep 0.8 >/dev/null 2>&1 & exit' & sleep 0.5; echo left it",
+    "binary": "head -c 10485760 /dev/zero | tr '\\0' '\\377'; printf 'end\\n'",
+}
+
+
+def record(out: Path, command: list[str], *options: str, **how: Any) -> subprocess.CompletedProcess[bytes]:
+    """Record a program to its end."""
+    line = [*RECORD, "--out", str(out), *options, "--", *command]
+    return subprocess.run(line, capture_output=True, check=False, timeout=CEILING, **{"input": b"", **how})
+
+
+def words(stream: bytes) -> list[Any]:
+    """Give what counts of each line."""
+    return [likeness(line) for line in stream.split(b"\n")]
+
+
+def normal(file: Path) -> dict[str, Any]:
+    """Give what a record says, without what is never the same twice: pids, chunks, times but for tenths of a second.
+
+    Who lived too short to be seen for sure does not count, nor whose command line it is.
+    """
+    streams: dict[str, bytes] = defaultdict(bytes)
+    seen: dict[str, tuple[float, str]] = {}
+    lives: dict[str, float] = {}
+    at, ends = 0.0, {}
+    for line in file.read_text("utf-8").splitlines()[1:]:
+        interval, code, data = json.loads(line)
+        at += interval
+        if "bytes" in data:
+            text = data["bytes"]
+            streams[code] += text.encode() if isinstance(text, str) else base64.b64decode(text["b64"])
+        elif code == "p" and "how" in data:
+            seen[data["process"]] = data["since"] / 1e9, data["how"]
+        elif code == "p" and "gone" in data and data["process"] in seen:
+            lives[data["process"]] = at - seen[data["process"]][0]
+        elif code == "x":
+            ends = {key: value for key, value in data.items() if key != "process"}
+    hows = sorted(how for name, (_, how) in seen.items() if lives.get(name, 1) >= _SHORT_LIVED)
+    told = {code: words(data) for code, data in streams.items()}
+    return {"streams": told, "ends": ends, "tree": hows, "left": sorted(seen.keys() - lives.keys()) != []}
+
+
+def duration(file: Path) -> float:
+    """Give the time until the program had ended, in seconds."""
+    lines = [json.loads(line) for line in file.read_text("utf-8").splitlines()[1:]]
+    end = next(index for index, line in enumerate(lines) if line[1] == "x")
+    return sum(float(line[0]) for line in lines[: end + 1])
+
+
+def twice(lab: Lab, folder: Path, command: list[str], **how: Any) -> tuple[Path, Path]:
+    """Record a program, and the fake that plays what was recorded; give both records."""
+    one, two = folder / "one.scenario.yaml", folder / "two.scenario.yaml"
+    record(one, command, **how)
+    fake = lab.fake(load(one))
+    try:
+        record(two, fake.argv, **how)
+    finally:
+        fake.finish()
+    return folder / "one.record.jsonl", folder / "two.record.jsonl"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_second_recording_of_a_program_equals_the_first(name: str, lab: Lab, tmp_path: Path) -> None:
+    """What was recorded is what the scenario does: bytes, ends, who descends from it and how long it takes."""
+    one, two = twice(lab, tmp_path, ["sh", "-c", PROGRAMS[name]])
+    assert normal(two) == normal(one)
+    assert duration(two) >= duration(one) - 0.25
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["claude/tool", "codex/tool", "gemini/stream", "pi/hello"])
+def test_a_fake_of_a_real_cli_is_recorded_in_its_dialect(name: str, lab: Lab, tmp_path: Path) -> None:
+    """Of each dialect one with processes and pipes; all others are played in memory (tests/mirrors)."""
+    fake = lab.fake(load(mirror_of(name)))
+    one, two = twice(lab, tmp_path, fake.argv)
+    fake.finish()
+    assert normal(two) == normal(one)
+    text = (tmp_path / "one.scenario.yaml").read_text("utf-8")
+    assert f"agent: {name.split('/', maxsplit=1)[0]}" in text.replace("{dialect: ", "")
+    assert "raw:" not in text
+
+
+@pytest.mark.slow
+def test_a_supervisor_does_not_notice_the_recorder(lab: Lab, tmp_path: Path) -> None:
+    """It holds a session through it; what is written is that session, prompt by prompt."""
+    script = "{wait_for: prompt 1}, {answer: one}, {wait_for: prompt 2}, {answer: two}"
+    fake = lab.fake(loads(f"scenario: x\nagent: {{dialect: pi, mode: rpc}}\nscript: [{script}]\n"))
+    out = tmp_path / "x.scenario.yaml"
+
+    async def hold() -> list[tuple[Any, ...]]:
+        argv = [*RECORD, "--out", str(out), "--", *fake.argv]
+        async with open_session(argv, dialect="pi", policy=Policy(close_grace=CEILING)) as session:
+            asked = [await session.prompt(text) for text in ("first", "second")]
+            return [(turn.outcome, turn.text) for turn in asked]
+
+    assert anyio.run(hold) == [("completed", "one"), ("completed", "two")]
+    fake.finish()
+    written = load(out)
+    assert (written.dialect, written.mode) == ("pi", "rpc")
+    steps = [line.strip() for line in written.text.splitlines() if "wait_for" in line or "answer" in line]
+    assert steps == ["- wait_for: prompt 1", "- answer: one", "- wait_for: prompt 2", "- answer: two"]
+
+
+@pytest.mark.slow
+def test_the_bytes_pass_through_as_they_are(tmp_path: Path) -> None:
+    """A supervisor behind the recorder sees what it would see without."""
+    done = record(
+        tmp_path / "x.scenario.yaml", ["sh", "-c", "cat; printf '\\377\\000'; echo oops >&2; exit 5"], input=b"in"
+    )
+    assert (done.stdout, done.stderr[:5], done.returncode) == (b"in\xff\x00", b"oops\n", 5)
+
+
+def stubborn(folder: Path, name: str, command: list[str]) -> Path:
+    """Record a program that is terminated once it is heard of; give its record."""
+    line = [*RECORD, "--out", str(folder / f"{name}.scenario.yaml"), "--", *command]
+    with subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        process.terminate()
+        process.communicate(timeout=CEILING)
+    return folder / f"{name}.record.jsonl"
+
+
+@pytest.mark.slow
+def test_a_program_that_ignores_the_signal_goes_on_in_both(lab: Lab, tmp_path: Path) -> None:
+    """TERM goes through, and nobody dies of it: neither the program nor the fake that plays it."""
+    one = stubborn(tmp_path, "one", ["sh", "-c", "trap '' TERM; echo ready; sleep 0.4; echo still here; exit 4"])
+    fake = lab.fake(load(tmp_path / "one.scenario.yaml"))
+    two = stubborn(tmp_path, "two", fake.argv[:1])
+    fake.finish()
+    assert "when: {signal: TERM}\n    do: []" in (tmp_path / "one.scenario.yaml").read_text("utf-8")
+    assert '"s", {"process": "agent", "signal": "TERM"' in two.read_text("utf-8")
+    assert normal(two) == normal(one)
+
+
+@pytest.mark.slow
+def test_a_program_that_dies_of_the_signal_is_told_by_its_code(tmp_path: Path) -> None:
+    """Who sent the signal sees the end that a shell would tell: 128 and the signal's number."""
+    line = [*RECORD, "--out", str(tmp_path / "x.scenario.yaml"), "--", "sh", "-c", "echo ready; exec sleep 1000"]
+    with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        process.terminate()
+        process.communicate(timeout=CEILING)
+    assert process.returncode == 128 + signal.SIGTERM
+    assert '"x", {"process": "agent", "signal": "TERM"}' in (tmp_path / "x.record.jsonl").read_text("utf-8")
+
+
+@pytest.mark.slow
+def test_a_kill_of_the_recorder_is_one_of_the_program_and_recorded(tmp_path: Path) -> None:
+    """The last step of every ladder is KILL: what does not heed TERM is what one wants to record."""
+    command = ["sh", "-c", "trap '' TERM; echo ready; exec sleep 1000"]
+    line = [*RECORD, "--out", str(tmp_path / "x.scenario.yaml"), "--", *command]
+    with adopting(), subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        left = descendants(process.pid)
+        process.kill()
+        process.wait(CEILING)
+        for pid in left:
+            os.waitpid(pid, 0)
+    assert '"x", {"process": "agent", "signal": "KILL"}' in (tmp_path / "x.record.jsonl").read_text("utf-8")
+    assert "  - say: ready\n  - silence: for ever\n" in load(tmp_path / "x.scenario.yaml").text
+
+
+@pytest.mark.slow
+def test_a_terminal_is_one(tmp_path: Path) -> None:
+    """A program that asks whether it talks to a terminal gets yes, and its size is ours, or the usual one."""
+    command = ["sh", "-c", "test -t 0 && test -t 1 && test -t 2 && stty size"]
+    done = record(tmp_path / "x.scenario.yaml", command, "--terminal")
+    assert (done.returncode, done.stdout) == (0, b"24 80\r\n")
+
+
+@pytest.mark.slow
+def test_what_is_told_behind_a_recording(tmp_path: Path) -> None:
+    """These lines and this file are what somebody reads who has recorded for the first time."""
+    command = ["sh", "-c", 'echo "$MY_TOKEN"; echo "a rather long text"; exit 3']
+    env = {**os.environ, "MY_TOKEN": "s3cr3t-v4lu3", "OTHER_TOKEN": "1"}
+    done = record(tmp_path / "x.scenario.yaml", command, "--shorten", "14", env=env, cwd=tmp_path)
+    assert re.sub(rb"\S*/(?=x\.)", b"", done.stderr).decode() == (
+        "agentproc record: wrote x.scenario.yaml and x.record.jsonl\n"
+        "agentproc record: redacted redacted1: value of MY_TOKEN (1 in stdout)\n"
+        "agentproc record: not looked for: OTHER_TOKEN (too short, or a common word)\n"
+        "agentproc record: shortened 1 texts in the scenario; the record has them whole\n"
+        "agentproc record: played again: the same\n"
+    )
+    assert (tmp_path / "x.scenario.yaml").read_text("utf-8") == (
+        '# recorded: sh -c echo "$MY_TOKEN"; echo "a rather long text"; exit 3\n'
+        "# redacted: redacted1: value of MY_TOKEN (1 in stdout)\n"
+        "# shortened: 1 texts to 14 characters\n"
+        "scenario: sh as it was recorded\n"
+        "agent: raw\n"
+        "script:\n"
+        "  - say: redacted1xxx\n"
+        '  - say: "a rather long ...[+4]"\n'
+        "  - exit: 3\n"
+        "expect:  # what the reference supervisor makes of it\n"
+        "  outcome: failed\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "message"),
+    [
+        (["--out", "x.yaml", "--", "true"], 2, '--out is "x.yaml"\nname a file that ends in .scenario.yaml\n'),
+        (
+            ["--out", "no/x.scenario.yaml", "--", "true"],
+            2,
+            '--out is "no/x.scenario.yaml", and there is no folder "no"\nmake it first\n',
+        ),
+        (
+            ["--out", "x.scenario.yaml", "--shorten", "0", "--", "true"],
+            2,
+            "--shorten is 0\ngive the number of characters to keep, 1 or more\n",
+        ),
+        (
+            ["--out", "x.scenario.yaml", "--dialect", "klaude", "--", "true"],
+            2,
+            'the dialect "klaude" is unknown\nknown are raw, claude, pi, codex, gemini, acp\n',
+        ),
+        (
+            ["--out", "x.scenario.yaml", "--", "no-such-program"],
+            127,
+            '"no-such-program" cannot be started: No such file or directory\nname a program behind --\n',
+        ),
+    ],
+)
+@pytest.mark.slow
+def test_a_mistake_is_told_before_anything_runs(options: list[str], code: int, message: str, tmp_path: Path) -> None:
+    """What was wrong, and what to do; no file is left."""
+    done = subprocess.run(
+        [*RECORD, *options], capture_output=True, text=True, check=False, timeout=CEILING, cwd=tmp_path
+    )
+    assert (done.returncode, done.stderr) == (code, f"agentproc record: {message}")
+    assert list(tmp_path.iterdir()) == []

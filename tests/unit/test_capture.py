@@ -1,0 +1,104 @@
+"""What of recording needs no process: where it is possible, what is cut, how pauses and texts are written."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_agentproc.capture import Speaker, draft, require_linux, speaker_of
+from pytest_agentproc.errors import UsageError
+from pytest_agentproc.record import Event
+from pytest_agentproc.scenario import load
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+RAW = Speaker("raw", "text", ())
+MS = 1_000_000
+
+
+def printed(*chunks: tuple[int, bytes]) -> list[Event]:
+    """Give what is recorded of a program that prints these bytes, each at its millisecond, and exits with 0."""
+    events = [Event(at * MS, "o", {"process": "agent", "bytes": data}) for at, data in chunks]
+    return [*events, Event(events[-1].at, "x", {"process": "agent", "code": 0})]
+
+
+def steps(folder: Path, events: list[Event], speaker: Speaker = RAW) -> list[str]:
+    """Give the steps that are made of a recording."""
+    made = draft(folder / "x.scenario.yaml", events, speaker, [], "a program as it was recorded")
+    assert made.notes == []
+    return [line.strip() for line in made.text.splitlines() if line.startswith("  - ")]
+
+
+def test_elsewhere_than_on_linux_one_sentence_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody should have to read a traceback to learn it."""
+    monkeypatch.setattr(sys, "platform", "win32")
+    with pytest.raises(UsageError) as error:
+        require_linux()
+    assert str(error.value) == "programs can be recorded on Linux only, and this is win32\nrecord there, check here"
+
+
+@pytest.mark.slow
+def test_what_no_program_needs_is_not_loaded_before_it() -> None:
+    """The program waits for the recorder to start; the scenario language, the lab and the page come behind it."""
+    code = "import sys, pytest_agentproc.capture as c; c.run_recorded; print(*sorted(sys.modules))"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=30).stdout
+    assert not {"yaml", "trio", "pytest", "pytest_agentproc.harness"} & {*shown.split()}
+
+
+def test_pauses_are_rounded_and_what_is_lost_is_made_up_for(tmp_path: Path) -> None:
+    """Ten pauses that are each some milliseconds too short would be a different program."""
+    made = steps(tmp_path, printed((10, b"a\n"), (1244, b"b\n"), (2488, b"c\n"), (2500, b"d\n")))
+    assert made == ["- say: a", "- silence: 1.2s", "- say: b", "- silence: 1.3s", "- say: c", "- say: d"]
+
+
+def test_half_a_line_stays_half_a_line(tmp_path: Path) -> None:
+    """Where a program pauses inside of a line, its supervisor must not take that for silence."""
+    speaker = Speaker("codex", "exec", ())
+    made = steps(tmp_path, printed((0, b'{"type":"x"'), (400, b"}\n")), speaker)
+    assert made == ['- raw: "{\\"type\\":\\"x\\""', "- silence: 400ms", '- raw: "}\\n"']
+
+
+def test_a_line_that_no_step_tells_is_an_event_or_raw(tmp_path: Path) -> None:
+    """An event only where the fake prints the very same bytes: blanks and odd numbers are bytes, too."""
+    lines = [b'{"type":"new.thing","count":1}\n', b'{"type": "spaced"}\n', b"not json: x\n"]
+    made = steps(tmp_path, printed((0, b"".join(lines))), Speaker("codex", "exec", ()))
+    assert made[0] == "- event: {type: new.thing, count: 1}"
+    assert [step.split(":")[0] for step in made[1:]] == ["- raw", "- raw"]
+
+
+@pytest.mark.parametrize(
+    "text", ["yes", "012", "a: b", "- x", "'", "\u2028", "\x7f", "\U0001f600", "null", "~", "#", ""]
+)
+def test_a_text_is_read_back_as_it_was_said(text: str, tmp_path: Path) -> None:
+    """YAML takes many a word for something else."""
+    steps(tmp_path, printed((0, text.encode() + b"\n")))
+    made = load(tmp_path / "x.scenario.yaml")
+    assert made.claim == "a program as it was recorded"
+
+
+def test_bytes_that_are_no_text_are_kept(tmp_path: Path) -> None:
+    """A few stand in the file, many beside it."""
+    assert steps(tmp_path, printed((0, b"\xff\x00"))) == ['- raw: {base64: "/wA="}']
+    assert steps(tmp_path, printed((0, b"\xff" * 5000))) == ["- raw: {file: x.1.bin}"]
+    assert (tmp_path / "x.1.bin").read_bytes() == b"\xff" * 5000
+
+
+@pytest.mark.parametrize(
+    ("command", "dialect", "mode"),
+    [
+        ("/usr/bin/claude -p --output-format stream-json hi", "claude", "print"),
+        ("claude --output-format stream-json --input-format stream-json", "claude", "session"),
+        ("pi --mode rpc", "pi", "rpc"),
+        ("codex exec --json hi", "codex", "exec"),
+        ("gemini -o stream-json -p hi", "gemini", "stream"),
+        ("make test", "raw", "text"),
+    ],
+)
+def test_the_command_line_tells_who_speaks(command: str, dialect: str, mode: str) -> None:
+    """Whoever records claude should not have to say that it is claude."""
+    speaker = speaker_of(command.split(), b"")
+    assert (speaker.dialect, speaker.mode) == (dialect, mode)
