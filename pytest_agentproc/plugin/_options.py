@@ -76,6 +76,10 @@ def _names(text: str) -> tuple[str, ...]:
     return names
 
 
+def _lines(text: str) -> tuple[str, ...]:
+    return tuple(line.strip() for line in text.splitlines() if line.strip())
+
+
 def _scale(text: str) -> float | None:
     if text == "auto":
         return None
@@ -101,8 +105,15 @@ _OPTIONS = (
     _Option(
         "subject",
         "supervisors that are judged in place of the core, with commas: null, spawn-and-forget, subprocess.run, "
-        "kill-at-once, core, those of the hook pytest_agentproc_subjects, or package.module:attribute",
+        "kill-at-once, core, those of the hook pytest_agentproc_subjects, package.module:attribute, or a TOML file "
+        "that describes a program",
         _names,
+    ),
+    _Option(
+        "command",
+        "program that is judged in place of the core, in real time: my-supervisor --timeout {inactivity_timeout} "
+        "{agent}; several on a line each",
+        _lines,
     ),
     _Option("baseline", f"file of known failures; without a word {_BASELINE} beside the ini file, if it is there", str),
     _Option("update_baseline", "write that file: list what fails now, and nothing else"),
@@ -186,7 +197,9 @@ def pytest_configure(config: pytest.Config) -> None:
             f"agentproc backend {asked(config, 'backend')} needs trio, which is not installed: "
             "run pip install 'pytest-agentproc[trio]' or choose --agentproc-backend=asyncio"
         )
-    is_foreign = asked(config, "subject") or config.hook.pytest_agentproc_subjects.get_hookimpls()
+    is_foreign = (
+        asked(config, "subject") or asked(config, "command") or config.hook.pytest_agentproc_subjects.get_hookimpls()
+    )
     if is_foreign:
         from pytest_agentproc.plugin._subjects import subjects_of
 

@@ -15,6 +15,7 @@ from pytest_agentproc.plugin._options import asked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from pathlib import Path
 
     from pytest_agentproc.vocabulary import Subject
 
@@ -57,7 +58,7 @@ def core_of(config: pytest.Config) -> Subject:
 
 
 def subjects_of(config: pytest.Config) -> tuple[Subject, ...]:
-    """Give the supervisors under test: those that the option names, else those that the hook gives, else the core.
+    """Give the supervisors under test: those that the options name, else those that the hook gives, else the core.
 
     Raises:
         pytest.UsageError: one of them is none, or cannot be found.
@@ -69,19 +70,25 @@ def subjects_of(config: pytest.Config) -> tuple[Subject, ...]:
 
 
 def _chosen(config: pytest.Config) -> tuple[Subject, ...]:
-    names, defect = asked(config, "subject"), asked(config, "defect")
+    names, commands, defect = asked(config, "subject"), asked(config, "command"), asked(config, "defect")
     contributed = _contributed(config)
-    if not names:
+    if not names and not commands:
         return tuple(contributed.values()) if contributed and defect is None else (core_of(config),)
     if defect is not None and "core" not in names:
         raise pytest.UsageError(
-            f"--agentproc-defect={defect} is built into the core, and {_OPTION}={','.join(names)} leaves the core out: "
-            f"choose one of the two, or name core, too"
+            f"--agentproc-defect={defect} is built into the core, and {_asked_for(names, commands)} leaves the core "
+            f"out: choose one of the two, or name core, too"
         )
     known = _known(config) | contributed
     chosen = [_found(config, name, known) for name in dict.fromkeys(names)]
-    _require_names(chosen, f"{_OPTION}={','.join(names)}")
+    chosen += [_program(line, f"--agentproc-command={line}") for line in dict.fromkeys(commands)]
+    _require_names(chosen, _asked_for(names, commands))
     return tuple(chosen)
+
+
+def _asked_for(names: tuple[str, ...], commands: tuple[str, ...]) -> str:
+    options = [f"{_OPTION}={','.join(names)}"] if names else []
+    return " and ".join([*options, *(f"--agentproc-command={line}" for line in commands)])
 
 
 def _known(config: pytest.Config) -> dict[str, Any]:
@@ -119,10 +126,14 @@ def _found(config: pytest.Config, name: str, known: dict[str, Any]) -> Subject:
     place = f"{_OPTION}={name}"
     if name in known:
         return _taken(known[name], place)
+    if name.endswith(".toml"):
+        return _program(config.rootpath / name, place)
     if ":" not in name:
         near = difflib.get_close_matches(name, known, 1)
         hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
-        raise pytest.UsageError(f"{place}: there is no such subject, {hint} Others are package.module:attribute")
+        raise pytest.UsageError(
+            f"{place}: there is no such subject, {hint} Others are package.module:attribute or FILE.toml"
+        )
     module_name, _, path = name.partition(":")
     thing = _imported(config, module_name, place)
     for attribute in path.split("."):
@@ -132,6 +143,17 @@ def _found(config: pytest.Config, name: str, known: dict[str, Any]) -> Subject:
             raise pytest.UsageError(f"{place}: {module_name} has no {attribute or 'attribute without a name'}: {hint}")
         thing = getattr(thing, attribute)
     return _taken(thing, place)
+
+
+def _program(given: Path | str, place: str) -> Subject:
+    """Make a subject of a command line, or of the file that describes a program."""
+    from pytest_agentproc.subjects import command_of_file, command_of_line, taken
+
+    try:
+        made = command_of_line(given) if isinstance(given, str) else command_of_file(given)
+        return taken(made)
+    except UsageError as error:
+        raise pytest.UsageError(f"{place}: {_line(str(error))}") from error
 
 
 def _imported(config: pytest.Config, name: str, place: str) -> Any:

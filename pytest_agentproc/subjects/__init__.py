@@ -8,6 +8,7 @@ from pytest_agentproc.subjects._function import Function
 from pytest_agentproc.subjects._guarded import Guarded
 from pytest_agentproc.subjects._taken import taken
 from pytest_agentproc.subjects._trivial import TRIVIAL, KillAtOnce, Null, SpawnAndForget, SubprocessRun
+from pytest_agentproc.subjects._written import command_of_file, command_of_line
 
 __all__ = [
     "TRIVIAL",
@@ -19,6 +20,8 @@ __all__ = [
     "Null",
     "SpawnAndForget",
     "SubprocessRun",
+    "command_of_file",
+    "command_of_line",
     "core",
     "taken",
 ]

@@ -147,8 +147,11 @@ def test_a_subject_of_real_time_is_played_there_unless_a_clock_was_chosen(pytest
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("croe", "there is no such subject, did you mean core? Others are package.module:attribute"),
-        ("mine", "there is no such subject, known are core, null, *, kill-at-once Others are package.module:attribute"),
+        ("croe", "there is no such subject, did you mean core? Others are package.module:attribute or FILE.toml"),
+        (
+            "mine",
+            "there is no such subject, known are core, null, *, kill-at-once Others are package.module:attribute or *",
+        ),
         ("nowhere:x", "there is no module nowhere in *, nor where Python looks: write package.module:attribute *"),
         ("mine.sub:x", "there is no module mine.sub in *"),
         ("mine:supervize", "mine has no supervize: did you mean supervise?"),
