@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from pytest_agentproc.vocabulary import Order
 
 HELLO = loads(
-    "scenario: hello\nagent: {dialect: raw, prompt: stdin}\ndrive: [{prompt: hi you}]\nscript: [wait_for: eof, say: hello]\n"
+    "scenario: hello\nagent: {dialect: raw, prompt: stdin}\ndrive: [{prompt: hi you}]\n"
+    "script: [wait_for: eof, say: hello]\n"
     "expect: {outcome: completed, exit_code: 0, text: hello, saw: {stdin: hi you}}\n"
 )
 SILENT = loads(
