@@ -13,7 +13,7 @@ import anyio.to_thread
 
 from pytest_agentproc.errors import AdapterError, UsageError
 from pytest_agentproc.subjects._guarded import ask, stated
-from pytest_agentproc.subjects._stated import keeps_time, limits_of, policy_of, require_dialects
+from pytest_agentproc.subjects._stated import keeps_time, limits_of, policy_of, require_deeds, require_dialects
 from pytest_agentproc.vocabulary import Order, Policy
 
 if TYPE_CHECKING:
@@ -44,7 +44,9 @@ class Function:
             a function of (what the scenario tells, the dialect) that gives such a mapping. None as a value: it has no
             such limit. Of what is not named, it does not have a limit that can be switched off, and keeps the default
             of any other.
-        sessions: whether it takes orders with a drive.
+        sessions: whether it takes orders with a drive; or what the drive may hold, such as `["prompt", "cancel"]`
+            (waits of every kind go without saying): prompt, cancel, stop, close, attach, detach, permission, hook, and
+            several for more sessions than one. Scenarios with more than that are not applicable.
         artifacts: whether it writes the files of C3 into the order's directory.
         dialects: the dialects whose agents it can run; None: all. Scenarios of others are not applicable.
 
@@ -60,7 +62,7 @@ class Function:
         *,
         name: str | None = None,
         limits: Limits | None = None,
-        sessions: bool = False,
+        sessions: bool | Iterable[str] = False,
         artifacts: bool = False,
         dialects: Iterable[str] | None = None,
     ) -> None:
@@ -70,7 +72,8 @@ class Function:
             )
         self.function = function
         self.name = name or _name(function)
-        self.holds_sessions = sessions
+        self.deeds = None if isinstance(sessions, bool) else require_deeds(sessions)
+        self.holds_sessions = bool(sessions)
         self.keeps_artifacts = artifacts
         self.dialects = require_dialects(dialects)
         self._limits = limits if callable(limits) else limits_of({} if limits is None else limits)

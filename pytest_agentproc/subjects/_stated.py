@@ -8,9 +8,9 @@ from typing import Any
 
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.supervisor.dialects import DIALECTS, SESSIONS
-from pytest_agentproc.vocabulary import OPTIONAL_NAMES, POLICY_NAMES, TIME_NAMES, Policy
+from pytest_agentproc.vocabulary import DEEDS, OPTIONAL_NAMES, POLICY_NAMES, TIME_NAMES, Policy
 
-__all__ = ["keeps_time", "limits_of", "policy_of", "require_dialects"]
+__all__ = ["keeps_time", "limits_of", "policy_of", "require_deeds", "require_dialects"]
 
 _KNOWN = tuple(dict.fromkeys((*DIALECTS, *SESSIONS)))
 
@@ -52,6 +52,18 @@ def require_dialects(dialects: Iterable[str] | None) -> tuple[str, ...] | None:
     listed = None if dialects is None else tuple([dialects] if isinstance(dialects, str) else dialects)
     for dialect in listed or ():
         _require("dialect", dialect, _KNOWN)
+    return listed
+
+
+def require_deeds(deeds: Iterable[str]) -> tuple[str, ...]:
+    """Give what the caller of a session may do as it is listed.
+
+    Raises:
+        UsageError: there is no such deed.
+    """
+    listed = tuple([deeds] if isinstance(deeds, str) else deeds)
+    for deed in listed:
+        _require("deed", deed, DEEDS)
     return listed
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pytest_agentproc.vocabulary._artifacts import ARTIFACTS, INCOMPLETE, RESULT_FIELDS
-from pytest_agentproc.vocabulary._drive import CallbackError, Caller, Deed, Handler, HookUse, Role
+from pytest_agentproc.vocabulary._drive import DEEDS, CallbackError, Caller, Deed, Handler, HookUse, Role
 from pytest_agentproc.vocabulary._outcomes import Outcome, exit_code
 from pytest_agentproc.vocabulary._policy import (
     CONTAINMENTS,
@@ -24,6 +24,7 @@ from pytest_agentproc.vocabulary._subject import Answer, Order, Subject, View
 __all__ = [
     "ARTIFACTS",
     "CONTAINMENTS",
+    "DEEDS",
     "INCOMPLETE",
     "LIST_NAMES",
     "NANOSECONDS",
