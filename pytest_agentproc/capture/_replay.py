@@ -73,7 +73,7 @@ class Replayed:
 
     def given(self, names: Sequence[str] | None) -> dict[str, Any]:
         """Tell nothing."""
-        return {"argv": [], "env": dict.fromkeys(names), "cwd": "/", "longest": 0}
+        return {"argv": [], "env": dict.fromkeys(names or ()), "cwd": "/", "longest": 0}
 
     def writable(self, stream: str) -> bool:
         """There is always room."""

@@ -68,12 +68,12 @@ def subject_of(name: str | None, command: str | None = None, defect: str | None 
     Raises:
         UsageError: there is none such, or more than one is named.
     """
-    from pytest_agentproc.subjects import Command, Core, bundled, named
+    from pytest_agentproc.subjects import Core, bundled, command_of_line, named
 
     if [name is not None and name != "core", command is not None, defect is not None].count(True) > 1:
         raise UsageError("--subject, --command and --defect name three supervisors", "choose one of them")
     if command is not None:
-        return Command(program_of(command))
+        return command_of_line(command)
     if defect is not None:
         from pytest_agentproc import defects
 

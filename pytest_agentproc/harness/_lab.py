@@ -26,7 +26,7 @@ from pytest_agentproc.harness._supervise import real_time_only, supervise, super
 from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.tree import disown
-from pytest_agentproc.vocabulary import Policy
+from pytest_agentproc.vocabulary import DEEDS, Policy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -256,7 +256,20 @@ def _bound(scenario: Scenario, subject: Subject) -> Bound:
     for part in scenario.parts.values() or (scenario,):
         if part.dialect not in (getattr(subject, "dialects", None) or (part.dialect,)):
             raise NotApplicable(f"agents of {part.dialect}", 1)
-    return scenario.bind(scenario.terms(subject))
+    bound = scenario.bind(scenario.terms(subject))
+    if scenario.is_session or scenario.parts:
+        _require_deeds(bound, getattr(subject, "deeds", None))
+    return bound
+
+
+def _require_deeds(bound: Bound, deeds: tuple[str, ...] | None) -> None:
+    needed = {deed.kind: deed.line for deed in bound.drive if deed.kind in DEEDS}
+    for part in (bound, *bound.parts.values()):
+        needed |= ({"permission": 1} if part.handler else {}) | ({"hook": 1} if part.hooks else {})
+    needed |= {"several": 1} if bound.parts else {}
+    for deed, line in needed.items():
+        if deeds is not None and deed not in deeds:
+            raise NotApplicable(f"sessions with {deed}", line)
 
 
 def _telling(bound: Bound) -> Bound:

@@ -79,6 +79,10 @@ def _rules(text: str) -> tuple[str, ...]:
     return names
 
 
+def _lines(text: str) -> tuple[str, ...]:
+    return tuple(line.strip() for line in text.splitlines() if line.strip())
+
+
 def _scale(text: str) -> float | None:
     if text == "auto":
         return None
@@ -118,10 +122,17 @@ _OPTIONS = (
     _Option(
         "subject",
         "supervisors that are judged in place of the core, with commas: null, spawn-and-forget, subprocess.run, "
-        "kill-at-once, core, those of the hook pytest_agentproc_subjects, or package.module:attribute",
+        "kill-at-once, core, those of the hook pytest_agentproc_subjects, package.module:attribute, or a TOML file "
+        "that describes a program",
         _names,
     ),
     _Option("rule", "collect only scenarios that cover one of these rules, with commas: C1,T1", _rules),
+    _Option(
+        "command",
+        "program that is judged in place of the core, in real time: my-supervisor --timeout {inactivity_timeout} "
+        "{agent}; several on a line each",
+        _lines,
+    ),
     _Option("baseline", f"file of known failures; without a word {_BASELINE} beside the ini file, if it is there", str),
     _Option("update_baseline", "write that file: list what fails now, and nothing else"),
     _Option("results", "file for the results of all scenarios as one JSON object", str),
@@ -218,7 +229,7 @@ def pytest_configure(config: pytest.Config) -> None:
         from pytest_agentproc.plugin._contributions import language_of
 
         language_of(config)
-    is_foreign = asked(config, "subject") or hook.pytest_agentproc_subjects.get_hookimpls()
+    is_foreign = asked(config, "subject") or asked(config, "command") or hook.pytest_agentproc_subjects.get_hookimpls()
     if is_foreign:
         from pytest_agentproc.plugin._subjects import subjects_of
 

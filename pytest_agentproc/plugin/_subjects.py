@@ -54,7 +54,7 @@ def core_of(config: pytest.Config) -> Subject:
 
 
 def subjects_of(config: pytest.Config) -> tuple[Subject, ...]:
-    """Give the supervisors under test: those that the option names, else those that the hook gives, else the core.
+    """Give the supervisors under test: those that the options name, else those that the hook gives, else the core.
 
     Raises:
         pytest.UsageError: one of them is none, or cannot be found.
@@ -66,19 +66,25 @@ def subjects_of(config: pytest.Config) -> tuple[Subject, ...]:
 
 
 def _chosen(config: pytest.Config) -> tuple[Subject, ...]:
-    names, defect = asked(config, "subject"), asked(config, "defect")
+    names, commands, defect = asked(config, "subject"), asked(config, "command"), asked(config, "defect")
     contributed = _contributed(config)
-    if not names:
+    if not names and not commands:
         return tuple(contributed.values()) if contributed and defect is None else (core_of(config),)
     if defect is not None and "core" not in names:
         raise pytest.UsageError(
-            f"--agentproc-defect={defect} is built into the core, and {_OPTION}={','.join(names)} leaves the core out: "
-            f"choose one of the two, or name core, too"
+            f"--agentproc-defect={defect} is built into the core, and {_asked_for(names, commands)} leaves the core "
+            f"out: choose one of the two, or name core, too"
         )
     known = _known(config) | contributed
     chosen = [_found(config, name, known) for name in dict.fromkeys(names)]
-    _require_names(chosen, f"{_OPTION}={','.join(names)}")
+    chosen += [_program(line, f"--agentproc-command={line}") for line in dict.fromkeys(commands)]
+    _require_names(chosen, _asked_for(names, commands))
     return tuple(chosen)
+
+
+def _asked_for(names: tuple[str, ...], commands: tuple[str, ...]) -> str:
+    options = [f"{_OPTION}={','.join(names)}"] if names else []
+    return " and ".join([*options, *(f"--agentproc-command={line}" for line in commands)])
 
 
 def _known(config: pytest.Config) -> dict[str, Any]:
@@ -145,3 +151,14 @@ def _taken(thing: Any, place: str) -> Subject:
 
 def _line(text: str) -> str:
     return ": ".join(line.strip() for line in text.splitlines() if line.strip())
+
+
+def _program(line: str, place: str) -> Subject:
+    """Make a subject of a command line."""
+    from pytest_agentproc.subjects import command_of_line, taken
+
+    try:
+        return taken(command_of_line(line))
+    except UsageError as error:
+        words = ": ".join(part.strip() for part in str(error).splitlines() if part.strip())
+        raise pytest.UsageError(f"{place}: {words}") from error

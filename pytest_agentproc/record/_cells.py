@@ -212,6 +212,7 @@ _MARKERS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "answered": lambda data: f"GETS ITS ANSWER for {data['answered']}: {data['answer']}",
     "does": lambda data: f"caller: {data['does']}",
     "event": _told,
+    "unscaled": lambda data: f"NEVER ASKED for {data['unscaled']}",
 }
 _WORDS: dict[str, Callable[[int, str, Mapping[str, Any]], str]] = {
     "o": _output,

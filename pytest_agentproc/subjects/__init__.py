@@ -10,6 +10,7 @@ from pytest_agentproc.subjects._live import Held, Live
 from pytest_agentproc.subjects._named import bundled, named, raised
 from pytest_agentproc.subjects._taken import taken
 from pytest_agentproc.subjects._trivial import TRIVIAL, KillAtOnce, Null, SpawnAndForget, SubprocessRun
+from pytest_agentproc.subjects._written import command_of_file, command_of_line
 
 __all__ = [
     "TRIVIAL",
@@ -24,6 +25,8 @@ __all__ = [
     "SpawnAndForget",
     "SubprocessRun",
     "bundled",
+    "command_of_file",
+    "command_of_line",
     "core",
     "named",
     "raised",

@@ -4,42 +4,63 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from pytest_agentproc.errors import UsageError
+from pytest_agentproc.errors import AdapterError, UsageError
+from pytest_agentproc.subjects._answers import answer_of
+from pytest_agentproc.subjects._said import End, said, sources_of
+from pytest_agentproc.subjects._stated import keeps_time, limits_of, require_dialects
 from pytest_agentproc.vocabulary import NANOSECONDS, OPTIONAL_NAMES, TIME_NAMES, Answer, Order, Policy
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 __all__ = ["Command"]
 
 _WORD = re.compile(r"\{([a-z_]+)\}")
-_WHOLE = "agent"
+_KNOWN = ("agent", "prompt", "folder", "here", "scale", *TIME_NAMES)
+_EXAMPLE = 'write Command(["my-supervisor", "--timeout", "{inactivity_timeout}", "--", "{agent}"]), for example'
+
+_STARTED = "name an executable on PATH, or by its path from the folder where the command runs"
 
 
 class Command:
     """A program that runs an agent: started once for a scenario, in real time, below a keeper.
 
-    Whatever it leaves is found, a fake or not, and ended once that is noted. It answers by its exit code alone, and by
-    its text if it is told to print that; what it does not say is undecided or not asked.
+    Whatever it leaves is found, a fake or not, and ended once that is noted. What it does not say is undecided or not
+    asked. It holds no sessions and keeps no artifacts.
+
+    In the words of the command, and in the values of `env`, stand `{agent}` for the agent's command (a word of its own
+    becomes several, elsewhere it is quoted for a shell), `{prompt}` for the prompt, `{folder}` for a folder of the
+    run's own, empty at first, `{here}` for the folder where the command runs, `{scale}` for the number by which
+    durations are divided, and the name of a limit, such as `{inactivity_timeout}`, for that limit in seconds, divided
+    already. Its stdin is the prompt, if it goes that way, and else empty.
 
     Args:
-        argv: its command. A word `{agent}` stands for the agent's whole command, `{prompt}` within a word for the
-            prompt, and the name of a limit in braces, such as `{inactivity_timeout}`, for that limit in seconds.
-        limits: limits that it keeps without being told, in seconds or as `Policy` has them.
+        argv: its command.
+        limits: limits that it keeps without being told, in seconds or as `Policy` has them; it divides them by
+            `{scale}`, and is otherwise right at scale 1 only.
         name: what the verdict calls it; None: the last part of the command's first word.
-        prints_text: whether its stdout is the agent's final message.
+        prints_text: whether its stdout is the agent's final message: short for `says={"text": "stdout"}`.
         env: variables that it needs beside those of this process; the agent's own are added.
+        says: what of its end says which field of an `Answer`, such as `{"outcome": {"exit_code": {0: "completed", 124:
+            "inactive", "other": "failed"}}, "text": {"json": "result.json", "key": "answer"}}`, with files of
+            `{folder}`; its own exit code counts as the answer's only if `{"exit_code": "exit_code"}` is there. None:
+            its exit code is all it says.
+        dialects: the dialects whose agents it can run; None: all. Scenarios of others are not applicable.
+        on_path: whether it starts the agent by its name on PATH (`claude`, `pi`, `codex`, `gemini`; else `agent`).
+        cwd: where it runs; None: where this process does.
 
     A limit that can be switched off, and that it neither is told nor keeps, it does not have.
 
     Raises:
-        UsageError: no command, no `{agent}` in it, or a word in braces that stands for nothing.
+        UsageError: no command, no `{agent}` in it, a word in braces that stands for nothing, or a limit, a dialect or a
+            field that does not exist.
     """
 
     keeps_artifacts = False
@@ -54,21 +75,31 @@ class Command:
         name: str | None = None,
         prints_text: bool = False,
         env: Mapping[str, str] | None = None,
+        says: Mapping[str, Any] | None = None,
+        dialects: Iterable[str] | None = None,
+        on_path: bool = False,
+        cwd: str | None = None,
     ) -> None:
-        example = 'write Command(["my-supervisor", "--timeout", "{inactivity_timeout}", "--", "{agent}"]), for example'
-        if isinstance(argv, str) or "{agent}" not in argv:
-            raise UsageError(f"the command {argv!r} must be a list of words with {{agent}} among them", example)
-        known = (_WHOLE, "prompt", *TIME_NAMES)
-        told = [word for part in argv for word in _WORD.findall(part)]
-        for word in told:
-            if word not in known:
-                raise UsageError(f"{{{word}}} in the command stands for nothing", f"known are {', '.join(known)}")
+        if isinstance(argv, str) or not argv or not all(isinstance(word, str) for word in argv):
+            raise UsageError(f"the command {argv!r} must be a list of words", _EXAMPLE)
         self.argv = tuple(argv)
+        self._env = dict(env or {})
+        told = {word for part in (*self.argv, *self._env.values()) for word in _WORD.findall(part)}
+        for word in sorted(told - set(_KNOWN)):
+            raise UsageError(f"{{{word}}} in the command stands for nothing", f"known are {', '.join(_KNOWN)}")
+        if "agent" not in told and not on_path:
+            remedy = f"{_EXAMPLE}; or say on_path, if it finds the agent on PATH"
+            raise UsageError(f"the command {argv!r} must be a list of words with {{agent}} among them", remedy)
         self.name = name or Path(argv[0]).name
         self.prints_text = prints_text
-        self._limits = dict(limits or {})
+        self.dialects = require_dialects(dialects)
+        self._says = sources_of({"exit_code": "exit_code"} if says is None else says)
+        self._says |= sources_of({"text": "stdout"} if prints_text else {})
+        self._limits = limits_of(limits or {})
         self._told = frozenset(told) & frozenset(TIME_NAMES)
-        self._env = dict(env or {})
+        own = {limit: value for limit, value in self._limits.items() if limit not in self._told}
+        self._is_scaled = "scale" in told or not keeps_time(own)
+        self._cwd = cwd
 
     def policy(self, overrides: Mapping[str, Any], dialect: str) -> Policy:
         """Take the limits that it can be told; of the others it has what it keeps by itself."""
@@ -80,11 +111,31 @@ class Command:
         )
 
     async def run(self, order: Order) -> Answer:
-        """Start it below the order's keeper and wait for its end, as long as the caller lets it."""
-        keeper = order.keeper
-        env = {**os.environ, **order.env, **self._env, "PATH": f"{order.env['PATH']}:{os.environ.get('PATH', '')}"}
-        with tempfile.TemporaryFile() as told, tempfile.TemporaryFile() as rest:
-            pid = keeper.start(self._words(order), None, env, (rest.fileno(), told.fileno(), rest.fileno()))
+        """Start it below the order's keeper and wait for its end, as long as the caller lets it.
+
+        Raises:
+            AdapterError: it could not be started, or what it says is no answer.
+        """
+        if not self._is_scaled and order.scale != 1:
+            order.trace(order.clock.instant(), "m", {"process": "supervisor", "unscaled": "{scale}"})
+        with tempfile.TemporaryDirectory(prefix="agentproc-") as folder:
+            code, stdout = await self._end(order, folder)
+            end = End(code, stdout, lambda name: _content(Path(folder, name)))
+            return answer_of(said(self._says, end), order.scale)
+
+    async def _end(self, order: Order, folder: str) -> tuple[int, str]:
+        keeper, here = order.keeper, self._cwd or str(Path.cwd())
+        values = _values(order, folder, here)
+        own = {name: _WORD.sub(lambda found: values[found[1]], value) for name, value in self._env.items()}
+        env = {**os.environ, **order.env, **own, "PATH": f"{order.env['PATH']}:{os.environ.get('PATH', '')}"}
+        with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as told, tempfile.TemporaryFile() as rest:
+            given.write(order.prompt.encode() if order.prompt_by == "stdin" else b"")
+            given.seek(0)
+            stdio = (given.fileno(), told.fileno(), rest.fileno())
+            try:
+                pid = keeper.start(self._words(order, values), here, env, stdio)
+            except OSError as error:
+                raise AdapterError(f"{error.filename} could not be started: {error.strerror}\n{_STARTED}") from None
             pidfd = os.pidfd_open(pid)
             try:
                 await anyio.wait_readable(pidfd)
@@ -93,19 +144,27 @@ class Command:
             status = keeper.status(pid)
             keeper.reap(pid)
             told.seek(0)
-            text = told.read().decode(errors="replace").strip() if self.prints_text else None
-        return Answer(exit_code=status if status >= 0 else 128 - status, text=text)
+            return status if status >= 0 else 128 - status, told.read().decode(errors="replace")
 
-    def _words(self, order: Order) -> list[str]:
+    def _words(self, order: Order, values: Mapping[str, str]) -> list[str]:
         words: list[str] = []
-        limits = order.policy.nanoseconds()
-
-        def value(found: re.Match[str]) -> str:
-            if found[1] == "prompt":
-                return order.prompt
-            limit = limits[found[1]]
-            return "" if limit is None else f"{limit / NANOSECONDS / order.scale:g}"
-
         for word in self.argv:
-            words += order.argv if word == "{agent}" else [_WORD.sub(value, word)]
+            words += order.argv if word == "{agent}" else [_WORD.sub(lambda found: values[found[1]], word)]
         return words
+
+
+def _values(order: Order, folder: str, here: str) -> dict[str, str]:
+    """Give what each word in braces stands for."""
+    limits = {
+        name: "" if limit is None else f"{limit / NANOSECONDS / order.scale:g}"
+        for name, limit in order.policy.nanoseconds().items()
+    }
+    own = {"agent": shlex.join(order.argv), "prompt": order.prompt, "folder": folder, "here": here}
+    return {**limits, **own, "scale": f"{order.scale:g}"}
+
+
+def _content(path: Path) -> str | None:
+    try:
+        return path.read_text("utf-8", errors="replace")
+    except OSError:
+        return None

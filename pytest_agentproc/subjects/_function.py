@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 import inspect
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import anyio.to_thread
 
 from pytest_agentproc.errors import AdapterError, UsageError
 from pytest_agentproc.subjects._guarded import ask, stated
-from pytest_agentproc.supervisor.dialects import DIALECTS, SESSIONS
-from pytest_agentproc.vocabulary import OPTIONAL_NAMES, POLICY_NAMES, Dialect, Policy
+from pytest_agentproc.subjects._stated import keeps_time, limits_of, policy_of, require_deeds, require_dialects
+from pytest_agentproc.vocabulary import Dialect, Order, Policy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from pytest_agentproc.vocabulary import Answer, Order
+    from pytest_agentproc.vocabulary import Answer
 
 __all__ = ["Function"]
 
 Limits = Mapping[str, Any] | Callable[[Mapping[str, Any], str], Mapping[str, Any]]
-
-_KNOWN = tuple(dict.fromkeys((*DIALECTS, *SESSIONS)))
 
 
 class Function:
@@ -36,7 +34,8 @@ class Function:
     is judged. What it raises, and what it returns wrongly, is an adapter error.
 
     An `async def` runs on the event loop, in virtual and in real time. Any other function runs in a thread, and in real
-    time only: virtual time stands still while a thread runs. In real time limits are to be divided by `order.scale`.
+    time only: virtual time stands still while a thread runs. In real time limits are to be divided by `order.scale`:
+    one that keeps a limit and never asked for the scale is told so in place of a verdict of failed.
 
     Args:
         function: takes an `Order`.
@@ -45,7 +44,9 @@ class Function:
             a function of (what the scenario tells, the dialect) that gives such a mapping. None as a value: it has no
             such limit. Of what is not named, it does not have a limit that can be switched off, and keeps the default
             of any other.
-        sessions: whether it takes orders with a drive.
+        sessions: whether it takes orders with a drive; or what the drive may hold, such as `["prompt", "cancel"]`
+            (waits of every kind go without saying): prompt, cancel, stop, close, attach, detach, permission, hook, and
+            several for more sessions than one. Scenarios with more than that are not applicable.
         artifacts: whether it writes the files of C3 into the order's directory.
         dialects: the dialects whose agents it can run, by name, or as `Dialect` where another package adds them; None:
             all. Scenarios of others are not applicable.
@@ -62,7 +63,7 @@ class Function:
         *,
         name: str | None = None,
         limits: Limits | None = None,
-        sessions: bool = False,
+        sessions: bool | Iterable[str] = False,
         artifacts: bool = False,
         dialects: Iterable[str | Dialect] | str | None = None,
     ) -> None:
@@ -70,19 +71,16 @@ class Function:
             raise UsageError(
                 f"{function!r} is no function", "write Function(supervise), with `async def supervise(order):`"
             )
-        if limits is not None and not callable(limits) and not isinstance(limits, Mapping):
-            raise UsageError(f"limits is {limits!r}", "write limits={'inactivity_timeout': 60}, for example")
         self.function = function
         self.name = name or _name(function)
-        self.holds_sessions = sessions
+        self.deeds = None if isinstance(sessions, bool) else require_deeds(sessions)
+        self.holds_sessions = bool(sessions)
         self.keeps_artifacts = artifacts
-        given = [dialects] if isinstance(dialects, str) else list(dialects or ())
-        self.dialects = None if dialects is None else tuple(_named(dialect) for dialect in given)
-        self._limits = limits or {}
+        self.dialects = require_dialects(dialects)
+        self._limits = limits if callable(limits) else limits_of({} if limits is None else limits)
+        self._keeps_time = callable(limits) or keeps_time(limits or {})
         self._is_async = _is_async(function)
         self.real_time_only = "" if self._is_async else _why(function)
-        if isinstance(self._limits, Mapping):
-            _policy(self._limits, "raw")
 
     def policy(self, overrides: Mapping[str, Any], dialect: str) -> Policy:
         """State the limits that it keeps.
@@ -99,7 +97,14 @@ class Function:
         Raises:
             AdapterError: it raised, or returned no answer.
         """
-        return await ask(self._call, order)
+        if order.scale == 1 or order.sessions or not self._keeps_time:
+            return await ask(self._call, order)
+        watched = _Watched(**{field.name: getattr(order, field.name) for field in fields(Order)})
+        try:
+            return await ask(lambda _: self._call(watched), order)
+        finally:
+            if not watched.is_scaled:
+                order.trace(order.clock.instant(), "m", {"process": "supervisor", "unscaled": "order.scale"})
 
     async def _call(self, order: Order) -> Any:
         if self._is_async:
@@ -110,25 +115,24 @@ class Function:
 def _policy(limits: Any, dialect: str) -> Policy:
     if not isinstance(limits, Mapping):
         raise AdapterError(f"its limits are {limits!r}, and no mapping\ngive {{'inactivity_timeout': 60}}, for example")
-    for name in limits:
-        _require("limit", name, POLICY_NAMES)
-    return Policy.for_dialect(dialect, **(dict.fromkeys(OPTIONAL_NAMES) | dict(limits)))
+    return policy_of(limits, dialect)
 
 
-def _named(dialect: str | Dialect) -> str:
-    if isinstance(dialect, Dialect):
-        return dialect.name
-    _require("dialect", dialect, _KNOWN)
-    return dialect
+class _Watched(Order):
+    """An order that knows whether anybody has asked how fast time goes."""
 
+    __slots__ = ("is_scaled",)
+    is_scaled: bool
 
-def _require(what: str, name: Any, known: tuple[str, ...]) -> None:
-    if name not in known:
-        near = difflib.get_close_matches(str(name), known, 1)
-        raise UsageError(
-            f"there is no {what} {name!r}" + (f", did you mean {near[0]}?" if near else ""),
-            f"{what}s are {', '.join(known)}",
-        )
+    def __getattribute__(self, name: str) -> Any:
+        if name == "is_scaled":
+            try:
+                return bool(object.__getattribute__(self, name))
+            except AttributeError:
+                return False
+        if name in ("scale", "clock"):
+            object.__setattr__(self, "is_scaled", True)
+        return object.__getattribute__(self, name)
 
 
 def _inner(function: Any) -> Any:

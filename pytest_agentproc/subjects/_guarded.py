@@ -39,6 +39,7 @@ class Guarded:
         self.holds_sessions = subject.holds_sessions
         self.needs_keeper = getattr(subject, "needs_keeper", False)
         self.dialects = getattr(subject, "dialects", None)
+        self.deeds = getattr(subject, "deeds", None)
         self.real_time_only = getattr(subject, "real_time_only", "")
 
     def policy(self, overrides: Mapping[str, Any], dialect: str) -> Policy:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import difflib
 import importlib
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.subjects._core import core
 from pytest_agentproc.subjects._taken import taken
 from pytest_agentproc.subjects._trivial import TRIVIAL
+from pytest_agentproc.subjects._written import command_of_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,7 +30,7 @@ def named(name: str, place: str, root: str, known: Mapping[str, Any], remedy: st
     """Give the subject that a name leads to.
 
     Args:
-        name: that of a known one, or `package.module:attribute`.
+        name: that of a known one, `package.module:attribute`, or a TOML file that describes a program.
         place: where the name stands, for messages.
         root: the folder in which Python also looks, for messages; it is in `sys.path` already.
         known: subjects by name.
@@ -39,10 +41,12 @@ def named(name: str, place: str, root: str, known: Mapping[str, Any], remedy: st
     """
     if name in known:
         return _taken(known[name], place)
+    if name.endswith(".toml"):
+        return _described(Path(root) / name, place)
     if ":" not in name:
         near = difflib.get_close_matches(name, known, 1)
         hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
-        raise UsageError(f"{place}: there is no such subject, {hint} Others are package.module:attribute")
+        raise UsageError(f"{place}: there is no such subject, {hint} Others are package.module:attribute or FILE.toml")
     module_name, _, path = name.partition(":")
     thing = _imported(module_name, place, root, remedy)
     for attribute in path.split("."):
@@ -82,6 +86,13 @@ def raised(error: Exception) -> str:
 def _taken(thing: Any, place: str) -> Subject:
     try:
         return taken(thing)
+    except UsageError as error:
+        raise UsageError(f"{place}: {_line(str(error))}") from error
+
+
+def _described(path: Path, place: str) -> Subject:
+    try:
+        return taken(command_of_file(path))
     except UsageError as error:
         raise UsageError(f"{place}: {_line(str(error))}") from error
 

@@ -12,7 +12,7 @@ from pytest_agentproc.verdict._artifacts import artifacts_check
 from pytest_agentproc.verdict._asked import ASKED_CHECKS
 from pytest_agentproc.verdict._bystanders import check_bystanders
 from pytest_agentproc.verdict._invocations import INVOCATION_CHECKS
-from pytest_agentproc.verdict._rows import Finding, Played, Verdict, fits_time
+from pytest_agentproc.verdict._rows import Finding, Played, Verdict, fits_duration, fits_time
 from pytest_agentproc.verdict._saw import SAW_CHECKS
 from pytest_agentproc.verdict._session import session_check
 from pytest_agentproc.verdict._words import listed, matches, quoted, show_end, show_signals, show_status, show_usage
@@ -181,6 +181,8 @@ def _difference(wanted: int, seen: int) -> str:
 def _elapsed(played: Played, wanted: int) -> Finding:
     assert played.answer is not None
     seen = played.answer.elapsed
+    if seen is not None and fits_duration(played, wanted, seen):  # it counts from when the start was through
+        return Finding(Verdict.PASSED, instant(seen))
     return _NOT_REPORTED if seen is None else _time_finding(played, wanted, seen)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.errors import AdapterError, ClockError
@@ -31,7 +32,8 @@ def compare(played: Played) -> tuple[Row, ...]:
     A fault of the clock (deadlock, stall, spin) fails the check `outcome`, whether or not the file states one, or the
     checks of the turns that had no end then; what broke in the subject is a row of its own. What the run never came to
     is not exercised, and neither is anything that would be green though no agent was started. A limit that the subject
-    does not have makes a check not applicable.
+    does not have makes a check not applicable. What failed in real time under a subject that keeps limits and does not
+    divide them says nothing of it: that is its adapter's error.
 
     Args:
         played: what was bound, recorded, and answered.
@@ -47,7 +49,7 @@ def compare(played: Played) -> tuple[Row, ...]:
     harm = check_bystanders(played, "unharmed")
     if harm.verdict is Verdict.FAILED and all(row.key != "bystanders" for row in rows):
         rows.append(Row("bystanders", 0, "unharmed", harm.seen, harm.verdict, harm.hint))
-    return tuple(rows)
+    return tuple(_of_unscaled(played, rows))
 
 
 def conclude(rows: Iterable[Row]) -> Verdict:
@@ -69,6 +71,22 @@ def unmet(rows: Sequence[Row]) -> list[Row]:
     """List the checks that did not pass though they apply, the gravest first."""
     bad = [row for row in rows if row.verdict not in (Verdict.PASSED, Verdict.NOT_APPLICABLE, Verdict.KNOWN)]
     return sorted(bad, key=lambda row: list(Verdict).index(row.verdict))
+
+
+def _of_unscaled(played: Played, rows: list[Row]) -> list[Row]:
+    word = next((event.data["unscaled"] for event in played.record.events if "unscaled" in event.data), None)
+    if word is None or all(row.verdict is not Verdict.FAILED for row in rows):
+        return rows
+    said = (
+        f"it keeps limits and never asked for {word}, which was {played.record.header['scale']:g} here\n"
+        f"have it divide its limits by {word}, or choose --agentproc-scale=1"
+    )
+    unread = "its limits were not divided by the scale"
+    others = [
+        replace(row, verdict=Verdict.NOT_EXERCISED, seen=unread, hint="") if row.verdict is Verdict.FAILED else row
+        for row in rows
+    ]
+    return [Row("answer", 0, "limits divided by the scale", said, Verdict.ADAPTER_ERROR), *others]
 
 
 def _row(played: Played, expectation: Expectation) -> Row:

@@ -13,7 +13,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-__all__ = ["CallbackError", "Caller", "Deed", "Handler", "HookUse", "Role"]
+__all__ = ["DEEDS", "CallbackError", "Caller", "Deed", "Handler", "HookUse", "Role"]
+
+DEEDS = ("prompt", "cancel", "stop", "close", "attach", "detach", "permission", "hook", "several")
+"""What a subject may be able to have done to its sessions; any of them can wait."""
 
 _WAITS = frozenset({"wait", "turn", "background", "status", "settle"})
 _HOPELESS = ("failed", "closed")

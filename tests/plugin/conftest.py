@@ -6,6 +6,8 @@ import importlib
 
 import pytest
 
+collect_ignore = ["examples"]  # repositories of their own: their conftest files are not ours
+
 # An inner run forgets what it has imported, but C extensions (yaml's) cannot be loaded twice: load them here, for all.
 for _name in ("defects", "harness", "scenario", "subjects", "verdict"):
     importlib.import_module(f"pytest_agentproc.{_name}")

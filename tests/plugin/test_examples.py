@@ -1,11 +1,49 @@
-"""Supervisors of other people, with other numbers and another style: who does it right is conformant."""
+"""Supervisors of other people: who does it right is conformant, and what the others get is pinned, rule by rule."""
 
 from __future__ import annotations
+
+import re
+import shutil
 
 import pytest
 
 from tests.architecture.sources import ROOT
+from tests.plugin.examples.__main__ import FOLDERS, HERE, VERDICTS, verdicts
 from tests.plugin.test_summary import said
+
+LONGEST = 40
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_an_example_gets_the_verdicts_that_are_kept(folder: str) -> None:
+    """`python -m tests.plugin.examples` writes them; they show what each of five ways to supervise gets."""
+    if folder == "node" and shutil.which("node") is None:
+        pytest.skip("node is not installed")
+    seen, printed = verdicts(folder)
+    if "the machine was too slow" in printed:
+        pytest.skip("undecided: in real time the machine was too slow")
+    assert seen == (HERE / folder / VERDICTS).read_text("utf-8"), printed
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_an_example_is_a_repository_of_forty_lines(folder: str) -> None:
+    """What takes more is not tried."""
+    files = [file for file in (HERE / folder).iterdir() if file.is_file() and file.name != VERDICTS]
+    assert sum(len(file.read_text("utf-8").splitlines()) for file in files) <= LONGEST
+
+
+def test_the_asyncio_example_is_the_readmes() -> None:
+    """One of the two would go stale."""
+    blocks = re.findall(r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    for name in ("mine.py", "conftest.py"):
+        assert (HERE / "asyncio_wait_for" / name).read_text("utf-8") in blocks
+
+
+def test_the_described_program_is_the_readmes() -> None:
+    """It is copied, and the word that is wrong in it would be found last."""
+    [block] = re.findall(r"^```toml\n(.*?)^```$", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    assert (HERE / "node" / "wrapper.toml").read_text("utf-8") == block
 
 
 @pytest.mark.once

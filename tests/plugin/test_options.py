@@ -191,9 +191,11 @@ def test_the_options_are_documented(pytester: pytest.Pytester) -> None:
         "default: auto "
         "--agentproc-process-tree fail every test that leaves a process behind, as if it had asked for process_tree "
         "--agentproc-subject=SUBJECT supervisors that are judged in place of the core, with commas: null, "
-        "spawn-and-forget, subprocess.run, kill-at-once, core, those of the hook pytest_agentproc_subjects, or "
-        "package.module:attribute; default: none "
+        "spawn-and-forget, subprocess.run, kill-at-once, core, those of the hook pytest_agentproc_subjects, "
+        "package.module:attribute, or a TOML file that describes a program; default: none "
         "--agentproc-rule=RULE collect only scenarios that cover one of these rules, with commas: C1,T1; default: none "
+        "--agentproc-command=COMMAND program that is judged in place of the core, in real time: my-supervisor "
+        "--timeout {inactivity_timeout} {agent}; several on a line each; default: none "
         "--agentproc-baseline=BASELINE file of known failures; without a word agentproc-baseline.yaml beside the ini "
         "file, if it is there; default: none "
         "--agentproc-update-baseline write that file: list what fails now, and nothing else "
@@ -214,6 +216,7 @@ def test_the_options_are_documented(pytester: pytest.Pytester) -> None:
         "agentproc_process_tree (bool):",
         "agentproc_subject (string):",
         "agentproc_rule (string):",
+        "agentproc_command (string):",
         "agentproc_baseline (string):",
         "agentproc_update_baseline (bool):",
         "agentproc_results (string):",

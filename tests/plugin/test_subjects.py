@@ -147,8 +147,11 @@ def test_a_subject_of_real_time_is_played_there_unless_a_clock_was_chosen(pytest
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("croe", "there is no such subject, did you mean core? Others are package.module:attribute"),
-        ("mine", "there is no such subject, known are core, null, *, kill-at-once Others are package.module:attribute"),
+        ("croe", "there is no such subject, did you mean core? Others are package.module:attribute or FILE.toml"),
+        (
+            "mine",
+            "there is no such subject, known are core, null, *, kill-at-once Others are package.module:attribute or *",
+        ),
         ("nowhere:x", "there is no module nowhere in *, nor where Python looks: write package.module:attribute *"),
         ("mine.sub:x", "there is no module mine.sub in *"),
         ("mine:supervize", "mine has no supervize: did you mean supervise?"),
@@ -227,3 +230,18 @@ def test_workers_find_the_subjects_themselves(pytester: pytest.Pytester) -> None
     (pytester.path / "two.scenario.yaml").write_text(RED)
     result = pytester.runpytest("-n", "2", "--agentproc-subject=core,mine:make")
     result.assert_outcomes(passed=2, failed=2)
+
+
+@pytest.mark.slow
+def test_programs_are_named_by_their_command_lines_and_files(pytester: pytest.Pytester) -> None:
+    """No Python is needed; a line each in the ini file, and a mistake is told with the option that led to it."""
+    (pytester.path / "mine.toml").write_text("command = 'env {agent}'\n")
+    pytester.makeini("[pytest]\nagentproc_subject = mine.toml\nagentproc_command =\n  env {agent}\n  nice {agent}\n")
+    result = pytester.runpytest("--collect-only", "-q")
+    for name in ("mine", "env", "nice"):
+        result.stdout.fnmatch_lines(f"*[[]{name}-asyncio-real[]]")
+    wrong = pytester.runpytest("--agentproc-command=env")
+    assert wrong.ret == pytest.ExitCode.USAGE_ERROR
+    wrong.stderr.fnmatch_lines(
+        "ERROR: --agentproc-command=env: the command [[]'env'[]] must be a list of words with {a*"
+    )

@@ -200,3 +200,12 @@ def test_our_own_mistakes_are_kit_errors() -> None:
 def test_the_gravest_row_speaks_for_the_scenario(found: list[tuple[str, int]], verdict: str) -> None:
     """A check that was not exercised is never green, and neither is its scenario."""
     assert conclude(Row("key", line, "", "", Verdict(name)) for name, line in found) == verdict
+
+
+def test_a_time_that_the_subject_measured_may_be_shorter_in_real_time_alone() -> None:
+    """Its own clock starts when the agent's start is through, which takes a while there; instants are never early."""
+    assert judge("elapsed", 100, elapsed=98)[0] == "failed"
+    assert judge("elapsed", 100, elapsed=98, tolerance=8)[0] == "passed"
+    assert judge("elapsed", 100, elapsed=97, tolerance=8)[::3] == ("failed", "3 ns earlier")
+    assert judge("elapsed", 100, elapsed=108, tolerance=8)[0] == "passed"
+    assert judge("elapsed", 100, elapsed=109, tolerance=8)[0] == "failed"

@@ -1,0 +1,142 @@
+"""Owns what the end of a program says, as a table maps it: exit code, stdout and files to an answer's fields. Pure."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from pytest_agentproc.errors import AdapterError, UsageError
+from pytest_agentproc.vocabulary import Outcome
+
+__all__ = ["End", "said", "sources_of"]
+
+Source = Callable[["End"], Any]
+
+_FIELDS = (
+    "outcome",
+    "exit_code",
+    "text",
+    "transcript",
+    "stop_reason",
+    "model",
+    "usage",
+    "elapsed",
+    "agent_status",
+    "forced",
+    "error",
+    "warnings",
+    "noise",
+    "stderr_tail",
+)
+_OUTCOMES = tuple(outcome.value for outcome in Outcome)
+_OTHER = "other"
+_FORMS = '"stdout", "exit_code", {"exit_code": {...}} or {"json": "result.json", "key": "status", "words": {...}}'
+
+
+class End(NamedTuple):
+    """How a program ended.
+
+    Args:
+        exit_code: its exit code, 128+n for signal n.
+        stdout: what it printed.
+        file: gives the content of a file of the run's folder, or None.
+    """
+
+    exit_code: int
+    stdout: str
+    file: Callable[[str], str | None]
+
+
+def said(sources: Mapping[str, Source], end: End) -> dict[str, Any]:
+    """Give the fields that an end says something of.
+
+    Raises:
+        AdapterError: a file is no JSON, or a value is not in its table.
+    """
+    return {field: source(end) for field, source in sources.items()}
+
+
+def sources_of(says: Mapping[str, Any]) -> dict[str, Source]:
+    """Read a table of fields and where each is said.
+
+    Args:
+        says: fields of an answer; each is said by `"stdout"` (its text without white space around it), by `"exit_code"`
+            (the number), by `{"exit_code": {0: "completed", "other": "failed"}}`, or by the value at a `key` (words
+            with dots between them) of a JSON file in the run's folder, which `words` may translate.
+
+    Raises:
+        UsageError: there is no such field, or that is no place for it.
+    """
+    if not isinstance(says, Mapping):
+        raise UsageError(f"says is {says!r}", 'write says={"outcome": {"exit_code": {0: "completed"}}}, for example')
+    sources = {}
+    for field, given in says.items():
+        if field not in _FIELDS:
+            raise UsageError(f"says: there is no field {field!r}", _near(field, _FIELDS))
+        sources[field] = _source(field, given)
+    return sources
+
+
+def _source(field: str, given: Any) -> Source:
+    if given == "stdout":
+        return lambda end: end.stdout.strip()
+    if given == "exit_code":
+        return lambda end: end.exit_code
+    if isinstance(given, Mapping):
+        if set(given) == {"exit_code"}:
+            return _by_exit_code(field, given["exit_code"])
+        if isinstance(given.get("json"), str) and set(given) <= {"json", "key", "words"}:
+            return _by_json(field, given["json"], given.get("key", ""), given.get("words"))
+    raise UsageError(f"says.{field} is {given!r}", f"write {_FORMS}")
+
+
+def _by_exit_code(field: str, table: Any) -> Source:
+    words = {str(code): word for code, word in _table(f"says.{field}.exit_code", table, field).items()}
+    for code in words:
+        if code != _OTHER and not code.isdecimal():
+            raise UsageError(f"says.{field}.exit_code: {code!r} is no exit code", f"write a number, or {_OTHER}")
+    return lambda end: words.get(str(end.exit_code), words.get(_OTHER))
+
+
+def _by_json(field: str, name: str, key: Any, table: Any) -> Source:
+    if not isinstance(key, str):
+        raise UsageError(f"says.{field}.key is {key!r}", "write the words of its path with dots between them")
+    words = None if table is None else _table(f"says.{field}.words", table, field)
+
+    def read(end: End) -> Any:
+        content = end.stdout if name == "stdout" else end.file(name)
+        if content is None:
+            return None
+        try:
+            value = json.loads(content)
+        except ValueError as error:
+            raise AdapterError(f"{name} is no JSON: {error}\nhave it written whole, or not at all") from None
+        for word in key.split(".") if key else ():
+            value = value.get(word) if isinstance(value, Mapping) else None
+        if value is None or words is None:
+            return value
+        if str(value) not in words and _OTHER not in words:
+            known = ", ".join(words)
+            raise AdapterError(
+                f"{key} in {name} is {value!r}, which says.{field}.words does not have\n"
+                f"add it there, or {_OTHER}; known are {known}"
+            )
+        return words.get(str(value), words.get(_OTHER))
+
+    return read
+
+
+def _table(place: str, table: Any, field: str) -> Mapping[str, Any]:
+    if not isinstance(table, Mapping) or not table:
+        raise UsageError(f"{place} is {table!r}", "write a table, such as {0: completed, other: failed}")
+    for word in table.values():
+        if field == "outcome" and word not in _OUTCOMES:
+            raise UsageError(f"{place}: {word!r} is no outcome", _near(word, _OUTCOMES))
+    return table
+
+
+def _near(name: Any, known: tuple[str, ...]) -> str:
+    near = difflib.get_close_matches(str(name), known, 1)
+    return f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"

@@ -1,0 +1,82 @@
+"""Owns what somebody states of a supervisor's limits and dialects, and what is wrong in it. Pure."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from pytest_agentproc.errors import UsageError
+from pytest_agentproc.supervisor.dialects import DIALECTS, SESSIONS
+from pytest_agentproc.vocabulary import DEEDS, OPTIONAL_NAMES, POLICY_NAMES, TIME_NAMES, Dialect, Policy
+
+__all__ = ["keeps_time", "limits_of", "policy_of", "require_deeds", "require_dialects"]
+
+_KNOWN = tuple(dict.fromkeys((*DIALECTS, *SESSIONS)))
+
+
+def limits_of(limits: Any) -> dict[str, Any]:
+    """Give limits as a mapping.
+
+    Raises:
+        UsageError: they are none, or there is no such limit or value.
+    """
+    if not isinstance(limits, Mapping):
+        raise UsageError(f"limits is {limits!r}", "write limits={'inactivity_timeout': 60}, for example")
+    policy_of(limits, "raw")
+    return dict(limits)
+
+
+def policy_of(limits: Mapping[str, Any], dialect: str) -> Policy:
+    """Give the policy of who keeps certain limits: it has no other that can be switched off.
+
+    Raises:
+        UsageError: there is no such limit or value.
+    """
+    for name in limits:
+        _require("limit", name, POLICY_NAMES)
+    return Policy.for_dialect(dialect, **(dict.fromkeys(OPTIONAL_NAMES) | dict(limits)))
+
+
+def keeps_time(limits: Mapping[str, Any]) -> bool:
+    """Say whether one of the limits is a time."""
+    return any(name in TIME_NAMES and value is not None for name, value in limits.items())
+
+
+def require_dialects(dialects: Iterable[str | Dialect] | str | None) -> tuple[str, ...] | None:
+    """Give the names of dialects as they are listed; None: all.
+
+    Raises:
+        UsageError: there is no such dialect.
+    """
+    if dialects is None:
+        return None
+    return tuple(_named(dialect) for dialect in ([dialects] if isinstance(dialects, str) else dialects))
+
+
+def _named(dialect: str | Dialect) -> str:
+    if isinstance(dialect, Dialect):
+        return dialect.name
+    _require("dialect", dialect, _KNOWN)
+    return dialect
+
+
+def require_deeds(deeds: Iterable[str]) -> tuple[str, ...]:
+    """Give what the caller of a session may do as it is listed.
+
+    Raises:
+        UsageError: there is no such deed.
+    """
+    listed = tuple([deeds] if isinstance(deeds, str) else deeds)
+    for deed in listed:
+        _require("deed", deed, DEEDS)
+    return listed
+
+
+def _require(what: str, name: Any, known: tuple[str, ...]) -> None:
+    if name not in known:
+        near = difflib.get_close_matches(str(name), known, 1)
+        raise UsageError(
+            f"there is no {what} {name!r}" + (f", did you mean {near[0]}?" if near else ""),
+            f"{what}s are {', '.join(known)}",
+        )

@@ -1,0 +1,96 @@
+"""Owns the file that describes a program as a subject, for projects without Python: TOML in, a `Command` out."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import shlex
+import tomllib
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from pytest_agentproc.errors import UsageError
+from pytest_agentproc.subjects._command import Command
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["command_of_file", "command_of_line"]
+
+
+def command_of_line(line: str) -> Command:
+    """Make a subject of a command as a shell would split it.
+
+    Raises:
+        UsageError: it cannot be split, or is no command for a subject.
+    """
+    return Command(_split(line, "the command"))
+
+
+def command_of_file(path: Path) -> Command:
+    """Make a subject of a TOML file; its keys are the arguments of `Command`, and `command`.
+
+    `command` is one text, which is split as a shell would, or a list of words. The command runs where the file is, and
+    is called what the file is called, unless the file gives a `name`.
+
+    Args:
+        path: where it is.
+
+    Raises:
+        UsageError: it cannot be read, is no TOML, or a key or value is wrong; the text begins with the file.
+    """
+    try:
+        return _command(tomllib.loads(path.read_text("utf-8")), path)
+    except OSError as error:
+        raise UsageError(f"{path.name}: {error.strerror}", "name a file that can be read") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path.name}: {error}", "write TOML") from None
+    except UsageError as error:
+        raise UsageError(f"{path.name}: {error.message}", error.remedy) from None
+
+
+def _command(table: dict[str, Any], path: Path) -> Command:
+    for key, value in table.items():
+        if key not in _KEYS:
+            near = difflib.get_close_matches(key, _KEYS, 1)
+            raise UsageError(
+                f"there is no key {key!r}", f"did you mean {near[0]}?" if near else f"known are {', '.join(_KEYS)}"
+            )
+        fits, allowed = _KEYS[key]
+        if not fits(value):
+            raise UsageError(f"{key} is {value!r}", f"write {allowed}")
+    if "command" not in table:
+        raise UsageError("there is no command", 'write command = "my-supervisor {agent}", for example')
+    given = {"name": path.stem} | table
+    argv = given.pop("command")
+    return Command(_split(argv, "command") if isinstance(argv, str) else argv, cwd=os.fspath(path.parent), **given)
+
+
+def _split(line: str, place: str) -> list[str]:
+    try:
+        return shlex.split(line)
+    except ValueError as error:
+        raise UsageError(f"{place} {line!r} cannot be split: {str(error).lower()}", "quote it as for a shell") from None
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and value != ""
+
+
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(word, str) for word in value)
+
+
+def _is_table(value: Any) -> bool:
+    return isinstance(value, Mapping)
+
+
+_KEYS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "command": (lambda value: _is_text(value) or _are_texts(value), "a text or a list of texts"),
+    "name": (lambda value: _is_text(value) and "," not in value, "a text without a comma"),
+    "limits": (_is_table, "a table, such as inactivity_timeout = 60"),
+    "dialects": (_are_texts, "a list of texts"),
+    "says": (_is_table, "a table, such as text = 'stdout'"),
+    "env": (lambda value: _is_table(value) and _are_texts(list(value.values())), "a table of texts"),
+    "on_path": (lambda value: isinstance(value, bool), "true or false"),
+}

@@ -1,0 +1,23 @@
+"""An agent that says nothing for two minutes is killed, whatever it has started."""
+
+import subprocess
+
+import trio
+
+
+async def supervise(argv, env):
+    agent = await trio.lowlevel.open_process(argv, env=env, stdout=subprocess.PIPE, start_new_session=True)
+    text = b""
+    async with agent.stdout:
+        while True:
+            with trio.move_on_after(120) as silence:
+                data = await agent.stdout.receive_some()
+            if silence.cancelled_caught:
+                agent.kill()
+                await agent.wait()
+                return "inactive", ""
+            if not data:
+                break
+            text += data
+    status = await agent.wait()
+    return "failed" if status else "completed", text.decode().strip()

@@ -1,0 +1,191 @@
+"""A program as the supervisor under test: how it is told, what its end says, and what becomes of mistakes in that."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_agentproc.errors import UsageError
+from pytest_agentproc.scenario import NotApplicable, loads
+from pytest_agentproc.subjects import Command, Function, command_of_file
+from pytest_agentproc.verdict import Row, Verdict, compare, conclude
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pytest_agentproc.harness import Lab
+    from pytest_agentproc.vocabulary import Order
+
+HELLO = loads(
+    "scenario: hello\nagent: {dialect: raw, prompt: stdin}\ndrive: [{prompt: hi you}]\n"
+    "script: [wait_for: eof, say: hello]\n"
+    "expect: {outcome: completed, exit_code: 0, text: hello, saw: {stdin: hi you}}\n"
+)
+SILENT = loads(
+    "scenario: silent\nagent: raw\nscript: [silence: inactivity_timeout + 40s, say: late]\n"
+    "expect: {outcome: inactive}\n"
+)
+LIMITS = {"inactivity_timeout": 60, "kill_grace": 60}
+ENDS = {"exit_code": {0: "completed", "124": "inactive", "other": "failed"}}
+
+
+def played(lab: Lab, subject: Command | Function, scenario: Any = HELLO, scale: float = 100) -> dict[str, Row]:
+    """Give the rows of a play in real time."""
+    return {row.key: row for row in compare(lab.play_real(scenario, subject, scale=scale))}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("script", "options"),
+    [
+        ('"$0" "$@"', {"argv": ["{agent}"]}),
+        ('sh -c "$0"', {"argv": ["{agent} "]}),
+        ("$AGENT", {"env": {"AGENT": "{agent}"}}),
+        ("agent", {"on_path": True}),
+    ],
+    ids=["words", "one word", "environment", "PATH"],
+)
+def test_it_is_told_of_the_agent_in_each_of_four_ways(lab: Lab, script: str, options: dict[str, Any]) -> None:
+    """A wrapper takes its agent as it always has; the prompt goes on by stdin."""
+    argv = ["sh", "-c", script, *options.pop("argv", [])]
+    says = {"outcome": ENDS, "exit_code": "exit_code", "text": "stdout"}
+    rows = played(lab, Command(argv, says=says, **options))
+    assert {row.verdict for row in rows.values()} == {Verdict.PASSED}, rows
+
+
+@pytest.mark.slow
+def test_a_file_of_its_own_says_what_its_exit_code_does_not(lab: Lab) -> None:
+    """The words are its own; a key that is not there says nothing, and is undecided."""
+    program = '"$@" >/dev/null; echo \'{"result": {"status": "fine", "text": "hello"}}\' >"$0/result.json"; exit 7'
+    status = {"json": "result.json", "key": "result.status", "words": {"fine": "completed"}}
+    says = {"outcome": status, "text": {"json": "result.json", "key": "result.text"}}
+    rows = played(lab, Command(["sh", "-c", program, "{folder}", "{agent}"], says=says))
+    found = {key: row.verdict for key, row in rows.items()}
+    assert found.pop("exit_code") is Verdict.UNDECIDED
+    assert set(found.values()) == {Verdict.PASSED}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("written", "seen"),
+    [
+        ("{", "r.json is no JSON: *\nhave it written whole, or not at all"),
+        (
+            '{"end": "odd"}',
+            "end in r.json is 'odd', which says.outcome.words does not have\nadd it there, or other; known are ok",
+        ),
+        ('{"end": "ok", "n": "x"}', "it returned noise 'x'\nnoise must be a whole number, *"),
+    ],
+)
+def test_a_file_that_says_nonsense_is_the_adapters_error(lab: Lab, written: str, seen: str) -> None:
+    """It is told with file, key and value."""
+    says = {
+        "outcome": {"json": "r.json", "key": "end", "words": {"ok": "completed"}},
+        "noise": {"json": "r.json", "key": "n"},
+    }
+    program = 'printf %s "$1" >"$0/r.json"; : \'{agent}\''
+    rows = played(lab, Command(["sh", "-c", program, "{folder}", written], says=says))
+    assert rows["answer"].verdict is Verdict.ADAPTER_ERROR
+    assert re.fullmatch(re.escape(seen).replace(r"\*", ".*"), rows["answer"].seen)
+
+
+def test_a_program_that_is_not_there_is_the_adapters_error(lab: Lab) -> None:
+    """Nobody reads a stack to learn that."""
+    rows = played(lab, Command(["no-such-program", "{agent}"]))
+    assert rows["answer"].seen.startswith("no-such-program could not be started: No such file or directory\nname an ex")
+
+
+@pytest.mark.parametrize(
+    ("written", "message"),
+    [
+        ("command = ''", "command is ''\nwrite a text or a list of texts"),
+        ("limits = {}", 'there is no command\nwrite command = "my-supervisor {agent}", for example'),
+        ("comand = 'x {agent}'", "there is no key 'comand'\ndid you mean command?"),
+        ("command = 'x'", "the command ['x'] must be a list of words with {agent} among them\nwrite *"),
+        ("command = 'x \"{agent}'", "command 'x \"{agent}' cannot be split: no closing quotation\nquote it *"),
+        ("command = 'x {agent} {foo}'", "{foo} in the command stands for nothing\nknown are agent, prompt, *"),
+        ("command = 'x {agent}'\ndialects = ['pie']", "there is no dialect 'pie', did you mean pi?\n*"),
+        ("command = 'x {agent}'\n[limits]\nx = 1", "there is no limit 'x'\n*"),
+        ("command = 'x {agent}'\n[says]\noutcom = 'stdout'", "says: there is no field 'outcom'\ndid you mean outcome?"),
+        ("command = 'x {agent}'\n[says]\ntext = 'stdin'", "says.text is 'stdin'\nwrite *"),
+        (
+            "command = 'x {agent}'\n[says.outcome.exit_code]\n0 = 'complete'",
+            "says.outcome.exit_code: 'complete' is no outcome\ndid you mean completed?",
+        ),
+        (
+            "command = 'x {agent}'\n[says.outcome.exit_code]\nzero = 'completed'",
+            "says.outcome.exit_code: 'zero' is no exit code\nwrite a number, or other",
+        ),
+        ("command = ", "Invalid value (at end of document)\nwrite TOML"),
+    ],
+)
+def test_a_file_that_is_wrong_is_told_in_one_clause(tmp_path: Path, written: str, message: str) -> None:
+    """Place, value and what to do."""
+    file = tmp_path / "mine.toml"
+    file.write_text(written, "utf-8")
+    with pytest.raises(UsageError) as refused:
+        command_of_file(file)
+    assert re.fullmatch(re.escape(f"mine.toml: {message}").replace(r"\*", ".*"), str(refused.value))
+
+
+def test_a_program_claims_what_its_file_says(tmp_path: Path, lab: Lab) -> None:
+    """One file is the whole statement: its name, its dialects, its limits; sessions and artifacts it never has."""
+    file = tmp_path / "mine.toml"
+    file.write_text("command = 'x {agent} {max_runtime}'\ndialects = ['pi']\nlimits = {kill_grace = 5}\n", "utf-8")
+    subject = command_of_file(file)
+    assert (subject.name, subject.dialects, subject.holds_sessions, subject.keeps_artifacts) == (
+        "mine",
+        ("pi",),
+        False,
+        False,
+    )
+    policy = subject.policy({"max_runtime": 9, "kill_grace": 1}, "pi")
+    assert (policy.max_runtime, policy.kill_grace, policy.inactivity_timeout) == (9, 5, None)
+    with pytest.raises(NotApplicable, match="agents of raw"):
+        lab.play_real(HELLO, subject)
+
+
+async def unscaled(order: Order) -> str:
+    """Keep sixty seconds of the machine's, however fast time goes."""
+    import anyio
+
+    try:
+        with anyio.fail_after(60):
+            await anyio.run_process(order.argv, env=order.env, check=False, start_new_session=True)
+    except TimeoutError:
+        return "inactive"
+    return "completed"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("subject", "word"),
+    [
+        (Function(unscaled, limits=LIMITS), "order.scale"),
+        (Command(["timeout", "60", "{agent}"], says={"outcome": ENDS}, limits=LIMITS), "{scale}"),
+    ],
+    ids=["function", "command"],
+)
+def test_who_keeps_limits_and_does_not_divide_them_is_told_so(lab: Lab, subject: Any, word: str) -> None:
+    """It is no verdict on the supervisor that time went faster than it knew; what is green without it stays green."""
+    rows = tuple(played(lab, subject, SILENT).values())
+    assert conclude(rows) is Verdict.ADAPTER_ERROR
+    assert rows[0].seen == (
+        f"it keeps limits and never asked for {word}, which was 100 here\n"
+        f"have it divide its limits by {word}, or choose --agentproc-scale=1"
+    )
+    assert Verdict.FAILED not in {row.verdict for row in rows}
+    assert played(lab, subject)["outcome"].verdict is Verdict.PASSED
+
+
+@pytest.mark.slow
+def test_who_keeps_no_time_need_not_divide_it(lab: Lab) -> None:
+    """A red of who waits for ever is its own."""
+
+    async def waits(order: Order) -> str:
+        return await unscaled(order)
+
+    rows = played(lab, Function(waits), HELLO)
+    assert rows["saw.stdin"].verdict is Verdict.FAILED

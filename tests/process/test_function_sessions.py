@@ -1,0 +1,174 @@
+"""A function that holds sessions: forty lines of somebody's own, driven by the same caller as the core is."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+
+from pytest_agentproc.errors import UsageError
+from pytest_agentproc.scenario import NotApplicable, load, loads
+from pytest_agentproc.subjects import Function, Guarded
+from pytest_agentproc.verdict import Verdict, compare, conclude
+from pytest_agentproc.vocabulary import Caller
+from tests.architecture.sources import ROOT
+
+if TYPE_CHECKING:
+    from pytest_agentproc.harness import Lab
+    from pytest_agentproc.scenario import Scenario
+    from pytest_agentproc.vocabulary import Order
+
+
+class Conversation:
+    """One pi, its turns one after the other; the agent that lingers at the end is terminated."""
+
+    def __init__(self, order: Order) -> None:
+        self.order, self.clock = order, order.clock
+        self.caller = Caller(order.drive, lambda deed: order.trace(self.clock.instant(), "m", deed.show()))
+        self.news = anyio.Event()
+        self.turns: list[dict[str, Any]] = []
+        self.queue: list[tuple[int, str]] = []
+        self.since = 0.0
+
+    def tell(self, kind: str, turn: int | None, text: str) -> None:
+        """Let the caller know."""
+        self.caller.hear(kind, turn, text)
+        self.news.set()
+
+    async def hold(self) -> dict[str, Any]:
+        """Be driven until the drive is through."""
+        order = self.order
+        async with await anyio.open_process(order.argv, env=order.env, start_new_session=True) as agent:
+            self.agent = agent
+            async with anyio.create_task_group() as group:
+                group.start_soon(self.listen)
+                self.tell("status", None, "ready")
+                while True:
+                    for deed in self.caller.act(self.clock.instant()):
+                        await self.do(deed.kind, deed.value)
+                    if self.caller.is_done:
+                        break
+                    due = self.caller.deadline
+                    left = None if due is None else (due - self.clock.instant()) / 1e9 / order.scale
+                    with anyio.move_on_after(left):
+                        await self.news.wait()
+                    self.news = anyio.Event()
+                await agent.wait()
+        return {"turns": self.turns}
+
+    async def do(self, kind: str, value: Any) -> None:
+        """Do what the caller wants."""
+        if kind == "prompt":
+            self.turns.append({})
+            self.queue.append((len(self.turns), value))
+            await self.deliver()
+        elif kind == "cancel":
+            await self.send({"id": "c", "type": "abort"})
+        elif kind == "close":
+            assert self.agent.stdin is not None
+            await self.agent.stdin.aclose()
+
+    async def deliver(self) -> None:
+        """Send the first prompt of the queue, if no other is in flight."""
+        if len(self.queue) and not self.turns[self.queue[0][0] - 1]:
+            number, text = self.queue[0]
+            self.turns[number - 1] = {"outcome": None}
+            self.since = anyio.current_time()
+            self.tell("status", None, "prompting")
+            await self.send({"id": f"p{number}", "type": "prompt", "message": text})
+
+    async def send(self, command: dict[str, Any]) -> None:
+        """Write a line."""
+        assert self.agent.stdin is not None
+        with suppress(anyio.BrokenResourceError):
+            await self.agent.stdin.send(f"{json.dumps(command)}\n".encode())
+
+    async def listen(self) -> None:
+        """Read events to the end of the stream."""
+        assert self.agent.stdout is not None
+        rest, text, stop = b"", "", ""
+        async for data in self.agent.stdout:
+            *lines, rest = (rest + data).split(b"\n")
+            for event in map(json.loads, lines):
+                if event["type"] == "message_end" and event["message"]["role"] == "assistant":
+                    message = event["message"]
+                    text, stop = "".join(part.get("text", "") for part in message["content"]), message["stopReason"]
+                elif event["type"] == "agent_end":
+                    await self.end(text, "cancelled" if stop == "aborted" else "completed")
+
+    async def end(self, text: str, outcome: str) -> None:
+        """Note what a turn came to."""
+        number, _ = self.queue.pop(0)
+        code = 130 if outcome == "cancelled" else 0
+        self.turns[number - 1] = {
+            "outcome": outcome,
+            "exit_code": code,
+            "text": text,
+            "elapsed": anyio.current_time() - self.since,
+        }
+        self.tell("outcome", number, outcome)
+        self.tell("status", None, "ready")
+        await self.deliver()
+
+
+async def talk(order: Order) -> dict[str, Any]:
+    """Hold a session with pi."""
+    return await Conversation(order).hold()
+
+
+SUBJECT = Function(talk, sessions=["prompt", "cancel", "close"], dialects=["pi"])
+
+
+def corpus(name: str) -> Scenario:
+    """Load a bundled scenario."""
+    return load(ROOT / "scenarios" / f"{name}.scenario.yaml")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["session-two-prompts-for-pi", "session-cancel-pi"])
+def test_a_function_holds_a_session_from_end_to_end(lab: Lab, name: str, backend: str) -> None:
+    """Prompts that wait their turn, and turns that are cancelled: the bundled scenarios as they stand."""
+    rows = compare(lab.play(corpus(name), SUBJECT, backend=backend))
+    assert conclude(rows) is Verdict.PASSED, [row for row in rows if row.verdict is not Verdict.PASSED]
+
+
+@pytest.mark.slow
+def test_a_function_that_sends_the_second_prompt_too_early_is_red(lab: Lab) -> None:
+    """What it does is judged, and not that it was driven: pi refuses a prompt while it works."""
+
+    class Eager(Conversation):
+        async def deliver(self) -> None:
+            for number, text in self.queue:
+                if not self.turns[number - 1]:
+                    self.turns[number - 1] = {"outcome": None}
+                    self.since = anyio.current_time()
+                    await self.send({"id": f"p{number}", "type": "prompt", "message": text})
+
+    async def eager(order: Order) -> dict[str, Any]:
+        return await Eager(order).hold()
+
+    subject = Function(eager, sessions=True, dialects=["pi"])
+    assert conclude(compare(lab.play(corpus("session-two-prompts-for-pi"), subject))) is Verdict.FAILED
+
+
+VIEWED = "scenario: s\nagent: {dialect: pi, mode: rpc}\ndrive: [{attach: v}]\nscript: [say: x]\n"
+
+
+@pytest.mark.parametrize("subject", [SUBJECT, Guarded(SUBJECT)], ids=["function", "guarded"])
+@pytest.mark.parametrize(
+    ("scenario", "deed"),
+    [(loads(VIEWED), "sessions with attach"), (corpus("sessions-crash-stays-in-one"), "sessions with several")],
+)
+def test_what_it_cannot_have_done_is_not_applicable(lab: Lab, subject: Any, scenario: Scenario, deed: str) -> None:
+    """A supervisor without viewers is not an adapter error a hundred times."""
+    with pytest.raises(NotApplicable, match=deed):
+        lab.play(scenario, subject)
+
+
+def test_a_deed_that_does_not_exist_is_refused() -> None:
+    """With the nearest that does."""
+    with pytest.raises(UsageError, match="there is no deed 'promt', did you mean prompt"):
+        Function(talk, sessions=["promt"])
