@@ -153,6 +153,7 @@ class Lab:
         clock: VirtualClock | SystemClock | None = None,
         name: str = "agent",
         record: Record | None = None,
+        tells: bool = False,
     ) -> FakeAgent:
         """Make the scenario's fake, to be started by code of your own.
 
@@ -161,6 +162,7 @@ class Lab:
             clock: the clock that it obeys; None: the virtual one that `virtual_clock` made last, or else real time.
             name: what the record calls it.
             record: where it writes, in the order in which things happen; None: a record of its own.
+            tells: whether its record says first, at each start, what it was given.
 
         Raises:
             UsageError: the scenario has several agents.
@@ -172,7 +174,8 @@ class Lab:
                 f"{scenario.path} has a fake for each of its sessions: {names}", "make one of scenario.parts[...]"
             )
         policy = Policy.for_dialect(scenario.dialect, **scenario.policy)
-        bound = _telling(scenario.bind(policy.in_session() if scenario.is_session else policy))
+        bound = scenario.bind(policy.in_session() if scenario.is_session else policy)
+        bound = _telling(bound) if tells else bound
         record = record or Record(header(bound, ""))
         return self._make(bound, clock or self._clock or SystemClock(1, time.monotonic_ns()), record, name)
 

@@ -55,7 +55,7 @@ class Fakes:
         if scale is not None or is_in_loop():
             clock = SystemClock(scale or 1, time.monotonic_ns())
         scenario = scenario_of(script, self._request)
-        fake = lab_of(self._request.config).fake(scenario, clock=clock)
+        fake = lab_of(self._request.config).fake(scenario, clock=clock, tells=True)
         self._made.append((fake, scenario))
         keep_record(self._request.node, fake.record, scenario, is_fake=True)
         return fake

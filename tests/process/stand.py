@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import select
 import subprocess
+import sys
 import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -97,16 +98,21 @@ class Stand:
 
 
 _SPINS = """
+import marshal
 def spin(player, duration):
     while True:
         pass
-sys.modules["fake_agents.player"].Player._do_sleep = spin
-module.main("""
+def load(code, scope):
+    exec(code, scope)
+    if scope["__name__"] == "fake_agents.player":
+        scope["Player"]._do_sleep = spin
+exec(marshal.loads(open({boot!r}, "rb").read()), {{"exec": load}})
+"""
 
 
 def make_spinning(argv: list[str]) -> list[str]:
     """Have a fake burn its processor where its script is silent: what no scenario can make a fake do."""
     launcher = Path(argv[0])
-    text = launcher.read_text("utf-8")
-    launcher.write_text(_SPINS.join(text.split("\nmodule.main(")), "utf-8")
+    program = _SPINS.format(boot=str(launcher.parent.with_suffix(".boot")))
+    launcher.write_text(f"#!{sys.executable} -IS{program}", "utf-8")
     return argv

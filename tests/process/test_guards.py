@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -191,8 +192,7 @@ def test_a_process_that_never_says_hello_is_a_stall(guarded: Stand, backend: str
     """A launcher that hangs before its hello is waited for no longer than the guard."""
     argv = guarded.fake("- exit: 0")
     launcher = Path(argv[0])
-    head = launcher.read_text("utf-8").splitlines()[0]
-    launcher.write_text(f"{head}\nwhile True: pass\n", "utf-8")
+    launcher.write_text(f"#!{sys.executable} -IS\nwhile True: pass\n", "utf-8")
 
     async def host() -> None:
         await anyio.run_process(argv)
