@@ -5,6 +5,8 @@ from __future__ import annotations
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import anyio
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
     from contextlib import AbstractAsyncContextManager
@@ -26,13 +28,7 @@ class Client:
     Args:
         order: the agent to be started (`argv`, `env`, `cwd`), and the limits.
         permit: has the caller answer a question.
-
-    Attributes:
-        unstartable: what `start` raises if there is no agent that could be started: the outcome is spawn_failed, and
-            after anything else that it raises handshake_failed.
     """
-
-    unstartable: tuple[type[Exception], ...] = (FileNotFoundError, PermissionError)
 
     def __init__(self, order: Order, permit: Callable[[], Awaitable[bool]]) -> None:
         self.order = order
@@ -61,7 +57,24 @@ class Client:
     async def close(self) -> None:
         """End the agent, unless a context that is held does so; what is raised here is an adapter error."""
 
+    def unstarted(self, error: Exception) -> str:
+        """Give the outcome of every prompt where `start` raised: `spawn_failed` or `handshake_failed`.
+
+        Without a word of a subclass only what means a missing program, or a lost connection, is an outcome: whatever
+        else is raised may be a mistake in the adapter, and is told as one.
+        """
+        return (
+            "spawn_failed"
+            if isinstance(error, FileNotFoundError | PermissionError)
+            else _lost(error, "handshake_failed")
+        )
+
     def lost(self, error: Exception) -> str:
-        """Give the outcome of a turn whose `prompt` raised: `agent_lost`, if no subclass knows better."""
-        del error
-        return "agent_lost"
+        """Give the outcome of a turn whose `prompt` raised: `agent_lost` where the connection is; else see above."""
+        return _lost(error, "agent_lost")
+
+
+def _lost(error: Exception, outcome: str) -> str:
+    if isinstance(error, OSError | EOFError | anyio.BrokenResourceError | anyio.EndOfStream):
+        return outcome
+    raise error

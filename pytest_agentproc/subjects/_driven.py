@@ -162,7 +162,7 @@ class _Driver:
 
     async def _give_up(self, error: Exception) -> None:
         """Answer every prompt with what kept the session from its start."""
-        outcome = "spawn_failed" if isinstance(error, self._client.unstartable) else "handshake_failed"
+        outcome = self._client.unstarted(error)
         self._hear("status", None, "failed")
         while not self._is_closed:
             while len(self._turns) < len(self._prompts):
@@ -189,7 +189,7 @@ class _Driver:
             try:
                 given = await self._client.prompt(self._prompts[number - 1])
                 said.update({"outcome": given} if isinstance(given, str) else given)
-            except Exception as error:  # noqa: BLE001  # a client has no class of its own for the loss of an agent
+            except Exception as error:  # noqa: BLE001  # which of them are an outcome, the client says
                 said.update(outcome=self._client.lost(error), error=str(error))
             turn.cancel_scope.cancel()
 

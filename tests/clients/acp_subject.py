@@ -37,7 +37,10 @@ class Acp(Client):  # noqa: D101  # what the agent may ask of its client, and sa
         return {"outcome": {"outcome": "selected", "optionId": next(o.option_id for o in options if kind in o.kind)}}
 
     def lost(self, error: Exception) -> str:  # noqa: D102
-        return "failed" if isinstance(error, acp.RequestError) else "agent_lost"
+        return "failed" if isinstance(error, acp.RequestError) else super().lost(error)
+
+    def unstarted(self, error: Exception) -> str:  # noqa: D102
+        return "handshake_failed" if isinstance(error, acp.RequestError) else super().unstarted(error)
 
 
 # Its own limits: from the end of stdin to TERM, and to KILL; it has none on silence, a turn, a cancel or a handshake.

@@ -13,8 +13,6 @@ LIMITS = {"handshake_timeout": 60, "cancel_grace": 60, "close_grace": 5, "kill_g
 
 
 class Claude(Client):  # noqa: D101
-    unstartable = (sdk.CLINotFoundError, sdk.CLIConnectionError)
-
     async def start(self) -> None:  # noqa: D102
         order = self.order
         options = {"cli_path": order.argv[0], "env": dict(order.env), "cwd": order.cwd, "can_use_tool": self.answer}
@@ -33,6 +31,10 @@ class Claude(Client):  # noqa: D101
     async def answer(self, _name: str, given: Any, _context: Any) -> Any:  # noqa: D102
         is_allowed = await self.permit()
         return sdk.PermissionResultAllow(updated_input=given) if is_allowed else sdk.PermissionResultDeny(message="no")
+
+    def unstarted(self, error: Exception) -> str:  # noqa: D102
+        is_absent = isinstance(error, (sdk.CLINotFoundError, sdk.CLIConnectionError))
+        return "spawn_failed" if is_absent else "handshake_failed"
 
     def lost(self, error: Exception) -> str:  # noqa: D102
         return "protocol_error" if "JSON" in str(error) else "agent_lost"
