@@ -26,7 +26,7 @@ from pytest_agentproc.harness._supervise import real_time_only, supervise, super
 from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.tree import disown
-from pytest_agentproc.vocabulary import DEEDS, Policy
+from pytest_agentproc.vocabulary import Policy, required
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -260,13 +260,16 @@ def _bound(scenario: Scenario, subject: Subject) -> Bound:
         if part.dialect not in (getattr(subject, "dialects", None) or (part.dialect,)):
             raise NotApplicable(f"agents of {part.dialect}", 1)
     bound = scenario.bind(scenario.terms(subject))
+    for one in _parts(bound):
+        if not set(one.scenario.policy.get("host_tools", ())) <= set(one.policy.host_tools):
+            raise NotApplicable("host_tools", one.scenario.told_lines["host_tools"])
     if scenario.is_session or scenario.parts:
         _require_deeds(bound, getattr(subject, "deeds", None))
     return bound
 
 
 def _require_deeds(bound: Bound, deeds: tuple[str, ...] | None) -> None:
-    needed = {deed.kind: deed.line for deed in bound.drive if deed.kind in DEEDS}
+    needed = required(bound.drive)
     for part in (bound, *bound.parts.values()):
         needed |= ({"permission": 1} if part.handler else {}) | ({"hook": 1} if part.hooks else {})
     needed |= {"several": 1} if bound.parts else {}

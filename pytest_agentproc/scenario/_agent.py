@@ -120,10 +120,10 @@ class Policies:
         return limits
 
     def _limit(self, name: str, node: Node, what: str, check: Check) -> Any:
+        check.told_lines.setdefault(name, node.line)
         if name in LIST_NAMES:
             return tuple(ListOf(Text("NAME", may_be_empty=False), unique=True).read(node, what, check))
         if name in WORD_NAMES:
-            check.containment_line = check.containment_line or node.line
             return Choice(CONTAINMENTS).read(node, what, check)
         is_off = isinstance(node, Scalar) and node.text == "off"
         if name not in OPTIONAL_NAMES and is_off:

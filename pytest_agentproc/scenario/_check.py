@@ -93,7 +93,7 @@ class Check:
     is_expect_sound: bool = True
     sessions: dict[str, int] = field(default_factory=dict)
     session: str = ""
-    containment_line: int = 0
+    told_lines: dict[str, int] = field(default_factory=dict)
     _kept: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def report(self, line: int, column: int, message: str) -> None:

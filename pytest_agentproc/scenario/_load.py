@@ -89,7 +89,7 @@ def loads(
         "catches": values.get("catches", {}),
         "tier": values.get("tier", "must"),
         "text": text,
-        "containment_line": check.containment_line,
+        "told_lines": check.told_lines,
         "language": language,
     }
     expected = values.get("expect", ())

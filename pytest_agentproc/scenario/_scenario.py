@@ -101,7 +101,7 @@ class Scenario:
         states: whether its environment asks for the state of the session.
         prompt_by: `argv` or `stdin`.
         disk: how the disk of the artifacts is: "", "read_only" or "full"; `host_line` says where.
-        containment_line: where the file says how the tree is to be held; 0 if it does not.
+        told_lines: the line of each limit that the supervisor is told.
         drive: what the caller does, a run's one prompt among it; `handlers` how it answers, and what it has hooks do.
         text: the file's own text.
         scripts: what each invocation of the fake plays, the last one all further ones too.
@@ -130,7 +130,7 @@ class Scenario:
     policy: Mapping[str, Any] = field(default_factory=dict)
     disk: str = ""
     host_line: int = 0
-    containment_line: int = 0
+    told_lines: Mapping[str, int] = field(default_factory=dict)
     handlers: tuple[dict[str, Any], ...] = ()
     text: str = field(repr=False)
     scripts: tuple[tuple[Step, ...], ...] = field(default=(), repr=False)
@@ -206,7 +206,7 @@ class Scenario:
     def _bind_one(self, policy: Policy) -> Bound:
         containment = self.policy.get("containment", "group")
         if not policy.holds(containment):
-            raise NotApplicable(f"containment {containment}", self.containment_line)
+            raise NotApplicable(f"containment {containment}", self.told_lines["containment"])
         for expected in self.expected:
             head, _, leaf = expected.key.rpartition(".")
             is_outcome = leaf == "outcome" and not head.startswith("artifacts")

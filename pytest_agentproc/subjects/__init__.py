@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from pytest_agentproc.subjects._client import Client
 from pytest_agentproc.subjects._command import Command
 from pytest_agentproc.subjects._core import Core, core
+from pytest_agentproc.subjects._driven import Driven
 from pytest_agentproc.subjects._function import Function
 from pytest_agentproc.subjects._guarded import Guarded
 from pytest_agentproc.subjects._live import Held, Live
@@ -14,8 +16,10 @@ from pytest_agentproc.subjects._written import command_of_file, command_of_line
 
 __all__ = [
     "TRIVIAL",
+    "Client",
     "Command",
     "Core",
+    "Driven",
     "Function",
     "Guarded",
     "Held",

@@ -43,10 +43,9 @@ class Function:
         limits: the limits that it keeps: names of `Policy` with seconds, bytes or names, whatever a scenario tells; or
             a function of (what the scenario tells, the dialect) that gives such a mapping. None as a value: it has no
             such limit. Of what is not named, it does not have a limit that can be switched off, and keeps the default
-            of any other.
-        sessions: whether it takes orders with a drive; or what the drive may hold, such as `["prompt", "cancel"]`
-            (waits of every kind go without saying): prompt, cancel, stop, close, attach, detach, permission, hook, and
-            several for more sessions than one. Scenarios with more than that are not applicable.
+            of any other. `host_tools` are those that the host executes: scenarios of others are not applicable.
+        sessions: whether it takes orders with a drive; or what the drive may hold, of `vocabulary.DEEDS`, such as
+            `["prompt", "cancel"]`. Scenarios with more than that are not applicable.
         artifacts: whether it writes the files of C3 into the order's directory.
         dialects: the dialects whose agents it can run, by name, or as `Dialect` where another package adds them; None:
             all. Scenarios of others are not applicable.

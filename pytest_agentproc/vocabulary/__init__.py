@@ -5,7 +5,7 @@ from __future__ import annotations
 from pytest_agentproc.vocabulary._archetypes import ARCHETYPES
 from pytest_agentproc.vocabulary._artifacts import ARTIFACTS, INCOMPLETE, RESULT_FIELDS
 from pytest_agentproc.vocabulary._dialect import Dialect
-from pytest_agentproc.vocabulary._drive import DEEDS, CallbackError, Caller, Deed, Handler, HookUse, Role
+from pytest_agentproc.vocabulary._drive import DEEDS, CallbackError, Caller, Deed, Handler, HookUse, Role, required
 from pytest_agentproc.vocabulary._outcomes import Outcome, exit_code
 from pytest_agentproc.vocabulary._policy import (
     CONTAINMENTS,
@@ -56,5 +56,6 @@ __all__ = [
     "Subject",
     "View",
     "exit_code",
+    "required",
     "to_nanoseconds",
 ]

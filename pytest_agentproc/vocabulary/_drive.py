@@ -13,10 +13,28 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-__all__ = ["DEEDS", "CallbackError", "Caller", "Deed", "Handler", "HookUse", "Role"]
+__all__ = ["DEEDS", "CallbackError", "Caller", "Deed", "Handler", "HookUse", "Role", "required"]
 
-DEEDS = ("prompt", "cancel", "stop", "close", "attach", "detach", "permission", "hook", "several")
-"""What a subject may be able to have done to its sessions; any of them can wait."""
+DEEDS = (
+    "prompt",
+    "queue",
+    "cancel",
+    "stop",
+    "close",
+    "attach",
+    "detach",
+    "permission",
+    "hook",
+    "background",
+    "restart",
+    "several",
+)
+"""What a subject may be able to have done to its sessions, or to tell of them.
+
+Beside the deeds of a drive: `queue` (a prompt while another is in flight that nobody has cancelled), `permission` (a
+handler), `hook`, `background` and `restart` (waits for a background turn, and for a new agent in place of one that is
+lost), `several` (sessions at a time). Waits for anything else go without saying.
+"""
 
 _WAITS = frozenset({"wait", "turn", "background", "status", "settle"})
 _HOPELESS = ("failed", "closed")
@@ -87,6 +105,28 @@ class HookUse:
     registers_at: int | None = 0
     raises: bool = False
     allowed: bool = True
+
+
+def required(drive: Sequence[Deed]) -> dict[str, int]:
+    """Give the `DEEDS` that a drive needs, each with the line of its last use."""
+    needed: dict[str, int] = {}
+    open_turns: dict[str, set[int]] = {}
+    prompts: dict[str, int] = {}
+    for deed in drive:
+        left = open_turns.setdefault(deed.session, set())
+        if deed.kind in DEEDS:
+            needed[deed.kind] = deed.line
+        if deed.kind == "status" and deed.value == "restarting":
+            needed["restart"] = deed.line
+        if deed.kind == "prompt":
+            needed |= {"queue": deed.line} if left else {}
+            prompts[deed.session] = prompts.get(deed.session, 0) + 1
+            left.add(prompts[deed.session])
+        elif deed.kind == "turn":
+            left -= set(range(deed.value + 1))
+        elif deed.kind in ("cancel", "stop"):
+            left -= left if deed.value is None else {deed.value}
+    return needed
 
 
 class CallbackError(Exception):

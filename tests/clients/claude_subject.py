@@ -2,44 +2,42 @@
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from pytest_agentproc.subjects import Function
-from tests.clients.driven import Driven
-
-if TYPE_CHECKING:
-    from pytest_agentproc.vocabulary import Order
+from pytest_agentproc.subjects import Client, Driven
 
 sdk: Any = import_module("claude_agent_sdk")
 # Its own limits: a control request's, those of its close (stdin, TERM, KILL), its buffer; it has none on silence.
 LIMITS = {"handshake_timeout": 60, "cancel_grace": 60, "close_grace": 5, "kill_grace": 5, "max_line_bytes": 1024**2}
 
 
-async def claude_agent_sdk(order: Order) -> Any:
-    """Hold one session."""
-    driven = Driven(order, unstartable=(sdk.CLINotFoundError, sdk.CLIConnectionError))
+class Claude(Client):  # noqa: D101
+    async def start(self) -> None:  # noqa: D102
+        order = self.order
+        options = {"cli_path": order.argv[0], "env": dict(order.env), "cwd": order.cwd, "can_use_tool": self.answer}
+        self.client = await self.hold(sdk.ClaudeSDKClient(sdk.ClaudeAgentOptions(**options)))
 
-    async def permit(_name: str, given: Any, _context: Any) -> Any:
-        is_allowed = await driven.permit()
+    async def prompt(self, text: str) -> Any:  # noqa: D102
+        await self.client.query(text)
+        async for one in self.client.receive_response():
+            if isinstance(one, sdk.ResultMessage):
+                return {"outcome": "failed" if one.is_error else "completed", "text": one.result or ""}
+        raise EOFError
+
+    async def cancel(self) -> None:  # noqa: D102
+        await self.client.interrupt()
+
+    async def answer(self, _name: str, given: Any, _context: Any) -> Any:  # noqa: D102
+        is_allowed = await self.permit()
         return sdk.PermissionResultAllow(updated_input=given) if is_allowed else sdk.PermissionResultDeny(message="no")
 
-    @asynccontextmanager
-    async def opens() -> Any:
-        options = {"cli_path": order.argv[0], "env": dict(order.env), "cwd": order.cwd, "can_use_tool": permit}
-        async with sdk.ClaudeSDKClient(sdk.ClaudeAgentOptions(**options)) as client:
+    def unstarted(self, error: Exception) -> str:  # noqa: D102
+        is_absent = isinstance(error, (sdk.CLINotFoundError, sdk.CLIConnectionError))
+        return "spawn_failed" if is_absent else "handshake_failed"
 
-            async def ask(text: str) -> Any:
-                await client.query(text)
-                async for one in client.receive_response():
-                    if isinstance(one, sdk.ResultMessage):
-                        return {"outcome": "failed" if one.is_error else "completed", "text": one.result or ""}
-                raise EOFError
-
-            yield ask, client.interrupt
-
-    return await driven.run(opens)
+    def lost(self, error: Exception) -> str:  # noqa: D102
+        return "protocol_error" if "JSON" in str(error) else "agent_lost"
 
 
-SUBJECT = Function(claude_agent_sdk, name="claude-agent-sdk", limits=LIMITS, sessions=True, dialects=["claude"])
+SUBJECT = Driven(Claude, name="claude-agent-sdk", limits=LIMITS, dialects=["claude"])

@@ -20,7 +20,6 @@ from pytest_agentproc.subjects import core
 from pytest_agentproc.verdict import Verdict, compare, conclude, unmet
 from pytest_agentproc.vocabulary import RULES
 from tests.clients import codex_subject
-from tests.clients.driven import DEEDS
 from tests.clients.packages import NPM, PYPI, from_pypi
 
 if TYPE_CHECKING:
@@ -41,10 +40,9 @@ Each is unmodified, behind an adapter that states the limits that it keeps by it
 The kit's own core is judged by the same scenarios, side by side. A time is one of the scenario's clock; nothing here
 depends on how fast a machine is. Made by `python -m tests.clients.comparison`.
 
-Not judged: the command-line mode of claude (both Python clients hold sessions), several sessions at a time, stops of an
-agent below its session, viewers, hooks, and waits for a background turn or for a status of a restart, of which no
-client tells. Nor, of a program in real time, two scenarios that are decided by how fast it starts: codex-fails and
-codex-gives-up.
+Not judged: the command-line mode of claude (both Python clients hold sessions), several sessions at a time, and, of a
+program in real time, two scenarios that are decided by how fast it starts: codex-fails and codex-gives-up. What else is
+not applicable is listed with what it needs; prompts that wait for one another wait in the kit, not in a client.
 """
 _LONGEST = 90
 _HURRIED = ("codex-fails", "codex-gives-up")
@@ -75,7 +73,7 @@ class _Contender:
 class _Result:
     scenario: Scenario
     verdict: Verdict
-    red: str
+    words: str
     core: Verdict
 
 
@@ -102,20 +100,18 @@ def _judged(lab: Lab, one: _Contender) -> Iterator[_Result]:
             continue
         if one.is_real and scenario.id in _HURRIED:
             continue
-        verdict, red = _verdict(lab, scenario, one)
-        yield _Result(scenario, verdict, red, conclude(compare(lab.play(scenario, core()))))
+        verdict, words = _verdict(lab, scenario, one)
+        yield _Result(scenario, verdict, words, conclude(compare(lab.play(scenario, core()))))
 
 
 def _verdict(lab: Lab, scenario: Scenario, one: _Contender) -> tuple[Verdict, str]:
-    """Play a scenario, and give what it came to with the gravest of its reds in words."""
+    """Play a scenario, and give what it came to with the gravest of its reds, or what it needs, in words."""
     try:
-        bound = scenario.bind(scenario.terms(one.subject))
-        is_beyond = any(deed.kind not in DEEDS or deed.value == "restarting" for deed in bound.drive)
-        if is_beyond or bound.hooks or "host_tools" in scenario.policy:
-            return Verdict.NOT_APPLICABLE, ""
         played = (lab.play_real if one.is_real else lab.play)(scenario, one.subject)
-    except (NotApplicable, NotForReal):
-        return Verdict.NOT_APPLICABLE, ""
+    except NotApplicable as limit:
+        return Verdict.NOT_APPLICABLE, limit.name
+    except NotForReal:
+        return Verdict.NOT_APPLICABLE, "virtual time"
     except AdapterError as error:
         return Verdict.ADAPTER_ERROR, str(error)
     rows = compare(played)
@@ -158,8 +154,9 @@ def page() -> str:
     head = ["supervisor", "clock", "passed", "failed", "undecided", "not applicable"]
     parts = [_HEAD, _table(head, figures)]
     parts += ["## By rule\n\nA cell is passed / failed / undecided; no cell: nothing applied.\n", _by_rule(found)]
+    parts += ["## What is not applicable, by what it needs\n", _by_need(found)]
     for one, results in found:
-        reds = [[result.scenario.id, result.red] for result in results if result.verdict is Verdict.FAILED]
+        reds = [[result.scenario.id, result.words] for result in results if result.verdict is Verdict.FAILED]
         parts += [f"## What {one.package} {one.version} fails\n", _table(["scenario", "check"], reds)]
     return "\n".join(parts)
 
@@ -176,6 +173,13 @@ def _by_rule(found: Sequence[tuple[_Contender, Sequence[_Result]]]) -> str:
         if any(cells):
             rows.append([f"{rule} {RULES[rule]}", *cells])
     return _table(["rule", *names], rows)
+
+
+def _by_need(found: Sequence[tuple[_Contender, Sequence[_Result]]]) -> str:
+    counts = [Counter(one.words for one in results if one.verdict is Verdict.NOT_APPLICABLE) for _, results in found]
+    needs = sorted({need for count in counts for need in count})
+    rows = [[need, *(count[need] or "" for count in counts)] for need in needs]
+    return _table(["needs", *(one.package for one, _ in found)], rows)
 
 
 def main() -> None:

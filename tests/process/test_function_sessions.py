@@ -119,7 +119,7 @@ async def talk(order: Order) -> dict[str, Any]:
     return await Conversation(order).hold()
 
 
-SUBJECT = Function(talk, sessions=["prompt", "cancel", "close"], dialects=["pi"])
+SUBJECT = Function(talk, sessions=["prompt", "queue", "cancel", "close"], dialects=["pi"])
 
 
 def corpus(name: str) -> Scenario:

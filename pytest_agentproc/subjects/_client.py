@@ -1,0 +1,80 @@
+"""A client that holds a session with an agent, as its author shows it to the kit. Owns the methods; drives nobody."""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import anyio
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+    from contextlib import AbstractAsyncContextManager
+
+    from pytest_agentproc.vocabulary import Order
+
+__all__ = ["Client"]
+
+_T = TypeVar("_T")
+
+
+class Client:
+    """One session with one agent, to be subclassed: `prompt` at least, and what else the client under test can do.
+
+    A method calls the client under test and nothing more: no limit, no second try, nothing that would be to its credit.
+    `Driven` calls `start`, then `prompt` for one prompt after the other, `cancel` beside it, and `close`; `start` and
+    `close` run in one task. In virtual time all of them may wait for whatever an event loop waits for.
+
+    Args:
+        order: the agent to be started (`argv`, `env`, `cwd`), and the limits.
+        permit: has the caller answer a question.
+    """
+
+    def __init__(self, order: Order, permit: Callable[[], Awaitable[bool]]) -> None:
+        self.order = order
+        self.permit = permit
+        """Wait for the caller's answer to a question of the agent's: whether it may. Without a handler it may not."""
+        self.stack = AsyncExitStack()
+
+    async def hold(self, context: AbstractAsyncContextManager[_T]) -> _T:
+        """Enter a context in `start`; it is left after `close`, or when `start` has raised."""
+        return await self.stack.enter_async_context(context)
+
+    async def start(self) -> None:
+        """Start the agent and shake hands with it."""
+
+    async def prompt(self, text: str) -> Mapping[str, Any] | str:
+        """Ask, wait for the end of the turn, and give its outcome, or a mapping of the fields of an `Answer`.
+
+        It is cancelled when the session is closed meanwhile: the turn is `stopped` then. `failed` after a cancel counts
+        as `cancelled`, and what is raised is for `lost`.
+        """
+        raise NotImplementedError
+
+    async def cancel(self) -> None:
+        """Cancel the turn in flight, if there is one; what that raises is ignored: the turn has the outcome."""
+
+    async def close(self) -> None:
+        """End the agent, unless a context that is held does so; what is raised here is an adapter error."""
+
+    def unstarted(self, error: Exception) -> str:
+        """Give the outcome of every prompt where `start` raised: `spawn_failed` or `handshake_failed`.
+
+        Without a word of a subclass only what means a missing program, or a lost connection, is an outcome: whatever
+        else is raised may be a mistake in the adapter, and is told as one.
+        """
+        return (
+            "spawn_failed"
+            if isinstance(error, FileNotFoundError | PermissionError)
+            else _lost(error, "handshake_failed")
+        )
+
+    def lost(self, error: Exception) -> str:
+        """Give the outcome of a turn whose `prompt` raised: `agent_lost` where the connection is; else see above."""
+        return _lost(error, "agent_lost")
+
+
+def _lost(error: Exception, outcome: str) -> str:
+    if isinstance(error, OSError | EOFError | anyio.BrokenResourceError | anyio.EndOfStream):
+        return outcome
+    raise error

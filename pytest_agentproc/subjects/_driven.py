@@ -1,0 +1,226 @@
+"""Somebody's client under the caller of a scenario. Owns the loop that does what the drive wants; knows no client.
+
+The session of a client goes from `starting` to `ready` (`start` has returned) or `failed` (it raised), to `prompting`
+and back, and to `closed`. One prompt is asked at a time, the others wait here: that is no merit of the client's, and so
+`queue` is nothing that it can do.
+"""
+
+from __future__ import annotations
+
+import math
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from pytest_agentproc.errors import UsageError
+from pytest_agentproc.subjects._client import Client
+from pytest_agentproc.subjects._function import Function
+from pytest_agentproc.subjects._stated import require_deeds
+from pytest_agentproc.vocabulary import NANOSECONDS, Caller, Role
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from anyio.abc import TaskGroup
+
+    from pytest_agentproc.subjects._function import Limits
+    from pytest_agentproc.vocabulary import Deed, Dialect, Order
+
+__all__ = ["Driven"]
+
+_DEEDS = ("prompt", "cancel", "close", "permission")
+
+
+class Driven(Function):
+    """A client that holds sessions, driven through the scenarios of its dialects.
+
+    Scenarios with stops of an agent below its session, viewers, hooks, several sessions at a time, prompts that queue,
+    and waits for a background turn or a restart are not applicable: no `Client` tells of them.
+
+    Args:
+        client: a subclass of `Client`; an object of it is made for each session.
+        name: what the verdict calls it; None: the name of the class.
+        limits: see `Function`.
+        dialects: see `Function`.
+        without: what of prompt, cancel, close and permission it cannot do either.
+
+    Raises:
+        UsageError: it is no subclass of `Client`, or there is no such limit or dialect.
+    """
+
+    def __init__(
+        self,
+        client: type[Client],
+        *,
+        name: str | None = None,
+        limits: Limits | None = None,
+        dialects: Iterable[str | Dialect] | str | None = None,
+        without: Iterable[str] = (),
+    ) -> None:
+        if not (isinstance(client, type) and issubclass(client, Client)):
+            raise UsageError(f"{client!r} is no client", "write Driven(Mine), with `class Mine(Client):`")
+        self.client = client
+        deeds = [deed for deed in _DEEDS if deed not in require_deeds(without)]
+        super().__init__(self._hold, name=name or client.__name__, limits=limits, sessions=deeds, dialects=dialects)
+
+    async def _hold(self, order: Order) -> dict[str, Any]:
+        return await _Driver(order, self.client).run()
+
+
+class _Driver:
+    """One session of an order.
+
+    Args:
+        order: the agent, the limits, and the drive.
+        client: makes the client.
+    """
+
+    def __init__(self, order: Order, client: Callable[..., Client]) -> None:
+        self._order = order
+        self._client = client(order, self._permit)
+        self._caller = Caller(order.drive, self._note, {"": Role(order.handler)})
+        self._news = anyio.Event()
+        self._prompts: list[str] = []
+        self._turns: dict[int, dict[str, Any]] = {}
+        self._cancelled: set[int] = set()
+        self._answers: dict[int, anyio.Event] = {}
+        self._is_started = False
+        self._is_closed = False
+
+    async def run(self) -> dict[str, Any]:
+        """Hold the session, have its client do what the caller wants, and say what its turns came to."""
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._hold)
+            while True:
+                for deed in self._caller.act(self._now()):
+                    self._do(deed, group)
+                if self._caller.is_done:
+                    break
+                due = self._caller.deadline
+                left = math.inf if due is None else (due - self._now()) / NANOSECONDS / self._order.scale
+                with anyio.move_on_after(left):
+                    await self._news.wait()
+        return {"turns": [self._turns[number] for number in sorted(self._turns)]}
+
+    # What the caller does.
+
+    def _do(self, deed: Deed, group: TaskGroup) -> None:
+        if deed.kind == "prompt":
+            self._prompts.append(deed.value)
+        elif deed.kind == "answer":
+            self._answers[deed.value].set()
+        elif deed.kind == "close":
+            self._is_closed = True
+        elif deed.kind == "cancel":
+            self._cancel(deed.value, group)
+        self._ring()
+
+    def _cancel(self, number: int | None, group: TaskGroup) -> None:
+        """Drop a prompt that waits; else have the client cancel, and whatever that does in vain is its own."""
+        asked = len(self._turns) + 1
+        waits = not self._is_started or (number or asked) > asked
+        if number in self._turns or (number is None and waits):
+            return
+        if asked <= len(self._prompts):
+            self._cancelled.add(number or asked)
+        if not waits:
+            group.start_soon(self._through)
+
+    async def _through(self) -> None:
+        """Have the client cancel; what becomes of the turn is the turn's to say, also where this fails."""
+        with suppress(Exception):
+            await self._client.cancel()
+
+    async def _permit(self) -> bool:
+        number = self._caller.saw_question(self._now())
+        answer = self._answers[number] = anyio.Event()
+        self._ring()
+        if self._order.handler is None:
+            return False
+        await answer.wait()
+        return self._order.handler.allowed is True
+
+    # What the session does.
+
+    async def _hold(self) -> None:
+        """Hold the session open from its start to the caller's close."""
+        try:
+            async with self._client.stack:
+                await self._client.start()
+                self._is_started = True
+                self._hear("status", None, "ready")
+                await self._serve()
+                await self._client.close()
+        except Exception as error:
+            if self._is_started:
+                raise
+            await self._give_up(error)
+        while len(self._turns) < len(self._prompts):
+            self._end(len(self._turns) + 1, {"outcome": "stopped"})
+        self._hear("status", None, "closed")
+
+    async def _give_up(self, error: Exception) -> None:
+        """Answer every prompt with what kept the session from its start."""
+        outcome = self._client.unstarted(error)
+        self._hear("status", None, "failed")
+        while not self._is_closed:
+            while len(self._turns) < len(self._prompts):
+                self._end(len(self._turns) + 1, {"outcome": outcome, "error": str(error)})
+            await self._news.wait()
+
+    async def _serve(self) -> None:
+        """Ask one prompt after the other until the session is closed."""
+        while not self._is_closed:
+            number = len(self._turns) + 1
+            if number > len(self._prompts):
+                await self._news.wait()
+            elif number in self._cancelled:
+                self._end(number, {"outcome": "cancelled"})
+            else:
+                await self._turn(number)
+
+    async def _turn(self, number: int) -> None:
+        start = self._now()
+        self._hear("status", None, "prompting")
+        said: dict[str, Any] = {"outcome": "stopped"}
+
+        async def ask() -> None:
+            try:
+                given = await self._client.prompt(self._prompts[number - 1])
+                said.update({"outcome": given} if isinstance(given, str) else given)
+            except Exception as error:  # noqa: BLE001  # which of them are an outcome, the client says
+                said.update(outcome=self._client.lost(error), error=str(error))
+            turn.cancel_scope.cancel()
+
+        async with anyio.create_task_group() as turn:
+            turn.start_soon(ask)
+            while not self._is_closed:
+                await self._news.wait()
+            turn.cancel_scope.cancel()
+        if said["outcome"] == "failed" and number in self._cancelled:
+            said["outcome"] = "cancelled"
+        self._end(number, {"elapsed": (self._now() - start) / NANOSECONDS / self._order.scale, **said})
+        self._hear("status", None, "failed" if said["outcome"] == "agent_lost" else "ready")
+
+    # What the caller and the record are told.
+
+    def _end(self, number: int, said: dict[str, Any]) -> None:
+        self._turns[number] = said
+        told = {"process": "supervisor", "event": "outcome", "turn": number, "text": str(said["outcome"])}
+        self._order.trace(self._now(), "m", told)
+        self._hear("outcome", number, str(said["outcome"]))
+
+    def _hear(self, kind: str, turn: int | None, text: str) -> None:
+        self._caller.hear(kind, turn, text)
+        self._ring()
+
+    def _ring(self) -> None:
+        self._news.set()
+        self._news = anyio.Event()
+
+    def _now(self) -> int:
+        return int(self._order.clock.instant())
+
+    def _note(self, deed: Deed) -> None:
+        self._order.trace(self._now(), "m", deed.show())
