@@ -13,7 +13,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.errors import AdapterError
 from pytest_agentproc.harness import Lab, NotForReal
 from pytest_agentproc.scenario import NotApplicable, load
 from pytest_agentproc.subjects import core
@@ -112,10 +111,9 @@ def _verdict(lab: Lab, scenario: Scenario, one: _Contender) -> tuple[Verdict, st
         return Verdict.NOT_APPLICABLE, limit.name
     except NotForReal:
         return Verdict.NOT_APPLICABLE, "virtual time"
-    except AdapterError as error:
-        return Verdict.ADAPTER_ERROR, str(error)
     rows = compare(played)
     verdict = conclude(rows)
+    assert verdict not in (Verdict.ADAPTER_ERROR, Verdict.KIT_ERROR), f"{scenario.id}: {rows[0].seen}"
     if verdict is not Verdict.FAILED:
         return verdict, ""
     row = unmet(rows)[0]

@@ -54,7 +54,7 @@ def test_the_scenario_passes(pytester: pytest.Pytester) -> None:
 @pytest.mark.slow
 def test_the_commands_print_what_is_shown(tmp_path: Path) -> None:
     """A shell's user pastes them one after the other."""
-    session = re.findall(r"^\$ (.*)\n((?:[^$].*\n)*)", _blocks("console")[2], re.MULTILINE)
+    session = re.findall(r"^\$ (.*)\n((?:[^$].*\n)*)", _blocks("console")[3], re.MULTILINE)
     path = f"{Path(sys.executable).parent}:/usr/bin:/bin"
     for command, shown in session:
         done = subprocess.run(
@@ -99,7 +99,19 @@ def test_a_supervisor_of_ones_own_is_judged_as_shown(pytester: pytest.Pytester) 
     mine, conftest = OTHERS[:2]
     assert (len(mine.splitlines()), len([line for line in conftest.splitlines() if line])) <= (14, 10)
     pytester.makepyfile(mine=mine, conftest=conftest)
-    [(command, shown)] = re.findall(r"\A\$ pytest (.*)\n\.\.\.\n((?:.*\n)*)\Z", _blocks("console")[1])
+    _prints_as_shown(pytester, _blocks("console")[1])
+
+
+@pytest.mark.slow
+def test_a_client_of_ones_own_is_judged_as_shown(pytester: pytest.Pytester) -> None:
+    """One short file shows a client that holds sessions; the scenario of a queue is told to be none of its own."""
+    assert len([line for line in OTHERS[2].splitlines() if line]) <= 30
+    pytester.makepyfile(conftest=OTHERS[2])
+    _prints_as_shown(pytester, _blocks("console")[2])
+
+
+def _prints_as_shown(pytester: pytest.Pytester, block: str) -> None:
+    [(command, shown)] = re.findall(r"\A\$ pytest (.*)\n\.\.\.\n((?:.*\n)*)\Z", block)
     result = pytester.runpytest_subprocess("-p", "no:asyncio", *shlex.split(command))
     varies = re.compile(r"\b[0-9a-f]{12}\b|\d+ deselected in [\d.]+s.*")  # what the corpus and the machine say
     assert varies.sub("...", shown) in varies.sub("...", result.stdout.str() + "\n")
@@ -122,7 +134,7 @@ def test_the_session_runs_as_it_stands(tmp_path: Path) -> None:
     program.write_text(f"#!{sys.executable}\n{PI}", "utf-8")
     program.chmod(0o755)
     env = {"PATH": str(tmp_path), "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-W", "error", "-c", OTHERS[2]]
+    command = [sys.executable, "-W", "error", "-c", OTHERS[3]]
     done = subprocess.run(command, capture_output=True, text=True, env=env, check=False, timeout=CEILING)
     assert (done.stdout, done.stderr, done.returncode) == ("completed WHAT IS IN THIS FOLDER?\n", "", 0)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from pytest_agentproc.vocabulary import Caller, Deed, Handler, HookUse, Role
+import pytest
+
+from pytest_agentproc.vocabulary import Caller, Deed, Handler, HookUse, Role, required
 
 SECOND = 1_000_000_000
 
@@ -215,3 +217,29 @@ def test_a_deed_in_one_of_several_sessions_says_in_which() -> None:
     """The timeline shows whose prompt it is."""
     shown = Deed(3, "prompt", "a", session="left").show()
     assert shown == {"process": "caller", "does": "prompt", "line": 3, "session": "left"}
+
+
+PROMPT = ("prompt", "a")
+
+
+@pytest.mark.parametrize(
+    ("drive", "needed"),
+    [
+        ([PROMPT, ("turn", 1), PROMPT], {"prompt": 3}),
+        ([PROMPT, PROMPT], {"prompt": 2, "queue": 2}),
+        ([PROMPT, ("wait", SECOND), PROMPT], {"prompt": 3, "queue": 3}),
+        ([PROMPT, ("cancel", None), PROMPT], {"prompt": 3, "cancel": 2}),
+        ([PROMPT, ("cancel", 2), PROMPT], {"prompt": 3, "cancel": 2, "queue": 3}),
+        ([PROMPT, ("stop", None), PROMPT], {"prompt": 3, "stop": 2}),
+        ([("status", "restarting"), ("background", 1)], {"restart": 1, "background": 2}),
+        ([("status", "ready"), ("settle", None)], {}),
+    ],
+)
+def test_a_drive_needs_what_not_every_session_can_do(drive: list[tuple[str, object]], needed: dict[str, int]) -> None:
+    """A prompt queues unless the one before has its outcome, or nobody wants it any more."""
+    assert required([Deed(line, *deed) for line, deed in enumerate(drive, 1)]) == needed
+
+
+def test_prompts_of_two_sessions_do_not_queue() -> None:
+    """Each session has a queue of its own."""
+    assert required([Deed(1, *PROMPT, session="a"), Deed(2, *PROMPT, session="b")]) == {"prompt": 2}

@@ -1,0 +1,147 @@
+"""Somebody's client under the caller of a scenario: what its methods come to, and what becomes of their mistakes."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+
+from pytest_agentproc.errors import UsageError
+from pytest_agentproc.scenario import NotApplicable, load, loads
+from pytest_agentproc.subjects import Client, Driven, Function
+from pytest_agentproc.verdict import Verdict, compare, conclude
+from tests.architecture.sources import ROOT
+
+if TYPE_CHECKING:
+    from pytest_agentproc.harness import Lab
+    from pytest_agentproc.vocabulary import Answer
+
+TALK = "scenario: s\nagent: {dialect: pi, mode: rpc}\n"
+ONCE = TALK + "script:\n  - wait_for: prompt 1\n  - "
+
+
+class Pi(Client):
+    """A client of pi's, as short as it can be."""
+
+    async def start(self) -> None:
+        """Start it."""
+        order = self.order
+        self.agent = await self.hold(await anyio.open_process(order.argv, env=order.env, start_new_session=True))
+
+    async def prompt(self, text: str) -> Any:
+        """Ask, and read until the turn ends."""
+        await self.send(type="prompt", message=text)
+        assert self.agent.stdout is not None
+        rest = b""
+        while not (ends := [line for line in rest.split(b"\n")[:-1] if b'"agent_end"' in line]):
+            rest += await self.agent.stdout.receive()
+        last = json.loads(ends[0])["messages"][-1]
+        outcome = {"stop": "completed", "aborted": "cancelled"}.get(last["stopReason"], "failed")
+        return {"outcome": outcome, "text": "".join(part.get("text", "") for part in last["content"])}
+
+    async def cancel(self) -> None:
+        """Abort."""
+        await self.send(type="abort")
+
+    async def close(self) -> None:
+        """Have it read the end of its stdin."""
+        assert self.agent.stdin is not None
+        await self.agent.stdin.aclose()
+
+    async def send(self, **command: str) -> None:
+        """Write a line."""
+        assert self.agent.stdin is not None
+        await self.agent.stdin.send(f"{json.dumps(command)}\n".encode())
+
+
+def turns(lab: Lab, client: type[Client], text: str) -> tuple[Answer, ...]:
+    """Play it, and give what each turn came to."""
+    answer = lab.play(loads(text), Driven(client)).answer
+    assert answer is not None
+    return answer.turns or ()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["session-cancel-pi", "session-cannot-be-executed"])
+def test_a_client_is_driven_from_end_to_end(lab: Lab, name: str, backend: str) -> None:
+    """Cancelled turns, and an agent that cannot be started: bundled scenarios as they stand."""
+    scenario = load(ROOT / "scenarios" / f"{name}.scenario.yaml")
+    rows = compare(lab.play(scenario, Driven(Pi), backend=backend))
+    assert conclude(rows) is Verdict.PASSED, [row for row in rows if row.verdict is not Verdict.PASSED]
+
+
+@pytest.mark.slow
+def test_a_lost_connection_is_an_outcome(lab: Lab) -> None:
+    """Every client tells of it in its own way, and these are everybody's."""
+    assert [turn.outcome for turn in turns(lab, Pi, ONCE + "exit: 3\n")] == ["agent_lost"]
+
+    class Refused(Pi):
+        async def start(self) -> None:
+            raise ConnectionError("not logged in")
+
+    [turn] = turns(lab, Refused, ONCE + "answer: hi\n")
+    assert (turn.outcome, turn.error) == ("handshake_failed", "not logged in")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["start", "prompt", "close"])
+def test_a_mistake_in_an_adapter_is_no_outcome(lab: Lab, method: str) -> None:
+    """A red that is the adapter's own would be told of the client."""
+
+    async def slips(_self: Any, *_: Any) -> None:
+        raise KeyError("result")
+
+    client = type("Slips", (Pi,), {method: slips})
+    row = compare(lab.play(loads(ONCE + "answer: hi\n"), Driven(client)))[0]
+    assert row.verdict is Verdict.ADAPTER_ERROR
+    assert re.match(r"it raised KeyError: 'result'\n  tests/process/test_driven.py:\d+ in slips: raise", row.seen)
+
+
+@pytest.mark.slow
+def test_a_turn_that_a_close_cuts_short_is_stopped(lab: Lab) -> None:
+    """Nobody waits for an answer that nobody will read."""
+    drive = "drive: [{prompt: one}, {wait_for: status prompting}, {close: {}, after: 3s}]\n"
+    script = "script: [{wait_for: prompt 1}, {silence: 1h}]\n"
+    [turn] = turns(lab, Pi, TALK + drive + script)
+    assert (turn.outcome, turn.elapsed) == ("stopped", 3_000_000_000)
+
+
+@pytest.mark.parametrize(
+    ("drive", "need"),
+    [
+        ("[{prompt: one}, {prompt: two}]", "line 3 needs sessions with queue"),
+        ("[{prompt: one}, {wait_for: background 1}]", "line 3 needs sessions with background"),
+        ("[{prompt: one}, {wait_for: status restarting}]", "line 3 needs sessions with restart"),
+        ("[{prompt: one}, {cancel: {}}]", "line 3 needs sessions with cancel"),
+    ],
+)
+def test_what_no_client_can_do_is_not_applicable(lab: Lab, drive: str, need: str) -> None:
+    """What the kit does in its place, or waits for in vain, says nothing of it."""
+    scenario = loads(f"{TALK}drive: {drive}\nscript: [answer: hi]\n".replace("pi, mode: rpc", "claude, mode: session"))
+    with pytest.raises(NotApplicable, match=need):
+        lab.play(scenario, Driven(Pi, without=["cancel"]))
+
+
+@pytest.mark.slow
+def test_tools_of_the_host_are_for_those_who_take_them(lab: Lab) -> None:
+    """A supervisor that knows no such tools cannot end a turn for one."""
+
+    async def nothing(_order: Any) -> None:
+        pass
+
+    text = "scenario: s\nagent: claude\npolicy: {host_tools: [Read]}\nscript: [answer: hi]\n"
+    for limits in ({}, {"host_tools": ["Write"]}):
+        with pytest.raises(NotApplicable, match="line 3 needs host_tools, which the subject does not have"):
+            lab.play(loads(text), Function(nothing, limits=limits))
+    assert lab.play(loads(text), Function(nothing, limits={"host_tools": ["Write", "Read"]})).answer is not None
+
+
+def test_what_is_no_client_is_refused() -> None:
+    """With how one is written; an object of one is none, as each session has its own."""
+    with pytest.raises(UsageError, match="42 is no client\nwrite Driven"):
+        Driven(42)  # type: ignore[arg-type]  # the point of the test
+    with pytest.raises(UsageError, match="there is no deed 'cancle', did you mean cancel"):
+        Driven(Pi, without=["cancle"])
