@@ -10,15 +10,15 @@ Doors
     cli/          the `agentproc` command: one module for each command, loaded when it is asked for
     __main__      `python -m pytest_agentproc`: the same
     hookspecs     the hooks that other plugins may implement
-    cli/          the `agentproc` command: one file for each of its commands
+
+What stands on the lab
+    capture/      what really happened, as a scenario: a program that is recorded, its secrets taken out; a pasted log
 
 What they open
-    capture/      run a real program in its place, take the secrets out, make a scenario of what it did
     harness/      launch fakes behind a lifeline, drive a subject through a scenario, in virtual or in real time,
                   collect the record; the model: the same player and machine on an in-memory stage, without a process
     subjects/     the supervisors under test: the core, somebody else's function, object or program
     verdict/      expected against seen, row by row, and the text of a failure; known failures, summary, results
-    capture/      what really happened, as a scenario: a recorded program, a pasted log
     defects/      named wrong supervisors: the core with one decider replaced
 
 What those are made of
@@ -38,7 +38,8 @@ The ground
 Beside this package
     fake_agents/  runs in the child: player, stage, wire formats; standard library only, never imports this package
     scenarios/    the corpus (in a wheel: `pytest_agentproc/_corpus`), its README is the language on one page
-    tests/        unit, process, plugin, parity with the model, architecture, benchmarks; browser looks at pages
+    tests/        unit, process, plugin, cli, parity with the model, mirrors of recorded CLIs, their clients,
+                  architecture, benchmarks; browser looks at pages
 
 Inside a subpackage, `__init__` is the public face and `_noun.py` files are its rooms. All times are whole nanoseconds.
 """

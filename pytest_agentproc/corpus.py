@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-__all__ = ["PACKAGE", "SUFFIX", "corpus_files", "corpus_folder"]
+__all__ = ["PACKAGE", "SUFFIX", "corpus_files", "corpus_folder", "corpus_ids"]
 
 SUFFIX = ".scenario.yaml"
 PACKAGE = Path(__file__).resolve().parent
@@ -19,3 +19,8 @@ def corpus_files() -> list[Path]:
     """List the files of the bundled scenarios, in the order of their paths; none if this installation has none."""
     folder = corpus_folder()
     return [] if folder is None else sorted(folder.rglob(f"*{SUFFIX}"))
+
+
+def corpus_ids() -> dict[str, Path]:
+    """Give the file of each bundled scenario by its id, which is the file's name without the suffix."""
+    return {file.name.removesuffix(SUFFIX): file for file in corpus_files()}

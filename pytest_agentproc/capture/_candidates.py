@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pytest_agentproc.capture._yaml import flow, text
+from pytest_agentproc.capture._quoting import flow, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.capture._moments import NOTICED, Moment, moments
 from pytest_agentproc.capture._oracle import Oracle
+from pytest_agentproc.capture._quoting import flow, seconds
 from pytest_agentproc.capture._scripts import Script
-from pytest_agentproc.capture._yaml import flow, seconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from pytest_agentproc.capture._converter import Unfit, steps_of
 from pytest_agentproc.capture._likeness import alike
 from pytest_agentproc.capture._moments import moments
+from pytest_agentproc.capture._quoting import flow, text
 from pytest_agentproc.capture._replay import Given, replay
 from pytest_agentproc.capture._speakers import Speaker, prompts_of
-from pytest_agentproc.capture._yaml import flow, text
 from pytest_agentproc.errors import ScenarioError
 from pytest_agentproc.harness import model_play
 from pytest_agentproc.scenario import NotApplicable, Scenario, load

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from fake_agents.dialects import encoder
 from pytest_agentproc.capture._candidates import candidates
 from pytest_agentproc.capture._likeness import alike
-from pytest_agentproc.capture._yaml import flow
+from pytest_agentproc.capture._quoting import flow
 from pytest_agentproc.supervisor import Framing
 from pytest_agentproc.supervisor.dialects import SESSIONS, Setting, decoder, talk
 

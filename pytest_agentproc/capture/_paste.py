@@ -16,8 +16,6 @@ __all__ = ["Pasted", "read_paste"]
 
 _QUOTE = re.compile(r"^(?:\s{0,3}>\s?)+")
 _FENCE = re.compile(r"^\s{0,3}(?:```|~~~)")
-_TOWARDS_AGENT = re.compile(r"(?:->|=>|→|>>|⇒|▶)\s*$|\b(?:stdin|send|sent|client|outgoing|tx)\b[^{]*$", re.IGNORECASE)
-_FROM_AGENT = re.compile(r"(?:<-|<=|←|<<|⇐|◀)\s*$|\b(?:stdout|recv|received|agent|incoming|rx)\b[^{]*$", re.IGNORECASE)
 _CUT = re.compile(
     r"(?:…|\.\.\.|\[(?:truncated|\.\.\.|snip)|<truncated|\(truncated|chars? (?:more|omitted))", re.IGNORECASE
 )
@@ -38,7 +36,6 @@ class Pasted:
         text: the line without what the paste put around it.
         event: the event.
         at: when it was printed.
-        towards_agent: whether the log says that the agent was told it, and not that it told it; None if it is silent.
         is_fenced: whether it stands in a block of code.
         why: why it cannot be read.
     """
@@ -48,7 +45,6 @@ class Pasted:
     text: str
     event: Any = None
     at: Instant | None = None
-    towards_agent: bool | None = None
     is_fenced: bool = False
     why: str = ""
 
@@ -79,7 +75,7 @@ def _things(lines: list[str], index: int, *, is_fenced: bool) -> tuple[int, list
         at = instant_in(words[:_LONGEST_HEAD])
         return 1, [Pasted(index + 1, "words", words, at=at, is_fenced=is_fenced)] if words else []
     head = line[:start]
-    about: dict[str, Any] = {"at": instant_in(head), "towards_agent": _direction(head), "is_fenced": is_fenced}
+    about: dict[str, Any] = {"at": instant_in(head), "is_fenced": is_fenced}
     events, rest = _events(line[start:])
     if events:
         things = [Pasted(index + 1, "event", line[start:], event, **about) for event in events]
@@ -120,12 +116,6 @@ def _over_lines(lines: list[str], index: int, start: int) -> tuple[int, Any]:
             if events and not rest.strip():
                 return taken, events[0]
     return 1, None
-
-
-def _direction(head: str) -> bool | None:
-    if _FROM_AGENT.search(head):
-        return False
-    return True if _TOWARDS_AGENT.search(head) else None
 
 
 def _why(text: str) -> str:

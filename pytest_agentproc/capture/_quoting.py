@@ -7,31 +7,31 @@ import re
 from decimal import Decimal
 from typing import Any
 
-__all__ = ["comment", "flow", "is_faithful", "seconds", "text"]
+__all__ = ["comment", "flow", "is_faithful", "rounded", "seconds", "text"]
 
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./-]*(?: [A-Za-z0-9_./-]+)*")
 _RESERVED = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n", "none", "for ever"})
 _KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*")
 _UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]")
 _LONGEST_QUOTE = 200
 _DIGITS = 18
-_SECOND = 1_000_000_000
+_UNITS = (("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1000), ("ns", 1))
 
 
 def text(value: str) -> str:
     """Write a text: as it stands where it is plain words, else in double quotes."""
-    plain = _PLAIN.fullmatch(value) and value.lower() not in _RESERVED
-    return value if plain else _quoted(value)
+    return _unquoted(value, _PLAIN)
 
 
 def flow(value: Any) -> str:
-    """Write a value in one line, as JSON has it; a key that is a word needs no quotes."""
+    """Write a value in one line, as JSON has it; a word needs no quotes."""
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{_key(key)}: {flow(one)}" for key, one in value.items()) + "}"
+        return "{" + ", ".join(f"{_unquoted(key, _KEY)}: {flow(one)}" for key, one in value.items()) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(flow(one) for one in value) + "]"
     if isinstance(value, str):
-        return _quoted(value)
+        return _unquoted(value, _WORD)
     return format(Decimal(repr(value)), "f") if isinstance(value, float) else json.dumps(value)
 
 
@@ -53,15 +53,21 @@ def comment(value: str) -> str:
     return shown if len(shown) <= _LONGEST_QUOTE else f"{shown[: _LONGEST_QUOTE - 3]}..."
 
 
+def rounded(nanoseconds: int) -> int:
+    """Round a time to two digits that count."""
+    digits = len(str(nanoseconds)) - 2
+    return round(nanoseconds, -digits) if digits > 0 else nanoseconds
+
+
 def seconds(nanoseconds: int) -> str:
     """Write a time with two digits that count, in the unit that reads best."""
-    digits = len(str(nanoseconds)) - 2
-    rounded = round(nanoseconds, -digits) if digits > 0 else nanoseconds
-    return f"{rounded / _SECOND:g}s" if rounded >= _SECOND else f"{max(rounded // 1_000_000, 1)}ms"
+    shown = rounded(nanoseconds)
+    unit, size = next((one for one in _UNITS if shown >= one[1]), _UNITS[-1])
+    return f"{(Decimal(shown) / size).normalize():f}{unit}"
 
 
-def _key(key: str) -> str:
-    return key if _KEY.fullmatch(key) and key.lower() not in _RESERVED else _quoted(key)
+def _unquoted(value: str, plain: re.Pattern[str]) -> str:
+    return value if plain.fullmatch(value) and value.lower() not in _RESERVED else _quoted(value)
 
 
 def _quoted(value: str) -> str:

@@ -10,21 +10,15 @@ import base64
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.capture._moments import NOTICED
-from pytest_agentproc.capture._yaml import flow, seconds, text
+from pytest_agentproc.capture._quoting import flow, rounded, seconds, text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Script", "rounded"]
+__all__ = ["Script"]
 
 _INLINE_BYTES = 4096
 _FEW_LINES = 12
-
-
-def rounded(nanoseconds: int) -> int:
-    """Round to two digits that count."""
-    digits = len(str(nanoseconds)) - 2
-    return round(nanoseconds, -digits) if digits > 0 else nanoseconds
 
 
 class Script:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.capture._yaml import flow, text
+from pytest_agentproc.capture._quoting import flow, text
 from pytest_agentproc.errors import UsageError
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pytest_agentproc.cli._scenarios import ELSEWHERE, is_unknown
 from pytest_agentproc.corpus import SUFFIX
 from pytest_agentproc.errors import ScenarioError, UsageError
 from pytest_agentproc.scenario import load
@@ -54,6 +55,9 @@ def run(options: argparse.Namespace) -> int:
         sys.stdout.write(f"{json.dumps({'files': len(set(files)), 'problems': told}, indent=2)}\n")
     else:
         sys.stdout.writelines(f"{problem}\n" for problem in problems)
+        if any(map(is_unknown, problems)):
+            sys.stdout.flush()
+            sys.stderr.write(f"agentproc check: {ELSEWHERE}\n")
     return 1 if problems else 0
 
 

@@ -97,7 +97,11 @@ def _told(place: str, error: BaseException) -> int:
     if isinstance(error, (Misuse, UsageError)):
         return _refuse(place, str(error))
     if isinstance(error, ScenarioError):
+        from pytest_agentproc.cli._scenarios import ELSEWHERE, is_unknown
+
         sys.stderr.write(f"{error}\n")
+        if any(map(is_unknown, error.problems)):
+            sys.stderr.write(f"{place}: {ELSEWHERE}\n")
         return 2
     if isinstance(error, KeyboardInterrupt):
         sys.stderr.write(f"{place}: interrupted\n")

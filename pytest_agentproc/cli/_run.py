@@ -11,7 +11,7 @@ from pytest_agentproc.cli._scenarios import scenario_of
 from pytest_agentproc.cli._supervisors import add_play_options, scale_of, subject_of
 from pytest_agentproc.clock import require_backend
 from pytest_agentproc.errors import AdapterError, UsageError
-from pytest_agentproc.harness import Lab, NotForReal, real_time_only
+from pytest_agentproc.harness import Lab, NotForReal, model_play, real_time_only
 from pytest_agentproc.record import LiveRecord, Record, text
 from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.subjects import Core
@@ -51,14 +51,17 @@ class _Way(NamedTuple):
 
     scenario: Scenario
     subject: Subject
+    clock: str
     backend: str
-    is_real: bool
     scale: float | None
     say: Callable[[str], None]
 
     def play(self, lab: Lab) -> Played:
         """Play it once."""
-        if self.is_real:
+        if self.clock == "model":
+            assert isinstance(self.subject, Core), "others were refused"
+            return model_play(self.scenario, self.subject)
+        if self.clock == "real":
             return lab.play_real(self.scenario, self.subject, backend=self.backend, scale=self.scale)
         return lab.play(self.scenario, self.subject, backend=self.backend)
 
@@ -66,7 +69,7 @@ class _Way(NamedTuple):
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     parser.add_argument("scenario", metavar="SCENARIO", help="a scenario file, or the id of a bundled one")
-    parser.add_argument("--subject", help="core, null, kill-at-once, ... or package.module:attribute; core without it")
+    parser.add_argument("--subject", help="core, null, ..., package.module:attribute or FILE.toml; core without it")
     parser.add_argument("--defect", help="the core with this defect built in")
     parser.add_argument("--json", action="store_true", help="print the result as one JSON object, and no timeline")
     add_play_options(parser)
@@ -83,18 +86,16 @@ def run(options: argparse.Namespace) -> int:
     scenario, scale = scenario_of(options.scenario), scale_of(options.scale)
     subject = subject_of(options.subject, options.command, options.defect)
     require_backend(options.backend)
-    reason = real_time_only(subject)
-    if reason and options.clock == "virtual":
-        raise UsageError(f"--clock virtual: {subject.name} cannot be played so", "choose --clock real, or leave it out")
-    is_real = bool(reason) or options.clock == "real"
-    way = _Way(scenario, subject, options.backend, is_real, scale, _mute if options.json else _say)
-    clock = "real" if is_real else "virtual"
+    clock = _clock_for(subject, options.clock)
+    backend = "model" if clock == "model" else options.backend
+    way = _Way(scenario, subject, clock, backend, scale, _mute if options.json else _say)
     way.say(f"{scenario.path}: {scenario.claim}")
-    way.say(f"supervisor {subject.name}, {clock} time, {options.backend}\n")
+    where = "in the model" if clock == "model" else f"{clock} time, {backend}"
+    way.say(f"supervisor {subject.name}, {where}\n")
     begun = perf_counter()
     judgement = _judgement(way)
     if options.json:
-        how = {"subject": subject.name, "clock": clock, "backend": options.backend}
+        how = {"subject": subject.name, "clock": clock, "backend": backend}
         _say(kept(judgement, scenario, **how, real=perf_counter() - begun).line())
     because = f": {judgement.reason}" if judgement.reason else ""
     record = f", record {judgement.played.record.digest()}" if judgement.played is not None else ""
@@ -102,6 +103,15 @@ def run(options: argparse.Namespace) -> int:
     if judgement.verdict is Verdict.KIT_ERROR or (judgement.verdict is Verdict.UNDECIDED and not record):
         return 3
     return 0 if judgement.verdict is Verdict.PASSED else 1
+
+
+def _clock_for(subject: Subject, clock: str | None) -> str:
+    reason = real_time_only(subject)
+    if clock == "virtual" and reason:
+        raise UsageError(f"--clock virtual: {subject.name} cannot be played so", "choose --clock real, or leave it out")
+    if clock == "model" and not isinstance(subject, Core):
+        raise UsageError(f"--clock model: it plays the core only, and {subject.name} is another", "leave it out")
+    return clock or ("real" if reason else "virtual")
 
 
 def _judgement(way: _Way) -> Judgement:
@@ -121,17 +131,19 @@ def _judgement(way: _Way) -> Judgement:
 def _judged(way: _Way, lab: Lab) -> Judgement:
     for _ in range(_TRIES):
         played = way.play(lab)
-        assert isinstance(played.record, LiveRecord), "the lab makes its records so"
-        played.record.flush()
+        if isinstance(played.record, LiveRecord):
+            played.record.flush()
         judgement = judged(played)
         if judgement.is_red and played.was_starved:
             way.say("\nthe machine was too slow for that: once more\n")
             continue
-        if judgement.is_red and not way.is_real and not isinstance(way.subject, Core):
+        if judgement.is_red and way.clock != "real" and not isinstance(way.subject, Core):
             lab.new_record = Record
             judgement = confirmed(judgement, way.play(lab))
-        if way.is_real:
+        if way.clock == "real":
             way.say(f"\n{text(played.record, way.scenario)}")
+        if way.clock == "model":
+            way.say(text(played.record, way.scenario))
         way.say(f"\n{findings(played, judgement.rows)}\n" if judgement.is_red else "")
         return judgement
     return Judgement(Verdict.UNDECIDED, reason=f"in real time the machine was too slow {_TRIES} times")

@@ -6,14 +6,23 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.corpus import SUFFIX, corpus_files
+from pytest_agentproc.corpus import SUFFIX, corpus_ids
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.scenario import load
 
 if TYPE_CHECKING:
+    from pytest_agentproc.errors import Problem
     from pytest_agentproc.scenario import Scenario
 
-__all__ = ["scenario_of"]
+__all__ = ["ELSEWHERE", "is_unknown", "scenario_of"]
+
+ELSEWHERE = "dialects and steps that a conftest.py or a plugin adds are known to pytest alone: try pytest FILE"
+"""What to say of a scenario that may be right where its words are known."""
+
+
+def is_unknown(problem: Problem) -> bool:
+    """Say whether a problem may be a word that somebody else adds, and no slip of the pen."""
+    return problem.message.startswith(("unknown dialect", "unknown step")) and "did you mean" not in problem.message
 
 
 def scenario_of(word: str) -> Scenario:
@@ -28,7 +37,7 @@ def scenario_of(word: str) -> Scenario:
         return load(word)
     if path.is_dir():
         raise UsageError(f"{word} is a folder", "name one scenario file, or the id of a bundled scenario")
-    bundled = {file.name.removesuffix(SUFFIX): file for file in corpus_files()}
+    bundled = corpus_ids()
     if word in bundled:
         return load(bundled[word])
     near = get_close_matches(path.name.removesuffix(SUFFIX), bundled, 1)

@@ -22,7 +22,11 @@ _LARGEST_SCALE = 1000
 
 def add_play_options(parser: argparse.ArgumentParser) -> None:
     """Add what says how scenarios are played."""
-    parser.add_argument("--clock", choices=("virtual", "real"), help="virtual, unless the supervisor is a program")
+    parser.add_argument(
+        "--clock",
+        choices=("virtual", "real", "model"),
+        help="virtual, unless the supervisor is a program; model: virtual without a process, the core only",
+    )
     parser.add_argument("--backend", choices=("asyncio", "trio"), default="asyncio", help="the event loop")
     parser.add_argument("--scale", default="auto", help="in real time every duration is divided by it; auto without it")
     parser.add_argument(

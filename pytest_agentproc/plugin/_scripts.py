@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.corpus import SUFFIX, corpus_files
+from pytest_agentproc.corpus import corpus_ids
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.plugin._contributions import language_of
 from pytest_agentproc.scenario import BUNDLED, Language, Scenario, load, loads
@@ -85,7 +85,7 @@ def _bundled(name: str) -> Scenario:
     Raises:
         UsageError: there is none of that name.
     """
-    files = {file.name.removesuffix(SUFFIX): file for file in corpus_files()}
+    files = corpus_ids()
     if name not in files:
         near = difflib.get_close_matches(name, files, 1)
         raise UsageError(

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
+from fake_agents.program import FORMAT
 from pytest_agentproc.scenario._caller import bind_deed, bind_handler, bind_hooks
 from pytest_agentproc.scenario._expect import Expected, bind_value
 from pytest_agentproc.scenario._expressions import NotApplicable
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.vocabulary import Deed, Dialect, Handler, HookUse
 
 __all__ = ["Bound", "Expectation", "Scenario", "Terms"]
-
-_FORMAT = 1
 
 _LIMITS: dict[str, str] = {
     Outcome.INACTIVE: "inactivity_timeout",
@@ -217,7 +216,7 @@ class Scenario:
         asked = _asked(self.expected)
         first, *then = [[*asked, *scope.steps(script)] for script in self.scripts]
         program = {
-            "format": _FORMAT,
+            "format": FORMAT,
             "dialect": self.dialect,
             "mode": self.mode,
             "name": self.session or "agent",

@@ -9,6 +9,7 @@ from graphlib import TopologicalSorter
 
 import pytest
 
+import pytest_agentproc
 from tests.architecture.sources import PRODUCT, ROOT, Import, imports, package_of, parse, product_files
 
 GROUND = {"errors", "vocabulary"}
@@ -55,6 +56,12 @@ def _target(loaded: Import) -> str | None:
         return None
     parts = loaded.module.split(".")
     return parts[1] if loaded.package == "pytest_agentproc" and len(parts) > 1 else parts[0]
+
+
+def test_the_map_names_every_part_once() -> None:
+    """Whoever is new reads the map first, and believes it."""
+    named = re.findall(r"^    (\w+)/?  ", pytest_agentproc.__doc__ or "", re.MULTILINE)
+    assert sorted(named) == sorted((MAY_IMPORT.keys() | {"scenarios", "tests"}) - {"pytest_agentproc"})
 
 
 def test_every_part_of_the_house_has_its_row() -> None:

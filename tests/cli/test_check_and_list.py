@@ -45,6 +45,23 @@ def test_check_tells_all_problems_of_all_files(capsys: pytest.CaptureFixture[str
     assert (told["files"], [(one["line"], one["column"]) for one in told["problems"]]) == (2, [(4, 5), (5, 16)])
 
 
+def test_a_word_that_somebody_else_may_add_is_told_to_be_known_to_pytest(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whoever has contributed a dialect learns at once who knows it; a slip of the pen has a hint of its own."""
+    here.joinpath("toy.scenario.yaml").write_text(GOOD.replace("raw", "toy"), "utf-8")
+    for command, code in (("check", 1), ("run", 2)):
+        assert main([command, "toy.scenario.yaml"]) == code
+        told = capsys.readouterr()
+        assert told.err.endswith(
+            f"agentproc {command}: dialects and steps that a conftest.py or a plugin adds are known to pytest alone: "
+            "try pytest FILE\n"
+        )
+        assert 'toy.scenario.yaml:2:8: unknown dialect "toy": known are raw' in told.out + told.err
+    assert main(["check", "bad.scenario.yaml"]) == 1
+    assert capsys.readouterr().err == ""
+
+
 @pytest.mark.slow
 def test_the_corpus_is_without_mistake() -> None:
     """A folder is all scenarios below it."""

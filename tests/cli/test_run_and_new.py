@@ -98,6 +98,15 @@ def test_run_tells_the_timeline_as_it_happens_and_the_verdict_last(capsys: pytes
     assert capsys.readouterr().out == TOLD
 
 
+def test_run_in_the_model_tells_the_same_without_a_process(capsys: pytest.CaptureFixture[str]) -> None:
+    """Whoever writes a scenario looks at it after each word; the record is the one of virtual time."""
+    capsys.readouterr()
+    assert main(["run", "raw.scenario.yaml", "--clock", "model"]) == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[1] == "supervisor core, in the model"
+    assert [line.split() for line in shown[2:]] == [line.split() for line in TOLD.splitlines()[2:]]
+
+
 @pytest.mark.slow
 def test_run_exits_1_for_a_supervisor_that_is_wrong_or_broken(capsys: pytest.CaptureFixture[str]) -> None:
     """A defect, a trivial supervisor and one that raises are red, each in its words."""
@@ -135,6 +144,10 @@ def test_a_program_is_run_in_real_time(capsys: pytest.CaptureFixture[str]) -> No
         (["raw.scenario.yaml", "--subject", "nul"], "agentproc run: nul: there is no such subject, did you mean null?"),
         (["raw.scenario.yaml", "--defect", "stderr-blnd"], "agentproc run: --defect stderr-blnd: there is no such"),
         (["raw.scenario.yaml", "--scale", "0"], "agentproc run: --scale 0: it must be auto, or a number from 1 to"),
+        (
+            ["raw.scenario.yaml", "--subject", "null", "--clock", "model"],
+            "agentproc run: --clock model: it plays the core only, and null is another\nleave it out\n",
+        ),
         (["raw.scenario.yaml", "--command", "x"], "agentproc run: the command ['x'] must be a list of words with"),
         (["raw.scenario.yaml", "--command", "'x"], 'agentproc run: the command "\'x" cannot be split: no closing'),
     ],

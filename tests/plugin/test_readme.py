@@ -25,11 +25,16 @@ def _blocks(language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
 
 
-TESTS = [block for block in _blocks("python") if "def test_" in block]
-[LEFT] = [block for block in TESTS if "(process_tree)" in block]
-EXAMPLES = [block for block in TESTS if block is not LEFT]
-EXAMPLE_IDS = [re.findall(r"def test_\w+\((\w+)", block)[-1] for block in EXAMPLES]
-OTHERS = [block for block in _blocks("python") if block not in TESTS]
+def _with(words: str, language: str = "python") -> str:
+    """Give the one block that has these words, wherever it stands."""
+    [found] = [block for block in _blocks(language) if words in block]
+    return found
+
+
+LEFT = _with("(process_tree)")
+TOYS = _with("def test_an_agent_of_ones_own")
+EXAMPLES = [block for block in _blocks("python") if "def test_" in block and block not in (LEFT, TOYS)]
+EXAMPLE_IDS = [re.findall(r"def test_\w+\((.+)\)", block)[-1].replace(", ", "-") for block in EXAMPLES]
 
 
 def test_the_first_screen_has_the_two_commands() -> None:
@@ -54,7 +59,7 @@ def test_the_scenario_passes(pytester: pytest.Pytester) -> None:
 @pytest.mark.slow
 def test_the_commands_print_what_is_shown(tmp_path: Path) -> None:
     """A shell's user pastes them one after the other."""
-    session = re.findall(r"^\$ (.*)\n((?:[^$].*\n)*)", _blocks("console")[3], re.MULTILINE)
+    session = re.findall(r"^\$ (.*)\n((?:[^$].*\n)*)", _with("agentproc new hang", "console"), re.MULTILINE)
     path = f"{Path(sys.executable).parent}:/usr/bin:/bin"
     for command, shown in session:
         done = subprocess.run(
@@ -67,7 +72,7 @@ def test_the_commands_print_what_is_shown(tmp_path: Path) -> None:
 def test_the_failure_is_printed_as_shown(pytester: pytest.Pytester) -> None:
     """The text of a failure is the product; the README shows the real one."""
     [scenario] = _blocks("yaml")
-    [(command, shown)] = re.findall(r"\A\$ pytest (.*)\n((?:.*\n)*)\Z", _blocks("console")[0])
+    [(command, shown)] = re.findall(r"\A\$ pytest (.*)\n((?:.*\n)*)\Z", _with("$ pytest dots.", "console"))
     pytester.path.joinpath("dots.scenario.yaml").write_text(scenario, "utf-8")
     result = pytester.runpytest_subprocess(*command.split())
     result.assert_outcomes(failed=1)
@@ -96,18 +101,19 @@ def test_the_process_that_is_left_is_named_as_shown(pytester: pytest.Pytester) -
 @pytest.mark.slow
 def test_a_supervisor_of_ones_own_is_judged_as_shown(pytester: pytest.Pytester) -> None:
     """Two short files, and the end of the output is the real one, but for the hashes."""
-    mine, conftest = OTHERS[:2]
+    mine, conftest = _with("async def supervise(argv, env)"), _with("from mine import supervise")
     assert (len(mine.splitlines()), len([line for line in conftest.splitlines() if line])) <= (14, 10)
     pytester.makepyfile(mine=mine, conftest=conftest)
-    _prints_as_shown(pytester, _blocks("console")[1])
+    _prints_as_shown(pytester, _with("silent-past-the-limit or leftover", "console"))
 
 
 @pytest.mark.slow
 def test_a_client_of_ones_own_is_judged_as_shown(pytester: pytest.Pytester) -> None:
     """One short file shows a client that holds sessions; the scenario of a queue is told to be none of its own."""
-    assert len([line for line in OTHERS[2].splitlines() if line]) <= 30
-    pytester.makepyfile(conftest=OTHERS[2])
-    _prints_as_shown(pytester, _blocks("console")[2])
+    conftest = _with("class Pi(Client)")
+    assert len([line for line in conftest.splitlines() if line]) <= 30
+    pytester.makepyfile(conftest=conftest)
+    _prints_as_shown(pytester, _with("session-cancel-pi or", "console"))
 
 
 def _prints_as_shown(pytester: pytest.Pytester, block: str) -> None:
@@ -120,10 +126,8 @@ def _prints_as_shown(pytester: pytest.Pytester, block: str) -> None:
 @pytest.mark.slow
 def test_a_dialect_of_ones_own_is_added_as_shown(pytester: pytest.Pytester) -> None:
     """Four short files are all that there is to it."""
-    blocks = _blocks("python")
-    first = next(index for index, block in enumerate(blocks) if "class Encoder" in block)
-    encoder, decoder, conftest, test = blocks[first : first + 4]
-    pytester.makepyfile(toy_encoder=encoder, toy_decoder=decoder, conftest=conftest, test_toy=test)
+    encoder, decoder, conftest = (_with(words) for words in ("class Encoder", "class Decoder", "agentproc_dialects"))
+    pytester.makepyfile(toy_encoder=encoder, toy_decoder=decoder, conftest=conftest, test_toy=TOYS)
     pytester.runpytest("-W", "error").assert_outcomes(passed=1)
 
 
@@ -134,7 +138,7 @@ def test_the_session_runs_as_it_stands(tmp_path: Path) -> None:
     program.write_text(f"#!{sys.executable}\n{PI}", "utf-8")
     program.chmod(0o755)
     env = {"PATH": str(tmp_path), "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-W", "error", "-c", OTHERS[3]]
+    command = [sys.executable, "-W", "error", "-c", _with("async with open_session")]
     done = subprocess.run(command, capture_output=True, text=True, env=env, check=False, timeout=CEILING)
     assert (done.stdout, done.stderr, done.returncode) == ("completed WHAT IS IN THIS FOLDER?\n", "", 0)
 

@@ -97,6 +97,7 @@ def test_what_the_reporter_saw_is_the_end(words: str, ending: str, expected: str
 def test_a_limit_that_the_reporter_names_is_the_supervisors() -> None:
     """The reporter's supervisor had another limit than the one that the draft is played with."""
     assert "policy: {inactivity_timeout: 120s}\n" in drafted(f"killed after 2 minutes\n{SAYS}\n")
+    assert "policy: {inactivity_timeout: 1400000s}\n" in drafted(f"killed after 400h\n{SAYS}\n")
 
 
 def test_an_event_that_the_fake_would_not_say_stands_as_it_stood() -> None:
@@ -110,7 +111,7 @@ def test_an_event_that_the_fake_would_not_say_stands_as_it_stood() -> None:
     ("recording", "last"),
     [
         ("claude/hello.jsonl", "  - answer: "),
-        ("claude/max.jsonl", '  - result: {subtype: "error_max_turns", is_error: true'),
+        ("claude/max.jsonl", "  - result: {subtype: error_max_turns, is_error: true"),
         ("codex/hello.jsonl", "  - answer: "),
         ("gemini/stream.jsonl", "  - result: {}"),
         ("pi/hello.jsonl", "  - answer: "),

@@ -6,8 +6,18 @@ from typing import Any
 
 import pytest
 
-from fake_agents.program import CHUNK, POLITE, descendant
+from fake_agents.player import Player
+from fake_agents.program import CHUNK, OF_SESSIONS, OPS, POLITE, descendant
+from fake_agents.session import Session
 from tests.unit.bookkeeping import FOR_EVER, INT, PIPE, TERM, Play, out, reacts, say, script
+
+
+def test_the_table_of_ops_is_what_is_played() -> None:
+    """Whoever writes a compiler or reads a program looks there."""
+    played = [name.removeprefix("_do_") for name in dir(Player) if name.startswith("_do_")]
+    heard = [name.removeprefix("do_") for name in dir(Session) if name.startswith("do_")]
+    assert sorted([*played, *heard]) == sorted(OPS)
+    assert sorted(heard) == sorted(OF_SESSIONS)
 
 
 def test_tracks_run_in_order_of_appearance() -> None:
