@@ -11,8 +11,9 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "list": ("pytest_agentproc.cli._list", "list the bundled scenarios by behaviour, rule, archetype and dialect"),
     "new": ("pytest_agentproc.cli._new", "start a scenario file that an editor helps to write"),
     "run": ("pytest_agentproc.cli._run", "play one scenario and watch: the timeline, then the verdict"),
+    "search": ("pytest_agentproc.cli._search", "look for the timing under which a supervisor breaks a promise"),
 }
 """Of each command its module, and what it is for in one line."""
 
-LINUX_ONLY: frozenset[str] = frozenset({"conform", "fake", "run"})
+LINUX_ONLY: frozenset[str] = frozenset({"conform", "fake", "run", "search"})
 """Commands that start processes, which needs Linux; all others run on any platform."""

@@ -31,8 +31,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "subjects": GROUND | LOWER,
     "harness": GROUND | LOWER | {"fake_agents"},
     "verdict": GROUND | LOWER,
+    "search": GROUND | LOWER | MIDDLE,
     "plugin": GROUND | LOWER | MIDDLE | {"corpus", "defects", "hookspecs"},
-    "cli": GROUND | LOWER | MIDDLE | {"pytest_agentproc", "corpus", "defects"},
+    "cli": GROUND | LOWER | MIDDLE | {"pytest_agentproc", "corpus", "defects", "search"},
     "fake_agents": set(),
 }
 
@@ -40,6 +41,7 @@ HOMES: dict[str, set[str]] = {
     "anyio": {"clock", "harness", "subjects", "supervisor"},  # a session's caller waits for turns on either loop
     "argparse": {"cli"},
     "freezegun": {"clock"},
+    "hypothesis": {"search"},
     "outcome": {"clock"},  # comes with trio, and speaks for it
     "psutil": {"tree"},
     "pytest": {"hookspecs", "plugin"},  # hooks speak of its config
@@ -111,7 +113,7 @@ def test_third_party_packages_stay_at_home() -> None:
     assert wrong == []
 
 
-@pytest.mark.parametrize("package", ["freezegun", "psutil", "trio", "yaml"])
+@pytest.mark.parametrize("package", ["freezegun", "hypothesis", "psutil", "trio", "yaml"])
 def test_a_package_that_could_be_replaced_has_one_file(package: str) -> None:
     """Whoever replaces it, or reads how we use it, opens one file; anyio and pytest are what code is written in."""
     files = {file for file in product_files() for loaded in imports(file) if loaded.package == package}
