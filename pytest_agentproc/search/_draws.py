@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import permutations
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,8 @@ class Enough(BaseException):  # no Exception: Hypothesis would take one for a fa
     """The time for a search is over."""
 
 
+_PAIRED = 4
+"""Of so many limits, those on silence, progress and runtime, the differences are drawn, too: two that end at once."""
 _SMALL = ("0s", "1ms", "1s", "10s")
 
 
@@ -55,6 +58,7 @@ def candidates(opening: Opening, limits: Mapping[str, int | None], names: Sequen
         on = [name for name in names if limits[name] is not None]
         texts += [f"{name}{near}" for name in on for near in _NEAR]
         texts += [f"2 * {name}" for name in on]
+        texts += [f"{one} - {other}" for one, other in permutations(on[:_PAIRED], 2)]
         texts += _SMALL
     elif opening.kind == "size":
         texts += [f"max_line_bytes{near}" for near in ("", " - 1 B", " + 1 B")]

@@ -37,6 +37,9 @@ def told(played: Played) -> dict[str, Any] | None:
         keys["background"] = [_of_turn(turn) for turn in answer.background or ()]
         keys["status"] = list(answer.statuses or ())
         keys["spawns"] = [_time(at) for at in _spawns(record)]
+        if answer.viewers:
+            views = answer.viewers.items()
+            keys["viewers"] = {name: {"status": view.status, "transcript": view.transcript} for name, view in views}
         if answer.called:
             keys["called"] = [{name: _time(at)} for name, at in answer.called]
     keys["signals"] = [{name: _time(at)} for name, at in signals(record)]
