@@ -165,14 +165,16 @@ def search(
     until = [begun + seconds]
     looked = Search(scenario, subject, lab)
     finds: dict[tuple[Choice, ...], Find] = {}
+    sound: set[tuple[Choice, ...]] = set()
 
     def fails(choices: tuple[Choice, ...]) -> bool:
-        if choices in finds:
-            return True
+        if choices in finds or choices in sound:
+            return choices in finds
         if monotonic() > until[-1]:
             raise Enough
         find = looked.look(choices)
         if find is None:
+            sound.add(choices)
             return False
         if not looked.first:
             looked.first = looked.runs

@@ -32,7 +32,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "harness": GROUND | LOWER | {"fake_agents"},
     "verdict": GROUND | LOWER,
     "search": GROUND | LOWER | MIDDLE,
-    "plugin": GROUND | LOWER | MIDDLE | {"corpus", "defects", "hookspecs"},
+    "plugin": GROUND | LOWER | MIDDLE | {"corpus", "defects", "hookspecs", "search"},
     "cli": GROUND | LOWER | MIDDLE | {"pytest_agentproc", "corpus", "defects", "search"},
     "fake_agents": set(),
 }
