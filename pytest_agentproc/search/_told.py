@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["lines_of", "told"]
 
-_OF_A_TURN = ("outcome", "exit_code", "text", "elapsed")
+_OF_A_TURN = ("outcome", "exit_code", "text", "transcript", "elapsed")
 _UNITS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1000, "ns": 1}
 
 

@@ -65,6 +65,7 @@ expect:
   outcome: incomplete
   exit_code: 3
   text: a
+  transcript: a
   elapsed: 120s
   signals: []
   warnings: []
@@ -124,6 +125,7 @@ def test_what_the_reference_did_is_what_must_be_true() -> None:
         "outcome": "completed",
         "exit_code": 0,
         "text": "b",
+        "transcript": "a\nb",
         "elapsed": "1s",
         "signals": [],
         "warnings": [],
