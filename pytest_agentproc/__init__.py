@@ -19,6 +19,7 @@ What they open
                   collect the record; the model: the same player and machine on an in-memory stage, without a process
     subjects/     the supervisors under test: the core, somebody else's function, object or program
     verdict/      expected against seen, row by row, and the text of a failure; known failures, summary, results
+    search/       look for the setting of a scenario's open values under which a supervisor breaks a promise
     defects/      named wrong supervisors: the core with one decider replaced
 
 What those are made of

@@ -20,6 +20,7 @@ from pytest_agentproc.plugin._options import asked, ways_of
 from pytest_agentproc.plugin._play import NotGreen, play, play_in_model, play_real, settle
 from pytest_agentproc.plugin._report import begin_pages, keep_page
 from pytest_agentproc.plugin._scripts import shown_path
+from pytest_agentproc.plugin._search import look_for_more
 from pytest_agentproc.plugin._subjects import is_core, subjects_of
 from pytest_agentproc.scenario import Scenario, load
 from pytest_agentproc.verdict import Judgement, Verdict, confirmed, judged, repeated
@@ -107,10 +108,19 @@ class ScenarioItem(pytest.Item):
             if not (judgement.is_red and played.was_starved):
                 keep(self, judgement, real)
                 keep_page(self, played, judgement.rows, judgement.verdict)
-                return settle(judgement)
+                settle(judgement)
+                return None if self.clock == "real" else self._searched()
         reason = f"in real time the machine was too slow {_TRIES} times"
         keep(self, Judgement(Verdict.UNDECIDED, reason=reason))
         pytest.skip(f"undecided: {reason}")
+
+    def _searched(self) -> None:
+        """Look on in the scenario's open values; what is found is a red of its own."""
+        try:
+            look_for_more(self, self.scenario, self.subject)
+        except NotGreen as broken:
+            keep(self, Judgement(Verdict.FAILED, played=self.played, reason=str(broken).splitlines()[0]))
+            raise
 
     def _repeated(self, judgement: Judgement) -> Judgement:
         """Play it as often as the session asks for, and stop at the first play that goes another way."""

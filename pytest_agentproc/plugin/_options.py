@@ -95,6 +95,15 @@ def _scale(text: str) -> float | None:
     return scale
 
 
+def _settings(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or len(text) > len(str(_MOST_SETTINGS)):
+        raise ValueError(f"must be a whole number, at most {_MOST_SETTINGS}; 0: no search")
+    return min(int(text), _MOST_SETTINGS)
+
+
+_MOST_SETTINGS = 1_000_000
+
+
 def _count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise ValueError("must be a whole number from 1")
@@ -117,6 +126,7 @@ _OPTIONS = (
     _Option(
         "repeat", "play each scenario so often in virtual time; what differs is a kit error, and told", _count, "1"
     ),
+    _Option("search", "try so many settings of each scenario's open values; what breaks is told", _settings, "0"),
     _Option("scale", "in real time every duration is divided by it; auto: as fast as can be judged", _scale, "auto"),
     _Option("process_tree", "fail every test that leaves a process behind, as if it had asked for process_tree"),
     _Option(

@@ -15,6 +15,7 @@ from pytest_agentproc.scenario._entries import Entry, entries
 from pytest_agentproc.scenario._expressions import NotApplicable
 from pytest_agentproc.scenario._language import Language
 from pytest_agentproc.scenario._load import load, loads
+from pytest_agentproc.scenario._open import Choice, Opening
 from pytest_agentproc.scenario._reference import reference
 from pytest_agentproc.scenario._scenario import Bound, Expectation, Scenario, Terms
 from pytest_agentproc.scenario._schema import MODELINE, schema
@@ -24,10 +25,12 @@ __all__ = [
     "MODELINE",
     "MODES",
     "Bound",
+    "Choice",
     "Entry",
     "Expectation",
     "Language",
     "NotApplicable",
+    "Opening",
     "Scenario",
     "Terms",
     "entries",

@@ -13,7 +13,8 @@ from pytest_agentproc.scenario._check import Check
 from pytest_agentproc.scenario._drive import Item, unawaited
 from pytest_agentproc.scenario._fields import WHOLE_FILE
 from pytest_agentproc.scenario._file import FILE
-from pytest_agentproc.scenario._nodes import Enough, Mapping, Scalar, parse
+from pytest_agentproc.scenario._nodes import Enough, Mapping, Node, Scalar, parse
+from pytest_agentproc.scenario._open import closed, openings
 from pytest_agentproc.scenario._scenario import Scenario
 from pytest_agentproc.scenario._several import SESSION_KEYS, require_script
 from pytest_agentproc.scenario._traps import position
@@ -112,6 +113,7 @@ def loads(
         drive=drive,
         expected=expected,
         parts=parts,
+        openings=values.get("openings", ()),
     )
 
 
@@ -153,6 +155,19 @@ def _read(text: str, check: Check) -> dict[str, Any]:
     root = parse(text, check.report)
     if root is None:
         return {}
+    found = openings(root, text, check.report)
+    if not found or check.problems:
+        return {} if check.problems else _read_closed(root, check)
+    default = {(one.line, one.column): (one, one.default) for one in found}
+    for one in found:
+        for other in one.others():
+            tried = Check(check.file, check.folder, check.language)
+            _read_closed(closed(root, {**default, (one.line, one.column): (one, other)}), tried)
+            check.problems += [problem for problem in tried.problems if problem not in check.problems]
+    return {**_read_closed(closed(root, default), check), "openings": found}
+
+
+def _read_closed(root: Node, check: Check) -> dict[str, Any]:
     values = FILE.read(root, WHOLE_FILE, check) or {}
     keys = {key.text: key for key, _ in root.pairs} if isinstance(root, Mapping) else {}
     if "sessions" in keys:

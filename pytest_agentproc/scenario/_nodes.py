@@ -45,20 +45,22 @@ class Scalar:
 
 @dataclass(frozen=True, slots=True)
 class Sequence:
-    """A list."""
+    """A list; `end` is the place behind its closing bracket, (0, 0) if it has none."""
 
     line: int
     column: int
     items: tuple[Node, ...]
+    end: tuple[int, int] = (0, 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Mapping:
-    """Keys with values, in the order of the file."""
+    """Keys with values, in the order of the file; `end` is the place behind its closing brace, (0, 0) if none."""
 
     line: int
     column: int
     pairs: tuple[tuple[Scalar, Node], ...]
+    end: tuple[int, int] = (0, 0)
 
 
 Node = Scalar | Sequence | Mapping
@@ -133,7 +135,9 @@ class _Builder:
                 raise Enough
         elif isinstance(event, (yaml.SequenceEndEvent, yaml.MappingEndEvent)):
             start, items = self._open.pop()
-            self._put(self._collect(start, items))
+            end: Any = event.end_mark
+            place = (end.line + 1, end.column + 1) if start.flow_style else (0, 0)
+            self._put(self._collect(start, items, place))
 
     def _put(self, node: Node) -> None:
         if self._open:
@@ -141,10 +145,10 @@ class _Builder:
         elif self.root is None:
             self.root = node
 
-    def _collect(self, start: Any, items: list[Node]) -> Node:
+    def _collect(self, start: Any, items: list[Node], end: tuple[int, int]) -> Node:
         line, column = _place(start)
         if isinstance(start, yaml.SequenceStartEvent):
-            return Sequence(line, column, tuple(items))
+            return Sequence(line, column, tuple(items), end)
         first: dict[str, int] = {}
         pairs: list[tuple[Scalar, Node]] = []
         for key, value in zip(items[::2], items[1::2], strict=True):
@@ -156,7 +160,7 @@ class _Builder:
             else:
                 first[key.text] = key.line
                 pairs.append((key, value))
-        return Mapping(line, column, tuple(pairs))
+        return Mapping(line, column, tuple(pairs), end)
 
     def _scalar(self, event: Any) -> Scalar:
         line, column = _place(event)

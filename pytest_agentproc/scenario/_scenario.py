@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -10,6 +10,7 @@ from fake_agents.program import FORMAT
 from pytest_agentproc.scenario._caller import bind_deed, bind_handler, bind_hooks
 from pytest_agentproc.scenario._expect import Expected, bind_value
 from pytest_agentproc.scenario._expressions import NotApplicable
+from pytest_agentproc.scenario._open import Choice, Opening, filled
 from pytest_agentproc.scenario._script import ProgramStep, Scope, Step
 from pytest_agentproc.scenario._wanted import split
 from pytest_agentproc.vocabulary import Outcome, Policy
@@ -107,6 +108,7 @@ class Scenario:
         session: what the session is called whose part of a file this is; "" if the file has one agent.
         parts: of a file with several sessions each as a scenario of its own; the whole says nothing of an agent then.
         language: the steps and the dialects that it speaks of.
+        openings: the values that the file leaves open; this is the scenario with the default of each.
     """
 
     id: str
@@ -137,6 +139,15 @@ class Scenario:
     session: str = ""
     parts: Mapping[str, Scenario] = field(default_factory=dict, repr=False)
     language: Language = field(repr=False, compare=False)
+    openings: tuple[Opening, ...] = ()
+
+    def closed_text(self, choices: Sequence[Choice]) -> str:
+        """Give the file's text with every open value chosen: that of an ordinary scenario.
+
+        Args:
+            choices: one for each of `openings`.
+        """
+        return filled(self.text, self.openings, tuple(choices))
 
     @property
     def contributed(self) -> Dialect | None:

@@ -28,6 +28,7 @@ from pytest_agentproc.scenario._kinds import (
     Whole,
     Word,
 )
+from pytest_agentproc.scenario._open import MOST_OPTIONS, OPEN_WORDS
 from pytest_agentproc.scenario._script import Steps
 from pytest_agentproc.scenario._shapes import AnyOf, Form, MapOf
 from pytest_agentproc.scenario._snippets import snippets
@@ -56,9 +57,32 @@ def schema() -> dict[str, Any]:
         "description": "One file is one behaviour of an agent, or one bug report, and what must then be true.",
         **_whole(),
         "definitions": {
-            "steps": {"type": "array", "items": {"$ref": "#/definitions/step"}},
+            "steps": {"type": "array", "items": _or_open({"$ref": "#/definitions/step"}, _STEP_WORDS)},
             "step": _step(),
+            **{word: _open(word, doc) for word, doc in OPEN_WORDS.items()},
         },
+    }
+
+
+_VALUE_WORDS = ("between", "one_of")
+_STEP_WORDS = ("one_of", "any_order", "some_of")
+
+
+def _or_open(shown: dict[str, Any], words: tuple[str, ...] = _VALUE_WORDS) -> dict[str, Any]:
+    """Show a value that a file may leave open."""
+    return {"anyOf": [shown, *({"$ref": f"#/definitions/{word}"} for word in words)]}
+
+
+def _open(word: str, doc: str) -> dict[str, Any]:
+    """Show an open value: what stands in its list is checked by the loader alone."""
+    most = 2 if word == "between" else MOST_OPTIONS
+    items = {"type": "array", "minItems": 2 if word == "between" else 1, "maxItems": most}
+    return {
+        "type": "object",
+        "description": doc,
+        "properties": {word: items},
+        "required": [word],
+        "additionalProperties": False,
     }
 
 
@@ -116,7 +140,11 @@ def _step() -> dict[str, Any]:
 
 def _of_key(key: Key) -> dict[str, Any]:
     shown = {"description": key.doc, "markdownDescription": f"{key.doc}\n\n`{key.name}:` {key.kind.label}"}
-    return {**shown, **_of(key.kind)}
+    inner = _of(key.kind)
+    is_value = isinstance(key.kind, (Time, Size, Whole, Flag, Choice, Signal, Text, Either)) or hasattr(
+        key.kind, "shape"
+    )
+    return {**shown, **(_or_open(inner) if is_value and not isinstance(key.kind, Fields) else inner)}
 
 
 def _of(kind: Any) -> dict[str, Any]:
@@ -183,7 +211,11 @@ def _signal(kind: Signal) -> dict[str, Any]:
 
 @_show.register
 def _list(kind: ListOf) -> dict[str, Any]:
-    return {"type": "array", "items": _of(kind.kind), **({"uniqueItems": True} if kind.unique else {})}
+    return {
+        "type": "array",
+        "items": _or_open(_of(kind.kind), ("one_of", "between")),
+        **({"uniqueItems": True} if kind.unique else {}),
+    }
 
 
 @_show.register

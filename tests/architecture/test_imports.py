@@ -32,9 +32,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "subjects": GROUND | LOWER,
     "harness": GROUND | LOWER | {"fake_agents"},
     "verdict": GROUND | LOWER,
-    "plugin": GROUND | LOWER | MIDDLE | {"corpus", "defects", "hookspecs"},
+    "search": GROUND | LOWER | MIDDLE,
+    "plugin": GROUND | LOWER | MIDDLE | {"corpus", "defects", "hookspecs", "search"},
     "capture": GROUND | LOWER | {"fake_agents", "harness", "subjects"},
-    "cli": GROUND | LOWER | MIDDLE | {"pytest_agentproc", "capture", "corpus", "defects"},
+    "cli": GROUND | LOWER | MIDDLE | {"pytest_agentproc", "capture", "corpus", "defects", "search"},
     "fake_agents": set(),
 }
 
@@ -42,6 +43,7 @@ HOMES: dict[str, set[str]] = {
     "anyio": {"clock", "harness", "subjects", "supervisor"},  # a session's caller waits for turns on either loop
     "argparse": {"cli"},
     "freezegun": {"clock"},
+    "hypothesis": {"search"},
     "outcome": {"clock"},  # comes with trio, and speaks for it
     "psutil": {"tree"},
     "pytest": {"hookspecs", "plugin"},  # hooks speak of its config
@@ -119,7 +121,7 @@ def test_third_party_packages_stay_at_home() -> None:
     assert wrong == []
 
 
-@pytest.mark.parametrize("package", ["freezegun", "psutil", "trio", "yaml"])
+@pytest.mark.parametrize("package", ["freezegun", "hypothesis", "psutil", "trio", "yaml"])
 def test_a_package_that_could_be_replaced_has_one_file(package: str) -> None:
     """Whoever replaces it, or reads how we use it, opens one file; anyio and pytest are what code is written in."""
     files = {file for file in product_files() for loaded in imports(file) if loaded.package == package}

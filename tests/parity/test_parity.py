@@ -20,7 +20,7 @@ from tests.parity.programs import program
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-_CORPUS = sorted((ROOT / "scenarios").glob("*.scenario.yaml"))
+_CORPUS = sorted((ROOT / "scenarios").rglob("*.scenario.yaml"))
 _KEPT = [path for path in _CORPUS if load(str(path)).asks_for_artifacts]
 _BATCH = 25
 _BATCHES = 20

@@ -6,7 +6,11 @@ from tests.architecture.sources import ROOT
 
 __all__ = ["BROKEN", "CORPUS", "EXPLAINED", "GREEN", "RED"]
 
-CORPUS = [path.name.removesuffix(".scenario.yaml") for path in sorted((ROOT / "scenarios").glob("*.scenario.yaml"))]
+_FOLDER = ROOT / "scenarios"
+CORPUS = [
+    path.relative_to(_FOLDER).as_posix().removesuffix(".scenario.yaml")
+    for path in sorted(_FOLDER.rglob("*.scenario.yaml"))
+]
 """The names of the bundled ones."""
 
 GREEN = """\

@@ -108,7 +108,9 @@ def test_the_ini_file_can_name_a_defect_and_the_command_line_another_or_none(pyt
 def test_the_corpus_is_found_from_an_empty_directory(pytester: pytest.Pytester) -> None:
     """That is how a downstream project meets the kit; ids do not depend on where it is installed."""
     result = pytester.runpytest("--agentproc-corpus", "--collect-only", "-q")
-    assert collected(result) == [f"agentproc-corpus/{name}.scenario.yaml::{name}[asyncio]" for name in CORPUS]
+    assert collected(result) == [
+        f"agentproc-corpus/{name}.scenario.yaml::{name.rpartition('/')[2]}[asyncio]" for name in CORPUS
+    ]
 
 
 @pytest.mark.slow
@@ -141,7 +143,9 @@ def test_in_its_own_project_the_corpus_is_collected_once_with_ids_that_can_be_na
     if named == ".":
         arguments.append("--ignore=tests")
     result = pytester.runpytest(*arguments, "--collect-only", "-q", *filter(None, [named]))
-    assert collected(result) == [f"scenarios/{name}.scenario.yaml::{name}[asyncio]" for name in CORPUS]
+    assert collected(result) == [
+        f"scenarios/{name}.scenario.yaml::{name.rpartition('/')[2]}[asyncio]" for name in CORPUS
+    ]
 
 
 HEAVY = ("yaml", "anyio", "trio", "psutil", "freezegun")
@@ -187,6 +191,8 @@ def test_the_options_are_documented(pytester: pytest.Pytester) -> None:
         "without a process, the core only; default: virtual "
         "--agentproc-repeat=REPEAT play each scenario so often in virtual time; what differs is a kit error, and told; "
         "default: 1 "
+        "--agentproc-search=SEARCH try so many settings of each scenario's open values; what breaks is told; "
+        "default: 0 "
         "--agentproc-scale=SCALE in real time every duration is divided by it; auto: as fast as can be judged; "
         "default: auto "
         "--agentproc-process-tree fail every test that leaves a process behind, as if it had asked for process_tree "
@@ -212,6 +218,7 @@ def test_the_options_are_documented(pytester: pytest.Pytester) -> None:
         "agentproc_backend (string):",
         "agentproc_clock (string):",
         "agentproc_repeat (string):",
+        "agentproc_search (string):",
         "agentproc_scale (string):",
         "agentproc_process_tree (bool):",
         "agentproc_subject (string):",

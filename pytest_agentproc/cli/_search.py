@@ -1,0 +1,153 @@
+"""Owns `agentproc search`: open scenarios and one supervisor in, what breaks it out, as files. Judges nothing."""
+
+from __future__ import annotations
+
+import sys
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pytest_agentproc.cli._supervisors import subject_of
+from pytest_agentproc.corpus import SUFFIX, corpus_files
+from pytest_agentproc.errors import UsageError
+from pytest_agentproc.harness import Lab, real_time_only
+from pytest_agentproc.scenario import NotApplicable, load
+from pytest_agentproc.search import confirm, require_hypothesis, search, written
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable
+
+    from pytest_agentproc.scenario import Scenario
+    from pytest_agentproc.search import Searched
+    from pytest_agentproc.vocabulary import Subject
+
+__all__ = ["HELP", "declare", "run"]
+
+HELP = """\
+A scenario may leave values open: {between: [0s, 700s]}, {one_of: [TERM, KILL]}, any_order, some_of. Settings of them
+are drawn mostly just before, at and just after the supervisor's own limits. What breaks an expectation, or what must
+hold of every run, or differs from what the reference supervisor does, is made small and played three times with real
+processes.
+
+exit codes:
+  0  nothing was found
+  1  something was: each find is a scenario file of its own
+  2  there is no such scenario or supervisor, no value is open, or Hypothesis is not installed
+  3  a find did not repeat: that is the kit's fault, not the supervisor's
+
+examples:
+  agentproc search 'open-*'                      # the reference supervisor over the bundled open scenarios
+  agentproc search mine.scenario.yaml --subject my_package.supervising:run_agent --seconds 60
+  agentproc search 'open-run*' --defect timer-beats-exit --seed 7
+"""
+
+_MOST_SECONDS = 86_400.0
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    parser.add_argument("pattern", metavar="PATTERN", help="a file, a folder, or a pattern of ids of bundled scenarios")
+    parser.add_argument("--subject", help="core, null, kill-at-once, ... or package.module:attribute; core without it")
+    parser.add_argument("--defect", help="the core with this defect built in")
+    parser.add_argument("--runs", type=int, default=2000, help="settings of each scenario; 2000 without it")
+    parser.add_argument("--seed", type=int, default=0, help="the same seed draws the same settings; 0 without it")
+    parser.add_argument(
+        "--seconds", type=float, default=600.0, help="at most so long for each scenario; 600 without it"
+    )
+    parser.add_argument("--out", default=".", metavar="FOLDER", help="where finds are written; here without it")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Search each scenario, tell what came of it, and write what was found.
+
+    Raises:
+        UsageError: there is nothing to search, or nobody, or nothing to search with.
+        ScenarioError: a scenario has mistakes.
+    """
+    require_hypothesis()
+    if options.runs < 1:
+        raise UsageError(f"--runs {options.runs}: at least one setting is played", "try --runs 2000")
+    if not 0 < options.seconds <= _MOST_SECONDS:
+        raise UsageError(f"--seconds {options.seconds:g}: from above 0 to {_MOST_SECONDS:g}", "try --seconds 60")
+    out = Path(options.out)
+    if not out.is_dir():
+        raise UsageError(f"--out {options.out}: there is no such folder", "make it first")
+    subject = subject_of(options.subject, None, options.defect)
+    reason = real_time_only(subject)
+    if reason:
+        raise UsageError(f"{subject.name} is not searched", "a search needs virtual time, and it keeps its own")
+    scenarios = _open(options.pattern)
+    with Lab() as lab:
+        return max([_searched(scenario, subject, options, lab) for scenario in scenarios])
+
+
+def _open(pattern: str) -> list[Scenario]:
+    """Load the scenarios that a pattern names and that leave a value open."""
+    path = Path(pattern)
+    if path.is_file():
+        files = [pattern]
+    elif path.is_dir():
+        files = sorted(str(file) for file in path.rglob(f"*{SUFFIX}"))
+    else:
+        files = [str(file) for file in corpus_files() if fnmatchcase(file.name.removesuffix(SUFFIX), pattern)]
+    if not files:
+        raise UsageError(f"{pattern}: there is no such file, and no bundled scenario of such a name", "try 'open-*'")
+    found = [scenario for file in files if (scenario := load(file)).openings]
+    if not found:
+        raise UsageError(
+            f"{pattern}: no value is left open there", "write {between: [0s, 700s]} in the place of one, for example"
+        )
+    return found
+
+
+def _searched(scenario: Scenario, subject: Subject, options: argparse.Namespace, lab: Lab) -> int:
+    """Search one; give its exit code."""
+    say = _say
+    try:
+        came = search(scenario, subject, runs=options.runs, seed=options.seed, seconds=options.seconds, lab=lab)
+    except NotApplicable as limit:
+        say(f"{scenario.id}: not applicable: line {limit.line} needs {limit.name}, which the supervisor does not have")
+        return 0
+    told = f"{scenario.id}: {came.runs} settings in {came.seconds:.1f} s"
+    if came.find is None:
+        say(f"{told}, seed {options.seed}: nothing found")
+        return 0
+    confirmed = confirm(came.find, subject, lab)
+    if not confirmed.repeats:
+        say(f"{told}: setting {came.first} broke a promise in the model, and real processes do not repeat it")
+        say(f"{confirmed.difference}\nthis is a mistake of the kit's, not the supervisor's: please report it")
+        return 3
+    return _write(came, scenario, subject, options, say, told)
+
+
+def _write(
+    came: Searched,
+    scenario: Scenario,
+    subject: Subject,
+    options: argparse.Namespace,
+    say: Callable[[str], None],
+    told: str,
+) -> int:
+    assert came.find is not None
+    name = "".join(letter if letter.isalnum() else "-" for letter in subject.name)
+    file = Path(options.out) / f"found-{scenario.id}-{name}{SUFFIX}"
+    whom = f" --defect {options.defect}" if options.defect else f" --subject {options.subject or 'core'}"
+    replay = f"agentproc run {file}{whom}"
+    text = written(
+        came.find,
+        subject=subject.name,
+        seed=options.seed,
+        run=came.first,
+        replay=replay,
+        is_defect=options.defect is not None,
+    )
+    file.write_text(text, "utf-8")
+    say(f"{told}: setting {came.first} breaks a promise, three times of three with real processes")
+    say(f"  {came.find.reason}\n  {replay}")
+    return 1
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()

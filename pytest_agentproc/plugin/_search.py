@@ -1,0 +1,61 @@
+"""Owns `--agentproc-search`: the search in a scenario's open values, as a part of its test. Judges nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pytest_agentproc.plugin._options import asked, lab_of
+from pytest_agentproc.plugin._play import NotGreen
+
+if TYPE_CHECKING:
+    import pytest
+
+    from pytest_agentproc.scenario import Scenario
+    from pytest_agentproc.vocabulary import Subject
+
+__all__ = ["look_for_more"]
+
+_SEED = 0
+
+
+def look_for_more(node: pytest.Item, scenario: Scenario, subject: Subject) -> None:
+    """Search the values that a scenario leaves open, as many settings of them as the session asks for.
+
+    Args:
+        node: the test whose scenario it is.
+        scenario: one without open values is not searched.
+        subject: the supervisor under test; the core is searched in the model.
+
+    Raises:
+        NotGreen: a promise is broken; the text has the scenario that shows it, whole.
+        UsageError: Hypothesis is not installed.
+    """
+    runs = asked(node.config, "search")
+    if not runs or not scenario.openings:
+        return
+    from pytest_agentproc.search import confirm, require_hypothesis, search, written
+
+    require_hypothesis()
+    lab = lab_of(node.config)
+    came = search(scenario, subject, runs=runs, seed=_SEED, lab=lab)
+    if came.find is None:
+        return
+    confirmed = confirm(came.find, subject, lab)
+    if not confirmed.repeats:
+        raise NotGreen(
+            f"{scenario.path}: the search broke a promise, and real processes do not repeat it: "
+            f"that is the kit's fault, not the supervisor's\n{confirmed.difference}"
+        )
+    file = f"found-{scenario.id}.scenario.yaml"
+    text = written(
+        came.find,
+        subject=subject.name,
+        seed=_SEED,
+        run=came.first,
+        replay=f"agentproc run {file}",
+        is_defect=False,
+    )
+    raise NotGreen(
+        f"{scenario.path}: the search broke a promise in setting {came.first} of {came.runs}: {came.find.reason}\n"
+        f"this is the scenario that shows it; keep it as {file}:\n\n{text}"
+    )

@@ -1,0 +1,291 @@
+"""Owns open values: where a file leaves one open, what it may be, and the text with each of them chosen.
+
+Four words stand where a value or a step could stand: `between` for one of a range, `one_of` for one of several,
+`any_order` for steps in any order and `some_of` for any of several steps. What is chosen is text in the file's place:
+a closed file is an ordinary scenario, and nothing behind the loader knows of open ones.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pytest_agentproc.scenario._expressions import (
+    SIZES,
+    TIMES,
+    Expression,
+    ExpressionError,
+    NotApplicable,
+    Unfit,
+    evaluate,
+    parse_expression,
+)
+from pytest_agentproc.scenario._nodes import Mapping, Node, Scalar, Sequence
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from collections.abc import Mapping as Words
+
+__all__ = ["MOST_OPTIONS", "OPEN_WORDS", "Choice", "Opening", "closed", "filled", "openings"]
+
+_FORMS = {
+    "between": "{between: [LOW, HIGH]}",
+    "one_of": "{one_of: [A, B, ...]}",
+    "any_order": "- any_order: [{STEP}, {STEP}, ...]",
+    "some_of": "- some_of: [{STEP}, ...]",
+}
+"""How each is written, for messages."""
+OPEN_WORDS = {
+    "between": "any time, size or number from the one to the other; a plain run takes the lower bound",
+    "one_of": "any one of these; a plain run takes the first",
+    "any_order": "all of these steps, in any order; a plain run takes that of the file",
+    "some_of": "any of these steps, in their order; a plain run takes all",
+}
+_OF_DATA = frozenset({"event", "input", "told", "params", "usage"})
+"""Keys whose values are data as it stands: a mapping with such a word in it is no open value there."""
+
+MOST_OPTIONS = 20
+
+Choice = str | int | tuple[int, ...]
+"""What is chosen of an opening: the text of a value (`between`), an index (`one_of`), indices (the other two)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """One value that a file leaves open.
+
+    Args:
+        word: `between`, `one_of`, `any_order` or `some_of`.
+        kind: of `between`: `time`, `size` or `number`; else "".
+        options: the text of each option; of `between` the two bounds.
+        start: where it begins in the file's text, and `stop` where it ends.
+        line: its line in the file.
+        column: its column there.
+        spans: where each option stands in the file's text.
+    """
+
+    word: str
+    kind: str
+    options: tuple[str, ...]
+    start: int
+    stop: int
+    line: int
+    column: int
+    spans: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def default(self) -> Choice:
+        """Give what a plain run plays: the lower bound, the first option, all steps as they are declared."""
+        if self.word == "between":
+            return self.options[0]
+        return 0 if self.word == "one_of" else tuple(range(len(self.options)))
+
+    def bounds(self, limits: Words[str, int | None]) -> tuple[int, int] | None:
+        """Give the range of a `between` in nanoseconds, bytes or units; None: it has none under these limits.
+
+        Args:
+            limits: every limit as a whole number, None where it is off; see `Policy.whole`.
+        """
+        low, high = (_worth(text, self.kind, limits) for text in self.options)
+        return None if low is None or high is None or low > high else (low, high)
+
+    def worth(self, text: str, limits: Words[str, int | None]) -> int | None:
+        """Evaluate the text of a choice of a `between`; None: it is no value under these limits."""
+        return _worth(text, self.kind, limits)
+
+    def others(self) -> list[Choice]:
+        """Give choices that, with the default, have every option read once: what the loader tries."""
+        if self.word == "between":
+            return [self.options[1]]
+        return list(range(1, len(self.options))) if self.word == "one_of" else []
+
+
+def _worth(text: str, kind: str, limits: Words[str, int | None]) -> int | None:
+    if kind == "number":
+        return int(text)
+    measure = TIMES if kind == "time" else SIZES
+    try:
+        return evaluate(Expression(text, 0, 0, parse_expression(text, (), measure), measure), limits)
+    except (NotApplicable, Unfit, ExpressionError):
+        return None
+
+
+def _word_of(node: Node) -> str:
+    """Name the word of an open value; "" if a node is none."""
+    if isinstance(node, Mapping) and len(node.pairs) == 1 and node.pairs[0][0].text in _FORMS:
+        return node.pairs[0][0].text
+    return ""
+
+
+def _walk(node: Node) -> Iterator[Mapping]:
+    """Yield every open value below a node, what is around before what is inside."""
+    if _word_of(node):
+        assert isinstance(node, Mapping)
+        yield node
+    if isinstance(node, Mapping):
+        for key, value in node.pairs:
+            if key.text not in _OF_DATA:
+                yield from _walk(value)
+    elif isinstance(node, Sequence):
+        for item in node.items:
+            yield from _walk(item)
+
+
+def openings(root: Node, text: str, report: Callable[[int, int, str], None]) -> tuple[Opening, ...]:
+    """List what a file leaves open, in the order of the file.
+
+    Args:
+        root: the file.
+        text: its text, in which the openings have their places.
+        report: is told what is wrong with one, with line and column.
+    """
+    starts = [0, *(match.end() for match in re.finditer(r"\r\n|\r|\n", text))]
+    found = []
+    for node in _walk(root):
+        opening = _opening(node, text, starts)
+        if isinstance(opening, str):
+            report(node.line, node.column, opening)
+        else:
+            found.append(opening)
+    return tuple(found)
+
+
+def _opening(node: Mapping, text: str, starts: list[int]) -> Opening | str:
+    """Read an open value, or say what is wrong with it."""
+    word, options = node.pairs[0][0].text, node.pairs[0][1]
+    if not isinstance(options, Sequence) or not options.end[0]:
+        return f"{word} must have a list in brackets: write {_FORMS[word]}"
+    if not options.items or len(options.items) > MOST_OPTIONS:
+        return f"{word} has {len(options.items)} items: from 1 to {MOST_OPTIONS} are possible"
+    start = _offset(node.line, node.column, starts)
+    end = node.end if node.end[0] else options.end
+    spans = _spans(options, text, starts)
+    texts = tuple(text[first:last] for first, last in spans)
+    kind = ""
+    if word == "between":
+        kind = _kind(options)
+        if not kind:
+            return "between takes two times, two sizes or two whole numbers: write {between: [0s, 700s]}"
+    elif word != "one_of" and not re.search(r"(^|\n|\r)[ ]*- $", text[:start]):
+        return f"{word} stands for steps, on a line of its own: write {_FORMS[word]}"
+    plain = tuple(item.text for item in options.items if isinstance(item, Scalar)) if kind else texts
+    return Opening(word, kind, plain, start, _offset(*end, starts), node.line, node.column, spans)
+
+
+def _kind(options: Sequence) -> str:
+    """Say of what a range is; "" if it is none."""
+    texts = [item.text.strip() for item in options.items if isinstance(item, Scalar)]
+    if len(texts) != 2 or len(options.items) != 2:  # noqa: PLR2004  # its two bounds
+        return ""
+    if all(re.fullmatch("[0-9]{1,9}", text) for text in texts):
+        return "number"
+    for kind, measure in (("time", TIMES), ("size", SIZES)):
+        try:
+            for text in texts:
+                parse_expression(text, (), measure)
+        except ExpressionError:
+            continue
+        return kind
+    return ""
+
+
+def _offset(line: int, column: int, starts: list[int]) -> int:
+    return starts[line - 1] + column - 1
+
+
+def _spans(options: Sequence, text: str, starts: list[int]) -> tuple[tuple[int, int], ...]:
+    """Find where each item of a list in brackets stands: up to the comma before the next one, or the bracket."""
+    begins = [_offset(item.line, item.column, starts) for item in options.items]
+    ends = [_offset(*options.end, starts) - 1]
+    found: list[tuple[int, int]] = []
+    for begin, after in zip(begins, [*begins[1:], ends[0]], strict=True):
+        item = text[begin:after].rstrip()
+        item = item.removesuffix(",").rstrip()
+        found.append((begin, begin + len(item)))
+    return tuple(found)
+
+
+def closed(node: Node, chosen: Words[tuple[int, int], tuple[Opening, Choice]]) -> Node:
+    """Give a node with every open value below it chosen; what is chosen keeps its place in the file.
+
+    Args:
+        node: the file, or a part of it.
+        chosen: by line and column of the opening.
+    """
+    if isinstance(node, Scalar):
+        return node
+    if isinstance(node, Sequence):
+        items: list[Node] = []
+        for item in node.items:
+            items += _several(item, chosen) if _word_of(item) in ("any_order", "some_of") else [closed(item, chosen)]
+        return Sequence(node.line, node.column, tuple(items))
+    word = _word_of(node)
+    place = node.line, node.column
+    if word and place in chosen:
+        options = node.pairs[0][1]
+        assert isinstance(options, Sequence)
+        _, choice = chosen[place]
+        if word == "between":
+            same = next((one for one in options.items if isinstance(one, Scalar) and one.text == choice), None)
+            return same or Scalar(*place, str(choice), plain=True)
+        if word == "one_of":
+            assert isinstance(choice, int)
+            return closed(options.items[choice], chosen)
+    pairs = ((key, value if key.text in _OF_DATA else closed(value, chosen)) for key, value in node.pairs)
+    return Mapping(node.line, node.column, tuple(pairs), node.end)
+
+
+def _several(node: Node, chosen: Words[tuple[int, int], tuple[Opening, Choice]]) -> list[Node]:
+    assert isinstance(node, Mapping)
+    options = node.pairs[0][1]
+    if (node.line, node.column) not in chosen:
+        return []
+    _, choice = chosen[node.line, node.column]
+    assert isinstance(options, Sequence)
+    assert isinstance(choice, tuple)
+    return [closed(options.items[index], chosen) for index in choice]
+
+
+def filled(text: str, found: tuple[Opening, ...], choices: tuple[Choice, ...]) -> str:
+    """Give a file's text with every open value chosen.
+
+    Args:
+        text: the text.
+        found: its openings.
+        choices: what is chosen of each.
+    """
+    made = dict(zip(((one.start, one.stop) for one in found), zip(found, choices, strict=True), strict=True))
+    return _rendered(text, 0, len(text), made)
+
+
+def _rendered(text: str, start: int, stop: int, made: dict[tuple[int, int], tuple[Opening, Choice]]) -> str:
+    """Render a piece of the text, with the openings in it chosen."""
+    parts: list[str] = []
+    at = start
+    for (first, last), (opening, choice) in made.items():
+        if first < at or last > stop:
+            continue
+        before, told = text[at:first], _told(text, opening, choice, made)
+        if opening.word in ("any_order", "some_of"):
+            head = re.search(r"[ ]*- $", before)
+            assert head is not None, "the loader saw to it"
+            before = before[: head.start()]
+            lines = [f"{head[0]}{one}" for one in told] or [f"{head[0][:-2]}# nothing here"]
+            parts += [before, _newline(text).join(lines)]
+        else:
+            parts += [before, *told]
+        at = last
+    return "".join([*parts, text[at:stop]])
+
+
+def _told(text: str, opening: Opening, choice: Choice, made: dict[Any, Any]) -> list[str]:
+    if isinstance(choice, str):
+        return [choice]
+    indices = (choice,) if isinstance(choice, int) else choice
+    inside = {place: one for place, one in made.items() if place != (opening.start, opening.stop)}
+    return [_rendered(text, *opening.spans[index], inside) for index in indices]
+
+
+def _newline(text: str) -> str:
+    return "\r\n" if "\r\n" in text else "\n"

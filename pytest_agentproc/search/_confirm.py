@@ -1,0 +1,50 @@
+"""Owns the confirmation of a find: real processes, three times. Whatever does not repeat is the kit's own fault."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pytest_agentproc.record import normal_form
+from pytest_agentproc.search._invariants import broken
+from pytest_agentproc.verdict import Verdict, differing, judged
+
+if TYPE_CHECKING:
+    from pytest_agentproc.harness import Lab
+    from pytest_agentproc.search._find import Find
+    from pytest_agentproc.vocabulary import Subject
+
+__all__ = ["Confirmed", "confirm"]
+
+_TIMES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmed:
+    """What real processes say of a find.
+
+    Args:
+        repeats: whether each play went as the find did, and is red as it is.
+        difference: where the timelines first differ, if they do; else how it was green.
+    """
+
+    repeats: bool
+    difference: str = ""
+
+
+def confirm(find: Find, subject: Subject, lab: Lab) -> Confirmed:
+    """Play a find with real processes, three times, and compare each whole timeline with that of the find.
+
+    Args:
+        find: what was found.
+        subject: the supervisor in which it was.
+        lab: where processes are started.
+    """
+    foretold = normal_form(find.played.record)
+    for number in range(1, _TIMES + 1):
+        played = lab.play(find.scenario, subject)
+        if normal_form(played.record) != foretold:
+            return Confirmed(repeats=False, difference=differing(find.played, played))
+        if judged(played).verdict is not Verdict.FAILED and not broken(played):
+            return Confirmed(repeats=False, difference=f"play {number} has the same timeline, and breaks nothing")
+    return Confirmed(repeats=True)

@@ -1,0 +1,140 @@
+"""Owns what holds of every run whatever its scenario expects: the standing invariants. Judges records and answers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import pairwise, takewhile
+from typing import TYPE_CHECKING
+
+from pytest_agentproc.verdict import leaks, returned_at
+from pytest_agentproc.vocabulary import Outcome
+
+if TYPE_CHECKING:
+    from pytest_agentproc.harness import Played
+    from pytest_agentproc.record import Record
+    from pytest_agentproc.vocabulary import Answer
+
+__all__ = ["broken"]
+
+_CODES: dict[str, tuple[int, ...]] = {
+    Outcome.COMPLETED: (0,),
+    Outcome.TOOL_USE: (0,),
+    Outcome.CANCELLED: (130,),
+    Outcome.STOPPED: (130,),
+    Outcome.INACTIVE: (124,),
+    Outcome.STALLED: (124,),
+    Outcome.OVERRAN: (124,),
+    Outcome.TIMED_OUT: (124,),
+    Outcome.INPUT_FAILED: (74,),
+    Outcome.SPAWN_FAILED: (126, 127),
+    Outcome.HANDSHAKE_FAILED: (69,),
+    Outcome.PROTOCOL_ERROR: (76,),
+}
+
+
+def broken(played: Played) -> str:
+    """Say which standing invariant a play breaks; "" if none.
+
+    Args:
+        played: a play in virtual time, of a run, a session or several.
+    """
+    if played.fault is not None:
+        return f"time cannot go on: {played.fault}"
+    checks = (_monotone, _accounted, _codes, _silence, _waited, _left)
+    return next((reason for check in checks if (reason := check(played))), "")
+
+
+def _monotone(played: Played) -> str:
+    back = next((two for one, two in pairwise(played.record.events) if two.at < one.at), None)
+    return "" if back is None else f"virtual time goes back, to {back.at} ns"
+
+
+def _accounted(played: Played) -> str:
+    """Every prompt has exactly one outcome."""
+    answer = played.answer
+    if answer is None:
+        return "the supervisor gave no answer"
+    if answer.sessions is not None:
+        return ""
+    if answer.turns is None:
+        return "" if answer.outcome is not None else "the run has no outcome"
+    prompts = sum(deed.kind == "prompt" for deed in played.bound.drive)
+    asked = sum(
+        event.data.get("does") == "prompt" for event in played.record.events if event.data.get("process") == "caller"
+    )
+    ended = Counter(event.data.get("turn") for event in played.record.events if event.data.get("event") == "outcome")
+    twice = [turn for turn, count in ended.items() if turn is not None and count > 1]
+    if twice:
+        return f"turn {twice[0]} has {ended[twice[0]]} outcomes"
+    if len(answer.turns) != asked or any(turn.outcome is None for turn in answer.turns):
+        return f"{asked} of {prompts} prompts were given, and {len(answer.turns)} have an outcome"
+    return ""
+
+
+def _codes(played: Played) -> str:
+    assert played.answer is not None
+    for answer in (played.answer, *(played.answer.turns or ())):
+        codes = _CODES.get(str(answer.outcome))
+        if codes is not None and answer.exit_code is not None and answer.exit_code not in codes:
+            return f"the exit code of {answer.outcome} is {answer.exit_code}"
+    return ""
+
+
+def _is_run(answer: Answer) -> bool:
+    return answer.turns is None and answer.sessions is None
+
+
+def _silence(played: Played) -> str:
+    """A run is never ended for its silence while it is active within the policy, nor waited for past it."""
+    assert played.answer is not None
+    if not _is_run(played.answer) or played.answer.outcome in (Outcome.SPAWN_FAILED, None):
+        return ""
+    limits = played.bound.policy.nanoseconds()
+    short, long = limits["inactivity_timeout"], limits["internal_tool_timeout"]
+    over = played.answer.elapsed
+    if short is None or over is None:
+        return ""
+    written = _written(played.record)
+    gaps = [after - before for before, after in pairwise([0, *written, over])]
+    if played.answer.outcome == Outcome.INACTIVE and gaps[-1] < short:
+        return f"it was ended as inactive {gaps[-1]} ns after its last byte"
+    longest = None if long is None else max(short, long)
+    if longest is not None and max(gaps) > longest:
+        return f"it was silent for {max(gaps)} ns, longer than any limit, and waited for"
+    return ""
+
+
+def _written(record: Record) -> list[int]:
+    """List when anything was written before the outcome, but for what went to a stream that its writer had closed."""
+    closed: set[tuple[str, str]] = set()
+    written = []
+    for event in takewhile(lambda event: not (event.code == "m" and "outcome" in event.data), record.events):
+        if event.code not in "oe" or "by" in event.data:
+            continue
+        stream = (event.data["process"], event.code)
+        if "closed" in event.data:
+            closed.add(stream)
+        elif "bytes" in event.data and stream not in closed:
+            written.append(event.at)
+    return written
+
+
+def _waited(played: Played) -> str:
+    """The caller of a run has its answer once the graces behind the outcome are over."""
+    assert played.answer is not None
+    at, over = returned_at(played.record), played.answer.elapsed
+    if not _is_run(played.answer) or at is None or over is None:
+        return ""
+    limits = played.bound.policy.nanoseconds()
+    names = ("background_grace", "linger_grace", "linger_kill_grace", "kill_grace")
+    allowed = sum(limits[name] or 0 for name in names)
+    return f"it returned {at - over} ns after the outcome" if at - over > allowed else ""
+
+
+def _left(played: Played) -> str:
+    left = leaks(played.record)
+    return f"{left[0].process} outlives the run" if left and not _expects_leaks(played) else ""
+
+
+def _expects_leaks(played: Played) -> bool:
+    return any(one.key == "leaks" and one.wanted for one in played.bound.expect)

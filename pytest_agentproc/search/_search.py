@@ -1,0 +1,187 @@
+"""Owns the search: settings of a scenario's open values, each played and judged, and the one that breaks a promise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from pytest_agentproc.errors import ScenarioError
+from pytest_agentproc.harness import Lab, model_play
+from pytest_agentproc.scenario import NotApplicable, Scenario, loads
+from pytest_agentproc.search._draws import Enough, smallest
+from pytest_agentproc.search._find import Find
+from pytest_agentproc.search._invariants import broken
+from pytest_agentproc.search._told import told
+from pytest_agentproc.search._written import expecting
+from pytest_agentproc.subjects import Core
+from pytest_agentproc.verdict import Verdict, judged
+from pytest_agentproc.vocabulary import TIME_NAMES, Policy
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pytest_agentproc.harness import Played
+    from pytest_agentproc.scenario import Choice
+    from pytest_agentproc.vocabulary import Subject
+
+__all__ = ["Search", "Searched", "search"]
+
+_OF_RUNS = ("linger_grace", "background_grace", "linger_kill_grace")
+_OF_SESSIONS = (
+    *("prompt_timeout", "cancel_grace", "permission_timeout", "hook_timeout", "handshake_timeout"),
+    *("restart_backoff", "close_grace"),
+)
+"""Limits at which nothing turns over in the other kind of agent."""
+
+
+class _Reference(Core):
+    """The core with the limits that another supervisor states."""
+
+    def __init__(self, subject: Subject) -> None:
+        super().__init__("reference")
+        self._subject = subject
+
+    def policy(self, overrides: Mapping[str, Any], dialect: str) -> Policy:
+        """Ask the other one."""
+        return self._subject.policy(overrides, dialect)
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """What came of a search.
+
+    Args:
+        find: what was found; None: nothing.
+        runs: how many settings were played, those of the shrinking among them.
+        first: the number of the setting that failed first; 0: none did.
+        seconds: how long it took, in real time.
+    """
+
+    find: Find | None
+    runs: int
+    first: int
+    seconds: float
+
+
+class Search:
+    """The settings of one scenario for one supervisor.
+
+    Args:
+        scenario: with open values.
+        subject: the supervisor; the core and its defects are played in the model, all others with real processes.
+        lab: where others are played; None: there is only the model.
+    """
+
+    def __init__(self, scenario: Scenario, subject: Subject, lab: Lab | None = None) -> None:
+        self.scenario = scenario
+        self._subject = subject
+        self._lab = lab
+        self._is_core = type(subject) is Core and subject.name == "core"
+        self._reference = _Reference(subject)
+        self.runs = 0
+        self.first = 0
+
+    def limits(self) -> tuple[Mapping[str, int | None], Sequence[str]]:
+        """Give the limits, and the names of those about which times are drawn; of several sessions the first one's."""
+        terms = self.scenario.terms(self._subject)
+        whole = (terms if isinstance(terms, Policy) else next(iter(terms.values()))).whole()
+        idle = _OF_RUNS if self.scenario.is_session else _OF_SESSIONS
+        return whole, [name for name in TIME_NAMES if name not in idle]
+
+    def look(self, choices: tuple[Choice, ...]) -> Find | None:
+        """Play one setting; None: every promise holds there, or it is none that can be played."""
+        self.runs += 1
+        text = self.scenario.closed_text(choices)
+        try:
+            closed = _loaded(text, self.scenario)
+            reference = model_play(closed, self._reference)
+            played = reference if self._is_core else self._play(closed)
+        except (NotApplicable, ScenarioError):
+            return None
+        return self._breach(choices, text, reference, played)
+
+    def _play(self, scenario: Scenario) -> Played:
+        if isinstance(self._subject, Core):
+            return model_play(scenario, self._subject)
+        assert self._lab is not None, "a supervisor that the model cannot play has a lab"
+        return self._lab.play(scenario, self._subject)
+
+    def _breach(self, choices: tuple[Choice, ...], text: str, reference: Played, played: Played) -> Find | None:
+        reason = broken(played)
+        own = judged(played)
+        if self._is_core:
+            if own.verdict is Verdict.FAILED or reason:
+                bad = next((row for row in own.rows if row.verdict is Verdict.FAILED), None)
+                said = reason or (f"{bad.key} is {bad.seen}, not {bad.wanted}" if bad else "")
+                return Find(choices, played.bound.scenario, bad.key if bad else "", said, played)
+            return None
+        if broken(reference) or judged(reference).verdict is Verdict.FAILED:
+            return None  # that is the core's fault, and a search over the core finds it
+        must = told(reference)
+        if must is None or (must == told(played) and own.verdict is not Verdict.FAILED):
+            return None
+        if must == told(played):
+            scenario, again = played.bound.scenario, played
+        else:
+            scenario = _loaded(expecting(text, must), self.scenario)
+            again = replace(played, bound=scenario.bind(scenario.terms(self._subject)))
+        bad = next((row for row in judged(again).rows if row.verdict is Verdict.FAILED), None)
+        if bad is None:
+            return None
+        said = reason or f"{bad.key} is {bad.seen}, not {bad.wanted}".replace("\n", " ")
+        return Find(choices, scenario, bad.key, said, again)
+
+
+def _loaded(text: str, scenario: Scenario) -> Scenario:
+    return loads(text, scenario.path, None, scenario.language)
+
+
+def search(
+    scenario: Scenario,
+    subject: Subject,
+    *,
+    runs: int,
+    seed: int,
+    seconds: float = 3600.0,
+    shrinking: float = 20.0,
+    lab: Lab | None = None,
+) -> Searched:
+    """Look for a setting of a scenario's open values under which a supervisor breaks a promise, and make it small.
+
+    Args:
+        scenario: with open values; one without them has one setting.
+        subject: the supervisor.
+        runs: so many settings are drawn at most.
+        seed: the same seed draws the same settings.
+        seconds: after so long, in real time, nothing more is looked for.
+        shrinking: so long, in real time, a find is made smaller.
+        lab: where a supervisor is played that is not the core.
+
+    Raises:
+        NotApplicable: the supervisor lacks a limit without which the scenario has no meaning.
+    """
+    begun = monotonic()
+    until = [begun + seconds]
+    looked = Search(scenario, subject, lab)
+    finds: dict[tuple[Choice, ...], Find] = {}
+    sound: set[tuple[Choice, ...]] = set()
+
+    def fails(choices: tuple[Choice, ...]) -> bool:
+        if choices in finds or choices in sound:
+            return choices in finds
+        if monotonic() > until[-1]:
+            raise Enough
+        find = looked.look(choices)
+        if find is None:
+            sound.add(choices)
+            return False
+        if not looked.first:
+            looked.first = looked.runs
+            until.append(monotonic() + shrinking)
+        finds[choices] = find
+        return True
+
+    best = smallest(scenario.openings, *looked.limits(), fails, runs=runs, seed=seed)
+    found = finds.get(best) if best is not None else next(reversed(finds.values()), None)
+    return Searched(found, looked.runs, looked.first, monotonic() - begun)

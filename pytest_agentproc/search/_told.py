@@ -1,0 +1,92 @@
+"""Owns what a play came to, as the expectations of a scenario: what the reference did is what must be true."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from pytest_agentproc.verdict import returned_at, signals
+
+if TYPE_CHECKING:
+    from pytest_agentproc.harness import Played
+    from pytest_agentproc.record import Record
+    from pytest_agentproc.vocabulary import Answer
+
+__all__ = ["lines_of", "told"]
+
+_OF_A_TURN = ("outcome", "exit_code", "text", "transcript", "elapsed")
+_UNITS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1000, "ns": 1}
+
+
+def told(played: Played) -> dict[str, Any] | None:
+    """Give what came of a play as expect keys, with their values in the language's words.
+
+    Args:
+        played: a run, or a session; of several sessions nothing is told.
+
+    Returns:
+        the keys; None if the play came to no answer.
+    """
+    answer, record = played.answer, played.record
+    if answer is None or played.bound.parts:
+        return None
+    if answer.turns is None:
+        keys: dict[str, Any] = _of_turn(answer)
+    else:
+        keys = {"turns": [_of_turn(turn) for turn in answer.turns]}
+        keys["background"] = [_of_turn(turn) for turn in answer.background or ()]
+        keys["status"] = list(answer.statuses or ())
+        keys["spawns"] = [_time(at) for at in _spawns(record)]
+        if answer.viewers:
+            views = answer.viewers.items()
+            keys["viewers"] = {name: {"status": view.status, "transcript": view.transcript} for name, view in views}
+        if answer.called:
+            keys["called"] = [{name: _time(at)} for name, at in answer.called]
+    keys["signals"] = [{name: _time(at)} for name, at in signals(record)]
+    if answer.warnings is not None:
+        keys["warnings"] = list(answer.warnings)
+    at = returned_at(record)
+    if at is not None:
+        keys["returned"] = _time(at)
+    return keys
+
+
+def _of_turn(answer: Answer) -> dict[str, Any]:
+    found = {name: getattr(answer, name) for name in _OF_A_TURN}
+    made = {name: value for name, value in found.items() if value is not None}
+    if "elapsed" in made:
+        made["elapsed"] = _time(made["elapsed"])
+    if "outcome" in made:
+        made["outcome"] = str(made["outcome"])
+    return made
+
+
+def _spawns(record: Record) -> list[int]:
+    born = (event for event in record.events if event.code == "p" and "seen" in event.data and "by" not in event.data)
+    return [event.at for event in born if event.data.get("parent") == "supervisor"]
+
+
+def _time(nanoseconds: int) -> str:
+    unit = next(unit for unit, worth in _UNITS.items() if nanoseconds % worth == 0)
+    return f"{nanoseconds // _UNITS[unit]}{unit}"
+
+
+def lines_of(keys: dict[str, Any]) -> list[str]:
+    """Write expect keys as lines of YAML."""
+    lines = ["expect:"]
+    for name, value in keys.items():
+        if name in ("turns", "background") and value:
+            lines += [f"  {name}:", *(f"    - {_flow(one)}" for one in value)]
+        else:
+            lines.append(f"  {name}: {_flow(value)}")
+    return lines
+
+
+def _flow(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{name}: {_flow(one)}" for name, one in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_flow, value)) + "]"
+    if isinstance(value, str) and value.replace("_", "").isalnum() and value.isascii():
+        return value if value not in ("true", "false", "null") else json.dumps(value)
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,55 @@
+"""Owns the file of a find: its text closed, what must be true told, how to play it again. Writes to no disk."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from pytest_agentproc.search._told import lines_of
+
+if TYPE_CHECKING:
+    from pytest_agentproc.search._find import Find
+
+__all__ = ["expecting", "written"]
+
+_TOLD = ("expect", "catches")
+
+
+def without(text: str, names: tuple[str, ...]) -> str:
+    """Leave out keys of the file itself, with all that is under them."""
+    kept: list[str] = []
+    leaving = False
+    for line in text.splitlines():
+        head = re.match(r"([a-z_]+):", line)
+        if head is not None:
+            leaving = head[1] in names
+        if not leaving:
+            kept.append(line)
+    return "\n".join(kept).rstrip("\n") + "\n"
+
+
+def expecting(text: str, keys: dict[str, Any]) -> str:
+    """Give a closed file's text with other expectations."""
+    return without(text, _TOLD) + "\n".join(lines_of(keys)) + "\n"
+
+
+def written(find: Find, *, subject: str, seed: int, run: int, replay: str, is_defect: bool) -> str:
+    """Give the text of an ordinary scenario file that plays a find.
+
+    Args:
+        find: what was found.
+        subject: the supervisor's name.
+        seed: that of the search.
+        run: the number of the setting that failed first.
+        replay: the command that plays the file against that supervisor.
+        is_defect: whether that is a defect of the kit's own, which the file then catches.
+    """
+    head = [
+        f"# found by agentproc search --seed {seed} in setting {run}, then made small; supervisor: {subject}",
+        f"# {' '.join(find.reason.split())}",
+        f"# {replay}",
+    ]
+    text = without(find.scenario.text, ("catches",)) if is_defect else find.scenario.text
+    body = [line for line in text.splitlines() if not line.startswith("#")]
+    tail = [f"catches: {{{subject}: {find.key}}}"] if is_defect and find.key else []
+    return "\n".join([*head, *body, *tail]) + "\n"

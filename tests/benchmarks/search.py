@@ -1,0 +1,102 @@
+"""`python -m tests.benchmarks.search`: the search finds the timing defects by itself, from the generic open scenarios.
+
+Every defect of the rules that are about timing is looked for in the open scenarios that cover its rule, in turns,
+for at most so many seconds. A find counts if its file, loaded from its text alone, is red on the defect and
+green on the core. The last line is `found N of M`. Run by hand; it is no test. The exit code is 1 below 90 %.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from pytest_agentproc.defects import DEFECTS
+from pytest_agentproc.harness import Lab, model_play
+from pytest_agentproc.scenario import Scenario, load, loads
+from pytest_agentproc.search import confirm, search, written
+from pytest_agentproc.subjects import Core, core
+from pytest_agentproc.verdict import Verdict, judged
+from tests.architecture.sources import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pytest_agentproc.defects import Defect
+    from pytest_agentproc.search import Find
+
+RULES = (
+    *("A1", "A2", "A3", "A4", "A5", "A6", "A7", "A8", "C1", "C2", "C4"),
+    *("P1", "P2", "P3", "P5", "P6", "P7", "P8", "B1", "B2", "B3", "B4"),
+)
+_SHARE = 0.9
+_RUNS = 100_000
+_SLICE = 15.0
+_SHRINK = 2.0
+
+
+def open_scenarios() -> list[Scenario]:
+    """Load the generic open scenarios."""
+    return [load(str(file)) for file in sorted((ROOT / "scenarios" / "open").glob("*.scenario.yaml"))]
+
+
+def replays(find: Find, defect: Defect) -> str:
+    """Say what is wrong with the file of a find; "" if it is red on the defect and green on the core."""
+    text = written(find, subject=defect.name, seed=0, run=0, replay="", is_defect=True)
+    scenario = loads(text, "found.scenario.yaml")
+    if judged(model_play(scenario, wrong(defect))).verdict is not Verdict.FAILED:
+        return "its file is not red on the defect"
+    seen = judged(model_play(scenario, core())).verdict
+    return "" if seen is Verdict.PASSED else f"its file is {seen} on the core"
+
+
+def wrong(defect: Defect) -> Core:
+    """Give the core with a defect built in."""
+    return Core(defect.name, defect.deciders, defect.session_deciders)
+
+
+def _look(defect: Defect, scenarios: Sequence[Scenario], seconds: float, lab: Lab | None) -> tuple[bool, str]:
+    """Search in turns, a slice of time in each scenario that covers the rule."""
+    begun, seed, runs = monotonic(), 0, 0
+    covering = [one for one in scenarios if defect.breaks in one.covers] or scenarios
+    while monotonic() - begun < seconds:
+        for scenario in covering:
+            left = seconds - (monotonic() - begun)
+            if left <= 0:
+                break
+            came = search(scenario, wrong(defect), runs=_RUNS, seed=seed, seconds=min(_SLICE, left), shrinking=_SHRINK)
+            runs += came.runs
+            if came.find is None:
+                continue
+            trouble = replays(came.find, defect)
+            if not trouble and lab is not None:
+                confirmed = confirm(came.find, wrong(defect), lab)
+                trouble = "" if confirmed.repeats else f"not deterministic: {confirmed.difference}"
+            spent = f"{runs} settings, {monotonic() - begun:.1f} s"
+            return not trouble, f"{scenario.id}, {spent}: {trouble or came.find.reason}"
+        seed += 1
+    return False, f"not found in {runs} settings, {seconds:.0f} s"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Search for each defect; return the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.search", description=__doc__)
+    parser.add_argument("--seconds", type=float, default=60.0, help="at most, for each defect (default: 60)")
+    parser.add_argument("--only", default="", help="only defects, or rules, that contain this")
+    parser.add_argument("--model-only", action="store_true", help="confirm no find with real processes")
+    options = parser.parse_args(arguments)
+    chosen = [one for one in DEFECTS.values() if one.breaks in RULES and options.only in f"{one.breaks} {one.name}"]
+    scenarios = open_scenarios()
+    found = 0
+    with Lab() as lab:
+        for defect in chosen:
+            is_found, told = _look(defect, scenarios, options.seconds, None if options.model_only else lab)
+            found += is_found
+            print(f"{'found    ' if is_found else 'NOT FOUND'} {defect.breaks} {defect.name}: {told}", flush=True)
+    print(f"found {found} of {len(chosen)}")
+    return 0 if found >= _SHARE * len(chosen) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

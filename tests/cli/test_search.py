@@ -1,0 +1,74 @@
+"""`agentproc search`: what it prints, the file that it writes, and how it refuses."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_agentproc.cli import main
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_TEXT = """\
+scenario: an agent that pauses is ended for its silence alone
+agent: pi
+script:
+  - say: a
+  - silence: {between: [0s, inactivity_timeout + 10s]}
+  - one_of: [{answer: x}, {exit: 3}]
+"""
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"\d+ settings in \d+\.\d s", "N settings in T s", text)
+
+
+@pytest.mark.slow
+def test_a_find_is_confirmed_with_real_processes_and_can_be_played_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """From the words to the file: the command that is printed is red on the defect, and green on the core."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pauses.scenario.yaml").write_text(_TEXT, "utf-8")
+    assert main(["search", "pauses.scenario.yaml", "--defect", "timer-beats-exit", "--seed", "1"]) == 1
+    found = "found-pauses-timer-beats-exit.scenario.yaml"
+    told = re.sub(r"setting \d+", "setting N", _plain(capsys.readouterr().out))
+    assert told == (
+        "pauses: N settings in T s: setting N breaks a promise, three times of three with real processes\n"
+        "  outcome is inactive, not incomplete\n"
+        f"  agentproc run {found} --defect timer-beats-exit\n"
+    )
+    assert main(["run", found, "--defect", "timer-beats-exit"]) == 1
+    assert main(["run", found]) == 0
+
+
+def test_nothing_found_is_said_with_its_seed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """How much was looked at, and how to look at the same again."""
+    file = tmp_path / "pauses.scenario.yaml"
+    file.write_text(_TEXT, "utf-8")
+    assert main(["search", str(file), "--runs", "20", "--seed", "4"]) == 0
+    assert _plain(capsys.readouterr().out) == "pauses: N settings in T s, seed 4: nothing found\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["nosuch-*"], "nosuch-*: there is no such file, and no bundled scenario of such a name\ntry 'open-*'"),
+        (
+            ["lingers-deaf"],
+            "lingers-deaf: no value is left open there\nwrite {between: [0s, 700s]} in the place of one, for example",
+        ),
+        (["open-*", "--runs", "0"], "--runs 0: at least one setting is played\ntry --runs 2000"),
+        (["open-*", "--seconds", "0"], "--seconds 0: from above 0 to 86400\ntry --seconds 60"),
+        (["open-*", "--out", "nowhere"], "--out nowhere: there is no such folder\nmake it first"),
+    ],
+)
+def test_what_cannot_be_searched_is_refused_with_a_remedy(
+    words: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A mistake on the command line is no traceback, and no verdict."""
+    assert main(["search", *words]) == 2
+    assert capsys.readouterr().err == f"agentproc search: {message}\n"

@@ -1,0 +1,51 @@
+"""`--agentproc-search=N`: the values that a scenario leaves open are searched as a part of its test."""
+
+from __future__ import annotations
+
+import pytest
+
+_OPEN = """\
+scenario: an agent's exit is waited for
+agent: raw
+script:
+  - say: a
+  - one_of: [{silence: 1s}, {silence: 20s}]
+  - exit: 0
+expect: {outcome: completed}
+"""
+
+_IMPATIENT = """\
+import anyio
+
+async def run(order):
+    with anyio.move_on_after(10) as scope:
+        await anyio.run_process(order.argv, env=order.env, check=False, start_new_session=True)
+    return "inactive" if scope.cancelled_caught else "completed"
+"""
+
+
+@pytest.mark.slow
+def test_a_supervisor_of_ones_own_is_searched_with_real_processes(pytester: pytest.Pytester) -> None:
+    """What it plays right in the plain run it gets wrong a little later, and the scenario that says so is printed."""
+    (pytester.path / "one.scenario.yaml").write_text(_OPEN)
+    (pytester.path / "mine.py").write_text(_IMPATIENT)
+    pytester.runpytest("--agentproc-subject=mine:run").assert_outcomes(passed=1)
+    pytester.runpytest("--agentproc-search=5").assert_outcomes(passed=1)
+    result = pytester.runpytest("--agentproc-subject=mine:run", "--agentproc-search=5")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "one.scenario.yaml: the search broke a promise in setting * of *: outcome is inactive, not completed",
+            "this is the scenario that shows it; keep it as found-one.scenario.yaml:",
+            "scenario: an agent's exit is waited for",
+            "  - {silence: 20s}",
+            "  outcome: completed",
+        ]
+    )
+
+
+def test_a_number_of_settings_that_is_none_is_refused(pytester: pytest.Pytester) -> None:
+    """A search that silently did not happen would be taken for a green one."""
+    result = pytester.runpytest("--agentproc-search=many")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*must be a whole number, at most 1000000; 0: no search*"])

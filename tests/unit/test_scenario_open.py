@@ -1,0 +1,96 @@
+"""Open values: what a file may leave open, what a plain run plays, what is told of a wrong one, and the closed text."""
+
+from __future__ import annotations
+
+import pytest
+
+from pytest_agentproc.errors import ScenarioError
+from pytest_agentproc.scenario import loads
+
+_HEAD = "scenario: a\nagent: pi\nscript:\n"
+_ALL = (
+    _HEAD
+    + """\
+  - silence: {between: [0s, inactivity_timeout + 10s]}
+  - any_order: [{say: a}, {silence: {between: [1s, 2s]}}, {say: "b, c"}]
+  - some_of: [{say: e}, {say: f}]
+  - one_of: [{answer: x}, {die: {one_of: [TERM, KILL]}}]
+"""
+)
+
+
+def test_a_plain_run_plays_the_lower_bound_the_first_option_and_all_steps_in_order() -> None:
+    """The author reads the file from top to bottom; what is played without a search is what stands there first."""
+    steps = [(step.name, getattr(step.value, "text", step.value)) for step in loads(_ALL).scripts[0]]
+    assert steps == [
+        ("silence", "0s"),
+        ("say", {"text": "a"}),
+        ("silence", "1s"),
+        ("say", {"text": "b, c"}),
+        ("say", {"text": "e"}),
+        ("say", {"text": "f"}),
+        ("answer", "x"),
+    ]
+
+
+def test_a_closed_text_is_an_ordinary_scenario() -> None:
+    """A find is kept as a file that anybody can read and play, without a word of the search in it."""
+    text = loads(_ALL).closed_text(["inactivity_timeout - 1ms", (2, 1, 0), "1500ms", (), 1, 1])
+    assert text == (
+        _HEAD
+        + """\
+  - silence: inactivity_timeout - 1ms
+  - {say: "b, c"}
+  - {silence: 1500ms}
+  - {say: a}
+  # nothing here
+  - {die: KILL}
+"""
+    )
+    assert loads(text).openings == ()
+
+
+def test_a_default_that_is_filled_in_is_what_a_plain_run_plays() -> None:
+    """The two ways to choose, in the nodes and in the text, must not drift apart."""
+    scenario = loads(_ALL)
+    again = loads(scenario.closed_text([opening.default for opening in scenario.openings]))
+    named = [
+        [(step.name, str(getattr(step.value, "text", step.value))) for step in one.scripts[0]]
+        for one in (scenario, again)
+    ]
+    assert named[0] == named[1]
+
+
+def test_a_tool_s_own_arguments_are_never_open() -> None:
+    """Data of a tool stands as it is: a schema of JSON has the word, too."""
+    text = _HEAD + "  - tool: {id: t, name: x, input: {one_of: [1, 2]}}\n"
+    scenario = loads(text)
+    assert scenario.openings == ()
+    assert scenario.scripts[0][0].value["input"] == {"one_of": [1, 2]}
+
+
+@pytest.mark.parametrize(
+    ("step", "message"),
+    [
+        (
+            "- silence: {between: 3s}",
+            "4:14: between must have a list in brackets: write {between: [LOW, HIGH]}",
+        ),
+        (
+            "- silence: {between: [0s, soon]}",
+            "4:14: between takes two times, two sizes or two whole numbers: write {between: [0s, 700s]}",
+        ),
+        ("- silence: {one_of: []}", "4:14: one_of has 0 items: from 1 to 20 are possible"),
+        (
+            "- meanwhile: [{any_order: [{say: a}]}]",
+            "4:17: any_order stands for steps, on a line of its own: write - any_order: [{STEP}, {STEP}, ...]",
+        ),
+        ("- one_of: [{say: a}, {sya: b}]", '4:25: unknown step "sya": did you mean "say"?'),
+        ("- silence: {between: [0s, 0s - 3s]}", '4:29: "0s - 3s" is -3s: a time cannot be negative'),
+    ],
+)
+def test_what_is_wrong_with_an_open_value_is_told_at_its_place(step: str, message: str) -> None:
+    """Every option is checked before anything is drawn, so that no search ends in a mistake of the file's."""
+    with pytest.raises(ScenarioError) as caught:
+        loads(f"{_HEAD}  {step}\n")
+    assert [str(problem) for problem in caught.value.problems] == [f"<text>:{message}"]

@@ -1,0 +1,158 @@
+"""The search in the model: where times are drawn, what is found, how small it gets, and what does not repeat."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+from pytest_agentproc.defects import defect
+from pytest_agentproc.harness import model_play
+from pytest_agentproc.scenario import Scenario, load, loads
+from pytest_agentproc.search import broken, confirm, search, told, written
+from pytest_agentproc.subjects import Core, core
+from pytest_agentproc.verdict import Verdict, judged
+from tests.architecture.sources import ROOT
+
+if TYPE_CHECKING:
+    from pytest_agentproc.harness import Lab, Played
+    from pytest_agentproc.search import Searched
+
+_TEXT = """\
+scenario: an agent that pauses twice is ended for its silence alone
+agent: pi
+script:
+  - silence: {between: [0s, inactivity_timeout + 10s]}
+  - say: a
+  - silence: {between: [0s, inactivity_timeout + 10s]}
+  - one_of: [{answer: x}, {exit: 3}]
+covers: [A1]
+"""
+
+
+def _wrong(name: str) -> Core:
+    made = defect(name)
+    return Core(name, made.deciders, made.session_deciders)
+
+
+def _searched(subject: Core, runs: int = 200) -> Searched:
+    return search(loads(_TEXT, "pauses.scenario.yaml"), subject, runs=runs, seed=1)
+
+
+def test_a_tie_of_exit_and_deadline_is_found_and_written_as_a_scenario() -> None:
+    """Only at the very nanosecond does this supervisor err: times are drawn at the limits, or nobody finds it."""
+    came = _searched(_wrong("timer-beats-exit"))
+    assert came.find is not None
+    text = written(
+        came.find, subject="timer-beats-exit", seed=1, run=7, replay="agentproc run found --defect x", is_defect=True
+    )
+    assert (
+        text
+        == """\
+# found by agentproc search --seed 1 in setting 7, then made small; supervisor: timer-beats-exit
+# outcome is inactive, not incomplete
+# agentproc run found --defect x
+scenario: an agent that pauses twice is ended for its silence alone
+agent: pi
+script:
+  - silence: 0s
+  - say: a
+  - silence: inactivity_timeout
+  - {exit: 3}
+covers: [A1]
+expect:
+  outcome: incomplete
+  exit_code: 3
+  text: a
+  transcript: a
+  elapsed: 120s
+  signals: []
+  warnings: []
+  returned: 120s
+catches: {timer-beats-exit: outcome}
+"""
+    )
+    again = loads(text, "found.scenario.yaml")
+    assert judged(model_play(again, core())).verdict is Verdict.PASSED
+    assert judged(model_play(again, _wrong("timer-beats-exit"))).verdict is Verdict.FAILED
+
+
+def test_the_core_breaks_nothing_in_the_same_settings() -> None:
+    """A search that finds what is not there costs more than one that finds nothing."""
+    came = _searched(core())
+    assert (came.find, came.first, came.runs) == (None, 0, 200)
+
+
+def test_the_same_seed_finds_the_same() -> None:
+    """A find that nobody can find again is an anecdote."""
+    first, second = (_searched(_wrong("duration-timeout")) for _ in range(2))
+    assert first.find is not None
+    assert second.find is not None
+    assert (first.first, first.runs, first.find.choices) == (second.first, second.runs, second.find.choices)
+
+
+class _Once:
+    """A lab in which real processes go another way than the model foretold."""
+
+    def __init__(self, played: Played) -> None:
+        self.played = played
+
+    def play(self, *_: Any) -> Played:
+        return self.played
+
+
+def test_a_find_that_real_processes_do_not_repeat_is_the_kit_s_fault() -> None:
+    """Then the model and the lockstep disagree, and no supervisor is to blame."""
+    subject = _wrong("timer-beats-exit")
+    find = _searched(subject).find
+    assert find is not None
+    other = model_play(find.scenario, core())
+    confirmed = confirm(find, subject, cast("Lab", _Once(other)))
+    assert not confirmed.repeats
+    assert [line[:4] for line in confirmed.difference.splitlines()] == ["once", "then"]
+    assert confirm(find, subject, cast("Lab", _Once(find.played))).repeats
+
+
+def _closed(outcome: str = "") -> Scenario:
+    return loads(f"scenario: a\nagent: pi\nscript: [{{say: a}}, {{silence: 1s}}, {{answer: b}}]\n{outcome}")
+
+
+def test_what_the_reference_did_is_what_must_be_true() -> None:
+    """The expectations of a find are written from a play; a file that they do not fit would be red for nothing."""
+    keys = told(model_play(_closed(), core()))
+    assert keys == {
+        "outcome": "completed",
+        "exit_code": 0,
+        "text": "b",
+        "transcript": "a\nb",
+        "elapsed": "1s",
+        "signals": [],
+        "warnings": [],
+        "returned": "1s",
+    }
+
+
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        ({"outcome": None}, "the run has no outcome"),
+        ({"exit_code": 3}, "the exit code of completed is 3"),
+        ({"outcome": "inactive", "exit_code": 124}, "it was ended as inactive 0 ns after its last byte"),
+        ({"elapsed": 0}, ""),
+    ],
+)
+def test_a_standing_invariant_needs_no_expectation(changed: dict[str, Any], reason: str) -> None:
+    """Whatever a file expects, these hold of every run."""
+    played = model_play(_closed(), core())
+    assert broken(played) == ""
+    assert played.answer is not None
+    assert broken(replace(played, answer=replace(played.answer, **changed))) == reason
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("file", sorted((ROOT / "scenarios" / "open").glob("*.yaml")), ids=lambda file: file.stem[5:-9])
+def test_the_core_keeps_every_promise_in_the_generic_open_scenarios(file: Any) -> None:
+    """A short search over the core in each commit; the long one is run by hand."""
+    came = search(load(str(file)), core(), runs=40, seed=3)
+    assert came.find is None, came.find.reason + came.find.scenario.text
