@@ -42,8 +42,8 @@ def run(options: argparse.Namespace) -> int:
     """Write the draft, or print it.
 
     Raises:
-        ScenarioError: the log cannot be read.
-        UsageError: the draft cannot be written, or is there already.
+        ScenarioError: the log is not text, or has no event of the dialect.
+        UsageError: the log cannot be read, or the draft is there already or cannot be written.
     """
     name = "<stdin>" if options.log == "-" else options.log
     text = draft_pasted(_read(options.log, name), options.dialect, name)
@@ -67,7 +67,7 @@ def _read(path: str, name: str) -> str:
         data = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise ScenarioError([Problem(name, 1, 1, f"the log cannot be read: {reason}")]) from error
+        raise UsageError(f"{name} cannot be read: {reason}", "name the file with the log, or - for stdin") from error
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -34,7 +34,7 @@ def test_a_draft_is_printed_or_written_and_loads(capsys: pytest.CaptureFixture[s
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["none.txt", "--dialect", "pi"], "none.txt:1:1: the log cannot be read: No such file or directory"),
+        (["none.txt", "--dialect", "pi"], "agentproc import: none.txt cannot be read: No such file or directory\nname"),
         (["bytes.txt", "--dialect", "pi"], "bytes.txt:2:3: the log is not UTF-8: save it as UTF-8 text"),
         (
             ["log.txt", "--dialect", "pi"],
