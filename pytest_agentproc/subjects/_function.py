@@ -43,7 +43,7 @@ class Function:
         limits: the limits that it keeps: names of `Policy` with seconds, bytes or names, whatever a scenario tells; or
             a function of (what the scenario tells, the dialect) that gives such a mapping. None as a value: it has no
             such limit. Of what is not named, it does not have a limit that can be switched off, and keeps the default
-            of any other.
+            of any other. Who kills without TERM says so: 0 as `kill_grace` and as `linger_kill_grace`.
         sessions: whether it takes orders with a drive; or what the drive may hold, such as `["prompt", "cancel"]`
             (waits of every kind go without saying): prompt, cancel, stop, close, attach, detach, permission, hook, and
             several for more sessions than one. Scenarios with more than that are not applicable.

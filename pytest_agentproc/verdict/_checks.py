@@ -11,6 +11,7 @@ from pytest_agentproc.verdict import _facts
 from pytest_agentproc.verdict._artifacts import artifacts_check
 from pytest_agentproc.verdict._asked import ASKED_CHECKS
 from pytest_agentproc.verdict._bystanders import check_bystanders
+from pytest_agentproc.verdict._graceless import as_one_end, gives_no_grace, is_killed_at_once
 from pytest_agentproc.verdict._invocations import INVOCATION_CHECKS
 from pytest_agentproc.verdict._rows import Finding, Played, Verdict, fits_duration, fits_time
 from pytest_agentproc.verdict._saw import SAW_CHECKS
@@ -110,6 +111,7 @@ def _agent_status(played: Played, wanted: Mapping[str, Any]) -> Finding:
     if status.code is None and status.signal is None:
         return Finding(Verdict.UNDECIDED, "nobody knows how it ended")
     fits = all(getattr(status, key) == value for key, value in wanted.items() if value is not None)
+    fits = fits or (gives_no_grace(played) and is_killed_at_once(wanted, status))
     return _found(fits=fits, seen=show_status(status))
 
 
@@ -194,6 +196,12 @@ def _returned(played: Played, wanted: int) -> Finding:
 def _signals_of(played: Played, process: str, wanted: Sequence[tuple[str, int]]) -> Finding:
     seen = _facts.signals(played.record, process)
     pairs = [(name, at) for name, at in wanted]
+    if any(name == "TERM" for name, _ in pairs) and gives_no_grace(played):
+        ends, due_ends = as_one_end(seen, played.tolerance), as_one_end(pairs, 0)
+        if [name for name, _ in ends] == [name for name, _ in due_ends] and all(
+            fits_time(played, due, at) for (_, due), (_, at) in zip(due_ends, ends, strict=True)
+        ):
+            return Finding(Verdict.PASSED, show_signals(seen))
     if [name for name, _ in seen] == [name for name, _ in pairs]:
         both = zip(pairs, seen, strict=True)
         hints = [f"{name} {_difference(due, at)}" for (name, due), (_, at) in both if not fits_time(played, due, at)]
