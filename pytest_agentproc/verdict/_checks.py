@@ -32,6 +32,8 @@ def check_of(key: str) -> Check | None:
     of_session = session_check(key, _CHECKS.get)
     if of_session is not None:
         return of_session
+    if key == "elapsed":
+        return _elapsed_of_run
     if head != "processes":
         return _CHECKS.get(key) or SAW_CHECKS.get(key) or INVOCATION_CHECKS.get(key) or ASKED_CHECKS.get(key)
     process, _, leaf = rest.rpartition(".")
@@ -186,6 +188,15 @@ def _elapsed(played: Played, wanted: int) -> Finding:
     if seen is not None and fits_duration(played, wanted, seen):  # it counts from when the start was through
         return Finding(Verdict.PASSED, instant(seen))
     return _NOT_REPORTED if seen is None else _time_finding(played, wanted, seen)
+
+
+def _elapsed_of_run(played: Played, wanted: int) -> Finding:
+    """Take what a supervisor did for when it knew, if it did that at the wanted instant and does not say."""
+    finding = _elapsed(played, wanted)
+    started, acted = _facts.appeared(played.record, "agent"), _facts.acted_at(played.record)
+    if finding is not _NOT_REPORTED or played.tolerance or started is None or acted is None:
+        return finding
+    return Finding(Verdict.PASSED, f"acted at {instant(acted)}") if acted - started == wanted else finding
 
 
 def _returned(played: Played, wanted: int) -> Finding:
