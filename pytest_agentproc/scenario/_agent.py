@@ -121,6 +121,7 @@ class Policies:
 
     def _limit(self, name: str, node: Node, what: str, check: Check) -> Any:
         if name in LIST_NAMES:
+            check.host_tools_line = node.line
             return tuple(ListOf(Text("NAME", may_be_empty=False), unique=True).read(node, what, check))
         if name in WORD_NAMES:
             check.containment_line = check.containment_line or node.line

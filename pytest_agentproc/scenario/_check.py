@@ -94,6 +94,7 @@ class Check:
     sessions: dict[str, int] = field(default_factory=dict)
     session: str = ""
     containment_line: int = 0
+    host_tools_line: int = 0
     _kept: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def report(self, line: int, column: int, message: str) -> None:

@@ -90,6 +90,7 @@ def loads(
         "tier": values.get("tier", "must"),
         "text": text,
         "containment_line": check.containment_line,
+        "host_tools_line": check.host_tools_line,
         "language": language,
     }
     expected = values.get("expect", ())

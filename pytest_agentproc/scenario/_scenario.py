@@ -102,6 +102,7 @@ class Scenario:
         prompt_by: `argv` or `stdin`.
         disk: how the disk of the artifacts is: "", "read_only" or "full"; `host_line` says where.
         containment_line: where the file says how the tree is to be held; 0 if it does not.
+        host_tools_line: where the file says which tools the host executes; 0 if it does not.
         drive: what the caller does, a run's one prompt among it; `handlers` how it answers, and what it has hooks do.
         text: the file's own text.
         scripts: what each invocation of the fake plays, the last one all further ones too.
@@ -131,6 +132,7 @@ class Scenario:
     disk: str = ""
     host_line: int = 0
     containment_line: int = 0
+    host_tools_line: int = 0
     handlers: tuple[dict[str, Any], ...] = ()
     text: str = field(repr=False)
     scripts: tuple[tuple[Step, ...], ...] = field(default=(), repr=False)
@@ -207,6 +209,8 @@ class Scenario:
         containment = self.policy.get("containment", "group")
         if not policy.holds(containment):
             raise NotApplicable(f"containment {containment}", self.containment_line)
+        if self.policy.get("host_tools") and not policy.host_tools:
+            raise NotApplicable("host_tools", self.host_tools_line)
         for expected in self.expected:
             head, _, leaf = expected.key.rpartition(".")
             is_outcome = leaf == "outcome" and not head.startswith("artifacts")
