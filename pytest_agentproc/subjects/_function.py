@@ -43,7 +43,8 @@ class Function:
         limits: the limits that it keeps: names of `Policy` with seconds, bytes or names, whatever a scenario tells; or
             a function of (what the scenario tells, the dialect) that gives such a mapping. None as a value: it has no
             such limit. Of what is not named, it does not have a limit that can be switched off, and keeps the default
-            of any other. `host_tools` are those that the host executes: scenarios of others are not applicable.
+            of any other. `host_tools` are those that the host executes: scenarios of others are not applicable. Who
+            kills without TERM says so: 0 as `kill_grace` and as `linger_kill_grace`.
         sessions: whether it takes orders with a drive; or what the drive may hold, of `vocabulary.DEEDS`, such as
             `["prompt", "cancel"]`. Scenarios with more than that are not applicable.
         artifacts: whether it writes the files of C3 into the order's directory.

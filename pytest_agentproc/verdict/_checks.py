@@ -11,6 +11,7 @@ from pytest_agentproc.verdict import _facts
 from pytest_agentproc.verdict._artifacts import artifacts_check
 from pytest_agentproc.verdict._asked import ASKED_CHECKS
 from pytest_agentproc.verdict._bystanders import check_bystanders
+from pytest_agentproc.verdict._graceless import as_one_end, gives_no_grace, is_killed_at_once
 from pytest_agentproc.verdict._invocations import INVOCATION_CHECKS
 from pytest_agentproc.verdict._rows import Finding, Played, Verdict, fits_duration, fits_time
 from pytest_agentproc.verdict._saw import SAW_CHECKS
@@ -31,6 +32,8 @@ def check_of(key: str) -> Check | None:
     of_session = session_check(key, _CHECKS.get)
     if of_session is not None:
         return of_session
+    if key == "elapsed":
+        return _elapsed_of_run
     if head != "processes":
         return _CHECKS.get(key) or SAW_CHECKS.get(key) or INVOCATION_CHECKS.get(key) or ASKED_CHECKS.get(key)
     process, _, leaf = rest.rpartition(".")
@@ -110,6 +113,7 @@ def _agent_status(played: Played, wanted: Mapping[str, Any]) -> Finding:
     if status.code is None and status.signal is None:
         return Finding(Verdict.UNDECIDED, "nobody knows how it ended")
     fits = all(getattr(status, key) == value for key, value in wanted.items() if value is not None)
+    fits = fits or (gives_no_grace(played) and is_killed_at_once(wanted, status))
     return _found(fits=fits, seen=show_status(status))
 
 
@@ -186,6 +190,15 @@ def _elapsed(played: Played, wanted: int) -> Finding:
     return _NOT_REPORTED if seen is None else _time_finding(played, wanted, seen)
 
 
+def _elapsed_of_run(played: Played, wanted: int) -> Finding:
+    """Take what a supervisor did for when it knew, if it did that at the wanted instant and does not say."""
+    finding = _elapsed(played, wanted)
+    started, acted = _facts.appeared(played.record, "agent"), _facts.acted_at(played.record)
+    if finding is not _NOT_REPORTED or played.tolerance or started is None or acted is None:
+        return finding
+    return Finding(Verdict.PASSED, f"acted at {instant(acted)}") if acted - started == wanted else finding
+
+
 def _returned(played: Played, wanted: int) -> Finding:
     seen = _facts.returned_at(played.record)
     return Finding(Verdict.FAILED, "it did not return") if seen is None else _time_finding(played, wanted, seen)
@@ -194,6 +207,12 @@ def _returned(played: Played, wanted: int) -> Finding:
 def _signals_of(played: Played, process: str, wanted: Sequence[tuple[str, int]]) -> Finding:
     seen = _facts.signals(played.record, process)
     pairs = [(name, at) for name, at in wanted]
+    if any(name == "TERM" for name, _ in pairs) and gives_no_grace(played):
+        ends, due_ends = as_one_end(seen, played.tolerance), as_one_end(pairs, 0)
+        if [name for name, _ in ends] == [name for name, _ in due_ends] and all(
+            fits_time(played, due, at) for (_, due), (_, at) in zip(due_ends, ends, strict=True)
+        ):
+            return Finding(Verdict.PASSED, show_signals(seen))
     if [name for name, _ in seen] == [name for name, _ in pairs]:
         both = zip(pairs, seen, strict=True)
         hints = [f"{name} {_difference(due, at)}" for (name, due), (_, at) in both if not fits_time(played, due, at)]

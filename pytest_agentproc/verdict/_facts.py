@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Leak",
     "Status",
+    "acted_at",
     "appeared",
     "gone_at",
     "invocations",
@@ -122,6 +123,16 @@ def outcome_at(record: Record) -> int | None:
 def returned_at(record: Record) -> int | None:
     """Give the instant at which the supervisor gave its answer and was done with the tree."""
     return _marked_at(record, "returned")
+
+
+def acted_at(record: Record) -> int | None:
+    """Give the instant of the supervisor's first signal to the tree, or of its return: it had its outcome by then."""
+    caught = [event.at for event in record.events if event.code == "s" and "by" not in event.data]
+    processes = {str(event.data["process"]) for event in record.events if event.code == "x" and "by" not in event.data}
+    ends = [end for end in (status(record, process) for process in processes) if end is not None]
+    killed = [end.at for end in ends if end.forced and end.signal is not None]
+    returned = returned_at(record)
+    return min([*caught, *killed, *([] if returned is None else [returned])], default=None)
 
 
 def _marked_at(record: Record, key: str) -> int | None:

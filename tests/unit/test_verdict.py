@@ -209,3 +209,26 @@ def test_a_time_that_the_subject_measured_may_be_shorter_in_real_time_alone() ->
     assert judge("elapsed", 100, elapsed=97, tolerance=8)[::3] == ("failed", "3 ns earlier")
     assert judge("elapsed", 100, elapsed=108, tolerance=8)[0] == "passed"
     assert judge("elapsed", 100, elapsed=109, tolerance=8)[0] == "failed"
+
+
+RETURN = (5 * SECOND, "m", {"process": "supervisor", "returned": True})
+
+
+@pytest.mark.parametrize(
+    ("events", "verdict", "seen"),
+    [
+        ([RETURN], "passed", "acted at 5 s"),
+        ([(5 * SECOND, "s", {"signal": "TERM"}), (9 * SECOND, *RETURN[1:])], "passed", "acted at 5 s"),
+        ([(5 * SECOND, "x", {"process": "child1", "signal": "KILL"})], "passed", "acted at 5 s"),
+        ([(4 * SECOND, "s", {"signal": "TERM"}), RETURN], "undecided", "not reported by the subject"),
+        ([(9 * SECOND, *RETURN[1:])], "undecided", "not reported by the subject"),
+        (
+            [(5 * SECOND, "m", {"step": "die: KILL", "line": 3}), (5 * SECOND, "x", {"signal": "KILL"})],
+            "undecided",
+            "not reported by the subject",
+        ),
+    ],
+)
+def test_who_acts_at_the_wanted_instant_need_not_say_when_it_knew(events: Events, verdict: str, seen: str) -> None:
+    """A supervisor that tells outcomes alone still shows when it ended a run; another instant shows less."""
+    assert judge("elapsed", 5 * SECOND, events=events)[::2] == (verdict, seen)

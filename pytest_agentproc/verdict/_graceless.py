@@ -1,0 +1,46 @@
+"""Owns what the end of a process looks like where its supervisor states that it gives no grace.
+
+With no time between TERM and KILL nobody can tell whether TERM came: it may be left out, or be overtaken by KILL.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pytest_agentproc.verdict._facts import Status
+    from pytest_agentproc.verdict._rows import Played
+
+__all__ = ["as_one_end", "gives_no_grace", "is_killed_at_once"]
+
+_LADDER = ("TERM", "KILL")
+_AFTER_AN_END = ("completed", "failed", "incomplete")
+"""Outcomes after which `linger_kill_grace` is the grace, for the agent and for what it left."""
+
+
+def gives_no_grace(played: Played) -> bool:
+    """Say whether the grace that counts at the end of this run is 0; where it is not known which, whether both are."""
+    limits = played.bound.policy.nanoseconds()
+    outcome = next((one.wanted for one in played.bound.expect if one.key == "outcome"), None)
+    names = ["kill_grace"] * (outcome not in _AFTER_AN_END) + ["linger_kill_grace"] * (
+        outcome is None or outcome in _AFTER_AN_END
+    )
+    return all(limits.get(name) == 0 for name in names)
+
+
+def as_one_end(signals: Sequence[tuple[str, int]], tolerance: int) -> list[tuple[str, int]]:
+    """Take TERM, KILL, and TERM with KILL at the same instant for one and the same."""
+    ends: list[tuple[str, int]] = []
+    for name, at in signals:
+        is_behind_term = name == "KILL" and ends and ends[-1][0] == "TERM" and at - ends[-1][1] <= tolerance
+        if not is_behind_term:
+            ends.append((name, at))
+    return [("KILL" if name in _LADDER else name, at) for name, at in ends]
+
+
+def is_killed_at_once(wanted: Mapping[str, Any], seen: Status) -> bool:
+    """Say whether an agent was to be ended by TERM, in whatever way it took that, and was killed."""
+    by_term = wanted.get("signal") == "TERM" or wanted.get("code") is not None
+    return bool(wanted.get("forced")) and by_term and seen.forced and seen.signal == "KILL"

@@ -1,0 +1,80 @@
+"""A supervisor that states a grace of 0 may leave TERM out, or send KILL right behind it; one with a grace may not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pytest_agentproc.record import Record
+from pytest_agentproc.verdict import compare
+from pytest_agentproc.vocabulary import Answer, Policy
+from tests.unit.handmade import SECOND, Bound, Events, Expected, Played
+
+AT_ONCE = Policy(kill_grace=0, linger_kill_grace=0)
+TERM, KILL = ("TERM", SECOND), ("KILL", SECOND)
+STATUS = {"code": None, "signal": "TERM", "forced": True}
+
+
+def caught(*signals: tuple[str, int]) -> Events:
+    """Let the agent catch all but the last, and die of that."""
+    return [(at, "x" if name == signals[-1][0] else "s", {"signal": name}) for name, at in signals]
+
+
+def verdict(
+    key: str, wanted: Any, events: Events, policy: Policy = AT_ONCE, outcome: str = "inactive", tolerance: int = 0
+) -> str:
+    """Compare one key of a run that ended so."""
+    record = Record()
+    record.add(0, "p", {"process": "agent", "seen": True, "parent": "supervisor", "line": 0})
+    for at, code, data in events:
+        record.add(at, code, {"process": "agent", **data})
+    bound = Bound((Expected("outcome", outcome), Expected(key, wanted)), policy)
+    return compare(Played(bound, record, Answer(outcome=outcome), None, tolerance))[1].verdict.value
+
+
+@pytest.mark.parametrize("wanted", [[TERM], [TERM, KILL]])
+@pytest.mark.parametrize("seen", [[TERM], [KILL], [TERM, KILL]])
+def test_without_a_grace_every_ladder_of_one_instant_is_the_same(
+    wanted: list[tuple[str, int]], seen: list[tuple[str, int]]
+) -> None:
+    """Nobody can tell whether a TERM came that KILL overtook, and an agent cannot use a time that is none."""
+    assert verdict("signals", wanted, caught(*seen)) == "passed"
+
+
+@pytest.mark.parametrize("seen", [[], [("KILL", 2 * SECOND)], [TERM, ("KILL", 2 * SECOND)], [("INT", SECOND), KILL]])
+def test_without_a_grace_the_end_still_has_its_instant(seen: list[tuple[str, int]]) -> None:
+    """A late KILL is not what was stated, and neither is another signal before it."""
+    assert verdict("signals", [TERM], caught(*seen)) == "failed"
+
+
+def test_real_time_may_lie_between_the_two_signals() -> None:
+    """There no two things happen at one instant."""
+    seen = caught(TERM, ("KILL", SECOND + 5))
+    assert [verdict("signals", [TERM], seen, tolerance=ns) for ns in (10, 0)] == ["passed", "failed"]
+
+
+@pytest.mark.parametrize(
+    ("policy", "outcome"),
+    [
+        (Policy(), "inactive"),
+        (Policy(kill_grace=2, linger_kill_grace=0), "inactive"),
+        (Policy(kill_grace=0, linger_kill_grace=2), "completed"),
+    ],
+)
+def test_a_stated_grace_is_owed(policy: Policy, outcome: str) -> None:
+    """The one that counts is that of the run's end; the other one excuses nothing."""
+    assert verdict("signals", [TERM], caught(KILL), policy, outcome) == "failed"
+    assert verdict("agent_status", STATUS, caught(KILL), policy, outcome) == "failed"
+
+
+def test_a_kill_that_is_expected_alone_is_no_term() -> None:
+    """It came from outside, and a supervisor that sends TERM there has sent a signal that nobody expects."""
+    assert verdict("signals", [KILL], caught(TERM)) == "failed"
+
+
+@pytest.mark.parametrize("wanted", [STATUS, {"code": 143, "signal": None, "forced": True}])
+def test_without_a_grace_an_agent_may_die_of_kill(wanted: dict[str, Any]) -> None:
+    """What it would have done with TERM needs time that it is not given."""
+    assert verdict("agent_status", wanted, caught(KILL)) == "passed"
+    assert verdict("agent_status", {**wanted, "forced": None}, caught(KILL)) == "failed"
