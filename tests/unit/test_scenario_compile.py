@@ -328,16 +328,6 @@ def test_an_outcome_needs_the_limit_that_brings_it_about(outcome: str, limit: st
     assert (caught.value.name, caught.value.line) == (limit, 4)
 
 
-@pytest.mark.parametrize("stated", [(), ("bash",), ("bash", "edit")])
-def test_an_outcome_of_tool_use_needs_a_host_with_those_tools(stated: tuple[str, ...]) -> None:
-    """A supervisor that executes no tool, or a list of its own, is right to let pi execute this one."""
-    text = "scenario: a\nagent: pi\npolicy: {host_tools: [edit]}\nscript: []\nexpect: {outcome: tool_use}\n"
-    assert loads(text).bind(Policy(host_tools=("edit",))).expect[0].wanted == "tool_use"
-    with pytest.raises(NotApplicable) as caught:
-        loads(text).bind(Policy(host_tools=stated))
-    assert (caught.value.name, caught.value.line) == ("host_tools", 5)
-
-
 def test_a_scenario_that_makes_no_sense_under_a_limit_is_no_mistake_of_its_own() -> None:
     """Nor of the supervisor's that has the limit: no silence is shorter than none."""
     scenario = loads(
