@@ -189,8 +189,8 @@ class Scenario:
 
         Raises:
             NotApplicable: the script, or the outcome that is expected, needs a limit that the policy switches off, a
-                time of the script is none under it (negative, not a whole number of nanoseconds), or the tree is held
-                less strongly than the file asks for.
+                time of the script is none under it (negative, not a whole number of nanoseconds), the tree is held less
+                strongly than the file asks for, or the outcome is `tool_use` and other tools are the host's.
         """
         if self.parts:
             return self._bind_parts({name: terms[name] if isinstance(terms, Mapping) else terms for name in self.parts})
@@ -213,6 +213,10 @@ class Scenario:
             expect.append(Expectation("leaks", 0, 0, []))
         return tuple(expect)
 
+    def _hosts(self, policy: Policy) -> bool:
+        """Say whether the tools that the file calls the host's are the host's for the subject, and they alone."""
+        return set(policy.host_tools) == set(self.policy.get("host_tools", policy.host_tools))
+
     def _bind_one(self, policy: Policy) -> Bound:
         containment = self.policy.get("containment", "group")
         if not policy.holds(containment):
@@ -223,6 +227,8 @@ class Scenario:
             limit = _LIMITS.get(str(expected.value)) if is_outcome else None
             if limit is not None and policy.whole()[limit] is None:
                 raise NotApplicable(limit, expected.line)
+            if is_outcome and expected.value == Outcome.TOOL_USE and not self._hosts(policy):
+                raise NotApplicable("host_tools", expected.line)
         scope = Scope(policy.whole(), self.language.steps)
         asked = _asked(self.expected)
         first, *then = [[*asked, *scope.steps(script)] for script in self.scripts]

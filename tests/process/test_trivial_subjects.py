@@ -21,10 +21,11 @@ if TYPE_CHECKING:
 SCORES: dict[str, dict[str, list[str]]] = {
     # verdict: scenarios; every scenario that is not named here fails
     "null": {"not exercised": ["sees-its-prompt"]},
-    "spawn-and-forget": {"passed": ["cannot-be-executed", "cannot-be-found"]},
+    "spawn-and-forget": {"passed": ["cannot-be-executed-plain", "cannot-be-executed", "cannot-be-found"]},
     "subprocess.run": {
         "passed": [
             "big-prompt-late-reader",
+            "cannot-be-executed-plain",
             "cannot-be-executed",
             "cannot-be-found",
             "exits-at-the-deadline",
@@ -35,12 +36,15 @@ SCORES: dict[str, dict[str, list[str]]] = {
             "killed-from-outside",
             "last-words-at-the-deadline",
             "line-as-long-as-can-be",
+            "sees-its-command-line-plain",
+            "sees-its-prompt-plain",
             "sees-its-prompt",
             "split-utf8-plain",
             "stdin-ends-with-the-prompt",
+            "talks-before-it-reads",
         ]
     },
-    "kill-at-once": {"passed": ["cannot-be-executed", "cannot-be-found"]},
+    "kill-at-once": {"passed": ["cannot-be-executed-plain", "cannot-be-executed", "cannot-be-found"]},
 }
 
 

@@ -109,3 +109,13 @@ def test_a_sum_of_products_is_what_python_computes(case: tuple[str, Any]) -> Non
     """An independent evaluation beside the parser's own."""
     text, nanoseconds = case
     assert elapsed(text).wanted == nanoseconds
+
+
+@pytest.mark.parametrize("stated", [(), ("bash",), ("bash", "edit")])
+def test_an_outcome_of_tool_use_needs_a_host_with_those_tools(stated: tuple[str, ...]) -> None:
+    """A supervisor that executes no tool, or a list of its own, is right to let pi execute this one."""
+    text = "scenario: a\nagent: pi\npolicy: {host_tools: [edit]}\nscript: []\nexpect: {outcome: tool_use}\n"
+    assert loads(text).bind(Policy(host_tools=("edit",))).expect[0].wanted == "tool_use"
+    with pytest.raises(NotApplicable) as caught:
+        loads(text).bind(Policy(host_tools=stated))
+    assert (caught.value.name, caught.value.line) == ("host_tools", 5)

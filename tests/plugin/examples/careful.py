@@ -21,33 +21,26 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.vocabulary import Order
 
-__all__ = ["subject"]
+__all__ = ["LADDER", "LONGEST_LINE", "SILENCE", "Run", "lives", "of_plain", "signalled", "subject", "supervise"]
 
 SILENCE, LADDER, LONGEST_LINE = 60, 5, 16 * 1024**2
 EXIT_CODES = {"inactive": 124, "protocol_error": 76, "input_failed": 74}
 
 
-async def supervise(order: Order) -> dict[str, Any]:
+async def supervise(order: Order, make: type[Run]) -> dict[str, Any]:
     """Run the agent until it ends, or is silent for too long."""
     begun = asyncio.get_running_loop().time()
     try:
-        run = Run(order)
+        run = make(order)
     except OSError as error:
         return {"outcome": "spawn_failed", "exit_code": 126 if isinstance(error, PermissionError) else 127}
     outcome = await run.end()
     elapsed = asyncio.get_running_loop().time() - begun
     await run.end_tree()
-    status = run.agent.wait()
+    status = run.reap()
     run.close()
-    told = {
-        "text": run.out.decode(errors="replace").strip(),
-        "stderr_tail": bytes(run.err[-65536:]),
-        "elapsed": elapsed,
-    }
-    if outcome is not None:
-        return {"outcome": outcome, "exit_code": EXIT_CODES[outcome], **told}
-    own = "incomplete" if status < 0 else "failed" if status else "completed"
-    return {"outcome": own, "exit_code": 128 - status if status < 0 else status, **told}
+    told = {"text": run.text(), "stderr_tail": bytes(run.err[-65536:]), "elapsed": elapsed}
+    return {**told, **run.told(outcome, status)}
 
 
 class Run:
@@ -55,11 +48,8 @@ class Run:
 
     def __init__(self, order: Order) -> None:
         self.loop = asyncio.get_running_loop()
-        pipes: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-        agent: Any = subprocess.Popen(
-            order.argv, bufsize=0, env=order.env, cwd=order.cwd, start_new_session=True, **pipes
-        )
-        self.agent = agent
+        self.order = order
+        self.agent: Any = self.start(order.argv, env=order.env, cwd=order.cwd, start_new_session=True)
         self.news, self.last = asyncio.Event(), self.loop.time()
         self.out, self.err, self.line, self.refused = bytearray(), bytearray(), 0, False
         self.unsent = order.prompt.encode() if order.prompt_by == "stdin" else b""
@@ -71,6 +61,11 @@ class Run:
             self.loop.add_reader(pipe.fileno(), self.read, pipe)
         os.set_blocking(self.agent.stdin.fileno(), False)
         self.loop.add_writer(self.agent.stdin.fileno(), self.write)
+
+    def start(self, argv: Any, **how: Any) -> Any:
+        """Start the agent with a pipe for each of its streams."""
+        pipes: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+        return subprocess.Popen(argv, bufsize=0, **{**pipes, **how})
 
     def read(self, pipe: Any) -> bool:
         """Take what is there; say whether it was anything."""
@@ -86,9 +81,13 @@ class Run:
             first, *others = map(len, data.split(b"\n"))
             self.line = max([self.line + first, *others[:-1]]) if others else self.line + first
             self.line = self.line if self.line > LONGEST_LINE or not others else others[-1]
-        self.last = self.loop.time()
+        self.saw(pipe, data)
         self.news.set()
         return True
+
+    def saw(self, pipe: Any, data: bytes) -> None:
+        """Begin the silence anew: this is the one place that does."""
+        self.last = self.loop.time()
 
     def write(self) -> None:
         """Send what goes in, and the end behind it."""
@@ -129,18 +128,18 @@ class Run:
             with suppress(ProcessLookupError, psutil.NoSuchProcess):
                 if os.getsid(pid) == self.agent.pid:
                     found[pid] = psutil.Process(pid)
-        return [process for process in found.values() if _lives(process)]
+        return [process for process in found.values() if lives(process)]
 
     async def end_tree(self) -> None:
         """TERM, five seconds, KILL, for all of them."""
         self.loop.remove_reader(self.pidfd)
         members = self.tree()
         for process in members:
-            _signal(process, signal.SIGTERM, signal.SIGCONT)
+            signalled(process, signal.SIGTERM, signal.SIGCONT)
         await self.gone(members, LADDER)
-        while members := [*filter(_lives, {*members, *self.tree()})]:
+        while members := [*filter(lives, {*members, *self.tree()})]:
             for process in members:
-                _signal(process, signal.SIGKILL)
+                signalled(process, signal.SIGKILL)
             await self.gone(members, None)
 
     async def gone(self, processes: Iterable[psutil.Process], longest: float | None) -> None:
@@ -160,6 +159,21 @@ class Run:
             self.loop.remove_reader(pidfd)
             os.close(pidfd)
 
+    def reap(self) -> int:
+        """Take the status of the agent, which has ended."""
+        return int(self.agent.wait())
+
+    def text(self) -> str:
+        """Give what the agent said."""
+        return self.out.decode(errors="replace").strip()
+
+    def told(self, outcome: str | None, status: int) -> dict[str, Any]:
+        """Say how the run ended, and the code for it."""
+        if outcome is not None:
+            return {"outcome": outcome, "exit_code": EXIT_CODES[outcome]}
+        own = "incomplete" if status < 0 else "failed" if status else "completed"
+        return {"outcome": own, "exit_code": 128 - status if status < 0 else status}
+
     def close(self) -> None:
         """Give every descriptor back."""
         for pipe in (self.agent.stdin, *self.kept):
@@ -170,21 +184,28 @@ class Run:
         os.close(self.pidfd)
 
 
-def _lives(process: psutil.Process) -> bool:
+def lives(process: psutil.Process) -> bool:
+    """Say whether a process does; a zombie does not."""
     with suppress(psutil.NoSuchProcess):
         return bool(process.status() != psutil.STATUS_ZOMBIE)
     return False
 
 
-def _signal(process: psutil.Process, *signals: signal.Signals) -> None:
+def signalled(process: psutil.Process, *signals: signal.Signals) -> None:
+    """Signal a process, if it is there."""
     with suppress(psutil.NoSuchProcess):
         for number in signals:
             process.send_signal(number)
 
 
-subject = Function(
-    supervise,
-    name="careful",
-    limits={"inactivity_timeout": SILENCE, "kill_grace": LADDER, "linger_kill_grace": LADDER},
-    dialects=["raw"],
-)
+def of_plain(make: type[Run]) -> Function:
+    """Make a subject of a way to run an agent."""
+
+    async def run(order: Order) -> dict[str, Any]:
+        return await supervise(order, make)
+
+    limits = {"inactivity_timeout": SILENCE, "kill_grace": LADDER, "linger_kill_grace": LADDER}
+    return Function(run, name="careful" if make is Run else make.__name__, limits=limits, dialects=["raw"])
+
+
+subject = of_plain(Run)

@@ -1,0 +1,103 @@
+"""Supervisors of other people with one fault each: red on the check that names it, where one without it is green."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_agentproc.scenario import load
+from pytest_agentproc.verdict import Verdict, compare
+from tests.architecture.sources import ROOT
+from tests.plugin.examples import careful, faulty, faulty_streams, streaming
+
+if TYPE_CHECKING:
+    from pytest_agentproc.harness import Lab
+    from pytest_agentproc.vocabulary import Subject
+
+PLAIN = {
+    "StderrIsNoActivity": "stderr-only: outcome",
+    "NothingIsActivity": "output-at-the-deadline: outcome",
+    "OnlyWholeLinesAreActivity": "byte-a-minute: outcome",
+    "ClosedOutputIsTheEnd": "closes-stdout-talks-on: elapsed",
+    "WaitsForTheEndOfOutput": "grandchild-holds-stdout: outcome",
+    "PollsNowAndThen": "silent-then-output: elapsed",
+    "TimerBeatsExit": "fails-at-the-deadline: outcome",
+    "KillsTheAgentAlone": "silent-with-a-deaf-helper: leaks",
+    "KillsTheGroupAlone": "leftover-in-its-own-group: leaks",
+    "NeverKills": "deaf-and-silent: leaks",
+    "KillsAtOnce": "deaf-and-silent: signals",
+    "DoesNotContinue": "stopped-helper-is-continued: processes.helper.signals",
+    "DoesNotReap": "slow-death-is-waited-for: leaks",
+    "ReturnsBeforeTheTreeIsGone": "slow-death-is-waited-for: leaks",
+    "LeavesLeftovers": "leftover-without-a-parent: leaks",
+    "DoesNotReadStderr": "talks-before-it-reads: outcome",
+    "StderrIsText": "stderr-only: text",
+    "ReadsAfterItWrote": "talks-before-it-reads: outcome",
+    "LeavesStdinOpen": "stdin-ends-with-the-prompt: outcome",
+    "LosesLastWords": "last-words-at-the-deadline: text",
+    "DecodesEachChunk": "split-utf8-plain: text",
+    "SwallowsTheExitCode": "fails-at-the-deadline: exit_code",
+    "AnyExitIsCode1": "fails-at-the-deadline: exit_code",
+    "SignalIsSuccess": "killed-from-outside: outcome",
+    "TimeoutIsTheAgentsStatus": "silent-past-the-limit: outcome",
+    "SpawnFailureRaises": "cannot-be-found: answer",
+    "SpawnFailureIsNotFound": "cannot-be-executed-plain: exit_code",
+    "OwnEnvironment": "sees-its-command-line-plain: saw.env",
+    "OwnFolder": "sees-its-command-line-plain: saw.cwd",
+    "PromptGetsANewline": "sees-its-prompt-plain: saw.stdin",
+}
+OF_PI = {
+    "DecodesEachChunk": "split-utf8: text",
+    "ParsesEachChunk": "split-utf8: outcome",
+    "DoesNotCountNoise": "noise-between-the-lines: noise",
+    "OneObjectALine": "two-events-on-one-line: outcome",
+    "BomIsNoise": "crlf-and-bom: noise",
+    "DropsTheLastLine": "last-line-without-newline: outcome",
+    "AnyStopEnds": "tool-stop-is-not-completion: text",
+    "NothingTakesBack": "goes-on-after-an-error: outcome",
+    "FirstWordsStay": "tool-stop-is-not-completion: text",
+    "ErrorIsAnAnswer": "lingers-after-an-error: outcome",
+    "ExitOverrules": "exits-3-after-a-good-result: outcome",
+    "Exit0IsSuccess": "error-with-exit-0: outcome",
+    "ExitCodeIsTheAgents": "traps-term-exits-143: exit_code",
+    "CrashIsFailure": "crashes-and-is-not-tried-again: outcome",
+    "WaitsForTheExit": "lingers-after-its-answer: returned",
+    "NoTimeAfterTheAnswer": "exits-inside-the-grace: signals",
+    "ToolsHaveNoTime": "pi-runs-a-long-tool: outcome",
+}
+CASES = [
+    *((f"{faulty.__name__}:{name}", caught) for name, caught in PLAIN.items()),
+    *((f"{faulty_streams.__name__}:{name}", caught) for name, caught in OF_PI.items()),
+]
+
+
+def red(lab: Lab, name: str, subject: Subject) -> list[str]:
+    """List the checks of a bundled scenario that did not pass."""
+    rows = compare(lab.play(load(ROOT / "scenarios" / f"{name}.scenario.yaml"), subject))
+    return [row.key for row in rows if row.verdict not in (Verdict.PASSED, Verdict.NOT_APPLICABLE)]
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.once
+@pytest.mark.slow
+@pytest.mark.parametrize(("fault", "caught"), CASES, ids=[f"{one.rpartition('.')[2]}" for one, _ in CASES])
+def test_a_fault_is_red_on_the_check_that_names_it(lab: Lab, fault: str, caught: str) -> None:
+    """A supervisor that does one thing wrong must not be called conformant: that is what the kit is for."""
+    module, _, name = fault.partition(":")
+    scenario, _, key = caught.partition(": ")
+    if module == faulty.__name__:
+        assert key in red(lab, scenario, careful.of_plain(getattr(faulty, name)))
+    else:
+        assert key in red(lab, scenario, streaming.of_pi(getattr(faulty_streams, name)))
+
+
+@pytest.mark.once
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("subject", "table"), [(careful.subject, PLAIN), (streaming.subject, OF_PI)], ids=["plain", "pi"]
+)
+def test_without_the_fault_it_is_green_there(lab: Lab, subject: Subject, table: dict[str, str]) -> None:
+    """A check that is red for everybody catches nobody."""
+    names = dict.fromkeys(caught.partition(": ")[0] for caught in table.values())
+    assert {name: checks for name in names if (checks := red(lab, name, subject))} == {}
