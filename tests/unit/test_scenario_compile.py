@@ -347,11 +347,3 @@ def test_an_agent_tells_what_it_was_given_only_if_a_check_asks() -> None:
     text += "  outcome: completed\n"
     text = text.replace("{stdin: ''}", "{env: {A: b, C: unset}}")
     assert loads(text).bind(Policy()).program["steps"][0] == (6, "tell", (["A", "C"],))
-
-
-def test_a_scenario_of_host_tools_needs_a_supervisor_that_has_some() -> None:
-    """One that executes no tools itself has no promise to break there; one with tools of its own is judged."""
-    scenario = loads("scenario: s\nagent: pi\npolicy: {host_tools: [edit]}\nscript:\n  - answer: done\n")
-    with pytest.raises(NotApplicable, match=r"line 3 needs host_tools, which"):
-        scenario.bind(Policy())
-    assert scenario.bind(Policy(host_tools=("edit", "read"))).policy.host_tools == ("edit", "read")
