@@ -56,3 +56,19 @@ def test_a_careful_supervisor_with_other_numbers_is_conformant(pytester: pytest.
     assert (name, verdict, clock) == ("careful", "is conformant", "virtual")
     assert figures.startswith("0 failed, ")
     assert result.ret == pytest.ExitCode.OK
+
+
+@pytest.mark.once
+@pytest.mark.slow
+def test_a_supervisor_that_kills_at_once_and_tells_little_is_conformant(pytester: pytest.Pytester) -> None:
+    """It states that it gives no grace, and keeps that; TERM, times and exit codes are a matter of style."""
+    pytest.importorskip("trio")
+    subject = "--agentproc-subject=tests.plugin.examples.at_once:subject"
+    chosen = "silent-past or silent-with or deaf-and or leftover or hidden-helpers or slow-death"
+    result = pytester.runpytest_subprocess(
+        *("--agentproc-corpus", "-q", subject, "--agentproc-backend=trio", "-k", chosen, "-o", f"pythonpath={ROOT}")
+    )
+    [(name, verdict, figures, _, clock, _)] = said(result)
+    assert (name, verdict, clock) == ("at-once", "is conformant", "virtual")
+    assert figures.startswith("0 failed, ")
+    assert result.ret == pytest.ExitCode.OK
