@@ -57,7 +57,7 @@ def _verdict(lab: Lab, scenario: Scenario, subject: Subject) -> Verdict:
 
 def _score(lab: Lab, subject: Subject) -> dict[str, list[str]]:
     score: dict[str, list[str]] = {}
-    for scenario in corpus():
+    for scenario in (one for one in corpus() if one.tier != "info"):
         verdict = _verdict(lab, scenario, subject)
         if verdict is not Verdict.FAILED:
             score.setdefault(verdict.value, []).append(scenario.id)
