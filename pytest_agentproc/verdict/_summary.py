@@ -1,4 +1,4 @@
-"""Owns the summary of a session: a table by rule and one sentence. Pure; prints nothing."""
+"""Owns the summary of a session: a table by rule, what bug reports of the kind say, one sentence. Prints nothing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pytest_agentproc.verdict._judged import corpus_hash, digest_of
 from pytest_agentproc.verdict._rows import Verdict
 from pytest_agentproc.verdict._words import shortened
-from pytest_agentproc.vocabulary import RULES
+from pytest_agentproc.vocabulary import ARCHETYPES, RULES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,8 +49,9 @@ def summary(judged: Sequence[Judged], version: str, width: int = 80) -> list[str
         width: how many columns a line may have.
 
     Returns:
-        a table by rule, those that failed first; those of which nothing applied in a line of their own; and the
-        sentence that says whether the subject is conformant.
+        a table by rule, those that failed first; those of which nothing applied in a line of their own; a table of the
+        archetypes of bug reports in which something is red; and the sentence that says whether the subject is
+        conformant.
     """
     counted = [one for one in judged if one.tier != "info"]
     by_rule = {rule: [one for one in counted if rule in one.covers] for rule in RULES}
@@ -58,8 +59,9 @@ def summary(judged: Sequence[Judged], version: str, width: int = 80) -> list[str
     rows.sort(key=lambda row: (not row[1]["failed"], not (row[1]["failed"] or row[1]["undecided"])))
     applied = [(rule, counts) for rule, counts in rows if counts["n/a"] < sum(counts.values())]
     others = [rule for rule, counts in rows if counts["n/a"] == sum(counts.values())]
-    lines = _table(applied, width) if applied else []
+    lines = _table("rule", [(f"{rule}  {RULES[rule]}", counts) for rule, counts in applied], width) if applied else []
     lines += textwrap.wrap(f"nothing applied of: {', '.join(others)}", width) if others else []
+    lines += _by_archetype(counted, width)
     return [*lines, *([""] if lines else []), _sentence(judged, counted, version)]
 
 
@@ -68,11 +70,21 @@ def _counts(judged: Sequence[Judged]) -> dict[str, int]:
     return {column: sum(found[verdict] for verdict in verdicts) for column, verdicts in _COLUMNS.items()}
 
 
-def _table(rows: Sequence[tuple[str, dict[str, int]]], width: int) -> list[str]:
+def _by_archetype(counted: Sequence[Judged], width: int) -> list[str]:
+    """Say which kinds of public bug reports these reds are; a scenario may be of several."""
+    rows = []
+    for name, (words, rules) in ARCHETYPES.items():
+        counts = _counts([one for one in counted if {*rules} & {*one.covers}])
+        if counts["failed"] or counts["undecided"]:
+            rows.append((f"{name}  {words}", counts))
+    return ["", *_table("as in bug reports", rows, width)] if rows else []
+
+
+def _table(heading: str, rows: Sequence[tuple[str, dict[str, int]]], width: int) -> list[str]:
     room = width - sum(len(_GAP + column) for column in _COLUMNS)
-    lines = ["rule".ljust(room) + "".join(_GAP + column for column in _COLUMNS)]
-    for rule, counts in rows:
-        words = shortened(f"{rule}  {RULES[rule]}", room)
+    lines = [heading.ljust(room) + "".join(_GAP + column for column in _COLUMNS)]
+    for name, counts in rows:
+        words = shortened(name, room)
         cells = "".join(_GAP + (str(counts[column]) if counts[column] else "-").rjust(len(column)) for column in counts)
         lines.append(words.ljust(room) + cells)
     return lines

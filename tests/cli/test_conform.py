@@ -32,6 +32,9 @@ agentproc: core is conformant: 0 failed, 1 passed, 0 not applicable, 0 known; py
 rule                                                          failed  undecided  known  passed  n/a
 A9  the one-number form of a limit means silence, never d...       1          -      -       -    -
 
+as in bug reports                                             failed  undecided  known  passed  n/a
+F02  silent but alive, and killed for it                           1          -      -       -    -
+
   failed: one-number-is-silence
 
 agentproc: mine is not conformant: 1 failed, 0 passed, 0 not applicable, 0 known; pytest-agentproc *, corpus *

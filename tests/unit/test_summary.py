@@ -76,6 +76,12 @@ def test_the_table_has_failed_rules_first_and_then_the_undecided() -> None:
         "A9  the one-number form of a limit mea...       -          1      -       -    -",
         "A1  any byte is activity; a run that i...       -          -      1       1    -",
         "nothing applied of: B1, B2",
+        "",
+        "as in bug reports                          failed  undecided  known  passed  n/a",
+        "F01  lingers after the final result             1          -      -       -    1",
+        "F02  silent but alive, and killed for it        -          1      1       1    -",
+        "F05  orphans: servers, launchers, daemons       1          -      -       1    -",
+        "F08  stdin deadlock, EPIPE                      1          -      -       -    -",
     ]
     assert empty == ""
     hashes = corpus_hash(judged)[:12], digest_of(judged)[:12]
