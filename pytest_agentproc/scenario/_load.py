@@ -155,9 +155,12 @@ def _read(text: str, check: Check) -> dict[str, Any]:
     root = parse(text, check.report)
     if root is None:
         return {}
+    before = len(check.problems)
     found = openings(root, text, check.report)
-    if not found or check.problems:
-        return {} if check.problems else _read_closed(root, check)
+    if len(check.problems) > before:
+        return {}
+    if not found:
+        return _read_closed(root, check)
     default = {(one.line, one.column): (one, one.default) for one in found}
     for one in found:
         for other in one.others():

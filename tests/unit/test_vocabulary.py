@@ -213,11 +213,3 @@ def test_a_scenario_that_asks_for_more_containment_than_there_is_does_not_apply(
     with pytest.raises(NotApplicable) as caught:
         scenario.bind(Policy(containment="subreaper"))
     assert (caught.value.name, caught.value.line) == ("containment keeper", 3)
-
-
-def test_a_scenario_of_host_tools_needs_a_supervisor_that_has_some() -> None:
-    """One that executes no tools itself has no promise to break there; one with tools of its own is judged."""
-    scenario = loads("scenario: s\nagent: pi\npolicy: {host_tools: [edit]}\nscript:\n  - answer: done\n")
-    with pytest.raises(NotApplicable, match=r"line 3 needs host_tools, which"):
-        scenario.bind(Policy())
-    assert scenario.bind(Policy(host_tools=("edit", "read"))).policy.host_tools == ("edit", "read")
