@@ -23,8 +23,8 @@ _SOON = 5_000_000_000
 """What a program does so soon behind a signal that it caught, it does because of it."""
 _LIVES = 200_000_000
 """A descendant that lived shorter is no step: it is seen in one recording and not in the next."""
-
-
+_ACTS = ("out", "err", "close", "exit")
+"""What the program does by itself."""
 _ANSWERS = (b'"control_response"', b'"extension_ui_response"', b'"result"')
 """What an answer of the client's says of itself, dialect by dialect."""
 
@@ -47,16 +47,30 @@ class _Maker:
         self._is_busy = self._waited = False
         self._has_input = self._has_output = False
         self._deaths = _deaths(found)
+        self._living: dict[str, int] = {}
         self.end: Moment | None = next((one for one in found if one.kind == "exit"), None)
 
     def make(self) -> list[str]:
         """Give the steps."""
         for index, moment in enumerate(self._found):
+            if moment.kind in _ACTS:
+                self._outlive(moment)
             if moment.kind == "out" and self._oracle is not None:
                 self._line(index, moment)
             else:
                 getattr(self, f"_on_{moment.kind}")(index, moment)
         return self.script.steps
+
+    def _outlive(self, moment: Moment) -> None:
+        """Wait for those who were gone before the program did this: a descendant may begin late, and so end late.
+
+        The program may have seen it before we did.
+        """
+        for name, death in sorted(self._living.items(), key=lambda one: one[1]):
+            if death - moment.at < NOTICED:
+                del self._living[name]
+                self.script.steps.append(f"wait_for: {{exit: {name}}}")
+                self.script.now = max(self.script.now, death)
 
     @property
     def is_over(self) -> bool:
@@ -169,6 +183,8 @@ class _Maker:
         if not moment.data["holds"]:
             fields["closed_fds"] = True
         lasts = "" if death is None else f", for: {seconds(death - moment.at)}"
+        if death is not None:
+            self._living[fields["id"]] = death
         self.script.add(f"spawn: {flow(fields)[:-1]}{lasts}}}", moment.at)
 
     def _on_signal(self, _index: int, _moment: Moment) -> None:

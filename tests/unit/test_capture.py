@@ -62,6 +62,15 @@ def test_half_a_line_stays_half_a_line(tmp_path: Path) -> None:
     assert made == ['- raw: "{\\"type\\":\\"x\\""', "- silence: 400ms", '- raw: "}\\n"']
 
 
+def test_who_was_gone_before_a_line_is_gone_before_it(tmp_path: Path) -> None:
+    """On a busy machine a descendant begins late: by its pause alone the program would be done before it."""
+    seen = {"process": "sleep", "seen": True, "since": 2 * MS, "how": "same_group", "holds": True}
+    said, closed = printed((302, b"line\n"))
+    gone = Event(305 * MS, "p", {"process": "sleep", "gone": True})
+    made = steps(tmp_path, [Event(27 * MS, "p", seen), said, gone, closed._replace(at=306 * MS)])
+    assert made == ["- spawn: {id: sleep, how: same_group, for: 300ms}", "- wait_for: {exit: sleep}", "- say: line"]
+
+
 def test_a_line_that_no_step_tells_is_an_event_or_raw(tmp_path: Path) -> None:
     """An event only where the fake prints the very same bytes: blanks and odd numbers are bytes, too."""
     lines = [b'{"type":"new.thing","count":1}\n', b'{"type": "spaced"}\n', b"not json: x\n"]
