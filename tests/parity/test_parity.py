@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _CORPUS = sorted((ROOT / "scenarios").rglob("*.scenario.yaml"))
 _KEPT = [path for path in _CORPUS if load(str(path)).asks_for_artifacts]
 _BATCH = 25
-_BATCHES = 20
+_BATCHES = [pytest.param(number, marks=pytest.mark.once if number >= 5 else ()) for number in range(20)]
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +102,7 @@ def test_the_model_foretells_two_agents_at_once(lab: Lab, backend: str, number: 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("batch", range(_BATCHES))
+@pytest.mark.parametrize("batch", _BATCHES)
 def test_the_model_foretells_random_programs(lab: Lab, backend: str, batch: int) -> None:
     """Five hundred programs in all, made of few instants, so that nearly everything happens at once."""
     seeds = range(batch * _BATCH, (batch + 1) * _BATCH)

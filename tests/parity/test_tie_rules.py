@@ -16,6 +16,8 @@ from tests.benchmarks._together import bind_all, model_together
 from tests.parity.broken import BROKEN, UNSEEN
 from tests.parity.cases import CASES, case, pairs
 
+pytestmark = pytest.mark.once
+
 
 @cache
 def _scenarios() -> tuple[Scenario, ...]:

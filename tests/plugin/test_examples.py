@@ -11,6 +11,8 @@ from tests.architecture.sources import ROOT
 from tests.plugin.examples.__main__ import FOLDERS, HERE, VERDICTS, verdicts
 from tests.plugin.test_summary import said
 
+pytestmark = pytest.mark.once
+
 LONGEST = 40
 
 
@@ -46,7 +48,6 @@ def test_the_described_program_is_the_readmes() -> None:
     assert (HERE / "node" / "wrapper.toml").read_text("utf-8") == block
 
 
-@pytest.mark.once
 @pytest.mark.slow
 def test_a_careful_supervisor_with_other_numbers_is_conformant(pytester: pytest.Pytester) -> None:
     """It claims plain text alone, so that is what it is judged by; a false red would cost more than a missed one."""
@@ -58,7 +59,6 @@ def test_a_careful_supervisor_with_other_numbers_is_conformant(pytester: pytest.
     assert result.ret == pytest.ExitCode.OK
 
 
-@pytest.mark.once
 @pytest.mark.slow
 def test_a_supervisor_that_kills_at_once_and_tells_little_is_conformant(pytester: pytest.Pytester) -> None:
     """It states that it gives no grace, and keeps that; TERM, times and exit codes are a matter of style."""

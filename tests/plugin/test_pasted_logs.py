@@ -8,6 +8,8 @@ import pytest
 
 from tests.architecture.sources import ROOT
 
+pytestmark = pytest.mark.once
+
 LOGS = sorted((ROOT / "tests" / "unit" / "pasted").glob("*.txt"))
 
 

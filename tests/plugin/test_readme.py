@@ -14,6 +14,8 @@ from tests.architecture.sources import ROOT
 from tests.process.pi_scripts import PI
 from tests.process.stand import CEILING
 
+pytestmark = pytest.mark.once
+
 COMMANDS = [
     "python3 -m venv .venv && .venv/bin/pip install -e . && .venv/bin/pytest scenarios",
     "python3 -m venv .venv && .venv/bin/pip install -e '.[test]' && .venv/bin/pytest -n auto",

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from pytest_agentproc.harness import Lab
     from pytest_agentproc.scenario import Scenario
 
+pytestmark = pytest.mark.once
+
 UNBREAKABLE = {
     "T2": "signals go through pidfds, so no decider can name a wrong pid; and only a bystander could tell",
 }

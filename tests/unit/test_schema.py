@@ -18,6 +18,8 @@ import yaml
 from pytest_agentproc.scenario import schema
 from tests.architecture.sources import ROOT
 
+pytestmark = pytest.mark.once
+
 MALFORMED = Path(__file__).parent / "malformed"
 BUNDLED = [
     file
