@@ -227,15 +227,23 @@ class Caller:
     # What is to be done.
 
     def act(self, now: int) -> list[Deed]:
-        """Give what is to be done now, in order: callbacks, answers session by session, the drive."""
+        """Give what is to be done now, in order: callbacks, the drive, answers session by session.
+
+        A handler that answers now is a task of its own, which goes on when this one waits again.
+        """
         deeds: list[Deed] = []
         while self._registers and self._registers[0][0] <= now:
             _, session, name = self._registers.popleft()
             deeds.append(Deed(0, "register", name, session=session))
             self._note(deeds[-1])
+        deeds += self._drive(now)
         for session, heard in self._heard.items():
             while heard.dues and heard.dues[0][0] <= now:
                 deeds.append(Deed(0, "answer", heard.dues.popleft()[1], session=session))
+        return deeds
+
+    def _drive(self, now: int) -> list[Deed]:
+        deeds: list[Deed] = []
         while self._left:
             deed = self._left[0]
             if not self._is_due(deed, now):

@@ -9,7 +9,7 @@ import pytest
 
 from pytest_agentproc.harness import Lab, model_play
 from pytest_agentproc.record import normal_form
-from pytest_agentproc.scenario import Scenario, load
+from pytest_agentproc.scenario import Scenario, load, loads
 from pytest_agentproc.subjects import core
 from tests.architecture.sources import ROOT
 from tests.benchmarks._together import bind_all, model_together, play_together
@@ -85,6 +85,17 @@ def test_the_model_foretells_the_artifacts(lab: Lab, backend: str, path: object)
 def test_the_model_foretells_the_cases_of_the_tie_rules(lab: Lab, backend: str, claim: str) -> None:
     """These show a broken tie rule where most scenarios do not."""
     assert _difference(lab, case(claim), backend) == ""
+
+
+@pytest.mark.parametrize("deed", ["{cancel: {}}", "{stop: {}}", "{close: {}}", "{prompt: two}"])
+def test_the_model_foretells_an_answer_at_the_instant_of_something_else(lab: Lab, backend: str, deed: str) -> None:
+    """The handler is a task of its own: it answers when the caller, who acts at the same instant, waits again."""
+    scenario = loads(
+        "scenario: an answer comes late\nagent: acp\nhandler: {permission: allow, after: 10s}\n"
+        f"drive: [{{prompt: one}}, {{wait: 10s}}, {deed}]\n"
+        "script: [{wait_for: prompt 1}, {ask: {permission: Edit}}, {answer: first}]\n"
+    )
+    assert _difference(lab, scenario, backend) == ""
 
 
 @pytest.mark.parametrize("end", ENDS)
