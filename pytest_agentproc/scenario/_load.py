@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.errors import Problem, ScenarioError
@@ -46,7 +45,8 @@ def load(path: str | os.PathLike[str], language: Language = BUNDLED) -> Scenario
     """
     name = os.fspath(path)
     try:
-        data = Path(path).read_bytes()
+        with open(path, "rb", buffering=0) as file:  # noqa: PTH123  # a Path costs as much as the read
+            data = file.read()
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise ScenarioError([Problem(name, 1, 1, f"the file cannot be read: {reason}")]) from error
@@ -56,7 +56,7 @@ def load(path: str | os.PathLike[str], language: Language = BUNDLED) -> Scenario
         before = error.object[: error.start].decode()
         line, column = position(before, len(before))
         raise ScenarioError([Problem(name, line, column, "the file is not UTF-8")]) from error
-    return loads(text, name, Path(path).parent, language)
+    return loads(text, name, os.path.split(name)[0] or ".", language)
 
 
 def loads(
@@ -76,13 +76,13 @@ def loads(
     Raises:
         ScenarioError: every problem of the text at once.
     """
-    check = Check(name, None if folder is None else Path(folder), language)
+    check = Check(name, folder, language)
     values = _values(text, check)
     if check.problems:
         raise ScenarioError(list(dict.fromkeys(check.problems)))
     drive = values.get("drive", (Item(0, "prompt", "hi"),))
     about = {
-        "id": name if name.startswith("<") else Path(name).name.removesuffix(_SUFFIX),
+        "id": name if name.startswith("<") else os.path.split(name)[1].removesuffix(_SUFFIX),
         "path": name,
         "claim": values["scenario"],
         "source": values.get("source", ""),
@@ -140,7 +140,7 @@ def _values(text: str, check: Check) -> dict[str, Any]:
     if len(text) > _LARGEST:
         check.report(1, 1, f"the file has {len(text)} characters: at most {_LARGEST} are read")
         return {}
-    for wrong, message in _NOWHERE.items():
+    for wrong, message in () if text.isascii() else _NOWHERE.items():
         found = re.search(wrong, text)
         if found is not None:
             check.report(*position(text, found.start()), message.format(ord(found[0])))
