@@ -1,40 +1,53 @@
-"""Owns scenario files and their items as pytest sees them. Loading, running and judging happen elsewhere."""
+"""Owns scenario files and their items as pytest sees them. Loading, running and judging happen elsewhere.
+
+What runs and judges is loaded with the first item that is played: to collect is to know names.
+"""
 
 from __future__ import annotations
 
-import gc
-from functools import partial
-from time import perf_counter
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_agentproc.corpus import SUFFIX
 from pytest_agentproc.errors import AgentprocError, ScenarioError
-from pytest_agentproc.harness import real_time_only
-from pytest_agentproc.plugin._account import keep
-from pytest_agentproc.plugin._baseline import read_by_baseline
-from pytest_agentproc.plugin._by_hand import by_hand
 from pytest_agentproc.plugin._contributions import language_of
-from pytest_agentproc.plugin._figures import note
 from pytest_agentproc.plugin._options import asked, ways_of
-from pytest_agentproc.plugin._play import NotGreen, play, play_in_model, play_real, settle
-from pytest_agentproc.plugin._report import begin_pages, keep_page
 from pytest_agentproc.plugin._scripts import shown_path
-from pytest_agentproc.plugin._search import look_for_more
+from pytest_agentproc.plugin._sound import sound_of
 from pytest_agentproc.plugin._subjects import is_core, subjects_of
-from pytest_agentproc.scenario import Scenario, load
-from pytest_agentproc.verdict import Judgement, Verdict, confirmed, judged, repeated
+from pytest_agentproc.scenario import BUNDLED, Scenario, loaded, source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from pytest_agentproc.harness import CoreSubject, Played
+    from pytest_agentproc.harness import Played
     from pytest_agentproc.vocabulary import Subject
 
 __all__ = ["ScenarioFile", "ScenarioItem"]
 
-_TRIES = 3
+
+class _Unread:
+    """A scenario without mistake that is loaded when it is asked for, once for all items of its file."""
+
+    def __init__(self, data: bytes, name: str) -> None:
+        self._data = data
+        self._name = name
+        self._scenario: Scenario | None = None
+
+    def read(self) -> Scenario:
+        if self._scenario is None:
+            self._scenario = loaded(self._data, self._name)
+        return self._scenario
+
+
+def _is_real(subject: Subject) -> bool:
+    if is_core(subject):
+        return False
+    from pytest_agentproc.harness import real_time_only
+
+    return bool(real_time_only(subject))
 
 
 class ScenarioFile(pytest.File):
@@ -42,21 +55,34 @@ class ScenarioFile(pytest.File):
 
     def collect(self) -> Iterator[ScenarioItem]:
         """Load the scenario, and give it once for each subject, clock and backend."""
+        rules = asked(self.config, "rule")
         try:
-            scenario = load(shown_path(self.path), language_of(self.config))
+            scenario = self._scenario(must_load=bool(rules))
         except ScenarioError as problems:
             raise self.CollectError(str(problems)) from None
-        rules = asked(self.config, "rule")
-        if rules and not {*rules} & {*scenario.covers}:
+        if isinstance(scenario, Scenario) and rules and not {*rules} & {*scenario.covers}:
             return
         subjects = subjects_of(self.config)
         for subject in subjects:
             yield from self._items(scenario, subject, [subject.name] if len(subjects) > 1 else [])
 
-    def _items(self, scenario: Scenario, subject: Subject, names: list[str]) -> Iterator[ScenarioItem]:
-        for clock, backend in ways_of(self.config, is_real=bool(real_time_only(subject))):
+    def _scenario(self, *, must_load: bool) -> Scenario | _Unread:
+        """Load the scenario, or leave it unread if an earlier session found no mistake in the same text."""
+        name, language, sound = shown_path(self.path), language_of(self.config), sound_of(self.config)
+        data = source(name)
+        if language is not BUNDLED:  # what other packages add may look at anything
+            return loaded(data, name, language)
+        if not must_load and sound.knows(data):
+            return _Unread(data, name)
+        scenario = loaded(data, name)
+        if scenario.stands_alone:
+            sound.add(data)
+        return scenario
+
+    def _items(self, scenario: Scenario | _Unread, subject: Subject, names: list[str]) -> Iterator[ScenarioItem]:
+        for clock, backend in ways_of(self.config, is_real=_is_real(subject)):
             axes = [*names, backend, *([clock] if clock == "real" else [])]
-            name = f"{scenario.id}[{'-'.join(axes)}]"
+            name = f"{self.path.name.removesuffix(SUFFIX)}[{'-'.join(axes)}]"
             nodeid = f"{self.nodeid}::{name}"  # as text, so that pytest reads [backend] as it does for functions
             how: dict[str, Any] = {"subject": subject, "backend": backend, "clock": clock}
             yield ScenarioItem.from_parent(self, name=name, nodeid=nodeid, scenario=scenario, **how)
@@ -74,9 +100,11 @@ class ScenarioItem(pytest.Item):
     obj = None
     """There is no function, as with pytest's own items of doctests: pytest-trio asks every item for it."""
 
-    def __init__(self, *, scenario: Scenario, subject: Subject, backend: str, clock: str, **others: Any) -> None:
+    def __init__(
+        self, *, scenario: Scenario | _Unread, subject: Subject, backend: str, clock: str, **others: Any
+    ) -> None:
         super().__init__(**others)
-        self.scenario = scenario
+        self._scenario = scenario
         self.subject = subject
         self.backend = backend
         self.clock = clock
@@ -87,76 +115,22 @@ class ScenarioItem(pytest.Item):
         self.stash, self.user_properties = function.stash, function.user_properties
         self.fixturenames = function.fixturenames
 
+    @property
+    def scenario(self) -> Scenario:
+        """Give the scenario; if it is known to be without mistake, it is loaded when somebody asks for it first."""
+        return self._scenario.read() if isinstance(self._scenario, _Unread) else self._scenario
+
     def runtest(self) -> None:
-        """Play the scenario and judge what was seen.
+        """Play the scenario and judge what was seen."""
+        from pytest_agentproc.plugin._judge import judge
 
-        A red play in real time during which the machine was late by half of what the scenario bears says nothing of
-        the subject: it is played again. A red of somebody else's supervisor in virtual time is played once more, too,
-        and stands if the same happens again.
-        """
-        begin_pages(self)
-        keep(self, Judgement(Verdict.KIT_ERROR))
-        for _ in range(_TRIES):
-            begun = perf_counter()
-            self.played = played = self._play()
-            real = perf_counter() - begun
-            note(self, played, real)
-            judgement = judged(played, partial(read_by_baseline, self))
-            if judgement.is_red and self.clock == "virtual" and not is_core(self.subject):
-                judgement = confirmed(judgement, self._play())
-            judgement = self._repeated(judgement)
-            if not (judgement.is_red and played.was_starved):
-                keep(self, judgement, real)
-                keep_page(self, played, judgement.rows, judgement.verdict)
-                settle(judgement)
-                return None if self.clock == "real" else self._searched()
-        reason = f"in real time the machine was too slow {_TRIES} times"
-        keep(self, Judgement(Verdict.UNDECIDED, reason=reason))
-        pytest.skip(f"undecided: {reason}")
-
-    def _searched(self) -> None:
-        """Look on in the scenario's open values; what is found is a red of its own."""
-        try:
-            look_for_more(self, self.scenario, self.subject)
-        except NotGreen as broken:
-            keep(self, Judgement(Verdict.FAILED, played=self.played, reason=str(broken).splitlines()[0]))
-            raise
-
-    def _repeated(self, judgement: Judgement) -> Judgement:
-        """Play it as often as the session asks for, and stop at the first play that goes another way."""
-        times = 1 if self.clock == "real" else asked(self.config, "repeat")
-        for _ in range(1, times):
-            if judgement.verdict is not Verdict.KIT_ERROR:
-                judgement = repeated(judgement, self._play())
-        return judgement
-
-    def _play(self) -> Played:
-        """Play it once, and keep why it cannot be played.
-
-        What somebody else's supervisor leaves to the collector goes here, and not in the midst of a later test.
-        """
-        try:
-            if self.clock == "model":
-                return play_in_model(self, self.scenario, self._core())
-            return (play if self.clock == "virtual" else play_real)(self, self.scenario, self.backend, self.subject)
-        except NotGreen as broken:
-            keep(self, Judgement(Verdict.ADAPTER_ERROR, reason=str(broken)))
-            raise
-        except pytest.skip.Exception as reason:
-            keep(self, Judgement(Verdict.NOT_APPLICABLE, reason=str(reason)))
-            raise
-        finally:
-            if not is_core(self.subject):
-                gc.collect()
-
-    def _core(self) -> CoreSubject:
-        """Give the subject, if the model can play it."""
-        if not is_core(self.subject):
-            pytest.skip("not applicable: the model plays the kit's own supervisor only")
-        return cast("CoreSubject", self.subject)
+        judge(self)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """Show the explanation of a red scenario, or the sentence of an error; a stack only of our own mistakes."""
+        from pytest_agentproc.plugin._by_hand import by_hand
+        from pytest_agentproc.plugin._play import NotGreen
+
         if isinstance(excinfo.value, NotGreen):
             return f"{excinfo.value}\nby hand: {by_hand(self)}"
         if isinstance(excinfo.value, AgentprocError):

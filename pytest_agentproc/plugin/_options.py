@@ -155,6 +155,7 @@ _OPTIONS = (
     ),
     _Option("defect", "judge the supervisor core with this defect built in, to see what catches it", _defect),
 )
+_READ = {option.name: (option.read, option.default) for option in _OPTIONS}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -176,7 +177,7 @@ def asked(config: pytest.Config, name: str) -> Any:
     Raises:
         pytest.UsageError: it cannot be that; the message says where it was asked for, and what is allowed.
     """
-    [(read, default)] = [(option.read, option.default) for option in _OPTIONS if option.name == name]
+    read, default = _READ[name]
     key = f"agentproc_{name}"
     given = config.getoption(key)
     if read is None:

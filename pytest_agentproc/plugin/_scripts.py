@@ -101,6 +101,9 @@ def _is_path(given: str) -> bool:
 
 def shown_path(path: Path) -> str:
     """Write a path as people do: relative to where they are, unless it is elsewhere."""
+    text, here = str(path), os.path.join(os.getcwd(), "")  # noqa: PTH109, PTH118  # a Path takes longer than all else
+    if text.startswith(here) and ".." not in text:  # nearly always, and a session has thousands of files
+        return text.removeprefix(here)
     relative = os.path.relpath(path)
     return str(path) if relative.startswith("..") else relative
 

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from pytest_agentproc.scenario._additions import BUNDLED, with_dialect, with_step
 from pytest_agentproc.scenario._agent import MODES
+from pytest_agentproc.scenario._edition import edition
 from pytest_agentproc.scenario._entries import Entry, entries
 from pytest_agentproc.scenario._expressions import NotApplicable
 from pytest_agentproc.scenario._language import Language
-from pytest_agentproc.scenario._load import load, loads
+from pytest_agentproc.scenario._load import load, loaded, loads, source
 from pytest_agentproc.scenario._open import Choice, Opening
 from pytest_agentproc.scenario._reference import reference
 from pytest_agentproc.scenario._scenario import Bound, Expectation, Scenario, Terms
@@ -33,11 +34,14 @@ __all__ = [
     "Opening",
     "Scenario",
     "Terms",
+    "edition",
     "entries",
     "load",
+    "loaded",
     "loads",
     "reference",
     "schema",
+    "source",
     "with_dialect",
     "with_step",
 ]

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import lru_cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pytest_agentproc.errors import Problem
 from pytest_agentproc.scenario._expressions import (
+    LONGEST_TIME,
     SIZES,
     TIMES,
     Expression,
@@ -25,8 +28,8 @@ from pytest_agentproc.scenario._words import one_line
 from pytest_agentproc.vocabulary import Policy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+    from collections.abc import Iterator, Mapping
+    from os import PathLike
 
     from pytest_agentproc.scenario._script import Table
 
@@ -48,6 +51,12 @@ class Kind(Protocol):
         """Turn a node into a value; mistakes go to `check`, and what comes back then is never used."""
 
 
+@lru_cache(maxsize=256)
+def _limits(dialect: str, *overrides: tuple[str, Any]) -> Mapping[str, int | None]:
+    """Give the limits of a supervisor who was told these; many files tell the same."""
+    return MappingProxyType(Policy.for_dialect(dialect, **dict(overrides)).whole())
+
+
 @dataclass
 class Check:
     """One file under check.
@@ -66,14 +75,14 @@ class Check:
     """
 
     file: str
-    folder: Path | None
+    folder: str | PathLike[str] | None
     language: Language
     problems: list[Problem] = field(default_factory=list)
     dialect: str = ""
     mode: str = ""
     prompt_by: str = "argv"
     overrides: dict[str, Any] = field(default_factory=dict)
-    limits: dict[str, int | None] = field(default_factory=Policy().whole)
+    limits: Mapping[str, int | None] = field(default_factory=lambda: _limits(""))
     spawned: dict[str, int] = field(default_factory=dict)
     parents: dict[str, str] = field(default_factory=dict)
     orphans: dict[str, str] = field(default_factory=dict)
@@ -94,6 +103,7 @@ class Check:
     sessions: dict[str, int] = field(default_factory=dict)
     session: str = ""
     told_lines: dict[str, int] = field(default_factory=dict)
+    names_files: bool = False
     _kept: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def report(self, line: int, column: int, message: str) -> None:
@@ -121,7 +131,7 @@ class Check:
     def tell(self, overrides: dict[str, Any]) -> None:
         """Take the limits that the file gives: expressions are tried with them, all others as they are by default."""
         self.overrides = overrides
-        self.limits = Policy.for_dialect(self.dialect, **overrides).whole()
+        self.limits = _limits(self.dialect, *overrides.items())
 
     @property
     def steps(self) -> Table:
@@ -157,22 +167,22 @@ class Check:
 
     def time(self, node: Scalar, words: tuple[str, ...], *, positive: bool) -> Expression | None:
         """Read a time, and try it with the default limits."""
-        expression = self._expression(node, words, TIMES)
-        return None if expression is None else self._tried(replace(expression, low=int(positive)))
+        return self._expression(node, words, TIMES, (int(positive), LONGEST_TIME))
 
     def size(self, node: Scalar, low: int, high: int) -> Expression | None:
         """Read a size that may name limits, and try it with the default ones."""
-        expression = self._expression(node, (), SIZES)
-        return None if expression is None else self._tried(replace(expression, low=low, high=high))
+        return self._expression(node, (), SIZES, (low, high))
 
-    def _expression(self, node: Scalar, words: tuple[str, ...], measure: Measure) -> Expression | None:
+    def _expression(
+        self, node: Scalar, words: tuple[str, ...], measure: Measure, bounds: tuple[int, int]
+    ) -> Expression | None:
         column = node.column if node.plain else node.column + 1
         try:
             tree = parse_expression(node.text, words, measure)
         except ExpressionError as error:
             self.report(node.line, column + (error.offset if node.is_one_line else 0), error.message)
             return None
-        return Expression(node.text.strip(), node.line, column, tree, measure)
+        return self._tried(Expression(node.text.strip(), node.line, column, tree, measure, *bounds))
 
     def _tried(self, expression: Expression) -> Expression | None:
         line, column, tree = expression.line, expression.column, expression.tree

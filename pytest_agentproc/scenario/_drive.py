@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.scenario._fields import Either, Fields, Key
@@ -54,12 +55,17 @@ def _prompt_finish(values: dict[str, Any], node: Node, what: str, check: Check) 
     if "text" in values:
         prompt: str = values["text"]
     else:
-        unit, size = values["repeat"], values["size"]
-        times = size // len(unit.encode()) + 1
-        prompt = (unit * times).encode()[:size].decode(errors="ignore")
+        prompt = _repeated(values["repeat"], values["size"])
     if "\0" in prompt and check.prompt_by == "argv" and not check.is_session:
         check.at(node, f"{what} has a NUL in it, which no argument can carry: tell the agent with prompt: stdin")
     return prompt
+
+
+@lru_cache(maxsize=16)  # a prompt of many MiB is made and held once, however many files ask with it
+def _repeated(unit: str, size: int) -> str:
+    """Give so many bytes of a text that is repeated, without a piece of a character at the end."""
+    encoded = unit.encode()
+    return (encoded * (size // len(encoded) + 1))[:size].decode(errors="ignore")
 
 
 PROMPT = Either(

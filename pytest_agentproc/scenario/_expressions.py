@@ -10,6 +10,7 @@ import operator
 import re
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.errors import AgentprocError
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 __all__ = [
+    "LONGEST_TIME",
     "SIZES",
     "TIMES",
     "Expression",
@@ -55,7 +57,7 @@ MEASURED, NUMBER, ZERO = "measured", "number", "zero"
 Tree = tuple[Any, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Measure:
     """What an expression gives: its noun, its units, the limits that it can name, two examples, and the unit of one."""
 
@@ -83,7 +85,7 @@ SIZES = Measure(
     "max_line_bytes + 1 B",
     " B",
 )
-_LONGEST_TIME = 100 * 365 * 24 * TIMES.units["h"]
+LONGEST_TIME = 100 * 365 * 24 * TIMES.units["h"]
 
 
 class NotApplicable(AgentprocError):
@@ -125,7 +127,7 @@ class Expression:
     tree: Tree
     measure: Measure = TIMES
     low: int = 0
-    high: int = _LONGEST_TIME
+    high: int = LONGEST_TIME
 
 
 def seconds(nanoseconds: Fraction | int) -> str:
@@ -145,10 +147,10 @@ def evaluate(expression: Expression, limits: Mapping[str, int | None]) -> int:
         value = _value(expression.tree, limits, expression.line)
     except ZeroDivisionError:
         raise Unfit(f'"{expression.text}" divides by zero') from None
+    if value.denominator == 1 and expression.low <= value.numerator <= expression.high:
+        return value.numerator
     trouble = (_time_trouble if expression.measure is TIMES else _size_trouble)(value, expression)
-    if trouble:
-        raise Unfit(f'"{expression.text}" is {trouble}')
-    return value.numerator
+    raise Unfit(f'"{expression.text}" is {trouble}')
 
 
 def _time_trouble(value: Fraction, expression: Expression) -> str:
@@ -158,14 +160,12 @@ def _time_trouble(value: Fraction, expression: Expression) -> str:
         return f"{float(value):.9g}ns, not a whole number of nanoseconds"
     if value > expression.high:
         return "longer than a century"
-    return "0s, but must be longer than that" if value < expression.low else ""
+    return "0s, but must be longer than that"
 
 
 def _size_trouble(value: Fraction, expression: Expression) -> str:
     if value.denominator != 1:
         return f"{float(value):.9g} B, not a whole number of bytes"
-    if expression.low <= value <= expression.high:
-        return ""
     return f"{value} bytes: at least {expression.low}, at most {expression.high} are possible"
 
 
@@ -176,7 +176,8 @@ def _value(tree: Tree, limits: Mapping[str, int | None], line: int) -> Fraction:
             raise NotApplicable(tree[1], line)
         return Fraction(limit)
     if tree[0] == "value":
-        return Fraction(tree[1])
+        found: Fraction = tree[1]
+        return found
     return _OPERATORS[tree[0]](_value(tree[1], limits, line), _value(tree[2], limits, line))
 
 
@@ -187,6 +188,7 @@ def names(tree: Tree) -> set[str]:
     return set() if tree[0] == "value" else names(tree[1]) | names(tree[2])
 
 
+@lru_cache(maxsize=4096)
 def parse_expression(text: str, words: tuple[str, ...] = (), measure: Measure = TIMES) -> Tree:
     """Parse a time or a size; `words` are what else the field accepts, for the suggestions.
 

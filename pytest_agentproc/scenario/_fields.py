@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from collections.abc import Mapping as Words
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from pytest_agentproc.scenario._check import Check, Kind
@@ -49,6 +50,14 @@ class Fields:
     finish: Finish | None = None
     elsewhere: Words[str, str] = field(default_factory=dict)
 
+    @cached_property
+    def _table(self) -> dict[str, Key]:
+        return {key.name: key for key in self.keys}
+
+    @cached_property
+    def _required(self) -> tuple[Key, ...]:
+        return tuple(key for key in self.keys if key.required)
+
     @property
     def label(self) -> str:
         """Show the keys."""
@@ -69,22 +78,26 @@ class Fields:
         if not isinstance(node, Mapping):
             check.wrong(node, what, f"a mapping such as {self.label}")
             return []
-        table = {key.name: key for key in self.keys}
+        table = self._table
         misspelt: list[str | None] = []
-        for name, _ in node.pairs:
-            if name.text not in table:
+        given: dict[str, tuple[Key, Scalar, Node]] = {}
+        for name, value in node.pairs:
+            entry = table.get(name.text)
+            if entry is not None:
+                given[name.text] = entry, name, value
+            else:
                 check.at(name, unknown(f"key in {what}", name.text, table, self.elsewhere))
                 misspelt.append(nearest(name.text, table))
-        given = {name.text: (table[name.text], name, value) for name, value in node.pairs if name.text in table}
-        for key in self.keys:
+        for key in self._required:
             stands_in = key.unless and (key.unless in given or key.unless in misspelt)
-            if key.required and key.name not in given and key.name not in misspelt and not stands_in:
+            if key.name not in given and key.name not in misspelt and not stands_in:
                 check.at(node, f"{what} needs the key {key.name}: {key.doc}")
-        chosen = [name for name in given if name in self.one_of]
-        if self.one_of and len(chosen) != 1 and not misspelt:
-            found = f", not {choices(chosen, 'and')}" if chosen else ""
-            check.at(node, f"{what} needs exactly one of {choices(self.one_of)}{found}")
-        return [given[key.name] for key in self.keys if key.name in given]
+        if self.one_of and not misspelt:
+            chosen = [name for name in given if name in self.one_of]
+            if len(chosen) != 1:
+                found = f", not {choices(chosen, 'and')}" if chosen else ""
+                check.at(node, f"{what} needs exactly one of {choices(self.one_of)}{found}")
+        return [given[name] for name in table if name in given] if len(given) > 1 else [*given.values()]
 
 
 @dataclass(frozen=True)

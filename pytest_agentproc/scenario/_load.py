@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.errors import Problem, ScenarioError
@@ -23,7 +22,7 @@ from pytest_agentproc.scenario._wanted import of_session
 if TYPE_CHECKING:
     from pytest_agentproc.scenario._language import Language
 
-__all__ = ["load", "loads"]
+__all__ = ["load", "loaded", "loads", "source"]
 
 _SUFFIX = ".scenario.yaml"
 _LARGEST = 4 * 1024**2
@@ -44,19 +43,41 @@ def load(path: str | os.PathLike[str], language: Language = BUNDLED) -> Scenario
     Raises:
         ScenarioError: every problem of the file at once; messages carry the path as it was given.
     """
-    name = os.fspath(path)
+    return loaded(source(path), os.fspath(path), language)
+
+
+def source(path: str | os.PathLike[str]) -> bytes:
+    """Read a scenario file, and do not look at what it says.
+
+    Raises:
+        ScenarioError: it cannot be read.
+    """
     try:
-        data = Path(path).read_bytes()
+        with open(path, "rb", buffering=0) as file:  # noqa: PTH123  # a Path costs as much as the read
+            return file.read()
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise ScenarioError([Problem(name, 1, 1, f"the file cannot be read: {reason}")]) from error
+        raise ScenarioError([Problem(os.fspath(path), 1, 1, f"the file cannot be read: {reason}")]) from error
+
+
+def loaded(data: bytes, name: str, language: Language = BUNDLED) -> Scenario:
+    """Check what `source` gave.
+
+    Args:
+        data: the file as it is.
+        name: its path; messages carry it.
+        language: the steps and the dialects that it may speak of.
+
+    Raises:
+        ScenarioError: every problem of the file at once.
+    """
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         before = error.object[: error.start].decode()
         line, column = position(before, len(before))
         raise ScenarioError([Problem(name, line, column, "the file is not UTF-8")]) from error
-    return loads(text, name, Path(path).parent, language)
+    return loads(text, name, os.path.split(name)[0] or ".", language)
 
 
 def loads(
@@ -76,13 +97,13 @@ def loads(
     Raises:
         ScenarioError: every problem of the text at once.
     """
-    check = Check(name, None if folder is None else Path(folder), language)
+    check = Check(name, folder, language)
     values = _values(text, check)
     if check.problems:
         raise ScenarioError(list(dict.fromkeys(check.problems)))
     drive = values.get("drive", (Item(0, "prompt", "hi"),))
     about = {
-        "id": name if name.startswith("<") else Path(name).name.removesuffix(_SUFFIX),
+        "id": name if name.startswith("<") else os.path.split(name)[1].removesuffix(_SUFFIX),
         "path": name,
         "claim": values["scenario"],
         "source": values.get("source", ""),
@@ -92,6 +113,7 @@ def loads(
         "text": text,
         "told_lines": check.told_lines,
         "language": language,
+        "stands_alone": not check.names_files,
     }
     expected = values.get("expect", ())
     parts = {
@@ -140,7 +162,7 @@ def _values(text: str, check: Check) -> dict[str, Any]:
     if len(text) > _LARGEST:
         check.report(1, 1, f"the file has {len(text)} characters: at most {_LARGEST} are read")
         return {}
-    for wrong, message in _NOWHERE.items():
+    for wrong, message in () if text.isascii() else _NOWHERE.items():
         found = re.search(wrong, text)
         if found is not None:
             check.report(*position(text, found.start()), message.format(ord(found[0])))
@@ -167,6 +189,7 @@ def _read(text: str, check: Check) -> dict[str, Any]:
             tried = Check(check.file, check.folder, check.language)
             _read_closed(closed(root, {**default, (one.line, one.column): (one, other)}), tried)
             check.problems += [problem for problem in tried.problems if problem not in check.problems]
+            check.names_files = check.names_files or tried.names_files
     return {**_read_closed(closed(root, default), check), "openings": found}
 
 

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
 from pytest_agentproc.scenario import _traps
 
-__all__ = ["Enough", "Mapping", "Node", "Report", "Scalar", "Sequence", "describe", "inline", "parse"]
+__all__ = ["READER", "Enough", "Mapping", "Node", "Report", "Scalar", "Sequence", "describe", "inline", "parse"]
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+READER = f"{yaml.__version__} {_LOADER.__name__}"
+"""Who reads YAML: another one may take another text for a mistake."""
+
 _DEEPEST = 40
 _HALF = re.compile("[\ud800-\udfff]")
 
@@ -28,8 +30,7 @@ class Enough(Exception):
     """Reading on could only cost time, or repeat what was said."""
 
 
-@dataclass(frozen=True, slots=True)
-class Scalar:
+class Scalar(NamedTuple):
     """A piece of text; `note` is what to say when a reader finds it empty.
 
     A place inside the text is a place in the file only if it stands on one line there.
@@ -43,8 +44,7 @@ class Scalar:
     is_one_line: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Sequence:
+class Sequence(NamedTuple):
     """A list; `end` is the place behind its closing bracket, (0, 0) if it has none."""
 
     line: int
@@ -53,8 +53,7 @@ class Sequence:
     end: tuple[int, int] = (0, 0)
 
 
-@dataclass(frozen=True, slots=True)
-class Mapping:
+class Mapping(NamedTuple):
     """Keys with values, in the order of the file; `end` is the place behind its closing brace, (0, 0) if none."""
 
     line: int
@@ -89,8 +88,7 @@ def parse(text: str, report: Report) -> Node | None:
     """Read one YAML document; every mistake goes to `report` with its line and column, both from 1."""
     builder = _Builder(text, report)
     try:
-        for event in yaml.parse(text, Loader=_LOADER):
-            builder.feed(event)
+        builder.read()
     except yaml.MarkedYAMLError as error:
         report(*_traps.explain(text.splitlines(), error))
         return None
@@ -107,52 +105,74 @@ def parse(text: str, report: Report) -> Node | None:
 
 
 class _Builder:
-    """Turns the flat stream of YAML events into nodes."""
+    """Turns the flat stream of YAML events into nodes.
+
+    A session reads thousands of files before its first test, so that what is right is read with few calls; what may
+    be wrong is looked at closely only where it can be.
+    """
 
     def __init__(self, text: str, report: Report) -> None:
         self.root: Node | None = None
+        self._text = text
         self._lines = text.splitlines()
+        self._hashes = {index for index, line in enumerate(self._lines) if "#" in line} if "#" in text else set()
         self._report = report
-        self._open: list[tuple[Any, list[Node]]] = []
         self._documents = 0
 
-    def feed(self, event: Any) -> None:
-        if isinstance(event, yaml.DocumentStartEvent):
+    def read(self) -> None:
+        """Take every event, each with the collections that are open around it."""
+        loader = _LOADER(self._text)
+        try:
+            self._read(loader.get_event)
+        finally:
+            loader.dispose()
+
+    def _read(self, next_event: Callable[[], Any]) -> None:
+        around: list[tuple[Any, list[Node]]] = []
+        items: list[Node] = []
+        start: Any = None
+        while (event := next_event()) is not None:
+            kind = type(event)
+            if kind is yaml.ScalarEvent:
+                items.append(self._scalar(event, start))
+            elif kind is yaml.MappingStartEvent or kind is yaml.SequenceStartEvent:
+                if event.anchor is not None or event.tag is not None:
+                    self._mark(event, "")
+                around.append((start, items))
+                start, items = event, []
+                if len(around) > _DEEPEST:
+                    self._say(event, f"nested deeper than {_DEEPEST} levels")
+                    raise Enough
+            elif kind is yaml.MappingEndEvent or kind is yaml.SequenceEndEvent:
+                node = self._collect(start, items, event.end_mark)
+                start, items = around.pop()
+                items.append(node)
+            else:
+                items += self._others(event)
+        self.root = items[0] if items else None
+
+    def _others(self, event: Any) -> list[Node]:
+        """Refuse what no scenario has; an alias stands where it is, as text."""
+        if type(event) is yaml.DocumentStartEvent:
             self._documents += 1
             if self._documents > 1:
                 self._say(event, "a second document begins here: one file is one scenario")
-        elif isinstance(event, yaml.AliasEvent):
+        elif type(event) is yaml.AliasEvent:
             name = str(event.anchor)
             self._say(event, _traps.opening("*", name))
-            self._put(Scalar(*_place(event), name, plain=True))
-        elif isinstance(event, yaml.ScalarEvent):
-            self._put(self._scalar(event))
-        elif isinstance(event, (yaml.SequenceStartEvent, yaml.MappingStartEvent)):
-            self._mark(event, "")
-            self._open.append((event, []))
-            if len(self._open) > _DEEPEST:
-                self._say(event, f"nested deeper than {_DEEPEST} levels")
-                raise Enough
-        elif isinstance(event, (yaml.SequenceEndEvent, yaml.MappingEndEvent)):
-            start, items = self._open.pop()
-            end: Any = event.end_mark
-            place = (end.line + 1, end.column + 1) if start.flow_style else (0, 0)
-            self._put(self._collect(start, items, place))
+            return [Scalar(*_place(event), name, plain=True)]
+        return []
 
-    def _put(self, node: Node) -> None:
-        if self._open:
-            self._open[-1][1].append(node)
-        elif self.root is None:
-            self.root = node
-
-    def _collect(self, start: Any, items: list[Node], end: tuple[int, int]) -> Node:
+    def _collect(self, start: Any, items: list[Node], end_mark: Any) -> Node:
         line, column = _place(start)
-        if isinstance(start, yaml.SequenceStartEvent):
+        end = (end_mark.line + 1, end_mark.column + 1) if start.flow_style else (0, 0)
+        if type(start) is yaml.SequenceStartEvent:
             return Sequence(line, column, tuple(items), end)
         first: dict[str, int] = {}
         pairs: list[tuple[Scalar, Node]] = []
-        for key, value in zip(items[::2], items[1::2], strict=True):
-            if not isinstance(key, Scalar):
+        each = iter(items)
+        for key, value in zip(each, each, strict=True):
+            if type(key) is not Scalar:
                 self._report(key.line, key.column, f"a key must be a word, not {describe(key)}")
             elif key.text in first:
                 message = f"{_traps.quote(key.text)} is given twice (first in line {first[key.text]})"
@@ -162,31 +182,39 @@ class _Builder:
                 pairs.append((key, value))
         return Mapping(line, column, tuple(pairs), end)
 
-    def _scalar(self, event: Any) -> Scalar:
+    def _scalar(self, event: Any, around: Any) -> Scalar:
         line, column = _place(event)
-        plain = event.style in (None, "")
-        self._mark(event, event.value)
-        text = event.value or event.anchor or ""
-        if _HALF.search(text):
-            self._say(event, "half a character (\\ud800 to \\udfff): write the whole one")
-            text = ""
+        text = event.value
+        if event.anchor is not None or event.tag is not None:
+            self._mark(event, text)
+            text = text or event.anchor or ""
+        style = event.style
         end = event.end_mark
         is_one_line = end.line + 1 == line
-        if not plain:
-            return Scalar(line, column, text, plain=False, is_one_line=is_one_line)
-        if text[:1].isspace():
-            self._report(line, column, _traps.blank(text[0]))
-            raise Enough
-        if _traps.is_typographic(text):
-            self._report(line, column, f"typographic quotes quote nothing: write {_traps.quote(text[1:-1])}")
-            return Scalar(line, column, text[1:-1], plain=False)
-        rest = self._lines[end.line][end.column :] if end.line < len(self._lines) else ""
-        if text and self._open and self._open[-1][0].flow_style and "?" in text:
-            self._report(*_traps.question(line, column, text, rest, is_one_line=is_one_line))
-        elif text and _traps.is_cut(rest):
-            self._report(line, column, _traps.cut(text, rest))
-        note = "" if text else _traps.swallowed(rest)
-        return Scalar(line, column, text, plain=True, note=note, is_one_line=is_one_line)
+        if style:
+            if style == '"' and _HALF.search(text):  # it can be written with \\u only
+                self._say(event, "half a character (\\ud800 to \\udfff): write the whole one")
+                text = ""
+            return Scalar(line, column, text, False, "", is_one_line)  # keywords would take twice as long
+        if text[:1] > "~":  # what only looks like a blank, or a quote, is not ASCII
+            if text[0].isspace():
+                self._report(line, column, _traps.blank(text[0]))
+                raise Enough
+            if _traps.is_typographic(text):
+                self._report(line, column, f"typographic quotes quote nothing: write {_traps.quote(text[1:-1])}")
+                return Scalar(line, column, text[1:-1], plain=False)
+        if not text:
+            note = _traps.swallowed(self._rest(end))
+            return Scalar(line, column, text, plain=True, note=note, is_one_line=is_one_line)
+        if "?" in text and around is not None and around.flow_style:
+            self._report(*_traps.question(line, column, text, self._rest(end), is_one_line=is_one_line))
+        elif end.line in self._hashes and _traps.is_cut(self._rest(end)):
+            self._report(line, column, _traps.cut(text, self._rest(end)))
+        return Scalar(line, column, text, True, "", is_one_line)
+
+    def _rest(self, end: Any) -> str:
+        """Give what stands behind a scalar on its line."""
+        return self._lines[end.line][end.column :] if end.line < len(self._lines) else ""
 
     def _mark(self, event: Any, text: str) -> None:
         """Refuse anchors and tags: in a scenario they are text that somebody forgot to quote."""
@@ -201,4 +229,5 @@ class _Builder:
 
 
 def _place(event: Any) -> tuple[int, int]:
-    return event.start_mark.line + 1, event.start_mark.column + 1
+    mark = event.start_mark
+    return mark.line + 1, mark.column + 1

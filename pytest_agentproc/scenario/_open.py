@@ -140,9 +140,12 @@ def openings(root: Node, text: str, report: Callable[[int, int, str], None]) -> 
         text: its text, in which the openings have their places.
         report: is told what is wrong with one, with line and column.
     """
-    starts = [0, *(match.end() for match in re.finditer(r"\r\n|\r|\n", text))]
+    if "\\" not in text and not any(word in text for word in _FORMS):
+        return ()
+    nodes = [*_walk(root)]
+    starts = [0, *(match.end() for match in re.finditer(r"\r\n|\r|\n", text))] if nodes else []
     found = []
-    for node in _walk(root):
+    for node in nodes:
         opening = _opening(node, text, starts)
         if isinstance(opening, str):
             report(node.line, node.column, opening)

@@ -104,11 +104,12 @@ def _data(values: dict[str, Any], node: Node, what: str, check: Check) -> bytes 
 
 
 def _file(name: str, node: Node, what: str, check: Check) -> bytes | None:
+    check.names_files = True
     if check.folder is None:
         check.at(node, f"{what}.file needs a scenario that is a file itself: its folder is where the named file stands")
         return None
     try:
-        folder = check.folder.resolve()
+        folder = Path(check.folder).resolve()
         path = Path(folder, name).resolve()
         if not path.is_relative_to(folder):
             check.at(node, f'{what}.file "{shorten(name)}" leaves the folder of the scenario: copy the file into it')

@@ -109,6 +109,7 @@ class Scenario:
         parts: of a file with several sessions each as a scenario of its own; the whole says nothing of an agent then.
         language: the steps and the dialects that it speaks of.
         openings: the values that the file leaves open; this is the scenario with the default of each.
+        stands_alone: whether its text is all that it is made of: it names no other file.
     """
 
     id: str
@@ -140,6 +141,7 @@ class Scenario:
     parts: Mapping[str, Scenario] = field(default_factory=dict, repr=False)
     language: Language = field(repr=False, compare=False)
     openings: tuple[Opening, ...] = ()
+    stands_alone: bool = True
 
     def closed_text(self, choices: Sequence[Choice]) -> str:
         """Give the file's text with every open value chosen: that of an ordinary scenario.

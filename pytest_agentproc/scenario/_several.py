@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SESSION_KEYS", "SEVERAL", "require_script"]
 
+_SCRIPTS = {"script", "scripts"}
 _RESERVED = ("agent", "caller", "supervisor", "tree")
 
 
@@ -102,7 +103,7 @@ SEVERAL = _Several()
 def require_script(node: Node, what: str, check: Check) -> None:
     """Report an agent that nobody said anything of, and one of whom it was said twice."""
     keys = {key.text: key for key, _ in node.pairs} if isinstance(node, Mapping) else {"script": node}
-    if check.is_spawned and nearest("script", keys) is None:
+    if check.is_spawned and not keys.keys() & _SCRIPTS and nearest("script", keys) is None:
         check.at(node, f"{what} needs the key script: what the fake does")
     if "script" in keys and "scripts" in keys:
         both = f"script (line {keys['script'].line}) and scripts: a script is what every invocation plays"

@@ -14,6 +14,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.harness import Lab
+from tests.benchmarks._collection import CollectionPart
 from tests.benchmarks._help import HelpPart
 from tests.benchmarks._plugin import PluginPart
 from tests.benchmarks._virtual import SPOKEN, AgentsPart, ScenarioPart, StartPart, StepPart
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from tests.benchmarks._figures import Part
 
-PARTS = ("scenario", "step", "agents", "start", "plugin", "help")
+PARTS = ("scenario", "step", "agents", "start", "plugin", "help", "collection")
 
 LIMITS = {
     "scenario_ratio asyncio": 1.7,
@@ -34,6 +35,8 @@ LIMITS = {
     **{f"fake_start_ratio {dialect} {mode}": 1.3 for dialect, mode in SPOKEN},
     "plugin_import_ratio": 1.05,
     "help_ratio": 2.0,
+    "collection_ratio first": 8.0,
+    "collection_ratio again": 3.0,
 }
 
 
@@ -70,6 +73,7 @@ def _parts(lab: Lab, only: Sequence[str]) -> list[Part]:
         "start": lambda: StartPart(lab, _interpreter()),
         "plugin": lambda: PluginPart(_interpreter()),
         "help": HelpPart,
+        "collection": CollectionPart,
     }
     return [makers[name]() for name in PARTS if name in only]
 

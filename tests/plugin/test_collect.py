@@ -6,6 +6,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
+from pytest_agentproc import scenario
 from tests.plugin.scenarios import BROKEN, GREEN, RED
 
 
@@ -116,3 +117,63 @@ def test_a_collection_error_is_in_the_junit_file(pytester: pytest.Pytester) -> N
     (error,) = ET.parse(pytester.path / "out.xml").iter("error")  # noqa: S314 - pytest has just written it
     assert error.text is not None
     assert error.text.startswith("scenarios/bad.scenario.yaml:2:8: ")
+
+
+def watched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Have the name of every file that is checked from now on told."""
+    checked: list[str] = []
+    loaded = scenario.loaded
+
+    def telling(data: bytes, name: str) -> scenario.Scenario:
+        checked.append(name)
+        return loaded(data, name)
+
+    monkeypatch.setattr(scenario, "loaded", telling)
+    return checked
+
+
+def test_a_file_without_mistake_is_checked_once_and_collected_as_before(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Thousands of files are checked in the session that brings them; whoever edits one has it checked again."""
+    write(pytester, one=GREEN, two=RED, bad=BROKEN)
+    first = pytester.runpytest("--collect-only", "-q")
+    checked = watched(monkeypatch)
+    again = pytester.runpytest("--collect-only", "-q")
+    assert checked == ["scenarios/bad.scenario.yaml"]
+    assert again.outlines[:-1] == first.outlines[:-1]
+    write(pytester, one=BROKEN)
+    edited = pytester.runpytest("--collect-only", "-q")
+    assert checked[1:] == ["scenarios/bad.scenario.yaml", "scenarios/one.scenario.yaml"]
+    edited.stdout.fnmatch_lines(["scenarios/one.scenario.yaml:*"])
+    pytester.runpytest("--collect-only", "-q", "--cache-clear")
+    assert sorted(checked[3:]) == [f"scenarios/{name}.scenario.yaml" for name in ("bad", "one", "two")]
+
+
+def test_a_file_that_names_another_is_checked_every_time(pytester: pytest.Pytester) -> None:
+    """The other file may be gone by then, and nothing in this one tells."""
+    write(pytester, one=GREEN.replace("script:\n", "script:\n  - raw: {file: bytes}\n"))
+    other = pytester.path / "scenarios" / "bytes"
+    other.write_text("x")
+    assert pytester.runpytest("--collect-only", "-q").ret == pytest.ExitCode.OK
+    other.unlink()
+    result = pytester.runpytest("--collect-only", "-q")
+    result.stdout.fnmatch_lines(['*raw.file "bytes" is no file in the folder of the scenario*'])
+
+
+@pytest.mark.parametrize("how", ["edition", "torn", "none"])
+def test_what_is_known_counts_for_this_edition_of_the_kit_alone(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    """A newer kit may find a mistake where an older one found none; a list that cannot be read is none."""
+    write(pytester, one=GREEN)
+    pytester.runpytest("--collect-only", "-q")
+    checked = watched(monkeypatch)
+    options = ["-p", "no:cacheprovider"] if how == "none" else []
+    if how == "edition":
+        monkeypatch.setattr(scenario, "edition", lambda: "another")
+    elif how == "torn":
+        [known] = pytester.path.glob(".pytest_cache/d/agentproc-sound/*")
+        known.write_bytes(b"\xff")
+    assert pytester.runpytest("--collect-only", "-q", *options).ret == pytest.ExitCode.OK
+    assert checked == ["scenarios/one.scenario.yaml"]
