@@ -30,6 +30,10 @@ _SIGNALLING = ("kill",)
 """The steps of one participant that signal others."""
 
 
+_WRITTEN = ("o", "e")
+"""The notes that come with every step."""
+
+
 class Roll:
     """Keep every participant there ever was.
 
@@ -157,6 +161,9 @@ class Roll:
     def _note(self, participant: Participant, notes: list[tuple[str, Any]]) -> None:
         now, sink = self._rule.now, self._sinks[participant.token]
         for code, data in notes:
+            if code in _WRITTEN:
+                sink(now, code, {"process": participant.name, "bytes": data})
+                continue
             about: dict[str, Any] = {"process": participant.name}
             if code == "m":
                 participant.doing = data

@@ -50,6 +50,7 @@ class Runs:
         self._pending: set[int] = set()
         self._deadlines: dict[int, int | None] = {}
         self._dues: list[tuple[int, int]] = []
+        self._host = Host()
 
     async def drive(self, watched: Watched) -> None:
         """See `Clock.drive`."""
@@ -65,11 +66,17 @@ class Runs:
             raise run.error
 
     def host(self, loop_deadline: int | None) -> Host:
-        """Tell the jump rule what the runs want."""
-        ready, pending, due = self.ready, self._pending, self._first_due()
+        """Tell the jump rule what the runs want; a deadline counts only where none of them is ready."""
+        host, ready, pending = self._host, self.ready, self._pending
+        host.pending = min(pending) if pending else None
+        if ready:
+            host.ready = min(ready)
+            return host
+        host.ready, due = None, self._first_due()
         if loop_deadline is not None and (due is None or loop_deadline < due[0]):
             due = (loop_deadline, self.LOOP)
-        return Host(min(ready) if ready else None, min(pending) if pending else None, due)
+        host.deadline = due
+        return host
 
     def _first_due(self) -> tuple[int, int] | None:
         dues, deadlines = self._dues, self._deadlines

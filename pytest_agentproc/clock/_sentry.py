@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import signal
 import threading
+from _signal import SIG_DFL, getsignal
+from _signal import signal as handle
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -30,7 +32,7 @@ _ROUNDS = 4
 @contextmanager
 def sentry(hub: Hub) -> Iterator[None]:
     """Raise `Spin` in a host that does not come to the hub for a whole guard period."""
-    free = signal.getsignal(signal.SIGALRM) is signal.SIG_DFL and signal.getitimer(signal.ITIMER_REAL)[0] == 0
+    free = getsignal(signal.SIGALRM) == SIG_DFL and signal.getitimer(signal.ITIMER_REAL)[0] == 0
     if not free or threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -48,10 +50,10 @@ def sentry(hub: Hub) -> Iterator[None]:
             hub.fail(error)
             raise error
 
-    signal.signal(signal.SIGALRM, ring)
+    handle(signal.SIGALRM, ring)  # the standard library's own would write every handler out, to no use
     signal.setitimer(signal.ITIMER_REAL, period, period)
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        handle(signal.SIGALRM, SIG_DFL)

@@ -177,7 +177,10 @@ class Lab:
         bound = scenario.bind(policy.in_session() if scenario.is_session else policy)
         bound = _telling(bound) if tells else bound
         record = record or Record(header(bound, ""))
-        return self._make(bound, clock or self._clock or SystemClock(1, time.monotonic_ns()), record, name)
+        clock = clock or self._clock or SystemClock(1, time.monotonic_ns())
+        if isinstance(clock, VirtualClock):
+            bound.in_virtual_time()
+        return self._make(bound, clock, record, name)
 
     def virtual_clock(self, **options: Any) -> VirtualClock:
         """Make a virtual clock, which the fakes made from now on obey; see `VirtualClock` for the options."""
@@ -212,7 +215,6 @@ class Lab:
         name = name or bound.program["name"]
         watch: Lockstep | Diaries
         if isinstance(clock, VirtualClock):
-            bound.in_virtual_time()
             watch = Lockstep(clock, record)
         else:
             watch = Diaries(shop.new_diary(), shop.deaths, clock, name)

@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 import threading
+from _signal import getsignal  # that of `signal` tries to make each handler a word, and writes it out when it is none
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -133,7 +134,7 @@ class _Judge:
     def __init__(self, known: Callable[[int], _Known | None]) -> None:
         self._known = known
         self._begun = ticks()
-        self._handlers: dict[int, Any] = {signum: signal.getsignal(signum) for signum in _ENDING}
+        self._handlers: dict[int, Any] = {signum: getsignal(signum) for signum in _ENDING}
         self._threads = {one.ident for one in threading.enumerate()} - {threading.get_ident()}
 
     def is_asked(self, args: tuple[Any, ...], frame: FrameType) -> bool:
@@ -197,10 +198,10 @@ class _Judge:
         """
         if target.to != "itself" or signum in (signal.SIGKILL, signal.SIGSTOP):
             return False
-        handler = signal.getsignal(signum)
-        if handler is signal.SIG_DFL:
+        handler = getsignal(signum)
+        if handler == signal.SIG_DFL:
             return signum in _HARMLESS or (signum not in _FATAL and _is_caught(signum))
-        return signum not in _ENDING or handler is signal.SIG_IGN or handler != self._handlers[signum]
+        return signum not in _ENDING or handler == signal.SIG_IGN or handler != self._handlers[signum]
 
 
 _SIGNALS = signal.valid_signals()

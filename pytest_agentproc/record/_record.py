@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Record"]
 
-_EVENT_WEIGHT = 256
+_EVENT_WEIGHT = 64
 """So many bytes more each event of an instant counts: a flood of single bytes has millions, and is to be joined too."""
 
 _NANOSECONDS = 1_000_000_000

@@ -32,11 +32,16 @@ def descendants(pid: int) -> list[int]:
 
 def session_members(session: int) -> list[int]:
     """List the processes of a session, its leader left out: one system call a process of the machine."""
-    return [
-        pid
-        for name in os.listdir("/proc")
-        if name.isdecimal() and (pid := int(name)) != session and session_of(pid) == session
-    ]
+    found = []
+    for name in os.listdir("/proc"):
+        if name.isdecimal():
+            pid = int(name)
+            try:  # so many are asked that a call or a context manager for each would cost more than the answers
+                if os.getsid(pid) == session and pid != session:
+                    found.append(pid)
+            except (ProcessLookupError, PermissionError):
+                pass
+    return found
 
 
 def group_of(pid: int) -> int | None:

@@ -1,8 +1,9 @@
-"""What the kit's costs are divided by: bare interpreters and a bare ping-pong. Owns these; knows nothing of the kit."""
+"""What the kit's costs are divided by: bare interpreters, ping-pongs, steps. Owns these; knows nothing of the kit."""
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import select
 import socket
@@ -16,7 +17,7 @@ import anyio
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-__all__ = ["ENVIRONMENT", "PLACEMENTS", "PingPong", "first_byte", "placed", "spawns"]
+__all__ = ["ENVIRONMENT", "PLACEMENTS", "BareSteps", "PingPong", "first_byte", "placed", "spawns"]
 
 ENVIRONMENT: Mapping[str, str] = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
 """As small as a fake's: what it holds changes how an interpreter starts."""
@@ -136,3 +137,80 @@ class PingPong:
         """End the other process."""
         self._link.close()
         self._process.wait()
+
+
+_STEPPER = """
+import posix, select, _socket
+link = _socket.socket(fileno=0)
+poll = select.poll()
+poll.register(1, select.POLLOUT)
+has_room, receive, write, send = poll.poll, link.recv, posix.write, link.send
+while receive(16):
+    has_room(0)
+    write(1, b".")
+    send(b"12345678901234567890123456789012345678")
+"""
+
+
+class BareSteps:
+    """The system calls of a virtual step, in its order, and nothing else: what no lockstep of this kind can be below.
+
+    Here: a grant is sent, an answer is awaited and received, the polls of all processes and of one supervisor are
+    asked, a byte is read from a pipe, the poll of all is asked again. There: a grant is received, the pipe is asked for
+    room, a byte is written, the answer is sent.
+
+    Args:
+        interpreter: whose processes are at the other end.
+        placement: one of `PLACEMENTS`.
+        count: how many processes take their steps in turn.
+    """
+
+    def __init__(self, interpreter: str, placement: str, count: int = 1) -> None:
+        self._here, there = PLACEMENTS[placement]
+        self._everyone = select.epoll()
+        self._ends: list[tuple[socket.socket, int, select.epoll]] = []
+        self._processes: list[subprocess.Popen[bytes]] = []
+        with placed(there):
+            for _ in range(count):
+                self._start(interpreter)
+        self.step(2 * count)
+
+    def _start(self, interpreter: str) -> None:
+        link, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        reader, writer = os.pipe()
+        os.set_blocking(reader, False)
+        link.settimeout(10)
+        command = [interpreter, "-I", "-S", "-c", _STEPPER]
+        with other:
+            started = subprocess.Popen(command, stdin=other.fileno(), stdout=writer, env=ENVIRONMENT)
+        os.close(writer)
+        mine = select.epoll()
+        mine.register(reader, select.EPOLLIN)
+        for descriptor in (link.fileno(), mine.fileno()):
+            self._everyone.register(descriptor, select.EPOLLIN)
+        self._processes.append(started)
+        self._ends.append((link, reader, mine))
+
+    def step(self, count: int) -> float:
+        """Give the seconds of one step, over `count` of them, one process after the other."""
+        buffer, everyone, ends = bytearray(64), self._everyone.poll, itertools.cycle(self._ends)
+        with placed(self._here):
+            start = time.perf_counter()
+            for link, reader, mine in itertools.islice(ends, count):
+                os.write(link.fileno(), b"123456789")
+                link.recv_into(buffer)
+                everyone(0)
+                mine.poll(0)
+                os.read(reader, 65536)
+                everyone(0)
+            return (time.perf_counter() - start) / count
+
+    def close(self) -> None:
+        """End the other processes."""
+        self._everyone.close()
+        for link, reader, mine in self._ends:
+            link.close()
+            mine.close()
+            os.close(reader)
+        for process in self._processes:
+            process.wait()

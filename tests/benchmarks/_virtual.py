@@ -1,10 +1,8 @@
-"""What virtual time costs: a scenario, a step, a step among many agents, a fake's start. Owns how each is measured."""
+"""What virtual time costs: a scenario, a step, a fake's start. Owns how each is measured."""
 
 from __future__ import annotations
 
-import contextlib
 import os
-import resource
 import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -13,8 +11,7 @@ from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import core
 from pytest_agentproc.vocabulary import NANOSECONDS
 from tests.benchmarks._figures import Samples, ratios, summary
-from tests.benchmarks._plain import ENVIRONMENT, PLACEMENTS, PingPong, first_byte, placed, spawns
-from tests.benchmarks._together import bind_all, play_together
+from tests.benchmarks._plain import ENVIRONMENT, PLACEMENTS, BareSteps, PingPong, first_byte, placed, spawns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -22,7 +19,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.harness import Lab
     from pytest_agentproc.vocabulary import Answer, Order, Policy
 
-__all__ = ["SPOKEN", "AgentsPart", "ScenarioPart", "StartPart", "StepPart"]
+__all__ = ["DRIP", "SPOKEN", "WARM_UP", "ScenarioPart", "StartPart", "StepPart", "Stopwatch"]
 
 BACKENDS = ("asyncio", "trio")
 
@@ -75,11 +72,14 @@ The ping-pong then has two prices, one core shared or a core each, and the sched
 beside it; on one shared core, which is pure work, a step is far over the limits.
 """
 
-_WARM_UP = 5
+_BARE = ("polling", "blocking", "floor")
+"""What a step is compared with: two ping-pongs, and its own system calls."""
+
+WARM_UP = 5
 """Virtual seconds of a drip that are not counted: the births are over by then."""
 
 
-class _Stopwatch:
+class Stopwatch:
     """Measures the real time between two virtual instants, by the first thing that a supervisor reads at each."""
 
     def __init__(self, begin: int, end: int) -> None:
@@ -133,6 +133,7 @@ class ScenarioPart:
     """scenario_ratio: `Lab.play` of a one-agent scenario over a plain spawn-and-wait in a loop that runs already.
 
     A play is everything: the fake's files, a loop of its own, the spawn, all steps, the exit, the verdict's record.
+    There are ten of each a round, so 200 in the 20 rounds of a whole run.
     """
 
     name = "scenario"
@@ -146,9 +147,9 @@ class ScenarioPart:
 
     def sample(self) -> None:
         for backend in BACKENDS:
-            taken = spawns(self._interpreter, 3, backend)
-            plays = [self._play(backend) for _ in range(7)]
-            self._spawns[backend].add(taken + spawns(self._interpreter, 4, backend))
+            taken = spawns(self._interpreter, 5, backend)
+            plays = [self._play(backend) for _ in range(10)]
+            self._spawns[backend].add(taken + spawns(self._interpreter, 5, backend))
             self._plays[backend].add(plays)
 
     def _play(self, backend: str) -> float:
@@ -174,8 +175,10 @@ class StepPart:
     """step_ratio: one virtual step (an agent writes a byte, its supervisor reads it) over one bare round trip.
 
     The step's time is that of a thousand virtual seconds of a drip, divided; start and end are left out. Both sides of
-    the ratio are placed alike. `step_ratio` itself is that on one core: pure work, while across cores both sides mostly
-    wait for a core to wake up, and where the kernel is free, chance decides for a process's whole life which it is.
+    the ratio are placed alike: across cores both sides mostly wait for a core to wake up, on one core they only work,
+    and where nobody pins them, as in `step_ratio` itself, chance decides for a process's whole life which it is.
+    `step_floor_ratio` is what the step's bare system calls cost over the same ping-pong, so what the kit's own work
+    adds is the rest.
     """
 
     name = "step"
@@ -183,14 +186,14 @@ class StepPart:
 
     def __init__(self, lab: Lab, interpreter: str) -> None:
         self._lab = lab
-        self._scenario = loads(DRIP.format(seconds=self.steps + _WARM_UP + 1), "drip")
+        self._scenario = loads(DRIP.format(seconds=self.steps + WARM_UP + 1), "drip")
         self._interpreter = interpreter
-        self._bare = {(place, kind): Samples() for place in PLACEMENTS for kind in ("polling", "blocking")}
+        self._bare = {(place, kind): Samples() for place in PLACEMENTS for kind in _BARE}
         self._steps = {(place, backend): Samples() for place in PLACEMENTS for backend in BACKENDS}
 
     def sample(self) -> None:
         for place in PLACEMENTS:
-            bare: dict[str, list[float]] = {"polling": [], "blocking": []}
+            bare: dict[str, list[float]] = {kind: [] for kind in _BARE}
             for backend in BACKENDS:
                 for kind, taken in bare.items():
                     taken.append(self._round_trip(place, kind))
@@ -201,6 +204,11 @@ class StepPart:
 
     def _round_trip(self, place: str, kind: str) -> float:
         """Measure with a pair of its own: where the kernel put it once, it stays."""
+        if kind == "floor":
+            bare = BareSteps(self._interpreter, place)
+            taken = bare.step(self.steps)
+            bare.close()
+            return taken
         pair = PingPong(self._interpreter, place, polls=kind == "polling")
         taken = pair.round_trip(self.steps)
         pair.close()
@@ -208,8 +216,8 @@ class StepPart:
 
     def _step(self, place: str, backend: str) -> float:
         here, there = PLACEMENTS[place]
-        begin = _WARM_UP * NANOSECONDS
-        watch = _Stopwatch(begin, begin + self.steps * NANOSECONDS)
+        begin = WARM_UP * NANOSECONDS
+        watch = Stopwatch(begin, begin + self.steps * NANOSECONDS)
 
         def trace(at: int, code: str, data: Mapping[str, Any]) -> None:
             if at == 0:
@@ -222,50 +230,20 @@ class StepPart:
 
     def report(self) -> dict[str, Any]:
         found: dict[str, Any] = {}
-        for kind, name in (("polling", "step_ratio"), ("blocking", "step_ratio_to_blocking")):
-            for place in PLACEMENTS:
+        for place in PLACEMENTS:
+            for kind, name in (("polling", "step_ratio"), ("blocking", "step_ratio_to_blocking")):
                 found[name if place == _PRIMARY else f"{name}_{place}"] = {
                     backend: summary(ratios(self._steps[place, backend], self._bare[place, kind]))
                     for backend in BACKENDS
                 }
+            floor = ratios(self._bare[place, "floor"], self._bare[place, "polling"])
+            found["step_floor_ratio" if place == _PRIMARY else f"step_floor_ratio_{place}"] = summary(floor)
         times = {**self._steps, **self._bare}
         for place in PLACEMENTS:
             found[f"step_us_{place}"] = {
                 key[1]: summary([one * 1e6 for one in taken.rounds]) for key, taken in times.items() if key[0] == place
             }
         return found
-
-    def close(self) -> None:
-        """Nothing is left."""
-
-
-class AgentsPart:
-    """agent_step_us: microseconds of one agent's step when so many drip at once, each due at the same instants."""
-
-    name = "agents"
-    sizes = (1, 5, 20, 100)
-    agent_steps = 1500
-
-    def __init__(self, lab: Lab) -> None:
-        self._lab = lab
-        self._taken = {size: Samples() for size in self.sizes}
-        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-        with contextlib.suppress(ValueError, OSError):
-            resource.setrlimit(resource.RLIMIT_NOFILE, (min(4096, most) if most > 0 else 4096, most))
-
-    def sample(self) -> None:
-        for size, samples in self._taken.items():
-            steps = self.agent_steps // size
-            begin = _WARM_UP * NANOSECONDS
-            watch = _Stopwatch(begin, begin + steps * NANOSECONDS)
-            scenario = loads(DRIP.format(seconds=steps + _WARM_UP + 1), "drip")
-            _, answers = play_together(self._lab, bind_all([scenario] * size), "asyncio", watch.trace)
-            assert all(answer is not None and answer.outcome == "completed" for answer in answers)
-            samples.add([watch.taken / steps / size])
-
-    def report(self) -> dict[str, Any]:
-        figures = {str(size): summary([one * 1e6 for one in taken.rounds]) for size, taken in self._taken.items()}
-        return {"agent_step_us": figures, "agents_100_over_5": summary(ratios(self._taken[100], self._taken[5]))}
 
     def close(self) -> None:
         """Nothing is left."""
@@ -300,7 +278,7 @@ class StartPart:
             samples.add(taken[name])
 
     def _in_lockstep(self) -> float:
-        watch = _Stopwatch(0, 0)
+        watch = Stopwatch(0, 0)
         subject = _Traced(watch.trace)
         self._lab.play(self._scenario, subject)
         return watch.stopped - subject.started

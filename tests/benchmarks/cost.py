@@ -15,23 +15,26 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.harness import Lab
 from tests.benchmarks._collection import CollectionPart
+from tests.benchmarks._corpus import CorpusPart
+from tests.benchmarks._crowd import AgentsPart
 from tests.benchmarks._help import HelpPart
 from tests.benchmarks._plugin import PluginPart
-from tests.benchmarks._virtual import SPOKEN, AgentsPart, ScenarioPart, StartPart, StepPart
+from tests.benchmarks._virtual import SPOKEN, ScenarioPart, StartPart, StepPart
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from tests.benchmarks._figures import Part
 
-PARTS = ("scenario", "step", "agents", "start", "plugin", "help", "collection")
+PARTS = ("scenario", "step", "agents", "corpus", "start", "plugin", "help", "collection")
 
 LIMITS = {
-    "scenario_ratio asyncio": 1.7,
-    "scenario_ratio trio": 1.7,
-    "step_ratio asyncio": 3.0,
-    "step_ratio trio": 5.0,
-    "agents_100_over_5": 4.0,
+    "scenario_ratio asyncio": 1.3,
+    "scenario_ratio trio": 1.3,
+    "step_ratio asyncio": 1.5,
+    "step_ratio trio": 2.0,
+    "agents_100_over_5": 1.2,
+    "corpus_spawns": 25.0,
     **{f"fake_start_ratio {dialect} {mode}": 1.3 for dialect, mode in SPOKEN},
     "plugin_import_ratio": 1.05,
     "help_ratio": 2.0,
@@ -69,7 +72,8 @@ def _parts(lab: Lab, only: Sequence[str]) -> list[Part]:
     makers: dict[str, Callable[[], Part]] = {
         "scenario": lambda: ScenarioPart(lab, _interpreter()),
         "step": lambda: StepPart(lab, _interpreter()),
-        "agents": lambda: AgentsPart(lab),
+        "agents": lambda: AgentsPart(lab, _interpreter()),
+        "corpus": lambda: CorpusPart(_interpreter()),
         "start": lambda: StartPart(lab, _interpreter()),
         "plugin": lambda: PluginPart(_interpreter()),
         "help": HelpPart,
@@ -108,6 +112,7 @@ def _table(figures: dict[str, Any]) -> str:
         limit = LIMITS.get(name)
         judged = "" if limit is None else f" {limit:7g} {'ok' if one['median'] <= limit else 'OVER'}"
         lines.append(f"{name:38} {one['median']:9.4g} {one['p10']:9.4g} {one['p90']:9.4g}{judged}")
+    lines += [f"{name} = {one['formula']}" for name, one in _rows(figures) if "formula" in one]
     if "plugin_loads" in figures:
         loads = figures["plugin_loads"]
         heavy = ", ".join(loads["heavy"]) or "none"

@@ -1,0 +1,36 @@
+"""The workshop: launchers are used again, and each fake plays its own program. Needs no process."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_agentproc.harness._launch import Workshop
+from pytest_agentproc.scenario import loads
+from pytest_agentproc.vocabulary import Policy
+
+
+def _baked(said: str) -> dict[str, Any]:
+    text = f"scenario: says it\nagent: pi\nscript: [{{answer: {said}}}]\nexpect: {{outcome: completed}}\n"
+    scenario = loads(text, "says-it")
+    return {"hub": b"somewhere", "program": scenario.bind(Policy.for_dialect("pi")).program}
+
+
+@pytest.mark.slow
+def test_a_launcher_that_is_used_again_holds_nothing_of_the_last_program() -> None:
+    """A program is written over the last one, which may have been longer: what stood behind it must not stay."""
+    shop = Workshop()
+    try:
+        first = shop.make("pi", _baked("x" * 5000))
+        plan = Path(first).parent.with_suffix(".baked")
+        number = plan.stat().st_ino
+        shop.take_back(first)
+        assert shop.make("pi", _baked("said-y")) == first
+        written = plan.read_bytes()
+        assert b"said-y" in written
+        assert b"xx" not in written
+        assert plan.stat().st_ino == number
+    finally:
+        shop.close()
