@@ -46,7 +46,8 @@ def sentry(hub: Hub) -> Iterator[None]:
         if rounds * period >= hub.guard:
             rounds = 0
             place = f"{frame.f_code.co_filename}:{frame.f_lineno} ({frame.f_code.co_qualname})" if frame else "?"
-            error = Spin(f"the supervising program has run for {hub.guard:g} s without a pause, now at {place}")
+            what = "the supervising program computes, or waits in a call that blocks its loop"
+            error = Spin(f"{what}, for {hub.guard:g} s now, at {place}")
             hub.fail(error)
             raise error
 

@@ -111,7 +111,8 @@ def test_a_program_that_computes_for_ever_is_a_spin_that_names_its_line(guarded:
 
     found = fault(guarded, backend, host)
     assert isinstance(found, Spin)
-    said = f"the supervising program has run for {GUARD:g} s without a pause, now at {__file__}:"
+    said = "the supervising program computes, or waits in a call that blocks its loop"
+    said += f", for {GUARD:g} s now, at {__file__}:"
     assert str(found).startswith(said)
     assert str(found).endswith(f" ({host.__code__.co_qualname})")
 
