@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import fake_agents
+from fake_agents import diary
 from fake_agents.dialects import module_of
-from pytest_agentproc.harness._bundle import BOOT, Bundle, bundle
+from pytest_agentproc.harness._bundle import BOOT, bundle
 
 __all__ = ["REAL_TIME", "Workshop", "extensions", "head", "interpreter", "modules_of"]
 
@@ -64,7 +65,7 @@ class Workshop:
 
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="agentproc-"))
-        self._bundles: dict[tuple[str, ...], tuple[str, Bundle]] = {}
+        self._bundles: dict[tuple[str, ...], tuple[str, int]] = {}
         self._free: dict[_Kind, list[Path]] = {}
         self._kinds: dict[str, _Kind] = {}
         self._count = 0
@@ -75,8 +76,10 @@ class Workshop:
         return self.folder / "deaths"
 
     def new_diary(self) -> Path:
-        """Make an empty folder for the diaries of one fake's processes."""
-        return Path(tempfile.mkdtemp(prefix="diary-", dir=self.folder))
+        """Make a folder for the diaries of one fake's processes; the first one's lies ready."""
+        folder = Path(tempfile.mkdtemp(prefix="diary-", dir=self.folder))
+        (folder / diary.SPARE).touch(0o600)
+        return folder
 
     def make(self, name: str, baked: dict[str, Any], *, executable: bool = True) -> str:
         """Write an executable fake and return its path, in a folder that can be a PATH: no other program is there.
@@ -107,10 +110,8 @@ class Workshop:
         folder = self.folder / str(self._count)
         folder.mkdir()
         path = folder / kind.name
-        loaded, (_, start, packages) = self._bundle(kind.module, REAL_TIME if kind.is_real else (), kind.added)
+        loaded, start = self._bundle(kind.module, REAL_TIME if kind.is_real else (), kind.added)
         boot = BOOT.format(
-            extensions=extensions(kind.module),
-            packages=packages,
             bundle=loaded,
             start=start,
             baked=str(folder.with_suffix(".baked")),
@@ -136,14 +137,14 @@ class Workshop:
         """Remove everything."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def _bundle(self, module: str, more: tuple[str, ...], added: tuple[str, ...]) -> tuple[str, Bundle]:
-        """Give the file of a bundle, and what is in it."""
+    def _bundle(self, module: str, more: tuple[str, ...], added: tuple[str, ...]) -> tuple[str, int]:
+        """Give the file of a bundle, and where in it begins what a start needs."""
         name = (module, *added, *more)
         if name not in self._bundles:
             path = self.folder / f"{len(self._bundles)}.bundle"
-            made = bundle(modules_of(module, more, added))
-            path.write_bytes(made.data)
-            self._bundles[name] = str(path), made
+            data, start = bundle(modules_of(module, more, added), extensions(module))
+            path.write_bytes(data)
+            self._bundles[name] = str(path), start
         return self._bundles[name]
 
 
@@ -196,7 +197,7 @@ def _launcher(boot: str) -> str:
 
     The rest is for those who run it under an interpreter of their own.
     """
-    program = f"import marshal;exec(marshal.loads(open({boot!r},'rb').read()))"
+    program = f"import marshal;exec(marshal.loads(open({boot!r},'rb',0).read()))"
     return f"{head(f'-ISc{program}')}\n{program}\n"
 
 

@@ -94,13 +94,11 @@ def write_fake(scenario: Scenario, path: Path, *, scale: float, lifetime: float,
     }
     module = module_of(program)
     counter = path.absolute().with_name(f".{path.name}")
-    data, start, packages = bundle(modules_of(module, ("guard", *REAL_TIME)))
+    data, start = bundle(modules_of(module, ("guard", *REAL_TIME)), extensions(module))
     text = _STUB.format(
         head=head("-IS"),
         mark=_MARK,
         tag=sys.implementation.cache_tag,
-        extensions=extensions(module),
-        packages=packages,
         bundle=data,
         start=start,
         baked=marshal.dumps(baked),
