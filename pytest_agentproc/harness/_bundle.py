@@ -1,9 +1,8 @@
 """What a fake's interpreter loads: the modules, compiled. Reads sources; writes and starts nothing.
 
 A fake's start is measured, and half of what it costs beyond a bare interpreter is the loading of code that most fakes
-never call. So a bundle holds three things, one after the other: the functions that are only loaded when they are called
-first, the modules that only such functions use, and then what a start needs, in which a stub of the same signature
-stands for each function that waits.
+never call. So a bundle has two parts: what a start needs, in which a stub of the same signature stands for each
+function that waits; and those functions, with the modules that only they use, which are loaded when they are called.
 """
 
 from __future__ import annotations
@@ -23,25 +22,26 @@ if TYPE_CHECKING:
 __all__ = ["BOOT", "LOAD", "Bundle", "bundle"]
 
 LOAD = """
-import gc
-gc.disable()
-waiting, modules = marshal.loads(data[{start}:])
 def extend(name, origin):
     spec = type(sys.implementation)(name=name, origin=origin)
     module = sys.modules[name] = (_imp.create_dynamic if origin else _imp.create_builtin)(spec)
     (_imp.exec_dynamic if origin else _imp.exec_builtin)(module)
+    return module
+gc = extend("gc", "")
+gc.disable()
+waiting, modules = marshal.loads(start)
 def bring(imports, scope):
     for own, origin, name in imports:
         if origin not in sys.modules:
             found = waiting[origin]
-            extend(origin, found) if type(found) is str else load(*marshal.loads(data[found:]))
+            extend(origin, found) if type(found) is str else load(*marshal.loads(rest()[found:]))
         module = sys.modules[origin]
         scope[own] = module.__dict__[name] if name else module
 def later(scope):
-    known = {{}}
+    known = {}
     def loaded(place):
         if place not in known:
-            code, imports = marshal.loads(data[place:])
+            code, imports = marshal.loads(rest()[place:])
             bring(imports, scope)
             known[place] = type(later)(code, scope)
         return known[place]
@@ -63,37 +63,47 @@ for module in modules:
 gc.freeze()
 gc.enable()
 """
-"""Loads a bundle whose bytes are `data`, for `str.format`; `module` is the last of its modules then.
+"""Loads a bundle of which `start` is there, and `rest()` gives the rest; `module` is the last of its modules then.
 
-It wants to know where in the bytes begins what a start needs; `_imp`, `marshal` and `sys` are there. Nothing that it
-makes is garbage, so the collector rests meanwhile, and leaves it alone from then on.
+`_imp`, `marshal` and `sys` are there. Nothing that it makes is garbage, so the collector rests meanwhile, and leaves it
+alone from then on.
 """
 
-BOOT = (
-    """
-import _imp, marshal, sys
+BOOT = """
+import _imp, marshal, posix, sys
 if sys.argv[0] == "-c":
     del sys.argv[0]
-data = memoryview(open({bundle!r}, "rb", 0).read())
-"""
-    + LOAD
-    + """
+file = posix.open({start!r}, posix.O_RDONLY | posix.O_CLOEXEC)
+start = posix.read(file, {size})
+posix.close(file)
+data = []
+def rest():
+    if not data:
+        try:
+            data.append(memoryview(open({rest!r}, "rb", 0).read()))
+        except FileNotFoundError:
+            posix._exit(70)
+    return data[0]
+{load}
 module.main({baked!r})
 """
-)
-"""The program of a launcher: `LOAD` from the file `bundle`, and then what is baked in the file `baked`."""
+"""The program of a launcher, for `str.format`: `LOAD` from two files, and then what is baked in a third one.
+
+The one, of so many bytes, is what a start needs; the other is read as soon as something of it is called. A fake whose
+files are gone has nobody to live for.
+"""
 
 
 class Bundle(NamedTuple):
     """A bundle.
 
     Args:
-        data: its bytes.
-        start: where in them begins what a start needs.
+        start: what a start needs.
+        rest: what waits.
     """
 
-    data: bytes
-    start: int
+    start: bytes
+    rest: bytes
 
 
 def bundle(modules: Sequence[tuple[str, Path | None]], extensions: Sequence[tuple[str, str]] = ()) -> Bundle:
@@ -121,8 +131,7 @@ def bundle(modules: Sequence[tuple[str, Path | None]], extensions: Sequence[tupl
         if name not in at_start:
             waiting[name] = sum(map(len, later))
             later.append(marshal.dumps(entries[name]))
-    before = b"".join(later)
-    return Bundle(before + marshal.dumps((waiting, [entries[name] for name in parts if name in at_start])), len(before))
+    return Bundle(marshal.dumps((waiting, [entries[name] for name in parts if name in at_start])), b"".join(later))
 
 
 def _not_only_taken(sources: dict[str, Source]) -> set[str]:

@@ -27,13 +27,13 @@ _AT_START = frozenset(
         *("_hold_lifeline", "module_of", "encoder", "argument", "desk", "in_turn", "entry", "grant", "move", "until"),
         *("play", "note", "writable", "write", "stdin_ready", "_advance", "_emit", "_is_ready", "_main", "_play"),
         *("_open_session", "_play_on", "_resumed", "_write", "_diary", "_started_at", "_writer"),
-        *("take_notes", "take_signals", "arm"),
+        *("take_notes", "take_signals", "arm", "in_order", "_instant"),
     )
 )
 """Functions that a start in real time calls, or every step: a stub would only be one more thing to load."""
 
-_SMALL = 200
-"""Bytes of a function's code below which a stub gains nothing."""
+_SMALL = 150
+"""Bytes of a function's code, wherever its file is, below which a stub gains nothing."""
 
 _PLACE = "_place"
 """The parameter of a stub that says where its function is: all else they have in common, so they can share code."""
@@ -233,7 +233,7 @@ class _Stubs(ast.NodeTransformer):
         used = {name.id for line in node.body for name in ast.walk(line) if isinstance(name, ast.Name)}
         imports = tuple(one for own, one in self._waiting.items() if own in used)
         code = self._alone(node)
-        if not imports and len(marshal.dumps(code)) < _SMALL:
+        if not imports and len(marshal.dumps(_slim(code, {}).replace(co_filename=""))) < _SMALL:
             return node
         place = sum(map(len, self._later))
         self._later.append(marshal.dumps((code, imports)))

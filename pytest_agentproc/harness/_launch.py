@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import fake_agents
 from fake_agents import diary
 from fake_agents.dialects import module_of
-from pytest_agentproc.harness._bundle import BOOT, bundle
+from pytest_agentproc.harness._bundle import BOOT, LOAD, bundle
 
 __all__ = ["REAL_TIME", "Workshop", "extensions", "head", "interpreter", "modules_of"]
 
@@ -110,10 +110,12 @@ class Workshop:
         folder = self.folder / str(self._count)
         folder.mkdir()
         path = folder / kind.name
-        loaded, start = self._bundle(kind.module, REAL_TIME if kind.is_real else (), kind.added)
+        base, size = self._bundle(kind.module, REAL_TIME if kind.is_real else (), kind.added)
         boot = BOOT.format(
-            bundle=loaded,
-            start=start,
+            start=f"{base}.start",
+            size=size,
+            rest=f"{base}.rest",
+            load=LOAD,
             baked=str(folder.with_suffix(".baked")),
         )
         compiled = folder.with_suffix(".boot")
@@ -138,13 +140,14 @@ class Workshop:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _bundle(self, module: str, more: tuple[str, ...], added: tuple[str, ...]) -> tuple[str, int]:
-        """Give the file of a bundle, and where in it begins what a start needs."""
+        """Give the files of a bundle, without what tells them apart, and the size of the one for the start."""
         name = (module, *added, *more)
         if name not in self._bundles:
-            path = self.folder / f"{len(self._bundles)}.bundle"
-            data, start = bundle(modules_of(module, more, added), extensions(module))
-            path.write_bytes(data)
-            self._bundles[name] = str(path), start
+            base = self.folder / f"bundle-{len(self._bundles)}"
+            start, rest = bundle(modules_of(module, more, added), extensions(module))
+            base.with_suffix(".start").write_bytes(start)
+            base.with_suffix(".rest").write_bytes(rest)
+            self._bundles[name] = str(base), len(start)
         return self._bundles[name]
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import fake_agents
-from pytest_agentproc.harness._bundle import BOOT, bundle
+from pytest_agentproc.harness._bundle import BOOT, LOAD, bundle
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -171,17 +171,19 @@ def run(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
     """Bundle a source as the module `toy`, others in a package `box`, and run its `main` as a launcher would."""
 
     def run(source: str, **others: str) -> subprocess.CompletedProcess[str]:
-        loaded, modules = tmp_path / "bundle", []
+        modules = []
         for name, text in {**others, "toy": source}.items():
             path = tmp_path / f"{name}.py"
             path.write_text(text)
             modules.append((name if name == "toy" else f"box.{name}", path))
         in_c = [(name, find_spec(name)) for name in ("select", "_json")]
-        files = [(name, spec.origin or "") for name, spec in in_c if spec is not None]
-        extensions = [(name, "" if file == "built-in" else file) for name, file in files]
-        data, start = bundle([("box", None), *modules], extensions)
-        loaded.write_bytes(data)
-        boot = BOOT.format(bundle=str(loaded), start=start, baked="a path")
+        origins = [(name, spec.origin or "") for name, spec in in_c if spec is not None]
+        extensions = [(name, "" if origin == "built-in" else origin) for name, origin in origins]
+        start, rest = bundle([("box", None), *modules], extensions)
+        files = [tmp_path / "start", tmp_path / "rest"]
+        for path, data in zip(files, (start, rest), strict=True):
+            path.write_bytes(data)
+        boot = BOOT.format(start=str(files[0]), size=len(start), rest=str(files[1]), load=LOAD, baked="a path")
         command = [sys.executable, "-IS", "-c", boot]
         return subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
 
@@ -219,9 +221,9 @@ def test_every_function_that_the_fakes_load_later_stands_by_itself() -> None:
     root = Path(fake_agents.__file__).parent
     found = []
     for path in root.rglob("*.py"):
-        data, start = bundle([(path.stem, path)])
-        stream = io.BytesIO(data[:start])
-        while stream.tell() < start:
+        rest = bundle([(path.stem, path)]).rest
+        stream = io.BytesIO(rest)
+        while stream.tell() < len(rest):
             found.append(marshal.load(stream))  # noqa: S302  # our own data
     assert len(found) > 200
     assert [code.co_name for code, _ in found if code.co_freevars or "__class__" in code.co_names] == []
