@@ -8,7 +8,8 @@ instant (nanoseconds of the machine's monotonic clock), and a message as `fake_a
     ("D", signal number, notes)                  about to die of a signal
     ("L", lateness)                              a step came so many nanoseconds (of scaled time) late, the most so far
 
-An entry is written by one call, so a process that is killed leaves whole ones.
+An entry is written by one call, so a process that is killed leaves whole ones. An empty file lies ready for the first
+agent, which gives it its own name: to make one takes the kernel far longer.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     Entry = tuple[int, tuple[Any, ...]]
+
+SPARE = "spare"
+"""The file that lies ready."""
 
 _LENGTH = 4
 

@@ -34,7 +34,7 @@ _HIGH = 200
 
 def main(path: str) -> None:
     """Play the baked program at `path`: what it holds is written by the kit's launcher."""
-    with open(path, "rb") as file:
+    with open(path, "rb", 0) as file:
         baked: dict[str, Any] = marshal.loads(file.read())
     play(baked, path)
 
@@ -42,7 +42,8 @@ def main(path: str) -> None:
 def play(baked: dict[str, Any], path: str) -> None:
     """Play a baked program; what is counted over several starts is counted beside `path`."""
     settle_signals()
-    born = _again(baked) or _first(baked, path)
+    state = birth.handed_over()
+    born = _first(baked, path) if state is None else _again(baked, state)
     while True:
         try:
             _live(baked, *born)
@@ -69,11 +70,8 @@ def _first(baked: dict[str, Any], path: str) -> Born:
     return 0, -1, {"id": program["name"], "line": 0}, program
 
 
-def _again(baked: dict[str, Any]) -> Born | None:
-    """Go on as the descendant that executed this image, if one did; it holds its lifeline already."""
-    state = birth.handed_over()
-    if state is None:
-        return None
+def _again(baked: dict[str, Any], state: tuple[Any, ...]) -> Born:
+    """Go on as the descendant that executed this image; it holds its lifeline already."""
     parent, index, fields, program, lifeline, position, guarded = state
     if guarded is not None:
         from fake_agents import guard
@@ -136,11 +134,15 @@ def _count(path: str) -> int:
 
 
 def _live(baked: dict[str, Any], parent: int, index: int, fields: dict[str, Any], program: Program) -> None:
-    if not baked["hub"]:
+    if baked["hub"]:
+        _live_by_grants(baked, parent, index, fields, program)
+    else:
         from fake_agents import realtime
 
         realtime.play(baked, parent, index, fields, program)
-        return
+
+
+def _live_by_grants(baked: dict[str, Any], parent: int, index: int, fields: dict[str, Any], program: Program) -> None:
     link = _connect(baked["hub"])
     stage = _staged(link, parent, is_seen=parent == 0 and posix.getppid() == baked["host"])
     player = Player(program, stage, encoder(program))

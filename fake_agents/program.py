@@ -33,6 +33,9 @@ CHUNK = 4096
 LONGEST = 1024
 """So many bytes of each argument and variable a fake tells: a message of more than 256 KiB cannot be sent."""
 
+FULL = 1 << 16
+"""Notes of more bytes than this go ahead in a message of their own."""
+
 READ = 65536
 """A fake takes at most this many bytes from its stdin in one grant."""
 

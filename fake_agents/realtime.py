@@ -70,7 +70,7 @@ def play(baked: dict[str, Any], parent: int, index: int, fields: dict[str, Any],
     if fields.get("every") == 0:
         times.move(None)  # who forks again and again without a pause has no instants of its own to keep to
     started = times.zero if index < 0 else time.monotonic_ns()
-    book = _diary(baked["diary"]) if baked.get("diary") else None
+    book = _diary(baked["diary"], is_root=index < 0) if baked.get("diary") else None
     tell = _unheard if book is None else _writer(book)
     tell(started, "H", parent, index, fields["id"], fields["line"])
 
@@ -147,11 +147,17 @@ def _play_on(player: Player, stage: Stage, times: _Time, tell: Any, bell: int, h
         events = stage.epoll.poll(wait)
 
 
-def _diary(folder: str) -> int:
+def _diary(folder: str, *, is_root: bool) -> int:
     """Open this process's diary; whoever is born when the folder is gone already has nobody to live for."""
     flags = posix.O_WRONLY | posix.O_CREAT | posix.O_APPEND | posix.O_CLOEXEC
+    path = f"{folder}/{posix.getpid()}"
+    if is_root:
+        try:  # noqa: SIM105  # an import that a start would pay for
+            posix.rename(f"{folder}/{diary.SPARE}", path)
+        except OSError:  # the agent was started before
+            pass
     try:
-        low = posix.open(f"{folder}/{posix.getpid()}", flags, 0o600)
+        low = posix.open(path, flags, 0o600)
     except FileNotFoundError:
         posix._exit(70)
     high = fcntl.fcntl(low, fcntl.F_DUPFD_CLOEXEC, _HIGH)

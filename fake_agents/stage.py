@@ -8,8 +8,7 @@ import sys
 from _signal import SIG_DFL, SIG_IGN, SIG_SETMASK, SIGCHLD, pthread_sigmask, signal
 
 from fake_agents.birth import fork, is_alive, wait_for
-from fake_agents.program import ENVIRON, FATAL, LEADERS, LONGEST, PARENT
-from fake_agents.wire import FULL
+from fake_agents.program import ENVIRON, FATAL, FULL, LEADERS, LONGEST, PARENT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

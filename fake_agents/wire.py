@@ -25,9 +25,6 @@ WAKE = b"K"
 MESSAGE = 1 << 18
 """No message is longer than this."""
 
-FULL = 1 << 16
-"""Notes of more bytes than this go ahead in a message of their own."""
-
 
 def hello(token: bytes, parent: int, index: int, name: str, line: int) -> bytes:
     """Introduce a process: root agents have index -1."""

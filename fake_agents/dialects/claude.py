@@ -19,6 +19,7 @@ from fake_agents.dialects.claude_forms import (
     NO_STOP,
     REASONS,
     SUBAGENT_STATS,
+    UNSTOPPED,
     USAGE,
     ended,
     granted,
@@ -56,7 +57,7 @@ class Encoder:
         self._tools: dict[str, dict[str, Any]] = {}
         self._decisions: dict[str, dict[str, Any]] = {}
         self._denials: list[dict[str, Any]] = []
-        self._subagents: dict[str, Any] = SUBAGENT_STATS
+        self._subagents: dict[str, Any] = {}
         self._stop: str | None = None
         self._pieces: str | None = None
         self._said = ""
@@ -222,7 +223,7 @@ class Encoder:
         """Give the whole line of a block, which comes before its end."""
         number, index = self._open[parent]
         self._open[parent] = (number, index + 1)
-        message = {**self._about(number), "content": [block], **_UNSTOPPED, "context_management": None}
+        message = {**self._about(number), "content": [block], **UNSTOPPED, "context_management": None}
         whole = self._line("assistant", message, parent, now, more or {})
         end = {"type": "content_block_stop", "index": index}
         return [whole, self._part(parent, number, end)] if self._streams else [whole]
@@ -235,7 +236,7 @@ class Encoder:
         events = self._request() if parent is None else []
         if not self._streams:
             return events
-        message = {**self._about(number), "content": [], **_UNSTOPPED}
+        message = {**self._about(number), "content": [], **UNSTOPPED}
         start = {"type": "message_start", "message": message}
         return [*events, self._part(parent, number, start, {"ttft_ms": 1, "thinking_display": "updates"})]
 
@@ -315,7 +316,7 @@ class Encoder:
                 "fast_mode_state": "off",
                 "fast_mode_disabled_reason": "sdk_opt_in_required",
                 **self._mark("origin"),
-                "subagent_stats": self._subagents,
+                "subagent_stats": {**SUBAGENT_STATS, **self._subagents},
                 "safety_stops": 0,
                 "is_error": fields["is_error"],
                 "num_turns": self._turns,
@@ -339,7 +340,6 @@ class Encoder:
 
 
 _NO_TEXT = {"type": "text", "text": ""}
-_UNSTOPPED = {"stop_reason": None, "stop_sequence": None, "usage": MESSAGE_USAGE}
 
 
 def stamp(now: int) -> str:

@@ -15,6 +15,7 @@ __all__ = [
     "NO_STOP",
     "REASONS",
     "SUBAGENT_STATS",
+    "UNSTOPPED",
     "USAGE",
     "ended",
     "granted",
@@ -56,6 +57,7 @@ MESSAGE_USAGE = {
     "cache_creation_input_tokens": 0,
     "cache_read_input_tokens": 0,
 }
+UNSTOPPED = {"stop_reason": None, "stop_sequence": None, "usage": MESSAGE_USAGE}
 USAGE = {
     "input_tokens": 0,
     "cache_creation_input_tokens": 0,

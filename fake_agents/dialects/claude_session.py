@@ -207,7 +207,7 @@ class Encoder(Turns):
 
     def _counted(self, told: list[tuple[str, dict[str, Any]]]) -> bytes:
         """Tell of a task, and have the results know of the sub-agents."""
-        self._subagents = {**self._subagents, **self._tasks.subagents()}
+        self._subagents = self._tasks.subagents()
         return self._told(told)
 
     def _told(self, told: list[tuple[str, dict[str, Any]]]) -> bytes:

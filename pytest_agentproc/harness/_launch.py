@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import fake_agents
+from fake_agents import diary
 from fake_agents.dialects import module_of
-from pytest_agentproc.harness._bundle import BOOT, Bundle, bundle
+from pytest_agentproc.harness._bundle import BOOT, LOAD, bundle
 
 __all__ = ["REAL_TIME", "Workshop", "extensions", "head", "interpreter", "modules_of"]
 
@@ -65,7 +66,7 @@ class Workshop:
 
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="agentproc-"))
-        self._bundles: dict[tuple[str, ...], tuple[str, Bundle]] = {}
+        self._bundles: dict[tuple[str, ...], tuple[str, int]] = {}
         self._free: dict[_Kind, list[Path]] = {}
         self._kinds: dict[str, _Kind] = {}
         self._count = 0
@@ -76,8 +77,10 @@ class Workshop:
         return self.folder / "deaths"
 
     def new_diary(self) -> Path:
-        """Make an empty folder for the diaries of one fake's processes."""
-        return Path(tempfile.mkdtemp(prefix="diary-", dir=self.folder))
+        """Make a folder for the diaries of one fake's processes; the first one's lies ready."""
+        folder = Path(tempfile.mkdtemp(prefix="diary-", dir=self.folder))
+        (folder / diary.SPARE).touch(0o600)
+        return folder
 
     def make(self, name: str, baked: dict[str, Any], *, executable: bool = True) -> str:
         """Write an executable fake and return its path, in a folder that can be a PATH: no other program is there.
@@ -108,12 +111,12 @@ class Workshop:
         folder = self.folder / str(self._count)
         folder.mkdir()
         path = folder / kind.name
-        loaded, (_, start, packages) = self._bundle(kind.module, REAL_TIME if kind.is_real else (), kind.added)
+        base, size = self._bundle(kind.module, REAL_TIME if kind.is_real else (), kind.added)
         boot = BOOT.format(
-            extensions=extensions(kind.module),
-            packages=packages,
-            bundle=loaded,
-            start=start,
+            start=f"{base}.start",
+            size=size,
+            rest=f"{base}.rest",
+            load=LOAD,
             baked=str(folder.with_suffix(".baked")),
         )
         compiled = folder.with_suffix(".boot")
@@ -137,14 +140,15 @@ class Workshop:
         """Remove everything."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def _bundle(self, module: str, more: tuple[str, ...], added: tuple[str, ...]) -> tuple[str, Bundle]:
-        """Give the file of a bundle, and what is in it."""
+    def _bundle(self, module: str, more: tuple[str, ...], added: tuple[str, ...]) -> tuple[str, int]:
+        """Give the files of a bundle, without what tells them apart, and the size of the one for the start."""
         name = (module, *added, *more)
         if name not in self._bundles:
-            path = self.folder / f"{len(self._bundles)}.bundle"
-            made = bundle(modules_of(module, more, added))
-            path.write_bytes(made.data)
-            self._bundles[name] = str(path), made
+            base = self.folder / f"bundle-{len(self._bundles)}"
+            start, rest = bundle(modules_of(module, more, added), extensions(module))
+            base.with_suffix(".start").write_bytes(start)
+            base.with_suffix(".rest").write_bytes(rest)
+            self._bundles[name] = str(base), len(start)
         return self._bundles[name]
 
 
@@ -204,7 +208,7 @@ def _launcher(boot: str) -> str:
 
     The rest is for those who run it under an interpreter of their own.
     """
-    program = f"import marshal;exec(marshal.loads(open({boot!r},'rb').read()))"
+    program = f"import marshal;exec(marshal.loads(open({boot!r},'rb',0).read()))"
     return f"{head(f'-ISc{program}')}\n{program}\n"
 
 

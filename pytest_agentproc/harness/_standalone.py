@@ -36,8 +36,7 @@ REFUSED = (
 
 _MARK = "# an agent of pytest-agentproc: agentproc fake writes it anew"
 
-_STUB = (
-    """{head}
+_STUB = """{head}
 {mark}
 import sys
 if sys.implementation.cache_tag != {tag!r}:
@@ -45,13 +44,12 @@ if sys.implementation.cache_tag != {tag!r}:
                      "make it again with agentproc fake\\n")
     sys.exit(70)
 import _imp, marshal
-data = memoryview({bundle!r})
-"""
-    + LOAD
-    + """
+start, data = {start!r}, memoryview({rest!r})
+def rest():
+    return data
+{load}
 module.play(marshal.loads({baked!r}), {counter!r})
 """
-)
 
 _REFUSAL = """#!/bin/sh
 {mark}
@@ -94,15 +92,14 @@ def write_fake(scenario: Scenario, path: Path, *, scale: float, lifetime: float,
     }
     module = module_of(program)
     counter = path.absolute().with_name(f".{path.name}")
-    data, start, packages = bundle(modules_of(module, ("guard", *REAL_TIME)))
+    start, rest = bundle(modules_of(module, ("guard", *REAL_TIME)), extensions(module))
     text = _STUB.format(
         head=head("-IS"),
         mark=_MARK,
         tag=sys.implementation.cache_tag,
-        extensions=extensions(module),
-        packages=packages,
-        bundle=data,
         start=start,
+        rest=rest,
+        load=LOAD,
         baked=marshal.dumps(baked),
         counter=str(counter),
     )

@@ -6,13 +6,14 @@ import io
 import marshal
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 import fake_agents
-from pytest_agentproc.harness._bundle import BOOT, bundle
+from pytest_agentproc.harness._bundle import BOOT, LOAD, bundle
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -94,6 +95,19 @@ def main(path):
     print(more(), more(), count, "unset" in globals(), path, _later is not None)
 """
 
+COUNTED = f"""
+import marshal
+
+def often():
+    {LONG}
+
+def main(path):
+    loaded, loads = [], marshal.loads
+    marshal.loads = lambda data: loaded.append(data) or loads(data)
+    often(), often()
+    print(len(loaded))
+"""
+
 PRINTED = """\
 (1, 'b', (), 3, 7, {}) (1, 2, (3,), 4, 5, {'e': 6})
 [3, 5, 7] [3, 4]
@@ -102,16 +116,74 @@ base and thing THING 8 Thing! hidden thing
 """
 
 
-@pytest.fixture
-def run(tmp_path: Path) -> Callable[[str], subprocess.CompletedProcess[str]]:
-    """Bundle a source as the module `toy`, and run its `main` as a launcher would."""
+WORDS = """
+import _json
 
-    def run(source: str) -> subprocess.CompletedProcess[str]:
-        path, loaded = tmp_path / "toy.py", tmp_path / "bundle"
-        path.write_text(source)
-        data, start, packages = bundle([("toy", path)])
-        loaded.write_bytes(data)
-        boot = BOOT.format(extensions=[], packages=packages, bundle=str(loaded), start=start, baked="a path")
+quote = _json.encode_basestring
+"""
+"""A module that imports one in C, and that only a function imports that is loaded when it is called first."""
+
+OTHERS = """
+def quote(text):
+    return text
+"""
+
+PARTS = """
+from box.others import quote
+
+class Part:
+    pass
+
+marks = 3
+"""
+"""One that another one asks for what it has imported itself."""
+
+USED = """
+import sys
+import select
+from box import words
+from box.words import quote as quoted
+from box import parts
+from box.parts import Part
+from box.parts import marks as own
+
+marks = own
+
+def speak(text):
+    return quoted(text) + words.quote(text)
+
+def loaded():
+    return [name in sys.modules for name in ("select", "_json", "box.words", "box.parts")]
+
+class Piece(Part):
+    def hear(self, quoted):
+        return quoted + parts.quote("c")
+
+def main(path):
+    from box import read_inside
+    before = loaded()
+    print(before, speak("a"), Piece().hear("b"), loaded(), marks, read_inside.__name__)
+"""
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Bundle a source as the module `toy`, others in a package `box`, and run its `main` as a launcher would."""
+
+    def run(source: str, **others: str) -> subprocess.CompletedProcess[str]:
+        modules = []
+        for name, text in {**others, "toy": source}.items():
+            path = tmp_path / f"{name}.py"
+            path.write_text(text)
+            modules.append((name if name == "toy" else f"box.{name}", path))
+        in_c = [(name, find_spec(name)) for name in ("select", "_json")]
+        origins = [(name, spec.origin or "") for name, spec in in_c if spec is not None]
+        extensions = [(name, "" if origin == "built-in" else origin) for name, origin in origins]
+        start, rest = bundle([("box", None), *modules], extensions)
+        files = [tmp_path / "start", tmp_path / "rest"]
+        for path, data in zip(files, (start, rest), strict=True):
+            path.write_bytes(data)
+        boot = BOOT.format(start=str(files[0]), size=len(start), rest=str(files[1]), load=LOAD, baked="a path")
         command = [sys.executable, "-IS", "-c", boot]
         return subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
 
@@ -119,17 +191,29 @@ def run(tmp_path: Path) -> Callable[[str], subprocess.CompletedProcess[str]]:
 
 
 def test_functions_that_are_loaded_later_do_what_their_source_says(
-    run: Callable[[str], subprocess.CompletedProcess[str]],
+    run: Callable[..., subprocess.CompletedProcess[str]],
 ) -> None:
     """Defaults, generators, properties, `super()` and closures: a fake's author need not know of the bundle."""
     done = run(SOURCE)
     assert (done.stdout, done.stderr) == (PRINTED, "")
 
 
-def test_a_function_is_loaded_once(run: Callable[[str], subprocess.CompletedProcess[str]]) -> None:
+def test_a_function_is_loaded_once(run: Callable[..., subprocess.CompletedProcess[str]]) -> None:
     """What it costs is paid at its first call, not at every one."""
-    done = run(f"def often():\n    {LONG}\n\ndef main(path):\n    often(), often()\n    print(len(_later))\n")
+    done = run(COUNTED)
     assert (done.stdout, done.stderr) == ("1\n", "")
+
+
+def test_a_module_that_only_waiting_functions_use_waits_with_them(
+    run: Callable[..., subprocess.CompletedProcess[str]],
+) -> None:
+    """What a start does not call needs neither its own code nor that of others: here the words, and `_json` for them.
+
+    A name that is also an argument is only taken for more than it is; a module that is imported in a function is there.
+    """
+    done = run(USED, words=WORDS, others=OTHERS, parts=PARTS, read_inside="")
+    told = '[True, False, False, True] "a""a" bc [True, True, True, True] 3 box.read_inside\n'
+    assert (done.stdout, done.stderr) == (told, "")
 
 
 def test_every_function_that_the_fakes_load_later_stands_by_itself() -> None:
@@ -137,9 +221,9 @@ def test_every_function_that_the_fakes_load_later_stands_by_itself() -> None:
     root = Path(fake_agents.__file__).parent
     found = []
     for path in root.rglob("*.py"):
-        data, start, _ = bundle([(path.stem, path)])
-        stream = io.BytesIO(data[:start])
-        while stream.tell() < start:
+        rest = bundle([(path.stem, path)]).rest
+        stream = io.BytesIO(rest)
+        while stream.tell() < len(rest):
             found.append(marshal.load(stream))  # noqa: S302  # our own data
     assert len(found) > 200
-    assert [code.co_name for code in found if code.co_freevars or "__class__" in code.co_names] == []
+    assert [code.co_name for code, _ in found if code.co_freevars or "__class__" in code.co_names] == []
