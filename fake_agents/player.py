@@ -181,8 +181,8 @@ class Player:
                 self.session.end()
             self._react(("eof", None))
             return
-        *lines, self.buffer = (self.buffer + data).split(b"\n")
-        self._take_lines([line.removesuffix(b"\r") for line in lines])
+        *lines, self.buffer = (self.buffer + data).replace(b"\r\n", b"\n").split(b"\n")
+        self._take_lines(lines)
 
     def _take_lines(self, lines: list[bytes]) -> None:
         self.lines.extend(lines)

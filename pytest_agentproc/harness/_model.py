@@ -146,14 +146,20 @@ class Model:
             Whether one did something.
         """
         heeded = [caller for caller in self.callers if is_due or caller.has_news]
-        return sum(caller.act(self.rule.now) for caller in heeded) > 0
+        return any([caller.act(self.rule.now) for caller in heeded]) if heeded else False
 
     def settle(self) -> None:
         """Let what happened be seen: who could go on asks, and the new and the dead are recorded in spawn order."""
         for process in self.processes.values():
             if process.is_alive and process.is_woken():
                 self.rule.ask(process.path)
-        self.tell_births()
+        if self._births:
+            self.tell_births()
+        if self._deaths:
+            self.tell_deaths()
+
+    def tell_deaths(self) -> None:
+        """Record who is gone."""
         for process in self.in_order(self._deaths):
             assert process.ended is not None
             self.tell("x", {"process": process.name, **process.ended})

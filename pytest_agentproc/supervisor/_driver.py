@@ -153,11 +153,12 @@ class Driver:
         self._carry_out(self._tell(event, now))
 
     def _carry_out(self, commands: list[Command]) -> None:
-        while commands:
-            command, *commands = commands
+        left = commands[::-1]
+        while left:
+            command = left.pop()
             answer = self._execute[type(command)](command)
             if answer is not None:
-                commands = self._tell(answer, self._now()) + commands
+                left += reversed(self._tell(answer, self._now()))
 
     def _tell(self, event: Event, now: int) -> list[Command]:
         commands = self.machine.feed(event, now)
