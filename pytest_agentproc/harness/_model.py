@@ -145,8 +145,10 @@ class Model:
         Returns:
             Whether one did something.
         """
-        heeded = [caller for caller in self.callers if is_due or caller.has_news]
-        return any([caller.act(self.rule.now) for caller in heeded]) if heeded else False
+        has_acted = False
+        for caller in [caller for caller in self.callers if is_due or caller.has_news]:
+            has_acted = caller.act(self.rule.now) or has_acted
+        return has_acted
 
     def settle(self) -> None:
         """Let what happened be seen: who could go on asks, and the new and the dead are recorded in spawn order."""
@@ -192,11 +194,11 @@ class Model:
 
     def host(self) -> Host:
         """Tell the jump rule what the drivers want."""
-        host = Host()
+        host, over, begun = Host(), self.over, self.begun
         for number, driver in enumerate(self.drivers):
-            if number in self.over:
+            if number in over:
                 continue
-            if number not in self.begun:
+            if number not in begun:
                 host.pending = number if host.pending is None else host.pending
                 continue
             if host.ready is None and self._has_news(number, driver):

@@ -24,7 +24,7 @@ from pytest_agentproc.supervisor._life import Life
 from pytest_agentproc.supervisor._tasks import Tasks
 from pytest_agentproc.supervisor._tools import Tools
 from pytest_agentproc.supervisor._watchdog import Watchdog
-from pytest_agentproc.supervisor.dialects import decoder
+from pytest_agentproc.supervisor.dialects import Asked, Nested, TaskBegun, TaskOver, ToolEnded, ToolStarted, decoder
 from pytest_agentproc.vocabulary import Dialect, Outcome, Policy
 
 if TYPE_CHECKING:
@@ -54,6 +54,9 @@ _RUNNING = State.RUNNING
 _ALIVE = (State.RUNNING, State.ENDING)
 _TOOL_USE = Outcome.TOOL_USE
 """Members that are looked at for every line: until Python 3.12 naming one through its class costs a call."""
+
+_OF_WORK = frozenset({Asked, Nested, TaskBegun, TaskOver, ToolEnded, ToolStarted})
+"""What an agent says of its tools and tasks; nothing else changes who works."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,9 +177,10 @@ class Machine(Life):
 
     def _understand(self, lines: list[bytes], now: int) -> list[Command]:
         commands: list[Command] = []
+        decode, mean = self.decoder.decode, self._mean
         for line in lines:
-            for meaning in self.decoder.decode(line):
-                commands += self._mean(meaning, now)
+            for meaning in decode(line):
+                commands += mean(meaning, now)
         return [*commands, *self._refuse_line(now)] if self.framing.is_overlong else commands
 
     def _refuse_line(self, now: int) -> list[Command]:
@@ -197,11 +201,12 @@ class Machine(Life):
             dog.progress(now)
         if self.state not in _ALIVE or self.ladder.has_signalled:
             return []
-        tools.feed(meaning)
-        self.tasks.feed(meaning)
-        dog.work(now, busy=tools.is_busy)
-        if self.state is _RUNNING and tools.is_handed_over(meaning):
-            return self._hand_over(now)
+        if type(meaning) in _OF_WORK:
+            tools.feed(meaning)
+            self.tasks.feed(meaning)
+            dog.work(now, busy=tools.is_busy)
+            if self.state is _RUNNING and tools.is_handed_over(meaning):
+                return self._hand_over(now)
         if before is None and completion.at is not None:
             self.state = State.ENDING
             dog.rest()

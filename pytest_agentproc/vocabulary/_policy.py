@@ -21,6 +21,7 @@ __all__ = [
 ]
 
 NANOSECONDS = 1_000_000_000
+_ENDLESS = float("inf")
 
 
 def to_nanoseconds(seconds: float) -> int:
@@ -124,10 +125,12 @@ class Policy(_Counted):
                 )
         for name in TIME_NAMES:
             value = getattr(self, name)
+            if type(value) is float and 0 <= value < _ENDLESS:
+                continue
             optional = name in OPTIONAL_NAMES
             if value is None and optional:
                 continue
-            if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < float("inf"):
+            if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < _ENDLESS:
                 allowed = "seconds (0 or more) or None" if optional else "seconds (0 or more)"
                 raise UsageError(f"policy {name} is {value!r}, but must be {allowed}", f"write {name}=2.0, for example")
         names = self.host_tools
