@@ -8,6 +8,24 @@ _ANY, _ONE = b"*?"
 def matches(pattern: str | bytes, line: bytes) -> bool:
     """Say whether the whole line fits the pattern, in which `*` is any run of bytes and `?` any single one."""
     pattern = pattern.encode() if isinstance(pattern, str) else pattern
+    if b"?" in pattern:
+        return _walks(pattern, line)
+    first, *rest = pattern.split(b"*")
+    if not rest:
+        return line == first
+    if not line.startswith(first):
+        return False
+    at = len(first)
+    for part in rest[:-1]:
+        found = line.find(part, at)
+        if found < 0:
+            return False
+        at = found + len(part)
+    return at + len(rest[-1]) <= len(line) and line.endswith(rest[-1])
+
+
+def _walks(pattern: bytes, line: bytes) -> bool:
+    """Say so of a pattern with single bytes that are any, byte by byte."""
     at = mark = start = 0
     star = -1
     while at < len(line):

@@ -63,7 +63,7 @@ class Player:
         self.grants = 0
         self.reading: bool = program.get("reads", True)
         self.at_eof = False
-        self.buffer = b""
+        self.uncut: list[bytes] = []
         self.lines: list[bytes] = []
         self.heard = 0
         self.acting: Key | None = None
@@ -114,11 +114,8 @@ class Player:
     @property
     def until(self) -> int | None:
         """The earliest instant that a track waits for, or None."""
-        first: int | None = None
-        for track in self.tracks:
-            if track.kind in _INSTANTS and track.value is not None and (first is None or track.value < first):
-                first = track.value
-        return first
+        instants = [track.value for track in self.tracks if track.kind in _INSTANTS and track.value is not None]
+        return min(instants) if instants else None
 
     @property
     def burns(self) -> bool:
@@ -142,7 +139,7 @@ class Player:
         if kind == SPACE:
             return track.since < self.grants and self.stage.writable(track.value)
         if kind == LINE:
-            return any(matches(track.value, line) for line in self.lines)
+            return any(matches(track.value, line) for line in self._cut())
         if kind == EOF:
             return self.at_eof
         if kind == WHEN:
@@ -173,23 +170,25 @@ class Player:
         if data is None:
             return
         self.stage.note("i", data)
-        if not data:
-            self.at_eof = True
-            if self.buffer:
-                self._take_lines([self.buffer])
-            if self.session is not None:
-                self.session.end()
-            self._react(("eof", None))
-            return
-        *lines, self.buffer = (self.buffer + data).split(b"\n")
-        self._take_lines([line.removesuffix(b"\r") for line in lines])
-
-    def _take_lines(self, lines: list[bytes]) -> None:
-        self.lines.extend(lines)
+        self.uncut.append(data)
+        self.at_eof = not data
         if self.session is not None:
-            for line in lines:
+            before = len(self.lines)
+            for line in self._cut()[before:]:
                 if self.session.hear(line):
                     self._react(("cancel", None))
+            if self.at_eof:
+                self.session.end()
+        if self.at_eof:
+            self._react(("eof", None))
+
+    def _cut(self) -> list[bytes]:
+        """Give the lines that came; a prompt is cut into them when somebody asks, and few scripts do."""
+        if self.uncut:
+            *lines, rest = b"".join(self.uncut).replace(b"\r\n", b"\n").split(b"\n")
+            self.uncut = [] if self.at_eof else [rest]
+            self.lines += [*lines, rest] if self.at_eof and rest else lines
+        return self.lines
 
     def _react(self, key: Key) -> bool:
         steps = self.reactions.get(key)
@@ -268,7 +267,7 @@ class Player:
         yield (EOF, None)
 
     def _do_await_stdin(self, pattern: str) -> Iterator[Wait]:
-        while not (found := [index for index, line in enumerate(self.lines) if matches(pattern, line)]):
+        while not (found := [index for index, line in enumerate(self._cut()) if matches(pattern, line)]):
             yield (LINE, pattern)
         del self.lines[: found[0] + 1]
 

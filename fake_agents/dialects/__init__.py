@@ -28,6 +28,7 @@ def encoder(program: Program) -> Encoder:
     """Give the encoder of the program's dialect; only the module that it needs is loaded."""
     added = program.get("encoder")
     name = added[-1] if added else "fake_agents.dialects." + module_of(program)
-    __import__(name)
+    if name not in sys.modules:
+        __import__(name)
     made: Encoder = sys.modules[name].Encoder(program)
     return made

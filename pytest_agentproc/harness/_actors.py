@@ -67,6 +67,7 @@ class Process:
         self._pending: set[int] = set()
         self._spawned: dict[str, Process] = {}
         self._watched: dict[str, Process] = {}
+        self._wants = (False, False, False)  # nothing is watched before the first grant
         self.player = self.player_type(program, self, encoder(program))
 
     # What the player does.
@@ -196,25 +197,29 @@ class Process:
 
     def is_woken(self) -> bool:
         """Say whether a stream that a track waits for is ready, and can be waited for."""
-        if not self.player.grants:
-            return False  # nothing is watched before the first grant
-        ended = [name for name, process in self._watched.items() if not process.is_alive]
-        if ended:  # each end wakes once
-            self._watched = {name: process for name, process in self._watched.items() if name not in ended}
-            return True
-        stdin, stdout, stderr = self.pipes.values()
-        wants_stdin, wants_stdout, wants_stderr = self.player.wants
-        if wants_stdin and stdin is not None and stdin.has_news():
-            return True
+        if self._watched:
+            ended = [name for name, process in self._watched.items() if not process.is_alive]
+            if ended:  # each end wakes once
+                self._watched = {name: process for name, process in self._watched.items() if name not in ended}
+                return True
+        pipes = self.pipes
+        wants_stdin, wants_stdout, wants_stderr = self._wants
         return bool(
-            (wants_stdout and stdout is not None and stdout.has_room())
-            or (wants_stderr and stderr is not None and stderr.has_room())
+            (wants_stdin and (pipe := pipes["stdin"]) is not None and pipe.has_news())
+            or (wants_stdout and (pipe := pipes["stdout"]) is not None and pipe.has_room())
+            or (wants_stderr and (pipe := pipes["stderr"]) is not None and pipe.has_room())
         )
 
     def waits_until(self) -> int | None:
-        """Give the instant until which it waits: a stream that leads nowhere is ready at once, and asks nobody."""
-        pairs = zip(self.player.wants, self.pipes.values(), strict=True)
-        return self.model.now() if any(wanted and pipe is None for wanted, pipe in pairs) else self.player.until
+        """Give the instant until which it waits: a stream that leads nowhere is ready at once, and asks nobody.
+
+        What it waits for besides is asked once, too: only a grant changes it.
+        """
+        self._wants = self.player.wants
+        for wanted, pipe in zip(self._wants, self.pipes.values(), strict=True):
+            if wanted and pipe is None:
+                return self.model.now()
+        return self.player.until
 
     def _let_go(self, stream: str) -> None:
         pipe, self.pipes[stream] = self.pipes[stream], None
@@ -250,16 +255,16 @@ class World:
         self._saw_exit = False
 
     def poll(self) -> set[str]:
-        ready = {name for name in self._watched if self._is_ready(name)}
+        ready = set()
+        for name in self._watched:
+            pipe = self._pipes[name]
+            if pipe.has_room() if name == "stdin" else pipe.has_news():
+                ready.add(name)
         if not self.agent.is_alive and not self._saw_exit:
             ready.add("exit")
-        if any(not member.is_alive for member in self._members):
+        if self._members and any(not member.is_alive for member in self._members):
             ready.add("members")
         return ready
-
-    def _is_ready(self, name: str) -> bool:
-        pipe = self._pipes[name]
-        return pipe.has_room() if name == "stdin" else pipe.has_news()
 
     def watch(self, name: str, *, wanted: bool) -> None:
         (self._watched.add if wanted else self._watched.discard)(name)

@@ -145,15 +145,23 @@ class Model:
         Returns:
             Whether one did something.
         """
-        heeded = [caller for caller in self.callers if is_due or caller.has_news]
-        return sum(caller.act(self.rule.now) for caller in heeded) > 0
+        has_acted = False
+        for caller in [caller for caller in self.callers if is_due or caller.has_news]:
+            has_acted = caller.act(self.rule.now) or has_acted
+        return has_acted
 
     def settle(self) -> None:
         """Let what happened be seen: who could go on asks, and the new and the dead are recorded in spawn order."""
         for process in self.processes.values():
             if process.is_alive and process.is_woken():
                 self.rule.ask(process.path)
-        self.tell_births()
+        if self._births:
+            self.tell_births()
+        if self._deaths:
+            self.tell_deaths()
+
+    def tell_deaths(self) -> None:
+        """Record who is gone."""
         for process in self.in_order(self._deaths):
             assert process.ended is not None
             self.tell("x", {"process": process.name, **process.ended})
@@ -186,11 +194,11 @@ class Model:
 
     def host(self) -> Host:
         """Tell the jump rule what the drivers want."""
-        host = Host()
+        host, over, begun = Host(), self.over, self.begun
         for number, driver in enumerate(self.drivers):
-            if number in self.over:
+            if number in over:
                 continue
-            if number not in self.begun:
+            if number not in begun:
                 host.pending = number if host.pending is None else host.pending
                 continue
             if host.ready is None and self._has_news(number, driver):

@@ -170,12 +170,9 @@ class CallerHost:
         self._hosts = hosts
         roles = {name: host.role for name, host in hosts.items()}
         self._caller = Caller(drive, lambda deed: trace(now(), "m", deed.show()), roles)
+        self.deadline: int | None = None
+        """The instant at which the caller acts whatever happens; what it is told and what it does may move it."""
         self.act(now())
-
-    @property
-    def deadline(self) -> int | None:
-        """The instant at which the caller acts whatever happens."""
-        return self._caller.deadline
 
     @property
     def has_news(self) -> bool:
@@ -187,6 +184,7 @@ class CallerHost:
         for name, host in self._hosts.items():
             host.tell(self._caller, name, now)
         deeds = self._caller.act(now)
+        self.deadline = self._caller.deadline
         for deed in deeds:
             self._hosts[deed.session].do(deed)
         return bool(deeds)

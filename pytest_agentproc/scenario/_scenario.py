@@ -72,6 +72,8 @@ class Bound:
     handler: Handler | None = None
     hooks: tuple[HookUse, ...] = ()
     parts: Mapping[str, Bound] = field(default_factory=dict)
+    pauseless: int = 0
+    """The line of a process that re-forks without a pause; 0: there is none."""
 
     def in_virtual_time(self) -> Bound:
         """Give this, if virtual time can play it.
@@ -79,10 +81,9 @@ class Bound:
         Raises:
             NotApplicable: a process re-forks without a pause, so that time would never go on.
         """
-        scripts = [one.program for one in (self, *self.parts.values())]
-        line = _pauseless([script[key] for script in scripts for key in ("steps", "then") if key in script])
-        if line:
-            raise NotApplicable("the real clock (every: 0s)", line)
+        for one in (self, *self.parts.values()):
+            if one.pauseless:
+                raise NotApplicable("the real clock (every: 0s)", one.pauseless)
         return self
 
 
@@ -142,6 +143,8 @@ class Scenario:
     language: Language = field(repr=False, compare=False)
     openings: tuple[Opening, ...] = ()
     stands_alone: bool = True
+    _bound: dict[Policy, Bound] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """What binding gave last: who plays a scenario again most often does so under the same limits."""
 
     def closed_text(self, choices: Sequence[Choice]) -> str:
         """Give the file's text with every open value chosen: that of an ordinary scenario.
@@ -197,7 +200,12 @@ class Scenario:
         if self.parts:
             return self._bind_parts({name: terms[name] if isinstance(terms, Mapping) else terms for name in self.parts})
         assert isinstance(terms, Policy)
-        return self._bind_one(terms)
+        bound = self._bound.get(terms)
+        if bound is None:
+            bound = self._bind_one(terms)
+            self._bound.clear()
+            self._bound[terms] = bound
+        return bound if bound.policy is terms else replace(bound, policy=terms)
 
     def _bind_parts(self, terms: Mapping[str, Policy]) -> Bound:
         parts = {name: part.bind(terms[name]) for name, part in self.parts.items()}
@@ -254,12 +262,12 @@ class Scenario:
         if _has_tasks([first, then]):
             program["tasks"] = True
         expect = self._expectations({"": scope})
+        bound = Bound(self, program, policy, expect, pauseless=_pauseless([first, then]))
         if not self.is_session:
-            return Bound(self, program, policy, expect)
+            return bound
         drive = tuple(bind_deed(item, scope) for item in self.drive)
-        return Bound(
-            self, program, policy, expect, drive, bind_handler(self.handlers, scope), bind_hooks(self.handlers, scope)
-        )
+        handler, hooks = bind_handler(self.handlers, scope), bind_hooks(self.handlers, scope)
+        return replace(bound, drive=drive, handler=handler, hooks=hooks)
 
 
 def _asked(expected: tuple[Expected, ...]) -> list[ProgramStep]:

@@ -42,6 +42,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Conversation"]
 
+_READY = Status.READY
+_OF_TOOLS = (Asked, Nested, ToolEnded, ToolStarted)
+
 
 class Conversation(Succession):
     """Supervise one session.
@@ -100,14 +103,16 @@ class Conversation(Succession):
     def deadlines(self) -> dict[str, int]:
         """Every timer that runs, by the name of its limit; at one instant the first is due first (A3)."""
         turns, ladder = self.turns, self.ladder
-        others = {
-            "permission_timeout": turns.questions.deadline,
-            "cancel_grace": turns.cancel_deadline,
-            **self.hooks.deadlines,
-            **self._timers,
-            ladder.timer: ladder.deadline,
-        }
-        return {**turns.patience.deadlines, **{name: at for name, at in others.items() if at is not None}}
+        deadlines = turns.patience.deadlines.copy()
+        if (denied_at := turns.questions.deadline) is not None:
+            deadlines["permission_timeout"] = denied_at
+        if turns.cancel_deadline is not None:
+            deadlines["cancel_grace"] = turns.cancel_deadline
+        deadlines.update(self.hooks.deadlines)
+        deadlines.update(self._timers)
+        if ladder.deadline is not None:
+            deadlines[ladder.timer] = ladder.deadline
+        return deadlines
 
     @property
     def deadline(self) -> int | None:
@@ -119,13 +124,15 @@ class Conversation(Succession):
     def _follow(self, commands: list[Command], now: int) -> list[Command]:
         """Deliver what may be delivered, say what the status is, and tell the viewers."""
         self._stand()
-        if self.state is Status.READY and (data := self.turns.deliver(now)):
+        if self.state is _READY and (data := self.turns.deliver(now)):
             commands = [*commands, *self.feeder.put(data)]
             assert self.turns.flight is not None
             self.turns.flight.sent_to = self.feeder.put_in
             self._stand()
+        if not self._news:
+            return commands
         told, self._news = self._news, []
-        return [*(on.Publish(event) for event in told), *commands]
+        return [*map(on.Publish, told), *commands]
 
     def _stand(self) -> None:
         status = self._standing.judge(
@@ -167,7 +174,7 @@ class Conversation(Succession):
     def _mean(self, meaning: Spoken, now: int) -> list[Command]:
         if isinstance(meaning, Other):
             return []
-        if isinstance(meaning, Asked | Nested | ToolEnded | ToolStarted):
+        if isinstance(meaning, _OF_TOOLS):
             return self._reply(self.turns.work(meaning, now), now)
         understood = self._meanings.get(type(meaning))
         if understood is not None:

@@ -113,7 +113,7 @@ class Driver:
         ports = self.ports
         if ports is None:
             self._feed(on.Start(), now)
-            return self._after(self.machine.deadline, now)
+            return self._after(self.machine.deadlines, now)
         self._see(ports, now)
         return self._after(self._fire(now), now)
 
@@ -131,14 +131,14 @@ class Driver:
         elif "members" in ready:
             self._feed(on.Swept(ports.is_alone()), now)
 
-    def _fire(self, now: int) -> int | None:
-        """Tell of the deadline if it has come; return the one that then holds."""
-        deadline = self.machine.deadline
-        if deadline is not None and deadline <= now and not self._done:
-            self._note("t", {"process": "supervisor", "timer": _first(self.machine.deadlines, now), "fired": True})
+    def _fire(self, now: int) -> dict[str, int]:
+        """Tell of the deadline if it has come; return the timers that then run."""
+        timers = self.machine.deadlines
+        if timers and not self._done and min(timers.values()) <= now:
+            self._note("t", {"process": "supervisor", "timer": _first(timers, now), "fired": True})
             self._feed(on.Due(), now)
-            deadline = self.machine.deadline
-        return deadline
+            timers = self.machine.deadlines
+        return timers
 
     def _see_exit(self, ports: Ports, now: int) -> None:
         """Read what came before the exit, then tell of it: the poll may have been between the two (C4)."""
@@ -153,11 +153,12 @@ class Driver:
         self._carry_out(self._tell(event, now))
 
     def _carry_out(self, commands: list[Command]) -> None:
-        while commands:
-            command, *commands = commands
+        left = commands[::-1]
+        while left:
+            command = left.pop()
             answer = self._execute[type(command)](command)
             if answer is not None:
-                commands = self._tell(answer, self._now()) + commands
+                left += reversed(self._tell(answer, self._now()))
 
     def _tell(self, event: Event, now: int) -> list[Command]:
         commands = self.machine.feed(event, now)
@@ -225,11 +226,10 @@ class Driver:
 
     # The supervisor's side of the record.
 
-    def _after(self, deadline: int | None, now: int) -> bool:
-        self.deadline = deadline
+    def _after(self, timers: dict[str, int], now: int) -> bool:
+        self.deadline = min(timers.values()) if timers else None
         machine, trace = self.machine, self._trace
         if trace is not None:
-            timers = machine.deadlines
             if timers != self._timers:
                 self._note_timers(trace, now, dict(timers))
             if machine.outcome is not None and not self._told:

@@ -35,10 +35,11 @@ class Framing:
             return []
         *lines, rest = b"".join((self._rest, data)).split(b"\n")
         self._rest.clear()
-        whole = list(takewhile(lambda line: not self.is_too_long(len(line)), lines))
-        self.is_overlong = len(whole) < len(lines)
+        if self.is_too_long(max(map(len, lines))):
+            self.is_overlong = True
+            lines = list(takewhile(lambda line: not self.is_too_long(len(line)), lines))
         self._keep(rest)
-        return [self._clean(line) for line in whole]
+        return [self._clean(line) for line in lines]
 
     def is_too_long(self, size: int) -> bool:
         """Say whether a line of so many bytes, its end not counted, is longer than a line may be (F3)."""

@@ -29,7 +29,7 @@ class Turn:
         self.number = number
         self.result: TurnResult | None = None
         self._session = session
-        self._done = anyio.Event()
+        self._done: anyio.Event | None = None
 
     async def outcome(self) -> TurnResult:
         """Wait for the turn's result; what the agent does is never raised.
@@ -45,6 +45,10 @@ class Turn:
           line; a new one is started, and the prompt can be asked again if asking twice does no harm.
         - `spawn_failed`, `handshake_failed`: the session has failed; see `error`, and open another one.
         """
+        if self._done is None:
+            self._done = anyio.Event()
+            if self.result is not None:
+                self._done.set()
         await self._done.wait()
         assert self.result is not None
         return self.result
@@ -59,7 +63,8 @@ class Turn:
     def finish(self, result: TurnResult) -> None:
         """Give it its result."""
         self.result = result
-        self._done.set()
+        if self._done is not None:
+            self._done.set()
 
 
 class Viewer:

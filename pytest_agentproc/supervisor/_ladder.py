@@ -27,6 +27,9 @@ class Rung(Enum):
     DONE = "done"
 
 
+_SIGNALLED = (Rung.KILL, Rung.DONE)
+
+
 class Ladder:
     """Say when to terminate and when to kill.
 
@@ -89,7 +92,7 @@ class Ladder:
     @property
     def has_signalled(self) -> bool:
         """Whether TERM has gone out."""
-        return self.rung in (Rung.KILL, Rung.DONE)
+        return self.rung in _SIGNALLED
 
     def _wait(self, rung: Rung, grace: str, now: int) -> None:
         limit = self.limits[grace]

@@ -24,7 +24,7 @@ from pytest_agentproc.supervisor._life import Life
 from pytest_agentproc.supervisor._tasks import Tasks
 from pytest_agentproc.supervisor._tools import Tools
 from pytest_agentproc.supervisor._watchdog import Watchdog
-from pytest_agentproc.supervisor.dialects import decoder
+from pytest_agentproc.supervisor.dialects import Asked, Nested, TaskBegun, TaskOver, ToolEnded, ToolStarted, decoder
 from pytest_agentproc.vocabulary import Dialect, Outcome, Policy
 
 if TYPE_CHECKING:
@@ -48,6 +48,15 @@ class State(Enum):
     ENDING = "ending"
     SWEEPING = "sweeping"
     DONE = "done"
+
+
+_RUNNING = State.RUNNING
+_ALIVE = (State.RUNNING, State.ENDING)
+_TOOL_USE = Outcome.TOOL_USE
+"""Members that are looked at for every line: until Python 3.12 naming one through its class costs a call."""
+
+_OF_WORK = frozenset({Asked, Nested, TaskBegun, TaskOver, ToolEnded, ToolStarted})
+"""What an agent says of its tools and tasks; nothing else changes who works."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,14 +172,15 @@ class Machine(Life):
 
     def _stir(self, event: on.Output, now: int) -> None:
         stream, data, dog = event.stream, event.data, self.watchdog
-        if self.state is State.RUNNING and dog.is_armed and dog.is_activity(stream, data):
+        if self.state is _RUNNING and dog.is_armed and dog.is_activity(stream, data):
             dog.activity(now, stream, len(data))
 
     def _understand(self, lines: list[bytes], now: int) -> list[Command]:
         commands: list[Command] = []
+        decode, mean = self.decoder.decode, self._mean
         for line in lines:
-            for meaning in self.decoder.decode(line):
-                commands += self._mean(meaning, now)
+            for meaning in decode(line):
+                commands += mean(meaning, now)
         return [*commands, *self._refuse_line(now)] if self.framing.is_overlong else commands
 
     def _refuse_line(self, now: int) -> list[Command]:
@@ -181,29 +191,31 @@ class Machine(Life):
 
     def _mean(self, meaning: Meaning, now: int) -> list[Command]:
         """Follow the completion: it begins the linger, and ends it if it is taken back."""
-        if self.outcome is Outcome.TOOL_USE:
+        if self.outcome is _TOOL_USE:
             return []
-        before = self.completion.at
+        completion, dog, tools = self.completion, self.watchdog, self.tools
+        before = completion.at
         self.meanings.append(meaning)
-        self.completion.feed(meaning, now)
-        if self.watchdog.is_progress(meaning):
-            self.watchdog.progress(now)
-        if self.state not in (State.RUNNING, State.ENDING) or self.ladder.has_signalled:
+        completion.feed(meaning, now)
+        if dog.is_progress(meaning):
+            dog.progress(now)
+        if self.state not in _ALIVE or self.ladder.has_signalled:
             return []
-        self.tools.feed(meaning)
-        self.tasks.feed(meaning)
-        self.watchdog.work(now, busy=self.tools.is_busy)
-        if self.state is State.RUNNING and self.tools.is_handed_over(meaning):
-            return self._hand_over(now)
-        if before is None and self.completion.at is not None:
+        if type(meaning) in _OF_WORK:
+            tools.feed(meaning)
+            self.tasks.feed(meaning)
+            dog.work(now, busy=tools.is_busy)
+            if self.state is _RUNNING and tools.is_handed_over(meaning):
+                return self._hand_over(now)
+        if before is None and completion.at is not None:
             self.state = State.ENDING
-            self.watchdog.rest()
+            dog.rest()
             self.ladder.linger(now + self._background_grace if self.tasks.running else now)
-        elif before is not None and self.completion.at is None:
-            self.state = State.RUNNING
+        elif before is not None and completion.at is None:
+            self.state = _RUNNING
             self.ladder.withdraw()
-            self.watchdog.last_activity = now
-            self.watchdog.arm(now)
+            dog.last_activity = now
+            dog.arm(now)
         return []
 
     def _hand_over(self, now: int) -> list[Command]:

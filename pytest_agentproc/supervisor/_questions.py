@@ -47,7 +47,7 @@ class Questions:
     @property
     def deadline(self) -> int | None:
         """The instant at which the oldest open question is denied."""
-        return min((one.deadline for one in self._open.values()), default=None)
+        return min(one.deadline for one in self._open.values()) if self._open else None
 
     @property
     def is_full(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
+from pytest_agentproc.supervisor._turn import TurnResult
 from pytest_agentproc.vocabulary import Answer, View
 
 if TYPE_CHECKING:
@@ -12,7 +13,6 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.supervisor._intents import SessionEvent
     from pytest_agentproc.supervisor._session import Session
-    from pytest_agentproc.supervisor._turn import TurnResult
 
 __all__ = ["report", "view"]
 
@@ -59,5 +59,9 @@ def view(events: Collection[SessionEvent]) -> View:
 def _answer(result: TurnResult | None) -> Answer:
     if result is None:
         return Answer()
-    told = {one.name: getattr(result, one.name) for one in fields(Answer) if hasattr(result, one.name)}
+    told = {name: getattr(result, name) for name in _TOLD}
     return Answer(**(told | {"outcome": result.outcome.value}))
+
+
+_TOLD = [one.name for one in fields(Answer) if one.name in {own.name for own in fields(TurnResult)}]
+"""What an answer says of a turn."""

@@ -104,5 +104,9 @@ class Result:
 
     def answer(self) -> Answer:
         """Put the result into the words of a verdict."""
-        told = {one.name: getattr(self, one.name) for one in fields(Answer) if hasattr(self, one.name)}
+        told = {name: getattr(self, name) for name in _TOLD}
         return Answer(**(told | {"outcome": self.outcome.value}))
+
+
+_TOLD = [one.name for one in fields(Answer) if one.name in {own.name for own in fields(Result)}]
+"""What an answer says of a run."""

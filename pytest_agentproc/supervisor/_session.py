@@ -68,7 +68,7 @@ class Session:
         self._attendant = Attendant()
         self._callbacks: dict[str, HookCallback] = {}
         self._warnings: deque[str] = deque(maxlen=_MOST_WARNINGS)
-        self._changed = anyio.Event()
+        self._changed: anyio.Event | None = None
 
     # What the caller can ask for and know.
 
@@ -253,6 +253,7 @@ class Session:
 
     async def change(self) -> None:
         """Wait for the next event or the end."""
+        self._changed = self._changed or anyio.Event()
         await self._changed.wait()
 
     def hear(self, event: SessionEvent) -> None:
@@ -283,5 +284,6 @@ class Session:
             self._background_size -= size_of_result(self.background.popleft())
 
     def _wake(self) -> None:
-        changed, self._changed = self._changed, anyio.Event()
-        changed.set()
+        changed, self._changed = self._changed, None
+        if changed is not None:
+            changed.set()

@@ -15,10 +15,8 @@ from pytest_agentproc.supervisor._questions import Questions
 from pytest_agentproc.supervisor._turn import Answered, TurnRecord, TurnResult
 from pytest_agentproc.supervisor.dialects import (
     BACKGROUND,
-    Begun,
     Declined,
     Ended,
-    Named,
     Question,
     Said,
     Settled,
@@ -167,6 +165,22 @@ class Turns:
 
     def hear(self, heard: Turned, now: int) -> bytes:
         """Take what the agent said."""
+        if not isinstance(heard, (Said, Ended)):
+            return self._follow(heard, now)
+        owners = self._router.route(heard)
+        self._give_back()
+        if isinstance(heard, Said):
+            for number in owners:
+                self._said(heard, number, now)
+            return b""
+        self._tools.settle()
+        self.patience.work(busy=self._tools.is_busy)
+        for number in owners:
+            self._ended(heard, number, now)
+        return b""
+
+    def _follow(self, heard: Turned, now: int) -> bytes:
+        """Take what is neither words nor an end."""
         if isinstance(heard, Declined):
             return self._declined(heard, now)
         if isinstance(heard, Settled):
@@ -174,20 +188,7 @@ class Turns:
         if isinstance(heard, Withdrawn):
             return self._withdraw(heard.id, now)
         owners = self._router.route(heard)
-        if isinstance(heard, Named | Begun):
-            return self._begun(owners)
-        if isinstance(heard, Question):
-            return self._asked(heard, owners, now)
-        self._give_back()
-        if isinstance(heard, Ended):
-            self._tools.settle()
-            self.patience.work(busy=self._tools.is_busy)
-        for number in owners:
-            if isinstance(heard, Said):
-                self._said(heard, number, now)
-            else:
-                self._ended(heard, number, now)
-        return b""
+        return self._asked(heard, owners, now) if isinstance(heard, Question) else self._begun(owners)
 
     def _live(self, number: int) -> TurnRecord | None:
         known = (self.flight, self.unacknowledged)

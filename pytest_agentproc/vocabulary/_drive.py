@@ -197,9 +197,12 @@ class Caller:
         """The instant at which to act whatever happened; None: never."""
         if not self._left:
             return None
-        dues = [self._due(self._left[0]), *(heard.dues[0][0] for heard in self._heard.values() if heard.dues)]
-        dues += [self._registers[0][0]] if self._registers else []
-        return min((due for due in dues if due is not None), default=None)
+        dues = [heard.dues[0][0] for heard in self._heard.values() if heard.dues]
+        if (due := self._due(self._left[0])) is not None:
+            dues.append(due)
+        if self._registers:
+            dues.append(self._registers[0][0])
+        return min(dues) if dues else None
 
     # What the sessions told.
 

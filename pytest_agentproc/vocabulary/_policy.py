@@ -21,6 +21,7 @@ __all__ = [
 ]
 
 NANOSECONDS = 1_000_000_000
+_ENDLESS = float("inf")
 
 
 def to_nanoseconds(seconds: float) -> int:
@@ -44,8 +45,16 @@ _SILENCE = {"claude": _Unsaid(180.0)}
 """`inactivity_timeout` where a dialect has a default of its own (A1)."""
 
 
+class _Counted:
+    """Room for what `Policy.nanoseconds` has counted once."""
+
+    __slots__ = ("_counted",)
+
+    _counted: dict[str, int | None]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Policy:
+class Policy(_Counted):
     """What a supervisor promises. Durations are seconds, sizes bytes; None switches a limit off.
 
     The defaults are those of most dialects; `for_dialect` knows the others.
@@ -116,10 +125,12 @@ class Policy:
                 )
         for name in TIME_NAMES:
             value = getattr(self, name)
+            if type(value) is float and 0 <= value < _ENDLESS:
+                continue
             optional = name in OPTIONAL_NAMES
             if value is None and optional:
                 continue
-            if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < float("inf"):
+            if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < _ENDLESS:
                 allowed = "seconds (0 or more) or None" if optional else "seconds (0 or more)"
                 raise UsageError(f"policy {name} is {value!r}, but must be {allowed}", f"write {name}=2.0, for example")
         names = self.host_tools
@@ -141,12 +152,17 @@ class Policy:
 
     def items(self) -> list[tuple[str, Any]]:
         """List every name with its value, in the order of declaration."""
-        return [(field.name, getattr(self, field.name)) for field in fields(self)]
+        return [(name, getattr(self, name)) for name in POLICY_NAMES]
 
     def nanoseconds(self) -> dict[str, int | None]:
-        """Give every duration in whole nanoseconds."""
-        times = {name: value for name, value in self.items() if name in TIME_NAMES}
-        return {name: None if value is None else to_nanoseconds(value) for name, value in times.items()}
+        """Give every duration in whole nanoseconds; the caller may change what it is given."""
+        try:
+            return self._counted.copy()
+        except AttributeError:  # every decider asks, and the first one counts
+            times = {name: getattr(self, name) for name in TIME_NAMES}
+            counted = {name: None if value is None else to_nanoseconds(value) for name, value in times.items()}
+            object.__setattr__(self, "_counted", counted)
+            return counted.copy()
 
     def whole(self) -> dict[str, int | None]:
         """Give every limit as a whole number: durations in nanoseconds, sizes in bytes."""

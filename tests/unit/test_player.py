@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from fake_agents.glob import _walks, matches
 from fake_agents.player import Player
 from fake_agents.program import CHUNK, OF_SESSIONS, OPS, POLITE, descendant
 from fake_agents.session import Session
@@ -297,3 +298,35 @@ def test_an_end_is_waited_for() -> None:
     assert play.grant(1) == []
     play.book.gone.add("x")
     assert play.grant(2) == out("gone")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "fits", "fits_not"),
+    [
+        ("", [""], ["a"]),
+        ("ab", ["ab"], ["", "a", "abc", "xab"]),
+        ("*", ["", "a", "ab"], []),
+        ("a*", ["a", "ab"], ["", "ba"]),
+        ("*a", ["a", "ba", "aba"], ["", "ab"]),
+        ("ab*ba", ["abba", "abxba"], ["aba", "ab", "ba"]),
+        ("*a*b*", ["ab", "xaxbx", "aab"], ["ba", "a"]),
+        ("a*bc*c", ["abcc", "abcbcc"], ["abc", "acbc"]),
+        ("?*b", ["ab", "xxb", "bb"], ["b", "a"]),
+    ],
+)
+def test_a_pattern_fits_a_whole_line_whichever_way_it_is_looked_for(
+    pattern: str, fits: list[str], fits_not: list[str]
+) -> None:
+    """A pattern without single bytes that are any is looked for part by part; both ways say the same."""
+    for lines, wanted in ((fits, True), (fits_not, False)):
+        for line in lines:
+            assert matches(pattern, line.encode()) is wanted, line
+            assert _walks(pattern.encode(), line.encode()) is wanted, line
+
+
+def test_lines_that_came_before_anybody_asked_for_one_are_whole() -> None:
+    """A line's end may come in two pieces, and what is waited for may have been there long before."""
+    play = Play(("await_eof",), ("await_stdin", "one"), say("1"), ("await_stdin", "last"), say("2"))
+    play.grant(0, stdin=b"zero\r\none\r")
+    play.grant(0, stdin=b"\nlast")
+    assert play.grant(0, stdin=b"")[-3:] == [*out("1", "2"), ("exit", 0)]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -120,6 +122,16 @@ def test_policy_in_nanoseconds_is_exact_and_keeps_limits_that_are_off() -> None:
         "restart_backoff": 1_000_000_000,
         "close_grace": 2_000_000_000,
     }
+
+
+def test_whoever_changes_a_policys_nanoseconds_changes_his_own() -> None:
+    """They are counted once; a decider that is stricter with itself must not be so with all others."""
+    policy = Policy(max_runtime=1)
+    mine = policy.nanoseconds()
+    mine["max_runtime"] = None
+    assert policy.nanoseconds()["max_runtime"] == policy.whole()["max_runtime"] == 1_000_000_000
+    assert replace(policy, max_runtime=2).nanoseconds()["max_runtime"] == 2_000_000_000
+    assert copy.copy(policy).nanoseconds() == policy.nanoseconds()
 
 
 def test_silence_is_no_fault_in_a_session_unless_the_caller_says_so() -> None:

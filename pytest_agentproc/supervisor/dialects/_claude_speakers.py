@@ -133,13 +133,14 @@ class _Speaker:
 
     def _hear_part(self, part: dict[str, Any]) -> list[Meaning]:
         kind = part.get("type")
-        message, block, delta = (_object(part.get(key)) for key in ("message", "content_block", "delta"))
         if kind == "message_start":
-            return self._begin(message)
+            return self._begin(_object(part.get("message")))
         if kind == "message_stop":
             return self.end()
-        if kind == "content_block_start" and block.get("type") == "tool_use":
-            return [self._ask(block)]
+        if kind == "content_block_start":
+            block = _object(part.get("content_block"))
+            return [self._ask(block)] if block.get("type") == "tool_use" else []
+        delta = _object(part.get("delta"))
         if kind == "content_block_delta" and delta.get("type") == "text_delta":
             self._deltas = self._deltas or Tail(self._limit)
             self._deltas.add(_bytes(delta.get("text", "")))

@@ -17,8 +17,8 @@ def objects(line: bytes) -> list[dict[str, Any]] | None:
     except UnicodeDecodeError:
         return None
     found: list[dict[str, Any]] = []
-    at = 0
-    while at < len(text):
+    at, end = 0, len(text)
+    while at < end:
         try:
             value, at = _decoder.raw_decode(text, at)
         except (ValueError, RecursionError):
@@ -26,7 +26,7 @@ def objects(line: bytes) -> list[dict[str, Any]] | None:
         if not isinstance(value, dict):
             return None
         found.append(value)
-        while at < len(text) and text[at].isspace():
+        while at < end and text[at].isspace():
             at += 1
     return found
 

@@ -282,6 +282,8 @@ class JsonTalk:
         if found is None:
             return [Noise(line)]
         try:
+            if len(found) == 1:
+                return self._read(found[0], line)
             return [meaning for value in found for meaning in self._read(value, line)]
         except RecursionError:  # nested so deeply that it can be read, but not be written
             return [Noise(line)]

@@ -1,0 +1,62 @@
+"""Plays in the model one after the other: none leaves anything to the next. Without a process."""
+
+from __future__ import annotations
+
+import gc
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_agentproc.harness import model_play
+from pytest_agentproc.scenario import NotApplicable, loads
+from pytest_agentproc.subjects import core
+from pytest_agentproc.vocabulary import Policy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+TALK = """
+scenario: an agent that is asked twice
+agent: {dialect: claude, mode: session}
+drive: [{prompt: first}, {wait_for: turn 1}, {prompt: second}]
+script: [{wait_for: prompt 1}, {answer: one}, {silence: prompt_timeout / 2}, {wait_for: prompt 2}, {answer: two}]
+"""
+
+
+@pytest.fixture
+def collecting() -> Iterator[None]:
+    """Leave the collector of garbage as it was."""
+    was_on = gc.isenabled()
+    yield
+    (gc.enable if was_on else gc.disable)()
+
+
+def test_a_scenario_that_is_played_again_tells_the_same() -> None:
+    """It keeps what it was bound to, which no play may change."""
+    scenario = loads(TALK)
+    first, second = (model_play(scenario, core()) for _ in range(2))
+    assert first.bound.program is second.bound.program
+    assert [*first.record.lines()] == [*second.record.lines()]
+    assert first.answer == second.answer
+
+
+def test_a_scenario_is_bound_anew_under_other_limits() -> None:
+    """What it keeps belongs to the limits that it was bound to last; what says them stays that which was given."""
+    scenario = loads("scenario: a pause\nagent: raw\nscript:\n  - silence: inactivity_timeout / 2")
+    short, long = Policy(inactivity_timeout=2), Policy(inactivity_timeout=4)
+    pauses = [scenario.bind(policy).program["steps"][0][2][0] for policy in (short, long, short)]
+    assert pauses == [1_000_000_000, 2_000_000_000, 1_000_000_000]
+    again = Policy(inactivity_timeout=2.0)
+    assert scenario.bind(again).policy is again
+
+
+@pytest.mark.usefixtures("collecting")
+@pytest.mark.parametrize("is_on", [True, False])
+def test_a_play_leaves_the_collector_as_it_was(is_on: bool) -> None:  # a parameter of a test
+    """Garbage is collected behind a play, and by nobody whose caller does not want that; a refusal changes nothing."""
+    (gc.enable if is_on else gc.disable)()
+    model_play(loads(TALK), core())
+    assert gc.isenabled() is is_on
+    with pytest.raises(NotApplicable):
+        model_play(loads("scenario: a limit\nagent: raw\nscript:\n  - silence: max_runtime"), core())
+    assert gc.isenabled() is is_on
