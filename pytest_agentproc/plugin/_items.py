@@ -117,7 +117,7 @@ class ScenarioItem(pytest.Item):
     def _searched(self) -> None:
         """Look on in the scenario's open values; what is found is a red of its own."""
         try:
-            look_for_more(self, self.scenario, self.subject)
+            look_for_more(self, self.scenario, self.backend, self.subject)
         except NotGreen as broken:
             keep(self, Judgement(Verdict.FAILED, played=self.played, reason=str(broken).splitlines()[0]))
             raise

@@ -81,7 +81,8 @@ catches: {timer-beats-exit: outcome}
 def test_the_core_breaks_nothing_in_the_same_settings() -> None:
     """A search that finds what is not there costs more than one that finds nothing."""
     came = _searched(core())
-    assert (came.find, came.first, came.runs) == (None, 0, 200)
+    assert (came.find, came.first) == (None, 0)
+    assert came.runs > 100, "settings that are drawn twice are played once, and few are"
 
 
 def test_the_same_seed_finds_the_same() -> None:
@@ -98,7 +99,7 @@ class _Once:
     def __init__(self, played: Played) -> None:
         self.played = played
 
-    def play(self, *_: Any) -> Played:
+    def play(self, *_: Any, **__: Any) -> Played:
         return self.played
 
 
