@@ -73,7 +73,7 @@ def candidates(opening: Opening, limits: Mapping[str, int | None], names: Sequen
 
 
 def _values(opening: Opening, limits: Mapping[str, int | None]) -> Any:
-    """Give the strategy of one opening that is no time."""
+    """Give the strategy of one opening that is no time; of `some_of` none or one alone is as likely as any others."""
     from hypothesis import strategies as st
 
     indices = range(len(opening.options))
@@ -82,8 +82,10 @@ def _values(opening: Opening, limits: Mapping[str, int | None]) -> Any:
     if opening.word == "any_order":
         return st.permutations(indices).map(tuple)
     if opening.word == "some_of":
+        one = st.sampled_from(indices).map(lambda index: (index,))
         taken = st.lists(st.booleans(), min_size=len(indices), max_size=len(indices))
-        return taken.map(lambda which: tuple(index for index in indices if which[index]))
+        any_of_them = taken.map(lambda which: tuple(index for index in indices if which[index]))
+        return st.one_of(st.just(()), one, any_of_them, any_of_them)
     bounds = opening.bounds(limits)
     if bounds is None:
         return st.just(opening.options[0])

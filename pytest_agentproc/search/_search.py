@@ -74,9 +74,7 @@ class Search:
         backend: the event loop on which they are.
     """
 
-    def __init__(
-        self, scenario: Scenario, subject: Subject, lab: Lab | None = None, backend: str = "asyncio"
-    ) -> None:
+    def __init__(self, scenario: Scenario, subject: Subject, lab: Lab | None = None, backend: str = "asyncio") -> None:
         self.scenario = scenario
         self._subject = subject
         self._lab = lab
