@@ -111,15 +111,16 @@ class _Times:
         self._lengths = [length for name in names if (length := limits[name]) is not None]
         self._draw = draw
         self._instants = [0]
+        self._now: dict[int, int] = {}
 
-    def take(self, opening: Opening, near: Sequence[str]) -> str:
-        """Draw one time; `near` are its candidates."""
+    def take(self, opening: Opening, near: Sequence[str], track: int) -> str:
+        """Draw one time; `near` are its candidates, and on its `track` it follows those that were drawn before."""
         from hypothesis import strategies as st
 
         bounds = opening.bounds(self._limits)
         if bounds is None or not near:
             return opening.options[0]
-        way = self._draw(st.integers(0, 7))
+        way, now = self._draw(st.integers(0, 7)), self._now.get(track, 0)
         text = ""
         if way < _LOW:
             text = opening.options[0]
@@ -127,18 +128,19 @@ class _Times:
             low, high = -(-bounds[0] // _MILLISECOND), bounds[1] // _MILLISECOND
             text = f"{self._draw(st.integers(low, high))}ms" if low <= high else ""
         elif way >= _LANDING:
-            text = self._landing(bounds)
+            text = self._landing(bounds, now)
         text = text or self._draw(st.sampled_from(near))
-        self._instants.append(self._instants[-1] + (opening.worth(text, self._limits) or 0))
+        self._now[track] = now + (opening.worth(text, self._limits) or 0)
+        self._instants.append(self._now[track])
         return text
 
-    def _landing(self, bounds: tuple[int, int]) -> str:
+    def _landing(self, bounds: tuple[int, int], now: int) -> str:
         """Draw a limit and the step at which it began; give the time until just before, at or after its end."""
         from hypothesis import strategies as st
 
         began = self._draw(st.sampled_from(self._instants))
         about = self._draw(st.sampled_from((0, -_MILLISECOND, _MILLISECOND)))
-        ends = (began + length + about - self._instants[-1] for length in self._lengths)
+        ends = (began + length + about - now for length in self._lengths)
         fitting = [end for end in ends if bounds[0] <= end <= bounds[1]]
         return _time(self._draw(st.sampled_from(fitting))) if fitting else ""
 
@@ -148,7 +150,9 @@ def _time(nanoseconds: int) -> str:
     return f"{nanoseconds // worth}{unit}"
 
 
-def _settings(openings: Sequence[Opening], limits: Mapping[str, int | None], names: Sequence[str]) -> Any:
+def _settings(
+    openings: Sequence[Opening], limits: Mapping[str, int | None], names: Sequence[str], tracks: Sequence[int]
+) -> Any:
     """Give the strategy of whole settings."""
     from hypothesis import strategies as st
 
@@ -159,8 +163,8 @@ def _settings(openings: Sequence[Opening], limits: Mapping[str, int | None], nam
     def setting(draw: Callable[[Any], Any]) -> tuple[Choice, ...]:
         times = _Times(limits, names, draw)
         return tuple(
-            times.take(one, about) if other is None else draw(other)
-            for one, about, other in zip(openings, near, others, strict=True)
+            times.take(one, about, track) if other is None else draw(other)
+            for one, about, other, track in zip(openings, near, others, tracks, strict=True)
         )
 
     return setting()
@@ -170,6 +174,7 @@ def smallest(
     openings: Sequence[Opening],
     limits: Mapping[str, int | None],
     names: Sequence[str],
+    tracks: Sequence[int],
     fails: Callable[[tuple[Choice, ...]], bool],
     *,
     runs: int,
@@ -181,6 +186,8 @@ def smallest(
         openings: what is open.
         limits: the supervisor's limits, as whole numbers.
         names: the limits about which times are drawn.
+        tracks: for each opening the part of the file in which it is: what the caller does and what the agent does begin
+            at one instant, and go on side by side.
         fails: whether a setting fails; it raises `Enough` when there is no time left.
         runs: so many settings are drawn at most; shrinking has as many of its own.
         seed: the same seed draws the same settings.
@@ -188,7 +195,7 @@ def smallest(
     from hypothesis import HealthCheck, Phase, find, settings
     from hypothesis.errors import NoSuchExample
 
-    drawn = _settings(openings, limits, names)
+    drawn = _settings(openings, limits, names, tracks)
     how = settings(
         max_examples=runs,
         database=None,

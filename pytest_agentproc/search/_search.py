@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from bisect import bisect
 from dataclasses import dataclass, replace
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -94,6 +96,11 @@ class Search:
         idle = _OF_RUNS if self.scenario.is_session else _OF_SESSIONS
         names = [name for name in TIME_NAMES if name not in idle]
         return whole, [name for name in names if name in self.scenario.text] or names
+
+    def tracks(self) -> list[int]:
+        """Give for each open value the part of the file, by the number of its key, in which it is."""
+        heads = [head.start() for head in re.finditer("^[a-z]", self.scenario.text, re.MULTILINE)]
+        return [bisect(heads, one.start) for one in self.scenario.openings]
 
     def look(self, choices: tuple[Choice, ...]) -> Find | None:
         """Play one setting; None: every promise holds there, or it is none that can be played."""
@@ -194,6 +201,6 @@ def search(
         finds[choices] = find
         return True
 
-    best = smallest(scenario.openings, *looked.limits(), fails, runs=runs, seed=seed)
+    best = smallest(scenario.openings, *looked.limits(), looked.tracks(), fails, runs=runs, seed=seed)
     found = finds.get(best) if best is not None else next(reversed(finds.values()), None)
     return Searched(found, looked.runs, looked.first, clock() - begun)
