@@ -49,7 +49,7 @@ class EndlessRestarts(Restarts):
     """Starts an agent again however often it crashes (P6)."""
 
     MOST = 50
-    """Ten times as many as are right; without any end a session whose agent always crashes would never be played through."""
+    """Ten times as many as are right; with no end at all, a session whose agent always crashes would never be over."""
 
 
 class NoRestarts(Restarts):
