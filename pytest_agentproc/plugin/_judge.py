@@ -59,7 +59,7 @@ def judge(item: ScenarioItem) -> None:
 def _searched(item: ScenarioItem) -> None:
     """Look on in the scenario's open values; what is found is a red of its own."""
     try:
-        look_for_more(item, item.scenario, item.subject)
+        look_for_more(item, item.scenario, item.backend, item.subject)
     except NotGreen as broken:
         keep(item, Judgement(Verdict.FAILED, played=item.played, reason=str(broken).splitlines()[0]))
         raise

@@ -18,12 +18,13 @@ __all__ = ["look_for_more"]
 _SEED = 0
 
 
-def look_for_more(node: pytest.Item, scenario: Scenario, subject: Subject) -> None:
+def look_for_more(node: pytest.Item, scenario: Scenario, backend: str, subject: Subject) -> None:
     """Search the values that a scenario leaves open, as many settings of them as the session asks for.
 
     Args:
         node: the test whose scenario it is.
         scenario: one without open values is not searched.
+        backend: the event loop on which it is played.
         subject: the supervisor under test; the core is searched in the model.
 
     Raises:
@@ -37,10 +38,10 @@ def look_for_more(node: pytest.Item, scenario: Scenario, subject: Subject) -> No
 
     require_hypothesis()
     lab = lab_of(node.config)
-    came = search(scenario, subject, runs=runs, seed=_SEED, lab=lab)
+    came = search(scenario, subject, runs=runs, seed=_SEED, lab=lab, backend=backend)
     if came.find is None:
         return
-    confirmed = confirm(came.find, subject, lab)
+    confirmed = confirm(came.find, subject, lab, backend=backend)
     if not confirmed.repeats:
         raise NotGreen(
             f"{scenario.path}: the search broke a promise, and real processes do not repeat it: "

@@ -32,17 +32,18 @@ class Confirmed:
     difference: str = ""
 
 
-def confirm(find: Find, subject: Subject, lab: Lab) -> Confirmed:
+def confirm(find: Find, subject: Subject, lab: Lab, *, backend: str = "asyncio") -> Confirmed:
     """Play a find with real processes, three times, and compare each whole timeline with that of the find.
 
     Args:
         find: what was found.
         subject: the supervisor in which it was.
         lab: where processes are started.
+        backend: the event loop on which the supervisor is, "asyncio" or "trio".
     """
     foretold = normal_form(find.played.record)
     for number in range(1, _TIMES + 1):
-        played = lab.play(find.scenario, subject)
+        played = lab.play(find.scenario, subject, backend=backend)
         if normal_form(played.record) != foretold:
             return Confirmed(repeats=False, difference=differing(find.played, played))
         if judged(played).verdict is not Verdict.FAILED and not broken(played):

@@ -23,9 +23,10 @@ class Enough(BaseException):  # no Exception: Hypothesis would take one for a fa
     """The time for a search is over."""
 
 
-_PAIRED = 4
-"""Of so many limits, those on silence, progress and runtime, the differences are drawn, too: two that end at once."""
 _SMALL = ("0s", "1ms", "1s", "10s")
+_LOW, _LANDING, _ANY = 2, 5, 7
+"""Of eight draws of a time those below are the lower bound, those from here on land at an end, and this is any."""
+_UNITS = (("s", 1_000_000_000), ("ms", _MILLISECOND), ("us", 1000), ("ns", 1))
 
 
 def require_hypothesis() -> None:
@@ -58,7 +59,7 @@ def candidates(opening: Opening, limits: Mapping[str, int | None], names: Sequen
         on = [name for name in names if limits[name] is not None]
         texts += [f"{name}{near}" for name in on for near in _NEAR]
         texts += [f"2 * {name}" for name in on]
-        texts += [f"{one} - {other}" for one, other in permutations(on[:_PAIRED], 2)]
+        texts += [f"{one} - {other}" for one, other in permutations(on, 2)]
         texts += _SMALL
     elif opening.kind == "size":
         texts += [f"max_line_bytes{near}" for near in ("", " - 1 B", " + 1 B")]
@@ -71,8 +72,8 @@ def candidates(opening: Opening, limits: Mapping[str, int | None], names: Sequen
     return list(found.values())
 
 
-def _values(opening: Opening, limits: Mapping[str, int | None], names: Sequence[str]) -> Any:
-    """Give the strategy of one opening: three times in four at a limit, else anywhere."""
+def _values(opening: Opening, limits: Mapping[str, int | None]) -> Any:
+    """Give the strategy of one opening that is no time; of `some_of` none or one alone is as likely as any others."""
     from hypothesis import strategies as st
 
     indices = range(len(opening.options))
@@ -81,25 +82,99 @@ def _values(opening: Opening, limits: Mapping[str, int | None], names: Sequence[
     if opening.word == "any_order":
         return st.permutations(indices).map(tuple)
     if opening.word == "some_of":
+        one = st.sampled_from(indices).map(lambda index: (index,))
         taken = st.lists(st.booleans(), min_size=len(indices), max_size=len(indices))
-        return taken.map(lambda which: tuple(index for index in indices if which[index]))
+        any_of_them = taken.map(lambda which: tuple(index for index in indices if which[index]))
+        return st.one_of(st.just(()), one, any_of_them, any_of_them)
     bounds = opening.bounds(limits)
     if bounds is None:
         return st.just(opening.options[0])
-    near = st.sampled_from(candidates(opening, limits, names))
-    if opening.kind == "time":
-        low, high = -(-bounds[0] // _MILLISECOND), bounds[1] // _MILLISECOND
-        anywhere = st.integers(low, high).map(lambda value: f"{value}ms") if low <= high else near
-    else:
-        unit = " B" if opening.kind == "size" else ""
-        anywhere = st.integers(*bounds).map(lambda value: f"{value}{unit}")
-    return near if opening.kind == "size" else st.one_of(near, near, near, anywhere)
+    if opening.kind == "size":
+        return st.sampled_from(candidates(opening, limits, ()))
+    return st.integers(*bounds).map(str)
+
+
+class _Times:
+    """Strategies of the times of one setting, in the order of the file.
+
+    Two in eight are the lower bound, three are about a limit, two have the next step come about the instant at which
+    a limit ends that began at an earlier one, one is any.
+
+    Args:
+        limits: the supervisor's limits, as whole numbers.
+        names: the limits about which times are drawn.
+        draw: draws of a strategy.
+    """
+
+    def __init__(self, limits: Mapping[str, int | None], names: Sequence[str], draw: Callable[[Any], Any]) -> None:
+        self._limits = limits
+        self._lengths = [length for name in names if (length := limits[name]) is not None]
+        self._draw = draw
+        self._instants = [0]
+        self._now: dict[int, int] = {}
+
+    def take(self, opening: Opening, near: Sequence[str], track: int) -> str:
+        """Draw one time; `near` are its candidates, and on its `track` it follows those that were drawn before."""
+        from hypothesis import strategies as st
+
+        bounds = opening.bounds(self._limits)
+        if bounds is None or not near:
+            return opening.options[0]
+        way, now = self._draw(st.integers(0, 7)), self._now.get(track, 0)
+        text = ""
+        if way < _LOW:
+            text = opening.options[0]
+        elif way == _ANY:
+            low, high = -(-bounds[0] // _MILLISECOND), bounds[1] // _MILLISECOND
+            text = f"{self._draw(st.integers(low, high))}ms" if low <= high else ""
+        elif way >= _LANDING:
+            text = self._landing(bounds, now)
+        text = text or self._draw(st.sampled_from(near))
+        self._now[track] = now + (opening.worth(text, self._limits) or 0)
+        self._instants.append(self._now[track])
+        return text
+
+    def _landing(self, bounds: tuple[int, int], now: int) -> str:
+        """Draw a limit and the step at which it began; give the time until just before, at or after its end."""
+        from hypothesis import strategies as st
+
+        began = self._draw(st.sampled_from(self._instants))
+        about = self._draw(st.sampled_from((0, -_MILLISECOND, _MILLISECOND)))
+        ends = (began + length + about - now for length in self._lengths)
+        fitting = [end for end in ends if bounds[0] <= end <= bounds[1]]
+        return _time(self._draw(st.sampled_from(fitting))) if fitting else ""
+
+
+def _time(nanoseconds: int) -> str:
+    unit, worth = next(one for one in _UNITS if nanoseconds % one[1] == 0)
+    return f"{nanoseconds // worth}{unit}"
+
+
+def _settings(
+    openings: Sequence[Opening], limits: Mapping[str, int | None], names: Sequence[str], tracks: Sequence[int]
+) -> Any:
+    """Give the strategy of whole settings."""
+    from hypothesis import strategies as st
+
+    near = [candidates(one, limits, names) if one.kind == "time" else [] for one in openings]
+    others = [None if one.kind == "time" else _values(one, limits) for one in openings]
+
+    @st.composite
+    def setting(draw: Callable[[Any], Any]) -> tuple[Choice, ...]:
+        times = _Times(limits, names, draw)
+        return tuple(
+            times.take(one, about, track) if other is None else draw(other)
+            for one, about, other, track in zip(openings, near, others, tracks, strict=True)
+        )
+
+    return setting()
 
 
 def smallest(
     openings: Sequence[Opening],
     limits: Mapping[str, int | None],
     names: Sequence[str],
+    tracks: Sequence[int],
     fails: Callable[[tuple[Choice, ...]], bool],
     *,
     runs: int,
@@ -111,15 +186,16 @@ def smallest(
         openings: what is open.
         limits: the supervisor's limits, as whole numbers.
         names: the limits about which times are drawn.
+        tracks: for each opening the part of the file in which it is: what the caller does and what the agent does begin
+            at one instant, and go on side by side.
         fails: whether a setting fails; it raises `Enough` when there is no time left.
         runs: so many settings are drawn at most; shrinking has as many of its own.
         seed: the same seed draws the same settings.
     """
     from hypothesis import HealthCheck, Phase, find, settings
-    from hypothesis import strategies as st
     from hypothesis.errors import NoSuchExample
 
-    drawn = st.tuples(*(_values(opening, limits, names) for opening in openings))
+    drawn = _settings(openings, limits, names, tracks)
     how = settings(
         max_examples=runs,
         database=None,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from bisect import bisect
 from dataclasses import dataclass, replace
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -19,7 +21,7 @@ from pytest_agentproc.verdict import Verdict, judged
 from pytest_agentproc.vocabulary import TIME_NAMES, Policy
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from pytest_agentproc.harness import Played
     from pytest_agentproc.scenario import Choice
@@ -71,23 +73,34 @@ class Search:
         scenario: with open values.
         subject: the supervisor; the core and its defects are played in the model, all others with real processes.
         lab: where others are played; None: there is only the model.
+        backend: the event loop on which they are.
     """
 
-    def __init__(self, scenario: Scenario, subject: Subject, lab: Lab | None = None) -> None:
+    def __init__(self, scenario: Scenario, subject: Subject, lab: Lab | None = None, backend: str = "asyncio") -> None:
         self.scenario = scenario
         self._subject = subject
         self._lab = lab
+        self._backend = backend
         self._is_core = type(subject) is Core and subject.name == "core"
         self._reference = _Reference(subject)
         self.runs = 0
         self.first = 0
 
     def limits(self) -> tuple[Mapping[str, int | None], Sequence[str]]:
-        """Give the limits, and the names of those about which times are drawn; of several sessions the first one's."""
+        """Give the limits, and the names of those about which times are drawn; of several sessions the first one's.
+
+        Times are drawn about the limits that the file names; if it names none, about all of such an agent.
+        """
         terms = self.scenario.terms(self._subject)
         whole = (terms if isinstance(terms, Policy) else next(iter(terms.values()))).whole()
         idle = _OF_RUNS if self.scenario.is_session else _OF_SESSIONS
-        return whole, [name for name in TIME_NAMES if name not in idle]
+        names = [name for name in TIME_NAMES if name not in idle]
+        return whole, [name for name in names if name in self.scenario.text] or names
+
+    def tracks(self) -> list[int]:
+        """Give for each open value the part of the file, by the number of its key, in which it is."""
+        heads = [head.start() for head in re.finditer("^[a-z]", self.scenario.text, re.MULTILINE)]
+        return [bisect(heads, one.start) for one in self.scenario.openings]
 
     def look(self, choices: tuple[Choice, ...]) -> Find | None:
         """Play one setting; None: every promise holds there, or it is none that can be played."""
@@ -105,7 +118,7 @@ class Search:
         if isinstance(self._subject, Core):
             return model_play(scenario, self._subject)
         assert self._lab is not None, "a supervisor that the model cannot play has a lab"
-        return self._lab.play(scenario, self._subject)
+        return self._lab.play(scenario, self._subject, backend=self._backend)
 
     def _breach(self, choices: tuple[Choice, ...], text: str, reference: Played, played: Played) -> Find | None:
         reason = broken(played)
@@ -118,10 +131,12 @@ class Search:
             return None
         if broken(reference) or judged(reference).verdict is Verdict.FAILED:
             return None  # that is the core's fault, and a search over the core finds it
-        must = told(reference)
-        if must is None or (must == told(played) and own.verdict is not Verdict.FAILED):
+        of_others = not isinstance(self._subject, Core)
+        must = told(reference, of_others=of_others)
+        is_alike = must == told(played, of_others=of_others)
+        if must is None or (is_alike and own.verdict is not Verdict.FAILED):
             return None
-        if must == told(played):
+        if is_alike:
             scenario, again = played.bound.scenario, played
         else:
             scenario = _loaded(expecting(text, must), self.scenario)
@@ -146,6 +161,8 @@ def search(
     seconds: float = 3600.0,
     shrinking: float = 20.0,
     lab: Lab | None = None,
+    backend: str = "asyncio",
+    clock: Callable[[], float] = monotonic,
 ) -> Searched:
     """Look for a setting of a scenario's open values under which a supervisor breaks a promise, and make it small.
 
@@ -157,20 +174,22 @@ def search(
         seconds: after so long, in real time, nothing more is looked for.
         shrinking: so long, in real time, a find is made smaller.
         lab: where a supervisor is played that is not the core.
+        backend: the event loop on which it is, "asyncio" or "trio".
+        clock: what tells the seconds; `time.process_time` does not count those of other programs.
 
     Raises:
         NotApplicable: the supervisor lacks a limit without which the scenario has no meaning.
     """
-    begun = monotonic()
+    begun = clock()
     until = [begun + seconds]
-    looked = Search(scenario, subject, lab)
+    looked = Search(scenario, subject, lab, backend)
     finds: dict[tuple[Choice, ...], Find] = {}
     sound: set[tuple[Choice, ...]] = set()
 
     def fails(choices: tuple[Choice, ...]) -> bool:
         if choices in finds or choices in sound:
             return choices in finds
-        if monotonic() > until[-1]:
+        if clock() > until[-1]:
             raise Enough
         find = looked.look(choices)
         if find is None:
@@ -178,10 +197,10 @@ def search(
             return False
         if not looked.first:
             looked.first = looked.runs
-            until.append(monotonic() + shrinking)
+            until.append(clock() + shrinking)
         finds[choices] = find
         return True
 
-    best = smallest(scenario.openings, *looked.limits(), fails, runs=runs, seed=seed)
+    best = smallest(scenario.openings, *looked.limits(), looked.tracks(), fails, runs=runs, seed=seed)
     found = finds.get(best) if best is not None else next(reversed(finds.values()), None)
-    return Searched(found, looked.runs, looked.first, monotonic() - begun)
+    return Searched(found, looked.runs, looked.first, clock() - begun)

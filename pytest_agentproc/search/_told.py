@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.verdict import returned_at, signals
+from pytest_agentproc.vocabulary import Outcome
 
 if TYPE_CHECKING:
     from pytest_agentproc.harness import Played
@@ -15,14 +16,19 @@ if TYPE_CHECKING:
 __all__ = ["lines_of", "told"]
 
 _OF_A_TURN = ("outcome", "exit_code", "text", "transcript", "elapsed")
+_OF_OTHERS = ("outcome", "exit_code", "elapsed")
+"""What a verdict on an ordinary scenario asks of every supervisor; the text only where it is an answer."""
+_ANSWERED = (Outcome.COMPLETED, Outcome.TOOL_USE)
 _UNITS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1000, "ns": 1}
 
 
-def told(played: Played) -> dict[str, Any] | None:
+def told(played: Played, *, of_others: bool = False) -> dict[str, Any] | None:
     """Give what came of a play as expect keys, with their values in the language's words.
 
     Args:
         played: a run, or a session; of several sessions nothing is told.
+        of_others: whether it is only what must be true of every supervisor: how each turn ended, with which code,
+            when, and with which answer. How the reference signals, warns and shows it is its own style.
 
     Returns:
         the keys; None if the play came to no answer.
@@ -30,6 +36,8 @@ def told(played: Played) -> dict[str, Any] | None:
     answer, record = played.answer, played.record
     if answer is None or played.bound.parts:
         return None
+    if of_others:
+        return _of_any(answer)
     if answer.turns is None:
         keys: dict[str, Any] = _of_turn(answer)
     else:
@@ -51,8 +59,20 @@ def told(played: Played) -> dict[str, Any] | None:
     return keys
 
 
-def _of_turn(answer: Answer) -> dict[str, Any]:
-    found = {name: getattr(answer, name) for name in _OF_A_TURN}
+def _of_any(answer: Answer) -> dict[str, Any]:
+    if answer.turns is None:
+        return _asked_of_any(answer)
+    keys: dict[str, Any] = {"turns": [_asked_of_any(turn) for turn in answer.turns]}
+    keys["background"] = [{"text": turn.text} for turn in answer.background or ()]
+    return keys
+
+
+def _asked_of_any(answer: Answer) -> dict[str, Any]:
+    return _of_turn(answer, (*_OF_OTHERS, "text") if answer.outcome in _ANSWERED else _OF_OTHERS)
+
+
+def _of_turn(answer: Answer, names: tuple[str, ...] = _OF_A_TURN) -> dict[str, Any]:
+    found = {name: getattr(answer, name) for name in names}
     made = {name: value for name, value in found.items() if value is not None}
     if "elapsed" in made:
         made["elapsed"] = _time(made["elapsed"])

@@ -51,5 +51,9 @@ def written(find: Find, *, subject: str, seed: int, run: int, replay: str, is_de
     ]
     text = without(find.scenario.text, ("catches",)) if is_defect else find.scenario.text
     body = [line for line in text.splitlines() if not line.startswith("#")]
-    tail = [f"catches: {{{subject}: {find.key}}}"] if is_defect and find.key else []
+    keys = {
+        "leaks",
+        *(one.key for one in find.scenario.expected),
+    }  # where time cannot go on, the key may be none of them
+    tail = [f"catches: {{{subject}: {find.key}}}"] if is_defect and find.key in keys else []
     return "\n".join([*head, *body, *tail]) + "\n"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from time import monotonic
+from time import process_time
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.defects import DEFECTS
@@ -32,7 +32,7 @@ RULES = (
 )
 _SHARE = 0.9
 _RUNS = 100_000
-_SLICE = 15.0
+_SLICE = 1.5
 _SHRINK = 2.0
 
 
@@ -58,14 +58,22 @@ def wrong(defect: Defect) -> Core:
 
 def _look(defect: Defect, scenarios: Sequence[Scenario], seconds: float, lab: Lab | None) -> tuple[bool, str]:
     """Search in turns, a slice of time in each scenario that covers the rule."""
-    begun, seed, runs = monotonic(), 0, 0
+    begun, seed, runs = process_time(), 0, 0
     covering = [one for one in scenarios if defect.breaks in one.covers] or scenarios
-    while monotonic() - begun < seconds:
+    while process_time() - begun < seconds:
         for scenario in covering:
-            left = seconds - (monotonic() - begun)
+            left = seconds - (process_time() - begun)
             if left <= 0:
                 break
-            came = search(scenario, wrong(defect), runs=_RUNS, seed=seed, seconds=min(_SLICE, left), shrinking=_SHRINK)
+            came = search(
+                scenario,
+                wrong(defect),
+                runs=_RUNS,
+                seed=seed,
+                seconds=min(_SLICE, left),
+                shrinking=_SHRINK,
+                clock=process_time,
+            )
             runs += came.runs
             if came.find is None:
                 continue
@@ -73,7 +81,7 @@ def _look(defect: Defect, scenarios: Sequence[Scenario], seconds: float, lab: La
             if not trouble and lab is not None:
                 confirmed = confirm(came.find, wrong(defect), lab)
                 trouble = "" if confirmed.repeats else f"not deterministic: {confirmed.difference}"
-            spent = f"{runs} settings, {monotonic() - begun:.1f} s"
+            spent = f"{runs} settings, {process_time() - begun:.1f} s"
             return not trouble, f"{scenario.id}, {spent}: {trouble or came.find.reason}"
         seed += 1
     return False, f"not found in {runs} settings, {seconds:.0f} s"

@@ -14,6 +14,7 @@ from pytest_agentproc.search import broken, confirm, search, told, written
 from pytest_agentproc.subjects import Core, core
 from pytest_agentproc.verdict import Verdict, judged
 from tests.architecture.sources import ROOT
+from tests.benchmarks.search import replays, wrong
 
 if TYPE_CHECKING:
     from pytest_agentproc.harness import Lab, Played
@@ -32,8 +33,7 @@ covers: [A1]
 
 
 def _wrong(name: str) -> Core:
-    made = defect(name)
-    return Core(name, made.deciders, made.session_deciders)
+    return wrong(defect(name))
 
 
 def _searched(subject: Core, runs: int = 200) -> Searched:
@@ -81,7 +81,8 @@ catches: {timer-beats-exit: outcome}
 def test_the_core_breaks_nothing_in_the_same_settings() -> None:
     """A search that finds what is not there costs more than one that finds nothing."""
     came = _searched(core())
-    assert (came.find, came.first, came.runs) == (None, 0, 200)
+    assert (came.find, came.first) == (None, 0)
+    assert came.runs > 100, "settings that are drawn twice are played once, and few are"
 
 
 def test_the_same_seed_finds_the_same() -> None:
@@ -98,7 +99,7 @@ class _Once:
     def __init__(self, played: Played) -> None:
         self.played = played
 
-    def play(self, *_: Any) -> Played:
+    def play(self, *_: Any, **__: Any) -> Played:
         return self.played
 
 
@@ -156,3 +157,25 @@ def test_the_core_keeps_every_promise_in_the_generic_open_scenarios(file: Any) -
     """A short search over the core in each commit; the long one is run by hand."""
     came = search(load(str(file)), core(), runs=40, seed=3)
     assert came.find is None, came.find.reason + came.find.scenario.text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [
+        ("polls-once-a-second", "run-activity"),
+        ("no-hard-cap", "run-activity"),
+        ("closed-output-is-exit", "run-activity"),
+        ("first-end-restores-limit", "run-tools"),
+        ("waits-for-eof", "run-ending"),
+        ("cancel-grace-is-short", "session-timeouts"),
+        ("idle-questions-wait", "session-questions"),
+        ("close-waits-for-tasks", "session-close"),
+    ],
+)
+def test_a_timing_defect_of_each_kind_is_found_soon(name: str, file: str) -> None:
+    """The rest is `python -m tests.benchmarks.search`; here a change that blinds the search shows in each commit."""
+    opened = load(str(ROOT / "scenarios" / "open" / f"open-{file}.scenario.yaml"))
+    came = search(opened, _wrong(name), runs=300, seed=0, shrinking=0.0)
+    assert came.find is not None
+    assert replays(came.find, defect(name)) == ""

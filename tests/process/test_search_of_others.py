@@ -1,0 +1,74 @@
+"""The search in a supervisor that is not the core: asked what every supervisor is asked, with real processes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_agentproc.scenario import loads
+from pytest_agentproc.search import search
+from pytest_agentproc.subjects import Function
+from tests.plugin.examples import at_once, careful
+
+if TYPE_CHECKING:
+    from pytest_agentproc.harness import Lab
+    from pytest_agentproc.vocabulary import Order
+
+_PLAIN = loads(
+    """\
+scenario: an agent that prints plain text is ended for its silence alone, and its exit is its result
+agent: raw
+script:
+  - some_of: [{say: a}, {raw: {text: "e", to: stderr}}]
+  - silence: {between: [0s, inactivity_timeout + 10s]}
+  - some_of: [{raw: {text: half}}, {raw: {text: "e", to: stderr}}, {close: stdout}]
+  - silence: {between: [0s, inactivity_timeout + 10s]}
+  - one_of: [{exit: 0}, {exit: 3}, {die: KILL}, {linger: for ever}]
+""",
+    "plain.scenario.yaml",
+)
+
+
+async def _in_its_own_words(order: Order) -> dict[str, Any]:
+    """Warn of everything, as no other supervisor does."""
+    return {**await careful.supervise(order, careful.Run), "warnings": ["the agent was run", "and has ended"]}
+
+
+_NUMBERS = {
+    "inactivity_timeout": careful.SILENCE,
+    "kill_grace": careful.LADDER,
+    "linger_kill_grace": careful.LADDER,
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("subject", "backend"),
+    [(Function(_in_its_own_words, limits=_NUMBERS, dialects=["raw"]), "asyncio"), (at_once.subject, "trio")],
+    ids=["words-and-numbers-of-its-own", "kills-at-once-and-tells-little"],
+)
+def test_a_correct_supervisor_in_another_style_is_not_found_wrong(lab: Lab, subject: Function, backend: str) -> None:
+    """How it warns, signals and counts is its own; a find that is none costs more than one that is missed."""
+    if backend == "trio":
+        pytest.importorskip("trio")
+    came = search(_PLAIN, subject, runs=8, seed=1, lab=lab, backend=backend)
+    assert came.find is None, f"{came.find.reason}\n{came.find.scenario.text}"
+    assert came.runs == 8
+
+
+class _Early(careful.Run):
+    """Gives up a second early where only stderr was written."""
+
+    def saw(self, pipe: Any, data: bytes) -> None:
+        """Count the bytes on stdout from now, those on stderr from a second ago."""
+        self.last = self.loop.time() - (pipe is self.agent.stderr)
+
+
+@pytest.mark.slow
+def test_the_same_supervisor_with_a_mistake_is_found(lab: Lab) -> None:
+    """What is asked of every supervisor is enough: how it ended, with which code, and when."""
+    came = search(_PLAIN, careful.of_plain(_Early), runs=20, seed=1, lab=lab)
+    assert came.find is not None
+    assert came.find.key in ("outcome", "elapsed")
+    assert came.find.reason.startswith("it was ended as inactive 59")
