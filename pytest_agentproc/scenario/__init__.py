@@ -15,6 +15,7 @@ from pytest_agentproc.scenario._entries import Entry, entries
 from pytest_agentproc.scenario._expressions import NotApplicable
 from pytest_agentproc.scenario._language import Language
 from pytest_agentproc.scenario._load import load, loads
+from pytest_agentproc.scenario._movable import Movable, movables, moved, restated
 from pytest_agentproc.scenario._open import Choice, Opening
 from pytest_agentproc.scenario._reference import reference
 from pytest_agentproc.scenario._scenario import Bound, Expectation, Scenario, Terms
@@ -29,6 +30,7 @@ __all__ = [
     "Entry",
     "Expectation",
     "Language",
+    "Movable",
     "NotApplicable",
     "Opening",
     "Scenario",
@@ -36,7 +38,10 @@ __all__ = [
     "entries",
     "load",
     "loads",
+    "movables",
+    "moved",
     "reference",
+    "restated",
     "schema",
     "with_dialect",
     "with_step",
