@@ -19,7 +19,8 @@ What they open
                   collect the record; the model: the same player and machine on an in-memory stage, without a process
     subjects/     the supervisors under test: the core, somebody else's function, object or program
     verdict/      expected against seen, row by row, and the text of a failure; known failures, summary, results
-    search/       look for the setting of a scenario's open values under which a supervisor breaks a promise
+    search/       look for the setting of a scenario's open values, or for the times near its own ones, under which a
+                  supervisor breaks a promise
     defects/      named wrong supervisors: the core with one decider replaced
 
 What those are made of

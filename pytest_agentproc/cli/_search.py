@@ -1,4 +1,4 @@
-"""Owns `agentproc search`: open scenarios and one supervisor in, what breaks it out, as files. Judges nothing."""
+"""Owns `agentproc search`: scenarios and one supervisor in, what breaks it out, as files. Judges nothing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pytest_agentproc.corpus import SUFFIX, corpus_files
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.harness import Lab, real_time_only
 from pytest_agentproc.scenario import NotApplicable, load
-from pytest_agentproc.search import confirm, require_hypothesis, search, written
+from pytest_agentproc.search import confirm, explore, require_hypothesis, search, written
 
 if TYPE_CHECKING:
     import argparse
@@ -30,16 +30,23 @@ are drawn mostly just before, at and just after the supervisor's own limits. Wha
 hold of every run, or differs from what the reference supervisor does, is made small and played three times with real
 processes.
 
+With --explore scenarios without open values are searched: each of their times is moved, pauses are put between their
+steps, raw bytes are cut elsewhere, and neighbours on two streams change places, as long as the reference supervisor
+still meets the file's expectations (instants excepted: they are those of the reference). What then breaks one is made
+small, played and written in the same way.
+
 exit codes:
   0  nothing was found
   1  something was: each find is a scenario file of its own
-  2  there is no such scenario or supervisor, no value is open, or Hypothesis is not installed
+  2  there is no such scenario or supervisor, no value is open (with --explore: in each file one is), or Hypothesis is
+     not installed
   3  a find did not repeat: that is the kit's fault, not the supervisor's
 
 examples:
   agentproc search 'open-*'                      # the reference supervisor over the bundled open scenarios
   agentproc search mine.scenario.yaml --subject my_package.supervising:run_agent --seconds 60
   agentproc search 'open-run*' --defect timer-beats-exit --seed 7
+  agentproc search 'session-*' --explore --runs 200 --subject my_package.supervising:run_agent
 """
 
 _MOST_SECONDS = 86_400.0
@@ -50,6 +57,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("pattern", metavar="PATTERN", help="a file, a folder, or a pattern of ids of bundled scenarios")
     parser.add_argument("--subject", help="core, null, kill-at-once, ... or package.module:attribute; core without it")
     parser.add_argument("--defect", help="the core with this defect built in")
+    parser.add_argument("--explore", action="store_true", help="move what scenarios without open values say")
     parser.add_argument("--runs", type=int, default=2000, help="settings of each scenario; 2000 without it")
     parser.add_argument("--seed", type=int, default=0, help="the same seed draws the same settings; 0 without it")
     parser.add_argument(
@@ -65,7 +73,8 @@ def run(options: argparse.Namespace) -> int:
         UsageError: there is nothing to search, or nobody, or nothing to search with.
         ScenarioError: a scenario has mistakes.
     """
-    require_hypothesis()
+    if not options.explore:
+        require_hypothesis()
     if options.runs < 1:
         raise UsageError(f"--runs {options.runs}: at least one setting is played", "try --runs 2000")
     if not 0 < options.seconds <= _MOST_SECONDS:
@@ -77,13 +86,13 @@ def run(options: argparse.Namespace) -> int:
     reason = real_time_only(subject)
     if reason:
         raise UsageError(f"{subject.name} is not searched", "a search needs virtual time, and it keeps its own")
-    scenarios = _open(options.pattern)
+    scenarios = _chosen(options.pattern, explored=options.explore)
     with Lab() as lab:
         return max([_searched(scenario, subject, options, lab) for scenario in scenarios])
 
 
-def _open(pattern: str) -> list[Scenario]:
-    """Load the scenarios that a pattern names and that leave a value open."""
+def _chosen(pattern: str, *, explored: bool) -> list[Scenario]:
+    """Load the scenarios that a pattern names and that leave a value open, or leave none."""
     path = Path(pattern)
     if path.is_file():
         files = [pattern]
@@ -93,10 +102,13 @@ def _open(pattern: str) -> list[Scenario]:
         files = [str(file) for file in corpus_files() if fnmatchcase(file.name.removesuffix(SUFFIX), pattern)]
     if not files:
         raise UsageError(f"{pattern}: there is no such file, and no bundled scenario of such a name", "try 'open-*'")
-    found = [scenario for file in files if (scenario := load(file)).openings]
+    found = [scenario for file in files if bool((scenario := load(file)).openings) is not explored]
+    if not found and explored:
+        raise UsageError(f"{pattern}: values are left open there", "leave --explore out: they are what is searched")
     if not found:
         raise UsageError(
-            f"{pattern}: no value is left open there", "write {between: [0s, 700s]} in the place of one, for example"
+            f"{pattern}: no value is left open there",
+            "write {between: [0s, 700s]} in the place of one, or --explore",
         )
     return found
 
@@ -105,11 +117,16 @@ def _searched(scenario: Scenario, subject: Subject, options: argparse.Namespace,
     """Search one; give its exit code."""
     say = _say
     try:
-        came = search(scenario, subject, runs=options.runs, seed=options.seed, seconds=options.seconds, lab=lab)
+        look = explore if options.explore else search
+        came = look(scenario, subject, runs=options.runs, seed=options.seed, seconds=options.seconds, lab=lab)
     except NotApplicable as limit:
         say(f"{scenario.id}: not applicable: line {limit.line} needs {limit.name}, which the supervisor does not have")
         return 0
-    told = f"{scenario.id}: {came.runs} settings in {came.seconds:.1f} s"
+    if came.counted == 0 and came.find is None:
+        say(f"{scenario.id}: not explored: with these limits the reference does not meet what the file expects")
+        return 0
+    within = "" if came.counted is None else f", {came.counted} of them within what the file expects,"
+    told = f"{scenario.id}: {came.runs} settings{within} in {came.seconds:.1f} s"
     if came.find is None:
         say(f"{told}, seed {options.seed}: nothing found")
         return 0
@@ -141,6 +158,7 @@ def _write(
         run=came.first,
         replay=replay,
         is_defect=options.defect is not None,
+        explored=options.explore,
     )
     file.write_text(text, "utf-8")
     say(f"{told}: setting {came.first} breaks a promise, three times of three with real processes")

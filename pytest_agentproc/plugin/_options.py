@@ -127,6 +127,7 @@ _OPTIONS = (
         "repeat", "play each scenario so often in virtual time; what differs is a kit error, and told", _count, "1"
     ),
     _Option("search", "try so many settings of each scenario's open values; what breaks is told", _settings, "0"),
+    _Option("explore", "move what scenarios without open values say, so many settings of each", _settings, "0"),
     _Option("scale", "in real time every duration is divided by it; auto: as fast as can be judged", _scale, "auto"),
     _Option("process_tree", "fail every test that leaves a process behind, as if it had asked for process_tree"),
     _Option(

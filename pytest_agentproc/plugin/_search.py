@@ -1,4 +1,4 @@
-"""Owns `--agentproc-search`: the search in a scenario's open values, as a part of its test. Judges nothing."""
+"""Owns `--agentproc-search` and `--agentproc-explore`: the search as a part of a scenario's test. Judges nothing."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _SEED = 0
 
 
 def look_for_more(node: pytest.Item, scenario: Scenario, backend: str, subject: Subject) -> None:
-    """Search the values that a scenario leaves open, as many settings of them as the session asks for.
+    """Search what a scenario leaves open, or move what it says, in as many settings as the session asks for.
 
     Args:
         node: the test whose scenario it is.
-        scenario: one without open values is not searched.
+        scenario: one with open values is searched, one without is explored.
         backend: the event loop on which it is played.
         subject: the supervisor under test; the core is searched in the model.
 
@@ -31,14 +31,17 @@ def look_for_more(node: pytest.Item, scenario: Scenario, backend: str, subject: 
         NotGreen: a promise is broken; the text has the scenario that shows it, whole.
         UsageError: Hypothesis is not installed.
     """
-    runs = asked(node.config, "search")
-    if not runs or not scenario.openings:
+    is_open = bool(scenario.openings)
+    word = "search" if is_open else "explore"
+    runs = asked(node.config, word)
+    if not runs:
         return
-    from pytest_agentproc.search import confirm, require_hypothesis, search, written
+    from pytest_agentproc.search import confirm, explore, require_hypothesis, search, written
 
-    require_hypothesis()
+    if is_open:
+        require_hypothesis()
     lab = lab_of(node.config)
-    came = search(scenario, subject, runs=runs, seed=_SEED, lab=lab, backend=backend)
+    came = (search if is_open else explore)(scenario, subject, runs=runs, seed=_SEED, lab=lab, backend=backend)
     if came.find is None:
         return
     confirmed = confirm(came.find, subject, lab, backend=backend)
@@ -55,6 +58,7 @@ def look_for_more(node: pytest.Item, scenario: Scenario, backend: str, subject: 
         run=came.first,
         replay=f"agentproc run {file}",
         is_defect=False,
+        explored=not is_open,
     )
     raise NotGreen(
         f"{scenario.path}: the search broke a promise in setting {came.first} of {came.runs}: {came.find.reason}\n"

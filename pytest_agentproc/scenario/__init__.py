@@ -16,6 +16,7 @@ from pytest_agentproc.scenario._entries import Entry, entries
 from pytest_agentproc.scenario._expressions import NotApplicable
 from pytest_agentproc.scenario._language import Language
 from pytest_agentproc.scenario._load import load, loaded, loads, source
+from pytest_agentproc.scenario._movable import Movable, movables, moved, restated
 from pytest_agentproc.scenario._open import Choice, Opening
 from pytest_agentproc.scenario._reference import reference
 from pytest_agentproc.scenario._scenario import Bound, Expectation, Scenario, Terms
@@ -30,6 +31,7 @@ __all__ = [
     "Entry",
     "Expectation",
     "Language",
+    "Movable",
     "NotApplicable",
     "Opening",
     "Scenario",
@@ -39,7 +41,10 @@ __all__ = [
     "load",
     "loaded",
     "loads",
+    "movables",
+    "moved",
     "reference",
+    "restated",
     "schema",
     "source",
     "with_dialect",

@@ -1,13 +1,16 @@
-"""Look for the failing timing: settings of a scenario's open values under which a supervisor breaks a promise.
+"""Look for the failing timing: settings of a scenario under which a supervisor breaks a promise.
 
-`search` draws settings, plays each in the model (a supervisor that is not the core: with real processes) beside the
-reference, and shrinks what it finds; `confirm` plays a find with real processes; `written` makes it an ordinary file.
+`search` draws settings of the values that a scenario leaves open, plays each in the model (a supervisor that is not
+the core: with real processes) beside the reference, and shrinks what it finds. `explore` does so with a scenario that
+leaves none open: it moves what is there (`_exploration` says which settings count). `confirm` plays a find with real
+processes; `written` makes it an ordinary file.
 """
 
 from __future__ import annotations
 
 from pytest_agentproc.search._confirm import Confirmed, confirm
 from pytest_agentproc.search._draws import require_hypothesis
+from pytest_agentproc.search._explore import explore
 from pytest_agentproc.search._find import Find
 from pytest_agentproc.search._invariants import broken
 from pytest_agentproc.search._search import Search, Searched, search
@@ -21,6 +24,7 @@ __all__ = [
     "Searched",
     "broken",
     "confirm",
+    "explore",
     "require_hypothesis",
     "search",
     "told",

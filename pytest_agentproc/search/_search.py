@@ -6,7 +6,7 @@ import re
 from bisect import bisect
 from dataclasses import dataclass, replace
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pytest_agentproc.errors import ScenarioError
 from pytest_agentproc.harness import Lab, model_play
@@ -14,6 +14,7 @@ from pytest_agentproc.scenario import NotApplicable, Scenario, loads
 from pytest_agentproc.search._draws import Enough, smallest
 from pytest_agentproc.search._find import Find
 from pytest_agentproc.search._invariants import broken
+from pytest_agentproc.search._reference import Reference
 from pytest_agentproc.search._told import told
 from pytest_agentproc.search._written import expecting
 from pytest_agentproc.subjects import Core
@@ -37,18 +38,6 @@ _OF_SESSIONS = (
 """Limits at which nothing turns over in the other kind of agent."""
 
 
-class _Reference(Core):
-    """The core with the limits that another supervisor states."""
-
-    def __init__(self, subject: Subject) -> None:
-        super().__init__("reference")
-        self._subject = subject
-
-    def policy(self, overrides: Mapping[str, Any], dialect: str) -> Policy:
-        """Ask the other one."""
-        return self._subject.policy(overrides, dialect)
-
-
 @dataclass(frozen=True, slots=True)
 class Searched:
     """What came of a search.
@@ -58,12 +47,14 @@ class Searched:
         runs: how many settings were played, those of the shrinking among them.
         first: the number of the setting that failed first; 0: none did.
         seconds: how long it took, in real time.
+        counted: of an exploration, in how many of them the file's expectations hold; None: it was a search.
     """
 
     find: Find | None
     runs: int
     first: int
     seconds: float
+    counted: int | None = None
 
 
 class Search:
@@ -82,7 +73,7 @@ class Search:
         self._lab = lab
         self._backend = backend
         self._is_core = type(subject) is Core and subject.name == "core"
-        self._reference = _Reference(subject)
+        self._reference = Reference(subject)
         self.runs = 0
         self.first = 0
 

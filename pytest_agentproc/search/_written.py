@@ -33,7 +33,9 @@ def expecting(text: str, keys: dict[str, Any]) -> str:
     return without(text, _TOLD) + "\n".join(lines_of(keys)) + "\n"
 
 
-def written(find: Find, *, subject: str, seed: int, run: int, replay: str, is_defect: bool) -> str:
+def written(
+    find: Find, *, subject: str, seed: int, run: int, replay: str, is_defect: bool, explored: bool = False
+) -> str:
     """Give the text of an ordinary scenario file that plays a find.
 
     Args:
@@ -43,9 +45,11 @@ def written(find: Find, *, subject: str, seed: int, run: int, replay: str, is_de
         run: the number of the setting that failed first.
         replay: the command that plays the file against that supervisor.
         is_defect: whether that is a defect of the kit's own, which the file then catches.
+        explored: whether the file has no open values, and pieces of it were moved.
     """
+    command = "agentproc search --explore" if explored else "agentproc search"
     head = [
-        f"# found by agentproc search --seed {seed} in setting {run}, then made small; supervisor: {subject}",
+        f"# found by {command} --seed {seed} in setting {run}, then made small; supervisor: {subject}",
         f"# {' '.join(find.reason.split())}",
         f"# {replay}",
     ]

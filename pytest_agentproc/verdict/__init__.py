@@ -6,6 +6,7 @@ from pytest_agentproc.verdict._baseline import Baseline, Known, accepted
 from pytest_agentproc.verdict._compare import compare, conclude, unmet
 from pytest_agentproc.verdict._explain import differing, explain, explain_leaks, findings
 from pytest_agentproc.verdict._facts import Leak, last_step, leaks, returned_at, signals
+from pytest_agentproc.verdict._instants import instants, retimed
 from pytest_agentproc.verdict._judged import Judged, JudgedRow, corpus_hash, digest_of
 from pytest_agentproc.verdict._judgement import Judgement, confirmed, judged, kept, repeated
 from pytest_agentproc.verdict._results import RESULTS_VERSION, results
@@ -33,6 +34,7 @@ __all__ = [
     "explain",
     "explain_leaks",
     "findings",
+    "instants",
     "is_conformant",
     "judged",
     "kept",
@@ -40,6 +42,7 @@ __all__ = [
     "leaks",
     "repeated",
     "results",
+    "retimed",
     "returned_at",
     "signals",
     "summary",

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.record import Record
 
-__all__ = ["ASKED_CHECKS"]
+__all__ = ["ASKED_CHECKS", "questions"]
 
 Question = dict[str, Any]
 
 
-def _questions(record: Record) -> list[Question]:
+def questions(record: Record) -> list[Question]:
     """List every question, in the order in which they were asked, with its answer and the time that took."""
     asked: dict[tuple[str, int], Question] = {}
     begun: dict[tuple[str, int], int] = {}
@@ -36,7 +36,7 @@ def _questions(record: Record) -> list[Question]:
 
 
 def _asked(played: Played, wanted: Sequence[Mapping[str, Any]]) -> Finding:
-    seen = _questions(played.record)
+    seen = questions(played.record)
     for number, (due, came) in enumerate(zip_longest(wanted, seen), 1):
         hint = _difference(played, due, came)
         if hint:

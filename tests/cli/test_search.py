@@ -22,8 +22,19 @@ script:
 """
 
 
+_CLOSED = """\
+scenario: an agent that exits in time is not called silent
+agent: pi
+script:
+  - silence: 5s
+  - exit: 3
+expect: {outcome: incomplete, exit_code: 3, elapsed: 5s}
+"""
+
+
 def _plain(text: str) -> str:
-    return re.sub(r"\d+ settings in \d+\.\d s", "N settings in T s", text)
+    text = re.sub(r"\d+ settings, \d+ of them", "N settings, N of them", text)
+    return re.sub(r"\d+\.\d s", "T s", re.sub(r"\d+ settings in", "N settings in", text))
 
 
 @pytest.mark.slow
@@ -45,6 +56,32 @@ def test_a_find_is_confirmed_with_real_processes_and_can_be_played_again(
     assert main(["run", found]) == 0
 
 
+@pytest.mark.slow
+def test_a_find_in_a_file_without_open_values_is_confirmed_and_can_be_played_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The file itself is green on the defect; what it becomes when a time of it is moved is not."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "exits.scenario.yaml").write_text(_CLOSED, "utf-8")
+    defect = ["--defect", "timer-beats-exit"]
+    assert main(["run", "exits.scenario.yaml", *defect]) == 0
+    capsys.readouterr()
+    assert main(["search", "exits.scenario.yaml", "--explore", *defect, "--runs", "40"]) == 1
+    found = "found-exits-timer-beats-exit.scenario.yaml"
+    told = re.sub(r"setting \d+", "setting N", _plain(capsys.readouterr().out))
+    assert told == (
+        "exits: N settings, N of them within what the file expects, in T s: "
+        "setting N breaks a promise, three times of three with real processes\n"
+        "  outcome is inactive, not incomplete\n"
+        f"  agentproc run {found} --defect timer-beats-exit\n"
+    )
+    text = (tmp_path / found).read_text("utf-8")
+    assert text.startswith("# found by agentproc search --explore --seed 0 in setting ")
+    assert text.endswith("catches: {timer-beats-exit: outcome}\n")
+    assert main(["run", found, *defect]) == 1
+    assert main(["run", found]) == 0
+
+
 def test_nothing_found_is_said_with_its_seed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """How much was looked at, and how to look at the same again."""
     file = tmp_path / "pauses.scenario.yaml"
@@ -53,13 +90,34 @@ def test_nothing_found_is_said_with_its_seed(tmp_path: Path, capsys: pytest.Capt
     assert _plain(capsys.readouterr().out) == "pauses: N settings in T s, seed 4: nothing found\n"
 
 
+def test_a_file_whose_expectations_nobody_meets_is_not_explored(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing was looked at then, and a plain "nothing found" would hide it."""
+    file = tmp_path / "exits.scenario.yaml"
+    file.write_text(_CLOSED.replace("exit_code: 3", "exit_code: 4"), "utf-8")
+    assert main(["search", str(file), "--explore", "--runs", "5"]) == 0
+    assert capsys.readouterr().out == (
+        "exits: not explored: with these limits the reference does not meet what the file expects\n"
+    )
+    file.write_text(_CLOSED, "utf-8")
+    assert main(["search", str(file), "--explore", "--runs", "5"]) == 0
+    assert _plain(capsys.readouterr().out) == (
+        "exits: N settings, N of them within what the file expects, in T s, seed 0: nothing found\n"
+    )
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         (["nosuch-*"], "nosuch-*: there is no such file, and no bundled scenario of such a name\ntry 'open-*'"),
         (
             ["lingers-deaf"],
-            "lingers-deaf: no value is left open there\nwrite {between: [0s, 700s]} in the place of one, for example",
+            "lingers-deaf: no value is left open there\nwrite {between: [0s, 700s]} in the place of one, or --explore",
+        ),
+        (
+            ["open-run*", "--explore"],
+            "open-run*: values are left open there\nleave --explore out: they are what is searched",
         ),
         (["open-*", "--runs", "0"], "--runs 0: at least one setting is played\ntry --runs 2000"),
         (["open-*", "--seconds", "0"], "--seconds 0: from above 0 to 86400\ntry --seconds 60"),

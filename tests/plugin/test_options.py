@@ -193,6 +193,8 @@ def test_the_options_are_documented(pytester: pytest.Pytester) -> None:
         "default: 1 "
         "--agentproc-search=SEARCH try so many settings of each scenario's open values; what breaks is told; "
         "default: 0 "
+        "--agentproc-explore=EXPLORE move what scenarios without open values say, so many settings of each; "
+        "default: 0 "
         "--agentproc-scale=SCALE in real time every duration is divided by it; auto: as fast as can be judged; "
         "default: auto "
         "--agentproc-process-tree fail every test that leaves a process behind, as if it had asked for process_tree "
@@ -219,6 +221,7 @@ def test_the_options_are_documented(pytester: pytest.Pytester) -> None:
         "agentproc_clock (string):",
         "agentproc_repeat (string):",
         "agentproc_search (string):",
+        "agentproc_explore (string):",
         "agentproc_scale (string):",
         "agentproc_process_tree (bool):",
         "agentproc_subject (string):",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tests.architecture.sources import ROOT
+
 _OPEN = """\
 scenario: an agent's exit is waited for
 agent: raw
@@ -40,6 +42,40 @@ def test_a_supervisor_of_ones_own_is_searched_with_real_processes(pytester: pyte
             "scenario: an agent's exit is waited for",
             "  - {silence: 20s}",
             "  outcome: completed",
+        ]
+    )
+
+
+_CLOSED = """\
+scenario: an agent's exit is waited for
+agent: raw
+script:
+  - say: a
+  - silence: 1s
+  - exit: 0
+expect: {outcome: completed, elapsed: 1s}
+catches: {no-such-defect: outcome}
+"""
+
+
+@pytest.mark.slow
+def test_who_does_right_stays_green_and_who_does_not_is_found_in_a_file_without_open_values(
+    pytester: pytest.Pytester,
+) -> None:
+    """One run for both: whatever moves in the file, the careful one meets it; the impatient one does not know why."""
+    (pytester.path / "one.scenario.yaml").write_text(_CLOSED)
+    (pytester.path / "mine.py").write_text(_IMPATIENT)
+    subjects = "--agentproc-subject=mine:run,tests.plugin.examples.careful:subject"
+    result = pytester.runpytest_subprocess(subjects, "--agentproc-explore=6", "-o", f"pythonpath={ROOT}")
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "*__ one[[]run-asyncio[]] __*",
+            "one.scenario.yaml: the search broke a promise in setting * of *: outcome is inactive, not completed",
+            "this is the scenario that shows it; keep it as found-one.scenario.yaml:",
+            "# found by agentproc search --explore --seed 0 in setting *",
+            "scenario: an agent's exit is waited for",
+            "expect: {outcome: completed, elapsed: 1*s}",
         ]
     )
 

@@ -1,0 +1,343 @@
+"""Owns what of a file without open values can be moved: times, also where none stands, cuts of bytes, the order of two.
+
+What is moved is text in the file's place, so that a moved file is an ordinary scenario. Whether it still means the same
+is not known here.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, fields, is_dataclass
+from typing import TYPE_CHECKING, Any
+
+from pytest_agentproc.scenario._expressions import (
+    TIMES,
+    Expression,
+    ExpressionError,
+    NotApplicable,
+    Unfit,
+    evaluate,
+    parse_expression,
+)
+from pytest_agentproc.scenario._expressions import names as names_of
+from pytest_agentproc.scenario._nodes import Mapping, Node, Scalar, Sequence, parse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from collections.abc import Mapping as Words
+    from collections.abc import Sequence as Items
+
+    from pytest_agentproc.scenario._scenario import Scenario
+
+__all__ = ["Movable", "movables", "moved", "restated"]
+
+_SCRIPTS = ("script", "scripts", "do", "meanwhile", "allowed", "denied")
+_INSTANT = {"say", "delta", "think", "tool", "tool_done", "notice", "plan", "begin", "raw", "flood", "result"}
+"""Steps that take no time; an answer is one, too, but nothing is the same behind it."""
+_QUOTED = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^']|'')*'""")
+_SOURCES = ("text", "hex", "base64")
+_MOST_CUTS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Movable:
+    """One piece of a file that can be moved.
+
+    Args:
+        kind: `time`, `pause` (between two steps, or two deeds of a caller: no time), `cut` or `order`.
+        line: its line in the file.
+        text: what stands there.
+        start: where that begins in the file's text, and `stop` where it ends.
+        options: other texts for its place; of a pause one with a gap for the time; of a time none.
+        expression: the time; None for the other kinds.
+        repeats: whether it says how often something happens, so that a much shorter or longer one has no end.
+    """
+
+    kind: str
+    line: int
+    text: str
+    start: int
+    stop: int
+    options: tuple[str, ...] = ()
+    expression: Expression | None = None
+    repeats: bool = False
+
+    def worth(self, limits: Words[str, int | None]) -> int | None:
+        """Evaluate the time that stands there; None: it is none under these limits.
+
+        Args:
+            limits: every limit as a whole number, None where it is off; see `Policy.whole`.
+        """
+        if self.expression is None:
+            return 0 if self.kind == "pause" else None
+        try:
+            return evaluate(self.expression, limits)
+        except (NotApplicable, Unfit):
+            return None
+
+    def read(self, text: str, limits: Words[str, int | None]) -> int | None:
+        """Evaluate another time for this place, as `at` writes it; None: it is none."""
+        if self.kind == "pause":
+            before, after = self.options[0].format("\0").split("\0")
+            text = text.removeprefix(before).removesuffix(after) or "0s"
+        try:
+            return evaluate(Expression(text, 0, 0, parse_expression(text), TIMES), limits)
+        except (NotApplicable, Unfit, ExpressionError):
+            return None
+
+    def at(self, worth: int, limits: Words[str, int | None]) -> str:
+        """Write another time for this place: one that names limits is still told from them.
+
+        Args:
+            worth: the time, in nanoseconds.
+            limits: as in `worth`.
+        """
+        now = self.worth(limits)
+        assert now is not None, "it is a time"
+        if worth == now:
+            return self.text
+        if self.expression is None:
+            return self.options[0].format(written_time(worth))
+        if not names_of(self.expression.tree):
+            return written_time(worth)
+        sign = "+" if worth > now else "-"
+        return f"{self.text} {sign} {written_time(abs(worth - now))}"
+
+
+def written_time(worth: int) -> str:
+    """Write a time in the longest unit that is exact, up to seconds."""
+    unit = next(unit for unit in ("s", "ms", "us", "ns") if worth % TIMES.units[unit] == 0)
+    return f"{worth // TIMES.units[unit]}{unit}"
+
+
+def movables(scenario: Scenario) -> tuple[Movable, ...]:
+    """List what of a scenario can be moved, in the order of its file: one without open values, or there is none.
+
+    Args:
+        scenario: times in its scripts, its drive and its handlers can be moved; raw bytes be cut; and a write to stderr
+            change places with its neighbour, or a deed in one session with one in another.
+    """
+    if scenario.openings:
+        return ()
+    root = parse(scenario.text, lambda *_: None)
+    assert root is not None, "it was loaded"
+    starts = _starts(scenario.text)
+    found = [
+        *_times(scenario, starts),
+        *_pauses(root, scenario, starts),
+        *_cuts(root, scenario.text, starts),
+        *_orders(root, scenario.text, starts),
+    ]
+    return tuple(sorted(found, key=lambda one: (one.start, -one.stop)))
+
+
+def moved(text: str, chosen: Iterable[tuple[Movable, str]]) -> str:
+    """Give a file's text with some of its pieces moved.
+
+    Args:
+        text: the text.
+        chosen: pieces, each with the text for its place; of two changes that overlap, the wider one holds.
+    """
+    changes = [(one.start, one.stop, other) for one, other in chosen if other != one.text]
+    return _replaced(text, changes)
+
+
+def restated(scenario: Scenario, times: Words[str, Items[int | None]]) -> str:
+    """Give a file's text with other times in its expectations.
+
+    Args:
+        scenario: the file.
+        times: by expect key, the time of each item that the key states, in nanoseconds; None: it stays.
+    """
+    starts = _starts(scenario.text)
+    changes = []
+    for expected in scenario.expected:
+        for number, expression in _stated(expected.value):
+            at = times.get(expected.key, ())[number : number + 1]
+            place = _place(expression, scenario.text, starts)
+            if at and at[0] is not None and place is not None:
+                changes.append((place, place + len(expression.text), written_time(at[0])))
+    return _replaced(scenario.text, changes)
+
+
+def _stated(value: Any) -> Iterator[tuple[int, Expression]]:
+    """Yield the times that an expectation states, each with the number of its item."""
+    for number, item in enumerate(value if isinstance(value, list) else [value]):
+        yield from ((number, expression) for expression, _ in _expressions(item))
+
+
+def _starts(text: str) -> list[int]:
+    return [0, *(match.end() for match in re.finditer(r"\r\n|\r|\n", text))]
+
+
+def _replaced(text: str, changes: list[tuple[int, int, str]]) -> str:
+    parts, at = [], 0
+    for start, stop, other in sorted(changes, key=lambda one: (one[0], -one[1])):
+        if start >= at:
+            parts += [text[at:start], other]
+            at = stop
+    return "".join([*parts, text[at:]])
+
+
+def _expressions(value: Any) -> Iterator[tuple[Expression, bool]]:
+    """Yield every time below a value of the language, and whether it is one of those that say how often."""
+    if isinstance(value, Expression):
+        if value.measure is TIMES:
+            yield value, False
+    elif isinstance(value, dict):
+        for inner in value.values():
+            yield from ((one, repeats or "every" in value) for one, repeats in _expressions(inner))
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _expressions(inner)
+    elif is_dataclass(value):
+        for field in fields(value):
+            yield from _expressions(getattr(value, field.name))
+
+
+def _place(expression: Expression, text: str, starts: list[int]) -> int | None:
+    """Find where a time stands in the text; None if it does not stand there as it is (quoted, or another's step)."""
+    if not 0 < expression.line <= len(starts):
+        return None
+    place = starts[expression.line - 1] + expression.column - 1
+    return place if text.startswith(expression.text, place) else None
+
+
+def _times(scenario: Scenario, starts: list[int]) -> Iterator[Movable]:
+    own = [scenario, *scenario.parts.values()]
+    seen: set[int] = set()
+    for expression, repeats in _expressions([scenario.drive, [[one.scripts, one.handlers] for one in own]]):
+        start = _place(expression, scenario.text, starts)
+        if start is not None and start not in seen:
+            seen.add(start)
+            text = expression.text
+            stop = start + len(text)
+            yield Movable("time", expression.line, text, start, stop, expression=expression, repeats=repeats)
+
+
+def _nodes(node: Node) -> Iterator[Node]:
+    yield node
+    below = [value for _, value in node.pairs] if isinstance(node, Mapping) else ()
+    for inner in node.items if isinstance(node, Sequence) else below:
+        yield from _nodes(inner)
+
+
+def _pauses(root: Node, scenario: Scenario, starts: list[int]) -> Iterator[Movable]:
+    """Yield the places before steps, and between the deeds of a caller who has one session."""
+    for node in _nodes(root):
+        for key, value in node.pairs if isinstance(node, Mapping) else ():
+            if key.text in _SCRIPTS and isinstance(value, Sequence):
+                lists = [one for one in value.items if isinstance(one, Sequence)] or [value]
+                yield from (pause for one in lists for pause in _before_items(one, 0, "silence", starts))
+            elif key.text == "drive" and isinstance(value, Sequence) and scenario.is_session and not scenario.parts:
+                yield from _before_items(value, 1, "wait", starts)
+
+
+def _before_items(steps: Sequence, first: int, word: str, starts: list[int]) -> Iterator[Movable]:
+    for item in steps.items[first:]:
+        start = starts[item.line - 1] + item.column - 1
+        own = f"{{{{{word}: {{}}}}}}, " if steps.end[0] else f"{word}: {{}}\n{' ' * (item.column - 3)}- "
+        yield Movable("pause", item.line, "", start, start, (own,))
+
+
+def _cuts(root: Node, text: str, starts: list[int]) -> Iterator[Movable]:
+    """Yield raw bytes on one line of the file: cut at other places, or cut at all."""
+    for node in _nodes(root):
+        for key, value in node.pairs if isinstance(node, Mapping) else ():
+            if key.text == "raw":
+                yield from _cut(value, text, starts)
+
+
+def _cut(value: Node, text: str, starts: list[int]) -> Iterator[Movable]:
+    start = starts[value.line - 1] + value.column - 1
+    if isinstance(value, Scalar):
+        found = _QUOTED.match(text, start)
+        if found is not None and value.is_one_line:
+            cuts = _offsets(len(value.text.encode()))
+            options = tuple(f"{{text: {found[0]}, cut: [{cut}], gap: 1ms}}" for cut in cuts)
+            yield Movable("cut", value.line, found[0], start, found.end(), options)
+    elif isinstance(value, Mapping):
+        given = {key.text: node for key, node in value.pairs}
+        own, source = given.get("cut"), next((given[name] for name in _SOURCES if name in given), None)
+        if isinstance(own, Sequence) and own.end[0]:
+            yield from _other_cuts(own, text, starts)
+        elif value.end[0] and isinstance(source, Scalar) and not {"size", "repeat", "cut"} & set(given):
+            size = len(source.text.encode()) if "text" in given else len(source.text.split()) if "hex" in given else 0
+            stop = starts[value.end[0] - 1] + value.end[1] - 1
+            whole = text[start:stop]
+            options = tuple(f"{whole[:-1]}, cut: [{cut}], gap: 1ms}}" for cut in _offsets(size))
+            yield Movable("cut", value.line, whole, start, stop, options)
+
+
+def _other_cuts(own: Sequence, text: str, starts: list[int]) -> Iterator[Movable]:
+    """Yield a list of cuts, each of which may be a byte earlier or later, or not be made."""
+    start = starts[own.line - 1] + own.column - 1
+    stop = starts[own.end[0] - 1] + own.end[1] - 1
+    cuts = [int(item.text) for item in own.items if isinstance(item, Scalar)]
+    near = [[cut + by for cut in cuts] for by in (-1, 1)]
+    fewer = [cuts[:index] + cuts[index + 1 :] for index in range(len(cuts)) if len(cuts) > 1]
+    options = tuple(f"[{', '.join(map(str, one))}]" for one in [*near, *fewer])
+    yield Movable("cut", own.line, text[start:stop], start, stop, options)
+
+
+def _offsets(size: int) -> list[int]:
+    """Choose where bytes are cut: at their ends, and in between."""
+    chosen = [1, size - 1, *(size * part // (_MOST_CUTS - 1) for part in range(1, _MOST_CUTS - 1))]
+    return sorted({cut for cut in chosen if 0 < cut < size})
+
+
+def _orders(root: Node, text: str, starts: list[int]) -> Iterator[Movable]:
+    """Yield neighbours that take no time and have nothing to do with one another, in the other order."""
+    for node in _nodes(root):
+        for key, value in node.pairs if isinstance(node, Mapping) else ():
+            if not isinstance(value, Sequence):
+                continue
+            fits = _are_independent_deeds if key.text == "drive" else _are_independent_steps
+            for one, other in zip(value.items, value.items[1:], strict=False):
+                if fits(one, other):
+                    yield from _exchanged(one, other, text, starts)
+
+
+def _are_independent_deeds(one: Node, other: Node) -> bool:
+    first, second = _given(one), _given(other)
+    timed = {"wait", "wait_for", "at", "after"} & {*first, *second}
+    own = [given.get("session") for given in (first, second)]
+    return not timed and all(isinstance(node, Scalar) for node in own) and own[0].text != own[1].text  # type: ignore[union-attr]
+
+
+def _are_independent_steps(one: Node, other: Node) -> bool:
+    given = _given(one), _given(other)
+    return all(_INSTANT & set(keys) for keys in given) and len({_is_of_stderr(keys) for keys in given}) > 1
+
+
+def _given(node: Node) -> dict[str, Node]:
+    return {key.text: value for key, value in node.pairs} if isinstance(node, Mapping) else {}
+
+
+def _is_of_stderr(step: dict[str, Node]) -> bool:
+    raw, flood = _given(step.get("raw", _NOTHING)), _given(step.get("flood", _NOTHING))
+    to = raw.get("to")
+    return "stderr" in flood or (isinstance(to, Scalar) and to.text == "stderr")
+
+
+_NOTHING = Mapping(0, 0, ())
+
+
+def _exchanged(one: Node, other: Node, text: str, starts: list[int]) -> Iterator[Movable]:
+    first, second = _span(one, text, starts), _span(other, text, starts)
+    if first is None or second is None:
+        return
+    (start, end), (begin, stop) = first, second
+    other_text = text[begin:stop] + text[end:begin] + text[start:end]
+    yield Movable("order", one.line, text[start:stop], start, stop, (other_text,))
+
+
+def _span(node: Node, text: str, starts: list[int]) -> tuple[int, int] | None:
+    """Find where an item of a list stands, if it stands on one line."""
+    start = starts[node.line - 1] + node.column - 1
+    if isinstance(node, Mapping) and node.end[0]:
+        return start, starts[node.end[0] - 1] + node.end[1] - 1
+    last = max(inner.line for inner in _nodes(node))
+    line = re.compile(r"[^\r\n#]*").match(text, start)
+    is_whole = last == node.line and line is not None and text[line.end() : line.end() + 1] != "#"
+    return (start, start + len(line[0].rstrip())) if is_whole and line is not None else None

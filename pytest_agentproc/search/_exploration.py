@@ -1,0 +1,208 @@
+"""Owns one setting of a scenario without open values: what is moved in it, whether that counts, and who breaks it.
+
+A setting counts if the reference meets every expectation of the file in it. Instants are the exception: they move with
+what is moved, and are those of the reference. So nothing is asked of a supervisor that the file does not ask, and on
+which side of a limit each time lies is decided by the reference alone. The core, which is the reference, is asked for
+less: what must hold of every run, and that a slight move turns nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pytest_agentproc.errors import ScenarioError
+from pytest_agentproc.harness import foresee, model_play
+from pytest_agentproc.scenario import NotApplicable, loads, movables, moved, restated
+from pytest_agentproc.search._find import Find
+from pytest_agentproc.search._invariants import broken
+from pytest_agentproc.search._reference import Reference
+from pytest_agentproc.search._search import Search
+from pytest_agentproc.search._written import without
+from pytest_agentproc.subjects import Core
+from pytest_agentproc.verdict import Verdict, instants, judged, retimed
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pytest_agentproc.harness import Lab, Played
+    from pytest_agentproc.scenario import Scenario
+    from pytest_agentproc.verdict import Row
+    from pytest_agentproc.vocabulary import Subject
+
+__all__ = ["SLIGHT", "Exploration", "Setting"]
+
+SLIGHT = 1024
+"""A move is slight if the nearest competing instants are so many times as far apart as all of it is long."""
+_TRACKS = ("meanwhile:", "do:")
+"""Words of a script by which one process does two things at a time, whose instants are not competing ones."""
+
+_MICROSECOND = 1000
+Setting = tuple[str, ...]
+"""The text of each movable, in the order of the file."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Reached:
+    """A setting and what the reference makes of it: its play, with the instants of the expectations its own.
+
+    `times` has those that are not the file's, by key; `trouble` says what it breaks or does not meet, "" if nothing.
+    """
+
+    played: Played
+    times: Mapping[str, list[int | None]]
+    trouble: str
+
+
+class Exploration:
+    """The settings of one scenario for one supervisor.
+
+    Args:
+        scenario: without open values.
+        subject: the supervisor; the core and its defects are played in the model, all others with real processes.
+        lab: where others are played; None: there is only the model.
+        backend: the event loop on which they are.
+
+    Raises:
+        NotApplicable: the supervisor lacks a limit without which the scenario has no meaning.
+    """
+
+    def __init__(self, scenario: Scenario, subject: Subject, lab: Lab | None = None, backend: str = "asyncio") -> None:
+        self.scenario = self._of(scenario, without(scenario.text, ("catches",)))
+        self.limits, self.names = Search(scenario, subject).limits()
+        self.movables = movables(self.scenario)
+        self.runs = 0
+        self.counted = 0
+        self._subject = subject
+        self._lab = lab
+        self._backend = backend
+        self._is_core = type(subject) is Core and subject.name == "core"
+        self._reference = Reference(subject)
+        self._margin = foresee(scenario, scenario.terms(subject)).margin
+        has_tracks = any(word in scenario.text for word in _TRACKS)
+        self._room = 0 if self._margin is None or has_tracks else self._margin // SLIGHT
+        self._known: dict[Setting, bool] = {}
+
+    @property
+    def original(self) -> Setting:
+        """The setting in which nothing is moved."""
+        return tuple(one.text for one in self.movables)
+
+    @property
+    def slight(self) -> int:
+        """How far the core's times may be moved, a few of them at a time, so that it is slight; 0: not at all."""
+        return self._room // (4 * _MICROSECOND) * _MICROSECOND if self._is_core else 0
+
+    def counts(self, setting: Setting) -> bool:
+        """Say whether the reference meets the file's expectations in a setting."""
+        if setting not in self._known:
+            reached = self._reached(setting)
+            self._known[setting] = reached is not None and not reached.trouble
+        return self._known[setting]
+
+    def look(self, setting: Setting) -> Find | None:
+        """Play one setting; None: it does not count, or every promise holds there."""
+        self.runs += 1
+        reached = self._reached(setting)
+        if reached is None:
+            return None
+        if self._is_core:
+            return self._fault(setting, reached)
+        scenario = reached.played.bound.scenario
+        if reached.trouble or (not isinstance(self._subject, Core) and self._is_new_tie(scenario)):
+            return None
+        self.counted += 1
+        own = replace(self._play(scenario), bound=reached.played.bound)
+        return None if _first_failed(own) is None else self._find(setting, reached)
+
+    def _play(self, scenario: Scenario) -> Played:
+        if isinstance(self._subject, Core):
+            return model_play(scenario, self._subject)
+        assert self._lab is not None, "a supervisor that the model cannot play has a lab"
+        return self._lab.play(scenario, self._subject, backend=self._backend)
+
+    def _is_new_tie(self, scenario: Scenario) -> bool:
+        """Say whether two instants compete that do not in the file: who is first then, the file does not promise."""
+        return self._margin != 0 and foresee(scenario, scenario.terms(self._subject)).margin == 0
+
+    def _reached(self, setting: Setting) -> _Reached | None:
+        """Have the reference play a setting; None: it is none that can be played."""
+        try:
+            text = moved(self.scenario.text, zip(self.movables, setting, strict=True))
+            scenario = self._of(self.scenario, text)
+            return _reached(model_play(scenario, self._reference))
+        except (NotApplicable, ScenarioError):
+            return None
+
+    @staticmethod
+    def _of(scenario: Scenario, text: str) -> Scenario:
+        """Load another text in a scenario's place.
+
+        Without `catches`: there all that the file expects decides, and what the reference does not report is not met.
+        """
+        path = scenario.path
+        return loads(text, path, None if path.startswith("<") else Path(path).parent, scenario.language)
+
+    def _fault(self, setting: Setting, reached: _Reached) -> Find | None:
+        """Make a find of what the core itself breaks."""
+        is_slight = self._is_slight(setting)
+        self.counted += is_slight or not reached.trouble
+        if broken(reached.played) or (is_slight and reached.trouble):
+            return self._find(setting, reached)
+        return None
+
+    def _is_slight(self, setting: Setting) -> bool:
+        """Say whether the times of a setting together are hardly moved, and nothing else is.
+
+        A pause where there was none is never slight: what is said to happen at one instant no longer does. How often
+        something happens may turn with the least of moves.
+        """
+        far = 0
+        for one, text in zip(self.movables, setting, strict=True):
+            if text != one.text:
+                before, after = one.worth(self.limits), one.read(text, self.limits)
+                if one.kind != "time" or one.repeats or before is None or after is None:
+                    return False
+                far += abs(after - before)
+        return 0 < far <= self._room
+
+    def _find(self, setting: Setting, reached: _Reached) -> Find:
+        """Make a find: a file that says what the reference did, played by itself."""
+        scenario = self._of(self.scenario, restated(reached.played.bound.scenario, reached.times))
+        played = self._play(scenario)
+        key, reason = _first_failed(played) or ("", broken(played) or reached.trouble)
+        return Find(setting, scenario, key, reason, played)
+
+
+def _reached(played: Played) -> _Reached:
+    """Say what the reference makes of a moved scenario, the instants being its own."""
+    times: dict[str, list[int | None]] = {}
+    expect = []
+    for one in played.bound.expect:
+        seen = instants(played, one.key) if one.not_applicable is None else None
+        own = one if seen is None else replace(one, wanted=retimed(one.wanted, seen))
+        if seen is not None and own != one:
+            times[one.key] = seen
+        expect.append(own)
+    met = replace(played, bound=replace(played.bound, expect=tuple(expect)))
+    return _Reached(met, times, broken(met) or _unmet(met))
+
+
+def _unmet(played: Played) -> str:
+    """Say what keeps a play from being green; "" if nothing does."""
+    judgement = judged(played)
+    if judgement.verdict is Verdict.PASSED:
+        return ""
+    fits = (Verdict.PASSED, Verdict.NOT_APPLICABLE)
+    return next((_told(row) for row in judgement.rows if row.verdict not in fits), str(judgement.verdict))
+
+
+def _first_failed(played: Played) -> tuple[str, str] | None:
+    """Give the key of the first check that failed, and what it says; None: none did."""
+    row = next((row for row in judged(played).rows if row.verdict is Verdict.FAILED), None)
+    return None if row is None else (row.key, _told(row))
+
+
+def _told(row: Row) -> str:
+    return f"{row.key} is {row.seen}, not {row.wanted}".replace("\n", " ")

@@ -1,0 +1,30 @@
+"""Owns the reference: the core, with the limits that another supervisor states."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pytest_agentproc.subjects import Core
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pytest_agentproc.vocabulary import Policy, Subject
+
+__all__ = ["Reference"]
+
+
+class Reference(Core):
+    """The core with the limits that another supervisor states.
+
+    Args:
+        subject: the other one.
+    """
+
+    def __init__(self, subject: Subject) -> None:
+        super().__init__("reference")
+        self._subject = subject
+
+    def policy(self, overrides: Mapping[str, Any], dialect: str) -> Policy:
+        """Ask the other one."""
+        return self._subject.policy(overrides, dialect)

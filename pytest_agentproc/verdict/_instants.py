@@ -1,0 +1,102 @@
+"""Owns the times of a play as its expectations may state them, and expectations with other times. Judges nothing."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from pytest_agentproc.verdict import _facts
+from pytest_agentproc.verdict._asked import questions
+from pytest_agentproc.verdict._sessions import of_session
+from pytest_agentproc.vocabulary import NANOSECONDS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pytest_agentproc.record import Record
+    from pytest_agentproc.verdict._rows import Played
+    from pytest_agentproc.vocabulary import Answer
+
+__all__ = ["instants", "retimed"]
+
+Times = list[int | None]
+
+
+def instants(played: Played, key: str) -> Times | None:
+    """Give the times that were seen of an expect key, one for each item that it may state.
+
+    Args:
+        played: a play in virtual time.
+        key: the key, dotted.
+
+    Returns:
+        whole nanoseconds, None where an item had no time; None for a key that states no times, or none that are seen
+        (`alive_at` is a claim about a stretch of time), and for a subject that does not tell.
+    """
+    played, key = of_session(played, key)
+    head, _, leaf = key.rpartition(".")
+    if head.startswith("processes."):
+        return _of_process(played.record, head.removeprefix("processes."), leaf)
+    if head == "artifacts.result.json":
+        return _of_result(played, leaf)
+    if leaf == "elapsed":
+        return _elapsed(played.answer, head)
+    if key == "called":
+        called = None if played.answer is None else played.answer.called
+        return None if called is None else [at for _, at in called]
+    return _BY_RECORD[key](played.record) if key in _BY_RECORD else None
+
+
+_BY_RECORD: dict[str, Callable[[Record], Times]] = {
+    "returned": lambda record: [_facts.returned_at(record)],
+    "signals": lambda record: [at for _, at in _facts.signals(record)],
+    "spawns": lambda record: [at for _, at in _facts.invocations(record)],
+    "asked": lambda record: [one["after"] for one in questions(record)],
+}
+
+
+def _of_process(record: Record, process: str, leaf: str) -> Times | None:
+    if leaf == "signals":
+        return [at for _, at in _facts.signals(record, process)]
+    return [_facts.gone_at(record, process)] if leaf == "gone_at" else None
+
+
+def _elapsed(answer: Answer | None, head: str) -> Times | None:
+    """Give how long a run took, or one of a session's turns."""
+    if answer is None:
+        return None
+    if not head:
+        return [answer.elapsed]
+    kind, _, number = head.partition(".")
+    turns = (answer.turns if kind == "turns" else answer.background) or ()
+    return [turns[int(number) - 1].elapsed] if int(number) <= len(turns) else None
+
+
+def _of_result(played: Played, field: str) -> Times | None:
+    data = (played.artifacts or {}).get("result.json")
+    if data is None or field not in ("elapsed", "returned"):
+        return None
+    value = json.loads(data).get(field)
+    return None if value is None else [round(value * NANOSECONDS)]
+
+
+def retimed(wanted: Any, times: Sequence[int | None]) -> Any:
+    """Give the normal form of what a key wants with other times; as it is if it is not about so many items.
+
+    Args:
+        wanted: as `Expectation.wanted`.
+        times: what `instants` gives.
+    """
+    items = wanted if isinstance(wanted, list) else [wanted]
+    if len(items) != len(times):
+        return wanted
+    made = [_item(item, at) for item, at in zip(items, times, strict=True)]
+    return made if isinstance(wanted, list) else made[0]
+
+
+def _item(item: Any, at: int | None) -> Any:
+    if at is None or (isinstance(item, dict) and item["after"] is None):
+        return item
+    if isinstance(item, dict):
+        return {**item, "after": at}
+    return (item[0], at) if isinstance(item, tuple) else at

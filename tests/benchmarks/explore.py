@@ -1,0 +1,120 @@
+"""`python -m tests.benchmarks.explore`: explore finds defects from scenarios that do not claim to catch them.
+
+Each defect of a rule about timing is looked for in the bundled scenarios that cover its rule, do not name it under
+`catches`, and are green on it as they stand. A find counts if its file, loaded from its text alone, is red on the
+defect and green on the core. A defect for which there is no such scenario is told, and not counted. The last line is
+`found N of M`.
+
+With `--core` the core itself is explored, in all bundled scenarios for so many seconds each; whatever is found is
+printed, and the exit code is 1. Run by hand; it is no test.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from pytest_agentproc.corpus import corpus_files
+from pytest_agentproc.defects import DEFECTS
+from pytest_agentproc.harness import model_play
+from pytest_agentproc.scenario import NotApplicable, Scenario, load
+from pytest_agentproc.search import explore
+from pytest_agentproc.subjects import Core, core
+from pytest_agentproc.verdict import Verdict, judged
+from tests.benchmarks.search import RULES, replays, wrong
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pytest_agentproc.defects import Defect
+
+_RUNS = 300
+_SHRINK = 2.0
+
+
+def unclaimed(defect: Defect, scenarios: Sequence[Scenario]) -> list[Scenario]:
+    """List the scenarios of a defect's rule that do not claim to catch it, and do not as they stand."""
+    covering = [one for one in scenarios if defect.breaks in one.covers and defect.name not in one.catches]
+    return [one for one in covering if _is_green(one, wrong(defect))]
+
+
+def _is_green(scenario: Scenario, subject: Core) -> bool:
+    try:
+        return judged(model_play(scenario, subject)).verdict is Verdict.PASSED
+    except NotApplicable:
+        return False
+
+
+def _look(defect: Defect, chosen: Sequence[Scenario], seconds: float) -> tuple[bool, str]:
+    """Explore one after the other, until one shows the defect or the time is over."""
+    begun, runs = monotonic(), 0
+    for number, scenario in enumerate(chosen):
+        left = seconds - (monotonic() - begun)
+        if left <= 0:
+            break
+        share = left / (len(chosen) - number)
+        came = explore(scenario, wrong(defect), runs=_RUNS, seed=0, seconds=share, shrinking=_SHRINK)
+        runs += came.runs
+        if came.find is not None:
+            trouble = replays(came.find, defect)
+            told = f"{scenario.id}, {runs} settings, {monotonic() - begun:.1f} s: {trouble or came.find.reason}"
+            return not trouble, told
+    return False, f"not found in {len(chosen)} scenarios, {runs} settings, {monotonic() - begun:.0f} s"
+
+
+def _defects(only: str, every: int, seconds: float) -> int:
+    scenarios = list(_bundled())
+    found = count = 0
+    timing = [one for one in DEFECTS.values() if one.breaks in RULES and only in f"{one.breaks} {one.name}"]
+    for defect in timing[::every]:
+        chosen = unclaimed(defect, scenarios)
+        if not chosen:
+            print(f"no scenario {defect.breaks} {defect.name}: all that cover its rule catch it", flush=True)
+            continue
+        is_found, told = _look(defect, chosen, seconds)
+        found, count = found + is_found, count + 1
+        print(f"{'found    ' if is_found else 'NOT FOUND'} {defect.breaks} {defect.name}: {told}", flush=True)
+    print(f"found {found} of {count}")
+    return 0
+
+
+def _bundled() -> Iterator[Scenario]:
+    return (one for one in map(load, corpus_files()) if not one.openings)
+
+
+def _core(only: str, seconds: float, seed: int) -> int:
+    found = runs = 0
+    begun = monotonic()
+    for scenario in _bundled():
+        if only not in scenario.id:
+            continue
+        try:
+            came = explore(scenario, core(), runs=_RUNS, seed=seed, seconds=seconds, shrinking=_SHRINK)
+        except NotApplicable:
+            continue
+        runs += came.runs
+        if came.find is not None:
+            found += 1
+            print(f"FOUND {scenario.id}: {came.find.reason}\n{came.find.scenario.text}", flush=True)
+    print(f"found {found} in {runs} settings, {monotonic() - begun:.0f} s")
+    return 1 if found else 0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Explore for each defect, or the core; return the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.explore", description=__doc__)
+    parser.add_argument("--seconds", type=float, default=30.0, help="for each defect, or scenario (default: 30)")
+    parser.add_argument("--only", default="", help="only defects, rules or scenarios that contain this")
+    parser.add_argument("--every", type=int, default=1, help="only each N-th of these defects (default: 1)")
+    parser.add_argument("--core", action="store_true", help="explore the core")
+    parser.add_argument("--seed", type=int, default=0, help="of the settings of the core (default: 0)")
+    options = parser.parse_args(arguments)
+    if options.core:
+        return _core(options.only, options.seconds, options.seed)
+    return _defects(options.only, options.every, options.seconds)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

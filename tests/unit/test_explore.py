@@ -1,0 +1,270 @@
+"""Explore in the model: what of a file moves, how far, what counts, and what is found in files that do not claim it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+from pytest_agentproc.defects import defect
+from pytest_agentproc.harness import model_play
+from pytest_agentproc.scenario import load, loads, movables, moved, restated
+from pytest_agentproc.search import explore, written
+from pytest_agentproc.subjects import Core, core
+from pytest_agentproc.verdict import Verdict, instants, judged, retimed
+from tests.architecture.sources import ROOT
+
+if TYPE_CHECKING:
+    from pytest_agentproc.harness import Lab, Played
+    from pytest_agentproc.scenario import Scenario
+    from pytest_agentproc.search import Searched
+    from pytest_agentproc.vocabulary import Policy
+
+_DOTS = """\
+scenario: an agent that prints a dot now and then is at work
+agent: raw
+script:
+  - drip: {stderr: ".", every: 20s, for: 1m}
+  - answer: built
+expect:
+  outcome: completed
+  elapsed: 60s
+  signals: []
+covers: [A1]
+"""
+_SILENT = """\
+scenario: an agent that says nothing more is ended for its silence
+agent: pi
+script:
+  - silence: 1s
+  - say: a
+  - linger: inactivity_timeout + 10s
+  - exit: 3
+expect: {outcome: inactive, elapsed: 121s, signals: [{TERM: 121s}]}
+"""
+_EXIT = """\
+scenario: an agent that exits in time is not called silent
+agent: pi
+script:
+  - silence: 5s
+  - exit: 3
+expect: {outcome: incomplete, exit_code: 3, elapsed: 5s}
+"""
+_WRITTEN = """\
+# found by agentproc search --explore --seed 1 in setting 7, then made small; supervisor: duration-timeout
+# outcome is inactive, not completed
+# agentproc run found --defect duration-timeout
+scenario: an agent that prints a dot now and then is at work
+agent: raw
+script:
+  - drip: {stderr: ".", every: 20s, for: 140s}
+  - answer: built
+expect:
+  outcome: completed
+  elapsed: 140s
+  signals: []
+covers: [A1]
+catches: {duration-timeout: outcome}
+"""
+_SEVERAL = 10
+
+
+def _wrong(name: str) -> Core:
+    made = defect(name)
+    return Core(name, made.deciders, made.session_deciders)
+
+
+def _explored(text: str, subject: Any, lab: Any = None, runs: int = 30) -> Searched:
+    return explore(loads(text, "mine.scenario.yaml"), subject, runs=runs, seed=1, lab=cast("Lab", lab))
+
+
+def test_times_and_places_for_pauses_move_in_the_script_and_nowhere_else() -> None:
+    """What is expected is the judge, and what the supervisor is told is not ours: neither may move."""
+    scenario = loads(_SILENT)
+    limits = scenario.own_terms(core()).whole()
+    found = movables(scenario)
+    assert [(one.kind, one.line, one.text, one.worth(limits)) for one in found] == [
+        ("pause", 4, "", 0),
+        ("time", 4, "1s", 10**9),
+        ("pause", 5, "", 0),
+        ("pause", 6, "", 0),
+        ("time", 6, "inactivity_timeout + 10s", 130 * 10**9),
+        ("pause", 7, "", 0),
+    ]
+    texts = [one.at(131 * 10**9, limits) for one in found]
+    assert texts[1] == "131s"
+    assert texts[4] == "inactivity_timeout + 10s + 1s"
+    lines = moved(scenario.text, [(found[2], found[2].at(10**6, limits)), (found[4], texts[4])]).splitlines()
+    assert lines[3:8] == [
+        "  - silence: 1s",
+        "  - silence: 1ms",
+        "  - say: a",
+        "  - linger: inactivity_timeout + 10s + 1s",
+        "  - exit: 3",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("step", "kind", "others"),
+    [
+        ('raw: "abc"', "cut", ['{text: "abc", cut: [1], gap: 1ms}', '{text: "abc", cut: [2], gap: 1ms}']),
+        ("raw: {hex: 61 62, to: stderr}", "cut", ["{hex: 61 62, to: stderr, cut: [1], gap: 1ms}"]),
+        ("raw: {text: abcd, cut: [1, 3], gap: 1s}", "cut", ["[0, 2]", "[2, 4]", "[3]", "[1]"]),
+        ('say: a\n  - raw: {text: "", to: stderr}', "order", ['raw: {text: "", to: stderr}\n  - say: a']),
+    ],
+)
+def test_bytes_are_cut_elsewhere_and_the_streams_change_places(step: str, kind: str, others: list[str]) -> None:
+    """A pipe keeps neither the cuts of its writer nor any order with another pipe."""
+    scenario = loads(f"scenario: a\nagent: raw\nscript:\n  - {step}\n")
+    assert [list(one.options) for one in movables(scenario) if one.kind == kind] == [others]
+
+
+@pytest.mark.slow
+def test_every_piece_of_every_bundled_scenario_can_be_moved_and_read_again() -> None:
+    """A text that is no scenario would be passed over in silence, and never looked at."""
+    for file in sorted((ROOT / "scenarios").glob("session-*.scenario.yaml"))[::9]:
+        scenario = load(file)
+        for one in movables(scenario):
+            for text in one.options if one.kind in ("cut", "order") else [one.at(10**9, _limits(scenario))]:
+                loads(moved(scenario.text, [(one, text)]), str(file), file.parent)
+
+
+def _limits(scenario: Scenario) -> Any:
+    return scenario.own_terms(core()).whole()
+
+
+def test_the_instants_that_a_file_expects_are_those_of_the_play_and_nothing_else_is() -> None:
+    """A time moves what comes after it; an outcome that moved would be another promise."""
+    played = model_play(loads(_SILENT.replace("silence: 1s", "silence: 2s")), core())
+    expected = {one.key: one.wanted for one in played.bound.expect}
+    seen = {key: instants(played, key) for key in expected}
+    assert seen == {"outcome": None, "elapsed": [122 * 10**9], "signals": [122 * 10**9], "leaks": None}
+    assert retimed(expected["signals"], [122 * 10**9]) == [("TERM", 122 * 10**9)]
+    assert retimed(expected["signals"], [1, 2]) == expected["signals"]
+    times = {key: value for key, value in seen.items() if value is not None}
+    assert "elapsed: 122s, signals: [{TERM: 122s}]" in restated(loads(_SILENT), times)
+
+
+@pytest.mark.slow
+def test_a_defect_is_found_in_a_file_that_it_passes_and_written_as_a_scenario() -> None:
+    """One minute is too short for it; as long as the file's expectations allow is not."""
+    subject = _wrong("duration-timeout")
+    assert judged(model_play(loads(_DOTS), subject)).verdict is Verdict.PASSED
+    came = _explored(_DOTS, subject)
+    assert came.find is not None
+    replay = "agentproc run found --defect duration-timeout"
+    text = written(came.find, subject="duration-timeout", seed=1, run=7, replay=replay, is_defect=True, explored=True)
+    assert text == _WRITTEN
+    again = loads(text, "found.scenario.yaml")
+    assert judged(model_play(again, core())).verdict is Verdict.PASSED
+    assert judged(model_play(again, subject)).verdict is Verdict.FAILED
+
+
+class _Foreign:
+    """Somebody else's supervisor, as one is played with a lab: it is the core, or a defect of it."""
+
+    name = "foreign"
+
+    def __init__(self, inner: Core) -> None:
+        self.inner = inner
+
+    def policy(self, overrides: Any, dialect: str) -> Policy:
+        return self.inner.policy(overrides, dialect)
+
+    def play(self, scenario: Scenario, _subject: Any) -> Played:
+        """Play it, as a lab would."""
+        return model_play(scenario, self.inner)
+
+
+@pytest.mark.slow
+def test_a_tie_that_the_file_does_not_have_says_nothing_of_somebody_else() -> None:
+    """Who is first at one instant is promised by the files about that; the kit's defects are held to it anywhere."""
+    subject = _wrong("timer-beats-exit")
+    came = _explored(_EXIT, subject)
+    assert came.find is not None
+    assert "silence: 120s" in came.find.scenario.text
+    foreign = _Foreign(subject)
+    assert _explored(_EXIT, foreign, lab=foreign).find is None
+
+
+@pytest.mark.slow
+def test_a_supervisor_that_does_right_is_never_red(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever moves, the reference moves with it; if its instants did not count, each right one would be wrong."""
+    foreign = _Foreign(core())
+    for text in (_DOTS, _SILENT, _EXIT):
+        came = _explored(text, foreign, lab=foreign)
+        assert came.find is None
+        assert came.counted is not None
+        assert came.counted >= _SEVERAL
+    monkeypatch.setattr("pytest_agentproc.search._exploration.instants", lambda *_: None)
+    came = _explored(_DOTS, foreign, lab=foreign)
+    assert came.counted is not None
+    assert came.counted < _SEVERAL
+
+
+@pytest.mark.slow
+def test_what_the_reference_does_not_report_is_not_met() -> None:
+    """Where a file turns on its outcome alone, a text that the reference does not tell would be asked of others."""
+    text = _SILENT.replace("expect: {", "expect: {text: a, ") + "catches: {x: outcome}\n"
+
+    class Told(_Foreign):
+        def play(self, scenario: Scenario, _subject: Any) -> Played:
+            """Tell what a supervisor may tell that has read nothing."""
+            played = super().play(scenario, _subject)
+            assert played.answer is not None
+            return replace(played, answer=replace(played.answer, text=played.answer.text or ""))
+
+    foreign = Told(core())
+    assert _explored(text, foreign, lab=foreign).find is None
+
+
+@pytest.mark.slow
+def test_a_slight_move_that_turns_the_core_is_a_find(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The core is its own reference: what it must not do is to turn where nothing competes."""
+    assert _explored(_EXIT, core()).find is None
+
+    def jumpy(scenario: Scenario, subject: Any) -> Played:
+        text = scenario.text.replace("exit: 3", "exit: 4") if "silence: 5s" not in scenario.text else scenario.text
+        return model_play(loads(text), subject)
+
+    monkeypatch.setattr("pytest_agentproc.search._exploration.model_play", jumpy)
+    came = _explored(_EXIT, core())
+    assert came.find is not None
+    assert (came.find.key, came.find.reason) == ("exit_code", "exit_code is 4, not 3")
+    assert "  - silence: 4999ms\n" in came.find.scenario.text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(3))
+def test_the_core_keeps_its_promises_in_moved_bundled_scenarios(part: int) -> None:
+    """A short look at some in each commit; a long one at all by `python -m tests.benchmarks.explore --core`."""
+    for file in sorted((ROOT / "scenarios").glob("*.scenario.yaml"))[part * 40 :: 120]:
+        came = explore(load(file), core(), runs=15, seed=part, seconds=3)
+        assert came.find is None, came.find.reason + came.find.scenario.text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [
+        ("duration-timeout", "artifacts-of-a-silent-run"),
+        ("stderr-blind", "gemini-silent-retries"),
+        ("tools-run-for-ever", "claude-session-silent-after-its-tool"),
+        ("internal-tools-ignored", "claude-session-silent-after-its-tool"),
+        ("error-is-the-end", "codex-gives-up"),
+        ("timer-beats-exit", "last-words-at-the-deadline"),
+        ("no-grace", "error-with-exit-0"),
+        ("words-alone-are-progress", "session-asked-caller-has-time"),
+    ],
+)
+def test_a_defect_is_found_in_a_bundled_file_that_does_not_claim_to_catch_it(name: str, file: str) -> None:
+    """That is what exploring is for; `python -m tests.benchmarks.explore` looks for all of them."""
+    scenario = load(ROOT / "scenarios" / f"{file}.scenario.yaml")
+    assert name not in scenario.catches
+    assert judged(model_play(scenario, _wrong(name))).verdict is Verdict.PASSED
+    came = explore(scenario, _wrong(name), runs=100, seed=0, shrinking=0)
+    assert came.find is not None
+    again = loads(came.find.scenario.text)
+    assert judged(model_play(again, core())).verdict is Verdict.PASSED
+    assert judged(model_play(again, _wrong(name))).verdict is Verdict.FAILED
