@@ -17,6 +17,7 @@ import weakref
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from pytest_agentproc.clock._seconds import Seconds
 from pytest_agentproc.errors import Spin
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
 __all__ = ["VirtualLoop", "asyncio_options"]
 
-_HALF_A_NANOSECOND = 0.5e-9
 _GLANCE = 64
 """A loop that is never idle gets to look at its I/O this often, in iterations."""
 _WORKER = "run_sync_in_worker_thread"
@@ -83,6 +83,8 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
+        self._seconds = Seconds(hub)
+        self._due = 0.0
         selector = _Selector(hub)
         selector.loop = self
         self._children: weakref.WeakSet[asyncio.SubprocessTransport] = weakref.WeakSet()
@@ -90,8 +92,8 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         super().__init__(selector)
 
     def time(self) -> float:
-        """Give virtual seconds since the clock's start."""
-        return self._hub.now / 1_000_000_000
+        """Give virtual seconds since the clock's start; while timers fire, no less than the last of them."""
+        return max(self._seconds.now(), self._due)
 
     def is_busy(self) -> bool:
         """Say whether callbacks wait to be run."""
@@ -102,15 +104,29 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         scheduled: list[asyncio.TimerHandle] = self._scheduled  # type: ignore[attr-defined]
         if not scheduled or (when := scheduled[0].when()) == math.inf:
             return None
+        self._seconds.ask(when)
         return round(when * 1_000_000_000)
 
     def hold_timers(self) -> None:
         """Keep timers that are due at this very instant from firing."""
-        self._clock_resolution = -_HALF_A_NANOSECOND
+        self._due = 0.0
+        self._clock_resolution = -self._seconds.leeway
 
     def release_timers(self) -> None:
         """Let timers fire that are due at this very instant."""
-        self._clock_resolution = _HALF_A_NANOSECOND
+        self._due = self._last_due()
+        self._clock_resolution = self._seconds.leeway
+
+    def _last_due(self) -> float:
+        """Find the last timer that is due; those stand together on top of the heap."""
+        scheduled: list[asyncio.TimerHandle] = self._scheduled  # type: ignore[attr-defined]
+        last, places = 0.0, [0]
+        while places:
+            place = places.pop()
+            if place < len(scheduled) and self._seconds.is_due(when := scheduled[place].when()):
+                last = max(last, when)
+                places += (2 * place + 1, 2 * place + 2)
+        return last
 
     async def _make_subprocess_transport(self, *args: Any, **kwargs: Any) -> asyncio.SubprocessTransport:
         make = super()._make_subprocess_transport  # type: ignore[misc]

@@ -91,8 +91,15 @@ class Roll:
         """Wait for the hello of process `pid`."""
         with self._poller.lock:
             self.changed = True
+            self._renumber(pid)
             if pid not in self._by_pid:
                 self.expected[pid] = path
+
+    def _renumber(self, pid: int) -> None:
+        """Let go of a process that is dead and gone: the kernel has given its number to somebody new."""
+        former = self._by_pid.get(pid)
+        if former is not None and former.is_forgotten():
+            del self._by_pid[pid]
 
     def is_known(self, pid: int) -> bool:
         """Say whether a process has said hello."""
@@ -174,8 +181,9 @@ class Roll:
                 participant.code = data
             elif code == "p":
                 index, pid, _name, _line = data
-                if pid not in self._by_pid:
-                    self.expected[pid] = (*participant.path, index)
+                path = (*participant.path, index)
+                if path not in self.participants:
+                    self.expect(pid, path)
             else:
                 sink(now, *told(about, code, data))
 

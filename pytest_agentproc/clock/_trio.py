@@ -21,6 +21,7 @@ import trio
 import trio._core._run
 import trio._threads
 
+from pytest_agentproc.clock._seconds import Seconds
 from pytest_agentproc.errors import ClockError, Spin, Stall
 
 if TYPE_CHECKING:
@@ -83,6 +84,7 @@ class TrioClock(trio.abc.Clock, trio.abc.Instrument):
 
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
+        self._seconds = Seconds(hub)
         self._fire = True
         self._expiring = False
         self._descriptor: int | None = None
@@ -96,11 +98,11 @@ class TrioClock(trio.abc.Clock, trio.abc.Instrument):
 
     def current_time(self) -> float:
         """Give virtual seconds since the clock's start; just below, when trio asks for timers that may not fire."""
-        seconds = self._hub.now / 1_000_000_000
         if self._expiring:
             self._expiring = False
-            return seconds + 0.5e-9 if self._fire else seconds - 0.5e-9
-        return seconds
+            leeway = self._seconds.leeway
+            return self._seconds.instant + (leeway if self._fire else -leeway)
+        return self._seconds.now()
 
     def deadline_to_sleep_time(self, deadline: float) -> float:
         """Let the others move until trio has something to do; then there is nothing left to sleep."""
@@ -112,6 +114,7 @@ class TrioClock(trio.abc.Clock, trio.abc.Instrument):
         if runner.waiting_for_idle:
             self._fire = False
             return math.inf  # more than whatever cushion they wait for
+        self._seconds.ask(deadline)
         try:
             self._fire = self._hub.turn(None if deadline == math.inf else round(deadline * 1_000_000_000))
         except ClockError as error:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio
+import pytest
 
 from pytest_agentproc.clock import VirtualClock
 from pytest_agentproc.scenario import loads
@@ -21,7 +22,17 @@ if TYPE_CHECKING:
     from pytest_agentproc.harness import FakeAgent, Lab
     from pytest_agentproc.scenario import Scenario
 
-__all__ = ["CEILING", "SECOND", "Stand", "descriptors", "is_gone", "make_spinning", "scenario_of", "start_and_wait"]
+__all__ = [
+    "CEILING",
+    "SECOND",
+    "Stand",
+    "descriptors",
+    "is_gone",
+    "make_spinning",
+    "reuse",
+    "scenario_of",
+    "start_and_wait",
+]
 
 SECOND = 1_000_000_000
 CEILING = 20.0
@@ -58,6 +69,22 @@ async def start_and_wait(argv: list[str]) -> None:
     with subprocess.Popen(argv, start_new_session=True) as process:
         await anyio.sleep(0.5)
         process.kill()
+
+
+def reuse(pid: int, start: Callable[[], subprocess.Popen[bytes]]) -> subprocess.Popen[bytes]:
+    """Start a process that has a pid which somebody else had; skip the test where that cannot be had."""
+    last = Path("/proc/sys/kernel/ns_last_pid")
+    for _ in range(200):
+        try:
+            last.write_text(str(pid - 1), "ascii")
+        except OSError as error:
+            pytest.skip(f"cannot choose the next pid: {error}")
+        process = start()
+        if process.pid == pid:
+            return process
+        process.kill()
+        process.communicate()
+    pytest.skip("others on this machine took the pid each time")
 
 
 class Stand:

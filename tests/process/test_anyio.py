@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import anyio
 import pytest
 
-from tests.process.stand import descriptors
+from tests.process.stand import descriptors, reuse
 
 if TYPE_CHECKING:
     from tests.process.stand import Stand
@@ -196,3 +196,61 @@ def test_how_an_agent_died_is_known_though_it_is_reaped_at_once(stand: Stand, ba
 
     assert stand.run(host, backend=backend) == -getattr(signal, f"SIG{end}")
     assert [event.data["signal"] for event in stand.fakes[0].record.events if event.code == "x"] == [end]
+
+
+def test_a_pid_that_comes_again_is_somebody_new(stand: Stand, backend: str) -> None:
+    """Time waits for a fake that has just been started, whoever had its number before."""
+    argv = stand.fake("- say: up\n- linger: for ever")
+
+    def start() -> subprocess.Popen[bytes]:
+        return subprocess.Popen(argv, stdout=subprocess.PIPE)
+
+    async def host() -> tuple[bytes, float]:
+        first = start()
+        await anyio.sleep(1)
+        first.kill()
+        first.communicate()
+        again = reuse(first.pid, start)
+        try:
+            await anyio.sleep(1)
+            again.kill()
+            return again.communicate()[0], anyio.current_time()
+        finally:
+            again.kill()
+
+    assert stand.run(host, backend=backend) == (b"up\n", 2.0)
+
+
+def test_a_deadline_that_is_a_sum_is_over_when_its_time_has_come(stand: Stand, backend: str) -> None:
+    """In binary 9.999 + 20.0 lies above 29.999: who compares the two must not find it too early, for ever."""
+    stand.fake("- linger: for ever")
+    rounds = 0
+
+    async def host() -> float:
+        nonlocal rounds
+        await anyio.sleep(9.999)
+        deadline = anyio.current_time() + 20.0
+        with anyio.CancelScope(deadline=deadline):
+            await anyio.sleep_forever()
+        while anyio.current_time() < deadline:
+            rounds += 1
+            await anyio.sleep(deadline - anyio.current_time())
+        for _ in range(3):
+            await anyio.sleep(0.1)
+        return anyio.current_time()
+
+    assert stand.run(host, backend=backend) == 30.299
+    assert rounds <= 1
+
+
+def test_ten_years_pass(stand: Stand, backend: str) -> None:
+    """Then floats are two nanoseconds apart from one another."""
+    stand.fake("- linger: for ever")
+
+    async def host() -> float:
+        await anyio.sleep(10 * 365 * 86400)
+        with anyio.move_on_after(0.7):
+            await anyio.sleep_forever()
+        return anyio.current_time()
+
+    assert stand.run(host, backend=backend) == 10 * 365 * 86400 + 0.7

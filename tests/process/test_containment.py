@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,7 +15,7 @@ from pytest_agentproc.tree import Child, _child, _keeper
 from pytest_agentproc.tree._kernel import parent_of
 from pytest_agentproc.vocabulary import CONTAINMENTS
 from tests.process.escapes import HYDRA, WAYS, await_alone, await_exit, escape, program, read_line
-from tests.process.stand import descriptors, is_gone
+from tests.process.stand import descriptors, is_gone, reuse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -266,7 +265,7 @@ def test_a_pid_that_is_somebody_elses_by_now_is_spared(start: Callable[..., Chil
     assert is_gone(pid)
     child.write(b"reap\n")
     assert read_line(child) == b"reaped\n"
-    innocent = reuse(pid)
+    innocent = reuse(pid, lambda: subprocess.Popen(["sleep", "60"], start_new_session=True))
     try:
         child.kill()
         assert await_exit(child) == -signal.SIGKILL
@@ -275,22 +274,6 @@ def test_a_pid_that_is_somebody_elses_by_now_is_spared(start: Callable[..., Chil
     finally:
         innocent.kill()
         innocent.wait()
-
-
-def reuse(pid: int) -> subprocess.Popen[bytes]:
-    """Start a process, in a session of its own, that has a pid which somebody else had."""
-    last = Path("/proc/sys/kernel/ns_last_pid")
-    for _ in range(200):
-        try:
-            last.write_text(str(pid - 1), "ascii")
-        except OSError as error:
-            pytest.skip(f"cannot choose the next pid: {error}")
-        innocent = subprocess.Popen(["sleep", "60"], start_new_session=True)
-        if innocent.pid == pid:
-            return innocent
-        innocent.kill()
-        innocent.wait()
-    pytest.skip("others on this machine took the pid each time")
 
 
 @pytest.mark.slow

@@ -172,7 +172,7 @@ class _Foreign:
     def policy(self, overrides: Any, dialect: str) -> Policy:
         return self.inner.policy(overrides, dialect)
 
-    def play(self, scenario: Scenario, _subject: Any) -> Played:
+    def play(self, scenario: Scenario, _subject: Any, *, backend: str = "asyncio") -> Played:
         """Play it, as a lab would."""
         return model_play(scenario, self.inner)
 
@@ -209,7 +209,7 @@ def test_what_the_reference_does_not_report_is_not_met() -> None:
     text = _SILENT.replace("expect: {", "expect: {text: a, ") + "catches: {x: outcome}\n"
 
     class Told(_Foreign):
-        def play(self, scenario: Scenario, _subject: Any) -> Played:
+        def play(self, scenario: Scenario, _subject: Any, *, backend: str = "asyncio") -> Played:
             """Tell what a supervisor may tell that has read nothing."""
             played = super().play(scenario, _subject)
             assert played.answer is not None

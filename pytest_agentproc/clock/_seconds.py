@@ -1,0 +1,54 @@
+"""The hub's time as programs compute with it: in seconds, as floating-point numbers. Owns their rounding errors.
+
+A deadline is often a sum, such as 9.999 + 20.0, and lies a rounding error above the instant that is meant. A program
+that compares the time with it when its timer has fired would find it too early, for ever: so the time is the deadline.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pytest_agentproc.clock._hub import Hub
+
+__all__ = ["Seconds"]
+
+_HALF_A_NANOSECOND = 0.5e-9
+_NANOSECONDS = 1_000_000_000
+
+
+class Seconds:
+    """What a loop says of the time.
+
+    Args:
+        hub: whose time it is.
+    """
+
+    def __init__(self, hub: Hub) -> None:
+        self._hub = hub
+        self._asked = 0.0
+        self._asked_at = -1
+
+    @property
+    def instant(self) -> float:
+        """The instant, as near as a float can be."""
+        return self._hub.now / _NANOSECONDS
+
+    @property
+    def leeway(self) -> float:
+        """Half a nanosecond; when months have passed, the least by which floats of that size differ."""
+        return max(_HALF_A_NANOSECOND, math.ulp(self.instant))
+
+    def is_due(self, deadline: float) -> bool:
+        """Say whether the instant that is meant by a deadline has come."""
+        return deadline < math.inf and round(deadline * _NANOSECONDS) <= self._hub.now
+
+    def now(self) -> float:
+        """Give the instant; after `ask` as long as it lasts the deadline that is meant by it."""
+        return self._asked if self._asked_at == self._hub.now else self.instant
+
+    def ask(self, deadline: float) -> None:
+        """Take note of a timer that is set: if it is meant for this very instant, that has come."""
+        if self.now() < deadline and self.is_due(deadline):
+            self._asked, self._asked_at = deadline, self._hub.now
