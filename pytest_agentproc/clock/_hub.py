@@ -62,6 +62,7 @@ class Hub:
         self.is_waiting = False
         self._loop_ready = False
         self._looks = 0
+        self._fires, self._fired_at = 0, -1
 
     @property
     def now(self) -> int:
@@ -199,6 +200,7 @@ class Hub:
             if move is fire:
                 self._looks = 0
                 if target == runs.LOOP:
+                    self._count_fire()
                     return True
             self._count_look(target)
             runs.look(target)
@@ -209,6 +211,13 @@ class Hub:
             self._looks = 0
             who = self.runs.describe(number)
             raise Spin(f"{who} looks again and again, {_LOOKS} times at one instant, and takes nothing")
+
+    def _count_fire(self) -> None:
+        self._fires = self._fires + 1 if self._fired_at == self.now else 0
+        self._fired_at = self.now
+        if self._fires > _LOOKS:
+            self._fires = 0
+            raise Spin(f"the event loop sets timers again and again, {_LOOKS} times at one instant")
 
     def _grant(self, participant: Participant) -> None:
         rule, hear, running = self.rule, self.roll.hear, State.RUNNING

@@ -117,6 +117,21 @@ def test_a_program_that_computes_for_ever_is_a_spin_that_names_its_line(guarded:
     assert str(found).endswith(f" ({host.__code__.co_qualname})")
 
 
+def test_a_timer_that_is_set_again_for_the_same_instant_is_a_spin(guarded: Stand, backend: str) -> None:
+    """What is less than a rounding error never passes."""
+    argv = guarded.fake("- linger: for ever")
+
+    async def host() -> None:
+        async with await anyio.open_process(argv):
+            await anyio.sleep(1)
+            while True:  # noqa: ASYNC110  # nothing will ever happen
+                await anyio.sleep(1e-18)
+
+    found = fault(guarded, backend, host)
+    assert isinstance(found, Spin)
+    assert backend == "trio" or str(found).endswith("timers again and again, 10000 times at one instant")
+
+
 def test_much_work_is_no_spin(make_stand: Callable[..., Stand], backend: str) -> None:
     """A program that yields thousands of times and then waits is a busy one, and work takes no time."""
     stand = make_stand(guard=CEILING)
