@@ -51,6 +51,9 @@ class EndlessRestarts(Restarts):
     MOST = 50
     """Ten times as many as are right; with no end at all, a session whose agent always crashes would never be over."""
 
+    WINDOW = 1 << 62
+    """Of all that there ever were: within ten minutes there are never so many if each comes a minute after the last."""
+
 
 class NoRestarts(Restarts):
     """Gives up at the first crash (P6)."""
