@@ -158,6 +158,7 @@ class Participant:
 
     def hang_up(self) -> None:
         """Give back what it spoke through."""
+        self._number = -1  # by then the kernel may have given the number to another file
         self.link.close()
         if self.stage >= 0:
             os.close(self.stage)

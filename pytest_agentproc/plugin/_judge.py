@@ -57,7 +57,7 @@ def judge(item: ScenarioItem) -> None:
 
 
 def _searched(item: ScenarioItem) -> None:
-    """Look on in the scenario's open values; what is found is a red of its own."""
+    """Look on in the scenario's open values, or move its times; what is found is a red of its own."""
     try:
         look_for_more(item, item.scenario, item.backend, item.subject)
     except NotGreen as broken:
