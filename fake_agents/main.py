@@ -17,6 +17,7 @@ from fake_agents.dialects import encoder
 from fake_agents.player import Player
 from fake_agents.program import of_invocation
 from fake_agents.stage import Reborn, Stage, hear_signals, settle_signals, stop
+from fake_agents.vigil import Vigil
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -177,14 +178,17 @@ def _staged(link: _socket.socket, parent: int, *, is_seen: bool) -> Stage:
 
 def _play_by_grants(player: Player, stage: Stage, link: _socket.socket) -> None:
     receive, send, take, load = link.recv, link.send, stage.take_notes, wire.granted
+    keep, at_once, awake = Vigil().keep, _socket.MSG_DONTWAIT, False
     while True:
         try:
-            message = receive(16)
+            message = keep(receive, 16, at_once) if awake else None
+            if message is None:
+                message = receive(16)
         except ConnectionError:
             message = b""
         if not message:
             posix._exit(70)
-        now, ready = load(message)
+        now, ready, awake = load(message)
         events = stage.epoll.poll(0) if ready else []
         player.grant(now, stage.take_signals(), readable=stage.stdin_ready(events))
         wants = player.wants

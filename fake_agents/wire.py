@@ -6,7 +6,8 @@
                   bye    ("B", notes)                  about to be gone
                   death  ("D", signal number, notes)   about to die of a signal, where only a parent could tell
                   wake   b"K"                          a signal was caught while parked
-    hub -> fake   grant  eight bytes of now, one byte: whether the epoll descriptor was ready
+    hub -> fake   grant  eight bytes of now, one byte: whether the epoll descriptor was ready, one: whether to look out
+                         for the next one awake
 
 A note is (code, data): "o", "e" bytes written; "i" bytes read (none: EOF); "s" the signal caught; "m" (line, op);
 "c" stream closed; "b" stream found broken; "p" (child index, pid, name, line) spawned; "g" what the agent was given;
@@ -46,14 +47,17 @@ def death(signum: int, notes: list[Any]) -> bytes:
     return marshal.dumps(("D", signum, notes))
 
 
-def grant(now: int, *, ready: bool) -> bytes:
+def grant(now: int, *, ready: bool, awake: bool) -> bytes:
     """Let a fake go on."""
-    return now.to_bytes(8, "little") + (b"\1" if ready else b"\0")
+    return now.to_bytes(8, "little") + _FLAGS[awake][ready]
 
 
-def granted(message: bytes) -> tuple[int, bool]:
+_FLAGS = ((b"\0\0", b"\1\0"), (b"\0\1", b"\1\1"))
+
+
+def granted(message: bytes) -> tuple[int, bool, bool]:
     """Read a grant."""
-    return int.from_bytes(message[:8], "little"), message[8] == 1
+    return int.from_bytes(message[:8], "little"), message[8] == 1, message[9] == 1
 
 
 def load(message: bytes | bytearray) -> Any:

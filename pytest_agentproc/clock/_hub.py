@@ -14,6 +14,7 @@ import time
 import weakref
 from typing import TYPE_CHECKING, Any
 
+from fake_agents.vigil import Vigil
 from pytest_agentproc.clock._jump import JumpRule, Move
 from pytest_agentproc.clock._participant import Participant, State, process_state
 from pytest_agentproc.clock._poller import Poller
@@ -63,6 +64,7 @@ class Hub:
         self._loop_ready = False
         self._looks = 0
         self._fires, self._fired_at = 0, -1
+        self._vigil = Vigil() if len(os.sched_getaffinity(0)) > 1 else None
 
     @property
     def now(self) -> int:
@@ -221,14 +223,15 @@ class Hub:
 
     def _grant(self, participant: Participant) -> None:
         rule, hear, running = self.rule, self.roll.hear, State.RUNNING
+        vigil = self._vigil if self.roll.lives == 1 else None  # among several the cores are for those who work
         asked = rule.asks(participant.path)
         rule.drop(participant.path)
         participant.woken = False
-        participant.grant(rule.now, ready=asked)
+        participant.grant(rule.now, ready=asked, awake=vigil is not None)
         start = 0.0
         while participant.state is running:
             try:
-                hear(participant)
+                hear(participant, vigil)
             except TimeoutError:  # half a second without a word
                 start = start or time.monotonic()
                 self._guard_runner(participant, start)

@@ -81,13 +81,27 @@ class Participant:
         """Whether the process has not been seen to end."""
         return self.state in (State.RUNNING, State.PARKED)
 
-    def grant(self, now: int, *, ready: bool) -> None:
-        """Let it go on; a process that dies meanwhile is noticed at its socket's end."""
+    def grant(self, now: int, *, ready: bool, awake: bool) -> None:
+        """Let it go on; a process that dies meanwhile is noticed at its socket's end.
+
+        Args:
+            now: the instant.
+            ready: whether a stream that it waits for is ready.
+            awake: whether it is to look out for its next grant.
+        """
         self.state = State.RUNNING
         try:  # noqa: SIM105  # this is done at every step, and a context manager counts there
-            os.write(self._number, wire.grant(now, ready=ready))
+            os.write(self._number, wire.grant(now, ready=ready, awake=awake))
         except OSError:
             pass
+
+    def glance(self, buffers: list[bytearray]) -> int:
+        """Read one of its words, and give its size, if there is one.
+
+        Raises:
+            BlockingIOError: there is none.
+        """
+        return os.readv(self._number, buffers)
 
     def end(self) -> None:
         """Take note that it is dead, and of how it ended: whoever started it may reap it at once."""

@@ -19,6 +19,7 @@ from pytest_agentproc.clock._participant import Participant, State, new_listener
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from fake_agents.vigil import Vigil
     from pytest_agentproc.clock._jump import JumpRule, Path
     from pytest_agentproc.clock._poller import Poller
 
@@ -47,6 +48,8 @@ class Roll:
         self.expected: dict[int, Path] = {}
         self.dying: list[Participant] = []
         self.changed = False
+        self.lives = 0
+        """How many participants live."""
         self._poller = poller
         self._rule = rule
         self._listener, self.address = new_listener()
@@ -58,6 +61,7 @@ class Roll:
         """The dead whom somebody may still have to wait for."""
         self._names: Counter[tuple[bytes, str]] = Counter()
         self._buffer = bytearray(wire.MESSAGE)
+        self._buffers = [self._buffer]
         self._roots = 0
         poller.watch(self._listener.fileno(), self._accept)
 
@@ -128,15 +132,23 @@ class Roll:
             self.changed = True
             self._rule.park(path, participant.until)
             self._births.append(participant)
+            self.lives += 1
             if index < 0:
                 self._tell_births()
 
     # What participants say.
 
-    def hear(self, participant: Participant) -> None:
-        """Take one message of a participant."""
+    def hear(self, participant: Participant, vigil: Vigil | None = None) -> None:
+        """Take one message of a participant.
+
+        Args:
+            participant: who speaks, or is about to.
+            vigil: looks out for what it says before it is waited for; None: it is there.
+        """
         try:
-            size = participant.link.recv_into(self._buffer)
+            size = vigil.keep(participant.glance, self._buffers) if vigil else None
+            if size is None:
+                size = participant.link.recv_into(self._buffer)
         except ConnectionError:
             size = 0
         if size == 0:
@@ -195,6 +207,7 @@ class Roll:
             participant.state = State.DYING
             self.changed = True
             self.dying.append(participant)
+            self.lives -= 1
             self._rule.drop(participant.path)
             self._poller.forget(participant.link.fileno())
             self._poller.forget(participant.stage)

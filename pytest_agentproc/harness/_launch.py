@@ -24,7 +24,7 @@ from pytest_agentproc.harness._bundle import BOOT, LOAD, bundle
 
 __all__ = ["REAL_TIME", "Workshop", "extensions", "head", "interpreter", "modules_of"]
 
-_MODULES = ("", "program", "glob", "lines", "player", "wire", "birth", "stage", "dialects")
+_MODULES = ("", "program", "glob", "lines", "player", "wire", "vigil", "birth", "stage", "dialects")
 REAL_TIME = ("diary", "realtime")
 _SESSION = ("requests", "questions", "session")
 _HOSTS = ("pi_rpc", "claude_session", "claude_behind", "acp")

@@ -177,8 +177,8 @@ class StepPart:
     The step's time is that of a thousand virtual seconds of a drip, divided; start and end are left out. Both sides of
     the ratio are placed alike: across cores both sides mostly wait for a core to wake up, on one core they only work,
     and where nobody pins them, as in `step_ratio` itself, chance decides for a process's whole life which it is.
-    `step_floor_ratio` is what the step's bare system calls cost over the same ping-pong, so what the kit's own work
-    adds is the rest.
+    `step_floor_ratio` is what the step's bare system calls cost over the same ping-pong. A step can cost less than
+    either: where a core is free, its two sides look out for one another awake, and the ping-pong's sleep.
     """
 
     name = "step"
