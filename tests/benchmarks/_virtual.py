@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import time
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
+
+import anyio
 
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import core
@@ -34,6 +38,8 @@ script:
   - exit: 0
 expect: {outcome: completed}
 """
+
+WITHOUT_SILENCE = SCENARIO.replace("  - silence: inactivity_timeout / 2\n", "")
 
 DRIP = """
 scenario: a byte a second
@@ -133,7 +139,9 @@ class ScenarioPart:
     """scenario_ratio: `Lab.play` of a one-agent scenario over a plain spawn-and-wait in a loop that runs already.
 
     A play is everything: the fake's files, a loop of its own, the spawn, all steps, the exit, the verdict's record.
-    There are ten of each a round, so 200 in the 20 rounds of a whole run.
+    There are ten of each a round, so 200 in the 20 rounds of a whole run. `scenario_over_same_agent` compares with what
+    a test without the kit does at least: a loop of its own, in which the same agent is started, plays the same steps in
+    real time but for its silence, and is waited for.
     """
 
     name = "scenario"
@@ -144,6 +152,8 @@ class ScenarioPart:
         self._scenario = loads(SCENARIO, "scenario")
         self._plays = {backend: Samples() for backend in BACKENDS}
         self._spawns = {backend: Samples() for backend in BACKENDS}
+        self._same = {backend: Samples() for backend in BACKENDS}
+        self._fake = lab.fake(loads(WITHOUT_SILENCE, "scenario"))
 
     def sample(self) -> None:
         for backend in BACKENDS:
@@ -151,6 +161,20 @@ class ScenarioPart:
             plays = [self._play(backend) for _ in range(10)]
             self._spawns[backend].add(taken + spawns(self._interpreter, 5, backend))
             self._plays[backend].add(plays)
+            self._same[backend].add([self._run(backend) for _ in range(10)])
+
+    def _run(self, backend: str) -> float:
+        start = time.perf_counter()
+        spawn = partial(
+            anyio.run_process,
+            self._fake.argv,
+            stdin=subprocess.DEVNULL,
+            env={**ENVIRONMENT, "PATH": self._fake.folder},
+        )
+        process = anyio.run(spawn, backend=backend)
+        taken = time.perf_counter() - start
+        assert b"still here" in process.stdout
+        return taken
 
     def _play(self, backend: str) -> float:
         start = time.perf_counter()
@@ -163,6 +187,9 @@ class ScenarioPart:
     def report(self) -> dict[str, Any]:
         return {
             "scenario_ratio": {name: summary(ratios(self._plays[name], self._spawns[name])) for name in BACKENDS},
+            "scenario_over_same_agent": {
+                name: summary(ratios(self._plays[name], self._same[name])) for name in BACKENDS
+            },
             "scenario_ms": {name: summary([one * 1e3 for one in self._plays[name].rounds]) for name in BACKENDS},
             "spawn_ms": {name: summary([one * 1e3 for one in self._spawns[name].rounds]) for name in BACKENDS},
         }
