@@ -331,7 +331,8 @@ class Player:
         return self._write("stdout", data)
 
     def _write(self, stream: str, data: bytes) -> Iterator[Wait]:
-        made = self._emit(stream, (data[start : start + CHUNK] for start in range(0, len(data), CHUNK)))
+        size = self.program.get("chunk", CHUNK)
+        made = self._emit(stream, (data[start : start + size] for start in range(0, len(data), size)))
         return made if self.session is None or stream != "stdout" else self.session.in_turn(made)
 
     def _emit(self, stream: str, chunks: Iterable[bytes]) -> Iterator[Wait]:

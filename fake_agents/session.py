@@ -135,8 +135,8 @@ class Session:
         limit = fields.get("for")
         patience = None if limit is None else self._player.begin(self._give_up(question), self._player.now + limit)
         yield self._until(lambda: bool(question.answer) or self._is_over())
-        if patience in self._player.tracks:
-            self._player.tracks.remove(patience)
+        if patience in self._player.tracks and not question.given_up:
+            self._player.tracks.remove(patience)  # one that gives up writes its line to the end
         branches = {ALLOW: allowed, ANSWERED: allowed, DENY: denied, REFUSED: denied}
         steps = unanswered if question.given_up else branches.get(question.answer, ())
         return not question.answer or (yield from self._player.play(steps))

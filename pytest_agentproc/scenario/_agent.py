@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from fake_agents.program import CHUNK
 from pytest_agentproc.scenario._elsewhere import COMMANDS
 from pytest_agentproc.scenario._expressions import Expression, Unfit, evaluate, names
 from pytest_agentproc.scenario._fields import Either, Fields, Key
@@ -194,6 +195,11 @@ AGENT = Either(
             Key("model", Text("NAME", may_be_empty=False), "what it calls its model; the fake's own word if absent"),
             Key("newline", Choice(("lf", "crlf", "none")), "how its lines end; none: not the last; lf if absent"),
             Key("bom", Flag(), "whether a byte order mark comes first"),
+            Key(
+                "chunk",
+                Size(low=1, high=CHUNK),
+                f"the most that it writes at a time, each piece once the one before can be read; {CHUNK} B if absent",
+            ),
             Key("partials", Flag(), "whether claude is asked for partial messages; true if absent"),
             Key("states", Flag(), "whether claude is asked to tell its session's state; false if absent"),
             Key("cannot_spawn", Choice(("not_found", "not_executable")), "why it cannot even be started"),

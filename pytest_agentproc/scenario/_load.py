@@ -150,6 +150,7 @@ def _of_an_agent(values: dict[str, Any]) -> dict[str, Any]:
         "model": agent.get("model", ""),
         "newline": agent.get("newline", "lf"),
         "bom": agent.get("bom", False),
+        "chunk": agent.get("chunk", 0),
         "partials": agent.get("partials", True),
         "states": agent.get("states", False),
         "policy": values.get("policy", {}),

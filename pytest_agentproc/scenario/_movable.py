@@ -7,20 +7,13 @@ is not known here.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.scenario._expressions import (
-    TIMES,
-    Expression,
-    ExpressionError,
-    NotApplicable,
-    Unfit,
-    evaluate,
-    parse_expression,
-)
-from pytest_agentproc.scenario._expressions import names as names_of
+from pytest_agentproc.scenario._cuts import cuts
+from pytest_agentproc.scenario._expressions import TIMES, Expression
 from pytest_agentproc.scenario._nodes import Mapping, Node, Scalar, Sequence, parse
+from pytest_agentproc.scenario._pieces import Movable, nodes_of, written_time
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -34,88 +27,15 @@ __all__ = ["Movable", "movables", "moved", "restated"]
 _SCRIPTS = ("script", "scripts", "do", "meanwhile", "allowed", "denied")
 _INSTANT = {"say", "delta", "think", "tool", "tool_done", "notice", "plan", "begin", "raw", "flood", "result"}
 """Steps that take no time; an answer is one, too, but nothing is the same behind it."""
-_QUOTED = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^']|'')*'""")
-_SOURCES = ("text", "hex", "base64")
-_MOST_CUTS = 6
-
-
-@dataclass(frozen=True, slots=True)
-class Movable:
-    """One piece of a file that can be moved.
-
-    Args:
-        kind: `time`, `pause` (between two steps, or two deeds of a caller: no time), `cut` or `order`.
-        line: its line in the file.
-        text: what stands there.
-        start: where that begins in the file's text, and `stop` where it ends.
-        options: other texts for its place; of a pause one with a gap for the time; of a time none.
-        expression: the time; None for the other kinds.
-        repeats: whether it says how often something happens, so that a much shorter or longer one has no end.
-    """
-
-    kind: str
-    line: int
-    text: str
-    start: int
-    stop: int
-    options: tuple[str, ...] = ()
-    expression: Expression | None = None
-    repeats: bool = False
-
-    def worth(self, limits: Words[str, int | None]) -> int | None:
-        """Evaluate the time that stands there; None: it is none under these limits.
-
-        Args:
-            limits: every limit as a whole number, None where it is off; see `Policy.whole`.
-        """
-        if self.expression is None:
-            return 0 if self.kind == "pause" else None
-        try:
-            return evaluate(self.expression, limits)
-        except (NotApplicable, Unfit):
-            return None
-
-    def read(self, text: str, limits: Words[str, int | None]) -> int | None:
-        """Evaluate another time for this place, as `at` writes it; None: it is none."""
-        if self.kind == "pause":
-            before, after = self.options[0].format("\0").split("\0")
-            text = text.removeprefix(before).removesuffix(after) or "0s"
-        try:
-            return evaluate(Expression(text, 0, 0, parse_expression(text), TIMES), limits)
-        except (NotApplicable, Unfit, ExpressionError):
-            return None
-
-    def at(self, worth: int, limits: Words[str, int | None]) -> str:
-        """Write another time for this place: one that names limits is still told from them.
-
-        Args:
-            worth: the time, in nanoseconds.
-            limits: as in `worth`.
-        """
-        now = self.worth(limits)
-        assert now is not None, "it is a time"
-        if worth == now:
-            return self.text
-        if self.expression is None:
-            return self.options[0].format(written_time(worth))
-        if not names_of(self.expression.tree):
-            return written_time(worth)
-        sign = "+" if worth > now else "-"
-        return f"{self.text} {sign} {written_time(abs(worth - now))}"
-
-
-def written_time(worth: int) -> str:
-    """Write a time in the longest unit that is exact, up to seconds."""
-    unit = next(unit for unit in ("s", "ms", "us", "ns") if worth % TIMES.units[unit] == 0)
-    return f"{worth // TIMES.units[unit]}{unit}"
 
 
 def movables(scenario: Scenario) -> tuple[Movable, ...]:
     """List what of a scenario can be moved, in the order of its file: one without open values, or there is none.
 
     Args:
-        scenario: times in its scripts, its drive and its handlers can be moved; raw bytes be cut; and a write to stderr
-            change places with its neighbour, or a deed in one session with one in another.
+        scenario: times in its scripts, its drive and its handlers can be moved; raw bytes be cut, or all that an agent
+            writes; and a write to stderr change places with its neighbour, or a deed in one session with one in
+            another.
     """
     if scenario.openings:
         return ()
@@ -125,7 +45,7 @@ def movables(scenario: Scenario) -> tuple[Movable, ...]:
     found = [
         *_times(scenario, starts),
         *_pauses(root, scenario, starts),
-        *_cuts(root, scenario.text, starts),
+        *cuts(root, scenario.text, starts),
         *_orders(root, scenario.text, starts),
     ]
     return tuple(sorted(found, key=lambda one: (one.start, -one.stop)))
@@ -215,16 +135,9 @@ def _times(scenario: Scenario, starts: list[int]) -> Iterator[Movable]:
             yield Movable("time", expression.line, text, start, stop, expression=expression, repeats=repeats)
 
 
-def _nodes(node: Node) -> Iterator[Node]:
-    yield node
-    below = [value for _, value in node.pairs] if isinstance(node, Mapping) else ()
-    for inner in node.items if isinstance(node, Sequence) else below:
-        yield from _nodes(inner)
-
-
 def _pauses(root: Node, scenario: Scenario, starts: list[int]) -> Iterator[Movable]:
     """Yield the places before steps, and between the deeds of a caller who has one session."""
-    for node in _nodes(root):
+    for node in nodes_of(root):
         for key, value in node.pairs if isinstance(node, Mapping) else ():
             if key.text in _SCRIPTS and isinstance(value, Sequence):
                 lists = [one for one in value.items if isinstance(one, Sequence)] or [value]
@@ -240,55 +153,9 @@ def _before_items(steps: Sequence, first: int, word: str, starts: list[int]) -> 
         yield Movable("pause", item.line, "", start, start, (own,))
 
 
-def _cuts(root: Node, text: str, starts: list[int]) -> Iterator[Movable]:
-    """Yield raw bytes on one line of the file: cut at other places, or cut at all."""
-    for node in _nodes(root):
-        for key, value in node.pairs if isinstance(node, Mapping) else ():
-            if key.text == "raw":
-                yield from _cut(value, text, starts)
-
-
-def _cut(value: Node, text: str, starts: list[int]) -> Iterator[Movable]:
-    start = starts[value.line - 1] + value.column - 1
-    if isinstance(value, Scalar):
-        found = _QUOTED.match(text, start)
-        if found is not None and value.is_one_line:
-            cuts = _offsets(len(value.text.encode()))
-            options = tuple(f"{{text: {found[0]}, cut: [{cut}], gap: 1ms}}" for cut in cuts)
-            yield Movable("cut", value.line, found[0], start, found.end(), options)
-    elif isinstance(value, Mapping):
-        given = {key.text: node for key, node in value.pairs}
-        own, source = given.get("cut"), next((given[name] for name in _SOURCES if name in given), None)
-        if isinstance(own, Sequence) and own.end[0]:
-            yield from _other_cuts(own, text, starts)
-        elif value.end[0] and isinstance(source, Scalar) and not {"size", "repeat", "cut"} & set(given):
-            size = len(source.text.encode()) if "text" in given else len(source.text.split()) if "hex" in given else 0
-            stop = starts[value.end[0] - 1] + value.end[1] - 1
-            whole = text[start:stop]
-            options = tuple(f"{whole[:-1]}, cut: [{cut}], gap: 1ms}}" for cut in _offsets(size))
-            yield Movable("cut", value.line, whole, start, stop, options)
-
-
-def _other_cuts(own: Sequence, text: str, starts: list[int]) -> Iterator[Movable]:
-    """Yield a list of cuts, each of which may be a byte earlier or later, or not be made."""
-    start = starts[own.line - 1] + own.column - 1
-    stop = starts[own.end[0] - 1] + own.end[1] - 1
-    cuts = [int(item.text) for item in own.items if isinstance(item, Scalar)]
-    near = [[cut + by for cut in cuts] for by in (-1, 1)]
-    fewer = [cuts[:index] + cuts[index + 1 :] for index in range(len(cuts)) if len(cuts) > 1]
-    options = tuple(f"[{', '.join(map(str, one))}]" for one in [*near, *fewer])
-    yield Movable("cut", own.line, text[start:stop], start, stop, options)
-
-
-def _offsets(size: int) -> list[int]:
-    """Choose where bytes are cut: at their ends, and in between."""
-    chosen = [1, size - 1, *(size * part // (_MOST_CUTS - 1) for part in range(1, _MOST_CUTS - 1))]
-    return sorted({cut for cut in chosen if 0 < cut < size})
-
-
 def _orders(root: Node, text: str, starts: list[int]) -> Iterator[Movable]:
     """Yield neighbours that take no time and have nothing to do with one another, in the other order."""
-    for node in _nodes(root):
+    for node in nodes_of(root):
         for key, value in node.pairs if isinstance(node, Mapping) else ():
             if not isinstance(value, Sequence):
                 continue
@@ -337,7 +204,7 @@ def _span(node: Node, text: str, starts: list[int]) -> tuple[int, int] | None:
     start = starts[node.line - 1] + node.column - 1
     if isinstance(node, Mapping) and node.end[0]:
         return start, starts[node.end[0] - 1] + node.end[1] - 1
-    last = max(inner.line for inner in _nodes(node))
+    last = max(inner.line for inner in nodes_of(node))
     line = re.compile(r"[^\r\n#]*").match(text, start)
     is_whole = last == node.line and line is not None and text[line.end() : line.end() + 1] != "#"
     return (start, start + len(line[0].rstrip())) if is_whole and line is not None else None

@@ -98,6 +98,7 @@ class Scenario:
         catches: each defect with the expect key that it turns red.
         policy: the limits that the file gives, in seconds, bytes or names; None is switched off.
         model: what the agent calls its model; "": as the fake has it.
+        chunk: the most bytes that it writes at a time; 0: as the fake has it.
         partials: whether its command line asks for partial messages.
         states: whether its environment asks for the state of the session.
         prompt_by: `argv` or `stdin`.
@@ -128,6 +129,7 @@ class Scenario:
     model: str = ""
     newline: str = "lf"
     bom: bool = False
+    chunk: int = 0
     partials: bool = True
     states: bool = False
     policy: Mapping[str, Any] = field(default_factory=dict)
@@ -255,8 +257,8 @@ class Scenario:
         }
         if self.contributed is not None:
             program["encoder"] = list(self.contributed.encoder_modules)
-        if self.model:
-            program["model"] = self.model
+        own = {"model": self.model, "chunk": self.chunk}
+        program |= {name: value for name, value in own.items() if value}
         if then:
             program["then"] = then
         if _has_tasks([first, then]):

@@ -58,11 +58,12 @@ _WRITTEN = """\
 scenario: an agent that prints a dot now and then is at work
 agent: raw
 script:
-  - drip: {stderr: ".", every: 20s, for: 140s}
+  - drip: {stderr: ".", every: 20s, for: 1m}
+  - silence: 60001ms
   - answer: built
 expect:
   outcome: completed
-  elapsed: 140s
+  elapsed: 120001ms
   signals: []
 covers: [A1]
 catches: {duration-timeout: outcome}
@@ -85,6 +86,7 @@ def test_times_and_places_for_pauses_move_in_the_script_and_nowhere_else() -> No
     limits = scenario.own_terms(core()).whole()
     found = movables(scenario)
     assert [(one.kind, one.line, one.text, one.worth(limits)) for one in found] == [
+        ("chunk", 2, "pi", None),
         ("pause", 4, "", 0),
         ("time", 4, "1s", 10**9),
         ("pause", 5, "", 0),
@@ -92,10 +94,10 @@ def test_times_and_places_for_pauses_move_in_the_script_and_nowhere_else() -> No
         ("time", 6, "inactivity_timeout + 10s", 130 * 10**9),
         ("pause", 7, "", 0),
     ]
-    texts = [one.at(131 * 10**9, limits) for one in found]
+    texts = [one.at(131 * 10**9, limits) for one in found[1:]]
     assert texts[1] == "131s"
     assert texts[4] == "inactivity_timeout + 10s + 1s"
-    lines = moved(scenario.text, [(found[2], found[2].at(10**6, limits)), (found[4], texts[4])]).splitlines()
+    lines = moved(scenario.text, [(found[3], found[3].at(10**6, limits)), (found[5], texts[4])]).splitlines()
     assert lines[3:8] == [
         "  - silence: 1s",
         "  - silence: 1ms",
@@ -120,13 +122,37 @@ def test_bytes_are_cut_elsewhere_and_the_streams_change_places(step: str, kind: 
     assert [list(one.options) for one in movables(scenario) if one.kind == kind] == [others]
 
 
+@pytest.mark.parametrize(
+    ("agent", "others"),
+    [
+        ("raw", ["{dialect: raw, chunk: 509 B}", "{dialect: raw, chunk: 61 B}", "{dialect: raw, chunk: 7 B}"]),
+        ("{dialect: pi, bom: true}", [f"{{chunk: {size} B, dialect: pi, bom: true}}" for size in (509, 61, 7)]),
+        ("\n  dialect: pi\n  bom: true", [f"chunk: {size} B\n  " for size in (509, 61, 7)]),
+    ],
+)
+def test_all_that_an_agent_writes_is_cut_into_pieces(agent: str, others: list[str]) -> None:
+    """A line may come in any number of reads, whatever stands in it."""
+    scenario = loads(f"scenario: a\nagent: {agent}\nscript:\n  - say: a\n")
+    [chunk] = [one for one in movables(scenario) if one.kind == "chunk"]
+    assert list(chunk.options) == others
+    assert [loads(moved(scenario.text, [(chunk, one)])).chunk for one in others] == [509, 61, 7]
+
+
+@pytest.mark.parametrize(
+    "rest", ["{dialect: raw, chunk: 1 B}\nscript: [say: a]", "raw\nscript: [{flood: {stdout: 1 MiB}}]"]
+)
+def test_writes_that_are_cut_already_or_have_no_end_are_left_alone(rest: str) -> None:
+    """A mebibyte in pieces of seven bytes would be looked at for minutes."""
+    assert "chunk" not in {one.kind for one in movables(loads(f"scenario: a\nagent: {rest}\n"))}
+
+
 @pytest.mark.slow
 def test_every_piece_of_every_bundled_scenario_can_be_moved_and_read_again() -> None:
     """A text that is no scenario would be passed over in silence, and never looked at."""
     for file in sorted((ROOT / "scenarios").glob("session-*.scenario.yaml"))[::9]:
         scenario = load(file)
         for one in movables(scenario):
-            for text in one.options if one.kind in ("cut", "order") else [one.at(10**9, _limits(scenario))]:
+            for text in one.options if one.kind in ("cut", "chunk", "order") else [one.at(10**9, _limits(scenario))]:
                 loads(moved(scenario.text, [(one, text)]), str(file), file.parent)
 
 
@@ -148,7 +174,7 @@ def test_the_instants_that_a_file_expects_are_those_of_the_play_and_nothing_else
 
 @pytest.mark.slow
 def test_a_defect_is_found_in_a_file_that_it_passes_and_written_as_a_scenario() -> None:
-    """One minute is too short for it; as long as the file's expectations allow is not."""
+    """One minute is too short for it; twice that is not, and the file's expectations allow as much."""
     subject = _wrong("duration-timeout")
     assert judged(model_play(loads(_DOTS), subject)).verdict is Verdict.PASSED
     came = _explored(_DOTS, subject)
@@ -198,7 +224,7 @@ def test_a_supervisor_that_does_right_is_never_red(monkeypatch: pytest.MonkeyPat
         assert came.counted is not None
         assert came.counted >= _SEVERAL
     monkeypatch.setattr("pytest_agentproc.search._exploration.instants", lambda *_: None)
-    came = _explored(_DOTS, foreign, lab=foreign)
+    came = _explored(_DOTS.replace("agent: raw", "agent: {dialect: raw, chunk: 4 KiB}"), foreign, lab=foreign)
     assert came.counted is not None
     assert came.counted < _SEVERAL
 

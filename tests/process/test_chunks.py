@@ -1,0 +1,27 @@
+"""Agents that write in small pieces, as real processes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_agentproc.harness import model_play
+from pytest_agentproc.scenario import load, loads
+from pytest_agentproc.subjects import core
+from tests.architecture.sources import ROOT
+
+if TYPE_CHECKING:
+    from pytest_agentproc.harness import Lab
+
+
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+def test_the_model_writes_the_same_pieces(lab: Lab, backend: str) -> None:
+    """Else a cut that the search finds would be one that no agent makes."""
+    file = ROOT / "scenarios" / "hook-given-up-is-called-no-more.scenario.yaml"
+    text = load(file).text.replace("dialect: claude", "dialect: claude, chunk: 61 B")
+    scenario = loads(text, str(file), file.parent)
+    played = lab.play(scenario, core(), backend=backend)
+    modelled = model_play(scenario, core())
+    assert played.record.digest() == modelled.record.digest()
+    assert played.answer == modelled.answer

@@ -1,0 +1,72 @@
+"""Agents that write in small pieces: what is written stays the same, and so does what is expected of its reader."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_agentproc.errors import ScenarioError
+from pytest_agentproc.harness import model_play
+from pytest_agentproc.scenario import NotApplicable, load, loads, movables, moved
+from pytest_agentproc.subjects import core
+from pytest_agentproc.verdict import Verdict, judged
+from tests.architecture.sources import ROOT
+
+if TYPE_CHECKING:
+    from pytest_agentproc.scenario import Scenario
+
+_FILES = sorted((ROOT / "scenarios").glob("*.scenario.yaml"))
+_GIVEN_UP = ROOT / "scenarios" / "hook-given-up-is-called-no-more.scenario.yaml"
+
+
+def _in_pieces(file: Any, number: int) -> Scenario | None:
+    """Load a bundled file, its agents writing in pieces of some size; None: that would take too long."""
+    scenario = load(file)
+    chosen = [(one, one.options[number]) for one in movables(scenario) if one.kind == "chunk"]
+    return loads(moved(scenario.text, chosen), str(file), file.parent) if chosen else None
+
+
+def test_each_piece_is_read_before_the_next_is_written() -> None:
+    """That is what makes pieces of one write: without it they would be one again in the pipe."""
+    scenario = loads("scenario: a\nagent: {dialect: raw, chunk: 2 B}\nscript: [say: abc]\n")
+    events = model_play(scenario, core()).record.events
+    assert [data["size"] for _, code, data in events if code == "o" and "size" in data] == [2, 2]
+
+
+@pytest.mark.slow
+def test_every_bundled_scenario_means_the_same_in_pieces() -> None:
+    """No expectation, and no instant, may hang on where a read ends."""
+    scenarios = [one for file in _FILES if (one := _in_pieces(file, 1)) is not None]
+    reds = []
+    for scenario in scenarios:
+        try:
+            verdict = judged(model_play(scenario, core())).verdict
+        except NotApplicable:
+            continue
+        if verdict not in (Verdict.PASSED, Verdict.NOT_APPLICABLE):
+            reds.append(scenario.id)
+    assert reds == []
+    assert len(scenarios) > len(_FILES) * 3 // 4
+
+
+def test_an_agent_that_gives_up_waiting_says_so_to_the_end() -> None:
+    """Its track was taken away within the line, and no other track could write any more."""
+    scenario = _in_pieces(_GIVEN_UP, 2)
+    assert scenario is not None
+    assert judged(model_play(scenario, core())).verdict is Verdict.PASSED
+
+
+@pytest.mark.parametrize(
+    ("size", "told"),
+    [
+        ("0 B", "agent.chunk is 0 bytes: at least 1, at most 4096 are possible"),
+        ("8 KiB", "agent.chunk is 8192 bytes: at least 1, at most 4096 are possible"),
+        ("7", "agent.chunk has no unit: write 7 B, or KiB, MiB, GiB"),
+    ],
+)
+def test_a_piece_has_a_size(size: str, told: str) -> None:
+    """A larger one would not be sure to find room in a pipe that has some."""
+    with pytest.raises(ScenarioError) as caught:
+        loads(f"scenario: a\nagent: {{dialect: raw, chunk: {size}}}\nscript: [say: abc]\n")
+    assert told in str(caught.value)
