@@ -39,7 +39,9 @@ class Session:
         self._replies: list[bytes] = []
         self._has_heard = False
         self._cancels = self._awaited = 0
-        self._writer: object = None
+        self._writer: Iterator[Wait] | None = None
+        self._rest: Iterator[Wait] | None = None
+        """The rest of a line whose track was cut within it."""
         self._handshake: tuple[str, Any] = ("after", 0)
 
     def do_handshake(self, kind: str, value: Any) -> None:
@@ -87,9 +89,12 @@ class Session:
             self._player.begin(self._player.write(reply), self._player.now + value)
 
     def desk(self) -> Iterator[Wait]:
-        """Answer what the dialect answers by itself, for ever."""
+        """Answer what the dialect answers by itself, and end the lines that nobody else does, for ever."""
         while True:
-            yield self._until(lambda: self._has_heard)
+            yield self._until(lambda: self._has_heard or self._rest is not None)
+            if self._rest is not None:
+                yield from self._go_on()
+                continue
             reply, self._replies, self._has_heard = b"".join(self._replies) + self._host.late(), [], False
             yield from self._player.write(reply)
 
@@ -150,12 +155,26 @@ class Session:
     def in_turn(self, writing: Iterator[Wait]) -> Iterator[Wait]:
         """Write whole lines: while one track waits for room, no other begins."""
         while self._writer is not None:
-            yield self._until(lambda: self._writer is None)
+            yield self._until(lambda: self._writer is None or self._rest is not None)
+            if self._rest is not None:
+                yield from self._go_on()
+        yield from self._write(writing)
+
+    def _go_on(self) -> Iterator[Wait]:
+        assert self._rest is not None
+        rest, self._rest = self._rest, None
+        return self._write(rest)
+
+    def _write(self, writing: Iterator[Wait]) -> Iterator[Wait]:
+        """Write to the end of the line: if the track is cut before, another one does."""
         self._writer = writing
         try:
-            yield from writing
-        finally:
-            self._writer = None
+            for wait in writing:  # noqa: UP028  # `yield from` would end `writing` with its track
+                yield wait
+        except GeneratorExit:
+            self._rest = writing
+            raise
+        self._writer = None
 
     def _is_over(self) -> bool:
         return self._player.at_eof and _EOF not in self._player.reactions

@@ -57,6 +57,26 @@ def test_an_agent_that_gives_up_waiting_says_so_to_the_end() -> None:
     assert judged(model_play(scenario, core())).verdict is Verdict.PASSED
 
 
+_CUT = """\
+scenario: a script ends while another track is within its line
+agent: {dialect: pi, mode: rpc, chunk: 2 B}
+drive: [{prompt: one}, {wait: 1s}]
+script:
+  - wait_for: prompt 1
+  - answer: done
+  - meanwhile: [raw: "abcdef\\n"]
+  - silence: 0s
+  - silence: 0s
+"""
+
+
+def test_a_track_that_is_cut_within_its_line_leaves_no_half_line() -> None:
+    """What comes next would stand in the middle of it, and its reader would lose both."""
+    record = model_play(loads(_CUT), core()).record
+    written = b"".join(data["bytes"] for _, code, data in record.events if code == "o" and "bytes" in data)
+    assert b"\nabcdef\n" in written
+
+
 @pytest.mark.parametrize(
     ("size", "told"),
     [
