@@ -26,13 +26,33 @@ for text in texts:
 print(time.process_time() - begun)
 """
 
+_FLOOR = """
+import pytest
+
+class Item(pytest.Item):
+    def runtest(self):
+        pass
+
+class File(pytest.File):
+    def collect(self):
+        self.path.read_bytes()
+        yield Item.from_parent(self, name="item")
+
+def pytest_collect_file(file_path, parent):
+    if file_path.name.endswith(".scenario.yaml"):
+        return File.from_parent(parent, path=file_path)
+"""
+"""A plugin that knows nothing of what it collects."""
+
 
 class CollectionPart:
     """collection_ratio: CPU of `pytest --collect-only` on 2,000 files, less that on none, over libyaml's composing.
 
     Every file is a copy of a bundled one with a content of its own. `first` is without pytest's cache, so that each
     file is read and checked; `again` is with the cache of an earlier session, which found no mistake in these contents.
-    The kit's plugin is the only one beside pytest's own, and what it loads for its first scenario counts.
+    The kit's plugin is the only one beside pytest's own, and what it loads for its first scenario counts. `floor` is a
+    plugin that reads each file as bytes and gives one item for it: with the composing itself, which is 1, that is the
+    least that a first collection can be.
     """
 
     name = "collection"
@@ -40,6 +60,7 @@ class CollectionPart:
     def __init__(self) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="agentproc-benchmark-"))
         (self._folder / "pytest.ini").write_text("[pytest]\n")
+        (self._folder / "floor.py").write_text(_FLOOR)
         for name in ("none", "many"):
             (self._folder / name).mkdir()
         corpus = corpus_files()
@@ -47,10 +68,11 @@ class CollectionPart:
             file = corpus[number % len(corpus)]
             copy = self._folder / "many" / f"{file.name.removesuffix(SUFFIX)}-{number}{SUFFIX}"
             copy.write_text(f"{file.read_text()}# copy {number}\n")
-        self._taken = {name: Samples() for name in ("first", "again", "compose")}
+        self._taken = {name: Samples() for name in ("first", "again", "floor", "compose")}
         self._environment = {name: value for name, value in os.environ.items() if not name.startswith("PY")}
         self._environment |= {
             "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+            "PYTHONPATH": str(self._folder),
             "PYTHONPYCACHEPREFIX": str(self._folder / "bytecode"),
         }
         try:
@@ -59,9 +81,9 @@ class CollectionPart:
             self.close()
             raise
 
-    def _collect(self, name: str, *options: str) -> float:
+    def _collect(self, name: str, *options: str, plugin: str = "pytest_agentproc.plugin") -> float:
         """Give the CPU seconds of one collection."""
-        command = [sys.executable, "-m", "pytest", "-p", "pytest_agentproc.plugin", "--collect-only", "-q", name]
+        command = [sys.executable, "-m", "pytest", "-p", plugin, "--collect-only", "-q", name]
         process = subprocess.Popen(
             [*command, *options], cwd=self._folder, env=self._environment, stdout=subprocess.DEVNULL
         )
@@ -82,11 +104,14 @@ class CollectionPart:
         self._taken["compose"].add([self._compose()])
         self._taken["again"].add([self._collect("many") - none])
         self._taken["first"].add([self._collect("many", "-p", "no:cacheprovider") - none])
+        self._taken["floor"].add([self._collect("many", plugin="floor") - self._collect("none", plugin="floor")])
 
     def report(self) -> dict[str, Any]:
         taken = self._taken
         return {
-            "collection_ratio": {name: summary(ratios(taken[name], taken["compose"])) for name in ("first", "again")},
+            "collection_ratio": {
+                name: summary(ratios(taken[name], taken["compose"])) for name in taken if name != "compose"
+            },
             "collection_ms": {name: summary([one * 1e3 for one in samples.rounds]) for name, samples in taken.items()},
         }
 
