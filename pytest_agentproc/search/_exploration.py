@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.errors import ScenarioError
+from pytest_agentproc.errors import Deadlock, ScenarioError
 from pytest_agentproc.harness import foresee, model_play
 from pytest_agentproc.scenario import NotApplicable, loads, movables, moved, restated
 from pytest_agentproc.search._find import Find
@@ -37,6 +37,9 @@ SLIGHT = 1024
 """A move is slight if the nearest competing instants are so many times as far apart as all of it is long."""
 _TRACKS = ("meanwhile:", "do:")
 """Words of a script by which one process does two things at a time, whose instants are not competing ones."""
+
+_FOR_A_STATUS = "waits for status "
+"""What the record says of a caller who does."""
 
 _MICROSECOND = 1000
 Setting = tuple[str, ...]
@@ -146,6 +149,8 @@ class Exploration:
 
     def _fault(self, setting: Setting, reached: _Reached) -> Find | None:
         """Make a find of what the core itself breaks."""
+        if _waits_in_vain(reached.played):
+            return None
         is_slight = self._is_slight(setting)
         self.counted += is_slight or not reached.trouble
         if broken(reached.played) or (is_slight and reached.trouble):
@@ -187,6 +192,19 @@ def _reached(played: Played) -> _Reached:
         expect.append(own)
     met = replace(played, bound=replace(played.bound, expect=tuple(expect)))
     return _Reached(met, times, broken(met) or _unmet(met))
+
+
+def _waits_in_vain(played: Played) -> bool:
+    """Say whether the caller waits in the end for a status that was told before: no supervisor repeats one for that."""
+    told: set[str] = set()
+    awaited, is_late = "", False
+    for event in played.record.events if isinstance(played.fault, Deadlock) else ():
+        if event.data.get("process") == "caller":
+            awaited = str(event.data["does"]).partition(_FOR_A_STATUS)[2]
+            is_late = awaited in told
+        elif event.data.get("event") == "status":
+            told.add(event.data["text"])
+    return is_late
 
 
 def _unmet(played: Played) -> str:

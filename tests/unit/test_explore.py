@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from pytest_agentproc.defects import defect
+from pytest_agentproc.errors import Deadlock
 from pytest_agentproc.harness import model_play
 from pytest_agentproc.scenario import load, loads, movables, moved, restated
 from pytest_agentproc.search import explore, written
+from pytest_agentproc.search._exploration import Exploration
 from pytest_agentproc.subjects import Core, core
 from pytest_agentproc.verdict import Verdict, instants, judged, retimed
 from tests.architecture.sources import ROOT
@@ -185,6 +187,27 @@ def test_a_defect_is_found_in_a_file_that_it_passes_and_written_as_a_scenario() 
     again = loads(text, "found.scenario.yaml")
     assert judged(model_play(again, core())).verdict is Verdict.PASSED
     assert judged(model_play(again, subject)).verdict is Verdict.FAILED
+
+
+_IDLE = """\
+scenario: an agent that crashes while nobody asks is started again
+agent: acp
+policy: {restart_backoff: 4s}
+drive: [{prompt: one}, {wait: 1s}, {wait: 500ms}, {wait_for: status restarting}, {prompt: two}]
+scripts:
+  - [wait_for: prompt 1, answer: first, silence: 2s, exit: 1]
+  - [wait_for: prompt 1, answer: second]
+expect: {turns: [{outcome: completed}, {outcome: completed}]}
+"""
+
+
+def test_a_caller_who_comes_too_late_for_a_status_is_no_fault_of_the_core() -> None:
+    """Moved behind it, the wait never ends, whoever supervises."""
+    assert isinstance(model_play(loads(_IDLE.replace("wait: 1s", "wait: 8s")), core()).fault, Deadlock)
+    made = Exploration(loads(_IDLE), core())
+    late = tuple("8s" if text == "1s" else text for text in made.original)
+    assert late != made.original
+    assert made.look(late) is None
 
 
 class _Foreign:
