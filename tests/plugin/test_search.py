@@ -66,7 +66,7 @@ def test_who_does_right_stays_green_and_who_does_not_is_found_in_a_file_without_
     (pytester.path / "one.scenario.yaml").write_text(_CLOSED)
     (pytester.path / "mine.py").write_text(_IMPATIENT)
     subjects = "--agentproc-subject=mine:run,tests.plugin.examples.careful:subject"
-    result = pytester.runpytest_subprocess(subjects, "--agentproc-explore=6", "-o", f"pythonpath={ROOT}")
+    result = pytester.runpytest_subprocess(subjects, "--agentproc-explore=12", "-o", f"pythonpath={ROOT}")
     result.assert_outcomes(passed=1, failed=1)
     result.stdout.fnmatch_lines(
         [
