@@ -156,11 +156,12 @@ class _Judge:
     def of_pidfd(self, pidfd: int) -> _Target | None:
         """Find whom `signal.pidfd_send_signal` would hit; it never hits who has a pid of the dead.
 
-        So who is reaped by somebody else just then is no stray: a descriptor can be right and too late.
+        So who is reaped by somebody else just then is no stray: a descriptor can be right and too late, and what was
+        seen of the pid is true only if it is the descriptor's still.
         """
         pid = _pid_of(pidfd)
         target = self.of_kill(pid) if pid > 0 else None
-        return None if target is not None and target.to == "freed" else target
+        return target if _pid_of(pidfd) == pid else None
 
     def of_group(self, group: int) -> _Target | None:
         """Find whom `os.killpg` would hit; group 1 is everything to the kernel."""

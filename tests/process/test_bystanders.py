@@ -15,7 +15,7 @@ import pytest
 
 from pytest_agentproc.clock import VirtualClock
 from pytest_agentproc.harness import _warden
-from pytest_agentproc.harness._bystanders import look, ticks
+from pytest_agentproc.harness._bystanders import Seen, look, ticks
 from pytest_agentproc.harness._warden import _Known, warden
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import TRIVIAL, Null, SpawnAndForget, core
@@ -176,17 +176,28 @@ def test_a_pid_that_is_free_by_now_is_noted_and_fails_nothing(lab: Lab, send: Ca
     assert f"TERM ==> {note['pid']}, the pid that agent had ({HERE}:" in explain(played, compare(played))
 
 
-def test_who_is_reaped_as_its_descriptor_is_signalled_is_no_stray(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("to", ["freed", "reused"])
+def test_who_is_reaped_as_its_descriptor_is_signalled_is_no_stray(to: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A keeper reaps it between two looks; by its pid the same signal may hit whoever has that by then."""
     notes: list[dict[str, Any]] = []
-    monkeypatch.setattr(_warden, "look", lambda _pid: None)
+    monkeypatch.setattr(_warden, "look", lambda _pid: None if to == "freed" else Seen("sh", "S", 1, 2, 3))
+    monkeypatch.setattr(_warden, "is_bystander", lambda *_: True)
     with start_other() as process:
-        with warden(notes.append, lambda _pid: _Known("agent", is_reaped=True)):
-            by_pidfd(process.pid, signal.SIGCONT)
+        pidfd = os.pidfd_open(process.pid)
+
+        def known(_pid: int) -> _Known:
+            process.kill()
+            process.wait()
+            return _Known("agent", is_reaped=True)
+
+        with warden(notes.append, known):
+            with pytest.raises(ProcessLookupError):
+                signal.pidfd_send_signal(pidfd, signal.SIGCONT)
             assert notes == []
-            os.kill(process.pid, signal.SIGCONT)
-        process.kill()
-    assert [(note["to"], note["who"]) for note in notes] == [("freed", "agent")]
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process.pid, signal.SIGCONT)
+        os.close(pidfd)
+    assert [(note["to"], note["who"]) for note in notes] == [(to, "agent" if to == "freed" else "sh, once agent")]
 
 
 def test_a_pid_that_is_somebody_elses_by_now_is_a_bystanders(other: Process) -> None:

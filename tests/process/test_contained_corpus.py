@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_agentproc.subjects import Core
-from pytest_agentproc.verdict import Verdict, compare, conclude
+from pytest_agentproc.verdict import Verdict, compare, conclude, explain
 from tests.process.kill_matrix import corpus
 
 if TYPE_CHECKING:
@@ -39,4 +39,6 @@ class Holding(Core):
 @pytest.mark.parametrize("scenario", OF_TREES, ids=lambda scenario: scenario.id)
 def test_a_scenario_of_trees_is_green_at_every_containment(lab: Lab, scenario: Scenario, containment: str) -> None:
     """Signals, their instants and their order are those of the group, for agents that are no children of ours, too."""
-    assert conclude(compare(lab.play(scenario, Holding(containment)))) is Verdict.PASSED
+    played = lab.play(scenario, Holding(containment))
+    rows = compare(played)
+    assert conclude(rows) is Verdict.PASSED, explain(played, rows)
