@@ -67,7 +67,7 @@ def go_on(state: list[tuple[int, int]] | None = None) -> None:
         _end(pid)
     try:
         low = posix.pidfd_open(pid)
-    except ProcessLookupError:
+    except OSError:  # no such process, or the number of somebody's thread
         _end(pid)
     _harness[:] = [fcntl.fcntl(low, fcntl.F_DUPFD_CLOEXEC, _HIGH)]
     posix.close(low)

@@ -18,9 +18,10 @@ from fake_agents.program import numbered
 from pytest_agentproc.clock import SystemClock, signal_name, told
 from pytest_agentproc.harness._bystanders import command_line_of, how_it_lives
 from pytest_agentproc.record import Event, Record
+from pytest_agentproc.tree import pidfd_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Sequence
 
 __all__ = ["Diaries"]
 
@@ -46,6 +47,8 @@ class _Kept:
     signum: int | None = None
     died: int | None = None
     late: int = 0
+    successor: _Kept | None = None
+    """Who was given its pid after its end."""
 
     @property
     def ended(self) -> dict[str, Any]:
@@ -85,22 +88,22 @@ class Diaries:
         """
         kept = self._settled()
         if kept and not record.events:
-            self.clock.zero = min(one.born for one in kept.values())
-        self._correct([one for one in kept.values() if one.index < 0], record)
-        record.merge(event for one in kept.values() for event in self._events(one, kept))
+            self.clock.zero = min(one.born for one in kept)
+        self._correct([one for one in kept if one.index < 0], record)
+        record.merge(event for one in kept for event in self._events(one, kept))
         now = self.clock.instant()
-        for one in kept.values():
+        for one in kept:
             if (state := self._state(one)) is not None:
                 told = {"process": one.name, "leaked": state, "line": one.line}
                 if one.index < 0 and state != "zombie":
                     told["argv"] = command_line_of(one.pid, {os.path.realpath(self.command)})
                 record.add(now, "m", told)
-        return max((one.late for one in kept.values()), default=0)
+        return max((one.late for one in kept), default=0)
 
     def end(self) -> None:
         """Kill whoever is left, leave no zombie of our own children, and remove the diaries."""
         limit = time.monotonic() + _SETTLE
-        left = [*self._read(), *self._unwritten(())]
+        left = [*{one.pid for one in self._read()}, *self._unwritten(())]
         self.folder = self.folder.rename(f"{self.folder}-over")  # whoever is born from here on ends by itself
         while left and time.monotonic() < limit:
             for pid in left:
@@ -109,75 +112,88 @@ class Diaries:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _end(self, pid: int) -> None:
-        with contextlib.suppress(ProcessLookupError):
-            pidfd = os.pidfd_open(pid)
-            try:
-                is_ours = self._is_ours(pid)
-                if is_ours:
+        pidfd = pidfd_of(pid)
+        if pidfd is None:
+            return
+        try:
+            is_ours = self._is_ours(pid)
+            if is_ours:
+                with contextlib.suppress(ProcessLookupError):
                     signal.pidfd_send_signal(pidfd, signal.SIGKILL)
-                with contextlib.suppress(ChildProcessError):
-                    os.waitid(os.P_PIDFD, pidfd, os.WEXITED | (0 if is_ours else os.WNOHANG))
-            finally:
-                os.close(pidfd)
+            with contextlib.suppress(ChildProcessError):
+                os.waitid(os.P_PIDFD, pidfd, os.WEXITED | (0 if is_ours else os.WNOHANG))
+        finally:
+            os.close(pidfd)
 
     # Who there is.
 
-    def _settled(self) -> dict[int, _Kept]:
+    def _settled(self) -> list[_Kept]:
         """Read until everyone's end is known, or the time for that is up; a process in its exec cannot be seen yet.
 
         Whoever forks without a pause is known by births between two looks that both began after that time.
         """
         limit = time.monotonic() + _SETTLE
-        was_calm, known, looked_at = False, set[int](), 0.0
+        was_calm, known, looked_at = False, set[tuple[int, int]](), 0.0
         while True:
             before, looked_at = looked_at, time.monotonic()
             kept = self._read()
             self._bury(kept)
-            new = self._unwritten(kept)
-            born = kept.keys() - known
-            is_calm = bool(kept) and not (born or new) and all(self._state(one) is None for one in kept.values())
+            new = self._unwritten({one.pid for one in kept})
+            born = [one for one in kept if (one.pid, one.born) not in known]
+            is_calm = bool(kept) and not (born or new) and all(self._state(one) is None for one in kept)
             if (is_calm and was_calm) or before > limit:
                 break
-            was_calm, known = is_calm, {*kept}
+            was_calm, known = is_calm, {(one.pid, one.born) for one in kept}
             select.poll().poll(5)
-        for one in kept.values():
+        for one in kept:
             if one.died is None and not self._is_ours(one.pid):
                 one.died = time.monotonic_ns()  # its end was seen here before the broker told of it
         if born:  # somebody forks again and again, each for so short a time that the last has to stand for it
-            kept[max(born, key=lambda pid: kept[pid].born)].died = None
+            born[-1].died = None
         if new:
-            now, written = time.monotonic_ns(), self._read()
-            index, name = (0, _NEWBORN) if any(one.index < 0 for one in kept.values()) else (-1, self._name)
+            now, written = time.monotonic_ns(), {one.pid: one for one in self._read()}
+            index, name = (0, _NEWBORN) if any(one.index < 0 for one in kept) else (-1, self._name)
             for pid in new:  # one without a diary has not come so far as to open it
-                kept[pid] = written.get(pid) or _Kept(pid, 0, index, name, 0, now)
+                kept.append(written.get(pid) or _Kept(pid, 0, index, name, 0, now))
         return kept
 
-    def _read(self) -> dict[int, _Kept]:
-        kept: dict[int, _Kept] = {}
+    def _read(self) -> list[_Kept]:
+        """Read all diaries: the processes in the order of their births, of which some may have had one pid in turn."""
+        kept: list[_Kept] = []
         for path in sorted(self.folder.iterdir()):
             one: _Kept | None = None
             for at, message in diary.entries(path.read_bytes()):
                 if message[0] == "H":
-                    pid, (parent, index, name, line) = int(path.name), message[1:]
-                    one = kept[pid] = _Kept(pid, parent, index, name, line, at)
+                    parent, index, name, line = message[1:]
+                    born = _Kept(int(path.name), parent, index, name, line, at)
+                    if one is not None:
+                        one.successor = born
+                    one = born
+                    kept.append(one)
                 elif one is not None:
                     _write(one, at, message)
+        kept.sort(key=lambda one: one.born)
         names: Counter[str] = Counter()
-        for one in sorted(kept.values(), key=lambda one: one.born):
+        for one in kept:
             names[one.name] += 1
             one.name = numbered(one.name, names[one.name])
-        return dict(sorted(kept.items(), key=lambda item: item[1].born))
+        return kept
 
     def _unwritten(self, kept: Collection[int]) -> list[int]:
         """List the processes of this fake that have no diary yet."""
         pids = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdecimal()]
         return [pid for pid in pids if pid not in kept and self._is_ours(pid)]
 
-    def _bury(self, kept: dict[int, _Kept]) -> None:
+    def _bury(self, kept: Sequence[_Kept]) -> None:
+        """Note the deaths that the broker told of: those of one pid came in the order of the births."""
         for line in self._deaths.read_text("ascii").splitlines():
             pid, at = (int(word) for word in line.split())
-            if pid in kept and at >= kept[pid].born and kept[pid].died is None:
-                kept[pid].died = at
+            dead = next((one for one in kept if one.pid == pid and one.died is None and at >= one.born), None)
+            if dead is not None:
+                dead.died = at
+        for one in kept:
+            if one.successor is not None:
+                one.died = min(one.died or one.successor.born, one.successor.born)
 
     def _correct(self, agents: Collection[_Kept], record: Record) -> None:
         """Move the end of an agent to where its supervisor saw it, if that was before the broker did."""
@@ -192,8 +208,8 @@ class Diaries:
         """Say how a process was left: alive, stopped, or a zombie that this process should have waited for."""
         if one.died is None:
             return how_it_lives(one.pid)
-        if one.index >= 0:
-            return None  # a descendant is a child of ours by adoption only
+        if one.index >= 0 or one.successor is not None:
+            return None  # a descendant is a child of ours by adoption only, and whose pid is another's was waited for
         with contextlib.suppress(ChildProcessError):
             if os.waitid(os.P_PID, one.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None:
                 return "zombie"
@@ -208,9 +224,10 @@ class Diaries:
 
     # What they did.
 
-    def _events(self, one: _Kept, kept: dict[int, _Kept]) -> Iterator[Event]:
+    def _events(self, one: _Kept, kept: Sequence[_Kept]) -> Iterator[Event]:
         about = {"process": one.name}
-        above = "supervisor" if one.index < 0 or one.parent not in kept else kept[one.parent].name
+        parents = [other.name for other in kept if other.pid == one.parent and other.born <= one.born]
+        above = parents[-1] if parents and one.index >= 0 else "supervisor"
         born = {"seen": True, "pid": one.pid, "parent": above, "line": one.line}
         yield Event(self.clock.instant_of(one.born), "p", about | born)
         for at, code, data in one.notes:

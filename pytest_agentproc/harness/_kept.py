@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import select
 import time
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import anyio
 
 from pytest_agentproc.errors import KitError
 from pytest_agentproc.harness._bystanders import how_it_lives
-from pytest_agentproc.tree import Keeper
+from pytest_agentproc.tree import Keeper, pidfd_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -112,9 +111,9 @@ def _await_end(pids: Sequence[int] | dict[int, str], seconds: float) -> None:
     ends = select.poll()
     pidfds = []
     for pid in pids:
-        with suppress(ProcessLookupError):
-            pidfds.append(os.pidfd_open(pid))
-            ends.register(pidfds[-1], select.POLLIN)
+        if (pidfd := pidfd_of(pid)) is not None:
+            pidfds.append(pidfd)
+            ends.register(pidfd, select.POLLIN)
     ends.poll(seconds * 1000)
     for pidfd in pidfds:
         os.close(pidfd)

@@ -11,6 +11,7 @@ from pytest_agentproc.tree._belongings import Attribution, Belonging
 from pytest_agentproc.tree._child import Child
 from pytest_agentproc.tree._custody import Custody, disown
 from pytest_agentproc.tree._keeper import Ended, Keeper, KeeperDied, Left
+from pytest_agentproc.tree._kernel import pidfd_of
 from pytest_agentproc.tree._sightings import Sighting, command_line, sight
 from pytest_agentproc.tree._subreaper import adopting
 from pytest_agentproc.tree._walk import command_of, descendants, group_of
@@ -32,5 +33,6 @@ __all__ = [
     "descendants",
     "disown",
     "group_of",
+    "pidfd_of",
     "sight",
 ]

@@ -12,6 +12,7 @@ import signal
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
+from pytest_agentproc.tree._kernel import pidfd_of
 from pytest_agentproc.tree._sightings import sight
 
 if TYPE_CHECKING:
@@ -28,11 +29,14 @@ def held(wanted: Iterable[Sighting]) -> Iterator[dict[int, int]]:
     grips: dict[int, int] = {}
     try:
         for one in wanted:
-            with suppress(ProcessLookupError):
-                grips[one.pid] = os.pidfd_open(one.pid)
-                now = sight(one.pid)
-                if now is None or now.born != one.born or now.parent not in (one.parent, os.getpid()):
-                    os.close(grips.pop(one.pid))
+            pidfd = pidfd_of(one.pid)
+            if pidfd is None:
+                continue
+            now = sight(one.pid)
+            if now is None or now.born != one.born or now.parent not in (one.parent, os.getpid()):
+                os.close(pidfd)
+            else:
+                grips[one.pid] = pidfd
         yield grips
     finally:
         for pidfd in grips.values():

@@ -20,7 +20,7 @@ import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from pytest_agentproc.tree._kernel import attempt, call, children, execute, is_dead, name_of, state_of, write_file
+    from pytest_agentproc.tree._kernel import attempt, call, children, execute, name_of, pidfd_of, state_of, write_file
 
 _PR_SET_CHILD_SUBREAPER = 36
 _RLIMIT_MSGQUEUE = 12
@@ -214,8 +214,10 @@ class Keeper:
                 self.frozen.setdefault(pid, -1)
         is_new = len(self.frozen) + len(self.corpses) > before
         for pid in self.below():
-            pidfd = posix.pidfd_open(pid)
-            if pid in self.below() and not is_dead(pidfd) and self.send(pid, pidfd, _signal.SIGSTOP):
+            pidfd = pidfd_of(pid)
+            if pidfd is None:
+                is_new = True  # its parent took it, and may have started another
+            elif pid in self.below() and self.send(pid, pidfd, _signal.SIGSTOP):
                 self.frozen[pid] = pidfd
                 is_new = True
             else:

@@ -4,10 +4,23 @@ import _ctypes
 import posix
 import select
 
-__all__ = ["attempt", "call", "children", "execute", "is_dead", "name_of", "read_file", "state_of", "write_file"]
+__all__ = [
+    "attempt",
+    "call",
+    "children",
+    "execute",
+    "is_dead",
+    "name_of",
+    "pidfd_of",
+    "read_file",
+    "state_of",
+    "write_file",
+]
 
 _ABSENT = (2, 20)
 """No such file, no such folder."""
+_NOBODY = (2, 3, 22)
+"""No such process. For the number of a thread that leads none, newer kernels say: no such file; others: invalid."""
 _has_lists = posix.access(f"/proc/self/task/{posix.getpid()}/children", posix.F_OK)
 """Whether this kernel lists children; else the parents of all processes tell."""
 
@@ -51,6 +64,16 @@ def name_of(pid: int) -> str:
     except OSError:
         return ""
     return words[:100].replace(b"\0", b" ").decode(errors="replace").strip()
+
+
+def pidfd_of(pid: int) -> int | None:
+    """Open a process; None if there is none of that pid, which may be the number of somebody's thread by now."""
+    try:
+        return posix.pidfd_open(pid)
+    except OSError as error:
+        if error.errno not in _NOBODY:
+            raise
+        return None
 
 
 def is_dead(pidfd: int) -> bool:

@@ -14,7 +14,7 @@ import signal
 import time
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.tree._kernel import is_dead
+from pytest_agentproc.tree._kernel import is_dead, pidfd_of
 from pytest_agentproc.tree._walk import group_of, session_of
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ class Members:
 
     def _take(self, pid: int, signum: signal.Signals | None) -> bool:
         """Hold a process if it is a member and lives; return whether it is."""
-        pidfd = _open(pid)
+        pidfd = pidfd_of(pid)
         if pidfd is None:
             self.is_sure = False
             return False
@@ -222,9 +222,3 @@ def _spare(zombies: set[int]) -> set[int]:
     """Give all but one of each session: that one pins it for those who follow."""
     sessions = {session_of(pid): pid for pid in zombies}
     return zombies - set(sessions.values())
-
-
-def _open(pid: int) -> int | None:
-    with contextlib.suppress(ProcessLookupError):
-        return os.pidfd_open(pid)
-    return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import subprocess
@@ -15,6 +16,7 @@ import pytest
 
 from pytest_agentproc.clock import VirtualClock
 from pytest_agentproc.scenario import loads
+from pytest_agentproc.tree import pidfd_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -52,9 +54,8 @@ def descriptors() -> list[str]:
 
 def is_gone(pid: int, seconds: float = CEILING) -> bool:
     """Say whether a process of any parent is dead (a zombie is) within so many real seconds."""
-    try:
-        pidfd = os.pidfd_open(pid)
-    except ProcessLookupError:
+    pidfd = pidfd_of(pid)
+    if pidfd is None:
         return True
     try:
         poll = select.poll()
@@ -74,17 +75,22 @@ async def start_and_wait(argv: list[str]) -> None:
 def reuse(pid: int, start: Callable[[], subprocess.Popen[bytes]]) -> subprocess.Popen[bytes]:
     """Start a process that has a pid which somebody else had; skip the test where that cannot be had."""
     last = Path("/proc/sys/kernel/ns_last_pid")
-    for _ in range(200):
-        try:
-            last.write_text(str(pid - 1), "ascii")
-        except OSError as error:
-            pytest.skip(f"cannot choose the next pid: {error}")
-        process = start()
-        if process.pid == pid:
-            return process
-        process.kill()
-        process.communicate()
-    pytest.skip("others on this machine took the pid each time")
+    greatest = last.read_text("ascii")
+    try:
+        for _ in range(200):
+            try:
+                last.write_text(str(pid - 1), "ascii")
+            except OSError as error:
+                pytest.skip(f"cannot choose the next pid: {error}")
+            process = start()
+            if process.pid == pid:
+                return process
+            process.kill()
+            process.communicate()
+        pytest.skip("others on this machine took the pid each time")
+    finally:
+        with contextlib.suppress(OSError):
+            last.write_text(greatest, "ascii")  # who comes next has a pid that nobody has had
 
 
 class Stand:

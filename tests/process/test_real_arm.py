@@ -18,7 +18,7 @@ from pytest_agentproc.scenario import load, loads
 from pytest_agentproc.verdict import Verdict, compare, conclude, explain
 from pytest_agentproc.verdict._facts import gone_at, invocations, leaks
 from tests.architecture.sources import ROOT
-from tests.process.stand import CEILING, SECOND, is_gone, scenario_of
+from tests.process.stand import CEILING, SECOND, is_gone, reuse, scenario_of
 
 if TYPE_CHECKING:
     from pytest_agentproc.scenario import Scenario
@@ -224,3 +224,26 @@ def test_each_start_of_a_real_time_fake_has_its_own_name(lab: Lab) -> None:
     codes = [subprocess.run(fake.argv, check=False, capture_output=True).returncode for _ in range(2)]
     said = [(event.data["process"], event.data["bytes"]) for event in fake.finish().events if event.code == "o"]
     assert (codes, said) == ([3, 0], [("agent", b"one\n"), ("agent 2", b"two\n")])
+
+
+def test_a_real_time_fake_whose_pid_comes_again_is_somebody_new(lab: Lab) -> None:
+    """The kernel gives a number again once it has gone round; both are told of, each with its own end."""
+    fake = lab.fake(loads("scenario: a\nagent: raw\nscripts:\n  - [{say: one}, {exit: 3}]\n  - [{say: two}]\n"))
+
+    def start() -> subprocess.Popen[bytes]:
+        return subprocess.Popen(fake.argv, stdout=subprocess.PIPE)
+
+    with start() as first:
+        first.communicate()
+    with reuse(first.pid, start) as second:
+        second.communicate()
+    events = fake.finish().events
+    assert [(event.data["process"], event.data["bytes"]) for event in events if event.code == "o"] == [
+        ("agent", b"one\n"),
+        ("agent 2", b"two\n"),
+    ]
+    ends = [(event.at, event.data["process"], event.data["code"]) for event in events if event.code == "x"]
+    (births,) = {tuple(event.at for event in events if event.data.get("seen"))}
+    assert [end[1:] for end in ends] == [("agent", 3), ("agent 2", 0)]
+    assert births[0] <= ends[0][0] <= births[1] <= ends[1][0]
+    assert [event for event in events if "leaked" in event.data] == []
