@@ -67,10 +67,15 @@ class Line:
 
     def find(self, held: Mapping[int, int], end: float) -> Iterator[int]:
         """See `Kin`."""
-        yield from descendants(self._root)
-        for pid in session_members(self._root):
-            yield pid
-            yield from descendants(pid)
+        yield from (found := descendants(self._root))
+        seen = {self._root, *found}
+        members = session_members(self._root)
+        above = {pid: parent_of(pid) for pid in members}
+        tops = [pid for pid in members if above[pid] not in above]
+        for pid in (*tops, *members):  # a parent's pid may be the greater: below it, the births tell the order
+            if pid not in seen:
+                yield from (found := [pid, *descendants(pid)])
+                seen.update(found)
 
     def confirm(self, pid: int, pidfd: int) -> bool:
         """See `Kin`."""

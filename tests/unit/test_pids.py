@@ -1,4 +1,4 @@
-"""A process that is opened by its pid, which may be nobody's, or a thread's, by now."""
+"""Pids: what is opened by one may be nobody, or a thread, by now; and a child's may be smaller than its parent's."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from pytest_agentproc.tree import pidfd_of
+from pytest_agentproc.tree import _kin, pidfd_of
 
 
 def test_who_lives_is_opened() -> None:
@@ -49,3 +49,17 @@ def test_too_many_descriptors_are_no_answer(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr("posix.pidfd_open", refuse)
     with pytest.raises(OSError, match="Too many open files"):
         pidfd_of(os.getpid())
+
+
+def test_parents_come_before_children_whose_pids_are_smaller(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Numbers go round: what is signalled in the order of a walk is signalled in that of the births."""
+    children = {40: [7, 3], 7: [5], 90: [], 3: [], 5: []}
+    parents = {child: above for above, all_of_it in children.items() for child in all_of_it}
+
+    def below(pid: int) -> list[int]:
+        return [one for child in children.get(pid, []) for one in (child, *below(child))]
+
+    monkeypatch.setattr(_kin, "descendants", below)
+    monkeypatch.setattr(_kin, "session_members", lambda _session: [3, 5, 7, 40, 90])
+    monkeypatch.setattr(_kin, "parent_of", lambda pid: parents.get(pid, 1))
+    assert list(_kin.Line(12).find({}, 0.0)) == [40, 7, 5, 3, 90]
