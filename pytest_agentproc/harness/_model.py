@@ -122,7 +122,7 @@ class Model:
         """
         while len(self.over) < len(self.drivers):
             self.settle()
-            if self._resume():
+            if self.callers and self._resume():
                 continue
             move, target = self.rule.next(self.host())
             if move is Move.STUCK:

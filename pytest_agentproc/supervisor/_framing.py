@@ -39,7 +39,8 @@ class Framing:
             self.is_overlong = True
             lines = list(takewhile(lambda line: not self.is_too_long(len(line)), lines))
         self._keep(rest)
-        return [self._clean(line) for line in lines]
+        clean = self._clean
+        return [clean(line) for line in lines]
 
     def is_too_long(self, size: int) -> bool:
         """Say whether a line of so many bytes, its end not counted, is longer than a line may be (F3)."""

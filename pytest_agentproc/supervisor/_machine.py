@@ -180,7 +180,8 @@ class Machine(Life):
         decode, mean = self.decoder.decode, self._mean
         for line in lines:
             for meaning in decode(line):
-                commands += mean(meaning, now)
+                if due := mean(meaning, now):
+                    commands += due
         return [*commands, *self._refuse_line(now)] if self.framing.is_overlong else commands
 
     def _refuse_line(self, now: int) -> list[Command]:
@@ -193,19 +194,19 @@ class Machine(Life):
         """Follow the completion: it begins the linger, and ends it if it is taken back."""
         if self.outcome is _TOOL_USE:
             return []
-        completion, dog, tools = self.completion, self.watchdog, self.tools
-        before = completion.at
+        completion, dog = self.completion, self.watchdog
+        before, is_of_work = completion.at, type(meaning) in _OF_WORK
         self.meanings.append(meaning)
         completion.feed(meaning, now)
-        if dog.is_progress(meaning):
+        if dog.last_progress != now and dog.is_progress(meaning):
             dog.progress(now)
-        if self.state not in _ALIVE or self.ladder.has_signalled:
+        if (completion.at is before and not is_of_work) or self.state not in _ALIVE or self.ladder.has_signalled:
             return []
-        if type(meaning) in _OF_WORK:
-            tools.feed(meaning)
+        if is_of_work:
+            self.tools.feed(meaning)
             self.tasks.feed(meaning)
-            dog.work(now, busy=tools.is_busy)
-            if self.state is _RUNNING and tools.is_handed_over(meaning):
+            dog.work(now, busy=self.tools.is_busy)
+            if self.state is _RUNNING and self.tools.is_handed_over(meaning):
                 return self._hand_over(now)
         if before is None and completion.at is not None:
             self.state = State.ENDING

@@ -5,6 +5,9 @@ from __future__ import annotations
 __all__ = ["Tail", "Transcript"]
 
 _CONTINUATIONS = bytes(range(0x80, 0xC0))
+_BATCH = 4096
+_OBJECT = 64
+"""Bytes, about, that a short text takes besides its own."""
 _ERRORS = "surrogatepass"  # half a pair is what JSON may hold, and is no reason to lose a message
 
 
@@ -46,7 +49,8 @@ class Tail:
 class Transcript:
     """Keep messages, each on a line of its own: of more than a limit the last lines, and the last message always whole.
 
-    `last` is the last message, None while there is none.
+    `last` is the last message, None while there is none. Short ones are put away many at a time: most runs that have
+    many have very many.
 
     Args:
         limit: how many bytes of UTF-8 to keep, 1 or more; None: all.
@@ -55,21 +59,34 @@ class Transcript:
     def __init__(self, limit: int | None) -> None:
         self.last: str | None = None
         self._limit = limit
+        self._new: list[str] = []
+        self._weight = 0
+        self._has_begun = False
         self._tail = Tail(None if limit is None else limit + 1)  # one more tells whether a line begins at the cut
 
     def add(self, text: str) -> None:
         """Take the next message."""
-        data = text.encode(errors=_ERRORS)
-        self._tail.add(data if self.last is None else b"\n" + data)
         self.last = text
+        self._new.append(text)
+        self._weight += len(text) + _OBJECT
+        if self._weight > _BATCH:
+            self._put_away()
+
+    def _put_away(self) -> None:
+        if self._new:
+            data = "\n".join(self._new).encode(errors=_ERRORS)
+            self._tail.add(b"\n" + data if self._has_begun else data)
+            self._new, self._weight, self._has_begun = [], 0, True
 
     @property
     def is_cut(self) -> bool:
         """Whether there was more than is kept."""
+        self._put_away()
         return self._limit is not None and self._tail.size > self._limit
 
     def __str__(self) -> str:
         if self._limit is None or not self.is_cut or self.last is None:
+            self._put_away()
             return bytes(self._tail).decode(errors=_ERRORS)
         if len(self.last.encode(errors=_ERRORS)) >= self._limit:
             return self.last
