@@ -1,8 +1,8 @@
 """Time: the clock protocol, the real clock, and the virtual clock that spans real child processes.
 
 `_jump` is the rule that decides who moves next, `_hub` the lockstep that obeys it, `_participant` a process in it,
-`_runs` the host's side, `_window` what the host does, `_sentry` a host that never comes back, `_asyncio` and `_trio`
-the loops, `_wall` dates. Heavy parts load when used.
+`_runs` the host's side, `_window` what the host does, `_sentry` a host that never comes back, `_pulse` one that looks
+in turns, `_asyncio` and `_trio` the loops, `_wall` dates. Heavy parts load when used.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_agentproc.clock._events import signal_name, told
 from pytest_agentproc.clock._jump import Host, JumpRule, Move, Path
 from pytest_agentproc.clock._protocol import Clock, Watched, current_clock
+from pytest_agentproc.clock._pulse import Pulse
 from pytest_agentproc.clock._system import SystemClock
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ __all__ = [
     "JumpRule",
     "Move",
     "Path",
+    "Pulse",
     "SystemClock",
     "VirtualClock",
     "Watched",

@@ -18,6 +18,7 @@ from fake_agents.vigil import Vigil
 from pytest_agentproc.clock._jump import JumpRule, Move
 from pytest_agentproc.clock._participant import Participant, State, process_state
 from pytest_agentproc.clock._poller import Poller
+from pytest_agentproc.clock._pulse import Pulse
 from pytest_agentproc.clock._roll import Roll
 from pytest_agentproc.clock._runs import Runs
 from pytest_agentproc.errors import ClockError, Deadlock, Spin, Stall
@@ -64,6 +65,8 @@ class Hub:
         self._loop_ready = False
         self._looks = 0
         self._fires, self._fired_at = 0, -1
+        self.pulse = Pulse()
+        """The pace of the loop's own timers, which are no driver's."""
         self._vigil = Vigil() if len(os.sched_getaffinity(0)) > 1 else None
 
     @property
@@ -217,6 +220,7 @@ class Hub:
     def _count_fire(self) -> None:
         self._fires = self._fires + 1 if self._fired_at == self.now else 0
         self._fired_at = self.now
+        self.pulse.beat(self.now)
         if self._fires > _LOOKS:
             self._fires = 0
             raise Spin(f"the event loop sets timers again and again, {_LOOKS} times at one instant")

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from pytest_agentproc.clock._protocol import Watched
+    from pytest_agentproc.clock._pulse import Pulse
 
 __all__ = ["BACKENDS", "VirtualClock", "is_in_loop", "require_backend"]
 
@@ -63,6 +64,11 @@ class VirtualClock:
     def now_ns(self) -> int:
         """Nanoseconds since this clock's start."""
         return self.hub.now
+
+    @property
+    def pulse(self) -> Pulse:
+        """The pace at which the code that runs in this time wakes by itself."""
+        return self.hub.pulse
 
     def instant(self) -> int:
         """See `Clock.instant`: nanoseconds since this clock's start."""

@@ -23,6 +23,7 @@ from pytest_agentproc.harness._probes import probes_of
 from pytest_agentproc.harness._room import Room
 from pytest_agentproc.harness._standalone import COMMANDS
 from pytest_agentproc.harness._supervise import real_time_only, supervise, supervise_real
+from pytest_agentproc.harness._turns import Turns, is_woken, later
 from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.tree import disown
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from types import TracebackType
 
+    from pytest_agentproc.clock import Pulse
     from pytest_agentproc.scenario import Bound, Scenario
     from pytest_agentproc.vocabulary import Subject
 
@@ -93,16 +95,26 @@ class Lab:
         if real_time_only(subject):
             raise NotApplicable("virtual time", 1)
         bound = _bound(scenario, subject).in_virtual_time()
-        room = Room(scenario, self._shop().folder, keeps_artifacts=subject.keeps_artifacts)
+        played, pulse = self._play(bound, subject, backend, self.new_record({}) if record is None else record)
+        if not pulse.is_quick or is_woken(subject):
+            return played
+        if not pulse.period:
+            pulse = self._play(later(bound), subject, backend, Record())[1]
+        if not pulse.period:
+            return played
+        margin = foresee(scenario, scenario.terms(subject)).margin
+        return replace(played, turns=Turns.of(bound, played.record, pulse.period, margin))
+
+    def _play(self, bound: Bound, subject: Subject, backend: str, record: Record) -> tuple[Played, Pulse]:
+        """Play in virtual time; give the pace of the subject's own loop, too."""
+        room = Room(bound.scenario, self._shop().folder, keeps_artifacts=subject.keeps_artifacts)
         clock = VirtualClock()
-        if record is None:
-            record = self.new_record({})
         record.header.update(header(bound, subject.name))
         fakes = [self._make(part, clock, record) for part in _parts(bound)]
         try:
             played = supervise(subject, bound, fakes, clock, backend, room)
             self._require_broker()
-            return played
+            return played, clock.pulse
         finally:
             clock.close()
             room.close()

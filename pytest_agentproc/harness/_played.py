@@ -11,11 +11,20 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.errors import AdapterError, ClockError
     from pytest_agentproc.harness._pace import Pace
+    from pytest_agentproc.harness._turns import Turns
     from pytest_agentproc.record import Record
     from pytest_agentproc.scenario import Bound, Scenario
     from pytest_agentproc.vocabulary import Answer
 
-__all__ = ["PROMPT_SHOWN", "SESSION_FOLDER", "Played", "command_line", "environment", "header", "requested_model"]
+__all__ = [
+    "PROMPT_SHOWN",
+    "SESSION_FOLDER",
+    "Played",
+    "command_line",
+    "environment",
+    "header",
+    "requested_model",
+]
 
 PROMPT_SHOWN = 1 << 16
 """So much of its prompt a fake knows, for dialects that repeat it; the rest reaches it by its own way."""
@@ -36,6 +45,7 @@ class Played:
         artifacts: the files that the subject kept; None if it keeps none, or was not asked to.
         pace: how it was played in real time; None: in virtual time.
         lateness: the most nanoseconds of the scenario's time by which a step of the fake came late.
+        turns: how often the supervisor looked, if it looks in turns; None: it is woken.
     """
 
     bound: Bound
@@ -45,11 +55,22 @@ class Played:
     artifacts: Mapping[str, bytes] | None = None
     pace: Pace | None = None
     lateness: int = 0
+    turns: Turns | None = None
 
     @property
     def tolerance(self) -> int:
-        """How much later than expected a thing may have happened, in nanoseconds: 0 in virtual time."""
+        """How much later than expected a thing may have happened, in nanoseconds.
+
+        In virtual time that is 0, but for a supervisor that looks in turns.
+        """
+        if self.turns is not None:
+            return self.turns.tolerance
         return 0 if self.pace is None else self.pace.tolerance
+
+    @property
+    def undecided(self) -> str:
+        """Why nothing follows from what broke: what decides it is nearer to one another than the supervisor looks."""
+        return "" if self.turns is None else self.turns.undecided
 
     @property
     def was_starved(self) -> bool:

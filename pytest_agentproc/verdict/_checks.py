@@ -170,7 +170,7 @@ def _time_finding(played: Played, wanted: int, seen: int) -> Finding:
         return Finding(Verdict.PASSED, instant(seen))
     hint = _difference(wanted, seen)
     if played.tolerance and seen > wanted:
-        hint += f", and {duration(played.tolerance)} are allowed in real time"
+        hint += f", and {duration(played.tolerance)} are allowed here"
     policy = {} if played.bound.parts else played.bound.policy.nanoseconds()
     limits = [name for name, value in policy.items() if value == seen != 0]
     if limits:

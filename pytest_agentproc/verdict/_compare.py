@@ -24,6 +24,9 @@ __all__ = ["compare", "conclude", "unmet"]
 _BY_RECORD: dict[str, Check] = {"leaks": check_leaks, "bystanders": check_bystanders}
 """What a record proves though the run ended in a fault."""
 
+_TIMED = ("elapsed", "returned", "signals", "gone_at", "alive_at", "spawns", "asked", "called")
+"""The last words of keys that state instants."""
+
 
 def compare(played: Played) -> tuple[Row, ...]:
     """Judge every expectation of a scenario.
@@ -32,8 +35,9 @@ def compare(played: Played) -> tuple[Row, ...]:
     A fault of the clock (deadlock, stall, spin) fails the check `outcome`, whether or not the file states one, or the
     checks of the turns that had no end then; what broke in the subject is a row of its own. What the run never came to
     is not exercised, and neither is anything that would be green though no agent was started. A limit that the subject
-    does not have makes a check not applicable. What failed in real time under a subject that keeps limits and does not
-    divide them says nothing of it: that is its adapter's error.
+    does not have makes a check not applicable. So is what failed under a subject that looks in turns, where instants
+    that decide it are nearer to one another than its looks may be late: but for who was left, or hit. What failed in
+    real time under a subject that keeps limits and does not divide them is its adapter's error, and says nothing of it.
 
     Args:
         played: what was bound, recorded, and answered.
@@ -49,7 +53,7 @@ def compare(played: Played) -> tuple[Row, ...]:
     harm = check_bystanders(played, "unharmed")
     if harm.verdict is Verdict.FAILED and all(row.key != "bystanders" for row in rows):
         rows.append(Row("bystanders", 0, "unharmed", harm.seen, harm.verdict, harm.hint))
-    return tuple(_of_unscaled(played, rows))
+    return tuple(_of_undecided(played, _of_unscaled(played, rows)))
 
 
 def conclude(rows: Iterable[Row]) -> Verdict:
@@ -87,6 +91,25 @@ def _of_unscaled(played: Played, rows: list[Row]) -> list[Row]:
         for row in rows
     ]
     return [Row("answer", 0, "limits divided by the scale", said, Verdict.ADAPTER_ERROR), *others]
+
+
+def _of_undecided(played: Played, rows: list[Row]) -> list[Row]:
+    """Take nobody for guilty whose looks were too far apart: of other instants, or, of another outcome, of anything."""
+    if not played.undecided or played.fault is not None:
+        return rows
+    failed = {row.key for row in rows if row.verdict is Verdict.FAILED} - _BY_RECORD.keys()
+    if all(_leaf(key) != "outcome" for key in failed):
+        failed = {key for key in failed if _leaf(key) in _TIMED}
+    return [
+        replace(row, verdict=Verdict.NOT_APPLICABLE, seen=f"{row.seen}; {played.undecided}", hint="")
+        if row.key in failed
+        else row
+        for row in rows
+    ]
+
+
+def _leaf(key: str) -> str:
+    return key.rpartition(".")[2]
 
 
 def _row(played: Played, expectation: Expectation) -> Row:

@@ -125,7 +125,8 @@ class Bound(Protocol):
 class Played(Protocol):
     """A scenario that was played: what was bound, recorded and kept, and the subject's answer or the clock's fault.
 
-    `tolerance` is how much later than expected a thing may have happened, in nanoseconds: 0 in virtual time.
+    `tolerance` is how much later than expected a thing may have happened, in nanoseconds: 0 in virtual time, but for a
+    supervisor that looks in turns; `undecided` says why nothing follows from what broke, nothing if something does.
     """
 
     @property
@@ -138,5 +139,7 @@ class Played(Protocol):
     def fault(self) -> Exception | None: ...
     @property
     def tolerance(self) -> int: ...
+    @property
+    def undecided(self) -> str: ...
     @property
     def artifacts(self) -> Mapping[str, bytes] | None: ...

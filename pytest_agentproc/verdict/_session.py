@@ -34,6 +34,7 @@ class _OfTurn:
     fault: Exception | None
     tolerance: int
     artifacts: Mapping[str, bytes] | None
+    undecided: str = ""
 
 
 def session_check(key: str, check_of: Callable[[str], Check | None]) -> Check | None:

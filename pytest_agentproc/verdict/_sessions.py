@@ -28,6 +28,7 @@ class _OfSession:
     fault: Exception | None
     tolerance: int
     artifacts: Mapping[str, bytes] | None
+    undecided: str = ""
 
 
 def of_session(played: Played, key: str) -> tuple[Played, str]:

@@ -59,6 +59,19 @@ def test_a_careful_supervisor_with_other_numbers_is_conformant(pytester: pytest.
     assert result.ret == pytest.ExitCode.OK
 
 
+@pytest.mark.once
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["subject", "pi"])
+def test_a_supervisor_that_looks_in_turns_is_conformant(name: str, pytester: pytest.Pytester) -> None:
+    """It is told nothing, and so is later by up to a look at each step: that is a style, like any other."""
+    subject = f"--agentproc-subject=tests.plugin.examples.polling:{name}"
+    result = pytester.runpytest_subprocess("--agentproc-corpus", "-q", subject, "-o", f"pythonpath={ROOT}")
+    [(_, verdict, figures, _, clock, _)] = said(result)
+    assert (verdict, clock) == ("is conformant", "virtual")
+    assert figures.startswith("0 failed, ")
+    assert result.ret == pytest.ExitCode.OK
+
+
 @pytest.mark.slow
 def test_a_supervisor_that_kills_at_once_and_tells_little_is_conformant(pytester: pytest.Pytester) -> None:
     """It states that it gives no grace, and keeps that; TERM, times and exit codes are a matter of style."""

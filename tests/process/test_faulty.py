@@ -9,7 +9,7 @@ import pytest
 from pytest_agentproc.scenario import load
 from pytest_agentproc.verdict import Verdict, compare
 from tests.architecture.sources import ROOT
-from tests.plugin.examples import careful, faulty, faulty_streams, streaming
+from tests.plugin.examples import careful, faulty, faulty_streams, polling, streaming
 
 if TYPE_CHECKING:
     from pytest_agentproc.harness import Lab
@@ -92,10 +92,31 @@ def test_a_fault_is_red_on_the_check_that_names_it(lab: Lab, fault: str, caught:
         assert key in red(lab, scenario, streaming.of_pi(getattr(faulty_streams, name)))
 
 
+LOOKED_AT = [
+    *("StderrIsNoActivity", "OnlyWholeLinesAreActivity", "KillsTheAgentAlone", "KillsTheGroupAlone", "NeverKills"),
+    *("KillsAtOnce", "DoesNotContinue", "DoesNotReap", "ReturnsBeforeTheTreeIsGone", "LeavesLeftovers"),
+    *("DoesNotReadStderr", "StderrIsText", "LeavesStdinOpen", "SignalIsSuccess", "TimeoutIsTheAgentsStatus"),
+    *("SpawnFailureRaises", "OwnEnvironment", "PromptGetsANewline"),
+]
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.once
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LOOKED_AT)
+def test_a_fault_is_red_though_its_supervisor_looks_in_turns(lab: Lab, name: str) -> None:
+    """What is late by its looks is forgiven, and nothing else."""
+    scenario, _, key = PLAIN[name].partition(": ")
+    fault = type(name, (getattr(faulty, name), polling.Polling), {})
+    assert key in red(lab, scenario, careful.of_plain(fault))
+
+
 @pytest.mark.once
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("subject", "table"), [(careful.subject, PLAIN), (streaming.subject, OF_PI)], ids=["plain", "pi"]
+    ("subject", "table"),
+    [(careful.subject, PLAIN), (streaming.subject, OF_PI), (polling.subject, PLAIN), (polling.pi, OF_PI)],
+    ids=["plain", "pi", "polling", "polling pi"],
 )
 def test_without_the_fault_it_is_green_there(lab: Lab, subject: Subject, table: dict[str, str]) -> None:
     """A check that is red for everybody catches nobody."""

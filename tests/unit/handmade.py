@@ -60,6 +60,7 @@ class Played:
     fault: Exception | None = None
     tolerance: int = 0
     artifacts: Mapping[str, bytes] | None = None
+    undecided: str = ""
 
 
 def judged(

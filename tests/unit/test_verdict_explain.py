@@ -43,7 +43,7 @@ def played(record: Record, answer: SimpleNamespace | None, fault: Exception | No
         expected("leaks", [], 0),
     )
     bound = SimpleNamespace(scenario=SCENARIO, policy=Policy(), expect=expect, parts={})
-    return SimpleNamespace(bound=bound, record=record, answer=answer, fault=fault, tolerance=0)
+    return SimpleNamespace(bound=bound, record=record, answer=answer, fault=fault, tolerance=0, undecided="")
 
 
 def test_a_failure_says_where_what_and_how_it_came_to_that() -> None:

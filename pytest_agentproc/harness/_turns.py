@@ -1,0 +1,80 @@
+"""Supervisors that are told nothing and look in turns: how late they may be. Owns that judgement; plays nothing.
+
+One that looks every 50 ms and is right sees everything up to 50 ms late, and acts on it as much later: a style, and no
+mistake. Who looks so is known by its loop, whose timers wake it at a steady pace; where a run is over too soon to tell,
+it is played once more with a pause before its script.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from pytest_agentproc.record import duration
+
+if TYPE_CHECKING:
+    from pytest_agentproc.record import Record
+    from pytest_agentproc.scenario import Bound
+    from pytest_agentproc.vocabulary import Subject
+
+__all__ = ["Turns", "is_woken", "later"]
+
+_STEPS = 10
+"""So many looks, at most, go by between the steps of a run: the start, an answer, each rung of a ladder, each end."""
+
+_STEPS_OF_DEED = 4
+"""So many more for each thing that the caller of a session does: what is told, asked, cancelled, answered."""
+
+_EACH = 32_768
+"""Bytes that pass at a look, at least, while there are more: half of what a pipe holds."""
+
+_PAUSE = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Turns:
+    """How a supervisor looks that looks in turns.
+
+    Args:
+        period: nanoseconds from one look to the next.
+        margin: nanoseconds between the nearest of the scenario's competing instants; None: nothing competes.
+        size: how many bytes passed between it and its agent.
+        deeds: how many things the caller of a session did.
+    """
+
+    period: int
+    margin: int | None
+    size: int = 0
+    deeds: int = 0
+
+    @classmethod
+    def of(cls, bound: Bound, record: Record, period: int, margin: int | None) -> Turns:
+        """Give it with what passed in a run."""
+        sizes = [len(event.data["bytes"]) for event in record.events if event.code in "ioe" and "bytes" in event.data]
+        return cls(period, margin, sum(sizes), len(bound.drive))
+
+    @property
+    def tolerance(self) -> int:
+        """How much later than expected a thing may happen, in nanoseconds."""
+        return self.period * (_STEPS + _STEPS_OF_DEED * self.deeds + self.size // _EACH)
+
+    @property
+    def undecided(self) -> str:
+        """Why a difference may be nobody's fault; nothing if it cannot be."""
+        if self.margin is None or self.margin > self.tolerance:
+            return ""
+        apart = f"{duration(self.margin)} apart" if self.margin else "at the same time"
+        return f"it looks every {duration(self.period)}, and two of the competing instants are {apart}"
+
+
+def is_woken(subject: Subject) -> bool:
+    """Say whether a subject is known to be the core, whose timers are its driver's: its loop has the caller's alone."""
+    return hasattr(subject, "deciders")
+
+
+def later(bound: Bound) -> Bound:
+    """Have an agent pause before its script, for long enough to tell whether somebody looks in turns meanwhile."""
+    parts = {name: later(part) for name, part in bound.parts.items()}
+    pause = (0, "sleep", (_PAUSE,))
+    program = {**bound.program, "steps": [pause, *bound.program["steps"]]} if bound.program else bound.program
+    return replace(bound, program=program, parts=parts)

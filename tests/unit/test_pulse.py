@@ -1,0 +1,107 @@
+"""Supervisors that look in turns: how their loops are known, and what is forgiven them."""
+
+from __future__ import annotations
+
+import pytest
+
+from pytest_agentproc.clock import Pulse
+from pytest_agentproc.harness._turns import Turns, later
+from pytest_agentproc.record import Record
+from pytest_agentproc.scenario import loads
+from pytest_agentproc.verdict import Verdict, compare
+from pytest_agentproc.vocabulary import Answer, Policy
+from tests.unit.handmade import Bound, Expected, Played
+
+MS = 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("instants", "period"),
+    [
+        ([], 0),
+        ([50, 100, 150], 50),
+        ([50, 100], 0),
+        ([50, 50, 100, 100, 150], 50),
+        ([1000, 1050, 1100, 1150, 1151], 50),
+        ([20, 70, 75, 125, 130], 0),
+        ([10, 20, 30, 80, 130, 180], 50),
+        ([300, 600, 900, 1200], 0),
+        ([250, 500, 750], 250),
+    ],
+)
+def test_a_steady_pace_is_one_of_three_equal_steps(instants: list[int], period: int) -> None:
+    """Two limits may be as far apart as two looks are; four times a second is the least that counts for a style."""
+    pulse = Pulse()
+    for at in instants:
+        pulse.beat(at * MS)
+    assert pulse.period == period * MS
+
+
+def test_what_a_loop_rounds_is_equal() -> None:
+    """It counts in seconds, of which no binary fraction is a tenth."""
+    pulse = Pulse()
+    for at in (33_333_333, 66_666_667, 100_000_000):
+        pulse.beat(at)
+    assert abs(pulse.period - 33_333_333) <= 1
+
+
+def test_steps_bytes_and_deeds_each_take_looks() -> None:
+    """A pipe holds 64 KiB, and whoever looks empties it at most once a look."""
+    assert Turns(50 * MS, None).tolerance == 500 * MS
+    assert Turns(50 * MS, None, size=1 << 20).tolerance == (10 + 32) * 50 * MS
+    assert Turns(50 * MS, None, deeds=3).tolerance == (10 + 12) * 50 * MS
+
+
+@pytest.mark.parametrize(
+    ("margin", "words"),
+    [
+        (None, ""),
+        (501 * MS, ""),
+        (500 * MS, "it looks every 50 ms, and two of the competing instants are 500 ms apart"),
+        (0, "it looks every 50 ms, and two of the competing instants are at the same time"),
+    ],
+)
+def test_nearer_instants_decide_nothing(margin: int | None, words: str) -> None:
+    """They may have changed places."""
+    assert Turns(50 * MS, margin).undecided == words
+
+
+def verdicts(undecided: str, **answer: object) -> dict[str, str]:
+    """Judge a run that was to be silent until 5 s, and whose agent died at 6 s."""
+    record = Record()
+    record.add(0, "p", {"process": "agent", "seen": True, "parent": "supervisor", "line": 0})
+    record.add(6_000 * MS, "x", {"process": "agent", "code": 0})
+    record.add(6_000 * MS, "p", {"process": "agent", "gone": True})
+    record.add(6_000 * MS, "m", {"process": "supervisor", "returned": True})
+    record.add(6_000 * MS, "m", {"process": "x", "leaked": "alive", "line": 3})
+    wanted = {"outcome": "inactive", "text": {"exact": "a"}, "returned": 5_000 * MS, "leaks": []}
+    bound = Bound(tuple(Expected(key, value) for key, value in wanted.items()))
+    played = Played(bound, record, Answer(**answer), undecided=undecided)  # type: ignore[arg-type]
+    return {row.key: row.verdict.value for row in compare(played)}
+
+
+def test_of_what_nothing_decides_instants_alone_are_not_judged() -> None:
+    """Who says the right outcome, and the wrong text, is wrong; and what is left is left."""
+    failed, none = Verdict.FAILED.value, Verdict.NOT_APPLICABLE.value
+    said = {"outcome": "inactive", "text": "b"}
+    assert verdicts("", **said) == {"outcome": "passed", "text": failed, "returned": failed, "leaks": failed}
+    assert verdicts("why", **said) == {"outcome": "passed", "text": failed, "returned": none, "leaks": failed}
+
+
+def test_of_another_outcome_nothing_is_judged_but_what_was_left() -> None:
+    """The rest follows from it."""
+    failed, none = Verdict.FAILED.value, Verdict.NOT_APPLICABLE.value
+    said = {"outcome": "completed", "text": "b"}
+    assert verdicts("why", **said) == {"outcome": none, "text": none, "returned": none, "leaks": failed}
+
+
+def test_each_agent_of_a_scenario_pauses_before_its_script() -> None:
+    """Of several sessions, too."""
+    bound = loads("scenario: x\nagent: raw\nscript: [{say: a}]\n").bind(Policy())
+    assert later(bound).program["steps"] == [(0, "sleep", (1_000_000_000,)), *bound.program["steps"]]
+    several = loads(
+        "scenario: x\nsessions:\n  one: {agent: acp, script: [{wait_for: prompt 1}, {answer: a}]}\n"
+        "  two: {agent: acp, script: [{wait_for: prompt 1}, {answer: b}]}\ndrive: [{prompt: x, session: one}]\n"
+    )
+    terms = {name: Policy().in_session() for name in several.parts}
+    assert all(part.program["steps"][0][1] == "sleep" for part in later(several.bind(terms)).parts.values())
