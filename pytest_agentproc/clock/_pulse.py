@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-__all__ = ["LONGEST", "Pulse"]
+__all__ = ["LONGEST", "ROUNDING", "Pulse"]
 
 LONGEST = 250_000_000
 """Nanoseconds. Who looks less often than that is late, and not merely of another style."""
 
+_FEW = 8
 _STEADY = 3
 """So many wakes in a row must be equally far apart."""
-_ROUNDING = 10
+ROUNDING = 10
 """Nanoseconds by which they may differ: a loop counts in binary seconds."""
 
 
 class Pulse:
     """Follow the instants at which a loop's own timers woke it.
 
-    `period` is the longest time, in nanoseconds, at which they did so steadily; 0 if they never did. `is_quick` says
-    whether two came as near to one another.
+    `period` is the longest time, in nanoseconds, at which they did so steadily; 0 if they never did. `quick` has the
+    first few of the times that lay between two wakes and may be a period.
     """
 
     def __init__(self) -> None:
         self.period = 0
-        self.is_quick = False
+        self.quick: list[int] = []
         self._last = self._gap = self._count = 0
 
     def beat(self, now: int) -> None:
@@ -34,9 +35,10 @@ class Pulse:
         gap, self._last = now - self._last, now
         if gap == 0:
             return
-        self.is_quick = self.is_quick or gap <= LONGEST
-        if abs(gap - self._gap) > _ROUNDING:
+        if abs(gap - self._gap) > ROUNDING:
             self._gap, self._count = gap, 0
+            if gap <= LONGEST and len(self.quick) < _FEW:
+                self.quick.append(gap)
         self._count += 1
         if self._count >= _STEADY and self.period < gap <= LONGEST:
             self.period = gap

@@ -23,7 +23,7 @@ from pytest_agentproc.harness._probes import probes_of
 from pytest_agentproc.harness._room import Room
 from pytest_agentproc.harness._standalone import COMMANDS
 from pytest_agentproc.harness._supervise import real_time_only, supervise, supervise_real
-from pytest_agentproc.harness._turns import Turns, is_woken, later
+from pytest_agentproc.harness._turns import Turns, later, may_look_in_turns
 from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.tree import disown
@@ -96,7 +96,7 @@ class Lab:
             raise NotApplicable("virtual time", 1)
         bound = _bound(scenario, subject).in_virtual_time()
         played, pulse = self._play(bound, subject, backend, self.new_record({}) if record is None else record)
-        if not pulse.is_quick or is_woken(subject):
+        if not may_look_in_turns(subject, bound, pulse):
             return played
         if not pulse.period:
             pulse = self._play(later(bound), subject, backend, Record())[1]

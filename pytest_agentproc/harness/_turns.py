@@ -10,14 +10,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from pytest_agentproc.clock import ROUNDING
 from pytest_agentproc.record import duration
 
 if TYPE_CHECKING:
+    from pytest_agentproc.clock import Pulse
     from pytest_agentproc.record import Record
     from pytest_agentproc.scenario import Bound
     from pytest_agentproc.vocabulary import Subject
 
-__all__ = ["Turns", "is_woken", "later"]
+__all__ = ["Turns", "later", "may_look_in_turns"]
 
 _STEPS = 10
 """So many looks, at most, go by between the steps of a run: the start, an answer, each rung of a ladder, each end."""
@@ -67,9 +69,19 @@ class Turns:
         return f"it looks every {duration(self.period)}, and two of the competing instants are {apart}"
 
 
-def is_woken(subject: Subject) -> bool:
-    """Say whether a subject is known to be the core, whose timers are its driver's: its loop has the caller's alone."""
-    return hasattr(subject, "deciders")
+def may_look_in_turns(subject: Subject, bound: Bound, pulse: Pulse) -> bool:
+    """Say whether a subject may be of that kind: it woke twice in a short time, and not since a limit of its was over.
+
+    Args:
+        subject: who; of the core it is known that it is woken, and that the timers of its loop are the caller's.
+        bound: what it supervised, under its own limits.
+        pulse: how its loop woke meanwhile.
+    """
+    if hasattr(subject, "deciders"):
+        return False
+    policies = [one.policy for one in (bound, *bound.parts.values())]
+    limits = [limit for policy in policies for limit in policy.nanoseconds().values() if limit is not None]
+    return pulse.period > 0 or any(all(abs(gap - limit) > ROUNDING for limit in limits) for gap in pulse.quick)
 
 
 def later(bound: Bound) -> Bound:

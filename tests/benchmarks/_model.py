@@ -1,8 +1,10 @@
-"""How fast the model plays: the whole corpus, one scenario after the other, in one process. No process is started."""
+"""How fast the model plays: the whole corpus, one scenario after the other, in one process, and in one a core."""
 
 from __future__ import annotations
 
+import os
 import time
+from multiprocessing import get_context
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.harness import model_play
@@ -18,35 +20,63 @@ __all__ = ["ModelPart"]
 
 
 class ModelPart:
-    """Scenarios a second, of CPU time and of wall time: every bundled scenario that the model can play, warmed up."""
+    """Scenarios a second: every bundled scenario that the model can play, warmed up.
+
+    Of CPU time, of wall time, and of wall time where each core plays them all, as with `-n auto`.
+    """
 
     name = "model"
 
     def __init__(self) -> None:
         loaded = [load(file) for file in sorted((ROOT / "scenarios").glob("*.scenario.yaml"))]
         self._scenarios = [scenario for scenario in loaded if _is_playable(scenario)]
-        self._by_cpu, self._by_wall = Samples(), Samples()
+        self._by_cpu, self._by_wall, self._by_cores = Samples(), Samples(), Samples()
+        self._cores = len(os.sched_getaffinity(0))
+        self._pool = get_context("fork").Pool(self._cores, _keep, (self._scenarios,))
 
     def sample(self) -> None:
-        """Play the corpus once."""
-        subject = core()
+        """Play the corpus once here, and once on each core at the same time."""
         cpu, wall = time.process_time(), time.perf_counter()
-        for scenario in self._scenarios:
-            model_play(scenario, subject)
+        _play_all(self._scenarios)
         count = len(self._scenarios)
         self._by_cpu.add([count / (time.process_time() - cpu)])
         self._by_wall.add([count / (time.perf_counter() - wall)])
+        wall = time.perf_counter()
+        self._pool.map(_play_kept, range(self._cores), chunksize=1)
+        self._by_cores.add([count * self._cores / (time.perf_counter() - wall)])
 
     def report(self) -> dict[str, Any]:
-        """Give both rates, and of how many scenarios."""
+        """Give the rates, of how many scenarios, and on how many cores the last of them."""
         return {
             "model_scenarios": len(self._scenarios),
             "model_per_cpu_second": summary(self._by_cpu.rounds),
             "model_per_second": summary(self._by_wall.rounds),
+            "model_per_second_on_all_cores": summary(self._by_cores.rounds),
+            "model_cores": self._cores,
         }
 
     def close(self) -> None:
-        """End nothing: nothing was started."""
+        """End the processes that played beside this one."""
+        self._pool.terminate()
+        self._pool.join()
+
+
+_kept: list[Scenario] = []
+
+
+def _keep(scenarios: list[Scenario]) -> None:
+    """Begin a process that plays."""
+    _kept[:] = scenarios
+
+
+def _play_kept(_number: int) -> None:
+    _play_all(_kept)
+
+
+def _play_all(scenarios: list[Scenario]) -> None:
+    subject = core()
+    for scenario in scenarios:
+        model_play(scenario, subject)
 
 
 def _is_playable(scenario: Scenario) -> bool:

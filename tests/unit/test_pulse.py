@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from pytest_agentproc.clock import Pulse
-from pytest_agentproc.harness._turns import Turns, later
+from pytest_agentproc.harness._turns import Turns, later, may_look_in_turns
 from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import loads
+from pytest_agentproc.subjects import SpawnAndForget, core
 from pytest_agentproc.verdict import Verdict, compare
 from pytest_agentproc.vocabulary import Answer, Policy
 from tests.unit.handmade import Bound, Expected, Played
@@ -43,6 +44,17 @@ def test_what_a_loop_rounds_is_equal() -> None:
     for at in (33_333_333, 66_666_667, 100_000_000):
         pulse.beat(at)
     assert abs(pulse.period - 33_333_333) <= 1
+
+
+def test_a_wake_at_an_own_limit_is_no_look() -> None:
+    """Everybody is woken a quarter of a second after the answer who gives so much grace; a core always is woken."""
+    bound = loads("scenario: x\nagent: raw\nscript: [{say: a}]\n").bind(Policy())
+    for gap, may in ((250, False), (240, True), (260, False)):
+        pulse = Pulse()
+        pulse.beat(1_000 * MS)
+        pulse.beat((1_000 + gap) * MS)
+        assert may_look_in_turns(SpawnAndForget(), bound, pulse) is may
+        assert not may_look_in_turns(core(), bound, pulse)
 
 
 def test_steps_bytes_and_deeds_each_take_looks() -> None:
