@@ -9,13 +9,13 @@ LONGEST = 250_000_000
 
 _FEW = 8
 _STEADY = 3
-"""So many wakes in a row must be equally far apart."""
+"""So many steps in a row, from one wake to the next, must be equally long."""
 ROUNDING = 10
 """Nanoseconds by which they may differ: a loop counts in binary seconds."""
 
 
 class Pulse:
-    """Follow the instants at which a loop's own timers woke it.
+    """Follow the instants at which a loop's own timers woke it; its start, at 0, counts as one.
 
     `period` is the longest time, in nanoseconds, at which they did so steadily; 0 if they never did. `quick` has the
     first few of the times that lay between two wakes and may be a period.

@@ -61,7 +61,7 @@ def test_double_fork():
     os.waitpid(pid, 0)
 
 def test_daemon():
-    subprocess.run([sys.executable, "-IS", "-c", DAEMON], env={{}})
+    subprocess.run([sys.executable, "-IS", "-c", DAEMON], env={{}}, stdout=subprocess.PIPE)  # nearly asleep
 
 def test_mp_fork():
     keep(multiprocessing.get_context("fork").Process(target=time.sleep, args=(1000,)))
