@@ -32,6 +32,10 @@ __all__ = ["Hub"]
 _LOOKS = 10_000
 """So many looks in a row without a grant, a jump or a byte are a spin."""
 
+_SOME = 1024
+_LONGEST_WATCH = 120.0
+"""Real seconds for which a loop may wake again and again, however short the virtual time is that goes by."""
+
 _LAST_GUARD = 0.5
 """After a fault threads and declared programs get so many real seconds: the verdict is there already."""
 
@@ -41,10 +45,13 @@ class Hub:
 
     Args:
         guard: real seconds that a participant may run, or a thread or birth may take, before it is a stall.
+        patience: nanoseconds of virtual time for which the loop may wake again and again with nobody else doing
+            anything, before it is a spin.
     """
 
-    def __init__(self, guard: float = 10.0) -> None:
+    def __init__(self, guard: float = 10.0, patience: int = 86_400_000_000_000) -> None:
         self.guard = guard
+        self.patience = patience
         self.rule = JumpRule()
         self.poller = Poller()
         self.roll = Roll(self.poller, self.rule)
@@ -65,6 +72,8 @@ class Hub:
         self._loop_ready = False
         self._looks = 0
         self._fires, self._fired_at = 0, -1
+        self._wakes, self._woken_since = 0, (0, 0.0)
+        """How often the loop woke by its timers alone since somebody was granted time, and since when (both times)."""
         self.pulse = Pulse()
         """The pace of the loop's own timers, which are no driver's."""
         self._vigil = Vigil() if len(os.sched_getaffinity(0)) > 1 else None
@@ -193,6 +202,7 @@ class Hub:
                 return False
             host = runs.host(deadline)
             if self._loop_ready and host.ready is None:
+                self._wakes = 0
                 self._count_look(runs.LOOP)
                 return False
             move, target = rule.next(host)
@@ -221,16 +231,28 @@ class Hub:
         self._fires = self._fires + 1 if self._fired_at == self.now else 0
         self._fired_at = self.now
         self.pulse.beat(self.now)
+        if self._wakes == 0:
+            self._woken_since = self.now, time.monotonic()
+        self._wakes += 1
+        if self._wakes % _SOME == 0:
+            self._guard_watch()
         if self._fires > _LOOKS:
             self._fires = 0
             raise Spin(f"the event loop sets timers again and again, {_LOOKS} times at one instant")
+
+    def _guard_watch(self) -> None:
+        """Tell of a loop that wakes again and again and meets nothing: whoever looks in turns may look for ever."""
+        since, begun = self._woken_since
+        if self.now - since > self.patience or time.monotonic() - begun > _LONGEST_WATCH:
+            hours = (self.now - since) / 3_600_000_000_000
+            raise Spin(f"the event loop wakes again and again, {self._wakes} times in {hours:.3g} h, and meets nothing")
 
     def _grant(self, participant: Participant) -> None:
         rule, hear, running = self.rule, self.roll.hear, State.RUNNING
         vigil = self._vigil if self.roll.lives == 1 else None  # among several the cores are for those who work
         asked = rule.asks(participant.path)
         rule.drop(participant.path)
-        participant.woken = False
+        participant.woken, self._wakes = False, 0
         participant.grant(rule.now, ready=asked, awake=vigil is not None)
         start = 0.0
         while participant.state is running:

@@ -37,12 +37,14 @@ class VirtualClock:
     Args:
         allow: names of programs that are no fakes and may be started; time is held while they run.
         guard: real seconds after which a fake or a thread that neither parks nor speaks is a `Stall`.
+        patience: virtual seconds after which code that looks again and again, while nobody else does anything, is a
+            `Spin`.
     """
 
     name = "virtual"
 
-    def __init__(self, *, allow: Iterable[str] = (), guard: float = 10.0) -> None:
-        self.hub = Hub(guard)
+    def __init__(self, *, allow: Iterable[str] = (), guard: float = 10.0, patience: float = 86_400.0) -> None:
+        self.hub = Hub(guard, round(patience * 1_000_000_000))
         self.launchers: set[str] = set()
         self.on_close: Callable[[], None] | None = None
         self._allow = tuple(allow)

@@ -23,7 +23,7 @@ from pytest_agentproc.harness._probes import probes_of
 from pytest_agentproc.harness._room import Room
 from pytest_agentproc.harness._standalone import COMMANDS
 from pytest_agentproc.harness._supervise import real_time_only, supervise, supervise_real
-from pytest_agentproc.harness._turns import Turns, later, may_look_in_turns
+from pytest_agentproc.harness._turns import Turns, later, may_look_in_turns, patience_of
 from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.tree import disown
@@ -108,7 +108,7 @@ class Lab:
     def _play(self, bound: Bound, subject: Subject, backend: str, record: Record) -> tuple[Played, Pulse]:
         """Play in virtual time; give the pace of the subject's own loop, too."""
         room = Room(bound.scenario, self._shop().folder, keeps_artifacts=subject.keeps_artifacts)
-        clock = VirtualClock()
+        clock = VirtualClock(patience=patience_of(bound))
         record.header.update(header(bound, subject.name))
         fakes = [self._make(part, clock, record) for part in _parts(bound)]
         try:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from pytest_agentproc.clock import ROUNDING
 from pytest_agentproc.record import duration
+from pytest_agentproc.vocabulary import NANOSECONDS
 
 if TYPE_CHECKING:
     from pytest_agentproc.clock import Pulse
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario import Bound
     from pytest_agentproc.vocabulary import Subject
 
-__all__ = ["Turns", "later", "may_look_in_turns"]
+__all__ = ["Turns", "later", "may_look_in_turns", "patience_of"]
 
 _STEPS = 10
 """So many looks, at most, go by between the steps of a run: the start, an answer, each rung of a ladder, each end."""
@@ -31,6 +32,9 @@ _EACH = 32_768
 """Bytes that pass at a look, at least, while there are more: half of what a pipe holds."""
 
 _PAUSE = 1_000_000_000
+
+_SILENT, _IDLE = 3600.0, 14_400.0
+"""Virtual seconds for which an agent may be silent in a run; for which a session may be idle."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +86,17 @@ def may_look_in_turns(subject: Subject, bound: Bound, pulse: Pulse) -> bool:
     policies = [one.policy for one in (bound, *bound.parts.values())]
     limits = [limit for policy in policies for limit in policy.nanoseconds().values() if limit is not None]
     return pulse.period > 0 or any(all(abs(gap - limit) > ROUNDING for limit in limits) for gap in pulse.quick)
+
+
+def patience_of(bound: Bound) -> float:
+    """Say for how many virtual seconds somebody may look in turns while nothing happens: its limits are over by then.
+
+    Args:
+        bound: what it supervises, under its own limits.
+    """
+    limits = [limit for limit in bound.policy.nanoseconds().values() if limit is not None]
+    least = _IDLE if bound.scenario.is_session or bound.parts else _SILENT
+    return max(least, 4 * max(limits, default=0) / NANOSECONDS)
 
 
 def later(bound: Bound) -> Bound:

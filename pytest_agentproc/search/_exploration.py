@@ -38,7 +38,7 @@ SLIGHT = 1024
 _TRACKS = ("meanwhile:", "do:")
 """Words of a script by which one process does two things at a time, whose instants are not competing ones."""
 
-_FOR_A_STATUS = "waits for status "
+_WAITS = "waits for "
 """What the record says of a caller who does."""
 
 _MICROSECOND = 1000
@@ -195,16 +195,25 @@ def _reached(played: Played) -> _Reached:
 
 
 def _waits_in_vain(played: Played) -> bool:
-    """Say whether the caller waits in the end for a status that was told before: no supervisor repeats one for that."""
+    """Say whether the caller waits in the end for what no supervisor can tell it.
+
+    That is a status that was told before: no supervisor repeats one for that. Or a background turn, where an agent that
+    was started anew waits for a prompt: the one that would have come to that turn is gone.
+    """
     told: set[str] = set()
-    awaited, is_late = "", False
+    awaited, is_late, agents, step = "", False, 0, ""
     for event in played.record.events if isinstance(played.fault, Deadlock) else ():
-        if event.data.get("process") == "caller":
-            awaited = str(event.data["does"]).partition(_FOR_A_STATUS)[2]
+        data = event.data
+        if data.get("process") == "caller":
+            awaited = str(data["does"]).removeprefix(_WAITS)
             is_late = awaited in told
-        elif event.data.get("event") == "status":
-            told.add(event.data["text"])
-    return is_late
+        elif data.get("event") == "status":
+            told.add(f"status {data['text']}")
+        elif data.get("seen"):
+            agents += data["parent"] == "supervisor"
+        else:
+            step = data.get("step", step)
+    return is_late or (awaited.startswith("background") and agents > 1 and step == "await_prompt")
 
 
 def _unmet(played: Played) -> str:

@@ -132,6 +132,23 @@ def test_a_timer_that_is_set_again_for_the_same_instant_is_a_spin(guarded: Stand
     assert backend == "trio" or str(found).endswith("timers again and again, 10000 times at one instant")
 
 
+def test_who_looks_in_turns_for_what_never_comes_is_a_spin(make_stand: Callable[..., Stand], backend: str) -> None:
+    """It would look for ever, each time at another instant; who gives up in time is none."""
+    stand = make_stand(patience=100)
+    argv = stand.fake("- linger: for ever")
+
+    async def host(most: float) -> float:
+        async with await anyio.open_process(argv) as process:
+            while process.returncode is None and anyio.current_time() < most:  # noqa: ASYNC110  # that is the point
+                await anyio.sleep(0.05)
+            process.kill()
+        return anyio.current_time()
+
+    assert stand.run(host, 100, backend=backend) == pytest.approx(100, abs=0.1)
+    with pytest.raises(Spin, match=r"wakes again and again, 2048 times in 0\.0284 h, and meets nothing"):
+        stand.run(host, 1_000_000, backend=backend)
+
+
 def test_much_work_is_no_spin(make_stand: Callable[..., Stand], backend: str) -> None:
     """A program that yields thousands of times and then waits is a busy one, and work takes no time."""
     stand = make_stand(guard=CEILING)

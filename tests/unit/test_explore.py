@@ -210,6 +210,17 @@ def test_a_caller_who_comes_too_late_for_a_status_is_no_fault_of_the_core() -> N
     assert made.look(late) is None
 
 
+def test_a_caller_whose_agent_was_replaced_before_its_background_turn_waits_in_vain() -> None:
+    """An agent that is silent for longer than the prompt may last, and does not acknowledge, is started anew."""
+    made = Exploration(load(ROOT / "scenarios" / "background-late-notification-with-states.scenario.yaml"), core())
+    at = next(index for index, text in enumerate(made.original) if text == "2s")
+    silent = (*made.original[:at], "3898s", *made.original[at + 1 :])
+    text = moved(made.scenario.text, zip(made.movables, silent, strict=True))
+    played = model_play(loads(text), core())
+    assert isinstance(played.fault, Deadlock)
+    assert made.look(silent) is None
+
+
 class _Foreign:
     """Somebody else's supervisor, as one is played with a lab: it is the core, or a defect of it."""
 
