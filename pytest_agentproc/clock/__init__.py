@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_agentproc.clock._events import signal_name, told
 from pytest_agentproc.clock._jump import Host, JumpRule, Move, Path
 from pytest_agentproc.clock._protocol import Clock, Watched, current_clock
-from pytest_agentproc.clock._pulse import ROUNDING, Pulse
+from pytest_agentproc.clock._pulse import LONGEST, ROUNDING, Pulse
 from pytest_agentproc.clock._system import SystemClock
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.clock._wall import wall_clock
 
 __all__ = [
+    "LONGEST",
     "ROUNDING",
     "Clock",
     "Host",

@@ -18,12 +18,14 @@ class Pulse:
     """Follow the instants at which a loop's own timers woke it; its start, at 0, counts as one.
 
     `period` is the longest time, in nanoseconds, at which they did so steadily; 0 if they never did. `quick` has the
-    first few of the times that lay between two wakes and may be a period.
+    first few of the times that lay between two wakes and may be a period, `first` the time until the first wake, in
+    nanoseconds; -1 if there was none.
     """
 
     def __init__(self) -> None:
         self.period = 0
         self.quick: list[int] = []
+        self.first = -1
         self._last = self._gap = self._count = 0
 
     def beat(self, now: int) -> None:
@@ -33,6 +35,7 @@ class Pulse:
             now: the instant, in nanoseconds.
         """
         gap, self._last = now - self._last, now
+        self.first = now if self.first < 0 else self.first
         if gap == 0:
             return
         if abs(gap - self._gap) > ROUNDING:

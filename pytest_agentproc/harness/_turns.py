@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.clock import ROUNDING
+from pytest_agentproc.clock import LONGEST, ROUNDING
 from pytest_agentproc.record import duration
 from pytest_agentproc.vocabulary import NANOSECONDS
 
@@ -27,6 +27,9 @@ _STEPS = 10
 
 _STEPS_OF_DEED = 4
 """So many more for each thing that the caller of a session does: what is told, asked, cancelled, answered."""
+
+_CLOSE = 4
+"""So many looks, at most, one is late for an instant that competes with another: what it counts from is late, too."""
 
 _EACH = 32_768
 """Bytes that pass at a look, at least, while there are more: half of what a pipe holds."""
@@ -67,14 +70,14 @@ class Turns:
     @property
     def undecided(self) -> str:
         """Why a difference may be nobody's fault; nothing if it cannot be."""
-        if self.margin is None or self.margin > self.tolerance:
+        if self.margin is None or self.margin > _CLOSE * self.period:
             return ""
         apart = f"{duration(self.margin)} apart" if self.margin else "at the same time"
         return f"it looks every {duration(self.period)}, and two of the competing instants are {apart}"
 
 
 def may_look_in_turns(subject: Subject, bound: Bound, pulse: Pulse) -> bool:
-    """Say whether a subject may be of that kind: it woke twice in a short time, and not since a limit of its was over.
+    """Say whether a subject may be of that kind: it woke soon, or twice in a short time that is no limit of its own.
 
     Args:
         subject: who; of the core it is known that it is woken, and that the timers of its loop are the caller's.
@@ -85,7 +88,9 @@ def may_look_in_turns(subject: Subject, bound: Bound, pulse: Pulse) -> bool:
         return False
     policies = [one.policy for one in (bound, *bound.parts.values())]
     limits = [limit for policy in policies for limit in policy.nanoseconds().values() if limit is not None]
-    return pulse.period > 0 or any(all(abs(gap - limit) > ROUNDING for limit in limits) for gap in pulse.quick)
+    if pulse.period or 0 <= pulse.first <= LONGEST:
+        return True
+    return any(all(abs(gap - limit) > ROUNDING for limit in limits) for gap in pulse.quick)
 
 
 def patience_of(bound: Bound) -> float:

@@ -55,6 +55,9 @@ def test_a_wake_at_an_own_limit_is_no_look() -> None:
         pulse.beat((1_000 + gap) * MS)
         assert may_look_in_turns(SpawnAndForget(), bound, pulse) is may
         assert not may_look_in_turns(core(), bound, pulse)
+    soon = Pulse()
+    soon.beat(250 * MS)
+    assert may_look_in_turns(SpawnAndForget(), bound, soon)  # it may be its first look
 
 
 def test_steps_bytes_and_deeds_each_take_looks() -> None:
@@ -68,8 +71,8 @@ def test_steps_bytes_and_deeds_each_take_looks() -> None:
     ("margin", "words"),
     [
         (None, ""),
-        (501 * MS, ""),
-        (500 * MS, "it looks every 50 ms, and two of the competing instants are 500 ms apart"),
+        (201 * MS, ""),
+        (200 * MS, "it looks every 50 ms, and two of the competing instants are 200 ms apart"),
         (0, "it looks every 50 ms, and two of the competing instants are at the same time"),
     ],
 )
