@@ -94,15 +94,19 @@ def _of_unscaled(played: Played, rows: list[Row]) -> list[Row]:
 
 
 def _of_undecided(played: Played, rows: list[Row]) -> list[Row]:
-    """Take nobody for guilty whose looks were too far apart: of other instants, or, of another outcome, of anything."""
+    """Take nobody for guilty whose looks were too far apart: of other instants, or, of another outcome, of anything.
+
+    What fits another outcome is not judged either: a scenario that nothing decides has not been passed.
+    """
     if not played.undecided or played.fault is not None:
         return rows
-    failed = {row.key for row in rows if row.verdict is Verdict.FAILED} - _BY_RECORD.keys()
-    if all(_leaf(key) != "outcome" for key in failed):
-        failed = {key for key in failed if _leaf(key) in _TIMED}
+    judged = [row for row in rows if row.key not in _BY_RECORD]
+    failed = {row.key for row in judged if row.verdict is Verdict.FAILED}
+    is_other = any(_leaf(key) == "outcome" for key in failed)
+    open_keys = {row.key for row in judged} if is_other else {key for key in failed if _leaf(key) in _TIMED}
     return [
         replace(row, verdict=Verdict.NOT_APPLICABLE, seen=f"{row.seen}; {played.undecided}", hint="")
-        if row.key in failed
+        if row.key in open_keys
         else row
         for row in rows
     ]

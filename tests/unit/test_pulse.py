@@ -89,7 +89,7 @@ def verdicts(undecided: str, **answer: object) -> dict[str, str]:
     record.add(6_000 * MS, "p", {"process": "agent", "gone": True})
     record.add(6_000 * MS, "m", {"process": "supervisor", "returned": True})
     record.add(6_000 * MS, "m", {"process": "x", "leaked": "alive", "line": 3})
-    wanted = {"outcome": "inactive", "text": {"exact": "a"}, "returned": 5_000 * MS, "leaks": []}
+    wanted = {"outcome": "inactive", "text": {"exact": "a"}, "returned": 5_000 * MS, "exit_code": 3, "leaks": []}
     bound = Bound(tuple(Expected(key, value) for key, value in wanted.items()))
     played = Played(bound, record, Answer(**answer), undecided=undecided)  # type: ignore[arg-type]
     return {row.key: row.verdict.value for row in compare(played)}
@@ -98,16 +98,18 @@ def verdicts(undecided: str, **answer: object) -> dict[str, str]:
 def test_of_what_nothing_decides_instants_alone_are_not_judged() -> None:
     """Who says the right outcome, and the wrong text, is wrong; and what is left is left."""
     failed, none = Verdict.FAILED.value, Verdict.NOT_APPLICABLE.value
-    said = {"outcome": "inactive", "text": "b"}
-    assert verdicts("", **said) == {"outcome": "passed", "text": failed, "returned": failed, "leaks": failed}
-    assert verdicts("why", **said) == {"outcome": "passed", "text": failed, "returned": none, "leaks": failed}
+    said = {"outcome": "inactive", "text": "b", "exit_code": 3}
+    right = {"outcome": "passed", "exit_code": "passed"}
+    assert verdicts("", **said) == {**right, "text": failed, "returned": failed, "leaks": failed}
+    assert verdicts("why", **said) == {**right, "text": failed, "returned": none, "leaks": failed}
 
 
 def test_of_another_outcome_nothing_is_judged_but_what_was_left() -> None:
-    """The rest follows from it."""
+    """The rest follows from it, and what fits by chance is no pass."""
     failed, none = Verdict.FAILED.value, Verdict.NOT_APPLICABLE.value
-    said = {"outcome": "completed", "text": "b"}
-    assert verdicts("why", **said) == {"outcome": none, "text": none, "returned": none, "leaks": failed}
+    said = {"outcome": "completed", "text": "b", "exit_code": 3}
+    others = dict.fromkeys(("outcome", "text", "returned", "exit_code"), none)
+    assert verdicts("why", **said) == {**others, "leaks": failed}
 
 
 def test_each_agent_of_a_scenario_pauses_before_its_script() -> None:
