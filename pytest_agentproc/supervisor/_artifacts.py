@@ -20,7 +20,7 @@ from pytest_agentproc.supervisor.dialects import Line, Meaning, Message
 from pytest_agentproc.vocabulary import ARTIFACTS, INCOMPLETE, NANOSECONDS, RESULT_FIELDS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
     from datetime import datetime
 
     from pytest_agentproc.supervisor._events import Event
@@ -81,7 +81,7 @@ class Artifacts:
             self.write(f"{event.stream}.log", event.data)
         if meanings:
             at = (now - self._headline.started) / NANOSECONDS
-            self.write("events.jsonl", _lines(_json({"at": at, **_words(one)}, _EVENT) for one in meanings))
+            self.write("events.jsonl", _lines(_json({"at": at, **_words(one)}, _EVENT) for one in _each(meanings)))
             texts = [one.text for one in meanings if isinstance(one, (Message, Line)) and one.text is not None]
             if texts:
                 self.write("transcript.log", _lines(texts))
@@ -146,6 +146,15 @@ def _stamp(start: datetime, after: int) -> str | None:
 
 def _lines(texts: Iterable[str]) -> bytes:
     return "".join(f"{text}\n" for text in texts).encode(errors="backslashreplace")
+
+
+def _each(meanings: list[Meaning]) -> Iterator[Meaning]:
+    """Part lines that came together: each is an event of its own."""
+    for meaning in meanings:
+        if type(meaning) is Line:
+            yield from map(Line, meaning.text.split("\n"))
+        else:
+            yield meaning
 
 
 def _words(meaning: Meaning) -> dict[str, Any]:

@@ -41,7 +41,7 @@ class Completion:
         """Take one event."""
         if isinstance(meaning, Line):
             self.has_lines = True
-            self.messages.add(meaning.text)
+            self.messages.add_lines(meaning.text)
         elif isinstance(meaning, Message):
             self._keep(meaning)
         elif isinstance(meaning, Finished):

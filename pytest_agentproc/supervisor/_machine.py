@@ -107,6 +107,7 @@ class Machine(Life):
         self.begin(made.feeder(task.prompt), made.framing(), made.ladder(task.policy), task.policy.max_line_bytes)
         self.decoder = decoder(task.dialect, task.mode)
         self.decoder.limit = task.policy.max_transcript_bytes
+        self._decode_all = getattr(self.decoder, "decode_all", self._decode_each)
         self.outcome: Outcome | None = None
         self.outcome_at: int | None = None
         self.error = ""
@@ -177,12 +178,15 @@ class Machine(Life):
 
     def _understand(self, lines: list[bytes], now: int) -> list[Command]:
         commands: list[Command] = []
-        decode, mean = self.decoder.decode, self._mean
-        for line in lines:
-            for meaning in decode(line):
-                if due := mean(meaning, now):
-                    commands += due
+        mean = self._mean
+        for meaning in self._decode_all(lines):
+            if due := mean(meaning, now):
+                commands += due
         return [*commands, *self._refuse_line(now)] if self.framing.is_overlong else commands
+
+    def _decode_each(self, lines: list[bytes]) -> list[Meaning]:
+        decode = self.decoder.decode
+        return [meaning for line in lines for meaning in decode(line)]
 
     def _refuse_line(self, now: int) -> list[Command]:
         """Give up on an agent that prints a line without end (F3); what is completed stands."""

@@ -72,6 +72,11 @@ class Transcript:
         if self._weight > _BATCH:
             self._put_away()
 
+    def add_lines(self, text: str) -> None:
+        """Take messages of one line each, which LF parts from one another."""
+        self.add(text)
+        self.last = text[text.rfind("\n") + 1 :]
+
     def _put_away(self) -> None:
         if self._new:
             data = "\n".join(self._new).encode(errors=_ERRORS)

@@ -119,7 +119,7 @@ def test_every_meaning_has_its_line() -> None:
     assert events_of(
         Message("ä", "stop", "m1", {"input": 3}),
         Message(""),
-        Line("x"),
+        Line("x\n\ny"),
         Finished(ok=None, final=False),
         Failure("no"),
         Resumed(),
@@ -129,6 +129,8 @@ def test_every_meaning_has_its_line() -> None:
         {"at": 0.5, "event": "message", "text": "ä", "stop_reason": "stop", "model": "m1", "usage": {"input": 3}},
         {"at": 0.5, "event": "message", "text": ""},
         {"at": 0.5, "event": "line", "text": "x"},
+        {"at": 0.5, "event": "line", "text": ""},
+        {"at": 0.5, "event": "line", "text": "y"},
         {"at": 0.5, "event": "finished", "final": False, "error": ""},
         {"at": 0.5, "event": "failure", "error": "no"},
         {"at": 0.5, "event": "resumed"},

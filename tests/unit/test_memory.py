@@ -18,7 +18,8 @@ from pytest_agentproc.supervisor import Machine, Outcome, Policy, Task, _tools
 from pytest_agentproc.supervisor import _events as on
 from pytest_agentproc.supervisor._result import Result
 from pytest_agentproc.supervisor._tail import Tail, Transcript
-from pytest_agentproc.supervisor.dialects import Message, Noise, _claude_speakers, _gemini, decoder
+from pytest_agentproc.supervisor.dialects import Line, Message, Noise, _claude_speakers, _gemini, decoder
+from pytest_agentproc.supervisor.dialects._raw import RawDecoder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -288,3 +289,27 @@ def test_a_transcript_is_an_end_of_all_messages(said: list[str], limit: int) -> 
     assert kept.endswith(said[-1] if said else "")
     assert len(kept.encode()) <= max(limit, len(said[-1].encode()) if said else 0)
     assert transcript.is_cut == (len(whole.encode()) > limit)
+
+
+@settings(deadline=None)  # the machine may be busy
+@given(
+    st.lists(st.lists(st.text(alphabet="a\u20ac", max_size=6), min_size=1, max_size=4), max_size=4), st.integers(1, 20)
+)
+def test_lines_that_come_together_are_kept_as_each_by_itself(chunks: list[list[str]], limit: int) -> None:
+    """How many a read brought is nobody's business."""
+    together, alone = Transcript(limit), Transcript(limit)
+    for chunk in chunks:
+        together.add_lines("\n".join(chunk))
+        for line in chunk:
+            alone.add_lines(line)
+    assert (str(together), together.last, together.is_cut) == (str(alone), alone.last, alone.is_cut)
+
+
+@settings(deadline=None)  # the machine may be busy
+@given(st.lists(st.binary(max_size=6).map(lambda line: line.replace(b"\n", b"\xe2\x82")), min_size=1, max_size=5))
+def test_plain_lines_mean_together_what_each_means_by_itself(lines: list[bytes]) -> None:
+    """Half a character at a line's end takes nothing of the next line."""
+    decoding = RawDecoder()
+    alone = [meaning.text for line in lines for meaning in decoding.decode(line) if isinstance(meaning, Line)]
+    assert decoding.decode_all(lines) == [Line("\n".join(alone))]
+    assert decoding.decode_all([]) == []

@@ -56,7 +56,7 @@ class Message:
 
 @dataclass(slots=True)
 class Line:
-    """A line of plain text, in a dialect that has no messages."""
+    """Plain text, in a dialect that has no messages: a line, or several that came together, with LF between them."""
 
     text: str
 
@@ -190,7 +190,10 @@ class Decoder(Protocol):
     limit: int | None
 
     def decode(self, line: bytes) -> list[Meaning]:
-        """Say what a line means."""
+        """Say what a line means.
+
+        One that can say so of many lines at once, in less time, has `decode_all(lines)` as well.
+        """
 
     def end(self, stderr: bytes) -> list[Meaning]:
         """Say what was begun and not ended, now that the agent is gone; `stderr` is the tail of what it told there."""

@@ -20,7 +20,11 @@ class RawDecoder:
 
     def decode(self, line: bytes) -> list[Meaning]:
         """Take a line for text; what is not UTF-8 shows as replacement characters."""
-        return [Line(line.decode(errors="replace"))]
+        return self.decode_all([line])
+
+    def decode_all(self, lines: list[bytes]) -> list[Meaning]:
+        """Take lines for text, as many as came together: LF is never a part of a character, so none is changed."""
+        return [Line(b"\n".join(lines).decode(errors="replace"))] if lines else []
 
     def end(self, stderr: bytes) -> list[Meaning]:
         """Say nothing: every line is complete in itself."""
