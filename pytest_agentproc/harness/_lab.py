@@ -20,6 +20,7 @@ from pytest_agentproc.harness._margin import foresee
 from pytest_agentproc.harness._pace import pace_of
 from pytest_agentproc.harness._played import PROMPT_SHOWN, Played, command_line, header
 from pytest_agentproc.harness._probes import probes_of
+from pytest_agentproc.harness._reference import Reference
 from pytest_agentproc.harness._room import Room
 from pytest_agentproc.harness._standalone import COMMANDS
 from pytest_agentproc.harness._supervise import real_time_only, supervise, supervise_real
@@ -96,6 +97,7 @@ class Lab:
             raise NotApplicable("virtual time", 1)
         bound = _bound(scenario, subject).in_virtual_time()
         played, pulse = self._play(bound, subject, backend, self.new_record({}) if record is None else record)
+        played = replace(played, reference=Reference.of(scenario, subject))
         if not may_look_in_turns(subject, bound, pulse):
             return played
         if not pulse.period:
@@ -150,7 +152,7 @@ class Lab:
                 told = {"stray": hit.signal, "to": "canary", "who": hit.canary, "origin": hit.origin}
                 record.add(clock.instant(), "m", {"process": "supervisor", **told})
             self._require_broker()
-            return played
+            return replace(played, reference=Reference.of(scenario, subject))
         finally:
             for fake in fakes:
                 fake.watch.end()

@@ -17,7 +17,7 @@ from pytest_agentproc.clock import JumpRule, Move
 from pytest_agentproc.harness._actors import Process
 from pytest_agentproc.harness._model import Model
 from pytest_agentproc.harness._model_play import play_bound
-from pytest_agentproc.supervisor import Deciders, SessionDeciders
+from pytest_agentproc.harness._reference import REFERENCE
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
@@ -112,14 +112,6 @@ class _StepwiseProcess(Process):
     player_type = _Stepwise
 
 
-class _Core:
-    """The core as it ships: the limits are those that the subject under test states."""
-
-    name = "core"
-    deciders = Deciders()
-    session_deciders = SessionDeciders()
-
-
 def foresee(scenario: Scenario, terms: Terms) -> Foreseen:
     """Play a scenario in the model and measure.
 
@@ -137,5 +129,5 @@ def foresee(scenario: Scenario, terms: Terms) -> Foreseen:
         rule_type = staticmethod(measured)  # type: ignore[assignment]  # a maker is as good as the type
         process_type = _StepwiseProcess
 
-    played = play_bound(scenario.bind(terms), _Core(), model=Measured)
+    played = play_bound(scenario.bind(terms), REFERENCE, model=Measured)
     return Foreseen(rules[0].margin, rules[0].now, "" if played.fault is None else played.fault.reason)

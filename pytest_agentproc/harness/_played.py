@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.errors import AdapterError, ClockError
     from pytest_agentproc.harness._pace import Pace
+    from pytest_agentproc.harness._reference import Reference
     from pytest_agentproc.harness._turns import Turns
     from pytest_agentproc.record import Record
     from pytest_agentproc.scenario import Bound, Scenario
@@ -46,6 +47,7 @@ class Played:
         pace: how it was played in real time; None: in virtual time.
         lateness: the most nanoseconds of the scenario's time by which a step of the fake came late.
         turns: how often the supervisor looked, if it looks in turns; None: it is woken.
+        reference: what the kit's own supervisor makes of it; None: it played itself, or its limits are the file's.
     """
 
     bound: Bound
@@ -56,6 +58,7 @@ class Played:
     pace: Pace | None = None
     lateness: int = 0
     turns: Turns | None = None
+    reference: Reference | None = None
 
     @property
     def tolerance(self) -> int:

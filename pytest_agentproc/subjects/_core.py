@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 from pytest_agentproc.subjects._full import FullFolder
 from pytest_agentproc.subjects._talk import Talk
 from pytest_agentproc.supervisor import Deciders, Folder, SessionDeciders, run_once
-from pytest_agentproc.vocabulary import Answer, Order, Policy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from pytest_agentproc.vocabulary import Answer, Order, Policy
 
 __all__ = ["Core", "core"]
 
@@ -35,11 +36,8 @@ class Core:
         self.session_deciders = session_deciders or SessionDeciders()
 
     def policy(self, overrides: Mapping[str, Any], dialect: str) -> Policy:
-        """Keep the dialect's limits but for the overrides; a limit of silence alone is the one-number form (A9)."""
-        silence = overrides.get("inactivity_timeout")
-        if silence is not None and len(overrides) == 1:
-            return self.deciders.one_number(silence)
-        return Policy.for_dialect(dialect, **overrides)
+        """Keep the dialect's limits but for the overrides; see `Deciders`."""
+        return self.deciders.policy(overrides, dialect)
 
     async def run(self, order: Order) -> Answer:
         """Run the agent once, or hold a session with it, or one with each of several."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.supervisor import _events as on
 from pytest_agentproc.supervisor._artifacts import Artifacts
@@ -28,7 +28,7 @@ from pytest_agentproc.supervisor.dialects import Asked, Nested, TaskBegun, TaskO
 from pytest_agentproc.vocabulary import Dialect, Outcome, Policy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from pytest_agentproc.supervisor._artifacts import Headline
     from pytest_agentproc.supervisor._events import Command, Event
@@ -83,6 +83,13 @@ class Deciders:
     feeder: Callable[[bytes], Feeder] = Feeder
     artifacts: Callable[[Store, Headline], Artifacts] = Artifacts
     one_number: Callable[[float], Policy] = Policy.of_silence
+
+    def policy(self, overrides: Mapping[str, Any], dialect: str) -> Policy:
+        """Give a dialect's limits but for the overrides; a limit of silence alone is the one-number form (A9)."""
+        silence = overrides.get("inactivity_timeout")
+        if silence is not None and len(overrides) == 1:
+            return self.one_number(silence)
+        return Policy.for_dialect(dialect, **overrides)
 
 
 class Machine(Life):

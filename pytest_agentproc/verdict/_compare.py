@@ -36,8 +36,10 @@ def compare(played: Played) -> tuple[Row, ...]:
     checks of the turns that had no end then; what broke in the subject is a row of its own. What the run never came to
     is not exercised, and neither is anything that would be green though no agent was started. A limit that the subject
     does not have makes a check not applicable. So is what failed under a subject that looks in turns, where instants
-    that decide it are nearer to one another than its looks may be late: but for who was left, or hit. What failed in
-    real time under a subject that keeps limits and does not divide them is its adapter's error, and says nothing of it.
+    that decide it are nearer to one another than its looks may be late: but for who was left, or hit. So is, with the
+    same exception, what the kit's own supervisor meets under the limits of the file and misses under the subject's.
+    What failed in real time under a subject that keeps limits and does not divide them is its adapter's error, and says
+    nothing of it.
 
     Args:
         played: what was bound, recorded, and answered.
@@ -53,7 +55,7 @@ def compare(played: Played) -> tuple[Row, ...]:
     harm = check_bystanders(played, "unharmed")
     if harm.verdict is Verdict.FAILED and all(row.key != "bystanders" for row in rows):
         rows.append(Row("bystanders", 0, "unharmed", harm.seen, harm.verdict, harm.hint))
-    return tuple(_of_undecided(played, _of_unscaled(played, rows)))
+    return tuple(_of_undecided(played, _of_unscaled(played, _of_other_limits(played, rows))))
 
 
 def conclude(rows: Iterable[Row]) -> Verdict:
@@ -75,6 +77,36 @@ def unmet(rows: Sequence[Row]) -> list[Row]:
     """List the checks that did not pass though they apply, the gravest first."""
     bad = [row for row in rows if row.verdict not in (Verdict.PASSED, Verdict.NOT_APPLICABLE, Verdict.KNOWN)]
     return sorted(bad, key=lambda row: list(Verdict).index(row.verdict))
+
+
+def _of_other_limits(played: Played, rows: list[Row]) -> list[Row]:
+    """Hold nothing against a subject that follows from its limits: what the kit's own supervisor misses under them.
+
+    Of another outcome nothing is judged, as it is another story from there on. What that supervisor misses under the
+    file's own limits, too, is no matter of limits, and who was left or hit is none under any.
+    """
+    if played.reference is None or isinstance(played.fault, AdapterError):
+        return rows
+    there = _missed(played.reference.there)
+    here = _missed(played.reference.here) if there else {}
+    missed = {key: seen for key, seen in there.items() if key not in here and key not in _BY_RECORD}
+    if played.fault is not None and played.reference.there.fault is None:
+        return rows
+    other = next((seen for key, seen in missed.items() if _leaf(key) == "outcome"), "")
+    return [
+        replace(row, verdict=Verdict.NOT_APPLICABLE, seen=f"{row.seen}; {_LIMITS} {why}", hint="")
+        if row.key not in _BY_RECORD and (why := other or missed.get(row.key, ""))
+        else row
+        for row in rows
+    ]
+
+
+_LIMITS = "the kit's own supervisor, under these limits:"
+
+
+def _missed(played: Played) -> dict[str, str]:
+    """Give what a supervisor did instead of what is expected, by key."""
+    return {row.key: f"{row.key} {row.seen}".partition("\n")[0] for row in unmet(compare(played))}
 
 
 def _of_unscaled(played: Played, rows: list[Row]) -> list[Row]:

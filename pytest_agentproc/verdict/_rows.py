@@ -126,7 +126,8 @@ class Played(Protocol):
     """A scenario that was played: what was bound, recorded and kept, and the subject's answer or the clock's fault.
 
     `tolerance` is how much later than expected a thing may have happened, in nanoseconds: 0 in virtual time, but for a
-    supervisor that looks in turns; `undecided` says why nothing follows from what broke, nothing if something does.
+    supervisor that looks in turns; `undecided` says why nothing follows from what broke, nothing if something does;
+    `reference` is what the kit's own supervisor makes of the scenario, None if no other limits are in play.
     """
 
     @property
@@ -143,3 +144,14 @@ class Played(Protocol):
     def undecided(self) -> str: ...
     @property
     def artifacts(self) -> Mapping[str, bytes] | None: ...
+    @property
+    def reference(self) -> Reference | None: ...
+
+
+class Reference(Protocol):
+    """A scenario under the kit's own supervisor: with the limits of the subject (`there`), and the file's (`here`)."""
+
+    @property
+    def there(self) -> Played: ...
+    @property
+    def here(self) -> Played: ...

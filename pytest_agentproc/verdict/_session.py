@@ -35,6 +35,7 @@ class _OfTurn:
     tolerance: int
     artifacts: Mapping[str, bytes] | None
     undecided: str = ""
+    reference: None = None
 
 
 def session_check(key: str, check_of: Callable[[str], Check | None]) -> Check | None:

@@ -29,6 +29,7 @@ class _OfSession:
     tolerance: int
     artifacts: Mapping[str, bytes] | None
     undecided: str = ""
+    reference: None = None
 
 
 def of_session(played: Played, key: str) -> tuple[Played, str]:

@@ -59,6 +59,30 @@ def test_a_careful_supervisor_with_other_numbers_is_conformant(pytester: pytest.
     assert result.ret == pytest.ExitCode.OK
 
 
+@pytest.mark.slow
+def test_a_supervisor_whose_limits_are_in_another_order_is_conformant(pytester: pytest.Pytester) -> None:
+    """Its longest run is shorter than its silence: files about silence tell another story there, and no fault of it."""
+    subject = "--agentproc-subject=tests.plugin.examples.capped:subject"
+    result = pytester.runpytest_subprocess("--agentproc-corpus", "-q", subject, "-o", f"pythonpath={ROOT}")
+    [(name, verdict, figures, _, clock, _)] = said(result)
+    assert (name, verdict, clock) == ("Capped", "is conformant", "virtual")
+    assert figures.startswith("0 failed, ")
+
+
+@pytest.mark.slow
+def test_limits_in_another_order_excuse_no_orphan(pytester: pytest.Pytester) -> None:
+    """Whatever ended the run, what the agent started is to go with it."""
+    subject = "--agentproc-subject=tests.plugin.examples.capped:faulty"
+    chosen = "silent-with or stopped-helper or zombie-of or silent-past"
+    result = pytester.runpytest_subprocess(
+        *("--agentproc-corpus", "-q", "-rs", subject, "-k", chosen, "-o", f"pythonpath={ROOT}")
+    )
+    result.assert_outcomes(failed=3, skipped=1)
+    result.stdout.fnmatch_lines_random(
+        ["*leaks: failed*", "*not applicable: *; the kit's own supervisor, under these limits: outcome overran*"]
+    )
+
+
 @pytest.mark.once
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["subject", "pi"])

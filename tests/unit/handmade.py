@@ -61,6 +61,15 @@ class Played:
     tolerance: int = 0
     artifacts: Mapping[str, bytes] | None = None
     undecided: str = ""
+    reference: Reference | None = None
+
+
+@dataclass(frozen=True)
+class Reference:
+    """What the kit's own supervisor makes of it, written by hand."""
+
+    there: Played
+    here: Played
 
 
 def judged(

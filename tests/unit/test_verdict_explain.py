@@ -43,7 +43,8 @@ def played(record: Record, answer: SimpleNamespace | None, fault: Exception | No
         expected("leaks", [], 0),
     )
     bound = SimpleNamespace(scenario=SCENARIO, policy=Policy(), expect=expect, parts={})
-    return SimpleNamespace(bound=bound, record=record, answer=answer, fault=fault, tolerance=0, undecided="")
+    seen = {"bound": bound, "record": record, "answer": answer, "fault": fault}
+    return SimpleNamespace(**seen, tolerance=0, undecided="", reference=None)
 
 
 def test_a_failure_says_where_what_and_how_it_came_to_that() -> None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["LADDER", "LONGEST_LINE", "SILENCE", "Run", "lives", "of_plain", "signalled", "subject", "supervise"]
 
 SILENCE, LADDER, LONGEST_LINE = 60, 5, 16 * 1024**2
-EXIT_CODES = {"inactive": 124, "protocol_error": 76, "input_failed": 74}
+EXIT_CODES = {"inactive": 124, "overran": 124, "protocol_error": 76, "input_failed": 74}
 
 
 async def supervise(order: Order, make: type[Run]) -> dict[str, Any]:
@@ -198,13 +198,13 @@ def signalled(process: psutil.Process, *signals: signal.Signals) -> None:
             process.send_signal(number)
 
 
-def of_plain(make: type[Run]) -> Function:
-    """Make a subject of a way to run an agent."""
+def of_plain(make: type[Run], **others: float) -> Function:
+    """Make a subject of a way to run an agent, with the limits that it has besides."""
 
     async def run(order: Order) -> dict[str, Any]:
         return await supervise(order, make)
 
-    limits = {"inactivity_timeout": SILENCE, "kill_grace": LADDER, "linger_kill_grace": LADDER}
+    limits = {"inactivity_timeout": SILENCE, "kill_grace": LADDER, "linger_kill_grace": LADDER, **others}
     return Function(run, name="careful" if make is Run else make.__name__, limits=limits, dialects=["raw"])
 
 

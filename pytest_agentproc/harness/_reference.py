@@ -1,0 +1,71 @@
+"""The kit's own supervisor as the measure of what a scenario means under somebody else's limits. Judges nothing.
+
+A file is written with some order of limits in mind: silence is noticed before the longest run ends, a grace is longer
+than nothing. Where a supervisor's own limits stand otherwise, the same script is another story, and what the file
+expects of it was never said about it.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from pytest_agentproc.harness._model_play import play_bound
+from pytest_agentproc.supervisor import Deciders, SessionDeciders
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pytest_agentproc.harness._played import Played
+    from pytest_agentproc.scenario import Scenario, Terms
+    from pytest_agentproc.vocabulary import Policy, Subject
+
+__all__ = ["REFERENCE", "Reference"]
+
+
+class _Core:
+    """The core as it ships."""
+
+    name = "core"
+    deciders = Deciders()
+    session_deciders = SessionDeciders()
+
+    def policy(self, overrides: Mapping[str, Any], dialect: str) -> Policy:
+        return self.deciders.policy(overrides, dialect)
+
+
+REFERENCE = _Core()
+
+
+class Reference:
+    """What the kit's own supervisor makes of a scenario, each played in the model when it is asked for.
+
+    Args:
+        scenario: which.
+        terms: the limits of the subject under test.
+        own: the limits that the file is written for.
+    """
+
+    def __init__(self, scenario: Scenario, terms: Terms, own: Terms) -> None:
+        self._scenario, self._terms, self._own = scenario, terms, own
+
+    @classmethod
+    def of(cls, scenario: Scenario, subject: Subject) -> Reference | None:
+        """Give the reference of a play; None if the subject is the core, or keeps the limits that the file is for."""
+        if hasattr(subject, "deciders"):
+            return None
+        terms, own = scenario.terms(subject), scenario.terms(REFERENCE)
+        return None if terms == own else cls(scenario, terms, own)
+
+    @cached_property
+    def there(self) -> Played:
+        """What it makes of it under the subject's limits."""
+        return self._under(self._terms)
+
+    @cached_property
+    def here(self) -> Played:
+        """What it makes of it under those of the file."""
+        return self._under(self._own)
+
+    def _under(self, terms: Terms) -> Played:
+        return play_bound(self._scenario.bind(terms), REFERENCE)

@@ -1,0 +1,47 @@
+"""The kit's own supervisor under somebody else's limits, and when it is asked at all."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_agentproc.harness._reference import Reference
+from pytest_agentproc.scenario import load
+from pytest_agentproc.subjects import Function, core
+from tests.architecture.sources import ROOT
+
+if TYPE_CHECKING:
+    from pytest_agentproc.vocabulary import Order
+
+SILENT = load(ROOT / "scenarios" / "silent-past-the-limit.scenario.yaml")
+OF_SESSIONS = load(ROOT / "scenarios" / "session-timeout-cancels-the-turn.scenario.yaml")
+
+
+async def _nobody(order: Order) -> None:
+    """Stand for a supervisor that is only asked for its limits."""
+
+
+def test_it_is_played_under_both_limits() -> None:
+    """The longest run is shorter than the silence there."""
+    reference = Reference.of(SILENT, Function(_nobody, limits={"inactivity_timeout": 60, "max_runtime": 50}))
+    assert reference is not None
+    played = (reference.there, reference.here)
+    assert [one.answer.outcome for one in played if one.answer is not None] == ["overran", "inactive"]
+    assert reference.there.reference is None
+
+
+def test_a_session_is_played_under_both_limits() -> None:
+    """A caller's turn is cut off by silence before its own time is over."""
+    limits = {"inactivity_timeout": 60, "prompt_timeout": 600}
+    reference = Reference.of(OF_SESSIONS, Function(_nobody, limits=limits, sessions=True))
+    assert reference is not None
+    turns = [one.answer.turns for one in (reference.there, reference.here) if one.answer is not None]
+    assert [turn[0].outcome for turn in turns if turn] == ["inactive", "timed_out"]
+
+
+@pytest.mark.parametrize("name", ["core", "its limits"])
+def test_who_keeps_the_limits_of_the_file_has_none(name: str) -> None:
+    """There is nothing to measure."""
+    same = Function(_nobody, limits=dict(core().policy(SILENT.policy, SILENT.dialect).items()))
+    assert Reference.of(SILENT, core() if name == "core" else same) is None

@@ -1,0 +1,82 @@
+"""Limits in another order than a file has in mind: what follows from them alone is nobody's fault."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pytest_agentproc.errors import AdapterError, Deadlock
+from pytest_agentproc.record import Record
+from pytest_agentproc.verdict import Verdict, compare, conclude
+from pytest_agentproc.vocabulary import Answer
+from tests.unit.handmade import Bound, Expected, Played, Reference
+
+FILE = (Expected("outcome", "inactive"), Expected("elapsed", 60), Expected("leaks", []))
+HERE: dict[str, Any] = {"outcome": "inactive", "elapsed": 60}
+OTHER: dict[str, Any] = {"outcome": "overran", "elapsed": 50}
+LATER: dict[str, Any] = {"outcome": "inactive", "elapsed": 70}
+NOT_JUDGED = "not applicable"
+
+
+def play(answer: dict[str, Any] | Exception, reference: Reference | None = None, *, leak: str = "") -> Played:
+    """Write a run by hand: what was answered, or the fault, and who was left."""
+    record = Record()
+    record.add(0, "p", {"process": "agent", "seen": True, "parent": "supervisor", "line": 0})
+    if leak:
+        record.add(60, "m", {"process": leak, "leaked": "alive", "line": 4})
+    if isinstance(answer, Exception):
+        return Played(Bound(FILE), record, None, answer, reference=reference)
+    return Played(Bound(FILE), record, Answer(**answer), reference=reference)
+
+
+def verdicts(played: Played) -> list[str]:
+    """Judge it, check by check."""
+    return [row.verdict.value for row in compare(played)]
+
+
+def against(there: dict[str, Any] | Exception, here: dict[str, Any] | Exception = HERE) -> Reference:
+    """Write by hand what the kit's own supervisor does under the subject's limits, and under the file's."""
+    return Reference(play(there), play(here))
+
+
+def test_another_story_is_not_judged() -> None:
+    """Under these limits the longest run is over before the silence is, whatever the supervisor says of it."""
+    for answer in (OTHER, HERE, {"outcome": "failed", "elapsed": 9}):
+        assert verdicts(play(answer, against(OTHER))) == [NOT_JUDGED, NOT_JUDGED, "passed"]
+    rows = compare(play({"outcome": "overran", "elapsed": 51}, against(OTHER)))
+    assert rows[0].seen == "overran; the kit's own supervisor, under these limits: outcome overran"
+
+
+def test_a_scenario_of_which_nothing_is_left_is_not_passed() -> None:
+    """Whoever leaves nobody has not shown what the file is about; without a word of leaks in it nothing is judged."""
+    played = play(OTHER, against(OTHER))
+    rows = [row for row in compare(played) if row.key != "leaks"]
+    assert conclude(rows) is Verdict.NOT_APPLICABLE
+
+
+def test_an_instant_that_limits_move_is_not_judged_and_all_else_is() -> None:
+    """The outcome is the same, so that it counts."""
+    assert verdicts(play(LATER, against(LATER))) == ["passed", NOT_JUDGED, "passed"]
+    assert verdicts(play(OTHER, against(LATER))) == ["failed", NOT_JUDGED, "passed"]
+
+
+def test_what_limits_do_not_explain_is_failed() -> None:
+    """The kit's own supervisor meets it under both, or under neither: then the file says something of its own."""
+    assert verdicts(play(OTHER, against(HERE))) == ["failed", "failed", "passed"]
+    assert verdicts(play(OTHER, against(OTHER, OTHER))) == ["failed", "failed", "passed"]
+
+
+def test_who_was_left_was_left_under_any_limits() -> None:
+    """An orphan is one."""
+    assert verdicts(play(OTHER, against(OTHER), leak="child1")) == [NOT_JUDGED, NOT_JUDGED, "failed"]
+
+
+def test_a_run_without_an_end_is_excused_by_a_reference_without_one() -> None:
+    """A limit that is off ends nothing; one whose limits do end the run, and that never comes to it, has failed."""
+    stuck = Deadlock("nobody can move")
+    assert verdicts(play(stuck, against(stuck))) == [NOT_JUDGED, NOT_JUDGED, "not exercised"]
+    assert verdicts(play(stuck, against(OTHER)))[0] == "failed"
+
+
+def test_what_broke_in_the_adapter_is_told_whatever_the_limits() -> None:
+    """It says nothing of the supervisor, and somebody has to mend it."""
+    assert verdicts(play(AdapterError("it raised"), against(OTHER)))[0] == "adapter error"
