@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AnyResultCompletion",
     "AnyStopCompletion",
+    "BlindCodeEnding",
     "DeadFlagLadder",
     "DeafEnding",
     "DirectChildLadder",
@@ -42,6 +43,7 @@ __all__ = [
     "StubbornCompletion",
     "TimerFirstEnding",
     "UncountedNoiseCompletion",
+    "UnstartedEnding",
     "ZeroIsGoodEnding",
     "ZombieLadder",
 ]
@@ -166,6 +168,16 @@ class NullCodeEnding(Ending):
         return super().on_exit(completion, max(status, 0), watchdog, now, has_completion=has_completion)
 
 
+class BlindCodeEnding(Ending):
+    """Looks at no exit code where the agent's words tell no end (C4)."""
+
+    def on_exit(
+        self, completion: Completion, status: int, watchdog: Watchdog, now: int, *, has_completion: bool
+    ) -> Outcome:
+        """Take every exit for one with 0."""
+        return super().on_exit(completion, min(status, 0), watchdog, now, has_completion=has_completion)
+
+
 class PipeEndEnding(Ending):
     """Believes an exit only once stdout has ended too (C4)."""
 
@@ -190,6 +202,12 @@ class FatalPipeEnding(Ending):
     def is_input_lost(self, feeder: Feeder, *, silent: bool) -> bool:
         """Wait for no exit and no result."""
         return feeder.is_broken and not feeder.is_delivered
+
+
+class UnstartedEnding(Ending):
+    """Takes an agent that never ran for one that failed (P6)."""
+
+    unstarted = Outcome.FAILED
 
 
 class MissingEnding(Ending):

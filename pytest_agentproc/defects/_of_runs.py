@@ -61,8 +61,10 @@ _ENDINGS = (
     ("raw-exit-code", "C1", "answers with the agent's own code, forced or not", ends.RawCodeEnding),
     ("exit-0-is-success", "C2", "takes exit 0 for a good result", ends.ZeroIsGoodEnding),
     ("signal-is-exit-0", "C4", "takes a death by signal for exit 0", ends.NullCodeEnding),
+    ("exit-code-unread", "C4", "takes every exit for a good one", ends.BlindCodeEnding),
     ("waits-for-eof", "C4", "believes an exit only once stdout has ended", ends.PipeEndEnding),
     ("epipe-is-fatal", "F5", "fails the run when stdin breaks", ends.FatalPipeEnding),
+    ("unstarted-has-failed", "P6", "takes an agent that never ran for one that failed", ends.UnstartedEnding),
     ("always-not-found", "P6", "takes every failure to start for a missing file", ends.MissingEnding),
 )
 _LADDERS = (

@@ -84,7 +84,8 @@ def settle(judgement: Judgement) -> None:
 
     Raises:
         NotGreen: a check failed, was not exercised or could not be decided.
-        pytest.skip.Exception: no check is about a limit that the subject has, or the scenario is for information.
+        pytest.skip.Exception: no check is about a limit that the subject has, or the scenario is for information, or is
+            undecided and need not be decided.
         pytest.xfail.Exception: what failed is known.
     """
     if judgement.verdict is Verdict.NOT_APPLICABLE:
@@ -95,6 +96,10 @@ def settle(judgement: Judgement) -> None:
         return
     assert judgement.played is not None, "what was not played is not red"
     text = explain(judgement.played, judgement.rows)
-    if judgement.played.bound.scenario.tier == "info":
+    tier = judgement.played.bound.scenario.tier
+    if tier == "info":
         pytest.skip(f"for information: {text.splitlines()[0]}")
+    if tier == "should" and judgement.verdict is Verdict.UNDECIDED:
+        keys = ", ".join(row.key for row in judgement.rows if row.verdict is Verdict.UNDECIDED)
+        pytest.skip(f"undecided: the subject does not report {keys}")
     raise NotGreen(text)

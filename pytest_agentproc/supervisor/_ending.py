@@ -17,7 +17,9 @@ __all__ = ["Ending"]
 
 
 class Ending:
-    """Judge a run by its completion, or else by the agent's exit."""
+    """Judge a run by its completion, or else by the agent's exit; `unstarted` is one whose agent cannot be started."""
+
+    unstarted = Outcome.SPAWN_FAILED
 
     def is_missing(self, errno: int) -> bool:
         """Say whether a start failed because there is no such file; else it is there and cannot be executed (P6)."""

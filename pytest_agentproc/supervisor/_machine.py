@@ -159,7 +159,7 @@ class Machine(Life):
 
     def _spawn_failed(self, event: on.SpawnFailed, now: int) -> list[Command]:
         self.executable = self.ending.is_missing(event.errno)
-        self._conclude(Outcome.SPAWN_FAILED, now, event.reason)
+        self._conclude(self.ending.unstarted, now, event.reason)
         self.state = State.DONE
         return [on.Finish()]
 

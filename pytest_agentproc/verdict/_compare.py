@@ -47,7 +47,7 @@ def compare(played: Played) -> tuple[Row, ...]:
     Returns:
         one row per expectation, in the file's order.
     """
-    rows = [_row(played, expectation) for expectation in played.bound.expect]
+    rows = _of_unreported(played, [_row(played, expectation) for expectation in played.bound.expect])
     if isinstance(played.fault, AdapterError):
         rows.insert(0, Row("answer", 0, "an answer", str(played.fault), Verdict.ADAPTER_ERROR))
     elif played.fault is not None and Verdict.FAILED not in {row.verdict for row in rows if row.key not in _BY_RECORD}:
@@ -82,8 +82,9 @@ def unmet(rows: Sequence[Row]) -> list[Row]:
 def _of_other_limits(played: Played, rows: list[Row]) -> list[Row]:
     """Hold nothing against a subject that follows from its limits: what the kit's own supervisor misses under them.
 
-    Of another outcome nothing is judged, as it is another story from there on. What that supervisor misses under the
-    file's own limits, too, is no matter of limits, and who was left or hit is none under any.
+    Of another outcome nothing is judged, as it is another story from there on, nor of a scenario all of whose deciding
+    keys are among it. What that supervisor misses under the file's own limits, too, is no matter of limits, and who was
+    left or hit is none under any.
     """
     if played.reference is None or isinstance(played.fault, AdapterError):
         return rows
@@ -92,7 +93,9 @@ def _of_other_limits(played: Played, rows: list[Row]) -> list[Row]:
     missed = {key: seen for key, seen in there.items() if key not in here and key not in _BY_RECORD}
     if played.fault is not None and played.reference.there.fault is None:
         return rows
-    other = next((seen for key, seen in missed.items() if _leaf(key) == "outcome"), "")
+    deciding = _deciding(played, rows)
+    is_moot = bool(deciding) and deciding <= missed.keys()
+    other = next((seen for key, seen in missed.items() if is_moot or _leaf(key) == "outcome"), "")
     return [
         replace(row, verdict=Verdict.NOT_APPLICABLE, seen=f"{row.seen}; {_LIMITS} {why}", hint="")
         if row.key not in _BY_RECORD and (why := other or missed.get(row.key, ""))
@@ -172,17 +175,29 @@ def _finding(played: Played, expectation: Expectation) -> Finding:
         missing = "the run has neither an answer nor a fault" if check else "nothing checks this key"
         return Finding(Verdict.KIT_ERROR, missing)
     finding = check(played, wanted)
-    if finding.verdict is Verdict.UNDECIDED and not _decides(played, key):
-        return Finding(Verdict.NOT_APPLICABLE, finding.seen)
     if finding.verdict is Verdict.PASSED and not any_was_started(played) and not _is_unstartable(played):
         return Finding(Verdict.NOT_EXERCISED, f"no agent was started; {finding.seen}")
     return finding
 
 
-def _decides(played: Played, key: str) -> bool:
-    """Say whether a scenario turns on a key: on those that its defects turn red, or on all if it names none."""
-    claimed = set(played.bound.scenario.catches.values())
-    return not claimed or key in claimed
+def _deciding(played: Played, rows: list[Row]) -> set[str]:
+    """Give the keys on which a scenario turns: those that its defects turn red; none if it names none."""
+    return {row.key for row in rows} & {*played.bound.scenario.catches.values()}
+
+
+def _of_unreported(played: Played, rows: list[Row]) -> list[Row]:
+    """Ask nobody for what he does not tell, as long as something is told on which the scenario turns.
+
+    That is what its defects turn red. One that names none turns on all that it states.
+    """
+    deciding = _deciding(played, rows)
+    is_decided = any(row.key in deciding and row.verdict in (Verdict.PASSED, Verdict.FAILED) for row in rows)
+    return [
+        replace(row, verdict=Verdict.NOT_APPLICABLE)
+        if row.verdict is Verdict.UNDECIDED and (is_decided or (deciding and row.key not in deciding))
+        else row
+        for row in rows
+    ]
 
 
 def _is_unstartable(played: Played) -> bool:

@@ -115,7 +115,7 @@ def _verdict(lab: Lab, scenario: Scenario, one: _Contender) -> tuple[Verdict, st
     verdict = conclude(rows)
     assert verdict not in (Verdict.ADAPTER_ERROR, Verdict.KIT_ERROR), f"{scenario.id}: {rows[0].seen}"
     if verdict is not Verdict.FAILED:
-        return verdict, ""
+        return verdict, "other limits" if verdict is Verdict.NOT_APPLICABLE else ""
     row = unmet(rows)[0]
     return verdict, f"`{row.key}`: expected {_short(row.wanted)}, seen {_short(row.seen)}"
 

@@ -55,6 +55,27 @@ def test_what_is_not_reported_decides_only_where_the_scenario_turns_on_it() -> N
 
 
 @pytest.mark.parametrize(
+    ("catches", "answer", "verdicts"),
+    [
+        ({}, {"outcome": "completed"}, ["passed", "undecided", "undecided"]),
+        ({"a": "text", "b": "noise"}, {"text": "hi"}, ["not applicable", "passed", "not applicable"]),
+        ({"a": "text", "b": "noise"}, {"text": "ha"}, ["not applicable", "failed", "not applicable"]),
+        ({"a": "noise"}, {"outcome": "completed"}, ["passed", "not applicable", "undecided"]),
+        ({"a": "text", "b": "noise"}, {"outcome": "completed"}, ["passed", "undecided", "undecided"]),
+    ],
+)
+def test_one_deciding_key_that_is_reported_decides(
+    catches: dict[str, str], answer: dict[str, Any], verdicts: list[str]
+) -> None:
+    """A file turns on any of what its defects turn red, and on all that it states if it names none."""
+    expected = Expected("outcome", "completed"), Expected("text", {"exact": "hi"}), Expected("noise", 0)
+    record = Record()
+    record.add(0, "p", {"process": "agent", "seen": True, "parent": "supervisor", "line": 0})
+    rows = compare(Played(Bound(expected, scenario=Script(catches=catches)), record, Answer(**answer)))
+    assert [row.verdict.value for row in rows] == verdicts
+
+
+@pytest.mark.parametrize(
     ("key", "wanted", "answer", "row"),
     [
         ("outcome", "completed", {"outcome": "failed"}, ("completed", "failed", "")),

@@ -14,6 +14,7 @@ SECOND = 1_000_000_000
 SCENARIO = SimpleNamespace(
     path="scenarios/drip.scenario.yaml",
     claim="a byte a minute is activity",
+    catches={},
     text=textwrap.dedent(
         """\
         scenario: a byte a minute is activity

@@ -8,24 +8,32 @@ from pytest_agentproc.errors import AdapterError, Deadlock
 from pytest_agentproc.record import Record
 from pytest_agentproc.verdict import Verdict, compare, conclude
 from pytest_agentproc.vocabulary import Answer
-from tests.unit.handmade import Bound, Expected, Played, Reference
+from tests.unit.handmade import Bound, Expected, Played, Reference, Script
 
 FILE = (Expected("outcome", "inactive"), Expected("elapsed", 60), Expected("leaks", []))
 HERE: dict[str, Any] = {"outcome": "inactive", "elapsed": 60}
 OTHER: dict[str, Any] = {"outcome": "overran", "elapsed": 50}
 LATER: dict[str, Any] = {"outcome": "inactive", "elapsed": 70}
+SCRIPT = Script()
 NOT_JUDGED = "not applicable"
 
 
-def play(answer: dict[str, Any] | Exception, reference: Reference | None = None, *, leak: str = "") -> Played:
+def play(
+    answer: dict[str, Any] | Exception,
+    reference: Reference | None = None,
+    *,
+    leak: str = "",
+    script: Script = SCRIPT,
+) -> Played:
     """Write a run by hand: what was answered, or the fault, and who was left."""
+    bound = Bound(FILE, scenario=script)
     record = Record()
     record.add(0, "p", {"process": "agent", "seen": True, "parent": "supervisor", "line": 0})
     if leak:
         record.add(60, "m", {"process": leak, "leaked": "alive", "line": 4})
     if isinstance(answer, Exception):
-        return Played(Bound(FILE), record, None, answer, reference=reference)
-    return Played(Bound(FILE), record, Answer(**answer), reference=reference)
+        return Played(bound, record, None, answer, reference=reference)
+    return Played(bound, record, Answer(**answer), reference=reference)
 
 
 def verdicts(played: Played) -> list[str]:
@@ -57,6 +65,14 @@ def test_an_instant_that_limits_move_is_not_judged_and_all_else_is() -> None:
     """The outcome is the same, so that it counts."""
     assert verdicts(play(LATER, against(LATER))) == ["passed", NOT_JUDGED, "passed"]
     assert verdicts(play(OTHER, against(LATER))) == ["failed", NOT_JUDGED, "passed"]
+
+
+def test_a_scenario_whose_deciding_keys_limits_move_is_not_judged() -> None:
+    """What is left of it was there for company; where something else decides, too, the rest is judged."""
+    script = Script(catches={"a": "elapsed"})
+    assert verdicts(play(LATER, against(LATER), script=script)) == [NOT_JUDGED, NOT_JUDGED, "passed"]
+    script = Script(catches={"a": "elapsed", "b": "outcome"})
+    assert verdicts(play(LATER, against(LATER), script=script)) == ["passed", NOT_JUDGED, "passed"]
 
 
 def test_what_limits_do_not_explain_is_failed() -> None:
