@@ -11,13 +11,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.harness._model_play import play_bound
+from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.supervisor import Deciders, SessionDeciders
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pytest_agentproc.harness._played import Played
-    from pytest_agentproc.scenario import Scenario, Terms
+    from pytest_agentproc.scenario import Bound, Scenario
     from pytest_agentproc.vocabulary import Policy, Subject
 
 __all__ = ["REFERENCE", "Reference"]
@@ -41,31 +42,34 @@ class Reference:
     """What the kit's own supervisor makes of a scenario, each played in the model when it is asked for.
 
     Args:
-        scenario: which.
-        terms: the limits of the subject under test.
-        own: the limits that the file is written for.
+        there: the scenario under the limits of the subject under test.
+        here: the same under those that the file is written for.
     """
 
-    def __init__(self, scenario: Scenario, terms: Terms, own: Terms) -> None:
-        self._scenario, self._terms, self._own = scenario, terms, own
+    def __init__(self, there: Bound, here: Bound) -> None:
+        self._there, self._here = there, here
 
     @classmethod
     def of(cls, scenario: Scenario, subject: Subject) -> Reference | None:
-        """Give the reference of a play; None if the subject is the core, or keeps the limits that the file is for."""
+        """Give the reference of a play; None if there is nothing to measure.
+
+        So it is if the subject is the core, or keeps the limits of the file, or the file has a meaning under others
+        alone.
+        """
         if hasattr(subject, "deciders"):
             return None
         terms, own = scenario.terms(subject), scenario.terms(REFERENCE)
-        return None if terms == own else cls(scenario, terms, own)
+        try:
+            return None if terms == own else cls(scenario.bind(terms), scenario.bind(own))
+        except NotApplicable:
+            return None
 
     @cached_property
     def there(self) -> Played:
         """What it makes of it under the subject's limits."""
-        return self._under(self._terms)
+        return play_bound(self._there, REFERENCE)
 
     @cached_property
     def here(self) -> Played:
         """What it makes of it under those of the file."""
-        return self._under(self._own)
-
-    def _under(self, terms: Terms) -> Played:
-        return play_bound(self._scenario.bind(terms), REFERENCE)
+        return play_bound(self._here, REFERENCE)

@@ -10,7 +10,7 @@ from pytest_agentproc.verdict._artifacts import show_artifact
 from pytest_agentproc.verdict._bystanders import check_bystanders, strays
 from pytest_agentproc.verdict._checks import Check, check_leaks, check_of
 from pytest_agentproc.verdict._facts import leaks
-from pytest_agentproc.verdict._rows import Expectation, Finding, Played, Row, Verdict
+from pytest_agentproc.verdict._rows import Expectation, Finding, Played, Reference, Row, Verdict
 from pytest_agentproc.verdict._session import has_ended, is_of_turn
 from pytest_agentproc.verdict._sessions import any_was_started, of_session
 from pytest_agentproc.verdict._words import show_wanted
@@ -83,14 +83,12 @@ def _of_other_limits(played: Played, rows: list[Row]) -> list[Row]:
     """Hold nothing against a subject that follows from its limits: what the kit's own supervisor misses under them.
 
     Of another outcome nothing is judged, as it is another story from there on, nor of a scenario all of whose deciding
-    keys are among it. What that supervisor misses under the file's own limits, too, is no matter of limits, and who was
-    left or hit is none under any.
+    keys are among it. What that supervisor does not meet under the file's limits, either, is no matter of limits, and
+    who was left or hit is none under any.
     """
     if played.reference is None or isinstance(played.fault, AdapterError):
         return rows
-    there = _missed(played.reference.there)
-    here = _missed(played.reference.here) if there else {}
-    missed = {key: seen for key, seen in there.items() if key not in here and key not in _BY_RECORD}
+    missed = _missed(played.reference)
     if played.fault is not None and played.reference.there.fault is None:
         return rows
     deciding = _deciding(played, rows)
@@ -107,9 +105,12 @@ def _of_other_limits(played: Played, rows: list[Row]) -> list[Row]:
 _LIMITS = "the kit's own supervisor, under these limits:"
 
 
-def _missed(played: Played) -> dict[str, str]:
-    """Give what a supervisor did instead of what is expected, by key."""
-    return {row.key: f"{row.key} {row.seen}".partition("\n")[0] for row in unmet(compare(played))}
+def _missed(reference: Reference) -> dict[str, str]:
+    """Give what the kit's own supervisor meets under the file's limits, and does otherwise under the subject's."""
+    there = {row.key: f"{row.key} {row.seen}".partition("\n")[0] for row in unmet(compare(reference.there))}
+    rows = compare(reference.here) if there else ()
+    met = {row.key for row in rows if row.verdict is Verdict.PASSED and row.key not in _BY_RECORD}
+    return {key: seen for key, seen in there.items() if key in met}
 
 
 def _of_unscaled(played: Played, rows: list[Row]) -> list[Row]:

@@ -13,7 +13,18 @@ if TYPE_CHECKING:
     from pytest_agentproc.record import Record
     from pytest_agentproc.vocabulary import Answer
 
-__all__ = ["Bound", "Expectation", "Finding", "Played", "Row", "Scenario", "Verdict", "fits_duration", "fits_time"]
+__all__ = [
+    "Bound",
+    "Expectation",
+    "Finding",
+    "Played",
+    "Reference",
+    "Row",
+    "Scenario",
+    "Verdict",
+    "fits_duration",
+    "fits_time",
+]
 
 
 class Verdict(StrEnum):

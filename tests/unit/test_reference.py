@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_agentproc.harness._reference import Reference
-from pytest_agentproc.scenario import load
+from pytest_agentproc.scenario import load, loads
 from pytest_agentproc.subjects import Function, core
 from tests.architecture.sources import ROOT
 
@@ -38,6 +38,12 @@ def test_a_session_is_played_under_both_limits() -> None:
     assert reference is not None
     turns = [one.answer.turns for one in (reference.there, reference.here) if one.answer is not None]
     assert [turn[0].outcome for turn in turns if turn] == ["inactive", "timed_out"]
+
+
+def test_a_file_that_needs_a_limit_of_the_subjects_own_has_none() -> None:
+    """The kit's own supervisor has none there unless it is told, so that it says nothing of it."""
+    scenario = loads("scenario: a\nagent: raw\nscript: [{silence: max_runtime}]\nexpect: {outcome: overran}\n")
+    assert Reference.of(scenario, Function(_nobody, limits={"max_runtime": 50})) is None
 
 
 @pytest.mark.parametrize("name", ["core", "its limits"])
