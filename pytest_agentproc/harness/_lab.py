@@ -272,6 +272,8 @@ def _bound(scenario: Scenario, subject: Subject) -> Bound:
     """Bind a scenario to the limits that a subject states, if it can play such a one at all."""
     if scenario.is_session and not subject.holds_sessions:
         raise NotApplicable("sessions", 1)
+    if not (scenario.is_session or scenario.parts or getattr(subject, "takes_runs", True)):
+        raise NotApplicable("agents that get one prompt and end", 1)
     for part in scenario.parts.values() or (scenario,):
         if part.dialect not in (getattr(subject, "dialects", None) or (part.dialect,)):
             raise NotApplicable(f"agents of {part.dialect}", 1)

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fake_agents.player import NEVER, TIME, Player
-from pytest_agentproc.clock import JumpRule, Move
+from pytest_agentproc.clock import Move
 from pytest_agentproc.harness._actors import Process
 from pytest_agentproc.harness._model import Model
 from pytest_agentproc.harness._model_play import play_bound
-from pytest_agentproc.harness._reference import REFERENCE
+from pytest_agentproc.harness._reference import REFERENCE, FiniteRule
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
@@ -45,7 +45,7 @@ class Foreseen:
     fault: str = ""
 
 
-class _Measured(JumpRule):
+class _Measured(FiniteRule):
     """The jump rule, and beside each of its decisions the distance to whoever might have been next."""
 
     def __init__(self) -> None:

@@ -51,6 +51,7 @@ class Model:
         self.record = record
         self.rule = self.rule_type()
         self.processes: dict[Path, Process] = {}
+        self._living: dict[Path, Process] = {}
         self.drivers: list[Driver] = []
         self.hosts: dict[int, SessionHost] = {}
         """The sessions of those drivers that drive one."""
@@ -93,7 +94,7 @@ class Model:
 
     def bear(self, process: Process) -> None:
         """Take a new process in; one that is stopped waits for nothing yet."""
-        self.processes[process.path] = process
+        self.processes[process.path] = self._living[process.path] = process
         if not process.is_stopped:
             self.park(process)
         self._births.append(process)
@@ -109,6 +110,7 @@ class Model:
     def bury(self, process: Process) -> None:
         """A process is gone."""
         self.rule.drop(process.path)
+        del self._living[process.path]
         self._deaths.append(process)
 
     # The lockstep.
@@ -152,8 +154,8 @@ class Model:
 
     def settle(self) -> None:
         """Let what happened be seen: who could go on asks, and the new and the dead are recorded in spawn order."""
-        for process in self.processes.values():
-            if process.is_alive and process.is_woken():
+        for process in self._living.values():
+            if process.is_woken():
                 self.rule.ask(process.path)
         if self._births:
             self.tell_births()

@@ -10,6 +10,9 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from pytest_agentproc.clock import JumpRule, Move
+from pytest_agentproc.errors import Spin
+from pytest_agentproc.harness._model import Model
 from pytest_agentproc.harness._model_play import play_bound
 from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.supervisor import Deciders, SessionDeciders
@@ -17,11 +20,15 @@ from pytest_agentproc.supervisor import Deciders, SessionDeciders
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from pytest_agentproc.clock import Host
     from pytest_agentproc.harness._played import Played
     from pytest_agentproc.scenario import Bound, Scenario
     from pytest_agentproc.vocabulary import Policy, Subject
 
-__all__ = ["REFERENCE", "Reference"]
+__all__ = ["REFERENCE", "FiniteRule", "Reference"]
+
+_MOVES = 20_000
+"""So many steps no run has that somebody's limits end: eight mebibytes of a flood take two thousand."""
 
 
 class _Core:
@@ -36,6 +43,28 @@ class _Core:
 
 
 REFERENCE = _Core()
+
+
+class FiniteRule(JumpRule):
+    """The jump rule for a run that nobody may ever end: a limit is off, and an agent drips on, or starts itself anew.
+
+    A process's step costs as many as there are processes above it, as who always starts itself anew gets nowhere.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._left = _MOVES
+
+    def next(self, host: Host) -> tuple[Move, Any]:
+        move, target = super().next(host)
+        self._left -= len(target) if move is Move.GRANT else 1
+        if self._left <= 0:
+            raise Spin(f"it goes on and on: {_MOVES} steps, and no limit ends it")
+        return move, target
+
+
+class _FiniteModel(Model):
+    rule_type = FiniteRule
 
 
 class Reference:
@@ -67,9 +96,9 @@ class Reference:
     @cached_property
     def there(self) -> Played:
         """What it makes of it under the subject's limits."""
-        return play_bound(self._there, REFERENCE)
+        return play_bound(self._there, REFERENCE, model=_FiniteModel)
 
     @cached_property
     def here(self) -> Played:
         """What it makes of it under those of the file."""
-        return play_bound(self._here, REFERENCE)
+        return play_bound(self._here, REFERENCE, model=_FiniteModel)

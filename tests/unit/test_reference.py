@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pytest_agentproc.errors import Spin
+from pytest_agentproc.harness import _reference, foresee
 from pytest_agentproc.harness._reference import Reference
 from pytest_agentproc.scenario import load, loads
 from pytest_agentproc.subjects import Function, core
@@ -44,6 +46,17 @@ def test_a_file_that_needs_a_limit_of_the_subjects_own_has_none() -> None:
     """The kit's own supervisor has none there unless it is told, so that it says nothing of it."""
     scenario = loads("scenario: a\nagent: raw\nscript: [{silence: max_runtime}]\nexpect: {outcome: overran}\n")
     assert Reference.of(scenario, Function(_nobody, limits={"max_runtime": 50})) is None
+
+
+def test_a_run_that_no_limit_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An agent that drips on for days is ended by the file's longest run, and the subject has none."""
+    monkeypatch.setattr(_reference, "_MOVES", 1000)
+    script = 'script: [{drip: {stdout: ., every: 1s, for: 200h}}]\nexpect: {text: ""}\n'
+    scenario = loads(f"scenario: a\nagent: raw\npolicy: {{max_runtime: 60s}}\n{script}")
+    reference = Reference.of(scenario, Function(_nobody))
+    assert reference is not None
+    assert (type(reference.there.fault), reference.here.fault) == (Spin, None)
+    assert foresee(scenario, scenario.terms(Function(_nobody))).fault == "spin"
 
 
 @pytest.mark.parametrize("name", ["core", "its limits"])
