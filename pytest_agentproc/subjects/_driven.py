@@ -16,7 +16,7 @@ import anyio
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.subjects._client import Client
 from pytest_agentproc.subjects._function import Function
-from pytest_agentproc.subjects._stated import require_deeds
+from pytest_agentproc.subjects._stated import limits_of, require_deeds
 from pytest_agentproc.vocabulary import NANOSECONDS, Caller, Role
 
 if TYPE_CHECKING:
@@ -35,13 +35,15 @@ _DEEDS = ("prompt", "cancel", "close", "permission")
 class Driven(Function):
     """A client that holds sessions, driven through the scenarios of its dialects.
 
-    Scenarios with stops of an agent below its session, viewers, hooks, several sessions at a time, prompts that queue,
-    and waits for a background turn or a restart are not applicable: no `Client` tells of them.
+    Scenarios of agents that get one prompt and end, with stops of an agent below its session, viewers, hooks, several
+    sessions at a time, prompts that queue, and waits for a background turn or a restart are not applicable: no `Client`
+    tells of them. A turn's `elapsed` is the time that `prompt` takes, if it gives none. It may wait for the agent that
+    lets go of a turn whose time is over; who tells of that at once may hold the next prompt back as long.
 
     Args:
         client: a subclass of `Client`; an object of it is made for each session.
         name: what the verdict calls it; None: the name of the class.
-        limits: see `Function`.
+        limits: see `Function`; a `restart_backoff` that is not named is 0, a new agent for the next prompt, if any.
         dialects: see `Function`.
         without: what of prompt, cancel, close and permission it cannot do either.
 
@@ -62,7 +64,10 @@ class Driven(Function):
             raise UsageError(f"{client!r} is no client", "write Driven(Mine), with `class Mine(Client):`")
         self.client = client
         deeds = [deed for deed in _DEEDS if deed not in require_deeds(without)]
-        super().__init__(self._hold, name=name or client.__name__, limits=limits, sessions=deeds, dialects=dialects)
+        if not callable(limits):
+            limits = {"restart_backoff": 0, **limits_of({} if limits is None else limits)}
+        said = {"name": name or client.__name__, "limits": limits, "dialects": dialects}
+        super().__init__(self._hold, sessions=deeds, runs=False, **said)  # type: ignore[arg-type]
 
     async def _hold(self, order: Order) -> dict[str, Any]:
         return await _Driver(order, self.client).run()

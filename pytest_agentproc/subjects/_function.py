@@ -47,6 +47,8 @@ class Function:
             kills without TERM says so: 0 as `kill_grace` and as `linger_kill_grace`.
         sessions: whether it takes orders with a drive; or what the drive may hold, of `vocabulary.DEEDS`, such as
             `["prompt", "cancel"]`. Scenarios with more than that are not applicable.
+        runs: whether it takes orders without a drive: agents that get one prompt and end. Scenarios of such agents are
+            not applicable to one that holds sessions only.
         artifacts: whether it writes the files of C3 into the order's directory.
         dialects: the dialects whose agents it can run, by name, or as `Dialect` where another package adds them; None:
             all. Scenarios of others are not applicable.
@@ -64,6 +66,7 @@ class Function:
         name: str | None = None,
         limits: Limits | None = None,
         sessions: bool | Iterable[str] = False,
+        runs: bool = True,
         artifacts: bool = False,
         dialects: Iterable[str | Dialect] | str | None = None,
     ) -> None:
@@ -75,6 +78,7 @@ class Function:
         self.name = name or _name(function)
         self.deeds = None if isinstance(sessions, bool) else require_deeds(sessions)
         self.holds_sessions = bool(sessions)
+        self.takes_runs = runs
         self.keeps_artifacts = artifacts
         self.dialects = require_dialects(dialects)
         self._limits = limits if callable(limits) else limits_of({} if limits is None else limits)

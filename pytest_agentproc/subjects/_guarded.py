@@ -38,6 +38,7 @@ class Guarded:
         self.keeps_artifacts = subject.keeps_artifacts
         self.holds_sessions = subject.holds_sessions
         self.needs_keeper = getattr(subject, "needs_keeper", False)
+        self.takes_runs = getattr(subject, "takes_runs", True)
         self.dialects = getattr(subject, "dialects", None)
         self.deeds = getattr(subject, "deeds", None)
         self.real_time_only = getattr(subject, "real_time_only", "")

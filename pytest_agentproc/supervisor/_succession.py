@@ -79,9 +79,8 @@ class Succession(Life):
 
     def _spawned(self, event: on.Spawned, now: int) -> list[Command]:
         limit = self.limits["handshake_timeout"]
-        assert limit is not None
         self.has_agent = True
-        self._timers = {"handshake_timeout": now + limit}
+        self._timers = {} if limit is None else {"handshake_timeout": now + limit}
         return [*self._watch(), *self.feeder.put(self.talk.greet())]
 
     def _spawn_failed(self, event: on.SpawnFailed, now: int) -> list[Command]:

@@ -22,6 +22,8 @@ __all__ = ["has_ended", "is_of_turn", "session_check"]
 Check = Callable[[Played, Any], Finding]
 _NOT_REPORTED = Finding(Verdict.UNDECIDED, "not reported by the subject")
 _OF_TURNS = ("turns", "background")
+_CUT_OFF = ("timed_out", "inactive", "stalled", "overran")
+"""Outcomes of a turn whose time was over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +83,43 @@ def _turn_check(head: str, number: int, leaf: str, check: Check) -> Check:
             kind = "turns" if head == "turns" else "background turns"
             return Finding(Verdict.FAILED, f"there were {len(turns) or 'no'} {kind}")
         seen = turns[number - 1].elapsed
-        if leaf == "elapsed" and seen is not None and fits_duration(played, wanted, seen):
+        may_wait = leaf == "elapsed" and head == "turns" and _waits_for_agent(played, number, wanted)
+        if leaf == "elapsed" and seen is not None and (may_wait or fits_duration(played, wanted, seen)):
             return Finding(Verdict.PASSED, instant(seen))
         turn = _OfTurn(played.bound, played.record, turns[number - 1], played.fault, played.tolerance, played.artifacts)
         return check(turn, wanted)
 
     return checked
+
+
+def _waits_for_agent(played: Played, number: int, wanted: int) -> bool:
+    """Say whether a turn took longer than expected because its client waited for the agent to let go of a turn.
+
+    Whoever tells no statuses cannot say that the session is ready at once. It may tell of a turn whose time was over
+    when the agent has acknowledged that, or is gone; or at once, and hold the next prompt back until then.
+    """
+    answer = played.answer
+    if answer is None or answer.turns is None or answer.statuses is not None:
+        return False
+    over, let_go = _end_of_turn(played.record, number)
+    seen = answer.turns[number - 1].elapsed
+    if over is None or seen is None or seen < wanted:
+        return False
+    if answer.turns[number - 1].outcome in _CUT_OFF:
+        return any(over - at <= played.tolerance for at in let_go)
+    is_behind = number > 1 and answer.turns[number - 2].outcome in (*_CUT_OFF, "cancelled")
+    return is_behind and any(over - seen <= at and fits_duration(played, wanted, over - at) for at in let_go)
+
+
+def _end_of_turn(record: Record, number: int) -> tuple[int | None, list[int]]:
+    """Give when a turn was told to be over, and when until then an agent acknowledged a cancel, or ended."""
+    let_go: list[int] = []
+    for at, code, data in record.events:
+        if code == "m" and data.get("event") == "outcome" and data["turn"] == number:
+            return at, let_go
+        if (code == "m" and data.get("step") == "acknowledge") or (code == "x" and "by" not in data):
+            let_go.append(at)
+    return None, let_go
 
 
 def _background(played: Played, wanted: int) -> Finding:

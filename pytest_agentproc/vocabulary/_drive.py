@@ -33,7 +33,7 @@ DEEDS = (
 
 Beside the deeds of a drive: `queue` (a prompt while another is in flight that nobody has cancelled), `permission` (a
 handler), `hook`, `background` and `restart` (waits for a background turn, and for a new agent in place of one that is
-lost), `several` (sessions at a time). Waits for anything else go without saying.
+lost, or for none any more), `several` (sessions at a time). Waits for anything else go without saying.
 """
 
 _WAITS = frozenset({"wait", "turn", "background", "status", "settle"})
@@ -116,7 +116,7 @@ def required(drive: Sequence[Deed]) -> dict[str, int]:
         left = open_turns.setdefault(deed.session, set())
         if deed.kind in DEEDS:
             needed[deed.kind] = deed.line
-        if deed.kind == "status" and deed.value == "restarting":
+        if deed.kind == "status" and deed.value in ("restarting", "failed"):
             needed["restart"] = deed.line
         if deed.kind == "prompt":
             needed |= {"queue": deed.line} if left else {}

@@ -78,7 +78,7 @@ class Policy(_Counted):
         permission_timeout: how long the caller's handler may take to answer the agent's question; then: denied (P7).
         hook_timeout: how long a session's agent waits at a hook that may forbid a tool, first for a callback to be
             registered and then for its word; then: denied (B4).
-        handshake_timeout: from the start of a session's agent to the end of its handshake (P6).
+        handshake_timeout: from the start of a session's agent to the end of its handshake (P6); None: it may have none.
         restart_backoff: from a crash to the next start; it doubles with each of the last 10 minutes, up to 60 s (P6).
         close_grace: from the end of a session's stdin to TERM (P8).
         max_line_bytes: the longest line on stdout, without its end; a longer one is a `protocol_error` (F3).
@@ -104,7 +104,7 @@ class Policy(_Counted):
     cancel_grace: float = 300.0
     permission_timeout: float = 300.0
     hook_timeout: float = 60.0
-    handshake_timeout: float = 30.0
+    handshake_timeout: float | None = 30.0
     restart_backoff: float = 1.0
     close_grace: float = 2.0
     max_line_bytes: int = 16 * 1024**2
@@ -197,6 +197,7 @@ OPTIONAL_NAMES = frozenset(
         "max_runtime",
         "max_transcript_bytes",
         "prompt_timeout",
+        "handshake_timeout",
     }
 )
 SIZE_NAMES = ("max_line_bytes", "max_transcript_bytes")

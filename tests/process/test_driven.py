@@ -73,6 +73,68 @@ def test_a_client_is_driven_from_end_to_end(lab: Lab, name: str, backend: str) -
     assert conclude(rows) is Verdict.PASSED, [row for row in rows if row.verdict is not Verdict.PASSED]
 
 
+class Patient(Pi):
+    """One with a limit of its own: it tells of a turn whose time was over once the agent has let go of it."""
+
+    async def prompt(self, text: str) -> Any:
+        """Ask, and give up after five seconds."""
+        with anyio.move_on_after(5) as limit:
+            return await super().prompt(text)
+        assert limit.cancelled_caught
+        await self.cancel()
+        await self.acknowledged()
+        return {"outcome": "timed_out"}
+
+    async def acknowledged(self) -> None:
+        """Read until the turn is over."""
+        assert self.agent.stdout is not None
+        rest = b""
+        while b'"agent_end"' not in rest:
+            rest += await self.agent.stdout.receive()
+
+
+class Prompt(Patient):
+    """One that tells of it at once, and holds the next prompt back."""
+
+    is_owed = False
+
+    async def prompt(self, text: str) -> Any:
+        """Let the agent get over the turn before."""
+        if self.is_owed:
+            await super().acknowledged()
+        return await super().prompt(text)
+
+    async def acknowledged(self) -> None:
+        """Leave it for later."""
+        self.is_owed = True
+
+
+class Slow(Patient):
+    """One that waits on when the agent has let go, for what never comes, a virtual second long."""
+
+    async def acknowledged(self) -> None:
+        """Wait for nothing."""
+        await super().acknowledged()
+        with anyio.move_on_after(1):
+            await anyio.Event().wait()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("client", "verdict"), [(Patient, "passed"), (Prompt, "passed"), (Slow, "failed")])
+def test_a_client_may_wait_for_the_agent_that_lets_go_of_a_turn(lab: Lab, client: type[Client], verdict: str) -> None:
+    """It cannot tell that it is ready, so that both are a style of its own; the turn behind has its whole time."""
+    scenario = load(ROOT / "scenarios" / "session-timeout-cancels-the-turn.scenario.yaml")
+    rows = compare(lab.play(scenario, Driven(client, limits={"prompt_timeout": 5})))
+    assert conclude(rows).value == verdict, rows
+    assert [row.verdict.value for row in rows if row.key == "turns.1.elapsed"] == [verdict]
+
+
+def test_an_agent_that_gets_one_prompt_is_for_others(lab: Lab) -> None:
+    """It would be started, asked nothing, and told to go."""
+    with pytest.raises(NotApplicable, match="agents that get one prompt and end"):
+        lab.play(loads("scenario: s\nagent: pi\nscript: [{answer: hi}]\nexpect: {text: hi}\n"), Driven(Pi))
+
+
 @pytest.mark.slow
 def test_a_lost_connection_is_an_outcome(lab: Lab) -> None:
     """Every client tells of it in its own way, and these are everybody's."""
@@ -115,6 +177,7 @@ def test_a_turn_that_a_close_cuts_short_is_stopped(lab: Lab) -> None:
         ("[{prompt: one}, {prompt: two}]", "line 3 needs sessions with queue"),
         ("[{prompt: one}, {wait_for: background 1}]", "line 3 needs sessions with background"),
         ("[{prompt: one}, {wait_for: status restarting}]", "line 3 needs sessions with restart"),
+        ("[{wait_for: status failed}, {prompt: one}]", "line 3 needs sessions with restart"),
         ("[{prompt: one}, {cancel: {}}]", "line 3 needs sessions with cancel"),
     ],
 )
