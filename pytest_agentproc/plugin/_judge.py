@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, cast
@@ -20,12 +21,16 @@ from pytest_agentproc.plugin._subjects import is_core
 from pytest_agentproc.verdict import Judgement, Verdict, confirmed, judged, repeated
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pytest_agentproc.harness import CoreSubject, Played
     from pytest_agentproc.plugin._items import ScenarioItem
 
 __all__ = ["judge"]
 
 _TRIES = 3
+_FROZEN = 5_000
+"""So many objects an interpreter may have put aside by itself (3.12: 375), and nobody who has loaded pytest so few."""
 
 
 def judge(item: ScenarioItem) -> None:
@@ -75,23 +80,36 @@ def _repeated(item: ScenarioItem, judgement: Judgement) -> Judgement:
 
 
 def _play(item: ScenarioItem) -> Played:
-    """Play it once, and keep why it cannot be played.
-
-    What somebody else's supervisor leaves to the collector goes here, and not in the midst of a later test.
-    """
+    """Play it once, and keep why it cannot be played."""
     try:
         if item.clock == "model":
             return play_in_model(item, item.scenario, _core(item))
-        return (play if item.clock == "virtual" else play_real)(item, item.scenario, item.backend, item.subject)
+        with nullcontext() if is_core(item.subject) else _collected():
+            return (play if item.clock == "virtual" else play_real)(item, item.scenario, item.backend, item.subject)
     except NotGreen as broken:
         keep(item, Judgement(Verdict.ADAPTER_ERROR, reason=str(broken)))
         raise
     except pytest.skip.Exception as reason:
         keep(item, Judgement(Verdict.NOT_APPLICABLE, reason=str(reason)))
         raise
+
+
+@contextmanager
+def _collected() -> Iterator[None]:
+    """Have what somebody else's supervisor leaves to the collector go here, and not in the midst of a later test.
+
+    What was there before the play is put aside meanwhile, as looking through all that a test run holds takes as long as
+    a play does; unless somebody has put aside what he does not want to have back.
+    """
+    is_bare = gc.get_freeze_count() <= _FROZEN
+    if is_bare:
+        gc.freeze()
+    try:
+        yield
     finally:
-        if not is_core(item.subject):
-            gc.collect()
+        gc.collect()
+        if is_bare:
+            gc.unfreeze()
 
 
 def _core(item: ScenarioItem) -> CoreSubject:

@@ -264,3 +264,16 @@ def test_what_a_supervisor_leaves_to_the_collector_is_gone_before_the_next_test(
     pytester.makeconftest("import gc\ndef pytest_collection_finish(): gc.disable()")
     result = pytester.runpytest("--agentproc-subject=mine:litters", "-v")
     assert "test_own.py::test_own PASSED" in result.stdout.str()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("done", "is_aside"), [("gc.freeze()", True), ("pass", False)])
+def test_what_a_test_run_put_aside_stays_aside(pytester: pytest.Pytester, done: str, is_aside: bool) -> None:
+    """What was there before a play is put aside while it is collected, and comes back, if nobody else put it there."""
+    scenarios(pytester, one=GREEN)
+    pytester.makepyfile(mine=LITTER)
+    own = f"assert mine.GONE and (gc.get_freeze_count() > 1000) == {is_aside}"
+    pytester.makepyfile(test_own=f"import gc, mine\ndef test_own(): {own}\n")
+    pytester.makeconftest(f"import gc\ndef pytest_collection_finish(): {done}")
+    result = pytester.runpytest_subprocess("--agentproc-subject=mine:litters", "-v")
+    assert "test_own.py::test_own PASSED" in result.stdout.str()
