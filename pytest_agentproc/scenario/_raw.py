@@ -9,6 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pytest_agentproc.scenario._expressions import NotApplicable
 from pytest_agentproc.scenario._fields import Either, Fields, Key
 from pytest_agentproc.scenario._kinds import Choice, ListOf, Size, Text, Time, Whole
 from pytest_agentproc.scenario._words import shorten
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 __all__ = ["RAW", "build_raw"]
 
 _LARGEST = 64 * 1024**2
+_MOST = 2 * _LARGEST
+"""So many bytes a script may hold where a subject's limits say how many there are."""
 _SOURCES = ("text", "hex", "file", "base64")
 
 
@@ -40,6 +43,8 @@ def build_raw(step: Step, scope: Scope) -> list[ProgramStep]:
     if value.size is not None:
         [piece] = value.pieces
         times = -(-scope.size(value.size) // len(piece))
+        if not scope.takes(len(piece) * times, _MOST):
+            raise NotApplicable(f"smaller limits (the raw steps would have more than {_MOST} bytes)", step.line)
         return [(step.line, "bytes", (value.stream, piece * times))]
     gap = scope.ns(value.gap)
     steps: list[ProgramStep] = []
@@ -62,9 +67,7 @@ def _finish(values: dict[str, Any], node: Node, what: str, check: Check) -> _Pie
             node, f"{what} would be {len(data) * repeat} bytes: at most {_LARGEST} are possible, use flood for more"
         )
         return None
-    check.raw_bytes += len(data) * repeat
-    if check.raw_bytes > _LARGEST:
-        check.at(node, f"the raw steps of this file have more than {_LARGEST} bytes together: use flood for more")
+    if not _counted(len(data) * repeat, node, check):
         return None
     data *= repeat
     cuts: list[int] = values.get("cut", [])
@@ -85,7 +88,17 @@ def _sized(data: bytes, values: dict[str, Any], node: Node, what: str, check: Ch
             check.at(node, f"{what} has both size and {other}: a size repeats the bytes until there are as many")
     if not data:
         check.at(node, f"{what}.size repeats the bytes, and there are none")
+    if isinstance(values["size"], int):
+        _counted(values["size"], node, check)
     return _Pieces(values.get("to", "stdout"), (data,), None, values["size"])
+
+
+def _counted(size: int, node: Node, check: Check) -> bool:
+    """Count what the raw steps of a file have together; return whether that is possible."""
+    check.raw_bytes += size
+    if check.raw_bytes > _LARGEST:
+        check.at(node, f"the raw steps of this file have more than {_LARGEST} bytes together: use flood for more")
+    return check.raw_bytes <= _LARGEST
 
 
 def _data(values: dict[str, Any], node: Node, what: str, check: Check) -> bytes | None:

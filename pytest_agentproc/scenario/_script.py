@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.scenario._elsewhere import STEP_WORDS
@@ -39,6 +39,7 @@ class Scope:
 
     limits: Mapping[str, int | None]
     table: Table
+    _taken: list[int] = field(default_factory=list)
 
     def steps(self, steps: tuple[Step, ...]) -> list[ProgramStep]:
         """Compile a list of steps, in order."""
@@ -60,6 +61,11 @@ class Scope:
     def size(self, size: Expression | int) -> int:
         """Give a size in bytes; raises as `ns`."""
         return size if isinstance(size, int) else self.exact(size)
+
+    def takes(self, size: int, most: int) -> bool:
+        """Count the bytes that a script holds; return whether there are no more than `most`."""
+        self._taken.append(size)
+        return sum(self._taken) <= most
 
     def exact(self, time: Expression) -> int:
         """Give a time in nanoseconds, or a size in bytes; raises as `ns`."""

@@ -314,6 +314,15 @@ def test_a_size_follows_the_policy_of_the_subject() -> None:
     assert (caught.value.name, caught.value.line) == ("max_transcript_bytes", 4)
 
 
+def test_bytes_that_a_subjects_limits_make_too_many_are_not_applicable() -> None:
+    """One step is not, and all together are not: a file cannot count them, as it does not know the limits."""
+    step = '{raw: {text: "ab", size: max_transcript_bytes}}'
+    scenario = loads(f"scenario: a\nagent: raw\nscript:\n  [{step}, {step}, {step}]\n")
+    assert len(scenario.bind(Policy(max_transcript_bytes=9)).program["steps"]) == 3
+    with pytest.raises(NotApplicable, match=r"line 4 needs smaller limits \(the raw steps would have more than 1342"):
+        scenario.bind(Policy(max_transcript_bytes=50 * 1024**2))
+
+
 @pytest.mark.parametrize(
     ("outcome", "limit"),
     [("inactive", "inactivity_timeout"), ("stalled", "progress_timeout"), ("overran", "max_runtime")],

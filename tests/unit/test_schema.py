@@ -43,6 +43,7 @@ UNSEEN = {
     "no-tasks": _BY_DIALECT,
     "duplicate-keys": "the reader of YAML decides about keys given twice, before a schema sees them",
     "raw-together": "sizes are added up over the whole file",
+    "raw-together-sized": "sizes are added up over the whole file",
     "sessions-background": _ELSEWHERE,
     "sessions-none": _ELSEWHERE,
     "sessions-order": _ELSEWHERE,
