@@ -140,7 +140,7 @@ class _Saw:
 _OF_ALL = (
     Wanted("outcome", Choice(tuple(str(outcome) for outcome in Outcome)), "how the run ended"),
     Wanted("exit_code", Whole(0, 255, "CODE"), "the supervisor's exit code"),
-    Wanted("text", MATCHER, "the final message"),
+    Wanted("text", MATCHER, "the final message; of plain output, the end of its last line may be told with it or not"),
     Wanted("transcript", MATCHER, "all messages, each on a line of its own"),
     Wanted("stop_reason", Text("REASON"), "the last message's, in the dialect's words"),
     Wanted("model", Text(), "the model that answered"),

@@ -38,6 +38,7 @@ class Script:
     cannot_spawn: str | None = None
     catches: Mapping[str, str] = field(default_factory=dict)
     tier: str = "must"
+    mode: str = "json"
 
 
 @dataclass(frozen=True)

@@ -76,6 +76,24 @@ def test_one_deciding_key_that_is_reported_decides(
 
 
 @pytest.mark.parametrize(
+    ("mode", "said", "verdict"),
+    [
+        ("text", "one\n", "passed"),
+        ("text", "one\r\n", "passed"),
+        ("text", "one ", "failed"),
+        ("text", "\none", "failed"),
+        ("json", "one\n", "failed"),
+    ],
+)
+def test_plain_output_may_be_told_with_the_end_of_its_last_line(mode: str, said: str, verdict: str) -> None:
+    """It is what the agent printed; elsewhere a text is the agent's word for word."""
+    bound, record = Bound((Expected("text", {"exact": "one"}),), scenario=Script(mode=mode)), Record()
+    record.add(0, "p", {"process": "agent", "seen": True, "parent": "supervisor", "line": 0})
+    [row] = [row for row in compare(Played(bound, record, Answer(text=said))) if row.key == "text"]
+    assert row.verdict.value == verdict
+
+
+@pytest.mark.parametrize(
     ("key", "wanted", "answer", "row"),
     [
         ("outcome", "completed", {"outcome": "failed"}, ("completed", "failed", "")),
@@ -253,3 +271,10 @@ RETURN = (5 * SECOND, "m", {"process": "supervisor", "returned": True})
 def test_who_acts_at_the_wanted_instant_need_not_say_when_it_knew(events: Events, verdict: str, seen: str) -> None:
     """A supervisor that tells outcomes alone still shows when it ended a run; another instant shows less."""
     assert judge("elapsed", 5 * SECOND, events=events)[::2] == (verdict, seen)
+
+
+@pytest.mark.parametrize(("acted", "verdict"), [(98, "passed"), (108, "passed"), (97, "undecided"), (109, "undecided")])
+def test_in_real_time_it_acts_not_long_after(acted: int, verdict: str) -> None:
+    """As near as a time that it tells; whoever is later may have taken long to act."""
+    events = [(acted, "m", {"process": "supervisor", "returned": True})]
+    assert judge("elapsed", 100, events=events, tolerance=8)[0] == verdict
