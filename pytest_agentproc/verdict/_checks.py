@@ -100,8 +100,9 @@ def _exit_code(played: Played, wanted: int) -> Finding:
     if seen is None:
         return _NOT_REPORTED
     status = _facts.status(played.record)
-    own = status is not None and status.code == seen
-    return _found(fits=seen == wanted, seen=str(seen), hint=f"{seen} is the agent's own code" if own else "")
+    own = status is not None and seen in status.codes()
+    hint = f"{seen} is how the agent ended, which agent_status tells; exit_code is the supervisor's own" if own else ""
+    return _found(fits=seen == wanted, seen=str(seen), hint=hint)
 
 
 def _agent_status(played: Played, wanted: Mapping[str, Any]) -> Finding:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from signal import Signals
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -50,6 +51,13 @@ class Status:
     signal: str | None
     forced: bool
     at: int
+
+    def codes(self) -> tuple[int, ...]:
+        """List the exit codes by which this end is told: its own, or a signal as Python and as a shell tell it."""
+        if self.signal is None:
+            return () if self.code is None else (self.code,)
+        number = int(Signals[f"SIG{self.signal}"])
+        return -number, 128 + number
 
 
 def leaks(record: Record) -> list[Leak]:

@@ -76,8 +76,21 @@ class Answer:
     """What a subject reports of a run, a turn, a session or several of them; None: it does not say.
 
     Args:
+        outcome: one of the glossary's, such as completed, failed or inactive.
+        exit_code: the supervisor's own, as it would end with: 0 for completed, 124 for a limit that was over, the
+            agent's for failed, 128 + n where a signal n was not its own. How the agent ended is `agent_status`.
+        text: the final message; of an agent that prints plain text, what it printed.
+        transcript: all messages, each on a line of its own.
+        stop_reason: the agent's own word for why it stopped.
+        model: which model answered.
+        usage: tokens and costs, as far as the agent tells them.
         elapsed: nanoseconds from the first spawn, or the prompt's delivery, to the outcome.
         agent_status: the agent's exit code, or minus a signal's number.
+        forced: whether the supervisor's signals brought that about.
+        error: what went wrong, in words.
+        warnings: what is odd, and changes no outcome.
+        noise: how many lines on stdout were no messages.
+        stderr_tail: the last bytes of stderr.
         turns: of a session: what each prompt came to, in their order.
         background: of a session: its background turns, in their order.
         statuses: of a session: where it stood, one after the other.

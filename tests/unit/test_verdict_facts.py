@@ -97,9 +97,21 @@ def test_the_agents_status_is_read_from_its_death(
     assert judge("agent_status", wanted, events=events)[::2] == (verdict, seen)
 
 
-def test_an_exit_code_that_is_the_agents_own_is_told() -> None:
+TOLD = " is how the agent ended, which agent_status tells; exit_code is the supervisor's own"
+
+
+@pytest.mark.parametrize(
+    ("events", "code", "hint"),
+    [
+        (EXIT_143, 143, f"143{TOLD}"),
+        ([(7, "x", {"signal": "TERM"})], 143, f"143{TOLD}"),
+        ([(7, "x", {"signal": "TERM"})], -15, f"-15{TOLD}"),
+        ([(7, "x", {"signal": "TERM"})], 137, ""),
+    ],
+)
+def test_an_exit_code_that_is_the_agents_own_is_told(events: Events, code: int, hint: str) -> None:
     """S1's program passed the agent's 143 on as its own failure."""
-    assert judge("exit_code", 0, events=EXIT_143, exit_code=143)[3] == "143 is the agent's own code"
+    assert judge("exit_code", 124, events=events, exit_code=code)[3] == hint
 
 
 @pytest.mark.parametrize(
