@@ -85,6 +85,7 @@ _FRAMINGS = (
     ("drops-unfinished-line", "F1", "drops a last line without an end", streams.UnfinishedFraming),
     ("first-object-only", "F1", "takes one object from a line", streams.FirstObjectFraming),
     ("endless-line", "F3", "waits for the end of a line however long it grows", streams.EndlessLineFraming),
+    ("lines-are-short", "F3", "takes a line of more than 64 KiB for an error", streams.ShortLineFraming),
     ("bom-is-data", "F1", "takes a byte order mark for text", streams.BomFraming),
 )
 _FEEDERS = (

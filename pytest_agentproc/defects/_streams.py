@@ -17,6 +17,7 @@ __all__ = [
     "EndlessLineFraming",
     "FirstObjectFraming",
     "OpenFeeder",
+    "ShortLineFraming",
     "StdoutFeeder",
     "UnfinishedFraming",
     "WriteFirstFeeder",
@@ -69,6 +70,14 @@ class EndlessLineFraming(Framing):
     def is_too_long(self, size: int) -> bool:
         """Take any length."""
         return False
+
+
+class ShortLineFraming(Framing):
+    """Takes a line for too long that is longer than a reader's first buffer (F3)."""
+
+    def is_too_long(self, size: int) -> bool:
+        """Take 64 KiB, as asyncio's reader of lines does."""
+        return size > 64 * 1024 or super().is_too_long(size)
 
 
 class EndlessFeeder(Feeder):
