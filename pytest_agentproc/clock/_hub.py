@@ -58,6 +58,7 @@ class Hub:
         self.runs = Runs(self.poller)
         self.fault: ClockError | None = None
         self.on_fault: Callable[[], None] | None = None
+        self.hears_fault: Callable[[ClockError], None] | None = None
         self.busy = 0
         self.held: dict[int, str] = {}
         self._thread = threading.get_ident()
@@ -282,6 +283,8 @@ class Hub:
         if self.fault is not None:
             raise error
         self.fault = error
+        if self.hears_fault is not None:
+            self.hears_fault(error)
         self._kept = list(self.started)
         for participant in self.roll.living():
             participant.kill()

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.clock._protocol import Watched
     from pytest_agentproc.clock._pulse import Pulse
+    from pytest_agentproc.errors import ClockError
 
 __all__ = ["BACKENDS", "VirtualClock", "is_in_loop", "require_backend"]
 
@@ -71,6 +72,10 @@ class VirtualClock:
     def pulse(self) -> Pulse:
         """The pace at which the code that runs in this time wakes by itself."""
         return self.hub.pulse
+
+    def on_fault(self, tell: Callable[[ClockError], None]) -> None:
+        """Have somebody hear of a fault at once, before anybody is ended or cancelled for it."""
+        self.hub.hears_fault = tell
 
     def instant(self) -> int:
         """See `Clock.instant`: nanoseconds since this clock's start."""

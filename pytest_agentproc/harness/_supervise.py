@@ -54,6 +54,12 @@ def supervise(
         _note_end(record, clock, said)
         return said
 
+    def tell(error: ClockError) -> None:
+        record.add(clock.instant(), "m", {"process": "supervisor", "fault": error.reason, "message": str(error)})
+        marks.append(record.mark())
+
+    marks: list[int] = []
+    clock.on_fault(tell)
     answer: Answer | None = None
     fault: AdapterError | ClockError | None = None
     with Others(fakes) as others:
@@ -64,8 +70,9 @@ def supervise(
                 fake.watch.collect(record)
         except ClockError as error:
             fault = error
-            told = {"process": "supervisor", "fault": error.reason, "message": str(error)}
-            record.add(clock.instant(), "m", told)
+            if not marks:
+                tell(error)
+            record.cut(marks[0])  # what is done as it is cancelled takes real time, and is nobody's verdict
         others.tell(record, clock.instant())
     return Played(bound, record, answer, fault, room.files())
 

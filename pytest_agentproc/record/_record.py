@@ -70,6 +70,18 @@ class Record:
         if weight > MAX_PAYLOAD_BYTES:
             self._join()
 
+    def mark(self) -> int:
+        """Be done with what came so far, and give how many events that are."""
+        self._settle()
+        self._now = None
+        return len(self._events)
+
+    def cut(self, count: int) -> None:
+        """Drop all but the first events."""
+        self._settle()
+        self._now = None
+        del self._events[count:]
+
     def merge(self, events: Iterable[Event]) -> None:
         """Put events that were kept elsewhere among those that are here, before those of the same instant."""
         self._settle()

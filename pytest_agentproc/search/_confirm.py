@@ -44,8 +44,9 @@ def confirm(find: Find, subject: Subject, lab: Lab, *, backend: str = "asyncio")
     foretold = normal_form(find.played.record)
     for number in range(1, _TIMES + 1):
         played = lab.play(find.scenario, subject, backend=backend)
-        if normal_form(played.record) != foretold:
-            return Confirmed(repeats=False, difference=differing(find.played, played))
+        difference = differing(find.played, played) if normal_form(played.record) != foretold else ""
+        if difference:
+            return Confirmed(repeats=False, difference=difference)
         if judged(played).verdict is not Verdict.FAILED and not broken(played):
             return Confirmed(repeats=False, difference=f"play {number} has the same timeline, and breaks nothing")
     return Confirmed(repeats=True)

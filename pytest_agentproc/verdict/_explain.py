@@ -64,12 +64,12 @@ def findings(played: Played, rows: Sequence[Row]) -> str:
 
 
 def differing(first: Played, second: Played) -> str:
-    """Tell in which line the timelines of two plays of one scenario first differ."""
+    """Tell in which line the timelines of two plays of one scenario first differ; empty: in none."""
     texts = [text(played.record, played.bound.scenario).splitlines() for played in (first, second)]
     for one, other in zip_longest(*texts, fillvalue="nothing"):
         if one != other:
             return f"once  {one.strip()}\nthen  {other.strip()}"
-    return "two records with one timeline and two digests"
+    return ""
 
 
 def explain_leaks(scenario: Scenario, record: Record) -> str:

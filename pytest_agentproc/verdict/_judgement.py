@@ -61,7 +61,12 @@ def judged(played: Played, read: Callable[[tuple[Row, ...]], tuple[Row, ...]] | 
 
 
 def confirmed(first: Judgement, again: Played) -> Judgement:
-    """Give a red judgement, if a second play of the same went the same way; else it says nothing of the subject."""
+    """Give a red judgement, if a second play of the same went the same way; else it says nothing of the subject.
+
+    Two with one timeline went the same way: a client makes an id by chance, of which the timeline shows nothing.
+    """
+    if first.played is not None and not differing(first.played, again):
+        return first
     return _compared("replay", first, again, f"{_REPLAY}, so this red says nothing of the supervisor; {_UNLESS}")
 
 
@@ -74,7 +79,8 @@ def _compared(key: str, first: Judgement, again: Played, hint: str) -> Judgement
     assert first.played is not None, "a second play has a first one"
     if first.played.record.digest() == again.record.digest():
         return first
-    row = Row(key, 0, "the same record", differing(first.played, again), Verdict.KIT_ERROR, hint)
+    seen = differing(first.played, again) or "two records with one timeline and two digests"
+    row = Row(key, 0, "the same record", seen, Verdict.KIT_ERROR, hint)
     return first._replace(verdict=Verdict.KIT_ERROR, rows=(row, *first.rows))
 
 

@@ -7,6 +7,8 @@ import pytest
 from tests.plugin.scenarios import RED
 
 MINE = """\
+import uuid
+
 import anyio
 
 PLAYS = []
@@ -19,6 +21,22 @@ async def steady(order):
 async def fickle(order):
     await anyio.sleep(len(PLAYS))
     return await steady(order)
+
+async def chancy(order):
+    PLAYS.append(order)
+    said = b"as it is said each time, and then " + uuid.uuid4().hex.encode()
+    await anyio.run_process(order.argv, input=said, env=order.env, check=False, start_new_session=True)
+    return "failed"
+
+async def tidy(order):
+    PLAYS.append(order)
+    agent = await anyio.open_process(order.argv, env=order.env, start_new_session=True)
+    try:
+        await anyio.sleep_forever()
+    finally:
+        with anyio.CancelScope(shield=True):
+            agent.kill()
+            await agent.wait()
 
 async def cured(order):
     said = "completed" if PLAYS else "failed"
@@ -36,12 +54,20 @@ def _scenario(pytester: pytest.Pytester) -> None:
     pytester.makeconftest(COUNT)
 
 
-@pytest.mark.parametrize("name", ["steady", "cured"])
+@pytest.mark.parametrize("name", ["steady", "cured", "chancy"])
 def test_a_red_that_comes_again_stands(pytester: pytest.Pytester, name: str) -> None:
-    """What decides is what happened, not what was said of it."""
+    """What decides is what happened, not what was said of it, nor an id that a client makes by chance."""
     result = pytester.runpytest("-s", f"--agentproc-subject=mine:{name}")
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["  outcome: failed  two.scenario.yaml:9", "failed, record *", "PLAYED 2"])
+
+
+def test_what_is_done_as_a_deadlock_is_given_up_decides_nothing(pytester: pytest.Pytester) -> None:
+    """Cancelled, it ends its agent, which takes real time: that is seen in one play and not in the other."""
+    result = pytester.runpytest("-s", "--agentproc-subject=mine:tidy")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["* is not conformant: 1 failed, 0 passed, *", "PLAYED 2"])
+    assert "DEADLOCK" in [line for line in result.outlines if "dies of" in line or "DEADLOCK" in line][-1]
 
 
 def test_a_red_that_is_another_one_the_second_time_is_a_kit_error(pytester: pytest.Pytester) -> None:

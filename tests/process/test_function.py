@@ -296,4 +296,6 @@ def test_a_function_that_is_not_async_is_for_real_time_only(lab: Lab) -> None:
     with pytest.raises(NotApplicable, match="virtual time"):
         lab.play(HELLO, subject)
     rows = {row.key: row.verdict for row in compare(lab.play_real(HELLO, subject, scale=100))}
-    assert rows == {"outcome": Verdict.PASSED, "elapsed": Verdict.UNDECIDED, "leaks": Verdict.PASSED}
+    elapsed = rows.pop("elapsed")
+    assert elapsed in (Verdict.PASSED, Verdict.UNDECIDED), "that it returned soon shows it, if it was soon enough"
+    assert rows == {"outcome": Verdict.PASSED, "leaks": Verdict.PASSED}
