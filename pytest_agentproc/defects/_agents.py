@@ -42,7 +42,7 @@ class BoundlessRestarts(Restarts):
 
     def __init__(self, policy: Policy) -> None:
         super().__init__(policy)
-        self.LONGEST = self.backoff << self.MOST
+        self.LONGEST = (self.backoff or 0) << self.MOST
 
 
 class EndlessRestarts(Restarts):

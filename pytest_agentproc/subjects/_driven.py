@@ -43,7 +43,8 @@ class Driven(Function):
     Args:
         client: a subclass of `Client`; an object of it is made for each session.
         name: what the verdict calls it; None: the name of the class.
-        limits: see `Function`; a `restart_backoff` that is not named is 0, a new agent for the next prompt, if any.
+        limits: see `Function`; a `restart_backoff` that is not named is 0, a new agent for the next prompt, if any;
+            None says that a client whose agent has ended is of no use any more.
         dialects: see `Function`.
         without: what of prompt, cancel, close and permission it cannot do either.
 

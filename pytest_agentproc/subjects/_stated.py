@@ -28,14 +28,15 @@ def limits_of(limits: Any) -> dict[str, Any]:
 
 
 def policy_of(limits: Mapping[str, Any], dialect: str) -> Policy:
-    """Give the policy of who keeps certain limits: it has no other that can be switched off.
+    """Give the policy of who keeps certain limits: it has no other that can be switched off, but it has restarts.
 
     Raises:
         UsageError: there is no such limit or value.
     """
     for name in limits:
         _require("limit", name, POLICY_NAMES)
-    return Policy.for_dialect(dialect, **(dict.fromkeys(OPTIONAL_NAMES) | dict(limits)))
+    off = dict.fromkeys(OPTIONAL_NAMES - {"restart_backoff"})
+    return Policy.for_dialect(dialect, **(off | dict(limits)))
 
 
 def keeps_time(limits: Mapping[str, Any]) -> bool:

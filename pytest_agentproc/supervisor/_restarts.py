@@ -26,15 +26,13 @@ class Restarts:
     LONGEST = 60 * _SECOND
 
     def __init__(self, policy: Policy) -> None:
-        backoff = policy.nanoseconds()["restart_backoff"]
-        assert backoff is not None
-        self.backoff = backoff
+        self.backoff = policy.nanoseconds()["restart_backoff"]
         self._crashes: list[int] = []
 
     def crash(self, now: int) -> int | None:
         """Take note of a crash; say how long to wait before the next start, or None: do not start again."""
         self._crashes = [at for at in self._crashes if now - at < self.WINDOW]
-        if len(self._crashes) >= self.MOST:
+        if self.backoff is None or len(self._crashes) >= self.MOST:
             return None
         delay = min(self.backoff << len(self._crashes), max(self.LONGEST, self.backoff))
         self._crashes.append(now)

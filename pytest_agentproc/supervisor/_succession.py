@@ -154,7 +154,7 @@ class Succession(Life):
         self.hooks.lose()
         if unfinished := self.tasks.warn():
             self._tell("warning", None, unfinished)
-        if self._is_stopped:
+        if self._is_stopped and self.restarts.backoff is not None:
             self._start_at = now
         elif not self._is_closing:
             lost = Outcome.AGENT_LOST if was_greeted else Outcome.HANDSHAKE_FAILED

@@ -11,7 +11,7 @@ from pytest_agentproc.verdict._bystanders import check_bystanders, strays
 from pytest_agentproc.verdict._checks import Check, check_leaks, check_of
 from pytest_agentproc.verdict._facts import leaks
 from pytest_agentproc.verdict._rows import Expectation, Finding, Played, Reference, Row, Verdict
-from pytest_agentproc.verdict._session import has_ended, is_of_turn
+from pytest_agentproc.verdict._session import has_ended, is_before, is_of_turn
 from pytest_agentproc.verdict._sessions import any_was_started, of_session
 from pytest_agentproc.verdict._words import show_wanted
 
@@ -82,9 +82,9 @@ def unmet(rows: Sequence[Row]) -> list[Row]:
 def _of_other_limits(played: Played, rows: list[Row]) -> list[Row]:
     """Hold nothing against a subject that follows from its limits: what the kit's own supervisor misses under them.
 
-    Of another outcome nothing is judged, as it is another story from there on, nor of a scenario all of whose deciding
-    keys are among it. What that supervisor does not meet under the file's limits, either, is no matter of limits, and
-    who was left or hit is none under any.
+    Of another outcome nothing is judged, as it is another story from there on (turns before that one are), nor of a
+    scenario all of whose deciding keys are among it. What that supervisor does not meet under the file's limits,
+    either, is no matter of limits, and who was left or hit is none under any.
     """
     if played.reference is None or isinstance(played.fault, AdapterError):
         return rows
@@ -93,10 +93,12 @@ def _of_other_limits(played: Played, rows: list[Row]) -> list[Row]:
         return rows
     deciding = _deciding(played, rows)
     is_moot = bool(deciding) and deciding <= missed.keys()
-    other = next((seen for key, seen in missed.items() if is_moot or _leaf(key) == "outcome"), "")
+    others = {key: seen for key, seen in missed.items() if is_moot or _leaf(key) == "outcome"}
+    other = next(iter(others.values()), "")
     return [
         replace(row, verdict=Verdict.NOT_APPLICABLE, seen=f"{row.seen}; {_LIMITS} {why}", hint="")
-        if row.key not in _BY_RECORD and (why := other or missed.get(row.key, ""))
+        if row.key not in _BY_RECORD
+        and (why := missed.get(row.key, "") or ("" if not is_moot and is_before(row.key, others) else other))
         else row
         for row in rows
     ]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,11 +18,12 @@ if TYPE_CHECKING:
     from pytest_agentproc.verdict._rows import Bound
     from pytest_agentproc.vocabulary import Answer
 
-__all__ = ["has_ended", "is_of_turn", "session_check"]
+__all__ = ["has_ended", "is_before", "is_of_turn", "session_check"]
 
 Check = Callable[[Played, Any], Finding]
 _NOT_REPORTED = Finding(Verdict.UNDECIDED, "not reported by the subject")
 _OF_TURNS = ("turns", "background")
+_TURN = re.compile(r"turns\.(\d+)\.")
 _CUT_OFF = ("timed_out", "inactive", "stalled", "overran")
 """Outcomes of a turn whose time was over."""
 
@@ -62,6 +64,13 @@ def is_of_turn(key: str) -> bool:
     """Say whether a check is about one turn or background turn."""
     head, _, rest = key.partition(".")
     return head in _OF_TURNS and bool(rest)
+
+
+def is_before(key: str, others: Iterable[str]) -> bool:
+    """Say whether a check is about a turn, and each of the others about a later one: one ends after the other."""
+    turns = [_TURN.match(one) for one in (key, *others)]
+    numbers = [int(turn[1]) for turn in turns if turn]
+    return len(numbers) == len(turns) and numbers[0] < min(numbers[1:], default=0)
 
 
 def has_ended(record: Record, key: str) -> bool:

@@ -79,7 +79,8 @@ class Policy(_Counted):
         hook_timeout: how long a session's agent waits at a hook that may forbid a tool, first for a callback to be
             registered and then for its word; then: denied (B4).
         handshake_timeout: from the start of a session's agent to the end of its handshake (P6); None: it may have none.
-        restart_backoff: from a crash to the next start; it doubles with each of the last 10 minutes, up to 60 s (P6).
+        restart_backoff: from a crash to the next start; it doubles with each of the last 10 minutes, up to 60 s (P6);
+            None: a session whose agent has ended gets no other, and refuses its prompts.
         close_grace: from the end of a session's stdin to TERM (P8).
         max_line_bytes: the longest line on stdout, without its end; a longer one is a `protocol_error` (F3).
         max_transcript_bytes: what is kept of all messages: the last ones; the last of all is kept whole (F6).
@@ -105,7 +106,7 @@ class Policy(_Counted):
     permission_timeout: float = 300.0
     hook_timeout: float = 60.0
     handshake_timeout: float | None = 30.0
-    restart_backoff: float = 1.0
+    restart_backoff: float | None = 1.0
     close_grace: float = 2.0
     max_line_bytes: int = 16 * 1024**2
     max_transcript_bytes: int | None = 16 * 1024**2
@@ -198,6 +199,7 @@ OPTIONAL_NAMES = frozenset(
         "max_transcript_bytes",
         "prompt_timeout",
         "handshake_timeout",
+        "restart_backoff",
     }
 )
 SIZE_NAMES = ("max_line_bytes", "max_transcript_bytes")

@@ -189,6 +189,20 @@ def test_what_no_client_can_do_is_not_applicable(lab: Lab, drive: str, need: str
 
 
 @pytest.mark.slow
+def test_who_gets_no_other_agent_is_judged_by_the_turn_that_was_lost(lab: Lab) -> None:
+    """Pi's client starts one, and says so; what the turn behind comes to is then no merit and no fault of its own."""
+    text = (ROOT / "scenarios" / "session-killed-while-prompting.scenario.yaml").read_text()
+    scenario = loads(text.replace("  spawns: [0s, 2s + restart_backoff]\n", ""))
+    verdicts = {}
+    for limits in ({}, {"restart_backoff": None}):
+        rows = compare(lab.play(scenario, Driven(Pi, limits=limits)))
+        verdicts[bool(limits)] = {row.key: row.verdict.value for row in rows}
+    assert verdicts[False]["turns.2.outcome"] == "failed"
+    assert verdicts[True]["turns.2.outcome"] == "not applicable"
+    assert verdicts[True]["turns.1.outcome"] == "passed"
+
+
+@pytest.mark.slow
 def test_tools_of_the_host_are_for_those_who_take_them(lab: Lab) -> None:
     """A supervisor that knows no such tools cannot end a turn for one."""
 

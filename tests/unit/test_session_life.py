@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -15,9 +16,9 @@ from tests.unit.session_stage import SECOND, Stage
 POLICY = Policy(handshake_timeout=30.0, restart_backoff=1.0, close_grace=2.0, kill_grace=3.0)
 
 
-def ready() -> Stage:
+def ready(policy: Policy = POLICY) -> Stage:
     """Make a session whose agent has done its handshake."""
-    stage = Stage(policy=POLICY)
+    stage = Stage(policy=policy)
     stage.greet()
     return stage
 
@@ -134,6 +135,24 @@ def test_the_backoff_doubles_and_the_sixth_crash_in_ten_minutes_is_the_end() -> 
     assert stage.status == "failed"
     stage.until(10_000)
     assert len(stage.starts) == 6
+
+
+@pytest.mark.parametrize("is_stopped", [False, True], ids=["it crashes", "the caller stops it"])
+def test_without_restarts_the_end_of_the_agent_is_the_end_of_the_session(is_stopped: bool) -> None:
+    """Nobody comes for the queue, nor for a prompt of later."""
+    stage = ready(replace(POLICY, restart_backoff=None))
+    stage.prompt("one")
+    stage.takes(1)
+    stage.prompt("two")
+    stage.until(5)
+    if is_stopped:
+        stage.tells(to.StopIt())
+    stage.exits(-15 if is_stopped else 3)
+    assert stage.ended(1) == ("stopped" if is_stopped else "agent_lost", 5.0, None)
+    assert (stage.ended(2), stage.status) == (("agent_lost", 5.0, None), "failed")
+    assert stage.ended(stage.prompt("three")) == ("agent_lost", 5.0, None)
+    stage.until(10_000)
+    assert stage.starts == [0]
 
 
 def test_crashes_of_ten_minutes_ago_do_not_count() -> None:
