@@ -15,7 +15,7 @@ import anyio
 
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.subjects._client import Client
-from pytest_agentproc.subjects._function import Function
+from pytest_agentproc.subjects._function import Function, unwatched
 from pytest_agentproc.subjects._stated import limits_of, require_deeds
 from pytest_agentproc.vocabulary import NANOSECONDS, Caller, Role
 
@@ -43,8 +43,8 @@ class Driven(Function):
     Args:
         client: a subclass of `Client`; an object of it is made for each session.
         name: what the verdict calls it; None: the name of the class.
-        limits: see `Function`; a `restart_backoff` that is not named is 0, a new agent for the next prompt, if any;
-            None says that a client whose agent has ended is of no use any more.
+        limits: see `Function`, also of what a client does with them in real time; a `restart_backoff` that is not named
+            is 0, a new agent for the next prompt, if any; None says that who has lost its agent is of no use any more.
         dialects: see `Function`.
         without: what of prompt, cancel, close and permission it cannot do either.
 
@@ -83,7 +83,7 @@ class _Driver:
     """
 
     def __init__(self, order: Order, client: Callable[..., Client]) -> None:
-        self._order = order
+        self._order = unwatched(order)
         self._client = client(order, self._permit)
         self._caller = Caller(order.drive, self._note, {"": Role(order.handler)})
         self._news = anyio.Event()

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.vocabulary import Answer
 
-__all__ = ["Function"]
+__all__ = ["Function", "unwatched"]
 
 Limits = Mapping[str, Any] | Callable[[Mapping[str, Any], str], Mapping[str, Any]]
 
@@ -137,6 +137,11 @@ class _Watched(Order):
         if name in ("scale", "clock"):
             object.__setattr__(self, "is_scaled", True)
         return object.__getattribute__(self, name)
+
+
+def unwatched(order: Order) -> Order:
+    """Give the order for the kit's own use: it asks how fast time goes, and that is nothing the subject did."""
+    return Order(**{field.name: object.__getattribute__(order, field.name) for field in fields(Order)})
 
 
 def _inner(function: Any) -> Any:

@@ -40,8 +40,8 @@ def policy_of(limits: Mapping[str, Any], dialect: str) -> Policy:
 
 
 def keeps_time(limits: Mapping[str, Any]) -> bool:
-    """Say whether one of the limits is a time."""
-    return any(name in TIME_NAMES and value is not None for name, value in limits.items())
+    """Say whether one of the limits is a time: none is as long by any clock."""
+    return any(name in TIME_NAMES and value for name, value in limits.items())
 
 
 def require_dialects(dialects: Iterable[str | Dialect] | str | None) -> tuple[str, ...] | None:

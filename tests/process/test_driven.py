@@ -129,6 +129,32 @@ def test_a_client_may_wait_for_the_agent_that_lets_go_of_a_turn(lab: Lab, client
     assert [row.verdict.value for row in rows if row.key == "turns.1.elapsed"] == [verdict]
 
 
+class Unscaled(Pi):
+    """One that measures a second and a half of real time, however fast the play's goes."""
+
+    async def prompt(self, text: str) -> Any:
+        """Give up in the middle of the turn."""
+        with anyio.move_on_after(1.5):
+            return await super().prompt(text)
+        return {"outcome": "timed_out"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("limits", "turn", "verdict"),
+    [
+        ({"prompt_timeout": 2.4}, "outcome: timed_out, elapsed: prompt_timeout", "adapter error"),
+        ({}, "outcome: completed", "failed"),
+    ],
+)
+def test_a_limit_that_is_not_divided_in_real_time_is_told(lab: Lab, limits: Any, turn: str, verdict: str) -> None:
+    """It is the adapter's mistake, and none of a client that keeps no time: that one is wrong by itself."""
+    script = "[{wait_for: prompt 1}, {silence: 16s}, {answer: late}]"
+    scenario = loads(f"{TALK}drive: [prompt: one]\nscript: {script}\nexpect: {{turns: [{{{turn}}}]}}\n")
+    rows = compare(lab.play_real(scenario, Driven(Unscaled, limits=limits), scale=8))
+    assert conclude(rows).value == verdict, rows
+
+
 def test_an_agent_that_gets_one_prompt_is_for_others(lab: Lab) -> None:
     """It would be started, asked nothing, and told to go."""
     with pytest.raises(NotApplicable, match="agents that get one prompt and end"):
