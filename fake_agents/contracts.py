@@ -62,6 +62,9 @@ if TYPE_CHECKING:
         def acknowledge(self, now: int) -> bytes:
             """Give the bytes that end the turn that was cancelled; none if none was."""
 
+        def receipt(self) -> bytes:
+            """Give the bytes that say that a cancel was heard, and end nothing; none if none was (claude)."""
+
         def interrupted(self, now: int) -> bytes:
             """Give the bytes that end the turn in hand as a signal interrupts it (claude)."""
 

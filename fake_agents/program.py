@@ -58,6 +58,7 @@ OPS = {
     "handshake": ("kind", "value"),
     "await_prompt": ("number",),
     "await_cancel": (),
+    "receipt": (),
     "acknowledge": (),
     "interrupted": (),
     "ask": ("fields", "allowed", "denied", "unanswered"),
@@ -73,7 +74,7 @@ OPS = {
 }
 """Every op with the names of its arguments."""
 
-OF_SESSIONS = ("handshake", "await_prompt", "await_cancel", "acknowledge", "interrupted", "ask")
+OF_SESSIONS = ("handshake", "await_prompt", "await_cancel", "receipt", "acknowledge", "interrupted", "ask")
 """The ops that only a session can play."""
 
 PARENT = "parent"

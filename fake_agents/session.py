@@ -122,6 +122,10 @@ class Session:
         self._awaited += 1
         return False
 
+    def do_receipt(self) -> Iterator[Wait]:
+        """Say that the cancel was heard."""
+        return self._player.write(self._host.receipt())
+
     def do_acknowledge(self) -> Iterator[Wait]:
         """End the cancelled turn."""
         return self._player.write(self._host.acknowledge(self._player.now))

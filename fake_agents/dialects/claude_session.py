@@ -39,7 +39,7 @@ class Encoder(Turns):
         self.questions = Questions()
         self._calls: dict[str, dict[str, Any]] = {}
         self._interrupts: list[dict[str, Any]] = []
-        self._cut = 0
+        self._receipts = self._cut = 0
         self._reports: dict[str, str] = {}
         self._folded: list[dict[str, Any]] = []
         more = {"task": self.task, "task_done": self.task_done, "background_turn": self.background_turn}
@@ -77,15 +77,18 @@ class Encoder(Turns):
         """Give the control response that refuses `initialize`."""
         return self._lines.join([failed(read(request) or {}, {"error": error})])
 
+    def receipt(self) -> bytes:
+        """Give the control response alone: it is heard, and what it interrupts goes on to its end."""
+        return self._joined(self._heard())
+
     def acknowledge(self, now: int) -> bytes:
         """Give the control response, what the interrupt leaves of the turn, and its error result."""
         if not self._interrupts:
             return b""
         waiting = self._prompts.waiting
         made = b"" if self._in_turn or not waiting else self.take(waiting[0] + 1, now)
-        queued = self._prompts.queued()
-        events = [success(request, {"still_queued": queued}) for request in self._interrupts]
-        self._interrupts = []
+        events = self._heard()
+        self._interrupts, self._receipts = [], 0
         if self._cut == self._ends and self._in_turn:  # else the turn ended before, by itself
             events += [*self._replay(), *self._aborted(now), *self._over()]
         return made + self._joined(events)
@@ -230,6 +233,12 @@ class Encoder(Turns):
             return [success(heard, {})]
         error = f"Unsupported control request subtype: {kind}"
         return [failed(heard, {"error": error, "error_code": "unsupported_request"})]
+
+    def _heard(self) -> list[bytes]:
+        """Give the control responses that are still owed."""
+        owed, self._receipts = self._interrupts[self._receipts :], len(self._interrupts)
+        queued = self._prompts.queued()
+        return [success(request, {"still_queued": queued}) for request in owed]
 
     def _aborted(self, now: int, *, by_signal: bool = False) -> list[bytes]:
         tools, (before, behind) = self._running[:], self._abandon(now)

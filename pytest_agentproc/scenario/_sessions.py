@@ -89,7 +89,8 @@ class _Acknowledged(Choice):
             _is_heard(node, word, check)
         elif word and check.mode and (check.depth or (check.dialect, check.mode) != _INTERRUPTED):
             who = "a spawned process" if check.depth else f"the dialect {check.dialect} in mode {check.mode}"
-            check.at(node, f"{who} tells nothing of a signal: known by {' '.join(_INTERRUPTED)}")
+            told = "nothing of a signal" if word == "signal" else "no receipt of a cancel"
+            check.at(node, f"{who} tells {told}: known by {' '.join(_INTERRUPTED)}")
         return word
 
 
@@ -130,7 +131,7 @@ HANDSHAKE = Either(
     key="word",
 )
 HAPPENS = _Happens(("eof", "epipe", "cancel"), _EVENTS)
-ACKNOWLEDGE = _Acknowledged(("cancel", "signal"))
+ACKNOWLEDGE = _Acknowledged(("cancel", "receipt", "signal"))
 
 
 def build_awaited(step: Step, _scope: Scope) -> list[ProgramStep]:
@@ -156,5 +157,5 @@ def build_handshake(step: Step, scope: Scope) -> list[ProgramStep]:
 
 
 def build_acknowledge(step: Step, _scope: Scope) -> list[ProgramStep]:
-    """Compile to `acknowledge`, or to what a signal does."""
-    return [(step.line, "acknowledge" if step.value == "cancel" else "interrupted", ())]
+    """Compile to `acknowledge`, to the receipt that goes before it, or to what a signal does."""
+    return [(step.line, {"cancel": "acknowledge", "signal": "interrupted"}.get(step.value, step.value), ())]

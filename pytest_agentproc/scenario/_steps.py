@@ -233,7 +233,8 @@ _ENTRIES = (
     Entry(
         "acknowledge",
         ACKNOWLEDGE,
-        "ends the turn that was cancelled, or that a signal interrupts (claude session)",
+        "ends the turn that was cancelled, or that a signal interrupts (claude session); a receipt says before that "
+        "the cancel was heard, and ends nothing (claude session)",
         build=build_acknowledge,
     ),
     Entry(

@@ -139,6 +139,21 @@ def test_an_interrupt_while_a_tool_runs_ends_the_tool_and_the_turn() -> None:
     assert summary(talk.printed()) == summary(seen("interrupt-tool"))
 
 
+def test_a_receipt_is_the_control_response_alone_and_is_given_once() -> None:
+    """The turn is ended later by all the rest; an interrupt in between has its response then."""
+    talk, (initialize, first, interrupt, _) = Conversation("claude", "session", **WHOLE), told("interrupt-tool")
+    talk.hear(initialize, first)
+    talk.tell("take", 1)
+    talk.hear(interrupt)
+    receipts = [talk.host.receipt(), talk.host.receipt()]
+    assert [data.count(b'"type":"control_response"') for data in receipts] == [receipts[0].count(b"\n"), 0] == [1, 0]
+    talk.printed()
+    talk.hear(interrupt)
+    talk.tell("acknowledge")
+    kinds = [event["type"] for event in talk.printed()]
+    assert (kinds[0], kinds.count("control_response"), kinds.count("result")) == ("control_response", 1, 1)
+
+
 def test_an_interrupt_while_text_streams_closes_its_message() -> None:
     """As the real one: the text so far is told as a whole, marked as aborted."""
     talk, (initialize, first, *rest) = Conversation("claude", "session", **PARTIAL), told("interrupt-overlap")

@@ -191,6 +191,7 @@ CASES: list[tuple[str, list[tuple[str, tuple[Any, ...]]]]] = [
     ("{handshake: {error: no key}}", [("handshake", ("error", "no key"))]),
     ("acknowledge: cancel", [("acknowledge", ())]),
     ("acknowledge: signal", [("interrupted", ())]),
+    ("acknowledge: receipt", [("receipt", ())]),
     ("{task: b}", [("event", ("task", {"id": "b", "kind": "local_bash"}))]),
     (
         "{meanwhile: [{task: b}, {task_done: {id: b, status: failed}}, {background_turn: {task: b, answer: hi}}]}",
@@ -224,7 +225,7 @@ def test_a_step_compiles_to_its_program(step: str, wanted: list[tuple[str, tuple
     """The player knows nothing but this form: what is wrong here is wrong in every run."""
     agent = (
         "{dialect: claude, mode: session}"
-        if "task" in step or "delta" in step or "signal" in step.split()
+        if "task" in step or "delta" in step or {"signal", "receipt"} & {*step.split()}
         else "{dialect: pi, mode: rpc}"
     )
     if any(word in step for word in ("handshake", "plan", "request")):
