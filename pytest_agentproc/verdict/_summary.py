@@ -100,6 +100,8 @@ def _sentence(judged: Sequence[Judged], counted: Sequence[Judged], version: str)
     errors = [error for error in (Verdict.ADAPTER_ERROR, Verdict.KIT_ERROR) if found[error]]
     figures += [f"{found[error]} {error}{'s' if found[error] > 1 else ''}" for error in errors]
     figures += [f"{counts['passed']} passed", f"{counts['n/a']} not applicable", f"{counts['known']} known"]
+    if len(judged) > len(counted):
+        figures.append(f"{len(judged) - len(counted)} for information and not counted")
     clocks = " and ".join(dict.fromkeys(one.clock for one in sorted(judged, key=lambda one: one.clock == "real")))
     verdict = "is conformant" if is_conformant(judged) else "is not conformant"
     return (

@@ -57,6 +57,12 @@ def test_a_should_may_be_undecided_and_information_decides_nothing() -> None:
     assert not is_conformant([of("passed", tier="info")])
 
 
+def test_what_is_for_information_is_counted_apart() -> None:
+    """The other figures are those of rules; who adds up has them all."""
+    told = summary([ONE, of("failed", tier="info")], "1.2.3")[-1]
+    assert "0 failed, 1 passed, 0 not applicable, 0 known, 1 for information and not counted; pytest-agentproc" in told
+
+
 def test_the_table_has_failed_rules_first_and_then_the_undecided() -> None:
     """The eye begins at the top; what nothing is known of has no line of its own."""
     judged = [
