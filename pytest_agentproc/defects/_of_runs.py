@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from pytest_agentproc.defects import _abandonments as abandons
 from pytest_agentproc.defects import _endings as ends
 from pytest_agentproc.defects import _keepers as keepers
 from pytest_agentproc.defects import _results as results
@@ -101,6 +102,15 @@ _KEEPERS = (
     ("no-result-unless-started", "C3", "writes no result.json if the agent never started", keepers.StartedArtifacts),
     ("log-is-text", "C3", "decodes what it writes to the logs of bytes", keepers.DecodingArtifacts),
 )
+_ABANDONMENTS = (
+    ("cancelled-run-goes-on", "T4", "lets the agent live on when it is cancelled itself", abandons.LeavingAbandonment),
+    (
+        "cancelled-run-only-asks",
+        "T4",
+        "sends TERM when it is cancelled, and waits for nobody",
+        abandons.AskingAbandonment,
+    ),
+)
 _IN_SESSIONS: dict[str, dict[str, Any]] = {
     "tools-run-for-ever": {"patience": tools.UnlimitedPatience},
     **{name: {"tools": wrong} for name, _, _, wrong in _TOOLS},
@@ -129,6 +139,7 @@ OF_RUNS = (
     *(_of_run(*row[:3], "framing", row[3]) for row in _FRAMINGS),
     *(_of_run(*row[:3], "feeder", row[3]) for row in _FEEDERS),
     *(_of_run(*row[:3], "artifacts", row[3]) for row in _KEEPERS),
+    *(_of_run(*row[:3], "abandonment", row[3]) for row in _ABANDONMENTS),
     Defect(
         "timeout-is-duration",
         "A9",

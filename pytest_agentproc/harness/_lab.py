@@ -23,7 +23,7 @@ from pytest_agentproc.harness._probes import probes_of
 from pytest_agentproc.harness._reference import Reference
 from pytest_agentproc.harness._room import Room
 from pytest_agentproc.harness._standalone import COMMANDS
-from pytest_agentproc.harness._supervise import real_time_only, supervise, supervise_real
+from pytest_agentproc.harness._supervise import needs_keeper, real_time_only, supervise, supervise_real
 from pytest_agentproc.harness._turns import Turns, later, may_look_in_turns, patience_of
 from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import NotApplicable
@@ -281,6 +281,8 @@ def _bound(scenario: Scenario, subject: Subject) -> Bound:
     for one in _parts(bound):
         if not set(one.scenario.policy.get("host_tools", ())) <= set(one.policy.host_tools):
             raise NotApplicable("host_tools", one.scenario.told_lines["host_tools"])
+    if bound.abandoned is not None and (needs_keeper(subject) or real_time_only(subject)):
+        raise NotApplicable("a supervisor that is async, and can be cancelled", bound.abandoned.line)
     if scenario.is_session or scenario.parts:
         _require_deeds(bound, getattr(subject, "deeds", None))
     return bound

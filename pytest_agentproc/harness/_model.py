@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pytest_agentproc.clock import Path
+    from pytest_agentproc.harness._departure import ModelDeparture
     from pytest_agentproc.harness._session_host import CallerHost, SessionHost
     from pytest_agentproc.record import Record
 
@@ -55,7 +56,7 @@ class Model:
         self.drivers: list[Driver] = []
         self.hosts: dict[int, SessionHost] = {}
         """The sessions of those drivers that drive one."""
-        self.callers: list[CallerHost] = []
+        self.callers: list[CallerHost | ModelDeparture] = []
         self.begun: set[int] = set()
         self.over: set[int] = set()
         self.on_over: Callable[[], None] | None = None
@@ -236,6 +237,10 @@ class Model:
             raise Spin(f"the supervisor looks again and again, {_LOOKS} times at one instant, and takes nothing")
         self.begun.add(number)
         if self.drivers[number].look():
-            self.over.add(number)
-            if self.on_over is not None:
-                self.on_over()
+            self.leave(number)
+
+    def leave(self, number: int) -> None:
+        """Have a driver look no more."""
+        self.over.add(number)
+        if self.on_over is not None:
+            self.on_over()

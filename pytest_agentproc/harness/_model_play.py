@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from fake_agents.program import LONGEST
 from pytest_agentproc.errors import ClockError
+from pytest_agentproc.harness._departure import NOBODY, ModelDeparture
 from pytest_agentproc.harness._model import Model
 from pytest_agentproc.harness._played import (
     PROMPT_SHOWN,
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.harness._actors import World
     from pytest_agentproc.scenario import Bound, Scenario
     from pytest_agentproc.supervisor import Artifacts, Deciders, SessionDeciders
-    from pytest_agentproc.vocabulary import Answer, Policy
+    from pytest_agentproc.vocabulary import Answer, Deed, Policy
 
 __all__ = ["CoreSubject", "add_run", "model_play", "play_bound"]
 
@@ -82,11 +83,13 @@ def _play(bound: Bound, subject: _Judges, model: type[Model]) -> Played:
     caller = add_sessions(made, bound, subject) if scenario.is_session else None
     machine = None if caller else add_run(made, bound, subject, kept)
     answers: list[Answer] = []
+    if machine is not None and bound.abandoned is not None:
+        made.callers.append(_leaving(made, bound.abandoned, machine, subject, kept, answers))
 
     def over() -> None:
         if len(made.over) < len(made.drivers):
             return
-        if machine is not None:
+        if machine is not None and not answers:
             result = Result.of(machine, 0, made.now(), containment=made.drivers[0].containment)
             answers.append((kept.finish(result) if kept else result).answer())
         elif caller is not None:
@@ -103,6 +106,24 @@ def _play(bound: Bound, subject: _Judges, model: type[Model]) -> Played:
         record.add(made.now(), "m", {"process": "supervisor", "fault": error.reason, "message": str(error)})
     answer = answers[0] if answers and fault is None else None
     return Played(bound, record, answer, fault, store.files if store else None)
+
+
+def _leaving(
+    model: Model, deed: Deed, machine: Machine, subject: _Judges, kept: Artifacts | None, answers: list[Answer]
+) -> ModelDeparture:
+    """Give who goes away in the middle of a run, as a task that is cancelled does."""
+
+    def go(now: int) -> None:
+        model.record.add(now, "m", deed.show())
+        driver = model.drivers[0]
+        status = subject.deciders.abandonment().end(driver.ports) if driver.ports is not None else None
+        answers.append(NOBODY)
+        if kept:
+            machine.stop(now, status, "the run was given up: CancelledError")
+            kept.finish(Result.of(machine, 0, now, containment=driver.containment))
+        model.leave(0)
+
+    return ModelDeparture(deed, go)
 
 
 def _headline(scenario: Scenario) -> Headline:

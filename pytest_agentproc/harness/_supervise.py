@@ -9,6 +9,7 @@ import anyio
 
 from pytest_agentproc.clock import SystemClock, require_backend
 from pytest_agentproc.errors import AdapterError, ClockError, Stall
+from pytest_agentproc.harness._departure import aftermath, asked_until
 from pytest_agentproc.harness._kept import Kept
 from pytest_agentproc.harness._others import Others
 from pytest_agentproc.harness._played import SESSION_FOLDER, Played, environment, requested_model
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.harness._room import Room
     from pytest_agentproc.record import Record
     from pytest_agentproc.scenario import Bound
-    from pytest_agentproc.vocabulary import Answer, Subject
+    from pytest_agentproc.vocabulary import Answer, Deed, Subject
 
 __all__ = ["needs_keeper", "order_of", "real_time_only", "supervise", "supervise_real"]
 
@@ -50,8 +51,9 @@ def supervise(
 
     async def run() -> Answer | AdapterError:
         with warden(_noting(record, clock), participants_of(clock)):
-            said = await _asked(subject, order)
-        _note_end(record, clock, said)
+            said = await _asked(subject, order, bound.abandoned, backend)
+            _note_end(record, clock, said)
+            await anyio.sleep(aftermath(bound, subject))
         return said
 
     def tell(error: ClockError) -> None:
@@ -92,10 +94,11 @@ def supervise_real(
     async def run() -> None:
         clock.start()
         with anyio.move_on_after(pace.limit) as scope, warden(_noting(record, clock)):
-            ended = await _asked(subject, order)
+            ended = await _asked(subject, order, bound.abandoned, backend)
             if not (scope.cancel_called and isinstance(ended, AdapterError)):
                 said.append(ended)
                 _note_end(record, clock, ended)
+                await anyio.sleep(aftermath(bound, subject) / pace.scale)
 
     with Others(fakes, adopts=True) as others, Kept(fakes, wanted=needs_keeper(subject)) as kept:
         order = replace(order, keeper=kept.keeper)
@@ -112,11 +115,18 @@ def supervise_real(
     return Played(bound, record, answer, None, room.files(), pace, lateness)
 
 
-async def _asked(subject: Subject, order: Order) -> Answer | AdapterError:
-    try:
-        return await subject.run(order)
-    except AdapterError as error:
-        return error
+async def _asked(subject: Subject, order: Order, left: Deed | None, backend: str) -> Answer | AdapterError:
+    async def ask() -> Answer | AdapterError:
+        try:
+            return await subject.run(order)
+        except AdapterError as error:
+            return error
+
+    def leave() -> None:
+        assert left is not None
+        order.trace(order.clock.instant(), "m", left.show())
+
+    return await (ask() if left is None else asked_until(left, ask, leave, order.scale, backend))
 
 
 def _note_end(record: Record, clock: Clock, said: Answer | AdapterError) -> None:

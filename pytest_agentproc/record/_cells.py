@@ -126,7 +126,7 @@ def _output(_at: int, code: str, data: Mapping[str, Any]) -> str:
     if "by" not in data:
         if "closed" in data:
             return f"closes {stream}"
-        return f"{stream}, {_payload(data['bytes'])}"
+        return f"finds {stream} broken" if "broken" in data else f"{stream}, {_payload(data['bytes'])}"
     return f"sees the end of {stream}" if "eof" in data else f"reads {stream}, {_size(data['size'])}"
 
 

@@ -133,6 +133,7 @@ _KEYS = (
     ),
     Key("stop", _Word(), "has the agent forced to stop; a new one follows"),
     Key("close", _Word(), "ends the session"),
+    Key("abandon", _Word(), "goes away: whoever supervises the run is cancelled (a run's alone)"),
     Key("attach", Word("VIEWER"), "attaches a viewer, which sees everything from the beginning"),
     Key("detach", Word("VIEWER"), "detaches it"),
     Key("at", Time(), "beside another key: not before this instant"),
@@ -144,24 +145,27 @@ _KEYS = (
 DRIVE_KEYS = {key.name: key for key in _KEYS}
 _DEEDS = tuple(name for name in DRIVE_KEYS if name not in ("at", "after", "session"))
 _OF_A_RUN = "[{prompt: TEXT or {repeat, size}}]"
+_LEFT = "[{prompt: TEXT}, {abandon: {}, at: T}]"
 
 
 class _Drive:
-    """What the caller does: gives the items of a session, or the one of a run."""
+    """What the caller does: gives the items of a session, or a run's prompt and whether it is abandoned."""
 
     label = "[{prompt: TEXT or {repeat, size}}, ...]"
     form = Fields(_KEYS, one_of=_DEEDS)
     shape = ListOf(form)
 
     def read(self, node: Node, what: str, check: Check) -> tuple[Item, ...]:
-        """Read the items; a run has one, its prompt."""
+        """Read the items; a run has its prompt, and behind it nothing, or that the caller goes away."""
         is_session = bool(check.sessions) or check.is_session
         if not isinstance(node, Sequence):
             remedy = f"write [{{prompt: {inline(node)}}}]" if isinstance(node, Scalar) else 'write "- " before prompt'
             check.wrong(node, what, f"a list such as {self.label if is_session else _OF_A_RUN}", remedy)
             return ()
-        if not is_session and len(node.items) != 1:
-            check.at(node, f"{what} must have one item, the prompt, not a list of {len(node.items)} items")
+        is_left = [_says(item, "abandon") for item in node.items[1:]] == [True]
+        if not is_session and len(node.items) != 1 + is_left:
+            few = f"one item, the prompt, or that and abandon, not a list of {len(node.items)} items"
+            check.at(node, f"{what} must have {few}")
             return ()
         if not node.items:
             check.at(node, f"{what} must have an item: write [{{wait: 1s}}] for a session that is asked nothing")
@@ -173,6 +177,11 @@ class _Drive:
         if not is_session and items and (items[0].kind != "prompt" or items[0].at or items[0].after):
             about = f"the dialect {check.dialect} in mode {check.mode} is one run"
             check.at(node, f"{what} must be {_OF_A_RUN}: {about}")
+        for left in (item for item in items if item.kind == "abandon"):
+            if is_session:
+                check.report(left.line, left.column, f"{what} of a session has no abandon: it ends with close")
+            elif not (left.at or left.after):
+                check.report(left.line, left.column, f"{what}.abandon needs its instant: write {_LEFT}")
         if len(check.problems) == before:
             _check_order(items, check)
         return tuple(items)
@@ -194,6 +203,10 @@ class _Drive:
         return Item(
             node.line, kind, value, values.get("at"), values.get("after"), node.column, values.get("session", "")
         )
+
+
+def _says(node: Node, name: str) -> bool:
+    return isinstance(node, Mapping) and any(key.text == name for key, _ in node.pairs)
 
 
 def _session_of(node: Node, what: str, check: Check) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.errors import Problem, ScenarioError
@@ -18,14 +19,17 @@ from pytest_agentproc.scenario._scenario import Scenario
 from pytest_agentproc.scenario._several import SESSION_KEYS, require_script
 from pytest_agentproc.scenario._traps import position
 from pytest_agentproc.scenario._wanted import of_session
+from pytest_agentproc.vocabulary import Answer
 
 if TYPE_CHECKING:
+    from pytest_agentproc.scenario._expect import Expected
     from pytest_agentproc.scenario._language import Language
 
 __all__ = ["load", "loaded", "loads", "source"]
 
 _SUFFIX = ".scenario.yaml"
 _LARGEST = 4 * 1024**2
+_TOLD = tuple(field.name for field in fields(Answer))
 _NOWHERE = {
     "[\ud800-\udfff]": "U+{:04X} is half a character: no file can hold it",
     "[\x85\u2028\u2029]": 'U+{0:04X} ends a line for YAML and for no editor: write "\\u{0:04x}", in a quoted text',
@@ -206,7 +210,17 @@ def _read_closed(root: Node, check: Check) -> dict[str, Any]:
         for script in own.get("scripts", (own.get("script", ()),)) if drive else ():
             if (missing := unawaited(drive, script, session)) and not check.problems:
                 check.at(keys["drive"], missing)
+    if any(item.kind == "abandon" for item in drive):
+        _check_unheard(values.get("expect", ()), check)
     return values
+
+
+def _check_unheard(expected: tuple[Expected, ...], check: Check) -> None:
+    """Report what a supervisor would have to tell a caller who has gone away."""
+    for one in expected:
+        if one.key.partition(".")[0] in _TOLD:
+            message = f"nobody hears the {one.key} of a run that is abandoned: leave it out, and say who is left"
+            check.report(one.line, one.column, message)
 
 
 def _check_several(keys: dict[str, Scalar], check: Check) -> None:

@@ -72,6 +72,8 @@ class Bound:
     handler: Handler | None = None
     hooks: tuple[HookUse, ...] = ()
     parts: Mapping[str, Bound] = field(default_factory=dict)
+    abandoned: Deed | None = None
+    """That the caller of a run goes away, and when."""
     pauseless: int = 0
     """The line of a process that re-forks without a pause; 0: there is none."""
 
@@ -266,7 +268,7 @@ class Scenario:
         expect = self._expectations({"": scope})
         bound = Bound(self, program, policy, expect, pauseless=_pauseless([first, then]))
         if not self.is_session:
-            return bound
+            return replace(bound, abandoned=next((bind_deed(item, scope) for item in self.drive[1:]), None))
         drive = tuple(bind_deed(item, scope) for item in self.drive)
         handler, hooks = bind_handler(self.handlers, scope), bind_hooks(self.handlers, scope)
         return replace(bound, drive=drive, handler=handler, hooks=hooks)

@@ -57,7 +57,8 @@ def _accounted(played: Played) -> str:
     if answer.sessions is not None:
         return ""
     if answer.turns is None:
-        return "" if answer.outcome is not None else "the run has no outcome"
+        is_told = answer.outcome is not None or played.bound.abandoned is not None
+        return "" if is_told else "the run has no outcome"
     prompts = sum(deed.kind == "prompt" for deed in played.bound.drive)
     asked = sum(
         event.data.get("does") == "prompt" for event in played.record.events if event.data.get("process") == "caller"

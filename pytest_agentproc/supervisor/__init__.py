@@ -2,18 +2,19 @@
 
 The agent is never killed while it works, never waited for once it is done, and never leaves a process behind.
 `_machine` decides (with the deciders `_watchdog`, `_tools`, `_completion`, `_ladder`, `_framing`, `_feeder`,
-`_ending`), `_driver` carries out, `_artifacts` writes down what came of it, `_run` is the door; `_tail` holds what is
-kept of what may be endless. A session is `_conversation` (with `_succession`, `_turns`, `_router`, `_patience`,
-`_questions`, `_hooks`, `_tasks`), `_session_driver`, and the doors `_open`, `_session` and `_handles`, for which
-`_attendant` runs the caller's functions; `_life` is what both machines share.
+`_ending`, `_abandonment`), `_driver` carries out, `_artifacts` writes down what came of it, `_run` is the door; `_tail`
+holds what is kept of what may be endless. A session is `_conversation` (with `_succession`, `_turns`, `_router`,
+`_patience`, `_questions`, `_hooks`, `_tasks`), `_session_driver`, and the doors `_open`, `_session` and `_handles`, for
+which `_attendant` runs the caller's functions; `_life` is what both machines share.
 """
 
 from __future__ import annotations
 
+from pytest_agentproc.supervisor._abandonment import Abandonment
 from pytest_agentproc.supervisor._artifacts import Artifacts, Headline
 from pytest_agentproc.supervisor._completion import Completion
 from pytest_agentproc.supervisor._conversation import Conversation
-from pytest_agentproc.supervisor._driver import Driver
+from pytest_agentproc.supervisor._driver import Driver, Ports
 from pytest_agentproc.supervisor._ending import Ending
 from pytest_agentproc.supervisor._events import Command, Signal
 from pytest_agentproc.supervisor._feeder import Feeder
@@ -46,6 +47,7 @@ from pytest_agentproc.supervisor.dialects import Hook, Question, Setting
 from pytest_agentproc.vocabulary import Outcome, Policy
 
 __all__ = [
+    "Abandonment",
     "AnswerIt",
     "Artifacts",
     "Command",
@@ -66,6 +68,7 @@ __all__ = [
     "Outcome",
     "Patience",
     "Policy",
+    "Ports",
     "Question",
     "Questions",
     "Restarts",

@@ -14,6 +14,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.supervisor import _events as on
+from pytest_agentproc.supervisor._abandonment import Abandonment
 from pytest_agentproc.supervisor._artifacts import Artifacts
 from pytest_agentproc.supervisor._completion import Completion
 from pytest_agentproc.supervisor._ending import Ending
@@ -82,6 +83,7 @@ class Deciders:
     ending: Callable[[], Ending] = Ending
     feeder: Callable[[bytes], Feeder] = Feeder
     artifacts: Callable[[Store, Headline], Artifacts] = Artifacts
+    abandonment: Callable[[], Abandonment] = Abandonment
     one_number: Callable[[float], Policy] = Policy.of_silence
 
     def policy(self, overrides: Mapping[str, Any], dialect: str) -> Policy:

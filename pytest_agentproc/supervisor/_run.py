@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from pytest_agentproc.clock import Clock
+    from pytest_agentproc.supervisor._abandonment import Abandonment
     from pytest_agentproc.supervisor._store import Store
 
 __all__ = ["run_once"]
@@ -83,10 +84,12 @@ async def run_once(
         kept = made.artifacts(store, _headline(argv, cwd, run_id, model, clock.instant()))
     spawn = spawner(argv, cwd, env, clock)
     driver = Driver(machine, spawn, clock.instant, trace, kept.take if kept else None)
-    return await _supervise(driver, machine, clock, kept)
+    return await _supervise(driver, machine, clock, kept, made.abandonment())
 
 
-async def _supervise(driver: Driver, machine: Machine, clock: Clock, kept: Artifacts | None) -> Result:
+async def _supervise(
+    driver: Driver, machine: Machine, clock: Clock, kept: Artifacts | None, abandonment: Abandonment
+) -> Result:
     """Drive a run to its end; whatever the end is, nothing of it stays but the artifacts."""
     started = clock.instant()
 
@@ -98,7 +101,7 @@ async def _supervise(driver: Driver, machine: Machine, clock: Clock, kept: Artif
     try:
         await clock.drive(driver)
     except BaseException as error:
-        status = driver.ports.abandon() if driver.ports is not None else None
+        status = abandonment.end(driver.ports) if driver.ports is not None else None
         if kept:
             machine.stop(clock.instant(), status, f"the run was given up: {type(error).__name__}")
             sum_up()

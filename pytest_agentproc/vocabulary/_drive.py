@@ -47,8 +47,8 @@ class Deed:
 
     Args:
         line: where the scenario says so; 0: nowhere, it follows from the rest.
-        kind: `prompt`, `cancel`, `stop`, `close`, `attach`, `detach`, `answer`, `register`, and the waits: `wait` (for
-            a time), `turn`, `background`, `status`, `settle` (until every prompt has its outcome).
+        kind: `prompt`, `cancel`, `stop`, `close`, `attach`, `detach`, `answer`, `register`, of a run `abandon`, and the
+            waits: `wait` (for a time), `turn`, `background`, `status`, `settle` (until every prompt has its outcome).
         value: the prompt's text; the number of a turn (None for `cancel`: the one in flight), of a background turn, of
             a question; the name of a status, a viewer or a hook; the time to wait in nanoseconds.
         at: the instant, in nanoseconds, before which it is not done.
@@ -65,7 +65,7 @@ class Deed:
 
     def show(self) -> dict[str, Any]:
         """Give what it says in plain values, for a record."""
-        words = {"wait": "waits", "settle": "waits for every outcome"}.get(self.kind)
+        words = {"wait": "waits", "settle": "waits for every outcome", "abandon": "goes away"}.get(self.kind)
         if words is None and self.kind in _WAITS:
             words = f"waits for {self.kind} {self.value}"
         if words is None:

@@ -40,5 +40,6 @@ RULES = {
     "T1": "terminate and kill mean the whole tree",
     "T2": "no signal to a pid that may have been reused",
     "T3": "no zombie among the supervisor's own children",
+    "T4": "a supervisor that is cancelled leaves nobody, wherever it was",
     "T6": "descendants left by an agent that exits by itself are ended before the run returns",
 }

@@ -120,6 +120,7 @@ def test_every_kind_of_event_has_words() -> None:
     record = recorded(
         (0, "o", {"closed": True}),
         (0, "e", {"bytes": b"\xff\n", "line": 2}),
+        (0, "e", {"broken": True}),
         (0, "i", {"by": "supervisor", "size": 2048}),
         (0, "i", {"bytes": b"hi\n"}),
         (0, "i", {"by": "supervisor", "broken": True}),
@@ -140,6 +141,7 @@ def test_every_kind_of_event_has_words() -> None:
 time  supervisor                                             agent and descendants
  0 s                                                         closes stdout
                                                              stderr, 2 B "�\n"  [line 2]
+                                                             finds stderr broken
       writes stdin, 2 KiB
                                                              reads stdin, 3 B "hi\n"
       finds stdin broken
