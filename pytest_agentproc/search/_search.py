@@ -19,7 +19,7 @@ from pytest_agentproc.search._told import told
 from pytest_agentproc.search._written import expecting
 from pytest_agentproc.subjects import Core
 from pytest_agentproc.verdict import Verdict, judged
-from pytest_agentproc.vocabulary import TIME_NAMES, Policy
+from pytest_agentproc.vocabulary import Policy, time_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -29,13 +29,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.vocabulary import Subject
 
 __all__ = ["Search", "Searched", "search"]
-
-_OF_RUNS = ("linger_grace", "background_grace", "linger_kill_grace")
-_OF_SESSIONS = (
-    *("prompt_timeout", "cancel_grace", "permission_timeout", "hook_timeout", "handshake_timeout"),
-    *("restart_backoff", "close_grace"),
-)
-"""Limits at which nothing turns over in the other kind of agent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +77,7 @@ class Search:
         """
         terms = self.scenario.terms(self._subject)
         whole = (terms if isinstance(terms, Policy) else next(iter(terms.values()))).whole()
-        idle = _OF_RUNS if self.scenario.is_session else _OF_SESSIONS
-        names = [name for name in TIME_NAMES if name not in idle]
+        names = time_names(is_session=self.scenario.is_session)
         return whole, [name for name in names if name in self.scenario.text] or names
 
     def tracks(self) -> list[int]:

@@ -17,6 +17,7 @@ from pytest_agentproc.verdict._rows import Finding, Played, Verdict, fits_durati
 from pytest_agentproc.verdict._saw import SAW_CHECKS
 from pytest_agentproc.verdict._session import session_check
 from pytest_agentproc.verdict._words import listed, matches, quoted, show_end, show_signals, show_status, show_usage
+from pytest_agentproc.vocabulary import time_names
 
 __all__ = ["Check", "check_leaks", "check_of"]
 
@@ -179,7 +180,9 @@ def _time_finding(played: Played, wanted: int, seen: int) -> Finding:
     if played.tolerance and seen > wanted:
         hint += f", and {duration(played.tolerance)} are allowed here"
     policy = {} if played.bound.parts else played.bound.policy.nanoseconds()
-    limits = [name for name, value in policy.items() if value == seen != 0]
+    is_session = played.answer is not None and played.answer.turns is not None
+    theirs = policy.keys() & {*time_names(is_session=is_session)}
+    limits = [name for name in policy if name in theirs and policy[name] == seen != 0]
     if limits:
         hint += f"; {instant(seen)} is {' and '.join(limits)}"
     return Finding(Verdict.FAILED, instant(seen), hint)

@@ -17,6 +17,7 @@ from pytest_agentproc.vocabulary._policy import (
     TIME_NAMES,
     WORD_NAMES,
     Policy,
+    time_names,
     to_nanoseconds,
 )
 from pytest_agentproc.vocabulary._rules import RULES
@@ -57,5 +58,6 @@ __all__ = [
     "View",
     "exit_code",
     "required",
+    "time_names",
     "to_nanoseconds",
 ]

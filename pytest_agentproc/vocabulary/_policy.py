@@ -17,6 +17,7 @@ __all__ = [
     "TIME_NAMES",
     "WORD_NAMES",
     "Policy",
+    "time_names",
     "to_nanoseconds",
 ]
 
@@ -202,8 +203,19 @@ OPTIONAL_NAMES = frozenset(
         "restart_backoff",
     }
 )
+_OF_RUNS = ("linger_grace", "background_grace", "linger_kill_grace")
+_OF_SESSIONS = (
+    *("prompt_timeout", "cancel_grace", "permission_timeout", "hook_timeout", "handshake_timeout"),
+    *("restart_backoff", "close_grace"),
+)
 SIZE_NAMES = ("max_line_bytes", "max_transcript_bytes")
 LIST_NAMES = ("host_tools",)
 WORD_NAMES = ("containment",)
 POLICY_NAMES = tuple(field.name for field in fields(Policy))
 TIME_NAMES = tuple(name for name in POLICY_NAMES if name not in (*SIZE_NAMES, *LIST_NAMES, *WORD_NAMES))
+
+
+def time_names(*, is_session: bool) -> list[str]:
+    """Give the names of the times that count for an agent of a session, or of a run: the others are nobody's there."""
+    idle = _OF_RUNS if is_session else _OF_SESSIONS
+    return [name for name in TIME_NAMES if name not in idle]

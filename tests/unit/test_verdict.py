@@ -137,6 +137,11 @@ def test_a_time_that_equals_a_limit_names_the_limit() -> None:
     assert hint == "180 s earlier; 120 s is inactivity_timeout"
 
 
+def test_a_limit_of_sessions_explains_nothing_of_a_run() -> None:
+    """2 s are the grace of a close, too, and a run has none."""
+    assert judge("elapsed", 3 * SECOND, elapsed=2 * SECOND)[3] == "1 s earlier; 2 s is kill_grace"
+
+
 def test_an_inactive_verdict_on_an_agent_that_spoke_tells_when_it_spoke() -> None:
     """The first defect of all: duration taken for silence."""
     events: Events = [

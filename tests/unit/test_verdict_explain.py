@@ -56,7 +56,7 @@ def test_a_failure_says_where_what_and_how_it_came_to_that() -> None:
     record.add(60 * SECOND, "o", {"process": "agent", "bytes": b".", "line": 4})
     record.add(60 * SECOND, "o", {"process": "agent", "by": "supervisor", "size": 1})
     record.add(120 * SECOND, "m", {"process": "supervisor", "outcome": "inactive"})
-    run = played(record, SimpleNamespace(outcome="inactive", elapsed=120 * SECOND, exit_code=0))
+    run = played(record, SimpleNamespace(outcome="inactive", elapsed=120 * SECOND, exit_code=0, turns=None))
     assert explain(run, compare(run)) == textwrap.dedent(
         f"""\
         scenarios/drip.scenario.yaml:6: a byte a minute is activity
