@@ -281,11 +281,19 @@ def _bound(scenario: Scenario, subject: Subject) -> Bound:
     for one in _parts(bound):
         if not set(one.scenario.policy.get("host_tools", ())) <= set(one.policy.host_tools):
             raise NotApplicable("host_tools", one.scenario.told_lines["host_tools"])
-    if bound.abandoned is not None and (needs_keeper(subject) or real_time_only(subject)):
-        raise NotApplicable("a supervisor that is async, and can be cancelled", bound.abandoned.line)
+    if bound.abandoned is not None:
+        bound = _cancelled(bound, subject, bound.abandoned.line)
     if scenario.is_session or scenario.parts:
         _require_deeds(bound, getattr(subject, "deeds", None))
     return bound
+
+
+def _cancelled(bound: Bound, subject: Subject, line: int) -> Bound:
+    """Have a run that is cancelled count with who says that he can be, and be for information with who says nothing."""
+    can = getattr(subject, "cancellable", None)
+    if can is False or needs_keeper(subject) or real_time_only(subject):
+        raise NotApplicable("a supervisor that is async, and can be cancelled", line)
+    return bound if can else replace(bound, scenario=replace(bound.scenario, tier="info"))
 
 
 def _require_deeds(bound: Bound, deeds: tuple[str, ...] | None) -> None:

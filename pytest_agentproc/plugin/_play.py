@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
@@ -12,7 +12,7 @@ from pytest_agentproc.plugin._options import asked, lab_of
 from pytest_agentproc.plugin._timelines import keep_record
 from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import NotApplicable
-from pytest_agentproc.verdict import Verdict, explain
+from pytest_agentproc.verdict import Verdict, explain, unmet
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from pytest_agentproc.vocabulary import Subject
 
 __all__ = ["NotGreen", "play", "play_in_model", "play_real", "settle"]
+
+_COUNTS = "it counts with a supervisor that is stated to be cancellable"
 
 
 class NotGreen(Exception):
@@ -98,7 +100,9 @@ def settle(judgement: Judgement) -> None:
     text = explain(judgement.played, judgement.rows)
     tier = judgement.played.bound.scenario.tier
     if tier == "info":
-        pytest.skip(f"for information: {text.splitlines()[0]}")
+        row = unmet(judgement.rows)[0]
+        counts = "" if cast("Played", judgement.played).bound.abandoned is None else f" ({_COUNTS})"
+        pytest.skip(f"for information: {text.splitlines()[0]}: {row.key} is {row.seen}, not {row.wanted}{counts}")
     if tier == "should" and judgement.verdict is Verdict.UNDECIDED:
         keys = ", ".join(row.key for row in judgement.rows if row.verdict is Verdict.UNDECIDED)
         pytest.skip(f"undecided: the subject does not report {keys}")

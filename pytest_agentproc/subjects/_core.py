@@ -27,6 +27,7 @@ class Core:
 
     keeps_artifacts = True
     holds_sessions = True
+    cancellable = True
 
     def __init__(
         self, name: str = "core", deciders: Deciders | None = None, session_deciders: SessionDeciders | None = None

@@ -50,6 +50,8 @@ class Function:
         runs: whether it takes orders without a drive: agents that get one prompt and end. Scenarios of such agents are
             not applicable to one that holds sessions only.
         artifacts: whether it writes the files of C3 into the order's directory.
+        cancellable: whether its task may be cancelled, and nobody is left then (T4). None: it says nothing of that, so
+            that scenarios of it are for information.
         dialects: the dialects whose agents it can run, by name, or as `Dialect` where another package adds them; None:
             all. Scenarios of others are not applicable.
 
@@ -68,6 +70,7 @@ class Function:
         sessions: bool | Iterable[str] = False,
         runs: bool = True,
         artifacts: bool = False,
+        cancellable: bool | None = None,
         dialects: Iterable[str | Dialect] | str | None = None,
     ) -> None:
         if not callable(function):
@@ -80,6 +83,7 @@ class Function:
         self.holds_sessions = bool(sessions)
         self.takes_runs = runs
         self.keeps_artifacts = artifacts
+        self.cancellable = cancellable
         self.dialects = require_dialects(dialects)
         self._limits = limits if callable(limits) else limits_of({} if limits is None else limits)
         self._keeps_time = callable(limits) or keeps_time(limits or {})

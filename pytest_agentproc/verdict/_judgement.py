@@ -104,7 +104,7 @@ def kept(judgement: Judgement, scenario: Scenario, *, subject: str, clock: str, 
     return Judged(
         scenario=scenario.id,
         file=hashlib.sha256(scenario.text.encode()).hexdigest(),
-        tier=scenario.tier,
+        tier=scenario.tier if played is None else played.bound.scenario.tier,
         covers=scenario.covers,
         subject=subject,
         clock=clock,

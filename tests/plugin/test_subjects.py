@@ -245,3 +245,34 @@ def test_programs_are_named_by_their_command_lines_and_files(pytester: pytest.Py
     wrong.stderr.fnmatch_lines(
         "ERROR: --agentproc-command=env: the command [[]'env'[]] must be a list of words with {a*"
     )
+
+
+LEAVING = """\
+import anyio
+from pytest_agentproc.subjects import Function
+
+async def leaves(order):
+    agent = await anyio.open_process(order.argv, env=order.env, stdout=None, stderr=None, start_new_session=True)
+    await agent.wait()
+
+def pytest_agentproc_subjects():
+    return [Function(leaves, name=name, cancellable=can) for name, can in CASES]
+"""
+
+
+def test_a_run_that_is_cancelled_counts_with_who_is_stated_to_bear_it(pytester: pytest.Pytester) -> None:
+    """Of who says nothing it is told what became of it, as of no fault; who says no is not asked."""
+    cases = 'CASES = [("stated", True), ("unstated", None), ("never", False)]\n'
+    pytester.makeconftest(cases + LEAVING)
+    chosen = ("-k", "run-with-servers-is-cancelled")
+    result = pytester.runpytest_subprocess("--agentproc-corpus", "-q", "-rs", "--tb=line", "-p", "no:warnings", *chosen)
+    told = "*for information: *leaks is agent (still alive), *, not none (it counts with a supervisor that is stated*"
+    result.stdout.fnmatch_lines_random(
+        [
+            told,
+            "*not applicable: line 4 needs a supervisor that is async, and can be cancelled*",
+            "agentproc: stated is not conformant: 1 failed, *",
+            "agentproc: unstated is not conformant: 0 failed, 0 passed, 0 not applicable, 0 known, 1 for information *",
+        ]
+    )
+    result.assert_outcomes(failed=1, skipped=2)

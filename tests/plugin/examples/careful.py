@@ -34,11 +34,16 @@ async def supervise(order: Order, make: type[Run]) -> dict[str, Any]:
         run = make(order)
     except OSError as error:
         return {"outcome": "spawn_failed", "exit_code": 126 if isinstance(error, PermissionError) else 127}
-    outcome = await run.end()
-    elapsed = asyncio.get_running_loop().time() - begun
-    await run.end_tree()
-    status = run.reap()
-    run.close()
+    try:
+        outcome = await run.end()
+        elapsed = asyncio.get_running_loop().time() - begun
+        await run.end_tree()
+    except asyncio.CancelledError:
+        await run.kill_tree()
+        raise
+    finally:
+        status = run.reap()
+        run.close()
     told = {"text": run.text(), "stderr_tail": bytes(run.err[-65536:]), "elapsed": elapsed}
     return {**told, **run.told(outcome, status)}
 
@@ -137,6 +142,10 @@ class Run:
         for process in members:
             signalled(process, signal.SIGTERM, signal.SIGCONT)
         await self.gone(members, LADDER)
+        await self.kill_tree(members)
+
+    async def kill_tree(self, members: Iterable[psutil.Process] = ()) -> None:
+        """KILL, as long as somebody lives, those among them who are known."""
         while members := [*filter(lives, {*members, *self.tree()})]:
             for process in members:
                 signalled(process, signal.SIGKILL)
@@ -205,7 +214,8 @@ def of_plain(make: type[Run], **others: float) -> Function:
         return await supervise(order, make)
 
     limits = {"inactivity_timeout": SILENCE, "kill_grace": LADDER, "linger_kill_grace": LADDER, **others}
-    return Function(run, name="careful" if make is Run else make.__name__, limits=limits, dialects=["raw"])
+    name = "careful" if make is Run else make.__name__
+    return Function(run, name=name, limits=limits, dialects=["raw"], cancellable=True)
 
 
 subject = of_plain(Run)

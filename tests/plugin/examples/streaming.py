@@ -147,6 +147,7 @@ def of_pi(make: type[PiRun]) -> Function:
             "linger_kill_grace": LADDER,
         },
         dialects=["pi"],
+        cancellable=True,
     )
 
 
