@@ -38,6 +38,9 @@ class Seen(NamedTuple):
     started: int
 
 
+_GONE = "ZX"
+
+
 def look(pid: int) -> Seen | None:
     """Look at a process; None if there is none of that pid."""
     try:
@@ -83,9 +86,14 @@ def command_line_of(pid: int, launchers: set[str]) -> list[str]:
 
 
 def members_of(group: int) -> Iterator[int]:
-    """Yield the members of a process group, by a look at every process of the machine."""
+    """Yield who lives of a process group, by a look at every process of the machine.
+
+    When somebody's zombie is reaped whom the run has lost is up to whoever has him now, and to the machine.
+    """
     for name in os.listdir("/proc"):
-        if name.isdecimal() and (seen := look(int(name))) is not None and seen.group == group:
+        if not name.isdecimal() or (seen := look(int(name))) is None:
+            continue
+        if seen.group == group and seen.state not in _GONE:
             yield int(name)
 
 

@@ -65,11 +65,13 @@ def findings(played: Played, rows: Sequence[Row]) -> str:
 
 def differing(first: Played, second: Played) -> str:
     """Tell in which line the timelines of two plays of one scenario first differ; empty: in none."""
-    texts = [text(played.record, played.bound.scenario).splitlines() for played in (first, second)]
-    for one, other in zip_longest(*texts, fillvalue="nothing"):
-        if one != other:
-            return f"once  {one.strip()}\nthen  {other.strip()}"
-    return ""
+    once, then = (text(played.record, played.bound.scenario) for played in (first, second))
+    if once == then:
+        return ""
+    lines = [[" ".join(line.split()) for line in one.splitlines()] for one in (once, then)]  # one side may be wider
+    pairs = zip_longest(*lines, fillvalue="nothing")
+    one, other = next((pair for pair in pairs if pair[0] != pair[1]), ("a line on one side", "the same on the other"))
+    return f"once  {one}\nthen  {other}"
 
 
 def explain_leaks(scenario: Scenario, record: Record) -> str:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 
 import pytest
 
-from pytest_agentproc.harness._bystanders import Seen, how_it_lives, is_bystander, look, name_of, ticks
+from pytest_agentproc.harness._bystanders import Seen, how_it_lives, is_bystander, look, members_of, name_of, ticks
 
 BEGUN = 1000
 ME = 50
@@ -62,3 +64,13 @@ def test_the_kernel_is_read_as_it_writes() -> None:
     assert how_it_lives(os.getpid()) == "alive"
     assert look(2**22 + 1) is None
     assert (name_of(15), name_of(40)) == ("TERM", "signal 40")
+
+
+def test_who_is_dead_is_no_member_of_a_group() -> None:
+    """When a zombie is reaped is up to others, and a verdict must not be."""
+    program = [sys.executable, "-IS", "-c", "import sys; sys.stdin.read()"]
+    with subprocess.Popen(program, stdin=subprocess.PIPE, process_group=0) as process:
+        assert [*members_of(process.pid)] == [process.pid]
+        process.kill()
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        assert [*members_of(process.pid)] == []
