@@ -66,9 +66,9 @@ class _Selector(selectors.EpollSelector):
         self._hub.turns += 1
         if self._busy == _GLANCE:
             self._since = time.monotonic()
-        elif time.monotonic() - self._since > self._hub.guard:
+        elif time.monotonic() - self._since > self._hub.longest_run:
             turns, self._busy = self._busy, 0
-            self._hub.fail(Spin(f"the asyncio loop ran {turns} times, for {self._hub.guard:g} s, {_WITHOUT}"))
+            self._hub.fail(Spin(f"the asyncio loop ran {turns} times, for {self._hub.longest_run:g} s, {_WITHOUT}"))
 
     def close(self) -> None:
         self._hub.poller.forget(self.fileno())

@@ -39,6 +39,9 @@ _LONGEST_WATCH = 120.0
 _LAST_GUARD = 0.5
 """After a fault threads and declared programs get so many real seconds: the verdict is there already."""
 
+_LAST_RUN = 2.0
+"""After a fault a loop may run on for so many without a pause: somebody may swallow every cancellation."""
+
 
 class Hub:
     """Virtual time over real processes.
@@ -78,6 +81,11 @@ class Hub:
         self.pulse = Pulse()
         """The pace of the loop's own timers, which are no driver's."""
         self._vigil = Vigil() if len(os.sched_getaffinity(0)) > 1 else None
+
+    @property
+    def longest_run(self) -> float:
+        """Real seconds for which a loop may run on without a pause."""
+        return self.guard if self.fault is None else min(self.guard, _LAST_RUN)
 
     @property
     def now(self) -> int:

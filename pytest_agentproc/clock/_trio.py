@@ -2,8 +2,8 @@
 
 Trio asks its clock how long to sleep only when no task can run: that is the hub's turn, and the answer is always 'not
 at all'. Touched: the runner's `io_manager` and `waiting_for_idle`, tasks' `_attempt_abort`, the die that trio casts for
-the order of tasks and whether it shuffles them by it (test libraries ask for that), the start of worker threads, and
-`to_thread.run_sync`, through which trio starts processes.
+the order of tasks and whether it shuffles them by it (test libraries ask for that), the runner's `runq` and its tasks'
+`_next_send`, the start of worker threads, and `to_thread.run_sync`, through which trio starts processes.
 """
 
 from __future__ import annotations
@@ -91,6 +91,7 @@ class TrioClock(trio.abc.Clock, trio.abc.Instrument):
         self._steps = 0
         self._since = 0.0
         self._throws = 0
+        self._end: ClockError | None = None
         self.threads = _Threads(hub)
 
     def start_clock(self) -> None:
@@ -100,6 +101,8 @@ class TrioClock(trio.abc.Clock, trio.abc.Instrument):
         """Give virtual seconds since the clock's start; just below, when trio asks for timers that may not fire."""
         if self._expiring:
             self._expiring = False
+            if self._end is not None:
+                raise self._end  # it is swallowed, too
             leeway = self._seconds.leeway
             return self._seconds.instant + (leeway if self._fire else -leeway)
         return self._seconds.now()
@@ -148,11 +151,23 @@ class TrioClock(trio.abc.Clock, trio.abc.Instrument):
         if self._steps % _GLANCE:
             return
         self._hub.turns += 1
-        if time.monotonic() - self._since > self._hub.guard:
+        longest = self._hub.longest_run
+        if time.monotonic() - self._since > longest:
             steps, self._steps = self._steps, 0
+            spin = Spin(f"the trio loop ran {steps} times, for {longest:g} s, without a pause, a byte or a jump")
             if self._hub.fault is None:
-                what = f"the trio loop ran {steps} times, for {self._hub.guard:g} s"
-                self._hub.fail(Spin(f"{what}, without a pause, a byte or a jump"))
+                self._hub.fail(spin)
+            else:
+                self._throw_at_the_cancelled(spin)
+
+    def _throw_at_the_cancelled(self, error: ClockError) -> None:
+        """Give every task that is about to be cancelled the error in place of that: who runs on swallows it."""
+        self._throws += 1
+        if self._throws > _THROWS:
+            self._end = error
+        for task in trio._core._run.GLOBAL_RUN_CONTEXT.runner.runq:
+            if isinstance(task._next_send, outcome.Error):
+                task._next_send = outcome.Error(error)
 
     def after_io_wait(self, timeout: float) -> None:
         """Take the next question for the time as the one for due timers."""

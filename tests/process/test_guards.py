@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import os
 import subprocess
 import sys
@@ -19,7 +21,7 @@ from pytest_agentproc.supervisor import Policy, run_once
 from tests.process.stand import CEILING, is_gone, make_spinning, scenario_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from pytest_agentproc.harness import Lab
     from tests.process.stand import Stand
@@ -147,6 +149,31 @@ def test_who_looks_in_turns_for_what_never_comes_is_a_spin(make_stand: Callable[
     assert stand.run(host, 100, backend=backend) == pytest.approx(100, abs=0.1)
     with pytest.raises(Spin, match=r"wakes again and again, 2048 times in 0\.0284 h, and meets nothing"):
         stand.run(host, 1_000_000, backend=backend)
+
+
+@pytest.fixture
+def no_litter() -> Iterator[None]:
+    """Collect what a run that was broken off leaves while nobody minds it."""
+    yield
+    gc.collect()
+
+
+@pytest.mark.usefixtures("no_litter")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_who_swallows_every_cancellation_is_broken_off(make_stand: Callable[..., Stand], backend: str) -> None:
+    """The verdict is there, and he would never come to an end."""
+    stand = make_stand(guard=GUARD, patience=100)
+    stand.fake("- linger: for ever")
+
+    async def host() -> None:
+        while True:
+            with contextlib.suppress(anyio.get_cancelled_exc_class()):
+                await anyio.sleep(1000)
+
+    begun = time.monotonic()
+    with pytest.raises(Spin, match=r"wakes again and again, 1024 times in 284 h, and meets nothing"):
+        stand.run(host, backend=backend)
+    assert time.monotonic() - begun <= CEILING
 
 
 def test_much_work_is_no_spin(make_stand: Callable[..., Stand], backend: str) -> None:
