@@ -20,7 +20,19 @@ if TYPE_CHECKING:
 
 SCORES: dict[str, dict[str, list[str]]] = {
     # verdict: scenarios; every scenario that is not named here fails
-    "null": {"not exercised": ["sees-its-prompt"]},
+    "null": {
+        "not exercised": [
+            "claude-run-is-cancelled",
+            "codex-run-is-cancelled",
+            "deaf-run-is-cancelled",
+            "gemini-run-is-cancelled",
+            "pi-run-is-cancelled",
+            "run-is-cancelled-as-it-ends-its-agent",
+            "run-is-cancelled",
+            "run-with-servers-is-cancelled",
+            "sees-its-prompt",
+        ]
+    },
     "spawn-and-forget": {"passed": ["cannot-be-executed-plain", "cannot-be-executed", "cannot-be-found"]},
     "subprocess.run": {
         "passed": [
@@ -28,14 +40,20 @@ SCORES: dict[str, dict[str, list[str]]] = {
             "cannot-be-executed-plain",
             "cannot-be-executed",
             "cannot-be-found",
+            "codex-run-is-cancelled",
+            "deaf-run-is-cancelled",
             "exits-at-the-deadline",
             "fails-at-the-deadline",
             "gemini-error-exits-1",
+            "gemini-run-is-cancelled",
             "gemini-text-exit-code",
             "gemini-text-killed",
             "killed-from-outside",
             "last-words-at-the-deadline",
             "line-as-long-as-can-be",
+            "pi-run-is-cancelled",
+            "run-is-cancelled-as-it-ends-its-agent",
+            "run-is-cancelled",
             "sees-its-command-line-plain",
             "sees-its-prompt-plain",
             "sees-its-prompt",
