@@ -53,7 +53,8 @@ def supervise(
         with warden(_noting(record, clock), participants_of(clock)):
             said = await _asked(subject, order, bound.abandoned, backend)
             _note_end(record, clock, said)
-            await anyio.sleep(aftermath(bound, subject))
+            if rest := aftermath(bound, subject):
+                await anyio.sleep(rest)
         return said
 
     def tell(error: ClockError) -> None:
@@ -98,7 +99,8 @@ def supervise_real(
             if not (scope.cancel_called and isinstance(ended, AdapterError)):
                 said.append(ended)
                 _note_end(record, clock, ended)
-                await anyio.sleep(aftermath(bound, subject) / pace.scale)
+                if rest := aftermath(bound, subject):
+                    await anyio.sleep(rest / pace.scale)
 
     with Others(fakes, adopts=True) as others, Kept(fakes, wanted=needs_keeper(subject)) as kept:
         order = replace(order, keeper=kept.keeper)
