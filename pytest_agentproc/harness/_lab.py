@@ -112,8 +112,9 @@ class Lab:
         room = Room(bound.scenario, self._shop().folder, keeps_artifacts=subject.keeps_artifacts)
         clock = VirtualClock(patience=patience_of(bound))
         record.header.update(header(bound, subject.name))
-        fakes = [self._make(part, clock, record) for part in _parts(bound)]
+        fakes: list[FakeAgent] = []
         try:
+            fakes += [self._make(part, clock, record) for part in _parts(bound)]
             played = supervise(subject, bound, fakes, clock, backend, room)
             self._require_broker()
             return played, clock.pulse

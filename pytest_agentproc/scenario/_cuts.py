@@ -32,11 +32,20 @@ def cuts(root: Node, text: str, starts: list[int]) -> Iterator[Movable]:
     """
     words = {key.text for node in nodes_of(root) for key, _ in (node.pairs if isinstance(node, Mapping) else ())}
     for node in nodes_of(root):
-        for key, value in node.pairs if isinstance(node, Mapping) else ():
-            if key.text == "raw":
-                yield from _cut(value, text, starts)
-            elif key.text == "agent" and not words & _LONG:
-                yield from _in_chunks(value, text, starts)
+        for value in _under(node, "raw"):
+            yield from _cut(value, text, starts)
+    wholes = [
+        root,
+        *(own for named in _under(root, "sessions") if isinstance(named, Mapping) for _, own in named.pairs),
+    ]
+    for node in () if words & _LONG else wholes:
+        for value in _under(node, "agent"):
+            yield from _in_chunks(value, text, starts)
+
+
+def _under(node: Node, name: str) -> list[Node]:
+    """Give what stands under a key of a node; a process may be called as a key is."""
+    return [value for key, value in node.pairs if key.text == name] if isinstance(node, Mapping) else []
 
 
 def _in_chunks(agent: Node, text: str, starts: list[int]) -> Iterator[Movable]:
