@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from pytest_agentproc.clock import Pulse
-    from pytest_agentproc.scenario import Bound, Scenario
+    from pytest_agentproc.scenario import Bound, Expectation, Scenario
     from pytest_agentproc.vocabulary import Subject
 
 __all__ = ["LIFETIME", "Lab"]
@@ -282,11 +282,20 @@ def _bound(scenario: Scenario, subject: Subject) -> Bound:
     for one in _parts(bound):
         if not set(one.scenario.policy.get("host_tools", ())) <= set(one.policy.host_tools):
             raise NotApplicable("host_tools", one.scenario.told_lines["host_tools"])
+    if needs_keeper(subject):
+        bound = replace(bound, expect=tuple(map(_of_program, bound.expect)))
     if bound.abandoned is not None:
         bound = _cancelled(bound, subject, bound.abandoned.line)
     if scenario.is_session or scenario.parts:
         _require_deeds(bound, getattr(subject, "deeds", None))
     return bound
+
+
+def _of_program(expectation: Expectation) -> Expectation:
+    """Ask no program what its agent is given beside its command: it has its own environment and folder to give."""
+    if expectation.key not in ("saw.env", "saw.cwd"):
+        return expectation
+    return replace(expectation, wanted=None, not_applicable="word of what environment and folder its agent is to have")
 
 
 def _cancelled(bound: Bound, subject: Subject, line: int) -> Bound:

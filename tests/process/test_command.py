@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_agentproc.errors import UsageError
-from pytest_agentproc.scenario import NotApplicable, loads
+from pytest_agentproc.scenario import NotApplicable, load, loads
 from pytest_agentproc.subjects import Command, Function, command_of_file
 from pytest_agentproc.verdict import Row, Verdict, compare, conclude
+from tests.architecture.sources import ROOT
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -189,3 +190,15 @@ def test_who_keeps_no_time_need_not_divide_it(lab: Lab) -> None:
 
     rows = played(lab, Function(waits), HELLO)
     assert rows["saw.stdin"].verdict is Verdict.FAILED
+
+
+@pytest.mark.slow
+def test_what_a_program_gives_its_agent_beside_the_command_is_its_own(lab: Lab) -> None:
+    """It is told a command, and no environment and no folder for it; it adds what it has itself."""
+    scenario = load(ROOT / "scenarios" / "sees-its-command-line-plain.scenario.yaml")
+    rows = played(lab, Command(["env", "HOME=/", "{agent}"]), scenario)
+    assert {key: rows[key].verdict.value for key in ("saw.argv", "saw.env", "saw.cwd")} == {
+        "saw.argv": "passed",
+        "saw.env": "not applicable",
+        "saw.cwd": "not applicable",
+    }
