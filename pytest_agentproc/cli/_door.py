@@ -6,6 +6,7 @@ after an interrupt. What 0 and 1 mean is the command's own, and stands in its he
 
 from __future__ import annotations
 
+import errno
 import sys
 
 import pytest_agentproc
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 __all__ = ["main"]
+
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 _HELP = """\
 usage: agentproc COMMAND ...
@@ -107,7 +110,9 @@ def _told(place: str, error: BaseException) -> int:
         sys.stderr.write(f"{place}: interrupted\n")
         return 130
     words = f"the kit failed: {error}"
-    if not isinstance(error, KitError):
+    if isinstance(error, OSError) and error.errno in _FULL:
+        words = f"something could not be written: {error}"
+    elif not isinstance(error, KitError):
         from traceback import print_exception
 
         print_exception(error)

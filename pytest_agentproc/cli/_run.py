@@ -117,8 +117,9 @@ def _clock_for(subject: Subject, clock: str | None) -> str:
 def _judgement(way: _Way) -> Judgement:
     """Play and judge; what cannot be played says why."""
     try:
-        with Lab(partial(LiveRecord, tell=way.say, scenario=way.scenario)) as lab:
-            return _judged(way, lab)
+        live = _Live(way.say)
+        with Lab(partial(LiveRecord, tell=live.tell, scenario=way.scenario)) as lab:
+            return _judged(way, lab, live)
     except AdapterError as error:
         return Judgement(Verdict.ADAPTER_ERROR, reason=str(error))
     except NotForReal as error:
@@ -128,9 +129,38 @@ def _judgement(way: _Way) -> Judgement:
         return Judgement(Verdict.NOT_APPLICABLE, reason=reason)
 
 
-def _judged(way: _Way, lab: Lab) -> Judgement:
+class _Live:
+    """Tell the lines of a play that is under way.
+
+    Whoever writes them is the loop of the supervisor, which must not break of a reader that has gone, or of a full disk:
+    that is raised when the play is over.
+
+    Args:
+        say: takes a line.
+    """
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self._say = say
+        self._error: OSError | None = None
+
+    def tell(self, line: str) -> None:
+        """Tell a line, unless an earlier one could not be."""
+        if self._error is None:
+            try:
+                self._say(line)
+            except OSError as error:
+                self._error = error
+
+    def over(self) -> None:
+        """Raise what kept a line from being told."""
+        if self._error is not None:
+            raise self._error
+
+
+def _judged(way: _Way, lab: Lab, live: _Live) -> Judgement:
     for _ in range(_TRIES):
         played = way.play(lab)
+        live.over()
         if isinstance(played.record, LiveRecord):
             played.record.flush()
         judgement = judged(played)

@@ -98,6 +98,29 @@ def test_run_tells_the_timeline_as_it_happens_and_the_verdict_last(capsys: pytes
     assert capsys.readouterr().out == TOLD
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+def test_a_reader_that_goes_ends_the_command_and_breaks_no_play(backend: str) -> None:
+    """Whoever pipes it to `head` gets the first lines, and no traceback out of the supervisor's loop."""
+    code = [sys.executable, "-m", "pytest_agentproc", "run", "raw.scenario.yaml", "--backend", backend]
+    with subprocess.Popen(code, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as command:
+        assert command.stdout is not None and command.stderr is not None
+        assert command.stdout.readline().startswith(b"raw.scenario.yaml: ")
+        command.stdout.close()
+        assert command.stderr.read() == b""
+    assert command.returncode == 141
+
+
+@pytest.mark.slow
+def test_a_full_disk_is_a_sentence() -> None:
+    """It is nobody's mistake, and no verdict either."""
+    code = [sys.executable, "-m", "pytest_agentproc", "run", "raw.scenario.yaml"]
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(code, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 3
+    assert done.stderr.startswith("agentproc run: something could not be written: [Errno 28] No space left on device\n")
+
+
 def test_run_in_the_model_tells_the_same_without_a_process(capsys: pytest.CaptureFixture[str]) -> None:
     """Whoever writes a scenario looks at it after each word; the record is the one of virtual time."""
     capsys.readouterr()
