@@ -99,12 +99,7 @@ class Encoder(pi.Encoder):
             made = [self._tool_done({"id": number, "error": "Command aborted"}, now) for number in list(self._tools)]
             events += [event for told in made for event in told]
         events += self._message("", "aborted", now, {"errorMessage": error})
-        events += [*self._end(now), *(_response(abort, "abort") for abort in self._aborts)]
-        behind, self._aborts, self._behind = self._behind, [], []
-        for command in behind:
-            responses = self._answered(command, now)
-            events += [*self._taken_news(), *responses]
-        return self._lines.join(events)
+        return self._lines.join([*events, *self._end(now)])
 
     def ask(self, fields: dict[str, Any], now: int) -> tuple[Question, bytes]:
         """Open a question; give what an extension sends that wants a yes or a no."""
@@ -186,7 +181,17 @@ class Encoder(pi.Encoder):
             if self._queued[queue]:
                 return [self._turn_end(), line({"type": "turn_start"}), *self._taken(queue, now)]
         self._is_busy = False
-        return super()._end(now)
+        return [*super()._end(now), *self._freed(now)]
+
+    def _freed(self, now: int) -> list[bytes]:
+        """Answer the aborts of a run that is over, whatever ended it, and what came behind them."""
+        behind, self._behind = self._behind, []
+        events = [_response(abort, "abort") for abort in self._aborts]
+        self._aborts = []
+        for command in behind:
+            responses = self._answered(command, now)
+            events += [*self._taken_news(), *responses]
+        return events
 
     def _taken(self, queue: str, now: int) -> list[bytes]:
         if not self._queued[queue]:

@@ -88,6 +88,19 @@ def test_what_comes_behind_an_abort_is_answered_behind_it() -> None:
     assert_alike(talk, "pi-rpc-abort-stream-prompt")
 
 
+def test_an_abort_that_the_answer_crosses_is_answered_behind_it() -> None:
+    """The run is over by itself, which is what whoever aborted waits for; the prompt behind begins the next."""
+    talk, (first, *behind) = Conversation("pi", "rpc"), told("pi-rpc-abort-stream-prompt")
+    talk.hear(first)
+    talk.hear(*behind)
+    say(talk, "all ", "there")
+    ends = [event for event in talk.printed() if event["type"] in ("agent_end", "response", "agent_start")]
+    kinds = [event.get("command", event["type"]) for event in ends]
+    assert kinds == ["prompt", "agent_start", "agent_end", "abort", "prompt", "agent_start"]
+    talk.tell("acknowledge")
+    assert talk.printed() == [], "nothing is left to be acknowledged"
+
+
 def test_a_prompt_that_steers_is_taken_after_the_tool() -> None:
     """It belongs to the run that it steers."""
     talk, (first, steer) = Conversation("pi", "rpc"), told("pi-rpc-steer-during-tool")
