@@ -3,8 +3,8 @@
 In real time everything takes time: a fake starts, a byte arrives, a timer rings late. That changes nothing as long as
 all of it happens before the next instant at which somebody else would have acted. The smallest such distance is the
 margin: before each move, from its instant to the nearest deadline or end of a pause that belongs to another actor. What
-the supervisor does because an agent moved competes with its own next deadline, too. A tie has no margin at all. The
-supervisor looks after each step here, because in real time it does: between an answer and the exit after it lies time.
+the supervisor does because an agent moved competes with its own next deadline, too, and so do two limits of one run:
+whichever ends first says what the run was. A tie has no margin at all. The supervisor looks after each step here, because in real time it does: between an answer and the exit after it lies time.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from fake_agents.player import Track, Wait
     from fake_agents.program import Step
     from pytest_agentproc.clock import Host, Path
+    from pytest_agentproc.record import Record
     from pytest_agentproc.scenario import Scenario, Terms
 
 __all__ = ["Foreseen", "foresee"]
@@ -130,4 +131,23 @@ def foresee(scenario: Scenario, terms: Terms) -> Foreseen:
         process_type = _StepwiseProcess
 
     played = play_bound(scenario.bind(terms), REFERENCE, model=Measured)
-    return Foreseen(rules[0].margin, rules[0].now, "" if played.fault is None else played.fault.reason)
+    distances = [*_between_limits(played.record)]
+    if rules[0].margin is not None:
+        distances.append(rules[0].margin)
+    fault = "" if played.fault is None else played.fault.reason
+    return Foreseen(min(distances, default=None), rules[0].now, fault)
+
+
+def _between_limits(record: Record) -> Iterator[int]:
+    """Give how long before another limit of the same run or session each one ended it."""
+    armed: dict[tuple[str, str], int] = {}
+    for event in record.events:
+        if event.code != "t":
+            continue
+        session, timer = event.data.get("session", ""), event.data["timer"]
+        if "armed" in event.data:
+            armed[session, timer] = event.data["armed"]
+            continue
+        armed.pop((session, timer), None)
+        if "fired" in event.data:
+            yield from (due - event.at for (owner, _), due in armed.items() if owner == session)

@@ -29,6 +29,12 @@ def test_a_tie_has_no_margin() -> None:
     assert margin("  - silence: 120s\n  - say: done", inactivity_timeout=120) == 0
 
 
+def test_two_limits_of_one_run_compete() -> None:
+    """The first of them says what the run was, and a timer may ring a moment late."""
+    assert margin("  - silence: for ever", inactivity_timeout=60, max_runtime=60) == 0
+    assert margin("  - silence: for ever", inactivity_timeout=60, max_runtime=61, kill_grace=2) == SECOND
+
+
 def test_an_exit_after_an_answer_competes_with_the_grace() -> None:
     """In one virtual instant; in real time the supervisor has begun to count between the two."""
     assert margin("  - answer: done", "pi", linger_grace=0.25) == SECOND // 4
