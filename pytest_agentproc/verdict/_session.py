@@ -26,6 +26,8 @@ _OF_TURNS = ("turns", "background")
 _TURN = re.compile(r"turns\.(\d+)\.")
 _CUT_OFF = ("timed_out", "inactive", "stalled", "overran")
 """Outcomes of a turn whose time was over."""
+_LETS_GO = ("acknowledge", "answer", "result")
+"""Steps with which an agent ends the turn in its hands: what it says behind them belongs to another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +107,7 @@ def _waits_for_agent(played: Played, number: int, wanted: int) -> bool:
     """Say whether a turn took longer than expected because its client waited for the agent to let go of a turn.
 
     Whoever tells no statuses cannot say that the session is ready at once. It may tell of a turn whose time was over
-    when the agent has acknowledged that, or is gone; or at once, and hold the next prompt back until then.
+    when the agent has let go of it, or is gone; or at once, and hold the next prompt back until then.
     """
     answer = played.answer
     if answer is None or answer.turns is None or answer.statuses is not None:
@@ -121,12 +123,12 @@ def _waits_for_agent(played: Played, number: int, wanted: int) -> bool:
 
 
 def _end_of_turn(record: Record, number: int) -> tuple[int | None, list[int]]:
-    """Give when a turn was told to be over, and when until then an agent acknowledged a cancel, or ended."""
+    """Give when a turn was told to be over, and when until then an agent let go of a turn, or ended."""
     let_go: list[int] = []
     for at, code, data in record.events:
         if code == "m" and data.get("event") == "outcome" and data["turn"] == number:
             return at, let_go
-        if (code == "m" and data.get("step") == "acknowledge") or (code == "x" and "by" not in data):
+        if (code == "m" and data.get("step") in _LETS_GO) or (code == "x" and "by" not in data):
             let_go.append(at)
     return None, let_go
 

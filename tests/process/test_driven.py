@@ -129,6 +129,21 @@ def test_a_client_may_wait_for_the_agent_that_lets_go_of_a_turn(lab: Lab, client
     assert [row.verdict.value for row in rows if row.key == "turns.1.elapsed"] == [verdict]
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("client", [Patient, Prompt])
+def test_an_agent_lets_go_of_a_turn_by_its_answer_too(lab: Lab, client: type[Client]) -> None:
+    """Nothing has to be acknowledged of a turn that was answered when its time was just over."""
+    scenario = loads(
+        f"{TALK}policy: {{prompt_timeout: 5s}}\n"
+        "drive: [{prompt: slow}, {wait_for: turn 1}, {prompt: next}]\n"
+        "script: [{wait_for: prompt 1}, {wait_for: cancel}, {silence: 4s}, {answer: late},\n"
+        "  {wait_for: prompt 2}, {silence: 2s}, {answer: in time}]\n"
+        "expect: {turns: [{outcome: timed_out, elapsed: 5s}, {outcome: completed, text: in time, elapsed: 2s}]}\n"
+    )
+    rows = compare(lab.play(scenario, Driven(client, limits={"prompt_timeout": 5})))
+    assert conclude(rows) is Verdict.PASSED, rows
+
+
 class Unscaled(Pi):
     """One that measures a second and a half of real time, however fast the play's goes."""
 
