@@ -132,8 +132,8 @@ def _judgement(way: _Way) -> Judgement:
 class _Live:
     """Tell the lines of a play that is under way.
 
-    Whoever writes them is the loop of the supervisor, which must not break of a reader that has gone, or of a full disk:
-    that is raised when the play is over.
+    Whoever writes them is the loop of the supervisor, which must not break of a reader that has gone, or of a full
+    disk: that is raised when the play is over.
 
     Args:
         say: takes a line.

@@ -4,7 +4,8 @@ In real time everything takes time: a fake starts, a byte arrives, a timer rings
 all of it happens before the next instant at which somebody else would have acted. The smallest such distance is the
 margin: before each move, from its instant to the nearest deadline or end of a pause that belongs to another actor. What
 the supervisor does because an agent moved competes with its own next deadline, too, and so do two limits of one run:
-whichever ends first says what the run was. A tie has no margin at all. The supervisor looks after each step here, because in real time it does: between an answer and the exit after it lies time.
+whichever ends first says what the run was. A tie has no margin at all. The supervisor looks after each step here,
+because in real time it does: between an answer and the exit after it lies time.
 """
 
 from __future__ import annotations

@@ -104,7 +104,8 @@ def test_a_reader_that_goes_ends_the_command_and_breaks_no_play(backend: str) ->
     """Whoever pipes it to `head` gets the first lines, and no traceback out of the supervisor's loop."""
     code = [sys.executable, "-m", "pytest_agentproc", "run", "raw.scenario.yaml", "--backend", backend]
     with subprocess.Popen(code, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as command:
-        assert command.stdout is not None and command.stderr is not None
+        assert command.stdout is not None
+        assert command.stderr is not None
         assert command.stdout.readline().startswith(b"raw.scenario.yaml: ")
         command.stdout.close()
         assert command.stderr.read() == b""
