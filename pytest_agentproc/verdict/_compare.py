@@ -108,11 +108,18 @@ _LIMITS = "the kit's own supervisor, under these limits:"
 
 
 def _missed(reference: Reference) -> dict[str, str]:
-    """Give what the kit's own supervisor meets under the file's limits, and does otherwise under the subject's."""
-    there = {row.key: f"{row.key} {row.seen}".partition("\n")[0] for row in unmet(compare(reference.there))}
-    rows = compare(reference.here) if there else ()
+    """Give what the kit's own supervisor meets under the file's limits, and does otherwise under the subject's.
+
+    A text that it has no more is done otherwise, too, once something else is.
+    """
+    there = compare(reference.there)
+    others = unmet(there)
+    if not others:
+        return {}
+    others += [row for row in there if row.verdict is Verdict.NOT_APPLICABLE]
+    rows = compare(reference.here)
     met = {row.key for row in rows if row.verdict is Verdict.PASSED and row.key not in _BY_RECORD}
-    return {key: seen for key, seen in there.items() if key in met}
+    return {row.key: f"{row.key} {row.seen}".partition("\n")[0] for row in others if row.key in met}
 
 
 def _of_unscaled(played: Played, rows: list[Row]) -> list[Row]:

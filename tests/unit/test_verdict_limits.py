@@ -24,9 +24,10 @@ def play(
     *,
     leak: str = "",
     script: Script = SCRIPT,
+    file: tuple[Expected, ...] = FILE,
 ) -> Played:
     """Write a run by hand: what was answered, or the fault, and who was left."""
-    bound = Bound(FILE, scenario=script)
+    bound = Bound(file, scenario=script)
     record = Record()
     record.add(0, "p", {"process": "agent", "seen": True, "parent": "supervisor", "line": 0})
     if leak:
@@ -73,6 +74,20 @@ def test_a_scenario_whose_deciding_keys_limits_move_is_not_judged() -> None:
     assert verdicts(play(LATER, against(LATER), script=script)) == [NOT_JUDGED, NOT_JUDGED, "passed"]
     script = Script(catches={"a": "elapsed", "b": "outcome"})
     assert verdicts(play(LATER, against(LATER), script=script)) == ["passed", NOT_JUDGED, "passed"]
+
+
+def test_a_text_that_limits_cut_off_is_not_judged() -> None:
+    """The kit's own supervisor has none to tell of; another tells of an empty one."""
+    file = (Expected("elapsed", 60), Expected("text", {"exact": "done"}), Expected("leaks", []))
+    script = Script(catches={"a": "elapsed", "b": "text"})
+
+    def run(elapsed: int, text: str | None, reference: Reference | None = None) -> Played:
+        return play({"elapsed": elapsed, "text": text}, reference, script=script, file=file)
+
+    there, here = run(50, None), run(60, "done")
+    assert verdicts(there) == ["failed", NOT_JUDGED, "passed"]
+    assert verdicts(run(50, "", Reference(there, here))) == [NOT_JUDGED, NOT_JUDGED, "passed"]
+    assert verdicts(run(60, "", Reference(here, here))) == ["passed", "failed", "passed"]
 
 
 def test_what_limits_do_not_explain_is_failed() -> None:
