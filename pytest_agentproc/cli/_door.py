@@ -6,7 +6,6 @@ after an interrupt. What 0 and 1 mean is the command's own, and stands in its he
 
 from __future__ import annotations
 
-import errno
 import sys
 
 import pytest_agentproc
@@ -18,8 +17,6 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 __all__ = ["main"]
-
-_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 _HELP = """\
 usage: agentproc COMMAND ...
@@ -110,7 +107,7 @@ def _told(place: str, error: BaseException) -> int:
         sys.stderr.write(f"{place}: interrupted\n")
         return 130
     words = f"the kit failed: {error}"
-    if isinstance(error, OSError) and error.errno in _FULL:
+    if isinstance(error, OSError) and _is_full(error):
         words = f"something could not be written: {error}"
     elif not isinstance(error, KitError):
         from traceback import print_exception
@@ -119,6 +116,12 @@ def _told(place: str, error: BaseException) -> int:
         words = "this is a mistake of the kit's, not yours: please report the lines above"
     sys.stderr.write(f"{place}: {words}\n")
     return 3
+
+
+def _is_full(error: OSError) -> bool:
+    import errno
+
+    return error.errno in (errno.ENOSPC, errno.EDQUOT)
 
 
 def _module(name: str) -> ModuleType:

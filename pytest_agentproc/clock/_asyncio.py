@@ -7,7 +7,6 @@ Touched: `BaseEventLoop._ready`, `_scheduled`, `_stopping`, `_clock_resolution`,
 from __future__ import annotations
 
 import asyncio
-import math
 import os
 import selectors
 import sys
@@ -102,10 +101,10 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def next_timer(self) -> int | None:
         """Give the instant of the earliest timer, from the timer itself: a timeout would have been rounded."""
         scheduled: list[asyncio.TimerHandle] = self._scheduled  # type: ignore[attr-defined]
-        if not scheduled or (when := scheduled[0].when()) == math.inf:
+        if not scheduled:
             return None
-        self._seconds.ask(when)
-        return round(when * 1_000_000_000)
+        self._seconds.ask(when := scheduled[0].when())
+        return self._seconds.meant(when)
 
     def hold_timers(self) -> None:
         """Keep timers that are due at this very instant from firing."""

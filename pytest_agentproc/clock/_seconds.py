@@ -40,9 +40,18 @@ class Seconds:
         """Half a nanosecond; when months have passed, the least by which floats of that size differ."""
         return max(_HALF_A_NANOSECOND, math.ulp(self.instant))
 
+    @staticmethod
+    def meant(deadline: float) -> int | None:
+        """Give the nanosecond that is meant by a deadline; None for one that never comes, 0 for one that always has."""
+        exact = deadline * _NANOSECONDS
+        if exact == math.inf:
+            return None
+        return round(exact) if exact > 0 else 0
+
     def is_due(self, deadline: float) -> bool:
         """Say whether the instant that is meant by a deadline has come."""
-        return deadline < math.inf and round(deadline * _NANOSECONDS) <= self._hub.now
+        meant = self.meant(deadline)
+        return meant is not None and meant <= self._hub.now
 
     def now(self) -> float:
         """Give the instant; after `ask` as long as it lasts the deadline that is meant by it."""

@@ -119,7 +119,7 @@ class TrioClock(trio.abc.Clock, trio.abc.Instrument):
             return math.inf  # more than whatever cushion they wait for
         self._seconds.ask(deadline)
         try:
-            self._fire = self._hub.turn(None if deadline == math.inf else round(deadline * 1_000_000_000))
+            self._fire = self._hub.turn(self._seconds.meant(deadline))
         except ClockError as error:
             self._throw(runner, error)
         if isinstance(self._hub.fault, Stall):

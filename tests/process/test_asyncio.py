@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import signal
 import subprocess
 from asyncio.subprocess import DEVNULL, PIPE
@@ -165,6 +166,39 @@ def test_timers_fire_at_their_instants_in_order(stand: Stand) -> None:
 
     stand.run(host)
     assert seen == [(1.0, "byte"), (1.5, "at"), (2.0, "byte"), (2.5, "later"), (3.0, "byte")]
+
+
+@pytest.mark.parametrize("when", [-math.inf, -1.0, math.nan])
+def test_a_timer_that_has_always_been_due_fires_at_once(stand: Stand, when: float) -> None:
+    """Whoever wants to be called now may say so by any instant of the past, as under asyncio's own clock."""
+    argv = stand.fake("- silence: 3s")
+
+    async def host() -> float:
+        process = await exec_(*argv)
+        fired = asyncio.Event()
+        await asyncio.sleep(1)
+        asyncio.get_running_loop().call_at(when, fired.set)
+        await fired.wait()
+        at = stand.seconds
+        await process.wait()
+        return at
+
+    assert stand.run(host) == 1.0
+    assert stand.seconds == 3.0
+
+
+@pytest.mark.parametrize("when", [math.inf, 1e300])
+def test_a_timer_that_never_comes_stops_nobody(stand: Stand, when: float) -> None:
+    """A limit that is off is often a number that is far too large."""
+    argv = stand.fake("- silence: 3s")
+
+    async def host() -> float:
+        timer = asyncio.get_running_loop().call_at(when, pytest.fail, "it came")
+        await (await exec_(*argv)).wait()
+        timer.cancel()
+        return stand.seconds
+
+    assert stand.run(host) == 3.0
 
 
 def test_a_thousand_timers_add_up_exactly(stand: Stand) -> None:

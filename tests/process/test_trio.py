@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import subprocess
 from typing import TYPE_CHECKING
 
@@ -155,6 +156,31 @@ def test_nested_deadlines_end_the_inner_one_first(stand: Stand) -> None:
         return seen
 
     assert run(stand, host) == [4.0, 9.0]
+
+
+@pytest.mark.parametrize("deadline", [-math.inf, -1.0])
+def test_a_deadline_that_has_always_passed_ends_its_scope_at_once(stand: Stand, deadline: float) -> None:
+    """Trio's own way to end a scope from outside and call it a timeout."""
+    argv = stand.fake("- silence: 3s")
+
+    async def host() -> float:
+        process = await trio.lowlevel.open_process(argv)
+        async with trio.open_nursery() as nursery:
+            scope = trio.CancelScope(deadline=1e300)
+
+            async def end() -> None:
+                await trio.sleep(1)
+                scope.deadline = deadline
+
+            nursery.start_soon(end)
+            with scope:
+                await process.wait()
+        at = stand.seconds
+        await process.wait()
+        return at
+
+    assert run(stand, host) == 1.0
+    assert stand.seconds == 3.0
 
 
 def test_a_thousand_sleeps_add_up_exactly(stand: Stand) -> None:
