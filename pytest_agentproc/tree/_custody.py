@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from pytest_agentproc.tree._belongings import Attribution, Belonging, Knowledge, attribute
 from pytest_agentproc.tree._hold import held, kill, reap, wait
 from pytest_agentproc.tree._places import places_of
-from pytest_agentproc.tree._sightings import Sighting, children, environment_of, has_children, sight
+from pytest_agentproc.tree._sightings import Sighting, children, has_children, sight, variable_of
 from pytest_agentproc.tree._starts import COOKIE, Start, listening, publish
 from pytest_agentproc.tree._subreaper import adopting
 from pytest_agentproc.tree._walk import descendants
@@ -280,7 +280,7 @@ class Custody:
         )
 
     def _read_cookie(self, pid: int) -> dict[int, Start | None]:
-        for word in environment_of(pid, COOKIE).split():
+        for word in variable_of(pid, COOKIE).split():
             secret, _, number = word.partition(".")
             if secret == self._secret:
                 return {pid: self._numbered[int(number)] if number else None}

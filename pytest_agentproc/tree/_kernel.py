@@ -13,6 +13,7 @@ __all__ = [
     "name_of",
     "pidfd_of",
     "read_file",
+    "stat_of",
     "state_of",
     "write_file",
 ]

@@ -7,7 +7,9 @@ from contextlib import suppress
 from functools import cache
 from typing import NamedTuple
 
-__all__ = ["Sighting", "children", "command_line", "environment_of", "has_children", "sight"]
+from pytest_agentproc.tree._walk import environment_of
+
+__all__ = ["Sighting", "children", "command_line", "has_children", "sight", "variable_of"]
 
 _STATES = {"Z": "zombie", "T": "stopped", "t": "stopped"}
 _NANOSECONDS = 1_000_000_000
@@ -51,10 +53,10 @@ def command_line(pid: int) -> str:
     return os.fsdecode(_read(f"/proc/{pid}/cmdline").rstrip(b"\0").replace(b"\0", b" "))
 
 
-def environment_of(pid: int, name: str) -> str:
+def variable_of(pid: int, name: str) -> str:
     """Give a variable of the environment with which a process's program began; empty if it has none or hides it."""
     prefix = os.fsencode(name) + b"="
-    for entry in _read(f"/proc/{pid}/environ").split(b"\0"):
+    for entry in environment_of(pid).split(b"\0"):
         if entry.startswith(prefix):
             return os.fsdecode(entry[len(prefix) :])
     return ""

@@ -7,14 +7,31 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 
 import psutil
 
-from pytest_agentproc.tree._kernel import children, read_file
+from pytest_agentproc.tree._kernel import children, read_file, stat_of
 
-__all__ = ["carries", "command_of", "descendants", "group_of", "limit_of", "session_members", "session_of"]
+__all__ = [
+    "carries",
+    "command_of",
+    "descendants",
+    "environment_of",
+    "group_of",
+    "limit_of",
+    "session_members",
+    "session_of",
+]
 
 _LIMIT = b"Max msgqueue size"
+_DEAD = (b"Z", b"X", b"x")
+_CODE, _STACK = 23, 25
+"""Where, from the state on, the kernel says at which addresses the program and its stack begin."""
+_BECOMING = b"0"
+"""Where it says that the program begins until the environment is in place."""
+_TRIES = 1000
+"""Looks at a process that is becoming another program, a millisecond apart."""
 
 
 def descendants(pid: int) -> list[int]:
@@ -58,13 +75,34 @@ def session_of(pid: int) -> int | None:
     return None
 
 
+def environment_of(pid: int) -> bytes:
+    """Give the environment with which a process's program began; nothing if it has none, hides it or is gone.
+
+    A process that is just becoming another program shows none: it is asked again, for a second of real time at most.
+    """
+    before: tuple[bytes, ...] = ()
+    for _ in range(_TRIES):
+        try:
+            found = read_file(f"/proc/{pid}/environ")
+        except OSError:
+            return b""
+        if found or not (now := _program(pid)) or (now == before and now[0] != _BECOMING):
+            return found
+        if now[0] == _BECOMING:
+            select.poll().poll(1)
+        before = now
+    return b""
+
+
+def _program(pid: int) -> tuple[bytes, ...]:
+    """Say where a process's program is, and its stack, which tells two of the same apart; nothing: it is dead."""
+    fields = stat_of(pid)
+    return (fields[_CODE], fields[_STACK]) if fields and fields[0] not in _DEAD else ()
+
+
 def carries(pid: int, word: str) -> bool:
     """Say whether a word is in the environment that a living process was given, as far as we may read it."""
-    sought, seen = word.encode(), b""
-    with contextlib.suppress(OSError), open(f"/proc/{pid}/environ", "rb", buffering=0) as file:
-        while sought not in seen and (part := file.read(4096)):
-            seen = seen[-len(sought) :] + part
-    return sought in seen
+    return word.encode() in environment_of(pid)
 
 
 def limit_of(pid: int) -> int | None:

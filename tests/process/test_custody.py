@@ -10,9 +10,11 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.tree import Custody, adopting
+from pytest_agentproc.tree._kernel import is_dead, stat_of
 from pytest_agentproc.tree._prctl import is_subreaper
 from pytest_agentproc.tree._starts import COOKIE
 from pytest_agentproc.tree._walk import descendants as plain
+from pytest_agentproc.tree._walk import environment_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,6 +55,7 @@ def test_adoption_that_was_there_before_stays() -> None:
     program = """
 import ctypes
 from pytest_agentproc.tree import adopting
+from pytest_agentproc.tree._kernel import is_dead, stat_of
 from pytest_agentproc.tree._prctl import is_subreaper
 ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)
 with adopting() as holds:
@@ -127,3 +130,38 @@ def test_the_end_takes_in_whoever_comes_late() -> None:
         assert watch.end(found) == []
         assert watch.look().mine == ()
         assert loop.returncode is not None
+
+
+BECOMES = '[ "$LEFT" = 0 ] && exit; export LEFT=$((LEFT-1)); exec sh -c "$AGAIN"'
+
+EXITING = [b"4"] * 7
+"""What is left of the kernel's word of one that is gone: its flags."""
+
+
+def test_a_process_that_becomes_another_program_keeps_its_environment() -> None:
+    """The kernel shows none while it puts the new program in place: whose the process is must not depend on that."""
+    given = {"LEFT": "1000", "AGAIN": BECOMES, "PATH": os.environ["PATH"]}
+    looks, empty = 0, 0
+    with subprocess.Popen(["sh", "-c", BECOMES], env=given) as process:
+        pidfd = os.pidfd_open(process.pid)
+        while not is_dead(pidfd):
+            looks += 1
+            empty += not environment_of(process.pid) and int((stat_of(process.pid) or EXITING)[6]) & 4 == 0
+        os.close(pidfd)
+    assert (looks > 0, empty) == (True, 0)
+
+
+def test_a_process_without_an_environment_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has none for good, as soon as its program is in place, and when it is dead."""
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={}) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(b"there")
+        process.stdin.flush()
+        assert process.stdout.read(5) == b"there"
+        monkeypatch.setattr("pytest_agentproc.tree._walk.select", None)
+        assert environment_of(process.pid) == b""
+        process.stdin.close()
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        assert environment_of(process.pid) == b""
+    assert environment_of(process.pid) == b""
