@@ -21,6 +21,7 @@ from fake_agents.vigil import Vigil
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from fake_agents.program import Program
@@ -145,7 +146,8 @@ def _live(baked: dict[str, Any], parent: int, index: int, fields: dict[str, Any]
 
 def _live_by_grants(baked: dict[str, Any], parent: int, index: int, fields: dict[str, Any], program: Program) -> None:
     link = _connect(baked["hub"])
-    stage = _staged(link, parent, is_seen=parent == 0 and posix.getppid() == baked["host"])
+    is_seen = parent == 0 and posix.getppid() == baked["host"]
+    stage = _staged(link, parent, baked["foreign"], is_seen=is_seen)
     player = Player(program, stage, encoder(program))
     hear_signals()
     descriptor = stage.epoll.fileno().to_bytes(4, "little")
@@ -161,7 +163,7 @@ def _live_by_grants(baked: dict[str, Any], parent: int, index: int, fields: dict
         raise
 
 
-def _staged(link: _socket.socket, parent: int, *, is_seen: bool) -> Stage:
+def _staged(link: _socket.socket, parent: int, foreign: Sequence[tuple[int, int]], *, is_seen: bool) -> Stage:
     """Give a stage whose words go to the hub, its death among them unless the hub's process sees that as its parent."""
 
     def send(form: str, notes: list[Any]) -> None:
@@ -173,7 +175,7 @@ def _staged(link: _socket.socket, parent: int, *, is_seen: bool) -> Stage:
     def tell_death(signum: int, notes: list[Any]) -> None:
         link.send(wire.death(signum, notes))
 
-    return Stage(send, wake, None if is_seen else tell_death, parent)
+    return Stage(send, wake, None if is_seen else tell_death, parent, foreign)
 
 
 def _play_by_grants(player: Player, stage: Stage, link: _socket.socket) -> None:

@@ -41,6 +41,7 @@ class Stage:
         wake: called from the handler of a caught signal.
         tell_death: called with a signal's number before dying of it; None: the parent sees it by itself.
         parent: the pid of the fake that spawned this one; 0 if none did.
+        foreign: (device, inode) of what somebody outside the experiment reads: there a write takes as long as it takes.
     """
 
     def __init__(
@@ -49,6 +50,7 @@ class Stage:
         wake: Callable[[], None],
         tell_death: Callable[[int, list[Any]], None] | None = None,
         parent: int = 0,
+        foreign: Sequence[tuple[int, int]] = (),
     ) -> None:
         self.notes: list[Any] = []
         self.signals: list[int] = []
@@ -67,6 +69,8 @@ class Stage:
         self._size = 0
         for stream, poll in self._room.items():
             poll.register(_NUMBERS[stream], select.POLLOUT)
+        self._foreign = {stream for stream, number in _NUMBERS.items() if number and _identity(number) in foreign}
+        self.always.update(_NUMBERS[stream] for stream in self._foreign)
         if tell_death is not None:
             for signum in FATAL:
                 signal(signum, self._perish)
@@ -118,17 +122,29 @@ class Stage:
 
     def writable(self, stream: str) -> bool:
         """Say whether a chunk can be written without blocking; a broken pipe can."""
-        return bool(self._room[stream].poll(0))
+        return stream in self._foreign or bool(self._room[stream].poll(0))
 
     def write(self, stream: str, data: bytes) -> bool:
         """Write one chunk; return False if nobody reads any more."""
         try:
-            posix.write(_NUMBERS[stream], data)
+            if stream in self._foreign:
+                self._pour(stream, data)
+            else:
+                posix.write(_NUMBERS[stream], data)
         except OSError:
             self.note("b", stream)
             return False
         self.note(_CODES[stream], data)
         return True
+
+    def _pour(self, stream: str, data: bytes) -> None:
+        """Write all of it in real time, whether or not the descriptor blocks."""
+        while data:
+            self._room[stream].poll()
+            try:
+                data = data[posix.write(_NUMBERS[stream], data) :]
+            except BlockingIOError:
+                continue
 
     def read(self, size: int) -> bytes | None:
         """Take what stdin has; b"" is EOF."""
@@ -248,6 +264,14 @@ class Stage:
 
 
 _KILL, _STOP = 9, 19
+
+
+def _identity(number: int) -> tuple[int, int]:
+    try:
+        found = posix.fstat(number)
+    except OSError:  # it was closed before the start
+        return -1, -1
+    return found.st_dev, found.st_ino
 
 
 def _environment() -> dict[str, bytes | None]:

@@ -1,0 +1,96 @@
+"""An agent whose stdout or stderr is the test run's own: whoever reads it is nobody here, and takes no virtual time."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import select
+import socket
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+
+from pytest_agentproc.scenario import loads
+from pytest_agentproc.subjects import Function
+from pytest_agentproc.verdict import Verdict, compare, conclude
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pytest_agentproc.harness import Lab
+    from pytest_agentproc.vocabulary import Order
+
+_FLOOD = loads("""\
+scenario: talks much
+agent: raw
+script:
+  - flood: {stderr: 1 MiB}
+  - silence: 2s
+  - flood: {stderr: 100 KiB}
+  - say: hello
+expect: {outcome: completed, elapsed: 2s, signals: []}
+""")
+
+
+@contextmanager
+def _drained(number: int, reader: int, writer: int) -> Iterator[list[int]]:
+    """Have a descriptor of this process be read by somebody else, and give how much came of each read."""
+    sizes: list[int] = []
+    over, stop = os.pipe()  # whatever the kit keeps running has a copy of the other end: no end of file comes
+
+    def drain() -> None:
+        while reader in select.select([reader, over], [], [])[0] and (part := os.read(reader, 65536)):
+            sizes.append(len(part))
+
+    kept = os.dup(number)
+    os.dup2(writer, number)
+    os.close(writer)
+    thread = threading.Thread(target=drain)
+    thread.start()
+    try:
+        yield sizes
+    finally:
+        os.dup2(kept, number)
+        os.write(stop, b".")
+        thread.join()
+        for descriptor in (kept, reader, over, stop):
+            os.close(descriptor)
+
+
+def _pipe() -> tuple[int, int]:
+    reader, writer = os.pipe()
+    fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
+    return reader, writer
+
+
+def _pipe_that_never_blocks() -> tuple[int, int]:
+    reader, writer = _pipe()
+    os.set_blocking(writer, False)
+    return reader, writer
+
+
+def _sockets() -> tuple[int, int]:
+    reader, writer = socket.socketpair()
+    return reader.detach(), writer.detach()
+
+
+async def _inheriting(order: Order) -> dict[str, Any]:
+    """Keep no stderr, as many do who want the user to see it, and give up on an agent that is silent for long."""
+    begun = anyio.current_time()
+    with anyio.move_on_after(60) as scope:
+        done = await anyio.run_process(order.argv, env=order.env, stderr=None, check=False, start_new_session=True)
+    if scope.cancelled_caught:
+        return {"outcome": "inactive"}
+    return {"outcome": "completed", "text": done.stdout.decode().strip(), "elapsed": anyio.current_time() - begun}
+
+
+@pytest.mark.parametrize("kind", [_pipe, _pipe_that_never_blocks, _sockets])
+def test_a_stderr_that_somebody_else_reads_makes_nobody_late(lab: Lab, backend: str, kind: Any) -> None:
+    """`pytest -s 2>&1 | tee log`: a pipe that is full for a moment is no agent that is silent for a minute."""
+    with _drained(2, *kind()) as sizes:
+        rows = compare(lab.play(_FLOOD, Function(_inheriting), backend=backend))
+    assert conclude(rows) is Verdict.PASSED
+    assert sum(sizes) == 1124 * 1024
