@@ -55,7 +55,6 @@ def test_adoption_that_was_there_before_stays() -> None:
     program = """
 import ctypes
 from pytest_agentproc.tree import adopting
-from pytest_agentproc.tree._kernel import is_dead, stat_of
 from pytest_agentproc.tree._prctl import is_subreaper
 ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)
 with adopting() as holds:
