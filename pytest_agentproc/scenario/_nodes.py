@@ -20,7 +20,6 @@ _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 READER = f"{yaml.__version__} {_LOADER.__name__}"
 """Who reads YAML: another one may take another text for a mistake."""
 
-_DEEPEST = 40
 _HALF = re.compile("[\ud800-\udfff]")
 
 Report = Callable[[int, int, str], None]
@@ -140,8 +139,8 @@ class _Builder:
                     self._mark(event, "")
                 around.append((start, items))
                 start, items = event, []
-                if len(around) > _DEEPEST:
-                    self._say(event, f"nested deeper than {_DEEPEST} levels")
+                if len(around) > _traps.DEEPEST:
+                    self._say(event, _traps.TOO_DEEP)
                     raise Enough
             elif kind is yaml.MappingEndEvent or kind is yaml.SequenceEndEvent:
                 node = self._collect(start, items, event.end_mark)

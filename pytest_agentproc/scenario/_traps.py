@@ -11,6 +11,8 @@ from typing import Any
 from pytest_agentproc.scenario._words import shorten
 
 __all__ = [
+    "DEEPEST",
+    "TOO_DEEP",
     "blank",
     "cut",
     "explain",
@@ -22,6 +24,9 @@ __all__ = [
     "quote",
     "swallowed",
 ]
+
+DEEPEST = 40
+TOO_DEEP = f"nested deeper than {DEEPEST} levels"
 
 Place = tuple[int, int, str]
 
@@ -141,6 +146,7 @@ def _remedy(problem: str, source: str, column: int) -> str:
     if "cannot start any token" in problem or "mapping keys are not allowed" in problem:
         return opening(here, _value_from(source, column + 1))
     known = {
+        "nesting": TOO_DEEP,  # libyaml looks a line ahead at an open bracket, and has a limit of its own from 0.2.6 on
         "sequence entries": f"a list begins on a line of its own; a text is quoted: {quote(source[column:].strip())}",
         "escape": "unknown escape in a \"...\" text: write \\\\ for a backslash, or use '...'",
         "'-' indicator": "the indentation does not fit the lines above",
