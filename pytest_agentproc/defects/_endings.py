@@ -41,6 +41,8 @@ __all__ = [
     "PipeEndEnding",
     "RawCodeEnding",
     "StubbornCompletion",
+    "TaskBlindLadder",
+    "TaskBoundLadder",
     "TimerFirstEnding",
     "UncountedNoiseCompletion",
     "UnstartedEnding",
@@ -241,14 +243,31 @@ class LooseLadder(Ladder):
 class PatientLadder(Ladder):
     """Waits for the exit after a completion, however long it takes (C1)."""
 
-    def linger(self, now: int) -> None:
+    def linger(self, now: int, *, is_working: bool = False) -> None:
         """Start no timer."""
+
+
+class TaskBoundLadder(Ladder):
+    """Waits for the exit while commands of the agent's run, however long they do (C1)."""
+
+    def linger(self, now: int, *, is_working: bool = False) -> None:
+        """Start no timer while there is work."""
+        if not is_working:
+            super().linger(now)
+
+
+class TaskBlindLadder(Ladder):
+    """Gives the same grace whether commands of the agent's run or not (C1)."""
+
+    def linger(self, now: int, *, is_working: bool = False) -> None:
+        """Look at no work."""
+        super().linger(now)
 
 
 class HastyLadder(Ladder):
     """Gives no grace after a completion (C1)."""
 
-    def linger(self, now: int) -> None:
+    def linger(self, now: int, *, is_working: bool = False) -> None:
         """Terminate at once."""
         super().linger(now)
         self.deadline = now

@@ -16,6 +16,7 @@ __all__ = [
     "ClosedIsExitWatchdog",
     "DoubleTimerWatchdog",
     "DurationWatchdog",
+    "FirstOutputWatchdog",
     "HarsherFirstWatchdog",
     "LineWatchdog",
     "NoiseIsProgressWatchdog",
@@ -42,6 +43,23 @@ class StderrBlindWatchdog(Watchdog):
     def is_activity(self, stream: str, data: bytes) -> bool:
         """Take stderr for nothing."""
         return stream == "stdout"
+
+
+class FirstOutputWatchdog(Watchdog):
+    """Measures silence from the first output on, and waits for that without limit (A1)."""
+
+    def arm(self, now: int) -> None:
+        """Leave silence out while nothing was said."""
+        super().arm(now)
+        if not self.count:
+            self.deadlines.pop(self.silence, None)
+
+    def activity(self, now: int, stream: str, size: int) -> None:
+        """Arm with the first byte."""
+        is_first = not self.count
+        super().activity(now, stream, size)
+        if is_first:
+            self.arm(now)
 
 
 class LineWatchdog(Watchdog):

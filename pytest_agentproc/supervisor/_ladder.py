@@ -1,6 +1,6 @@
 """The ladder from a completion or a failure to a dead tree: which step comes when. Pure; sends nothing itself.
 
-LINGER --linger_grace--> TERM --linger_kill_grace or kill_grace--> KILL
+LINGER --linger_grace (and background_grace, while tasks run)--> TERM --linger_kill_grace or kill_grace--> KILL
 stdin ends --close_grace--> TERM --kill_grace--> KILL
 """
 
@@ -47,10 +47,11 @@ class Ladder:
         self.deadline: int | None = None
         self._kill_grace = "kill_grace"
 
-    def linger(self, now: int) -> None:
-        """Give the agent its grace after a completion."""
+    def linger(self, now: int, *, is_working: bool = False) -> None:
+        """Give the agent its grace after a completion, a longer one if commands of its own still run (C1)."""
         self._kill_grace = "linger_kill_grace"
-        self._wait(Rung.TERMINATE, "linger_grace", now)
+        more = self.limits["background_grace"] if is_working else None
+        self._wait(Rung.TERMINATE, "linger_grace", now + (more or 0))
 
     def close(self, now: int) -> None:
         """Give the agent of a session its grace after the end of its stdin (P8)."""

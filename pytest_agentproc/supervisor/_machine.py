@@ -109,7 +109,6 @@ class Machine(Life):
         self.watchdog = made.watchdog(task.policy)
         self.tools = made.tools(task.policy)
         self.tasks = made.tasks()
-        self._background_grace = task.policy.nanoseconds()["background_grace"] or 0
         self.completion = made.completion()
         self.completion.limit_to(task.policy.max_transcript_bytes)
         self.ending = made.ending()
@@ -224,7 +223,7 @@ class Machine(Life):
         if before is None and completion.at is not None:
             self.state = State.ENDING
             dog.rest()
-            self.ladder.linger(now + self._background_grace if self.tasks.running else now)
+            self.ladder.linger(now, is_working=bool(self.tasks.running))
         elif before is not None and completion.at is None:
             self.state = _RUNNING
             self.ladder.withdraw()
