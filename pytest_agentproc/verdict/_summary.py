@@ -12,19 +12,21 @@ from pytest_agentproc.verdict._words import shortened
 from pytest_agentproc.vocabulary import ARCHETYPES, RULES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from pytest_agentproc.verdict._judged import Judged
 
 __all__ = ["is_conformant", "summary"]
 
 _COLUMNS: dict[str, tuple[Verdict, ...]] = {
-    "failed": (Verdict.FAILED, Verdict.ADAPTER_ERROR, Verdict.KIT_ERROR),
+    "failed": (Verdict.FAILED,),
+    "errors": (Verdict.ADAPTER_ERROR, Verdict.KIT_ERROR),
     "undecided": (Verdict.UNDECIDED, Verdict.NOT_EXERCISED),
     "known": (Verdict.KNOWN,),
     "passed": (Verdict.PASSED,),
     "n/a": (Verdict.NOT_APPLICABLE,),
 }
+_RED = {verdict for column in ("failed", "errors") for verdict in _COLUMNS[column]}
 _GAP = "  "
 _SHORT = 12
 
@@ -37,7 +39,7 @@ def is_conformant(judged: Sequence[Judged]) -> bool:
     """
     verdicts = {one.verdict for one in judged if one.tier != "info"}
     undecided = {one.verdict for one in judged if one.tier == "must"} & {*_COLUMNS["undecided"]}
-    return Verdict.PASSED in verdicts and not undecided and not verdicts & {*_COLUMNS["failed"]}
+    return Verdict.PASSED in verdicts and not undecided and not verdicts & _RED
 
 
 def summary(judged: Sequence[Judged], version: str, width: int = 80) -> list[str]:
@@ -49,43 +51,53 @@ def summary(judged: Sequence[Judged], version: str, width: int = 80) -> list[str
         width: how many columns a line may have.
 
     Returns:
-        a table by rule, those that failed first; those of which nothing applied in a line of their own; a table of the
-        archetypes of bug reports in which something is red; and the sentence that says whether the subject is
-        conformant.
+        a table by rule, those that failed first, with a column for errors of an adapter's or the kit's if there are
+        any; those of which nothing applied in a line of their own; a table of the archetypes of bug reports in which
+        something failed; and the sentence that says whether the subject is conformant.
     """
     counted = [one for one in judged if one.tier != "info"]
     by_rule = {rule: [one for one in counted if rule in one.covers] for rule in RULES}
-    rows = [(rule, _counts(those)) for rule, those in by_rule.items() if those]
-    rows.sort(key=lambda row: (not row[1]["failed"], not (row[1]["failed"] or row[1]["undecided"])))
+    columns = _columns(counted)
+    rows = [(rule, _counts(those, columns)) for rule, those in by_rule.items() if those]
+    rows.sort(key=lambda row: [not row[1].get(column) for column in ("failed", "errors", "undecided")])
     applied = [(rule, counts) for rule, counts in rows if counts["n/a"] < sum(counts.values())]
     others = [rule for rule, counts in rows if counts["n/a"] == sum(counts.values())]
     lines = _table("rule", [(f"{rule}  {RULES[rule]}", counts) for rule, counts in applied], width) if applied else []
     lines += textwrap.wrap(f"nothing applied of: {', '.join(others)}", width) if others else []
-    lines += _by_archetype(counted, width)
+    lines += _by_archetype(counted, columns, width)
     return [*lines, *([""] if lines else []), _sentence(judged, counted, version)]
 
 
-def _counts(judged: Sequence[Judged]) -> dict[str, int]:
+def _columns(counted: Sequence[Judged]) -> list[str]:
+    """Leave the column for errors out where there are none, as there should be."""
+    has_errors = any(one.verdict in _COLUMNS["errors"] for one in counted)
+    return [column for column in _COLUMNS if column != "errors" or has_errors]
+
+
+def _counts(judged: Sequence[Judged], columns: Iterable[str] = _COLUMNS) -> dict[str, int]:
     found = Counter(one.verdict for one in judged)
-    return {column: sum(found[verdict] for verdict in verdicts) for column, verdicts in _COLUMNS.items()}
+    return {column: sum(found[verdict] for verdict in _COLUMNS[column]) for column in columns}
 
 
-def _by_archetype(counted: Sequence[Judged], width: int) -> list[str]:
+def _by_archetype(counted: Sequence[Judged], columns: list[str], width: int) -> list[str]:
     """Say which kinds of public bug reports these reds are; a scenario may be of several."""
     rows = []
     for name, (words, rules) in ARCHETYPES.items():
-        counts = _counts([one for one in counted if {*rules} & {*one.covers}])
+        counts = _counts([one for one in counted if {*rules} & {*one.covers}], columns)
         if counts["failed"] or counts["undecided"]:
             rows.append((f"{name}  {words}", counts))
     return ["", *_table("as in bug reports", rows, width)] if rows else []
 
 
 def _table(heading: str, rows: Sequence[tuple[str, dict[str, int]]], width: int) -> list[str]:
-    room = width - sum(len(_GAP + column) for column in _COLUMNS)
-    lines = [heading.ljust(room) + "".join(_GAP + column for column in _COLUMNS)]
+    columns = [*rows[0][1]]
+    room = width - sum(len(_GAP + column) for column in columns)
+    lines = [heading.ljust(room) + "".join(_GAP + column for column in columns)]
     for name, counts in rows:
         words = shortened(name, room)
-        cells = "".join(_GAP + (str(counts[column]) if counts[column] else "-").rjust(len(column)) for column in counts)
+        cells = "".join(
+            _GAP + (str(counts[column]) if counts[column] else "-").rjust(len(column)) for column in columns
+        )
         lines.append(words.ljust(room) + cells)
     return lines
 
@@ -93,11 +105,10 @@ def _table(heading: str, rows: Sequence[tuple[str, dict[str, int]]], width: int)
 def _sentence(judged: Sequence[Judged], counted: Sequence[Judged], version: str) -> str:
     counts = _counts(counted)
     found = Counter(one.verdict for one in counted)
-    failed = counts["failed"] - found[Verdict.ADAPTER_ERROR] - found[Verdict.KIT_ERROR]
-    figures = [f"{failed} failed"]
+    figures = [f"{counts['failed']} failed"]
     if counts["undecided"]:
         figures.append(f"{counts['undecided']} undecided")
-    errors = [error for error in (Verdict.ADAPTER_ERROR, Verdict.KIT_ERROR) if found[error]]
+    errors = [error for error in _COLUMNS["errors"] if found[error]]
     figures += [f"{found[error]} {error}{'s' if found[error] > 1 else ''}" for error in errors]
     figures += [f"{counts['passed']} passed", f"{counts['n/a']} not applicable", f"{counts['known']} known"]
     if len(judged) > len(counted):
