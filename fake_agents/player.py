@@ -172,7 +172,7 @@ class Player:
         self.stage.note("i", data)
         self.uncut.append(data)
         self.at_eof = not data
-        if self.session is not None:
+        if self.session is not None and (self.at_eof or b"\n" in data):
             before = len(self.lines)
             for line in self._cut()[before:]:
                 if self.session.hear(line):
