@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import math
 import signal
 import subprocess
@@ -276,3 +277,28 @@ def test_an_agent_left_running_ends_with_the_clock(stand: Stand) -> None:
     process = stand.run(host)
     stand.close()
     assert (stand.seconds, process.returncode) == (1.0, -9)
+
+
+def test_what_a_program_leaves_behind_is_told_to_no_later_test(stand: Stand, caplog: pytest.LogCaptureFixture) -> None:
+    """The garbage collector comes when it likes: what it finds of a program that has ended is nobody's any more."""
+
+    def leave() -> None:
+        future = asyncio.get_running_loop().create_future()
+        future.set_exception(BrokenPipeError("nobody looks"))
+        own: list[object] = [future]
+        own.append(own)
+
+    async def host() -> int:
+        leave()
+        gc.collect()
+        told = len(caplog.records)
+        leave()
+        return told
+
+    gc.disable()
+    try:
+        assert stand.run(host) == 1
+    finally:
+        gc.enable()
+    gc.collect()
+    assert [record.name for record in caplog.records] == ["asyncio"]
