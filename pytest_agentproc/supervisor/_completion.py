@@ -39,11 +39,11 @@ class Completion:
 
     def feed(self, meaning: Meaning, now: int) -> None:
         """Take one event."""
-        if isinstance(meaning, Line):
+        if isinstance(meaning, Message):
+            self._keep(meaning)
+        elif isinstance(meaning, Line):
             self.has_lines = True
             self.messages.add_lines(meaning.text)
-        elif isinstance(meaning, Message):
-            self._keep(meaning)
         elif isinstance(meaning, Finished):
             self.finish(meaning, now)
         elif isinstance(meaning, Resumed):

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_agentproc.supervisor.dialects._base import Finished, Noise, Other
 from pytest_agentproc.supervisor.dialects._claude_speakers import Speakers, word
 from pytest_agentproc.supervisor.dialects._claude_tasks import follow
-from pytest_agentproc.supervisor.dialects._json import objects
+from pytest_agentproc.supervisor.dialects._json import ObjectDecoder
 
 if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects._base import Meaning
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["ClaudePrintDecoder"]
 
 
-class ClaudePrintDecoder:
+class ClaudePrintDecoder(ObjectDecoder):
     """Read the events of one prompt."""
 
     has_completion = True
@@ -35,15 +35,6 @@ class ClaudePrintDecoder:
         self._model: str | None = None
         self._speakers = Speakers()
         self._is_over = False
-
-    def decode(self, line: bytes) -> list[Meaning]:
-        """Say what a line means."""
-        if not line.strip():
-            return []
-        found = objects(line)
-        if found is None:
-            return [Noise(line)]
-        return [meaning for event in found for meaning in self._meanings(event, line)]
 
     def end(self, stderr: bytes) -> list[Meaning]:
         """Give the messages that were begun, if their end never came."""

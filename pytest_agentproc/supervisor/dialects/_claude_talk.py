@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ClaudeTalk"]
 
+_OF_TOOLS = (Asked, Nested, ToolEnded, ToolStarted)
 _OURS = uuid.UUID("6ee23b1c-53d0-4c12-9e0a-0c8f2f8f5f0e")
 
 
@@ -91,10 +92,12 @@ class ClaudeTalk(JsonTalk):
 
     def _marks(self, value: dict[str, Any]) -> tuple[int, ...]:
         """Say which turns a line names; a prompt that is none of ours is the agent's own business."""
-        named = value.get("user_message_uuids") or value.get("user_message_uuid") or []
+        named = value.get("user_message_uuids") or value.get("user_message_uuid")
+        if not named:
+            return ()
         names = named if isinstance(named, list) else [named]
         ours = tuple(self._numbers[name] for name in names if isinstance(name, str) and name in self._numbers)
-        return ours or ((BACKGROUND,) if names else ())
+        return ours or (BACKGROUND,)
 
     # Control.
 
@@ -187,7 +190,7 @@ class ClaudeTalk(JsonTalk):
 
 
 def _of_tools(meanings: list[Meaning]) -> list[Spoken]:
-    return [one for one in meanings if isinstance(one, Asked | Nested | ToolEnded | ToolStarted)]
+    return [one for one in meanings if isinstance(one, _OF_TOOLS)]
 
 
 def _trouble(value: dict[str, Any]) -> str:

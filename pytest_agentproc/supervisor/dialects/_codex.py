@@ -18,7 +18,7 @@ from pytest_agentproc.supervisor.dialects._base import (
     ToolEnded,
     ToolStarted,
 )
-from pytest_agentproc.supervisor.dialects._json import objects
+from pytest_agentproc.supervisor.dialects._json import ObjectDecoder
 
 if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects._base import Meaning
@@ -29,7 +29,7 @@ _NO_TOOLS = frozenset({"agent_message", "reasoning", "todo_list", "error"})
 """Items that are no work: a plan is begun early and ends with the turn."""
 
 
-class CodexDecoder:
+class CodexDecoder(ObjectDecoder):
     """Read the JSON events of codex."""
 
     has_completion = True
@@ -37,15 +37,6 @@ class CodexDecoder:
 
     def __init__(self) -> None:
         self._erred = False
-
-    def decode(self, line: bytes) -> list[Meaning]:
-        """Say what a line means."""
-        if not line.strip():
-            return []
-        found = objects(line)
-        if found is None:
-            return [Noise(line)]
-        return [meaning for event in found for meaning in self._meanings(event, line)]
 
     def end(self, stderr: bytes) -> list[Meaning]:
         """Say nothing: every line is complete in itself."""

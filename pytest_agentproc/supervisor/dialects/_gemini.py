@@ -21,7 +21,7 @@ from pytest_agentproc.supervisor.dialects._base import (
     ToolEnded,
     ToolStarted,
 )
-from pytest_agentproc.supervisor.dialects._json import objects
+from pytest_agentproc.supervisor.dialects._json import ObjectDecoder, objects
 
 if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects._base import Meaning
@@ -36,7 +36,7 @@ _STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"?')
 """Possessive: what could be tried again is remembered, a hundred bytes for one."""
 
 
-class GeminiStreamDecoder:
+class GeminiStreamDecoder(ObjectDecoder):
     """Read the JSON events of `-o stream-json`."""
 
     has_completion = True
@@ -45,15 +45,6 @@ class GeminiStreamDecoder:
     def __init__(self) -> None:
         self._model: str | None = None
         self._deltas: Tail | None = None
-
-    def decode(self, line: bytes) -> list[Meaning]:
-        """Say what a line means."""
-        if not line.strip():
-            return []
-        found = objects(line)
-        if found is None:
-            return [Noise(line)]
-        return [meaning for event in found for meaning in self._meanings(event, line)]
 
     def end(self, stderr: bytes) -> list[Meaning]:
         """Give the message that was begun, if its end never came."""

@@ -19,7 +19,7 @@ from pytest_agentproc.supervisor.dialects._base import (
     ToolEnded,
     ToolStarted,
 )
-from pytest_agentproc.supervisor.dialects._json import objects
+from pytest_agentproc.supervisor.dialects._json import ObjectDecoder
 
 if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects._base import Meaning
@@ -33,20 +33,11 @@ BAD = frozenset({"error", "aborted"})
 _GOES_ON = frozenset({"turn_start", "message_start", "auto_retry_start"})
 
 
-class PiDecoder:
+class PiDecoder(ObjectDecoder):
     """Read the JSON events of pi."""
 
     has_completion = True
     limit: int | None = None
-
-    def decode(self, line: bytes) -> list[Meaning]:
-        """Say what a line means."""
-        if not line.strip():
-            return []
-        found = objects(line)
-        if found is None:
-            return [Noise(line)]
-        return [meaning for event in found for meaning in self._meanings(event, line)]
 
     def end(self, stderr: bytes) -> list[Meaning]:
         """Say nothing: every line is complete in itself."""

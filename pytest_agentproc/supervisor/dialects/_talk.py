@@ -108,7 +108,7 @@ class Begun:
     marks: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Said:
     """Progress within a turn: a `message` that is whole, a `delta` of one, or news of a `tool`.
 
@@ -276,8 +276,6 @@ class JsonTalk:
 
     def decode(self, line: bytes) -> list[Spoken]:
         """Say what a line means."""
-        if not line.strip():
-            return []
         found = objects(line)
         if found is None:
             return [Noise(line)]
