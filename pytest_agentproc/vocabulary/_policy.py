@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
+from functools import lru_cache
 from typing import Any
 
 from pytest_agentproc.errors import UsageError
@@ -47,11 +48,12 @@ _SILENCE = {"claude": _Unsaid(180.0)}
 
 
 class _Counted:
-    """Room for what `Policy.nanoseconds` has counted once."""
+    """Room for what `Policy.nanoseconds` has counted once, and for what `Policy.in_session` has given."""
 
-    __slots__ = ("_counted",)
+    __slots__ = ("_counted", "_in_session")
 
     _counted: dict[str, int | None]
+    _in_session: Policy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,16 +181,28 @@ class Policy(_Counted):
             limits: as the class takes them.
         """
         silence = {"inactivity_timeout": _SILENCE[dialect]} if dialect in _SILENCE else {}
-        return cls(**{**silence, **limits})
+        given = {**silence, **limits}
+        try:
+            return _made(**given)
+        except TypeError:  # a list is no key
+            return cls(**given)
 
     def in_session(self) -> Policy:
         """Give the limits as a session keeps them: silence is no fault there unless the caller says so."""
-        return replace(self, inactivity_timeout=None) if isinstance(self.inactivity_timeout, _Unsaid) else self
+        if not isinstance(self.inactivity_timeout, _Unsaid):
+            return self
+        if not hasattr(self, "_in_session"):
+            object.__setattr__(self, "_in_session", replace(self, inactivity_timeout=None))
+        return self._in_session
 
     @classmethod
     def of_silence(cls, seconds: float) -> Policy:
         """Give the limits that one number stands for: it limits silence, never the whole duration (A9)."""
         return cls(inactivity_timeout=seconds)
+
+
+_made = lru_cache(maxsize=256, typed=True)(Policy)
+"""The same limits as the last time: every play of a scenario asks for them."""
 
 
 OPTIONAL_NAMES = frozenset(
