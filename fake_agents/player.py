@@ -103,7 +103,7 @@ class Player:
         while moved:
             moved = False
             for track in self.in_order():
-                if track in self.tracks and self._is_ready(track):
+                if self._is_ready(track) and track in self.tracks:
                     moved = True
                     self._advance(track)
 
@@ -114,8 +114,12 @@ class Player:
     @property
     def until(self) -> int | None:
         """The earliest instant that a track waits for, or None."""
-        instants = [track.value for track in self.tracks if track.kind in _INSTANTS and track.value is not None]
-        return min(instants) if instants else None
+        first = None
+        for track in self.tracks:
+            at = track.value if track.kind in _INSTANTS else None
+            if at is not None and (first is None or at < first):
+                first = at
+        return first
 
     @property
     def burns(self) -> bool:
@@ -125,12 +129,8 @@ class Player:
     @property
     def wants(self) -> tuple[bool, bool, bool]:
         """Which streams would wake a track: (stdin, stdout, stderr)."""
-        stdout = stderr = False
-        for track in self.tracks:
-            if track.kind == SPACE:
-                stdout = stdout or track.value == "stdout"
-                stderr = stderr or track.value == "stderr"
-        return (self.reading and not self.at_eof, stdout, stderr)
+        wanted = [track.value for track in self.tracks if track.kind == SPACE]
+        return (self.reading and not self.at_eof, "stdout" in wanted, "stderr" in wanted)
 
     def _is_ready(self, track: Track) -> bool:
         kind = track.kind

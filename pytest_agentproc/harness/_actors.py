@@ -16,7 +16,7 @@ from pytest_agentproc.harness._kin import Kin, Reach
 from pytest_agentproc.vocabulary import SIGNALS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from pytest_agentproc.clock import Path
     from pytest_agentproc.harness._model import Model
@@ -67,7 +67,8 @@ class Process:
         self._pending: set[int] = set()
         self._spawned: dict[str, Process] = {}
         self._watched: dict[str, Process] = {}
-        self._wants = (False, False, False)  # nothing is watched before the first grant
+        self.wakers: list[Callable[[], bool]] = []
+        """Of these one is true as soon as it could go on; before the first grant it waits for nothing."""
         self.player = self.player_type(program, self, encoder(program))
 
     # What the player does.
@@ -94,7 +95,7 @@ class Process:
             except BrokenPipeError:
                 self.note("b", stream)
                 return False
-        self.note("o" if stream == "stdout" else "e", data)
+        self.model.tell("o" if stream == "stdout" else "e", {"process": self.name, "bytes": data})
         return True
 
     def read(self, size: int) -> bytes | None:
@@ -195,31 +196,38 @@ class Process:
         pipe = self.pipes["stdin"]
         return pipe is None or (asked and pipe.has_news())
 
-    def is_woken(self) -> bool:
-        """Say whether a stream that a track waits for is ready, and can be waited for."""
-        if self._watched:
-            ended = [name for name, process in self._watched.items() if not process.is_alive]
-            if ended:  # each end wakes once
-                self._watched = {name: process for name, process in self._watched.items() if name not in ended}
-                return True
-        pipes = self.pipes
-        wants_stdin, wants_stdout, wants_stderr = self._wants
-        return bool(
-            (wants_stdin and (pipe := pipes["stdin"]) is not None and pipe.has_news())
-            or (wants_stdout and (pipe := pipes["stdout"]) is not None and pipe.has_room())
-            or (wants_stderr and (pipe := pipes["stderr"]) is not None and pipe.has_room())
-        )
+    def has_lost(self) -> bool:
+        """Say whether a process that a track waits for has ended; each end wakes once."""
+        ended = [name for name, process in self._watched.items() if not process.is_alive]
+        for name in ended:
+            del self._watched[name]
+        return bool(ended)
 
-    def waits_until(self) -> int | None:
-        """Give the instant until which it waits: a stream that leads nowhere is ready at once, and asks nobody.
+    def wait(self) -> None:
+        """Find out until when it waits, and what else would wake it: only a grant changes either.
 
-        What it waits for besides is asked once, too: only a grant changes it.
+        A stream that leads nowhere is ready at once, and asks nobody.
         """
-        self._wants = self.player.wants
-        for wanted, pipe in zip(self._wants, self.pipes.values(), strict=True):
-            if wanted and pipe is None:
-                return self.model.now()
-        return self.player.until
+        player, pipes = self.player, self.pipes
+        wakers = [self.has_lost] if self._watched else []
+        until = player.until
+        wants_stdin, wants_stdout, wants_stderr = player.wants
+        if wants_stdin:
+            if (pipe := pipes["stdin"]) is not None:
+                wakers.append(pipe.has_news)
+            else:
+                until = self.model.now()
+        if wants_stdout:
+            if (pipe := pipes["stdout"]) is not None:
+                wakers.append(pipe.has_room)
+            else:
+                until = self.model.now()
+        if wants_stderr:
+            if (pipe := pipes["stderr"]) is not None:
+                wakers.append(pipe.has_room)
+            else:
+                until = self.model.now()
+        self.until, self.wakers = until, wakers
 
     def _let_go(self, stream: str) -> None:
         pipe, self.pipes[stream] = self.pipes[stream], None
@@ -250,24 +258,28 @@ class World:
         self.containment = containment
         self._reach = Reach(agent.kin, containment)
         self._pipes: dict[str, Pipe] = {name: pipe for name, pipe in agent.pipes.items() if pipe is not None}
-        self._watched: set[str] = set()
+        self._watched: dict[str, Callable[[], bool]] = {}
         self._members: list[Process] = []
         self._saw_exit = False
 
     def poll(self) -> set[str]:
         ready = set()
-        for name in self._watched:
-            pipe = self._pipes[name]
-            if pipe.has_room() if name == "stdin" else pipe.has_news():
+        for name, is_ready in self._watched.items():
+            if is_ready():
                 ready.add(name)
         if not self.agent.is_alive and not self._saw_exit:
             ready.add("exit")
-        if self._members and any(not member.is_alive for member in self._members):
-            ready.add("members")
+        for member in self._members:
+            if not member.is_alive:
+                ready.add("members")
         return ready
 
     def watch(self, name: str, *, wanted: bool) -> None:
-        (self._watched.add if wanted else self._watched.discard)(name)
+        pipe = self._pipes[name]
+        if wanted:
+            self._watched[name] = pipe.has_room if name == "stdin" else pipe.has_news
+        else:
+            self._watched.pop(name, None)
 
     def read(self, name: str, limit: int) -> bytes | None:
         return self._pipes[name].read(limit)

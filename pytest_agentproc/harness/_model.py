@@ -65,6 +65,7 @@ class Model:
         self._fakes: list[int] = []
         self._names: Counter[tuple[int, str]] = Counter()
         self._looks = 0
+        self._host = Host()
 
     # What processes and worlds call.
 
@@ -128,18 +129,19 @@ class Model:
             if self.callers and self._resume():
                 continue
             move, target = self.rule.next(self.host())
-            if move is Move.STUCK:
-                raise Deadlock("nobody can move")
-            if move is Move.GRANT:
+            while move is Move.GRANT:  # which tells no caller anything
                 self._looks = 0
                 self.grant(self.processes[target])
+                self.settle()
+                move, target = self.rule.next(self.host())
+            if move is Move.STUCK:
+                raise Deadlock("nobody can move")
+            if move is Move.FIRE:
+                self._looks = 0
+            if target == _LOOP:
+                self._resume(is_due=True)
             else:
-                if move is Move.FIRE:
-                    self._looks = 0
-                if target == _LOOP:
-                    self._resume(is_due=True)
-                else:
-                    self._look(target)
+                self._look(target)
         self.settle()
 
     def _resume(self, *, is_due: bool = False) -> bool:
@@ -149,15 +151,18 @@ class Model:
             Whether one did something.
         """
         has_acted = False
-        for caller in [caller for caller in self.callers if is_due or caller.has_news]:
-            has_acted = caller.act(self.rule.now) or has_acted
+        for caller in self.callers:
+            if is_due or caller.has_news:
+                has_acted = caller.act(self.rule.now) or has_acted
         return has_acted
 
     def settle(self) -> None:
         """Let what happened be seen: who could go on asks, and the new and the dead are recorded in spawn order."""
         for process in self._living.values():
-            if process.is_woken():
-                self.rule.ask(process.path)
+            for is_woken in process.wakers:
+                if is_woken():
+                    self.rule.ask(process.path)
+                    break
         if self._births:
             self.tell_births()
         if self._deaths:
@@ -197,39 +202,41 @@ class Model:
 
     def host(self) -> Host:
         """Tell the jump rule what the drivers want."""
-        host, over, begun = Host(), self.over, self.begun
+        ready = pending = first = None
+        host, whose, over, begun, hosts = self._host, _LOOP, self.over, self.begun, self.hosts
         for number, driver in enumerate(self.drivers):
             if number in over:
                 continue
             if number not in begun:
-                host.pending = number if host.pending is None else host.pending
+                pending = number if pending is None else pending
                 continue
-            if host.ready is None and self._has_news(number, driver):
-                host.ready = number
+            if ready is None:
+                session, ports = hosts.get(number), driver.ports
+                if (session is not None and session.bell.rung) or (ports is not None and ports.poll()):
+                    ready = number
             deadline = driver.deadline
-            if deadline is not None and (host.deadline is None or deadline < host.deadline[0]):
-                host.deadline = (deadline, number)
+            if deadline is not None and (first is None or deadline < first):
+                first, whose = deadline, number
         for caller in self.callers:
-            due = caller.deadline
-            if due is not None and (host.deadline is None or due < host.deadline[0]):
-                host.deadline = (due, _LOOP)
+            deadline = caller.deadline
+            if deadline is not None and (first is None or deadline < first):
+                first, whose = deadline, _LOOP
+        host.ready, host.pending, host.deadline = ready, pending, None if first is None else (first, whose)
         return host
-
-    def _has_news(self, number: int, driver: Driver) -> bool:
-        host = self.hosts.get(number)
-        return (host is not None and host.has_rung) or (driver.ports is not None and bool(driver.ports.poll()))
 
     def grant(self, process: Process) -> None:
         """Let one process go on."""
-        asked = self.rule.asks(process.path)
-        self.rule.drop(process.path)
-        signals, process.signals = process.signals, []
+        rule, signals = self.rule, process.signals
+        asked = rule.asks(process.path)
+        rule.drop(process.path)
+        if signals:
+            process.signals = []
         try:
-            process.player.grant(self.rule.now, signals, readable=process.has_input(asked=asked))
+            process.player.grant(rule.now, signals, readable=process.has_input(asked=asked))
         except Left:
             return
-        process.until = process.waits_until()
-        self.park(process)
+        process.wait()
+        rule.park(process.path, process.until)
 
     def _look(self, number: int) -> None:
         self._looks += 1
@@ -244,3 +251,15 @@ class Model:
         self.over.add(number)
         if self.on_over is not None:
             self.on_over()
+
+    def dissolve(self) -> None:
+        """Be gone at once: all here hold each other, and would wait for somebody who looks for garbage."""
+        for process in self.processes.values():
+            for one in (process.player, process.kin, process):
+                vars(one).clear()
+        for driver in self.drivers:
+            for each in (driver.machine, driver):
+                vars(each).clear()
+        for host in self.hosts.values():
+            vars(host).clear()
+        vars(self).clear()

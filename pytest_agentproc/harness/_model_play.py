@@ -104,6 +104,7 @@ def _play(bound: Bound, subject: _Judges, model: type[Model]) -> Played:
     except ClockError as error:
         fault = error
         record.add(made.now(), "m", {"process": "supervisor", "fault": error.reason, "message": str(error)})
+    made.dissolve()
     answer = answers[0] if answers and fault is None else None
     return Played(bound, record, answer, fault, store.files if store else None)
 

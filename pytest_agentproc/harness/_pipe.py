@@ -67,9 +67,13 @@ class Pipe:
         parts = []
         while self._pages and limit:
             page = self._pages[0]
-            part, page.data = page.data[:limit], page.data[limit:]
-            parts.append(part)
-            limit -= len(part)
-            if not page.data:
+            size = len(page.data)
+            if size <= limit:
+                parts.append(page.data)
+                limit -= size
                 self._pages.popleft()
-        return b"".join(parts)
+            else:
+                part, page.data = page.data[:limit], page.data[limit:]
+                parts.append(part)
+                limit = 0
+        return parts[0] if len(parts) == 1 else b"".join(parts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.clock import SystemClock
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from pytest_agentproc.vocabulary import Deed
 
 __all__ = ["CALLER", "CallerHost", "SessionHost"]
+
+_has_told = attrgetter("has_told")
 
 CALLER = "caller"
 """What makes the marks on prompts unlike any other session's."""
@@ -68,32 +71,26 @@ class SessionHost:
         trace: Callable[[int, str, dict[str, Any]], None],
     ) -> None:
         self._session = Session(machine, SystemClock(), None, transcript)
-        self._bell = _Bell()
+        self.bell = _Bell()
+        """Rung by what the caller said, and the session has not heard."""
         self.role = Role(bound.handler, bound.hooks)
         self._hooks = {hook.name: hook for hook in bound.hooks}
         self._registered: set[str] = set()
         self._called: list[tuple[str, int]] = []
         self._events: list[SessionEvent] = []
+        self.has_told = False
+        """Whether the session told something that its caller has not heard."""
         self._turns: list[Turn] = []
         self._questions: list[str] = []
         self._viewers: dict[str, Viewer] = {}
         self._seen: dict[str, list[SessionEvent]] = {}
-        self.driver = SessionDriver(machine, spawn, self._bell, now, self._hear, trace)
+        self.driver = SessionDriver(machine, spawn, self.bell, now, self._hear, trace)
         self._session.drive_by(self.driver)
-
-    @property
-    def has_rung(self) -> bool:
-        """Whether the caller has said something that the session has not heard."""
-        return self._bell.rung
-
-    @property
-    def has_told(self) -> bool:
-        """Whether the session told something that its caller has not heard."""
-        return bool(self._events)
 
     def tell(self, caller: Caller, name: str, now: int) -> None:
         """Tell the caller what the session told since it was asked last, and call the callbacks."""
         heard, self._events = self._events, []
+        self.has_told = False
         for event in heard:
             caller.hear(event.kind, event.turn, event.text, name)
             if event.question is not None and self.role.handler is not None:
@@ -121,6 +118,7 @@ class SessionHost:
 
     def _hear(self, event: SessionEvent) -> None:
         self._events.append(event)
+        self.has_told = True
         self._session.hear(event)
 
     def _read(self, name: str) -> None:
@@ -177,7 +175,7 @@ class CallerHost:
     @property
     def has_news(self) -> bool:
         """Whether a session told something that the caller has not heard."""
-        return any(host.has_told for host in self._hosts.values())
+        return any(map(_has_told, self._hosts.values()))
 
     def act(self, now: int) -> bool:
         """Tell the caller what the sessions told, and do what it wants; return whether it wanted something."""

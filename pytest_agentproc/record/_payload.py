@@ -68,7 +68,7 @@ class Gathered:
         self.size += len(data)
         if self._hash is not None:
             self._hash.update(data)
-            self._tail = _last((self._tail, data))
+            self._tail = data[-EDGE_BYTES:] if len(data) >= EDGE_BYTES else (self._tail + data)[-EDGE_BYTES:]
             return
         self._parts.append(data)
         if self.size > self.limit:

@@ -92,7 +92,8 @@ class Conversation(Succession):
     def feed(self, event: Event, now: int) -> list[Command]:
         """Take one event at an instant (nanoseconds); return what to do about it, in order."""
         self._now = now
-        return self._follow(super().feed(event, now), now)
+        commands = self._answers[type(event)](event, now)
+        return commands if type(event) is on.Ready else self._follow(commands, now)  # to read changes nothing yet
 
     def hear(self, intent: Intent, now: int) -> list[Command]:
         """Take one intent of the caller."""
@@ -159,7 +160,8 @@ class Conversation(Succession):
         commands: list[Command] = []
         for line in lines:
             for meaning in self.talk.decode(line):
-                commands += self._mean(meaning, now)
+                if due := self._mean(meaning, now):
+                    commands += due
         if self.framing.is_overlong:
             commands += self._reject(f"a line of more than {self.framing.limit} bytes", now)
         return commands
@@ -174,11 +176,11 @@ class Conversation(Succession):
     def _mean(self, meaning: Spoken, now: int) -> list[Command]:
         if isinstance(meaning, Other):
             return []
-        if isinstance(meaning, _OF_TOOLS):
-            return self._reply(self.turns.work(meaning, now), now)
         understood = self._meanings.get(type(meaning))
         if understood is not None:
             return understood(meaning, now)
+        if isinstance(meaning, _OF_TOOLS):
+            return self._reply(self.turns.work(meaning, now), now)
         return self._reply(self.turns.hear(meaning, now), now)  # type: ignore[arg-type]  # all others are in the table
 
     def _welcome(self, welcome: Welcome, now: int) -> list[Command]:
@@ -205,6 +207,8 @@ class Conversation(Succession):
         return []
 
     def _reply(self, data: bytes, now: int) -> list[Command]:
+        if not data:
+            return []
         commands = self.feeder.reply(data)
         return commands + (self._reject("it asks and reads no answers", now) if self.feeder.is_ignored else [])
 

@@ -113,7 +113,7 @@ class Driver:
         ports = self.ports
         if ports is None:
             self._feed(on.Start(), now)
-            return self._after(self.machine.deadlines, now)
+            return self._after(self._wind(), now)
         self._see(ports, now)
         return self._after(self._fire(now), now)
 
@@ -133,11 +133,17 @@ class Driver:
 
     def _fire(self, now: int) -> dict[str, int]:
         """Tell of the deadline if it has come; return the timers that then run."""
-        timers = self.machine.deadlines
-        if timers and not self._done and min(timers.values()) <= now:
+        timers = self._wind()
+        if self.deadline is not None and self.deadline <= now and not self._done:
             self._note("t", {"process": "supervisor", "timer": _first(timers, now), "fired": True})
             self._feed(on.Due(), now)
-            timers = self.machine.deadlines
+            timers = self._wind()
+        return timers
+
+    def _wind(self) -> dict[str, int]:
+        """Find out when to look again whatever happens; return the timers that run."""
+        timers = self.machine.deadlines
+        self.deadline = min(timers.values()) if timers else None
         return timers
 
     def _see_exit(self, ports: Ports, now: int) -> None:
@@ -153,12 +159,12 @@ class Driver:
         self._carry_out(self._tell(event, now))
 
     def _carry_out(self, commands: list[Command]) -> None:
-        left = commands[::-1]
+        left, execute = commands[::-1], self._execute
         while left:
             command = left.pop()
-            answer = self._execute[type(command)](command)
+            answer = execute[type(command)](command)
             if answer is not None:
-                left += reversed(self._tell(answer, self._now()))
+                left += self._tell(answer, self._now())[::-1]
 
     def _tell(self, event: Event, now: int) -> list[Command]:
         commands = self.machine.feed(event, now)
@@ -227,7 +233,6 @@ class Driver:
     # The supervisor's side of the record.
 
     def _after(self, timers: dict[str, int], now: int) -> bool:
-        self.deadline = min(timers.values()) if timers else None
         machine, trace = self.machine, self._trace
         if trace is not None:
             if timers != self._timers:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from pytest_agentproc.supervisor._turn import TurnResult
@@ -66,8 +66,7 @@ class CloseIt:
 Intent = Prompt | CancelIt | AnswerIt | RegisterIt | DecideIt | StopIt | CloseIt
 
 
-@dataclass(frozen=True, slots=True)
-class SessionEvent:
+class SessionEvent(NamedTuple):
     """Something that viewers of a session see.
 
     Args:

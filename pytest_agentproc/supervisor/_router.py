@@ -59,7 +59,7 @@ class Router:
             return self._begin(marks)
         if isinstance(meaning, Ended):
             return self._end(marks)
-        if marks:
+        if marks and marks != self.running:
             self._begin(marks)
         return marks or self.running
 
