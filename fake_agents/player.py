@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     Wait = tuple[int, Any]
     Key = tuple[str, int | None]
 
-TIME, BUSY, SPACE, LINE, EOF, SIGNAL, NEVER, WHEN = range(8)
-_INSTANTS = (TIME, BUSY)
+TIME, BUSY, SPACE, LINE, EOF, SIGNAL, NEVER, WHEN = range(8)  # the first two end at an instant
 _EPIPE = ("epipe", None)
 
 
@@ -49,8 +48,7 @@ class Player:
 
     Args:
         program: see `fake_agents.program`.
-        stage: does what the program says: `given`, `read`, `write`, `writable`, `close`, `catch`, `release`, `spawn`,
-            `leave`, `die`, `note`.
+        stage: does what the program says; see `fake_agents.contracts`.
         encoder: the dialect's bytes for say, answer and result.
     """
 
@@ -68,8 +66,7 @@ class Player:
         self.heard = 0
         self.acting: Key | None = None
         self.reactions: dict[Key, Sequence[Step]] = {}
-        self.children = 0
-        self.line = 0
+        self.children = self.line = 0
         self.session: Session | None = None
         self.main = Track(self._main(program["steps"]))
         self.tracks = [self.main]
@@ -116,9 +113,8 @@ class Player:
         """The earliest instant that a track waits for, or None."""
         first = None
         for track in self.tracks:
-            at = track.value if track.kind in _INSTANTS else None
-            if at is not None and (first is None or at < first):
-                first = at
+            if track.kind <= BUSY and track.value is not None and (first is None or track.value < first):
+                first = track.value
         return first
 
     @property
@@ -129,12 +125,16 @@ class Player:
     @property
     def wants(self) -> tuple[bool, bool, bool]:
         """Which streams would wake a track: (stdin, stdout, stderr)."""
-        wanted = [track.value for track in self.tracks if track.kind == SPACE]
-        return (self.reading and not self.at_eof, "stdout" in wanted, "stderr" in wanted)
+        stdout = stderr = False
+        for track in self.tracks:
+            if track.kind == SPACE:
+                stdout = stdout or track.value == "stdout"
+                stderr = stderr or track.value == "stderr"
+        return (self.reading and not self.at_eof, stdout, stderr)
 
     def _is_ready(self, track: Track) -> bool:
         kind = track.kind
-        if kind in _INSTANTS:
+        if kind <= BUSY:
             return track.value is not None and bool(track.value <= self.now)
         if kind == SPACE:
             return track.since < self.grants and self.stage.writable(track.value)

@@ -258,14 +258,14 @@ class World:
         self.containment = containment
         self._reach = Reach(agent.kin, containment)
         self._pipes: dict[str, Pipe] = {name: pipe for name, pipe in agent.pipes.items() if pipe is not None}
-        self._watched: dict[str, Callable[[], bool]] = {}
+        self._watched: dict[str, Pipe] = {}
         self._members: list[Process] = []
         self._saw_exit = False
 
     def poll(self) -> set[str]:
         ready = set()
-        for name, is_ready in self._watched.items():
-            if is_ready():
+        for name, pipe in self._watched.items():
+            if pipe.has_room() if name == "stdin" else pipe.pages or not pipe.writers:
                 ready.add(name)
         if not self.agent.is_alive and not self._saw_exit:
             ready.add("exit")
@@ -275,9 +275,8 @@ class World:
         return ready
 
     def watch(self, name: str, *, wanted: bool) -> None:
-        pipe = self._pipes[name]
         if wanted:
-            self._watched[name] = pipe.has_room if name == "stdin" else pipe.has_news
+            self._watched[name] = self._pipes[name]
         else:
             self._watched.pop(name, None)
 

@@ -66,6 +66,8 @@ class Model:
         self._names: Counter[tuple[int, str]] = Counter()
         self._looks = 0
         self._host = Host()
+        self._looking: list[tuple[int, Driver, SessionHost | None]] = []
+        """The drivers that are not over, and their sessions."""
 
     # What processes and worlds call.
 
@@ -124,7 +126,8 @@ class Model:
             Deadlock: nobody can move.
             Spin: a driver looks for ever and takes nothing.
         """
-        while len(self.over) < len(self.drivers):
+        self._looking = [(number, driver, self.hosts.get(number)) for number, driver in enumerate(self.drivers)]
+        while self._looking:
             self.settle()
             if self.callers and self._resume():
                 continue
@@ -203,15 +206,13 @@ class Model:
     def host(self) -> Host:
         """Tell the jump rule what the drivers want."""
         ready = pending = first = None
-        host, whose, over, begun, hosts = self._host, _LOOP, self.over, self.begun, self.hosts
-        for number, driver in enumerate(self.drivers):
-            if number in over:
-                continue
+        host, whose, begun = self._host, _LOOP, self.begun
+        for number, driver, session in self._looking:
             if number not in begun:
                 pending = number if pending is None else pending
                 continue
             if ready is None:
-                session, ports = hosts.get(number), driver.ports
+                ports = driver.ports
                 if (session is not None and session.bell.rung) or (ports is not None and ports.poll()):
                     ready = number
             deadline = driver.deadline
@@ -249,6 +250,7 @@ class Model:
     def leave(self, number: int) -> None:
         """Have a driver look no more."""
         self.over.add(number)
+        self._looking = [one for one in self._looking if one[0] != number]
         if self.on_over is not None:
             self.on_over()
 

@@ -29,15 +29,15 @@ class Pipe:
     def __init__(self) -> None:
         self.writers = 1
         self.readers = 1
-        self._pages: deque[_Page] = deque()
+        self.pages: deque[_Page] = deque()
 
     def has_room(self) -> bool:
         """Say whether poll would call it writable: a free slot, or nobody to read."""
-        return len(self._pages) < self.slots or not self.readers
+        return len(self.pages) < self.slots or not self.readers
 
     def has_news(self) -> bool:
         """Say whether poll would call it readable: bytes, or the end."""
-        return bool(self._pages) or not self.writers
+        return bool(self.pages) or not self.writers
 
     def write(self, data: bytes | memoryview) -> int | None:
         """Take what fits; None if nothing does.
@@ -49,29 +49,29 @@ class Pipe:
             raise BrokenPipeError
         odd = len(data) % PAGE
         taken = 0
-        if odd and self._pages and self._pages[-1].end + odd <= PAGE:
-            last = self._pages[-1]
+        if odd and self.pages and self.pages[-1].end + odd <= PAGE:
+            last = self.pages[-1]
             last.data += bytes(data[:odd])
             last.end += odd
             taken = odd
-        while taken < len(data) and len(self._pages) < self.slots:
+        while taken < len(data) and len(self.pages) < self.slots:
             page = bytes(data[taken : taken + PAGE])
-            self._pages.append(_Page(page))
+            self.pages.append(_Page(page))
             taken += len(page)
         return taken or None
 
     def read(self, limit: int) -> bytes | None:
         """Give what is there: None would block, b"" is the end."""
-        if not self._pages:
+        if not self.pages:
             return None if self.writers else b""
         parts = []
-        while self._pages and limit:
-            page = self._pages[0]
+        while self.pages and limit:
+            page = self.pages[0]
             size = len(page.data)
             if size <= limit:
                 parts.append(page.data)
                 limit -= size
-                self._pages.popleft()
+                self.pages.popleft()
             else:
                 part, page.data = page.data[:limit], page.data[limit:]
                 parts.append(part)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.clock import SystemClock
@@ -18,8 +17,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.vocabulary import Deed
 
 __all__ = ["CALLER", "CallerHost", "SessionHost"]
-
-_has_told = attrgetter("has_told")
 
 CALLER = "caller"
 """What makes the marks on prompts unlike any other session's."""
@@ -78,8 +75,8 @@ class SessionHost:
         self._registered: set[str] = set()
         self._called: list[tuple[str, int]] = []
         self._events: list[SessionEvent] = []
-        self.has_told = False
-        """Whether the session told something that its caller has not heard."""
+        self.caller: CallerHost | None = None
+        """Who is to hear what the session tells."""
         self._turns: list[Turn] = []
         self._questions: list[str] = []
         self._viewers: dict[str, Viewer] = {}
@@ -90,7 +87,6 @@ class SessionHost:
     def tell(self, caller: Caller, name: str, now: int) -> None:
         """Tell the caller what the session told since it was asked last, and call the callbacks."""
         heard, self._events = self._events, []
-        self.has_told = False
         for event in heard:
             caller.hear(event.kind, event.turn, event.text, name)
             if event.question is not None and self.role.handler is not None:
@@ -118,7 +114,8 @@ class SessionHost:
 
     def _hear(self, event: SessionEvent) -> None:
         self._events.append(event)
-        self.has_told = True
+        if self.caller is not None:
+            self.caller.has_news = True
         self._session.hear(event)
 
     def _read(self, name: str) -> None:
@@ -166,19 +163,19 @@ class CallerHost:
         trace: Callable[[int, str, dict[str, Any]], None],
     ) -> None:
         self._hosts = hosts
+        for host in hosts.values():
+            host.caller = self
+        self.has_news = False
+        """Whether a session told something that the caller has not heard."""
         roles = {name: host.role for name, host in hosts.items()}
         self._caller = Caller(drive, lambda deed: trace(now(), "m", deed.show()), roles)
         self.deadline: int | None = None
         """The instant at which the caller acts whatever happens; what it is told and what it does may move it."""
         self.act(now())
 
-    @property
-    def has_news(self) -> bool:
-        """Whether a session told something that the caller has not heard."""
-        return any(map(_has_told, self._hosts.values()))
-
     def act(self, now: int) -> bool:
         """Tell the caller what the sessions told, and do what it wants; return whether it wanted something."""
+        self.has_news = False
         for name, host in self._hosts.items():
             host.tell(self._caller, name, now)
         deeds = self._caller.act(now)

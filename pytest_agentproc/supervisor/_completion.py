@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.supervisor._tail import Transcript
-from pytest_agentproc.supervisor.dialects import Failure, Finished, Line, Message, Noise, Resumed
+from pytest_agentproc.supervisor.dialects import Failure, Finished, Line, Message, Noise, Other, Resumed
 
 if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects import Meaning
@@ -39,6 +39,8 @@ class Completion:
 
     def feed(self, meaning: Meaning, now: int) -> None:
         """Take one event."""
+        if isinstance(meaning, Other):
+            return
         if isinstance(meaning, Message):
             self._keep(meaning)
         elif isinstance(meaning, Line):

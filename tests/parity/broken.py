@@ -163,7 +163,7 @@ class BytesNotSlots(Model):
         slots = 1 << 20
 
         def has_room(self) -> bool:
-            held = sum(len(page.data) for page in self._pages)
+            held = sum(len(page.data) for page in self.pages)
             return held < 65_536 or not self.readers
 
     pipe_type = Bytes

@@ -83,8 +83,8 @@ def _plain(kind: str, event: dict[str, Any]) -> Meaning:
 
 def asked(message: dict[str, Any]) -> list[Asked]:
     """Give the tools that a message asks for."""
-    names = tuple(str(block.get("name")) for block in _blocks(message.get("content"), "toolCall"))
-    return [Asked(names)] if names else []
+    calls = _blocks(message.get("content"), "toolCall")
+    return [Asked(tuple(str(block.get("name")) for block in calls))] if calls else []
 
 
 def text_of(content: object) -> str:
@@ -95,5 +95,6 @@ def text_of(content: object) -> str:
 
 
 def _blocks(content: object, kind: str) -> list[dict[str, Any]]:
-    blocks = content if isinstance(content, list) else []
-    return [block for block in blocks if isinstance(block, dict) and block.get("type") == kind]
+    if not isinstance(content, list):
+        return []
+    return [block for block in content if isinstance(block, dict) and block.get("type") == kind]
