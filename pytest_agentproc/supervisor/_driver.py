@@ -125,7 +125,7 @@ class Driver:
         ready = ports.poll()
         for stream in self.order:
             if stream in ready:
-                self._feed(on.Ready(stream), now)
+                self._feed(_READY[stream], now)
         if "exit" in ready:
             self._see_exit(ports, now)
         elif "members" in ready:
@@ -149,7 +149,7 @@ class Driver:
     def _see_exit(self, ports: Ports, now: int) -> None:
         """Read what came before the exit, then tell of it: the poll may have been between the two (C4)."""
         for stream in tuple(self.machine.feeder.streams):
-            self._feed(on.Ready(stream), now)
+            self._feed(_READY[stream], now)
         status = ports.status()
         self._note("x", {"process": "agent", "by": "supervisor", **_exit_words(status)})
         self._feed(on.Exited(status), now)
@@ -257,6 +257,7 @@ class Driver:
 
 
 _CODES = {"stdout": "o", "stderr": "e"}
+_READY = {stream: on.Ready(stream) for stream in ("stdin", "stdout", "stderr")}
 
 
 def _first(deadlines: dict[str, int], now: int) -> str:

@@ -63,6 +63,8 @@ class Hooks:
     @property
     def deadlines(self) -> dict[str, int]:
         """When the oldest tool that waits is denied, and when what is too old is thrown away."""
+        if not self._waiting and self._sweep_at is None:
+            return {}
         waiting = {"hook_timeout": min(at for _, at in self._waiting.values())} if self._waiting else {}
         return waiting if self._sweep_at is None else {**waiting, "hook_sweep": self._sweep_at}
 

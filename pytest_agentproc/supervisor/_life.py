@@ -54,6 +54,7 @@ class Life(ABC):
         self.meanings: list[Meaning] = []
         self._stderr = Tail(_TAIL)
         self._reads = 0
+        self._to_read: dict[str, list[Command]] = {one: [on.Read(one, feeder.READ_LIMIT)] for one in _STREAMS}
         self._watched: list[str] = []
 
     def listen(self) -> None:
@@ -87,7 +88,7 @@ class Life(ABC):
     def _ready(self, event: on.Ready, now: int) -> list[Command]:
         if event.stream != "stdin":
             self._reads = 0
-            return [on.Read(event.stream, self.feeder.READ_LIMIT)]
+            return self._to_read[event.stream]
         return [] if self.feeder.is_closed else [on.Write(self.feeder.rest)]
 
     def _close_stdin(self) -> list[Command]:
@@ -103,7 +104,7 @@ class Life(ABC):
         self._stir(event, now)
         self._reads += 1
         is_enough = event.drained or self._reads >= _MOST_READS
-        more: list[Command] = [] if is_enough else [on.Read(event.stream, self.feeder.READ_LIMIT)]
+        more = [] if is_enough else self._to_read[event.stream]
         if event.stream == "stderr":
             self._stderr.add(event.data)
             return more

@@ -129,7 +129,7 @@ class Machine(Life):
         """
         if self.meanings:
             self.meanings = []
-        return super().feed(event, now)
+        return self._answers[type(event)](event, now)
 
     @property
     def deadlines(self) -> dict[str, int]:

@@ -34,6 +34,8 @@ HookCallback = Callable[["Hook"], Awaitable[bool | None]]
 
 _OVER = TurnResult(Outcome.STOPPED, 130, error="the session is closed")
 _MOST_WARNINGS = _LONGEST_WARNING = 1000
+_WORDS = frozenset({"delta", "late", "message", "prompt", "status", "tool"})
+"""Events that are for viewers alone."""
 
 
 class _Stop:
@@ -259,6 +261,11 @@ class Session:
     def hear(self, event: SessionEvent) -> None:
         """Take what the driver publishes."""
         self.log.add(event)
+        if event.kind not in _WORDS:
+            self._react(event)
+        self._wake()
+
+    def _react(self, event: SessionEvent) -> None:
         if event.kind == "warning":
             self._warnings.append(event.text[:_LONGEST_WARNING])
         if event.kind == "outcome" and event.turn in self._turns and event.result is not None:
@@ -275,7 +282,6 @@ class Session:
             self._attendant.send(event.question, partial(self._ask, event.question))
         elif event.hook is not None and event.hook.callback in self._callbacks:
             self._attendant.send(event.hook, partial(self._call, event.hook))
-        self._wake()
 
     def _keep(self, result: TurnResult) -> None:
         self.background.append(result)
