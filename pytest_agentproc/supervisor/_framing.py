@@ -33,13 +33,16 @@ class Framing:
         if b"\n" not in data:
             self._keep(data)
             return []
-        text = b"".join((self._rest, data))
+        text = data
+        if self._rest:
+            text = b"".join((self._rest, data))
+            self._rest.clear()
         *lines, rest = text.split(b"\n")
-        self._rest.clear()
         if self.is_too_long(max(map(len, lines))):
             self.is_overlong = True
             lines = list(takewhile(lambda line: not self.is_too_long(len(line)), lines))
-        self._keep(rest)
+        if rest:
+            self._keep(rest)
         if self._begun and b"\r" not in text:
             return lines
         clean = self._clean
