@@ -16,6 +16,7 @@ import weakref
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from pytest_agentproc.clock._quiet import QuietLoop
 from pytest_agentproc.clock._seconds import Seconds
 from pytest_agentproc.errors import Spin
 
@@ -77,7 +78,7 @@ class _Selector(selectors.EpollSelector):
 _WITHOUT = "without a pause, a byte or a jump"
 
 
-class VirtualLoop(asyncio.SelectorEventLoop):
+class VirtualLoop(QuietLoop):
     """An asyncio loop on the hub's time."""
 
     def __init__(self, hub: Hub) -> None:
@@ -157,15 +158,6 @@ class VirtualLoop(asyncio.SelectorEventLoop):
             self.call_soon(self.stop)
             self.run_forever()
         super().close()
-
-    def call_exception_handler(self, context: dict[str, Any]) -> None:
-        """Tell of what nobody handled, as long as the program runs.
-
-        What the garbage collector finds of it later is no word to whichever test runs then. And a log with a stack
-        parses source: in the middle of another parse, as pytest has many, that is a SystemError of CPython 3.11.
-        """
-        if not self.is_closed():
-            super().call_exception_handler(context)
 
     async def shutdown_default_executor(self, *timeout: Any) -> None:
         """Hold time while the threads end; after a fault wait for none, since one may never end."""

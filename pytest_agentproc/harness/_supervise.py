@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from pytest_agentproc.clock import SystemClock, require_backend
+from pytest_agentproc.clock import SystemClock, loop_options, require_backend
 from pytest_agentproc.errors import AdapterError, ClockError, Stall
 from pytest_agentproc.harness._departure import aftermath, asked_until
 from pytest_agentproc.harness._kept import Kept
@@ -104,7 +104,7 @@ def supervise_real(
 
     with Others(fakes, adopts=True) as others, Kept(fakes, wanted=needs_keeper(subject)) as kept:
         order = replace(order, keeper=kept.keeper)
-        anyio.run(kept.hold, run, backend=backend)
+        anyio.run(kept.hold, run, backend=backend, backend_options=loop_options(backend))
         answer = said[0] if said else Stall(f"the supervisor did not return within {pace.limit:.0f} real seconds")
         lateness = max(*(fake.watch.collect(record) for fake in fakes), _latest_timer(record))
         kept.tell(record, clock.instant())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
@@ -114,6 +116,18 @@ def test_who_does_not_return_is_given_up(lab: Lab, monkeypatch: pytest.MonkeyPat
     )
 
 
+def test_what_a_subject_leaves_behind_is_told_to_no_later_test(lab: Lab, caplog: pytest.LogCaptureFixture) -> None:
+    """The garbage collector comes when it likes: what it finds of a run that is over is nobody's any more."""
+    gc.disable()
+    try:
+        run = lab.play_real(scenario_of("- say: ready"), Leaves())
+    finally:
+        gc.enable()
+    gc.collect()
+    assert run.fault is None
+    assert caplog.records == []
+
+
 def test_what_was_left_is_named_and_ended(lab: Lab) -> None:
     """A supervisor that looks away leaves an agent that lives, and a verdict that says so."""
     forgetful = subjects.SpawnAndForget()
@@ -131,6 +145,18 @@ class Twice(subjects.Core):
     async def run(self, order: Order) -> Answer:
         """Run, and run again."""
         await super().run(order)
+        return await super().run(order)
+
+
+class Leaves(subjects.Core):
+    """Leaves a future behind whose exception nobody looks at."""
+
+    async def run(self, order: Order) -> Answer:
+        """Leave it to the garbage collector."""
+        future = asyncio.get_running_loop().create_future()
+        future.set_exception(BrokenPipeError("nobody looks"))
+        own: list[object] = [future]
+        own.append(own)
         return await super().run(order)
 
 
