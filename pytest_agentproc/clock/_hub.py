@@ -324,5 +324,7 @@ class Hub:
 
     def close(self) -> None:
         """End whoever is left and give every descriptor back."""
-        self.roll.close()
-        self.poller.close()
+        try:
+            self.roll.close()
+        finally:
+            self.poller.close()

@@ -270,14 +270,19 @@ class Roll:
         return [one for one in self.participants.values() if one.lives]
 
     def close(self) -> None:
-        """End whoever is left and give every descriptor back."""
-        for one in self.participants.values():
-            if one.lives:
-                one.kill()
-            one.reap()
-            one.close()
-        self.participants.clear()  # a second close must not meet descriptors that are somebody else's by then
-        self._listener.close()
+        """End whoever is left and give every descriptor back, even if somebody interrupts that."""
+        with contextlib.ExitStack() as stack:
+            stack.callback(self._listener.close)
+            stack.callback(self.participants.clear)  # a second close must not meet descriptors of somebody else's
+            for one in reversed(self.participants.values()):
+                stack.callback(_end, one)
+
+
+def _end(one: Participant) -> None:
+    if one.lives:
+        one.kill()
+    one.reap()
+    one.close()
 
 
 def _nowhere(at: int, code: str, data: dict[str, Any]) -> None:

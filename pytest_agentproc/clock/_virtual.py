@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import threading
 from typing import TYPE_CHECKING, Any
@@ -156,10 +157,11 @@ class VirtualClock:
 
     def close(self) -> None:
         """End whoever is left and give every descriptor back."""
-        end_started(self.hub)
-        self.hub.close()
-        if self.on_close is not None:
-            self.on_close()
+        with contextlib.ExitStack() as stack:
+            if self.on_close is not None:
+                stack.callback(self.on_close)
+            stack.callback(self.hub.close)
+            end_started(self.hub)
 
 
 def is_in_loop() -> bool:

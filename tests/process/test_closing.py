@@ -1,0 +1,70 @@
+"""A clock that is closed: nobody is left and nothing is open, whatever comes in between."""
+
+from __future__ import annotations
+
+import subprocess
+from typing import TYPE_CHECKING
+
+import anyio
+import pytest
+
+from pytest_agentproc.clock import _virtual
+from pytest_agentproc.clock._participant import Participant
+from tests.process.stand import Stand, descriptors, is_gone
+
+if TYPE_CHECKING:
+    from pytest_agentproc.harness import Lab
+
+
+def left_running(lab: Lab) -> tuple[Stand, list[subprocess.Popen[bytes]]]:
+    """Give a clock whose program has ended, and forgot two agents."""
+    stand = Stand(lab)
+    fakes = [stand.fake("- linger: for ever", name=name) for name in ("one", "two")]
+    started: list[subprocess.Popen[bytes]] = []
+
+    async def host() -> None:
+        started.extend(map(subprocess.Popen, fakes))
+        await anyio.sleep(1)
+
+    stand.run(host)
+    return stand, started
+
+
+def interrupted(*_: object) -> None:
+    """Be stopped with Ctrl-C."""
+    raise KeyboardInterrupt
+
+
+def test_ctrl_c_while_a_clock_is_closed_leaves_nobody(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was left to be ended is ended, and every descriptor is given back."""
+    before = descriptors()
+    stand, started = left_running(lab)
+    monkeypatch.setattr(_virtual, "end_started", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        stand.close()
+    assert [is_gone(one.pid) for one in started] == [True, True]
+    for one in started:
+        one.wait()
+    assert descriptors() == before
+
+
+def test_ctrl_c_at_one_agent_s_end_ends_the_others(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever comes behind it is ended all the same, and nobody can knock any more."""
+    stand, started = left_running(lab)
+    first, *_ = stand.clock.hub.roll.in_order()
+    monkeypatch.setattr(_virtual, "end_started", lambda hub: None)
+    reap = Participant.reap
+
+    def reaped(one: Participant) -> None:
+        if one is first:
+            interrupted()
+        reap(one)
+
+    monkeypatch.setattr(Participant, "reap", reaped)
+    with pytest.raises(KeyboardInterrupt):
+        stand.close()
+    assert [is_gone(one.pid) for one in started] == [True, True]
+    assert stand.clock.hub.roll.door == -1
+    first.close()
+    assert started[0].wait() == -9
+    started[1].wait()
