@@ -52,7 +52,7 @@ def test_ctrl_c_at_one_agent_s_end_ends_the_others(lab: Lab, monkeypatch: pytest
     """Whoever comes behind it is ended all the same, and nobody can knock any more."""
     stand, started = left_running(lab)
     first, *_ = stand.clock.hub.roll.in_order()
-    monkeypatch.setattr(_virtual, "end_started", lambda hub: None)
+    monkeypatch.setattr(_virtual, "end_started", lambda _hub: None)
     reap = Participant.reap
 
     def reaped(one: Participant) -> None:
