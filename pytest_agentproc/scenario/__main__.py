@@ -17,14 +17,23 @@ def refresh(text: str) -> str:
     return f"{before}{BEGIN}\n{reference()}\n{END}{after}"
 
 
-def main(paths: list[str]) -> None:
-    """Refresh the pages that are named, or print the tables."""
+def main(paths: list[str]) -> int:
+    """Refresh the pages that are named, or print the tables; return the exit code: 2 if there is no place for them."""
     for name in paths:
         page = Path(name)
-        page.write_text(refresh(page.read_text("utf-8")), "utf-8")
+        try:
+            text = page.read_text("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            sys.stderr.write(f"{name} cannot be read: {error}\nname a page of text\n")
+            return 2
+        if BEGIN not in text or END not in text.partition(BEGIN)[2]:
+            sys.stderr.write(f"{name} has no place for the tables, and stays as it is\nwrite into it:\n{BEGIN}{END}")
+            return 2
+        page.write_text(refresh(text), "utf-8")
     if not paths:
         sys.stdout.write(reference())
+    return 0
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(main(sys.argv[1:]))

@@ -10,7 +10,7 @@ import pytest
 
 from pytest_agentproc.defects import NAMES
 from pytest_agentproc.scenario import Expectation, Scenario, load, loads, reference
-from pytest_agentproc.scenario.__main__ import refresh
+from pytest_agentproc.scenario.__main__ import main, refresh
 from pytest_agentproc.vocabulary import Policy
 
 SCENARIOS = Path(__file__).resolve().parents[2] / "scenarios"
@@ -76,6 +76,18 @@ def test_the_page_of_the_language_has_the_current_tables() -> None:
     page = (SCENARIOS / "README.md").read_text("utf-8")
     assert page == refresh(page)
     assert reference() in page
+
+
+def test_a_page_without_a_place_for_the_tables_stays_as_it_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A scenario that was named by mistake is no page."""
+    page = tmp_path / "a.scenario.yaml"
+    page.write_text(text := "scenario: a\nagent: raw\n", "utf-8")
+    assert main([str(page)]) == 2
+    assert page.read_text("utf-8") == text
+    assert capsys.readouterr().err.startswith(f"{page} has no place for the tables, and stays as it is\nwrite into it:")
+    assert main([str(tmp_path / "none.md")]) == 2
 
 
 def test_the_examples_of_the_page_are_scenarios() -> None:
