@@ -208,26 +208,16 @@ class Process:
 
         A stream that leads nowhere is ready at once, and asks nobody.
         """
-        player, pipes = self.player, self.pipes
         wakers = [self.has_lost] if self._watched else []
-        until = player.until
-        wants_stdin, wants_stdout, wants_stderr = player.wants
-        if wants_stdin:
-            if (pipe := pipes["stdin"]) is not None:
-                wakers.append(pipe.has_news)
+        self.until = self.player.until
+        for wanted, (stream, pipe) in zip(self.player.wants, self.pipes.items(), strict=True):
+            if not wanted:
+                continue
+            if pipe is None:
+                self.until = self.model.now()
             else:
-                until = self.model.now()
-        if wants_stdout:
-            if (pipe := pipes["stdout"]) is not None:
-                wakers.append(pipe.has_room)
-            else:
-                until = self.model.now()
-        if wants_stderr:
-            if (pipe := pipes["stderr"]) is not None:
-                wakers.append(pipe.has_room)
-            else:
-                until = self.model.now()
-        self.until, self.wakers = until, wakers
+                wakers.append(pipe.has_news if stream == "stdin" else pipe.has_room)
+        self.wakers = wakers
 
     def _let_go(self, stream: str) -> None:
         pipe, self.pipes[stream] = self.pipes[stream], None
