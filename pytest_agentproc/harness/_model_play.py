@@ -25,7 +25,7 @@ from pytest_agentproc.record import Record, of_session
 from pytest_agentproc.supervisor import Conversation, Headline, Machine, Result, SessionTask, Setting, Task
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from pytest_agentproc.harness._actors import World
     from pytest_agentproc.scenario import Bound, Scenario
@@ -193,7 +193,7 @@ def _spawner(model: Model, bound: Bound) -> Callable[[str], World]:
     program = {**bound.program, **own}
 
     def spawn(containment: str) -> World:
-        failure = spawn_failure(scenario)
+        failure = spawn_failure(scenario, argv)
         if failure is not None:
             raise failure
         return model.start(program, fake, containment)
@@ -201,13 +201,13 @@ def _spawner(model: Model, bound: Bound) -> Callable[[str], World]:
     return spawn
 
 
-def spawn_failure(scenario: Scenario) -> OSError | None:
+def spawn_failure(scenario: Scenario, argv: Sequence[str]) -> OSError | None:
     """Say how the kernel would refuse to start the agent, if it would."""
     if scenario.cannot_spawn == "not_found":
         return FileNotFoundError(2, "No such file or directory", "agent")
     if scenario.cannot_spawn == "not_executable":
         return PermissionError(13, "Permission denied", "agent")
-    longest = max((len(word.encode()) for word in command_line(scenario)), default=0)
+    longest = max((len(word.encode()) for word in argv), default=0)
     return OSError(7, "Argument list too long", "agent") if longest >= _LONGEST_ARGUMENT else None
 
 
