@@ -209,15 +209,21 @@ class Process:
         A stream that leads nowhere is ready at once, and asks nobody.
         """
         wakers = [self.has_lost] if self._watched else []
-        self.until = self.player.until
-        for wanted, (stream, pipe) in zip(self.player.wants, self.pipes.items(), strict=True):
-            if not wanted:
-                continue
-            if pipe is None:
-                self.until = self.model.now()
-            else:
-                wakers.append(pipe.has_news if stream == "stdin" else pipe.has_room)
-        self.wakers = wakers
+        until, now, pipes = self.player.until, self.model.rule.now, self.pipes
+        wants_stdin, wants_stdout, wants_stderr = self.player.wants
+        if wants_stdin and (pipe := pipes["stdin"]) is not None:
+            wakers.append(pipe.has_news)
+        elif wants_stdin:
+            until = now
+        if wants_stdout and (pipe := pipes["stdout"]) is not None:
+            wakers.append(pipe.has_room)
+        elif wants_stdout:
+            until = now
+        if wants_stderr and (pipe := pipes["stderr"]) is not None:
+            wakers.append(pipe.has_room)
+        elif wants_stderr:
+            until = now
+        self.until, self.wakers = until, wakers
 
     def _let_go(self, stream: str) -> None:
         pipe, self.pipes[stream] = self.pipes[stream], None

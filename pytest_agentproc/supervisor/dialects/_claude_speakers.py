@@ -44,10 +44,11 @@ class Speakers:
         self._speakers: dict[str | None, _Speaker] = {}
 
     def hear(self, kind: str, event: dict[str, Any]) -> list[Meaning]:
-        """Take a line."""
+        """Take a line; of the agent's own, nothing if it means no more than that it goes on."""
         parent = event.get("parent_tool_use_id")
-        told = self._speaker(None if parent is None else str(parent)).hear(kind, event) or [Other(kind)]
-        return told if parent is None else [Nested(meaning) for meaning in told]
+        if parent is None:
+            return self._speaker(None).hear(kind, event)
+        return [Nested(meaning) for meaning in self._speaker(str(parent)).hear(kind, event) or [Other(kind)]]
 
     def end(self) -> list[Meaning]:
         """End every speaker's message, the agent's own last."""
