@@ -74,10 +74,6 @@ class Life(ABC):
             on.Due: self._due,
         }
 
-    def feed(self, event: Event, now: int) -> list[Command]:
-        """Take one event at an instant (nanoseconds); return what to do about it, in order."""
-        return self._answers[type(event)](event, now)
-
     @property
     def stderr_tail(self) -> bytes:
         """The end of what the agent told on stderr (F4)."""
@@ -123,6 +119,10 @@ class Life(ABC):
         return [command]
 
     # What each machine says itself.
+
+    @abstractmethod
+    def feed(self, event: Event, now: int) -> list[Command]:
+        """Take one event at an instant (nanoseconds); return what to do about it, in order."""
 
     @property
     @abstractmethod
