@@ -2,7 +2,7 @@
 
 `_jump` is the rule that decides who moves next, `_hub` the lockstep that obeys it, `_participant` a process in it,
 `_runs` the host's side, `_window` what the host does, `_sentry` a host that never comes back, `_pulse` one that looks
-in turns, `_asyncio`, `_trio` and, in real time, `_quiet` the loops, `_wall` dates. Heavy parts load when used.
+in turns, `_asyncio` and `_trio` the loops, `_quiet` their end, `_wall` dates. Heavy parts load when used.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pytest_agentproc.clock._pulse import LONGEST, ROUNDING, Pulse
 from pytest_agentproc.clock._system import SystemClock
 
 if TYPE_CHECKING:
-    from pytest_agentproc.clock._quiet import loop_options
+    from pytest_agentproc.clock._quiet import hush_at_end
     from pytest_agentproc.clock._virtual import VirtualClock, is_in_loop, require_backend
     from pytest_agentproc.clock._wall import wall_clock
 
@@ -33,8 +33,8 @@ __all__ = [
     "VirtualClock",
     "Watched",
     "current_clock",
+    "hush_at_end",
     "is_in_loop",
-    "loop_options",
     "require_backend",
     "signal_name",
     "told",
@@ -47,10 +47,10 @@ def __getattr__(name: str) -> Any:
         from pytest_agentproc.clock import _virtual
 
         return getattr(_virtual, name)
-    if name == "loop_options":
-        from pytest_agentproc.clock._quiet import loop_options
+    if name == "hush_at_end":
+        from pytest_agentproc.clock._quiet import hush_at_end
 
-        return loop_options
+        return hush_at_end
     if name == "wall_clock":
         from pytest_agentproc.clock._wall import wall_clock
 

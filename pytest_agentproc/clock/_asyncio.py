@@ -16,7 +16,7 @@ import weakref
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.clock._quiet import QuietLoop
+from pytest_agentproc.clock._quiet import is_told
 from pytest_agentproc.clock._seconds import Seconds
 from pytest_agentproc.errors import Spin
 
@@ -78,7 +78,7 @@ class _Selector(selectors.EpollSelector):
 _WITHOUT = "without a pause, a byte or a jump"
 
 
-class VirtualLoop(QuietLoop):
+class VirtualLoop(asyncio.SelectorEventLoop):
     """An asyncio loop on the hub's time."""
 
     def __init__(self, hub: Hub) -> None:
@@ -158,6 +158,11 @@ class VirtualLoop(QuietLoop):
             self.call_soon(self.stop)
             self.run_forever()
         super().close()
+
+    def call_exception_handler(self, context: dict[str, Any]) -> None:
+        """Tell of what nobody handled, as long as the program runs."""
+        if is_told(self):
+            super().call_exception_handler(context)
 
     async def shutdown_default_executor(self, *timeout: Any) -> None:
         """Hold time while the threads end; after a fault wait for none, since one may never end."""

@@ -1,26 +1,27 @@
-"""An event loop of asyncio's whose end is the end of what it tells. Changes nothing else."""
+"""What asyncio tells of what a program left behind ends with the program's loop, whatever loop that is."""
 
 from __future__ import annotations
 
 import asyncio
 from typing import Any
 
-__all__ = ["QuietLoop", "loop_options"]
+__all__ = ["hush_at_end", "is_told"]
 
 
-class QuietLoop(asyncio.SelectorEventLoop):
-    """The usual loop, in real time; until it is closed nothing is different."""
+def is_told(loop: asyncio.AbstractEventLoop) -> bool:
+    """Say whether anybody is to hear of what nobody handled: that is so as long as the program runs.
 
-    def call_exception_handler(self, context: dict[str, Any]) -> None:
-        """Tell of what nobody handled, as long as the program runs.
-
-        What the garbage collector finds of it later is no word to whichever test runs then. And a log with a stack
-        parses source: in the middle of another parse, as pytest has many, that is a SystemError of CPython 3.11.
-        """
-        if not self.is_closed():
-            super().call_exception_handler(context)
+    What the garbage collector finds of it later is no word to whichever test runs then. And a log with a stack parses
+    source: in the middle of another parse, as pytest has many, that is a SystemError of CPython 3.11.
+    """
+    return not loop.is_closed()
 
 
-def loop_options(backend: str) -> dict[str, Any]:
-    """Give what anyio is to be told of the loop of a run in real time."""
-    return {"loop_factory": QuietLoop} if backend == "asyncio" else {}
+def hush_at_end() -> None:
+    """Have the loop that runs tell nobody of it once it is closed; until then nothing is different."""
+    asyncio.get_running_loop().set_exception_handler(_handle)
+
+
+def _handle(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    if is_told(loop):
+        loop.default_exception_handler(context)

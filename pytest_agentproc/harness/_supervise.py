@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from pytest_agentproc.clock import SystemClock, loop_options, require_backend
+from pytest_agentproc.clock import SystemClock, hush_at_end, require_backend
 from pytest_agentproc.errors import AdapterError, ClockError, Stall
 from pytest_agentproc.harness._departure import aftermath, asked_until
 from pytest_agentproc.harness._kept import Kept
@@ -93,6 +93,8 @@ def supervise_real(
     said: list[Answer | AdapterError] = []
 
     async def run() -> None:
+        if backend == "asyncio":
+            hush_at_end()
         clock.start()
         with anyio.move_on_after(pace.limit) as scope, warden(_noting(record, clock)):
             ended = await _asked(subject, order, bound.abandoned, backend)
@@ -104,7 +106,7 @@ def supervise_real(
 
     with Others(fakes, adopts=True) as others, Kept(fakes, wanted=needs_keeper(subject)) as kept:
         order = replace(order, keeper=kept.keeper)
-        anyio.run(kept.hold, run, backend=backend, backend_options=loop_options(backend))
+        anyio.run(kept.hold, run, backend=backend)
         answer = said[0] if said else Stall(f"the supervisor did not return within {pace.limit:.0f} real seconds")
         lateness = max(*(fake.watch.collect(record) for fake in fakes), _latest_timer(record))
         kept.tell(record, clock.instant())
