@@ -5,6 +5,7 @@ What runs and judges is loaded with the first item that is played: to collect is
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,32 +15,50 @@ from pytest_agentproc.errors import AgentprocError, ScenarioError
 from pytest_agentproc.plugin._contributions import language_of
 from pytest_agentproc.plugin._options import asked, ways_of
 from pytest_agentproc.plugin._scripts import shown_path
-from pytest_agentproc.plugin._sound import sound_of
 from pytest_agentproc.plugin._subjects import is_core, subjects_of
-from pytest_agentproc.scenario import BUNDLED, Scenario, loaded, source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from pytest_agentproc.harness import Played
+    from pytest_agentproc.scenario import Language, Scenario
     from pytest_agentproc.vocabulary import Subject
 
 __all__ = ["ScenarioFile", "ScenarioItem"]
 
 
-class _Unread:
-    """A scenario without mistake that is loaded when it is asked for, once for all items of its file."""
+class Source:
+    """A file that is read and checked when its scenario is asked for, once for all items of it.
 
-    def __init__(self, data: bytes, name: str) -> None:
-        self._data = data
-        self._name = name
+    Args:
+        path: the file.
+        language: what it may speak of.
+    """
+
+    def __init__(self, path: Path, language: Language) -> None:
+        self._path = path
+        self._language = language
         self._scenario: Scenario | None = None
 
     def read(self) -> Scenario:
+        """Give the scenario.
+
+        Raises:
+            ScenarioError: every problem of the file at once.
+        """
         if self._scenario is None:
-            self._scenario = loaded(self._data, self._name)
+            from pytest_agentproc.scenario import load
+
+            self._scenario = load(shown_path(self._path), self._language)
         return self._scenario
+
+    def line_of_claim(self) -> int:
+        """Give the line in which the claim stands, from 0; the first one of a file that has none or is no text."""
+        with suppress(OSError, UnicodeDecodeError):
+            lines = self._path.read_text("utf-8-sig").splitlines()
+            return next((index for index, text in enumerate(lines) if text.startswith("scenario:")), 0)
+        return 0
 
 
 def _is_real(subject: Subject) -> bool:
@@ -51,41 +70,30 @@ def _is_real(subject: Subject) -> bool:
 
 
 class ScenarioFile(pytest.File):
-    """A file with one scenario; a malformed one is an error of its own, with all its problems, and of nobody else."""
+    """A file with one scenario. A malformed one is an error of its own, with all its problems, and of nobody else."""
 
     def collect(self) -> Iterator[ScenarioItem]:
-        """Load the scenario, and give it once for each subject, clock and backend."""
-        rules = asked(self.config, "rule")
-        try:
-            scenario = self._scenario(must_load=bool(rules))
-        except ScenarioError as problems:
-            raise self.CollectError(str(problems)) from None
-        if isinstance(scenario, Scenario) and rules and not {*rules} & {*scenario.covers}:
+        """Give the scenario once for each subject, clock and backend; nobody looks into it but who asks for a rule."""
+        source, rules = Source(self.path, language_of(self.config)), asked(self.config, "rule")
+        if rules and not {*rules} & {*self._covers(source)}:
             return
         subjects = subjects_of(self.config)
         for subject in subjects:
-            yield from self._items(scenario, subject, [subject.name] if len(subjects) > 1 else [])
+            yield from self._items(source, subject, [subject.name] if len(subjects) > 1 else [])
 
-    def _scenario(self, *, must_load: bool) -> Scenario | _Unread:
-        """Load the scenario, or leave it unread if an earlier session found no mistake in the same text."""
-        name, language, sound = shown_path(self.path), language_of(self.config), sound_of(self.config)
-        data = source(name)
-        if language is not BUNDLED:  # what other packages add may look at anything
-            return loaded(data, name, language)
-        if not must_load and sound.knows(data):
-            return _Unread(data, name)
-        scenario = loaded(data, name)
-        if scenario.stands_alone:
-            sound.add(data)
-        return scenario
+    def _covers(self, source: Source) -> tuple[str, ...]:
+        try:
+            return source.read().covers
+        except ScenarioError as problems:
+            raise self.CollectError(str(problems)) from None
 
-    def _items(self, scenario: Scenario | _Unread, subject: Subject, names: list[str]) -> Iterator[ScenarioItem]:
+    def _items(self, source: Source, subject: Subject, names: list[str]) -> Iterator[ScenarioItem]:
         for clock, backend in ways_of(self.config, is_real=_is_real(subject)):
             axes = [*names, backend, *([clock] if clock == "real" else [])]
             name = f"{self.path.name.removesuffix(SUFFIX)}[{'-'.join(axes)}]"
             nodeid = f"{self.nodeid}::{name}"  # as text, so that pytest reads [backend] as it does for functions
             how: dict[str, Any] = {"subject": subject, "backend": backend, "clock": clock}
-            yield ScenarioItem.from_parent(self, name=name, nodeid=nodeid, scenario=scenario, **how)
+            yield ScenarioItem.from_parent(self, name=name, nodeid=nodeid, source=source, **how)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], _style: Any = None) -> Any:
         """Show the located problems alone, with --full-trace too."""
@@ -101,10 +109,10 @@ class ScenarioItem(pytest.Item):
     """There is no function, as with pytest's own items of doctests: pytest-trio asks every item for it."""
 
     def __init__(
-        self, *, scenario: Scenario | _Unread, subject: Subject, backend: str, clock: str, **others: Any
+        self, *, source: Source | Scenario, subject: Subject, backend: str, clock: str, **others: Any
     ) -> None:
         super().__init__(**others)
-        self._scenario = scenario
+        self._source = source
         self.subject = subject
         self.backend = backend
         self.clock = clock
@@ -117,8 +125,20 @@ class ScenarioItem(pytest.Item):
 
     @property
     def scenario(self) -> Scenario:
-        """Give the scenario; if it is known to be without mistake, it is loaded when somebody asks for it first."""
-        return self._scenario.read() if isinstance(self._scenario, _Unread) else self._scenario
+        """Give the scenario; it is loaded when somebody asks for it first."""
+        return self._source.read() if isinstance(self._source, Source) else self._source
+
+    def setup(self) -> None:
+        """Check the scenario: mistakes of its author's are an error of the test, and no verdict on anybody.
+
+        Raises:
+            pytest.fail.Exception: every problem of the file at once.
+        """
+        if isinstance(self._source, Source):
+            try:
+                self._source.read()
+            except ScenarioError as problems:
+                raise pytest.fail.Exception(str(problems), pytrace=False) from None
 
     def runtest(self) -> None:
         """Play the scenario and judge what was seen."""
@@ -139,6 +159,4 @@ class ScenarioItem(pytest.Item):
 
     def reportinfo(self) -> tuple[Path, int, str]:
         """Point at the line of the scenario's claim."""
-        lines = self.scenario.text.splitlines()
-        line = next((index for index, text in enumerate(lines) if text.startswith("scenario:")), 0)
-        return self.path, line, self.name
+        return self.path, self._source.line_of_claim() if isinstance(self._source, Source) else 0, self.name

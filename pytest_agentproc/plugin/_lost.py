@@ -7,16 +7,22 @@ from __future__ import annotations
 
 import hashlib
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.corpus import SUFFIX, corpus_folder
+from pytest_agentproc.errors import ScenarioError
+from pytest_agentproc.plugin._contributions import language_of
 from pytest_agentproc.plugin._scripts import shown_path
 from pytest_agentproc.plugin._subjects import subjects_of
 from pytest_agentproc.scenario import load
 from pytest_agentproc.verdict import Judged, Verdict
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pytest
+
+    from pytest_agentproc.scenario import Language
 
 __all__ = ["lost"]
 
@@ -41,20 +47,32 @@ def lost(config: pytest.Config, report: pytest.TestReport) -> Judged | None:
         return None
     place, corpus = found["file"].removeprefix(_CORPUS), corpus_folder()
     is_bundled = corpus is not None and place != found["file"]
-    scenario = load(shown_path((corpus if is_bundled and corpus is not None else config.rootpath) / place))
+    path = (corpus if is_bundled and corpus is not None else config.rootpath) / place
     axes = found["axes"].removesuffix("-real")
     subject, _, backend = axes.rpartition("-")
     return Judged(
-        scenario=scenario.id,
-        file=hashlib.sha256(scenario.text.encode()).hexdigest(),
-        tier=scenario.tier,
-        covers=scenario.covers,
+        **_about(path, language_of(config), report),
         subject=subject or subjects_of(config)[0].name,
         clock="virtual" if axes == found["axes"] else "real",
         backend=backend,
         verdict=str(Verdict.KIT_ERROR),
-        reason=_why(report),
     )
+
+
+def _about(path: Path, language: Language, report: pytest.TestReport) -> dict[str, Any]:
+    """Tell of a scenario what its file says; of one with a mistake, which would have counted, just that."""
+    try:
+        scenario = load(shown_path(path), language)
+    except ScenarioError as problems:
+        told = {"file": "", "tier": "must", "covers": (), "reason": str(problems.problems[0])}
+        return {"scenario": path.name.removesuffix(SUFFIX), **told}
+    return {
+        "scenario": scenario.id,
+        "file": hashlib.sha256(scenario.text.encode()).hexdigest(),
+        "tier": scenario.tier,
+        "covers": scenario.covers,
+        "reason": _why(report),
+    }
 
 
 def _why(report: pytest.TestReport) -> str:

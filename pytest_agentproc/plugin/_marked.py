@@ -109,7 +109,7 @@ def _played(function: pytest.Function, case: _Case) -> AgentRun:
             function.parent,
             name=function.name,
             nodeid=function.nodeid,
-            scenario=named(case.given, function.path.parent, language_of(function.config)),
+            source=named(case.given, function.path.parent, language_of(function.config)),
             subject=case.subject,
             backend=case.backend,
             clock=case.clock,

@@ -11,11 +11,10 @@ from __future__ import annotations
 
 from pytest_agentproc.scenario._additions import BUNDLED, with_dialect, with_step
 from pytest_agentproc.scenario._agent import MODES
-from pytest_agentproc.scenario._edition import edition
 from pytest_agentproc.scenario._entries import Entry, entries
 from pytest_agentproc.scenario._expressions import NotApplicable
 from pytest_agentproc.scenario._language import Language
-from pytest_agentproc.scenario._load import load, loaded, loads, source
+from pytest_agentproc.scenario._load import load, loads
 from pytest_agentproc.scenario._movable import Movable, movables, moved, restated
 from pytest_agentproc.scenario._open import Choice, Opening
 from pytest_agentproc.scenario._reference import reference
@@ -36,17 +35,14 @@ __all__ = [
     "Opening",
     "Scenario",
     "Terms",
-    "edition",
     "entries",
     "load",
-    "loaded",
     "loads",
     "movables",
     "moved",
     "reference",
     "restated",
     "schema",
-    "source",
     "with_dialect",
     "with_step",
 ]

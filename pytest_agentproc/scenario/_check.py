@@ -103,7 +103,6 @@ class Check:
     sessions: dict[str, int] = field(default_factory=dict)
     session: str = ""
     told_lines: dict[str, int] = field(default_factory=dict)
-    names_files: bool = False
     _kept: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def report(self, line: int, column: int, message: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import fields
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.errors import Problem, ScenarioError
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario._expect import Expected
     from pytest_agentproc.scenario._language import Language
 
-__all__ = ["load", "loaded", "loads", "source"]
+__all__ = ["load", "loads"]
 
 _SUFFIX = ".scenario.yaml"
 _LARGEST = 4 * 1024**2
@@ -47,40 +48,16 @@ def load(path: str | os.PathLike[str], language: Language = BUNDLED) -> Scenario
     Raises:
         ScenarioError: every problem of the file at once; messages carry the path as it was given.
     """
-    return loaded(source(path), os.fspath(path), language)
-
-
-def source(path: str | os.PathLike[str]) -> bytes:
-    """Read a scenario file, and do not look at what it says.
-
-    Raises:
-        ScenarioError: it cannot be read.
-    """
+    name = os.fspath(path)
     try:
-        with open(path, "rb", buffering=0) as file:  # noqa: PTH123  # a Path costs as much as the read
-            return file.read()
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise ScenarioError([Problem(os.fspath(path), 1, 1, f"the file cannot be read: {reason}")]) from error
-
-
-def loaded(data: bytes, name: str, language: Language = BUNDLED) -> Scenario:
-    """Check what `source` gave.
-
-    Args:
-        data: the file as it is.
-        name: its path; messages carry it.
-        language: the steps and the dialects that it may speak of.
-
-    Raises:
-        ScenarioError: every problem of the file at once.
-    """
-    try:
-        text = data.decode("utf-8-sig")
+        text = Path(name).read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         before = error.object[: error.start].decode()
         line, column = position(before, len(before))
         raise ScenarioError([Problem(name, line, column, "the file is not UTF-8")]) from error
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise ScenarioError([Problem(name, 1, 1, f"the file cannot be read: {reason}")]) from error
     return loads(text, name, os.path.split(name)[0] or ".", language)
 
 
@@ -117,7 +94,6 @@ def loads(
         "text": text,
         "told_lines": check.told_lines,
         "language": language,
-        "stands_alone": not check.names_files,
     }
     expected = values.get("expect", ())
     parts = {
@@ -194,7 +170,6 @@ def _read(text: str, check: Check) -> dict[str, Any]:
             tried = Check(check.file, check.folder, check.language)
             _read_closed(closed(root, {**default, (one.line, one.column): (one, other)}), tried)
             check.problems += [problem for problem in tried.problems if problem not in check.problems]
-            check.names_files = check.names_files or tried.names_files
     return {**_read_closed(closed(root, default), check), "openings": found}
 
 

@@ -14,11 +14,9 @@ import yaml
 
 from pytest_agentproc.scenario import _traps
 
-__all__ = ["READER", "Enough", "Mapping", "Node", "Report", "Scalar", "Sequence", "describe", "inline", "parse"]
+__all__ = ["Enough", "Mapping", "Node", "Report", "Scalar", "Sequence", "describe", "inline", "parse"]
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-READER = f"{yaml.__version__} {_LOADER.__name__}"
-"""Who reads YAML: another one may take another text for a mistake."""
 
 _HALF = re.compile("[\ud800-\udfff]")
 

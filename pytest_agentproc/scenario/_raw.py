@@ -117,7 +117,6 @@ def _data(values: dict[str, Any], node: Node, what: str, check: Check) -> bytes 
 
 
 def _file(name: str, node: Node, what: str, check: Check) -> bytes | None:
-    check.names_files = True
     if check.folder is None:
         check.at(node, f"{what}.file needs a scenario that is a file itself: its folder is where the named file stands")
         return None

@@ -113,7 +113,6 @@ class Scenario:
         parts: of a file with several sessions each as a scenario of its own; the whole says nothing of an agent then.
         language: the steps and the dialects that it speaks of.
         openings: the values that the file leaves open; this is the scenario with the default of each.
-        stands_alone: whether its text is all that it is made of: it names no other file.
     """
 
     id: str
@@ -146,7 +145,6 @@ class Scenario:
     parts: Mapping[str, Scenario] = field(default_factory=dict, repr=False)
     language: Language = field(repr=False, compare=False)
     openings: tuple[Opening, ...] = ()
-    stands_alone: bool = True
     _bound: dict[Policy, Bound] = field(default_factory=dict, init=False, repr=False, compare=False)
     """What binding gave last: who plays a scenario again most often does so under the same limits."""
 

@@ -26,6 +26,16 @@ for text in texts:
 print(time.process_time() - begun)
 """
 
+_CHECK = """
+import pathlib, sys, time
+from pytest_agentproc.scenario import load
+files = [*pathlib.Path(sys.argv[1]).iterdir()]
+begun = time.process_time()
+for file in files:
+    load(file)
+print(time.process_time() - begun)
+"""
+
 _FLOOR = """
 import pytest
 
@@ -35,7 +45,6 @@ class Item(pytest.Item):
 
 class File(pytest.File):
     def collect(self):
-        self.path.read_bytes()
         yield Item.from_parent(self, name="item")
 
 def pytest_collect_file(file_path, parent):
@@ -48,11 +57,10 @@ def pytest_collect_file(file_path, parent):
 class CollectionPart:
     """collection_ratio: CPU of `pytest --collect-only` on 2,000 files, less that on none, over libyaml's composing.
 
-    Every file is a copy of a bundled one with a content of its own. `first` is without pytest's cache, so that each
-    file is read and checked; `again` is with the cache of an earlier session, which found no mistake in these contents.
-    The kit's plugin is the only one beside pytest's own, and what it loads for its first scenario counts. `floor` is a
-    plugin that reads each file as bytes and gives one item for it: with the composing itself, which is 1, that is the
-    least that a first collection can be.
+    Every file is a copy of a bundled one with a content of its own. The kit's plugin is the only one beside pytest's
+    own, and what it loads for its first scenario counts. `floor` is a plugin that gives one item for each file, and
+    knows nothing of what it collects. `check_ratio` is what whoever plays them all pays for reading and checking them,
+    which is no part of the collection.
     """
 
     name = "collection"
@@ -68,7 +76,7 @@ class CollectionPart:
             file = corpus[number % len(corpus)]
             copy = self._folder / "many" / f"{file.name.removesuffix(SUFFIX)}-{number}{SUFFIX}"
             copy.write_text(f"{file.read_text()}# copy {number}\n")
-        self._taken = {name: Samples() for name in ("first", "again", "floor", "compose")}
+        self._taken = {name: Samples() for name in ("kit", "floor", "check", "compose")}
         self._environment = {name: value for name, value in os.environ.items() if not name.startswith("PY")}
         self._environment |= {
             "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
@@ -76,17 +84,15 @@ class CollectionPart:
             "PYTHONPYCACHEPREFIX": str(self._folder / "bytecode"),
         }
         try:
-            self._collect("many")  # writes byte code, and the cache of the session before
+            self._collect("many")  # writes byte code
         except BaseException:
             self.close()
             raise
 
-    def _collect(self, name: str, *options: str, plugin: str = "pytest_agentproc.plugin") -> float:
+    def _collect(self, name: str, plugin: str = "pytest_agentproc.plugin") -> float:
         """Give the CPU seconds of one collection."""
         command = [sys.executable, "-m", "pytest", "-p", plugin, "--collect-only", "-q", name]
-        process = subprocess.Popen(
-            [*command, *options], cwd=self._folder, env=self._environment, stdout=subprocess.DEVNULL
-        )
+        process = subprocess.Popen(command, cwd=self._folder, env=self._environment, stdout=subprocess.DEVNULL)
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         wanted = _NOTHING_COLLECTED if name == "none" else 0
@@ -94,24 +100,24 @@ class CollectionPart:
             raise RuntimeError(f"pytest ended with {process.returncode} on {name}, not {wanted}")
         return usage.ru_utime + usage.ru_stime
 
-    def _compose(self) -> float:
-        """Give the CPU seconds that PyYAML takes to compose the files with libyaml."""
-        command = [sys.executable, "-c", _COMPOSE, str(self._folder / "many")]
+    def _run(self, program: str) -> float:
+        """Give the CPU seconds that a program says it took with the files."""
+        command = [sys.executable, "-c", program, str(self._folder / "many")]
         return float(subprocess.run(command, env=self._environment, stdout=subprocess.PIPE, check=True).stdout)
 
     def sample(self) -> None:
-        none = self._collect("none")
-        self._taken["compose"].add([self._compose()])
-        self._taken["again"].add([self._collect("many") - none])
-        self._taken["first"].add([self._collect("many", "-p", "no:cacheprovider") - none])
+        self._taken["compose"].add([self._run(_COMPOSE)])
+        self._taken["check"].add([self._run(_CHECK)])
+        self._taken["kit"].add([self._collect("many") - self._collect("none")])
         self._taken["floor"].add([self._collect("many", plugin="floor") - self._collect("none", plugin="floor")])
 
     def report(self) -> dict[str, Any]:
         taken = self._taken
+        over = {name: summary(ratios(taken[name], taken["compose"])) for name in taken}
         return {
-            "collection_ratio": {
-                name: summary(ratios(taken[name], taken["compose"])) for name in taken if name != "compose"
-            },
+            "collection_ratio": over["kit"],
+            "collection_floor_ratio": over["floor"],
+            "check_ratio": over["check"],
             "collection_ms": {name: summary([one * 1e3 for one in samples.rounds]) for name, samples in taken.items()},
         }
 

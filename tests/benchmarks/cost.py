@@ -39,8 +39,7 @@ LIMITS = {
     **{f"fake_start_ratio {dialect} {mode}": 1.3 for dialect, mode in SPOKEN},
     "plugin_import_ratio": 1.05,
     "help_ratio": 2.0,
-    "collection_ratio first": 3.0,
-    "collection_ratio again": 3.0,
+    "collection_ratio": 3.0,
 }
 
 FLOORS = {"model_per_cpu_second": 1000.0}

@@ -54,16 +54,22 @@ def test_other_yaml_files_are_left_alone(pytester: pytest.Pytester) -> None:
     assert pytester.runpytest("--collect-only", "-q").ret == pytest.ExitCode.NO_TESTS_COLLECTED
 
 
+def test_to_collect_is_to_know_names(pytester: pytest.Pytester) -> None:
+    """Thousands of files are collected by every worker of a session, and each of them is played by one."""
+    write(pytester, bad=BROKEN, one=GREEN)
+    result = pytester.runpytest("--collect-only", "-q")
+    assert ids(result) == ["scenarios/bad.scenario.yaml::bad[asyncio]", "scenarios/one.scenario.yaml::one[asyncio]"]
+
+
 def test_a_malformed_file_shows_its_problems_and_no_stack(pytester: pytest.Pytester) -> None:
     """All problems at once, each with its place, and nothing of our own code."""
-    write(pytester, bad=BROKEN, one=GREEN)
-    result = pytester.runpytest("--collect-only", "--full-trace")
-    assert result.ret == pytest.ExitCode.INTERRUPTED
+    write(pytester, bad=BROKEN)
+    result = pytester.runpytest()
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
     text = result.stdout.str()
     result.stdout.fnmatch_lines(
         [
-            "*<ScenarioItem one?asyncio?>",
-            "*ERROR collecting scenarios/bad.scenario.yaml*",
+            "*ERROR at setup of bad?asyncio?*",
             "scenarios/bad.scenario.yaml:2:8: *rawr*",
             "scenarios/bad.scenario.yaml:4:5: *sya*",
         ]
@@ -74,14 +80,33 @@ def test_a_malformed_file_shows_its_problems_and_no_stack(pytester: pytest.Pytes
 
 def test_a_malformed_file_breaks_only_itself(pytester: pytest.Pytester) -> None:
     """One bad file must not take the others away."""
-    write(pytester, bad=BROKEN)
+    write(pytester, bad=BROKEN, one=GREEN)
     pytester.makepyfile("def test_other(): pass")
-    result = pytester.runpytest("--continue-on-collection-errors")
-    result.assert_outcomes(passed=1, errors=1)
+    pytester.runpytest().assert_outcomes(passed=2, errors=1)
+
+
+def test_a_malformed_file_is_no_part_of_a_rule(pytester: pytest.Pytester) -> None:
+    """Whether it would have been cannot be known, so the session says so before anything is played."""
+    write(pytester, bad=BROKEN, one=GREEN)
+    result = pytester.runpytest("--agentproc-rule=A1")
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    result.stdout.fnmatch_lines(
+        ["*ERROR collecting scenarios/bad.scenario.yaml*", "scenarios/bad.scenario.yaml:2:8: *rawr*"]
+    )
+
+
+def test_with_a_malformed_file_nobody_is_called_conformant(pytester: pytest.Pytester) -> None:
+    """It would have decided, for all that is known."""
+    write(pytester, bad=BROKEN, one=GREEN)
+    result = pytester.runpytest("--agentproc-subject=null", "--agentproc-results=out.json", "-k", "bad")
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(
+        ["*null*not conformant*", "*no verdict on null in bad: scenarios/bad.scenario.yaml:2:8: unknown dialect*"]
+    )
 
 
 def test_an_unreadable_file_is_a_located_error(pytester: pytest.Pytester) -> None:
-    """Bytes that are no text are the file's problem, not a crash of the collection."""
+    """Bytes that are no text are the file's problem, and no crash of the session."""
     write(pytester, bad="")
     (pytester.path / "scenarios" / "bad.scenario.yaml").write_bytes(b"scenario: \xff\n")
     result = pytester.runpytest()
@@ -110,7 +135,7 @@ def test_without_the_plugin_scenarios_are_just_files(pytester: pytest.Pytester) 
     assert pytester.runpytest("-p", "no:agentproc").ret == pytest.ExitCode.NO_TESTS_COLLECTED
 
 
-def test_a_collection_error_is_in_the_junit_file(pytester: pytest.Pytester) -> None:
+def test_the_problems_of_a_file_are_in_the_junit_file(pytester: pytest.Pytester) -> None:
     """CI shows the located problems."""
     write(pytester, bad=BROKEN)
     pytester.runpytest("--junitxml=out.xml")
@@ -119,61 +144,16 @@ def test_a_collection_error_is_in_the_junit_file(pytester: pytest.Pytester) -> N
     assert error.text.startswith("scenarios/bad.scenario.yaml:2:8: ")
 
 
-def watched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Have the name of every file that is checked from now on told."""
-    checked: list[str] = []
-    loaded = scenario.loaded
+def test_a_file_is_read_once_for_all_its_items(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both event loops play the same text, though somebody edits the file meanwhile."""
+    read: list[str] = []
+    load = scenario.load
 
-    def telling(data: bytes, name: str) -> scenario.Scenario:
-        checked.append(name)
-        return loaded(data, name)
+    def telling(name: str, language: scenario.Language) -> scenario.Scenario:
+        read.append(name)
+        return load(name, language)
 
-    monkeypatch.setattr(scenario, "loaded", telling)
-    return checked
-
-
-def test_a_file_without_mistake_is_checked_once_and_collected_as_before(
-    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Thousands of files are checked in the session that brings them; whoever edits one has it checked again."""
-    write(pytester, one=GREEN, two=RED, bad=BROKEN)
-    first = pytester.runpytest("--collect-only", "-q")
-    checked = watched(monkeypatch)
-    again = pytester.runpytest("--collect-only", "-q")
-    assert checked == ["scenarios/bad.scenario.yaml"]
-    assert again.outlines[:-1] == first.outlines[:-1]
-    write(pytester, one=BROKEN)
-    edited = pytester.runpytest("--collect-only", "-q")
-    assert checked[1:] == ["scenarios/bad.scenario.yaml", "scenarios/one.scenario.yaml"]
-    edited.stdout.fnmatch_lines(["scenarios/one.scenario.yaml:*"])
-    pytester.runpytest("--collect-only", "-q", "--cache-clear")
-    assert sorted(checked[3:]) == [f"scenarios/{name}.scenario.yaml" for name in ("bad", "one", "two")]
-
-
-def test_a_file_that_names_another_is_checked_every_time(pytester: pytest.Pytester) -> None:
-    """The other file may be gone by then, and nothing in this one tells."""
-    write(pytester, one=GREEN.replace("script:\n", "script:\n  - raw: {file: bytes}\n"))
-    other = pytester.path / "scenarios" / "bytes"
-    other.write_text("x")
-    assert pytester.runpytest("--collect-only", "-q").ret == pytest.ExitCode.OK
-    other.unlink()
-    result = pytester.runpytest("--collect-only", "-q")
-    result.stdout.fnmatch_lines(['*raw.file "bytes" is no file in the folder of the scenario*'])
-
-
-@pytest.mark.parametrize("how", ["edition", "torn", "none"])
-def test_what_is_known_counts_for_this_edition_of_the_kit_alone(
-    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, how: str
-) -> None:
-    """A newer kit may find a mistake where an older one found none; a list that cannot be read is none."""
-    write(pytester, one=GREEN)
-    pytester.runpytest("--collect-only", "-q")
-    checked = watched(monkeypatch)
-    options = ["-p", "no:cacheprovider"] if how == "none" else []
-    if how == "edition":
-        monkeypatch.setattr(scenario, "edition", lambda: "another")
-    elif how == "torn":
-        [known] = pytester.path.glob(".pytest_cache/d/agentproc-sound/*")
-        known.write_bytes(b"\xff")
-    assert pytester.runpytest("--collect-only", "-q", *options).ret == pytest.ExitCode.OK
-    assert checked == ["scenarios/one.scenario.yaml"]
+    monkeypatch.setattr(scenario, "load", telling)
+    write(pytester, one=GREEN, two=RED)
+    pytester.runpytest("--agentproc-backend=both", "-k", "one").assert_outcomes(passed=2)
+    assert read == ["scenarios/one.scenario.yaml"]
