@@ -108,9 +108,7 @@ class ScenarioItem(pytest.Item):
     obj = None
     """There is no function, as with pytest's own items of doctests: pytest-trio asks every item for it."""
 
-    def __init__(
-        self, *, source: Source | Scenario, subject: Subject, backend: str, clock: str, **others: Any
-    ) -> None:
+    def __init__(self, *, source: Source | Scenario, subject: Subject, backend: str, clock: str, **others: Any) -> None:
         super().__init__(**others)
         self._source = source
         self.subject = subject
