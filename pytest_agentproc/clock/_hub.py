@@ -323,7 +323,8 @@ class Hub:
         return "nobody can move: " + "; ".join([*host, *(living or ["no agent lives"])])
 
     def close(self) -> None:
-        """End whoever is left and give every descriptor back."""
+        """End whoever is left, give every descriptor back, and let go of who hears of faults."""
+        self.hears_fault = None
         try:
             self.roll.close()
         finally:

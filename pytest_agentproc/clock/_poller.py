@@ -41,5 +41,6 @@ class Poller:
                     handler()
 
     def close(self) -> None:
-        """Give the descriptor back."""
+        """Give the descriptor back, and let go of who handles what."""
         self._epoll.close()
+        self._handlers.clear()

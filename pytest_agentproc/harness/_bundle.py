@@ -10,10 +10,10 @@ from __future__ import annotations
 import marshal
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pytest_agentproc.harness._deferral import defer, read
+from pytest_agentproc.harness._deferral import AT_START, defer, read
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
     from pathlib import Path
     from types import CodeType
 
@@ -71,6 +71,7 @@ alone from then on.
 
 BOOT = """
 import _imp, marshal, posix, sys
+sys.setdlopenflags(posix.RTLD_LAZY)
 if sys.argv[0] == "-c":
     del sys.argv[0]
 file = posix.open({start!r}, posix.O_RDONLY | posix.O_CLOEXEC)
@@ -106,13 +107,18 @@ class Bundle(NamedTuple):
     rest: bytes
 
 
-def bundle(modules: Sequence[tuple[str, Path | None]], extensions: Sequence[tuple[str, str]] = ()) -> Bundle:
+def bundle(
+    modules: Sequence[tuple[str, Path | None]],
+    extensions: Sequence[tuple[str, str]] = (),
+    kept: Collection[str] = AT_START,
+) -> Bundle:
     """Compile modules.
 
     Args:
         modules: the full name and the source of each; without a source it is an empty package. They are executed in
             this order, so each comes after those that it imports when it is executed.
         extensions: the modules in C that they may import, and the file of each; empty: it is built in.
+        kept: the names of functions that do not wait.
     """
     later: list[bytes] = []
     stubs: dict[CodeType, CodeType] = {}
@@ -120,7 +126,7 @@ def bundle(modules: Sequence[tuple[str, Path | None]], extensions: Sequence[tupl
     sources = {name: read(path, known) for name, path in modules}
     asked = {one for source in sources.values() for one in source.asks}
     parts = {
-        name: defer(source, {word for origin, word in asked if origin == name}, later, stubs)
+        name: defer(source, {word for origin, word in asked if origin == name}, later, stubs, kept)
         for name, source in sources.items()
     }
     packages = {name for name, path in modules if path is None or path.name == "__init__.py"}

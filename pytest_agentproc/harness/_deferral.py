@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
     from pathlib import Path
 
-__all__ = ["Import", "Part", "Source", "defer", "read"]
+__all__ = ["AT_START", "IN_LOCKSTEP", "Import", "Part", "Source", "defer", "read"]
 
 Import = tuple[str, str, str]
 """A name in the module, the module that it comes from, and its name there; empty: it is that module itself."""
 
-_AT_START = frozenset(
+AT_START = frozenset(
     (
         *("__init__", "main", "settle_signals", "hear_signals", "handed_over", "_first", "_live", "_connect"),
         *("_hold_lifeline", "module_of", "encoder", "argument", "desk", "in_turn", "entry", "grant", "move", "until"),
@@ -31,6 +31,23 @@ _AT_START = frozenset(
     )
 )
 """Functions that a start in real time calls, or every step: a stub would only be one more thing to load."""
+
+IN_LOCKSTEP = AT_START | frozenset(
+    (
+        *("_live_by_grants", "_staged", "_identity", "hello", "granted", "_play_by_grants", "keep", "wants", "wait"),
+        *("tell", "_take_stdin", "_react", "_cut", "_do_sleep", "_do_say", "_do_answer", "_do_exit", "_do_event"),
+        *("read", "leave", "line", "join", "say", "answer", "result", "hear", "take", "has", "serve", "success"),
+        *("do_await_prompt", "initialized", "late", "mark", "open", "queue", "stamp", "unseen", "uuid", "news"),
+        *("_about", "_answered", "_ask_model", "_asked", "_begin", "_chunk", "_close", "_deltas", "_end", "_end_block"),
+        *("_end_text", "_ended", "_event", "_finish", "_head", "_is_over", "_item", "_joined", "_known", "_lifecycle"),
+        *("_line", "_mark", "_message", "_note_news", "_open_block", "_open_turn", "_opened", "_over", "_part"),
+        *("_partial", "_piece", "_queue", "_replay", "_replayed", "_request", "_response", "_result", "_running_again"),
+        *("_said", "_session", "_shake", "_shut", "_stamp", "_start", "_started", "_state", "_succeeded", "_tell"),
+        *("_turn_end", "_update", "_uuid", "_whole"),
+    )
+)
+"""Beside those, what most plays in virtual time call (of the bundled scenarios, counted by dialect): the rest is rarely
+opened then."""
 
 _SMALL = 150
 """Bytes of a function's code, wherever its file is, below which a stub gains nothing."""
@@ -87,7 +104,13 @@ def read(path: Path | None, known: Collection[str]) -> Source:
     return Source(str(path or ""), tree, imports, frozenset(_imported_in(tree)) & {*known})
 
 
-def defer(source: Source, asked: Collection[str], later: list[bytes], stubs: dict[CodeType, CodeType]) -> Part:
+def defer(
+    source: Source,
+    asked: Collection[str],
+    later: list[bytes],
+    stubs: dict[CodeType, CodeType],
+    kept: Collection[str] = AT_START,
+) -> Part:
     """Compile a module. What is imported and used nowhere is there at the start: it may be for what it does.
 
     Args:
@@ -95,12 +118,15 @@ def defer(source: Source, asked: Collection[str], later: list[bytes], stubs: dic
         asked: what others ask of it.
         later: the functions that wait, marshalled, each with its imports; the module's are added.
         stubs: the code of the stubs so far, which are shared.
+        kept: the names of functions that do not wait.
     """
     owners = _owners(source.tree)
     used = {node.id for node in ast.walk(source.tree) if isinstance(node, ast.Name)}
-    at_start = {*_needed_at_start(source.tree, owners), *asked, *(own for own in source.imports if own not in used)}
+    functions = (node for node in ast.walk(source.tree) if isinstance(node, ast.FunctionDef))
+    able = {node for node in functions if node.name not in kept and _can_wait(node, owners)}
+    at_start = {*_needed_at_start(source.tree, able), *asked, *(own for own in source.imports if own not in used)}
     waiting = {own: one for own, one in source.imports.items() if own not in at_start}
-    code = _code(_Stubs(source.path, owners, waiting, later).visit(source.tree), source.path)
+    code = _code(_Stubs(source.path, able, owners, waiting, later).visit(source.tree), source.path)
     return Part(_slim(code, stubs), tuple(one for own, one in source.imports.items() if own in at_start))
 
 
@@ -171,13 +197,13 @@ def _owners(tree: ast.Module) -> dict[ast.FunctionDef, str]:
 def _can_wait(node: ast.FunctionDef, owners: Collection[ast.FunctionDef]) -> bool:
     """Say whether a function can be loaded by itself; one that speaks of its class as only those inside can, cannot."""
     names = {name.id for name in ast.walk(node) if isinstance(name, ast.Name)}
-    if node.name in _AT_START or "__class__" in names or ("super" in names and node not in owners):
+    if "__class__" in names or ("super" in names and node not in owners):
         return False
     names |= {name.attr for name in ast.walk(node) if isinstance(name, ast.Attribute)}
     return not any(name[:2] == "__" and name[-2:] != "__" for name in names)
 
 
-def _needed_at_start(tree: ast.Module, owners: Collection[ast.FunctionDef]) -> set[str]:
+def _needed_at_start(tree: ast.Module, able: Collection[ast.FunctionDef]) -> set[str]:
     """Give the names that are used outside of functions that can wait."""
     names: set[str] = set()
     left: list[ast.AST] = [tree]
@@ -185,7 +211,7 @@ def _needed_at_start(tree: ast.Module, owners: Collection[ast.FunctionDef]) -> s
         node = left.pop()
         if isinstance(node, ast.Module | ast.ClassDef):
             left += ast.iter_child_nodes(node)
-        elif isinstance(node, ast.FunctionDef) and _can_wait(node, owners):
+        elif isinstance(node, ast.FunctionDef) and node in able:
             left += [node.args, *node.decorator_list]
         else:
             names |= {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
@@ -220,15 +246,21 @@ class _Stubs(ast.NodeTransformer):
     """Put a stub in the place of each function, a class's among them, that can be loaded by itself."""
 
     def __init__(
-        self, path: str, owners: dict[ast.FunctionDef, str], waiting: dict[str, Import], later: list[bytes]
+        self,
+        path: str,
+        able: Collection[ast.FunctionDef],
+        owners: dict[ast.FunctionDef, str],
+        waiting: dict[str, Import],
+        later: list[bytes],
     ) -> None:
         self._path = path
+        self._able = able
         self._owners = owners
         self._waiting = waiting
         self._later = later
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        if not _can_wait(node, self._owners):
+        if node not in self._able:
             return node
         used = {name.id for line in node.body for name in ast.walk(line) if isinstance(name, ast.Name)}
         imports = tuple(one for own, one in self._waiting.items() if own in used)

@@ -240,7 +240,7 @@ class Lab:
         command = COMMANDS[scenario.dialect] if scenario.contributed is None else scenario.contributed.command
         path = shop.make(command, baked, executable=executable)
         if isinstance(watch, Lockstep):
-            watch.clock.launchers.add(os.path.realpath(path))
+            watch.clock.launchers.add(path)
         else:
             watch.command = path
         missing = "-not-there" if scenario.cannot_spawn == "not_found" else ""

@@ -21,6 +21,7 @@ import fake_agents
 from fake_agents import diary
 from fake_agents.dialects import module_of
 from pytest_agentproc.harness._bundle import BOOT, LOAD, bundle
+from pytest_agentproc.harness._deferral import AT_START, IN_LOCKSTEP
 
 __all__ = ["REAL_TIME", "Workshop", "extensions", "head", "interpreter", "modules_of"]
 
@@ -65,7 +66,7 @@ class Workshop:
     """Make executable fakes in a folder of their own, which goes with the workshop."""
 
     def __init__(self) -> None:
-        self.folder = Path(tempfile.mkdtemp(prefix="agentproc-"))
+        self.folder = Path(os.path.realpath(tempfile.mkdtemp(prefix="agentproc-")))
         self._bundles: dict[tuple[str, ...], tuple[str, int]] = {}
         self._free: dict[_Kind, list[Path]] = {}
         self._kinds: dict[str, _Kind] = {}
@@ -83,7 +84,7 @@ class Workshop:
         return folder
 
     def make(self, name: str, baked: dict[str, Any], *, executable: bool = True) -> str:
-        """Write an executable fake and return its path, in a folder that can be a PATH: no other program is there.
+        """Write an executable fake and return its real path, in a folder that can be a PATH: no other program is there.
 
         Args:
             name: the command's name, such as `pi`.
@@ -145,7 +146,7 @@ class Workshop:
         name = (module, *added, *more)
         if name not in self._bundles:
             base = self.folder / f"bundle-{len(self._bundles)}"
-            start, rest = bundle(modules_of(module, more, added), extensions(module))
+            start, rest = bundle(modules_of(module, more, added), extensions(module), AT_START if more else IN_LOCKSTEP)
             base.with_suffix(".start").write_bytes(start)
             base.with_suffix(".rest").write_bytes(rest)
             self._bundles[name] = str(base), len(start)

@@ -31,8 +31,12 @@ class Others:
     """
 
     def __init__(self, fakes: Sequence[FakeAgent], *, adopts: bool = False) -> None:
-        self._launchers = [fake.launcher for fake in fakes]
-        self._custody = Custody(adopts=adopts, excuses=self._is_fake)
+        launchers = [fake.launcher for fake in fakes]
+
+        def is_fake(_pid: int, command: str) -> bool:
+            return any(launcher in command for launcher in launchers)
+
+        self._custody = Custody(adopts=adopts, excuses=is_fake)
 
     def __enter__(self) -> Others:  # noqa: PYI034  # nobody derives from it
         self._custody.begin()
@@ -63,6 +67,3 @@ class Others:
             name = " ".join(stranger.command.split())[:_LONGEST]
             record.add(at, "m", {"process": name, "origin": "unknown", "pid": stranger.pid})
         self._custody.end(found.mine)
-
-    def _is_fake(self, _pid: int, command: str) -> bool:
-        return any(launcher in command for launcher in self._launchers)

@@ -225,6 +225,7 @@ class Driver:
 
     def _do_finish(self, command: on.Finish) -> None:
         self._done = True
+        self._execute = {}  # methods of its own, so that it would hold itself
 
     def _world(self) -> Ports:
         assert self.ports is not None

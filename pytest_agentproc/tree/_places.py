@@ -58,5 +58,10 @@ def _owner(file: str) -> int:
 
 
 def _shown(file: str) -> str:
-    relative = os.path.relpath(file)
+    return _from(os.getcwd(), file)
+
+
+@cache
+def _from(folder: str, file: str) -> str:
+    relative = os.path.relpath(file, folder)
     return file if relative.startswith("..") else relative

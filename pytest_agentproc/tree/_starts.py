@@ -89,7 +89,7 @@ def listening(listener: Listener) -> Iterator[None]:
     with _lock:
         if not _listeners:
             _inherited = os.environ.get(COOKIE, "")
-            _season = _Season()
+            _season = _season if _season is not None and _season.begin() else _Season()
         _listeners.append(listener)
     publish()
     try:
@@ -98,8 +98,7 @@ def listening(listener: Listener) -> Iterator[None]:
         with _lock:
             if listener in _listeners:  # it is not in a fork
                 _listeners.remove(listener)
-            if not _listeners and _season is not None:
-                _season.end()
+            if not _listeners and _season is not None and not _season.end():
                 _season = None
         publish()
 
@@ -164,7 +163,10 @@ def _line(asked: Any) -> str:
 
 
 class _Season:
-    """The patches, from the first listener to the last. Each calls what it found in its place."""
+    """The patches, from the first listener to the last. Each calls what it found in its place.
+
+    They begin again where they find the same again: to make them takes longer than most of what else a season does.
+    """
 
     def __init__(self) -> None:
         from multiprocessing.process import BaseProcess  # its forkserver starts what no other patch sees
@@ -187,12 +189,25 @@ class _Season:
             self._put[owner, name] = plain, patched
             setattr(owner, name, patched)
 
-    def end(self) -> None:
-        """Take the patches away."""
+    def begin(self) -> bool:
+        """Put the patches in their places once more, if what they call is there; return whether it is."""
+        if any(getattr(owner, name) is not plain for (owner, name), (plain, _) in self._put.items()):
+            return False
+        self._is_over = False
+        for (owner, name), (_, patched) in self._put.items():
+            setattr(owner, name, patched)
+        return True
+
+    def end(self) -> bool:
+        """Take the patches away; return whether all could be, so that there may be another season of them."""
         self._is_over = True
+        covered = False
         for (owner, name), (plain, patched) in self._put.items():
             if getattr(owner, name) is patched:
                 setattr(owner, name, plain)
+            else:
+                covered = True
+        return not covered
 
     def _announce(self, command: str) -> _Starts:
         if (outer := getattr(_current, "starts", None)) is not None:
