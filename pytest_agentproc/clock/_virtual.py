@@ -125,7 +125,6 @@ class VirtualClock:
             from pytest_agentproc.clock._trio import trio_options as options
         else:
             from pytest_agentproc.clock._asyncio import asyncio_options as options
-        token = current_clock.set(self)
         try:
             with (
                 watch_host(self.hub, self.launchers, self._allow),
@@ -138,18 +137,18 @@ class VirtualClock:
             if fault is None or error is fault:
                 raise
             raise fault from error  # what breaks while a fault unwinds is no verdict of its own
-        finally:
-            current_clock.reset(token)
 
     async def _guarded(self, function: Callable[..., Awaitable[Any]], args: tuple[Any, ...]) -> Any:
         hub = self.hub
         result: Any = None
+        current_clock.set(self)  # here, and not before the run: a loop that is over would hold it in its contexts
         with anyio.CancelScope() as scope:
             hub.on_fault = scope.cancel
             try:
                 result = await function(*args)
             finally:
                 hub.on_fault = None
+                current_clock.set(None)
         if hub.fault is not None:
             raise hub.fault
         hub.settle()

@@ -18,6 +18,7 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from pytest_agentproc.clock._cores import apart
 from pytest_agentproc.errors import ClockError, Stall
 
 if TYPE_CHECKING:
@@ -53,10 +54,12 @@ def watch_host(hub: Hub, launchers: set[str], allowed: tuple[str, ...]) -> Itera
             plain_init(self, *args, **kwargs)
             return
         path = hub.roll.next_root()
-        plain_init(self, *args, **kwargs)
-        hub.started.add(self)
-        programs = Programs(launchers, allowed, kwargs.get("cwd"), kwargs.get("env"))
-        _await_child(hub, self.pid, _words(self.args), path, programs)
+        with apart() as part:
+            plain_init(self, *args, **kwargs)
+            part(self.pid)
+            hub.started.add(self)
+            programs = Programs(launchers, allowed, kwargs.get("cwd"), kwargs.get("env"))
+            _await_child(hub, self.pid, _words(self.args), path, programs)
 
     def signalling(function: Any) -> Any:
         def wrapped(*args: Any) -> Any:

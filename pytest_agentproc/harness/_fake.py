@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import stat
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.harness._bystanders import command_line_of, how_it_lives
@@ -32,8 +31,7 @@ class FakeAgent:
     def __init__(self, path: str, arguments: tuple[str, ...], record: Record, watch: Lockstep | Diaries) -> None:
         self.path = self.launcher = path
         self.argv = [path, *arguments]
-        self.name = Path(path).name
-        self.folder = str(Path(path).parent)
+        self.folder, self.name = os.path.split(path)
         self.record = record
         self.watch = watch
 

@@ -68,7 +68,7 @@ class Workshop:
     def __init__(self) -> None:
         self.folder = Path(os.path.realpath(tempfile.mkdtemp(prefix="agentproc-")))
         self._bundles: dict[tuple[str, ...], tuple[str, int]] = {}
-        self._free: dict[_Kind, list[Path]] = {}
+        self._free: dict[_Kind, list[str]] = {}
         self._kinds: dict[str, _Kind] = {}
         self._count = 0
 
@@ -96,18 +96,18 @@ class Workshop:
         kind = _Kind(name, "" if added else module_of(program), added, executable, not baked["hub"])
         free = self._free.setdefault(kind, [])
         path = free.pop() if free else self._write(kind)
-        plan = path.parent.with_suffix(".baked")
+        plan = f"{os.path.split(path)[0]}.baked"
         _put(plan, marshal.dumps(baked))
         if "then" in baked["program"]:
-            plan.with_suffix(".baked.count").unlink(missing_ok=True)
-        self._kinds[str(path)] = kind
-        return str(path)
+            Path(f"{plan}.count").unlink(missing_ok=True)
+        self._kinds[path] = kind
+        return path
 
     def take_back(self, path: str) -> None:
         """Take one fake that `make` gave for the next that is made: nobody starts it any more."""
-        self._free[self._kinds.pop(path)].append(Path(path))
+        self._free[self._kinds.pop(path)].append(path)
 
-    def _write(self, kind: _Kind) -> Path:
+    def _write(self, kind: _Kind) -> str:
         self._count += 1
         folder = self.folder / str(self._count)
         folder.mkdir()
@@ -127,7 +127,7 @@ class Workshop:
         for other in _REAL:
             if other != kind.name:
                 (folder / other).symlink_to(self._decoy())
-        return path
+        return str(path)
 
     def _decoy(self) -> Path:
         """Give what stands in for a real CLI that a test has no fake of, so that a longer PATH leads to none."""
@@ -153,9 +153,10 @@ class Workshop:
         return self._bundles[name]
 
 
-def _put(path: Path, data: bytes) -> None:
+def _put(path: str, data: bytes) -> None:
     """Write a file over what it held: one that is emptied first goes to the disk at once, which takes milliseconds."""
-    with open(path, "wb", opener=lambda name, flags: os.open(name, flags & ~os.O_TRUNC, 0o600)) as file:
+    number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    with os.fdopen(number, "wb") as file:
         file.write(data)
         file.truncate()
 

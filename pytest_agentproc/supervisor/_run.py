@@ -106,6 +106,8 @@ async def _supervise(
             machine.stop(clock.instant(), status, f"the run was given up: {type(error).__name__}")
             sum_up()
         raise
+    finally:
+        driver.let_go()
     if driver.ports is not None:
         driver.ports.close()
     return sum_up()

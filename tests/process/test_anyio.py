@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import signal
 import subprocess
+import weakref
 from typing import TYPE_CHECKING
 
 import anyio
 import pytest
 
+from pytest_agentproc.clock import VirtualClock
 from tests.process.stand import descriptors, reuse
 
 if TYPE_CHECKING:
@@ -254,3 +257,21 @@ def test_ten_years_pass(stand: Stand, backend: str) -> None:
         return anyio.current_time()
 
     assert stand.run(host, backend=backend) == 10 * 365 * 86400 + 0.7
+
+
+def test_a_clock_that_is_over_is_held_by_nobody(backend: str) -> None:
+    """Thousands of plays in a row wait for no garbage collector, and keep no memory that the next one could use."""
+
+    async def host() -> None:
+        await anyio.sleep(1)
+
+    gc.collect()
+    gc.disable()
+    try:
+        with VirtualClock() as clock:
+            clock.run(host, backend=backend)
+            hub = weakref.ref(clock.hub)
+        del clock
+        assert hub() is None
+    finally:
+        gc.enable()
