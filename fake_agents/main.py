@@ -63,7 +63,7 @@ def _first(baked: dict[str, Any], path: str) -> Born:
     program = {**baked["program"], "argv": sys.argv[1:], "environ": posix.environ}
     if "then" in program:
         program = of_invocation(program, _count(path + ".count"))
-    if baked["lifeline"]:
+    if baked["lifeline"] and not baked["hub"]:
         _hold_lifeline(baked["lifeline"])
     if "guard" in baked:
         from fake_agents import guard
@@ -148,11 +148,13 @@ def _live_by_grants(baked: dict[str, Any], parent: int, index: int, fields: dict
     link = _connect(baked["hub"])
     is_seen = parent == 0 and posix.getppid() == baked["host"]
     stage = _staged(link, parent, baked["foreign"], is_seen=is_seen)
-    player = Player(program, stage, encoder(program))
     hear_signals()
     descriptor = stage.epoll.fileno().to_bytes(4, "little")
     message = wire.hello(baked["token"], parent, index, fields["id"], fields["line"])
     link.sendmsg([message], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, descriptor)])
+    if baked["lifeline"] and not _lifelines:  # the hub has its own work with a hello; until then, its end is ours
+        _hold_lifeline(baked["lifeline"])
+    player = Player(program, stage, encoder(program))
     if fields.get("stopped"):
         stop()
     try:

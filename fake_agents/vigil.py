@@ -22,9 +22,14 @@ LONGEST_REST = 256
 
 
 class Vigil:
-    """When to look out."""
+    """When to look out.
 
-    def __init__(self) -> None:
+    Args:
+        glances: how often at most, for one word.
+    """
+
+    def __init__(self, glances: int = GLANCES) -> None:
+        self._glances = glances
         self._rest = 0
         self._pause = 1
 
@@ -41,7 +46,7 @@ class Vigil:
         if self._rest:
             self._rest -= 1
             return None
-        for _ in range(GLANCES):
+        for _ in range(self._glances):
             try:
                 word = glance(*args)
             except BlockingIOError:

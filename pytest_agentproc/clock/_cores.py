@@ -25,21 +25,22 @@ _LATELY = 5
 
 
 @contextmanager
-def apart() -> Iterator[Callable[[int], None]]:
+def apart() -> Iterator[Callable[[int], bool]]:
     """Keep this thread on its core until it has called what this gives with the pid of the child that it started.
 
-    The child is kept on the others until the end of the block. Nothing is done where there is one core, or no start of
-    late found all but its own idle: others need them.
+    The child is kept on the others until the end of the block; the answer is whether it is. Nothing is done where there
+    is one core, or no start of late found all but its own idle: others need them.
     """
     cores = os.sched_getaffinity(0)
     others = cores - {_core()} if len(cores) > 1 and _are_idle() else cores
     born = 0
 
-    def part(pid: int) -> None:
+    def part(pid: int) -> bool:
         nonlocal born
         born = pid
         _place(0, cores)
         _place(pid, others)
+        return True
 
     if others == cores:
         yield _leave
@@ -54,8 +55,9 @@ def apart() -> Iterator[Callable[[int], None]]:
             _place(born, cores)
 
 
-def _leave(_pid: int) -> None:
+def _leave(_pid: int) -> bool:
     """Do nothing with a child."""
+    return False
 
 
 def _place(pid: int, cores: set[int]) -> None:

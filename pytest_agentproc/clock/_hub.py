@@ -36,6 +36,9 @@ _SOME = 1024
 _LONGEST_WATCH = 120.0
 """Real seconds for which a loop may wake again and again, however short the virtual time is that goes by."""
 
+_PARTING = 1024
+"""Glances for the end of who has said goodbye: until the kernel has taken its memory back is longer than a step."""
+
 _LAST_GUARD = 0.5
 """After a fault threads and declared programs get so many real seconds: the verdict is there already."""
 
@@ -81,6 +84,7 @@ class Hub:
         self.pulse = Pulse()
         """The pace of the loop's own timers, which are no driver's."""
         self._vigil = Vigil() if len(os.sched_getaffinity(0)) > 1 else None
+        self._parting = Vigil(_PARTING)
 
     @property
     def longest_run(self) -> float:
@@ -266,7 +270,7 @@ class Hub:
         start = 0.0
         while participant.state is running:
             try:
-                hear(participant, vigil)
+                hear(participant, self._parting if vigil and participant.leaves else vigil)
             except TimeoutError:  # half a second without a word
                 start = start or time.monotonic()
                 self._guard_runner(participant, start)

@@ -72,6 +72,8 @@ class Participant:
         self.state = State.PARKED
         self.stopped = False
         self.woken = False
+        self.leaves = False
+        """Whether it has said its last word."""
         self.until: int | None = None
         self.wants = (False, False, False)
         self.doing: tuple[int, str] = (line, "start")

@@ -170,6 +170,8 @@ class Roll:
                 self.park(participant)
         elif form == "D":
             participant.signal = said[1]
+        elif form == "B":
+            participant.leaves = True
 
     def park(self, participant: Participant) -> None:
         """Have the rule know that a participant waits, and whether it asks to go on."""

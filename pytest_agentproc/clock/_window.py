@@ -56,10 +56,10 @@ def watch_host(hub: Hub, launchers: set[str], allowed: tuple[str, ...]) -> Itera
         path = hub.roll.next_root()
         with apart() as part:
             plain_init(self, *args, **kwargs)
-            part(self.pid)
+            awake = part(self.pid)
             hub.started.add(self)
             programs = Programs(launchers, allowed, kwargs.get("cwd"), kwargs.get("env"))
-            _await_child(hub, self.pid, _words(self.args), path, programs)
+            _await_child(hub, self.pid, _words(self.args), path, programs, awake=awake)
 
     def signalling(function: Any) -> Any:
         def wrapped(*args: Any) -> Any:
@@ -132,11 +132,17 @@ class Programs:
         return self.is_fake(found, self.folder)
 
 
-_GLANCE = 5
+_GLANCE = 4
 """Milliseconds until the first look at who a silent child is; a hello or an end is seen at once."""
 
+_AWAKE = 5
+"""Milliseconds for which a fake's hello is looked out for, after that, without a sleep: longer than most need."""
 
-def _await_child(hub: Hub, pid: int, asked: list[str], path: tuple[int, ...], programs: Programs) -> None:
+
+def _await_child(
+    hub: Hub, pid: int, asked: list[str], path: tuple[int, ...], programs: Programs, *, awake: bool = False
+) -> None:
+    """Wait until a child has said hello, is dead, or is found to be no fake; awake near the end, if nobody minds."""
     hub.roll.expect(pid, path)
     pidfd = os.pidfd_open(pid)
     news = select.poll()
@@ -146,7 +152,8 @@ def _await_child(hub: Hub, pid: int, asked: list[str], path: tuple[int, ...], pr
     is_fake = False
     try:
         while not hub.roll.is_known(pid):
-            found = [descriptor for descriptor, _ in news.poll(50 if is_fake else _GLANCE)]
+            heard = _look_out(news) if is_fake and awake else news.poll(50 if is_fake else _GLANCE)
+            found = [descriptor for descriptor, _ in heard]
             if pidfd in found:
                 hub.roll.unexpect(pid)
                 if not programs.was_fake(asked):
@@ -169,6 +176,15 @@ def _await_child(hub: Hub, pid: int, asked: list[str], path: tuple[int, ...], pr
                 return
     finally:
         os.close(pidfd)
+
+
+def _look_out(news: select.poll) -> list[tuple[int, int]]:
+    """Look out for a while: who sleeps is late, and comes back to a core that has gone to sleep as well."""
+    end = time.monotonic() + _AWAKE / 1000
+    while time.monotonic() < end:
+        if found := news.poll(0):
+            return found
+    return news.poll(50)
 
 
 def _command(pid: int) -> tuple[list[str], str]:

@@ -10,7 +10,6 @@ __all__ = [
     "children",
     "execute",
     "is_dead",
-    "last_born",
     "name_of",
     "pidfd_of",
     "read_file",
@@ -37,14 +36,6 @@ def children(pid: int) -> list[int]:
         if not _has_lists:
             return [int(name) for name in posix.listdir("/proc") if name.isdigit() and parent_of(int(name)) == pid]
     return found
-
-
-def last_born() -> int:
-    """Give the pid of the last process or thread that began in our pid namespace; 0: the kernel does not tell."""
-    try:
-        return int(read_file("/proc/sys/kernel/ns_last_pid"))
-    except OSError:
-        return 0
 
 
 def parent_of(pid: int) -> int:

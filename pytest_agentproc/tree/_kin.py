@@ -11,7 +11,7 @@ import os
 import time
 from typing import TYPE_CHECKING, Protocol
 
-from pytest_agentproc.tree._kernel import children, is_dead, last_born, parent_of, state_of
+from pytest_agentproc.tree._kernel import children, is_dead, parent_of, state_of
 from pytest_agentproc.tree._walk import carries, descendants, limit_of, session_members, session_of
 
 if TYPE_CHECKING:
@@ -53,8 +53,7 @@ class Kin(Protocol):
 class Line:
     """What descends from an agent, or from a member of the session that it leads.
 
-    The second finds what the walk of a dead root cannot. What left both is out of reach. Where nobody at all was born
-    since the agent was, there is nobody to find: its pid, which it still has, is no newer one's.
+    The second finds what the walk of a dead root cannot. What left both is out of reach.
 
     Args:
         root: the agent's pid; it is unreaped as long as this is used.
@@ -68,8 +67,6 @@ class Line:
 
     def find(self, held: Mapping[int, int], end: float) -> Iterator[int]:
         """See `Kin`."""
-        if last_born() == self._root:
-            return
         yield from (found := descendants(self._root))
         seen = {self._root, *found}
         members = session_members(self._root)

@@ -9,7 +9,6 @@ import threading
 import pytest
 
 from pytest_agentproc.tree import _kin, pidfd_of
-from pytest_agentproc.tree._kernel import last_born
 
 
 def test_who_lives_is_opened() -> None:
@@ -64,25 +63,3 @@ def test_parents_come_before_children_whose_pids_are_smaller(monkeypatch: pytest
     monkeypatch.setattr(_kin, "session_members", lambda _session: [3, 5, 7, 40, 90])
     monkeypatch.setattr(_kin, "parent_of", lambda pid: parents.get(pid, 1))
     assert list(_kin.Line(12).find({}, 0.0)) == [40, 7, 5, 3, 90]
-
-
-def test_nobody_is_looked_for_where_nobody_was_born_since(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine with thousands of processes is not asked for each of them when an agent that was alone ends."""
-    asked: list[int] = []
-
-    def members(session: int) -> list[int]:
-        asked.append(session)
-        return [13]
-
-    monkeypatch.setattr(_kin, "session_members", members)
-    for newest, found in ((12, []), (13, [13]), (0, [13])):
-        monkeypatch.setattr(_kin, "last_born", lambda newest=newest: newest)
-        assert list(_kin.Line(12).find({}, 0.0)) == found
-    assert asked == [12, 12]
-
-
-def test_the_kernel_tells_who_was_born_last() -> None:
-    """Where others start processes meanwhile it is one of theirs, and never the one before."""
-    with subprocess.Popen(["true"]) as before, subprocess.Popen(["true"]) as after:
-        assert last_born() not in (0, before.pid)
-    assert after.pid

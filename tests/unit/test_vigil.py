@@ -69,3 +69,10 @@ def test_a_grant_says_whether_to_look_out() -> None:
     for ready in (False, True):
         for awake in (False, True):
             assert wire.granted(wire.grant(5, ready=ready, awake=awake)) == (5, ready, awake)
+
+
+def test_who_takes_longer_is_looked_out_for_longer() -> None:
+    """The end of a process is no step of it."""
+    link = _Link(1000)
+    assert Vigil(3).keep(link.read, 2) is None
+    assert link.glances == 3
