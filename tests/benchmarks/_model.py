@@ -11,7 +11,8 @@ from pytest_agentproc.harness import model_play
 from pytest_agentproc.scenario import NotApplicable, load
 from pytest_agentproc.subjects import core
 from tests.architecture.sources import ROOT
-from tests.benchmarks._figures import Samples, summary
+from tests.benchmarks._figures import Samples, ratios, summary
+from tests.benchmarks._plain import spawns
 
 if TYPE_CHECKING:
     from pytest_agentproc.scenario import Scenario
@@ -22,15 +23,18 @@ __all__ = ["ModelPart"]
 class ModelPart:
     """Scenarios a second: every bundled scenario that the model can play, warmed up.
 
-    Of CPU time, of wall time, and of wall time where each core plays them all, as with `-n auto`.
+    Of CPU time, of wall time, and of wall time where each core plays them all, as with `-n auto`. `model_spawns` is
+    what one costs in plain spawns on the same machine: a rate is the machine's as much as the model's.
     """
 
     name = "model"
 
-    def __init__(self) -> None:
+    def __init__(self, interpreter: str) -> None:
+        self._interpreter = interpreter
         loaded = [load(file) for file in sorted((ROOT / "scenarios").glob("*.scenario.yaml"))]
         self._scenarios = [scenario for scenario in loaded if _is_playable(scenario)]
         self._by_cpu, self._by_wall, self._by_cores = Samples(), Samples(), Samples()
+        self._cost, self._spawn = Samples(), Samples()
         self._cores = len(os.sched_getaffinity(0))
         self._pool = get_context("fork").Pool(self._cores, _keep, (self._scenarios,))
 
@@ -38,9 +42,11 @@ class ModelPart:
         """Play the corpus once here, and once on each core at the same time."""
         cpu, wall = time.process_time(), time.perf_counter()
         _play_all(self._scenarios)
-        count = len(self._scenarios)
-        self._by_cpu.add([count / (time.process_time() - cpu)])
+        count, taken = len(self._scenarios), time.process_time() - cpu
+        self._by_cpu.add([count / taken])
         self._by_wall.add([count / (time.perf_counter() - wall)])
+        self._cost.add([taken / count])
+        self._spawn.add(spawns(self._interpreter, 10, "asyncio"))
         wall = time.perf_counter()
         self._pool.map(_play_kept, range(self._cores), chunksize=1)
         self._by_cores.add([count * self._cores / (time.perf_counter() - wall)])
@@ -53,6 +59,7 @@ class ModelPart:
             "model_per_second": summary(self._by_wall.rounds),
             "model_per_second_on_all_cores": summary(self._by_cores.rounds),
             "model_cores": self._cores,
+            "model_spawns": summary(ratios(self._cost, self._spawn)),
         }
 
     def close(self) -> None:

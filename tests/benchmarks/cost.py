@@ -81,7 +81,7 @@ def _parts(lab: Lab, only: Sequence[str]) -> list[Part]:
         "plugin": lambda: PluginPart(_interpreter()),
         "help": HelpPart,
         "collection": CollectionPart,
-        "model": ModelPart,
+        "model": lambda: ModelPart(_interpreter()),
     }
     return [makers[name]() for name in PARTS if name in only]
 
