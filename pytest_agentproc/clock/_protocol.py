@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-__all__ = ["Clock", "Watched", "current_clock"]
+__all__ = ["Clock", "Watched", "current_clock", "running"]
 
 
 class Watched(Protocol):
@@ -65,5 +66,31 @@ class Clock(Protocol):
         """
 
 
-current_clock: ContextVar[Clock | None] = ContextVar("agentproc_clock", default=None)
-"""The clock that a run uses when it is told none: a virtual clock sets it for what it runs."""
+class _Running:
+    """What contexts hold of a clock: loops copy them, and keep the copies longer than the clock is wanted."""
+
+    __slots__ = ("clock",)
+
+    def __init__(self, clock: Clock) -> None:
+        self.clock: Clock | None = clock
+
+
+_running: ContextVar[_Running | None] = ContextVar("agentproc_clock", default=None)
+
+
+def current_clock() -> Clock | None:
+    """Give the clock that a run uses when it is told none: a virtual one for whatever it runs; else None."""
+    held = _running.get()
+    return None if held is None else held.clock
+
+
+@contextmanager
+def running(clock: Clock) -> Iterator[None]:
+    """Let a clock be the current one while the block runs, in contexts that are copied meanwhile as well."""
+    held = _Running(clock)
+    token = _running.set(held)
+    try:
+        yield
+    finally:
+        held.clock = None
+        _running.reset(token)

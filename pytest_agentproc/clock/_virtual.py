@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from pytest_agentproc.clock._hub import Hub
-from pytest_agentproc.clock._protocol import current_clock
+from pytest_agentproc.clock._protocol import running
 from pytest_agentproc.clock._sentry import sentry
 from pytest_agentproc.clock._window import Programs, end_started, meet, watch_host
 from pytest_agentproc.errors import UsageError
@@ -127,6 +127,7 @@ class VirtualClock:
             from pytest_agentproc.clock._asyncio import asyncio_options as options
         try:
             with (
+                running(self),
                 watch_host(self.hub, self.launchers, self._allow),
                 sentry(self.hub),
                 options(self.hub) as backend_options,
@@ -141,14 +142,12 @@ class VirtualClock:
     async def _guarded(self, function: Callable[..., Awaitable[Any]], args: tuple[Any, ...]) -> Any:
         hub = self.hub
         result: Any = None
-        current_clock.set(self)  # here, and not before the run: a loop that is over would hold it in its contexts
         with anyio.CancelScope() as scope:
             hub.on_fault = scope.cancel
             try:
                 result = await function(*args)
             finally:
                 hub.on_fault = None
-                current_clock.set(None)
         if hub.fault is not None:
             raise hub.fault
         hub.settle()

@@ -75,7 +75,7 @@ async def open_session(
     """
     check_command(argv, cwd, env, 'open_session(["pi", ...])')
     name = _name(dialect, hooks)
-    clock = clock or current_clock.get() or SystemClock()
+    clock = clock or current_clock() or SystemClock()
     setting = Setting(
         str(Path.cwd() / (cwd or "")), uuid.uuid4().hex if key is None else key, tuple((hooks or {}).items())
     )

@@ -76,7 +76,7 @@ async def run_once(
     made = deciders or Deciders()
     check_command(argv, cwd, env, 'run_once(["pi", "--mode", "json"])')
     policy = _limits(dialect, policy, timeout, made)
-    clock = clock or current_clock.get() or SystemClock()
+    clock = clock or current_clock() or SystemClock()
     machine = Machine(Task(dialect, prompt.encode() if isinstance(prompt, str) else prompt, policy, mode), made)
     kept = None
     if artifacts is not None:
