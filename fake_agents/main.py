@@ -63,7 +63,7 @@ def _first(baked: dict[str, Any], path: str) -> Born:
     program = {**baked["program"], "argv": sys.argv[1:], "environ": posix.environ}
     if "then" in program:
         program = of_invocation(program, _count(path + ".count"))
-    if baked["lifeline"] and not baked["hub"]:
+    if baked["lifeline"]:
         _hold_lifeline(baked["lifeline"])
     if "guard" in baked:
         from fake_agents import guard
@@ -152,9 +152,7 @@ def _live_by_grants(baked: dict[str, Any], parent: int, index: int, fields: dict
     descriptor = stage.epoll.fileno().to_bytes(4, "little")
     message = wire.hello(baked["token"], parent, index, fields["id"], fields["line"])
     link.sendmsg([message], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, descriptor)])
-    if baked["lifeline"] and not _lifelines:  # the hub has its own work with a hello; until then, its end is ours
-        _hold_lifeline(baked["lifeline"])
-    player = Player(program, stage, encoder(program))
+    player = Player(program, stage, encoder(program))  # the hub has its own work with a hello meanwhile
     if fields.get("stopped"):
         stop()
     try:

@@ -1,8 +1,8 @@
 """Where a child comes to life: on another core than its host, if one is idle. Owns affinities; knows no hub.
 
 Left alone, a child begins on its host's core, and the host, which wakes when the child has become another program, is
-moved to the next one: it leaves its caches behind, and the child's start fills them. Whoever is watched does not see
-this: the host has its cores back before it goes on, the child before it does anything.
+moved to the next one: it leaves its caches behind, and the child's start fills them. This is for fakes alone, which do
+not ask how many cores they have: the host has its own back before it goes on, the fake when it has said hello.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["apart"]
+__all__ = ["keep_apart"]
 
 _PROCESSOR = 36
 """Where in `stat`, from the state on, the kernel says on which core a thread ran last."""
@@ -25,34 +25,39 @@ _LATELY = 5
 
 
 @contextmanager
-def apart() -> Iterator[Callable[[int], bool]]:
+def keep_apart(*, wanted: bool = True) -> Iterator[Callable[[int], bool]]:
     """Keep this thread on its core until it has called what this gives with the pid of the child that it started.
 
     The child is kept on the others until the end of the block; the answer is whether it is. Nothing is done where there
     is one core, or no start of late found all but its own idle: others need them.
+
+    Args:
+        wanted: False: nothing is done at all.
     """
+    if not wanted:
+        yield _leave
+        return
     cores = os.sched_getaffinity(0)
-    others = cores - {_core()} if len(cores) > 1 and _are_idle() else cores
+    others = cores - {_core()} if len(cores) > 1 and _look_for_idle() else cores
     born = 0
 
     def part(pid: int) -> bool:
         nonlocal born
-        born = pid
         _place(0, cores)
-        _place(pid, others)
+        born = pid
+        _move(pid, cores - others, others)
         return True
 
     if others == cores:
         yield _leave
         return
-    _place(0, cores - others)
     try:
+        _place(0, cores - others)
         yield part
     finally:
-        if not born:
-            _place(0, cores)
-        elif _place_of(born) == others:  # else it has chosen for itself meanwhile
-            _place(born, cores)
+        _place(0, cores)
+        if born:
+            _move(born, others, cores)
 
 
 def _leave(_pid: int) -> bool:
@@ -65,10 +70,11 @@ def _place(pid: int, cores: set[int]) -> None:
         os.sched_setaffinity(pid, cores)
 
 
-def _place_of(pid: int) -> set[int]:
+def _move(pid: int, before: set[int], after: set[int]) -> None:
+    """Place a child that is where it was put last; one that has chosen for itself stays there."""
     with suppress(OSError):
-        return os.sched_getaffinity(pid)
-    return set()
+        if os.sched_getaffinity(pid) == before:
+            os.sched_setaffinity(pid, after)
 
 
 def _core() -> int:
@@ -79,7 +85,7 @@ def _core() -> int:
 _last_idle = deque((False,), maxlen=_LATELY)
 
 
-def _are_idle() -> bool:
+def _look_for_idle() -> bool:
     """Say whether nobody but this thread ran or wanted to, on the whole machine, now or at one of the last starts."""
     _last_idle.append(_read("/proc/loadavg").split()[3].startswith(b"1/"))
     return any(_last_idle)

@@ -25,9 +25,6 @@ _send_signal = signal.pidfd_send_signal  # as it is before a host is watched: wh
 _PATIENCE = 0.5
 """Real seconds that a read of a participant's word waits, whatever signals interrupt it."""
 
-_HELLO = 1 << 16
-"""No hello is longer than this; a buffer for any message would be a mapping of its own."""
-
 
 class State(Enum):
     """Where a participant stands.
@@ -223,7 +220,7 @@ def receive_hello(
     link.settimeout(10.0)
     pid = int.from_bytes(link.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)[:4], "little")
     try:
-        message, descriptors, _, _ = socket.recv_fds(link, _HELLO, 1)
+        message, descriptors, _, _ = socket.recv_fds(link, wire.MESSAGE, 1)
     except TimeoutError as error:
         raise KitError(f"process {pid} connected and said nothing for 10 s") from error
     if not message or not descriptors:

@@ -18,7 +18,7 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.clock._cores import apart
+from pytest_agentproc.clock._cores import keep_apart
 from pytest_agentproc.errors import ClockError, Stall
 
 if TYPE_CHECKING:
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from pytest_agentproc.clock._hub import Hub
 
 __all__ = ["Foreign", "Programs", "end_started", "meet", "watch_host"]
+
+_BETWEEN = ("preexec_fn", "executable", "shell")
+"""Options with which it is somebody else's code that is started first."""
 
 _kill = os.kill  # as it is before a host is watched: what the kit does is no signal of the host
 
@@ -54,7 +57,7 @@ def watch_host(hub: Hub, launchers: set[str], allowed: tuple[str, ...]) -> Itera
             plain_init(self, *args, **kwargs)
             return
         path = hub.roll.next_root()
-        with apart() as part:
+        with keep_apart(wanted=_is_plain_start(launchers, args, kwargs)) as part:
             plain_init(self, *args, **kwargs)
             awake = part(self.pid)
             hub.started.add(self)
@@ -84,6 +87,12 @@ def watch_host(hub: Hub, launchers: set[str], allowed: tuple[str, ...]) -> Itera
             setattr(module, name, function)
         if hub.fault is not None:
             end_started(hub)
+
+
+def _is_plain_start(launchers: set[str], args: tuple[Any, ...], options: Mapping[str, Any]) -> bool:
+    """Say whether a fake is started by its path, and nobody does anything between the fork and it."""
+    words = args[0] if len(args) == 1 and isinstance(args[0], list | tuple) else ()
+    return bool(words) and words[0] in launchers and not any(options.get(name) for name in _BETWEEN)
 
 
 def end_started(hub: Hub) -> None:
@@ -153,6 +162,7 @@ def _await_child(
     try:
         while not hub.roll.is_known(pid):
             heard = _look_out(news) if is_fake and awake else news.poll(50 if is_fake else _GLANCE)
+            awake = awake and not is_fake
             found = [descriptor for descriptor, _ in heard]
             if pidfd in found:
                 hub.roll.unexpect(pid)

@@ -117,5 +117,5 @@ class _Account:
             if of_one:
                 yield from summary(of_one, self._version, width)
                 for one in of_one:
-                    if one.verdict == Verdict.KIT_ERROR and one.reason:
+                    if one.verdict in (Verdict.KIT_ERROR, Verdict.UNDECIDED) and one.reason and not one.digest:
                         yield f"agentproc: there is no verdict on {subject.name} in {one.scenario}: {one.reason}"

@@ -25,21 +25,24 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario import Language, Scenario
     from pytest_agentproc.vocabulary import Subject
 
-__all__ = ["ScenarioFile", "ScenarioItem"]
+__all__ = ["ScenarioFile", "ScenarioItem", "Written"]
 
 
-class Source:
+class Written:
     """A file that is read and checked when its scenario is asked for, once for all items of it.
 
     Args:
         path: the file.
+        name: what it is called, as it is when it is collected: a test may go to another folder.
         language: what it may speak of.
+        scenario: what it says, if it is read already.
     """
 
-    def __init__(self, path: Path, language: Language) -> None:
+    def __init__(self, path: Path, name: str, language: Language, scenario: Scenario | None = None) -> None:
         self._path = path
+        self._name = name
         self._language = language
-        self._scenario: Scenario | None = None
+        self._scenario = scenario
 
     def read(self) -> Scenario:
         """Give the scenario.
@@ -50,7 +53,7 @@ class Source:
         if self._scenario is None:
             from pytest_agentproc.scenario import load
 
-            self._scenario = load(shown_path(self._path), self._language)
+            self._scenario = load(self._path, self._language, self._name)
         return self._scenario
 
     def line_of_claim(self) -> int:
@@ -74,26 +77,27 @@ class ScenarioFile(pytest.File):
 
     def collect(self) -> Iterator[ScenarioItem]:
         """Give the scenario once for each subject, clock and backend; nobody looks into it but who asks for a rule."""
-        source, rules = Source(self.path, language_of(self.config)), asked(self.config, "rule")
-        if rules and not {*rules} & {*self._covers(source)}:
+        written = Written(self.path, shown_path(self.path), language_of(self.config))
+        rules = asked(self.config, "rule")
+        if rules and not {*rules} & {*self._covers(written)}:
             return
         subjects = subjects_of(self.config)
         for subject in subjects:
-            yield from self._items(source, subject, [subject.name] if len(subjects) > 1 else [])
+            yield from self._items(written, subject, [subject.name] if len(subjects) > 1 else [])
 
-    def _covers(self, source: Source) -> tuple[str, ...]:
+    def _covers(self, written: Written) -> tuple[str, ...]:
         try:
-            return source.read().covers
+            return written.read().covers
         except ScenarioError as problems:
             raise self.CollectError(str(problems)) from None
 
-    def _items(self, source: Source, subject: Subject, names: list[str]) -> Iterator[ScenarioItem]:
+    def _items(self, written: Written, subject: Subject, names: list[str]) -> Iterator[ScenarioItem]:
         for clock, backend in ways_of(self.config, is_real=_is_real(subject)):
             axes = [*names, backend, *([clock] if clock == "real" else [])]
             name = f"{self.path.name.removesuffix(SUFFIX)}[{'-'.join(axes)}]"
             nodeid = f"{self.nodeid}::{name}"  # as text, so that pytest reads [backend] as it does for functions
             how: dict[str, Any] = {"subject": subject, "backend": backend, "clock": clock}
-            yield ScenarioItem.from_parent(self, name=name, nodeid=nodeid, source=source, **how)
+            yield ScenarioItem.from_parent(self, name=name, nodeid=nodeid, written=written, **how)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], _style: Any = None) -> Any:
         """Show the located problems alone, with --full-trace too."""
@@ -108,9 +112,9 @@ class ScenarioItem(pytest.Item):
     obj = None
     """There is no function, as with pytest's own items of doctests: pytest-trio asks every item for it."""
 
-    def __init__(self, *, source: Source | Scenario, subject: Subject, backend: str, clock: str, **others: Any) -> None:
+    def __init__(self, *, written: Written, subject: Subject, backend: str, clock: str, **others: Any) -> None:
         super().__init__(**others)
-        self._source = source
+        self._written = written
         self.subject = subject
         self.backend = backend
         self.clock = clock
@@ -124,7 +128,7 @@ class ScenarioItem(pytest.Item):
     @property
     def scenario(self) -> Scenario:
         """Give the scenario; it is loaded when somebody asks for it first."""
-        return self._source.read() if isinstance(self._source, Source) else self._source
+        return self._written.read()
 
     def setup(self) -> None:
         """Check the scenario: mistakes of its author's are an error of the test, and no verdict on anybody.
@@ -132,11 +136,10 @@ class ScenarioItem(pytest.Item):
         Raises:
             pytest.fail.Exception: every problem of the file at once.
         """
-        if isinstance(self._source, Source):
-            try:
-                self._source.read()
-            except ScenarioError as problems:
-                raise pytest.fail.Exception(str(problems), pytrace=False) from None
+        try:
+            self._written.read()
+        except ScenarioError as problems:
+            raise pytest.fail.Exception(str(problems), pytrace=False) from None
 
     def runtest(self) -> None:
         """Play the scenario and judge what was seen."""
@@ -157,4 +160,4 @@ class ScenarioItem(pytest.Item):
 
     def reportinfo(self) -> tuple[Path, int, str]:
         """Point at the line of the scenario's claim."""
-        return self.path, self._source.line_of_claim() if isinstance(self._source, Source) else 0, self.name
+        return self.path, self._written.line_of_claim(), self.name

@@ -55,22 +55,22 @@ def lost(config: pytest.Config, report: pytest.TestReport) -> Judged | None:
         subject=subject or subjects_of(config)[0].name,
         clock="virtual" if axes == found["axes"] else "real",
         backend=backend,
-        verdict=str(Verdict.KIT_ERROR),
     )
 
 
 def _about(path: Path, language: Language, report: pytest.TestReport) -> dict[str, Any]:
-    """Tell of a scenario what its file says; of one with a mistake, which would have counted, just that."""
+    """Tell of a scenario what its file says; of one with a mistake, which might have decided, just that."""
     try:
         scenario = load(shown_path(path), language)
     except ScenarioError as problems:
         told = {"file": "", "tier": "must", "covers": (), "reason": str(problems.problems[0])}
-        return {"scenario": path.name.removesuffix(SUFFIX), **told}
+        return {"scenario": path.name.removesuffix(SUFFIX), "verdict": str(Verdict.UNDECIDED), **told}
     return {
         "scenario": scenario.id,
         "file": hashlib.sha256(scenario.text.encode()).hexdigest(),
         "tier": scenario.tier,
         "covers": scenario.covers,
+        "verdict": str(Verdict.KIT_ERROR),
         "reason": _why(report),
     }
 

@@ -98,18 +98,20 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
 def _played(function: pytest.Function, case: _Case) -> AgentRun:
     from pytest_agentproc.errors import AgentprocError
     from pytest_agentproc.plugin._contributions import language_of
-    from pytest_agentproc.plugin._items import ScenarioItem
+    from pytest_agentproc.plugin._items import ScenarioItem, Written
     from pytest_agentproc.plugin._play import NotGreen
     from pytest_agentproc.plugin._run import result_of
     from pytest_agentproc.plugin._scripts import named
 
     assert function.parent is not None, "a function is collected by something"
+    language = language_of(function.config)
     try:
+        scenario = named(case.given, function.path.parent, language)
         item = ScenarioItem.from_parent(
             function.parent,
             name=function.name,
             nodeid=function.nodeid,
-            source=named(case.given, function.path.parent, language_of(function.config)),
+            written=Written(Path(scenario.path), scenario.path, language, scenario),
             subject=case.subject,
             backend=case.backend,
             clock=case.clock,

@@ -38,19 +38,20 @@ _NOWHERE = {
 """Characters that a scenario has nowhere, quoted or not, with what is said about them."""
 
 
-def load(path: str | os.PathLike[str], language: Language = BUNDLED) -> Scenario:
+def load(path: str | os.PathLike[str], language: Language = BUNDLED, name: str | None = None) -> Scenario:
     """Read and check a scenario file.
 
     Args:
         path: the file.
         language: the steps and the dialects that it may speak of.
+        name: what messages call it, and the scenario's `path`; None: the path as it is given.
 
     Raises:
-        ScenarioError: every problem of the file at once; messages carry the path as it was given.
+        ScenarioError: every problem of the file at once.
     """
-    name = os.fspath(path)
+    name = os.fspath(path) if name is None else name
     try:
-        text = Path(name).read_bytes().decode("utf-8-sig")
+        text = Path(path).read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         before = error.object[: error.start].decode()
         line, column = position(before, len(before))
@@ -58,7 +59,7 @@ def load(path: str | os.PathLike[str], language: Language = BUNDLED) -> Scenario
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise ScenarioError([Problem(name, 1, 1, f"the file cannot be read: {reason}")]) from error
-    return loads(text, name, os.path.split(name)[0] or ".", language)
+    return loads(text, name, os.path.split(path)[0] or ".", language)
 
 
 def loads(

@@ -162,6 +162,18 @@ def _line(asked: Any) -> str:
     return ""
 
 
+def _places() -> tuple[tuple[Any, str], ...]:
+    """Give what is patched, as it is now: somebody may have put another class in the place of one."""
+    from multiprocessing.process import BaseProcess  # its forkserver starts what no other patch sees
+
+    return (
+        (subprocess.Popen, "__init__"),
+        *((os, name) for name in ("fork", "forkpty", "posix_spawn", "posix_spawnp", "system")),
+        (BaseProcess, "start"),
+        (threading.Thread, "start"),
+    )
+
+
 class _Season:
     """The patches, from the first listener to the last. Each calls what it found in its place.
 
@@ -169,21 +181,19 @@ class _Season:
     """
 
     def __init__(self) -> None:
-        from multiprocessing.process import BaseProcess  # its forkserver starts what no other patch sees
-
-        patches: dict[tuple[Any, str], Callable[[Any], Any]] = {
-            (subprocess.Popen, "__init__"): self._popen,
-            (os, "fork"): self._fork,
-            (os, "forkpty"): self._forkpty,
-            (os, "posix_spawn"): self._posix_spawn,
-            (os, "posix_spawnp"): self._posix_spawn,
-            (os, "system"): self._system,
-            (BaseProcess, "start"): self._process_start,
-            (threading.Thread, "start"): self._thread_start,
-        }
+        patches: tuple[Callable[[Any], Any], ...] = (
+            self._popen,
+            self._fork,
+            self._forkpty,
+            self._posix_spawn,
+            self._posix_spawn,
+            self._system,
+            self._process_start,
+            self._thread_start,
+        )
         self._is_over = False
         self._put: dict[tuple[Any, str], tuple[Any, Any]] = {}
-        for (owner, name), patch in patches.items():
+        for (owner, name), patch in zip(_places(), patches, strict=True):
             plain = getattr(owner, name)
             patched = wraps(plain)(patch(plain))
             self._put[owner, name] = plain, patched
@@ -191,7 +201,7 @@ class _Season:
 
     def begin(self) -> bool:
         """Put the patches in their places once more, if what they call is there; return whether it is."""
-        if any(getattr(owner, name) is not plain for (owner, name), (plain, _) in self._put.items()):
+        if (*self._put,) != _places() or any(getattr(*place) is not plain for place, (plain, _) in self._put.items()):
             return False
         self._is_over = False
         for (owner, name), (_, patched) in self._put.items():

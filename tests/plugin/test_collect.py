@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import xml.etree.ElementTree as ET
 
 import pytest
 
-from pytest_agentproc import scenario
 from tests.plugin.scenarios import BROKEN, GREEN, RED
 
 
@@ -96,13 +96,16 @@ def test_a_malformed_file_is_no_part_of_a_rule(pytester: pytest.Pytester) -> Non
 
 
 def test_with_a_malformed_file_nobody_is_called_conformant(pytester: pytest.Pytester) -> None:
-    """It would have decided, for all that is known."""
+    """It might have decided, for all that is known; that nobody could play it is no verdict on anybody."""
     write(pytester, bad=BROKEN, one=GREEN)
-    result = pytester.runpytest("--agentproc-subject=null", "--agentproc-results=out.json", "-k", "bad")
-    result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(
-        ["*null*not conformant*", "*no verdict on null in bad: scenarios/bad.scenario.yaml:2:8: unknown dialect*"]
-    )
+    told = []
+    for selected in ("one", "one or bad"):
+        pytester.runpytest("--agentproc-results=out.json", "-k", selected)
+        results = json.loads((pytester.path / "out.json").read_text())
+        told += [one["conformant"] for one in results["subjects"]]
+        verdicts = {one["scenario"]: one["verdict"] for one in results["results"]}
+    assert told == [True, False]
+    assert verdicts == {"bad": "undecided", "one": "passed"}
 
 
 def test_an_unreadable_file_is_a_located_error(pytester: pytest.Pytester) -> None:
@@ -144,16 +147,25 @@ def test_the_problems_of_a_file_are_in_the_junit_file(pytester: pytest.Pytester)
     assert error.text.startswith("scenarios/bad.scenario.yaml:2:8: ")
 
 
-def test_a_file_is_read_once_for_all_its_items(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_is_read_once_for_all_its_items(pytester: pytest.Pytester) -> None:
     """Both event loops play the same text, though somebody edits the file meanwhile."""
-    read: list[str] = []
-    load = scenario.load
+    write(pytester, one=GREEN)
+    pytester.makeconftest(
+        f"""
+        import pathlib
 
-    def telling(name: str, language: scenario.Language) -> scenario.Scenario:
-        read.append(name)
-        return load(name, language)
+        def pytest_runtest_teardown(item):
+            item.path.write_text({BROKEN!r})
+        """
+    )
+    pytester.runpytest("--agentproc-backend=both").assert_outcomes(passed=2)
+    pytester.runpytest("--agentproc-backend=both").assert_outcomes(errors=2)
 
-    monkeypatch.setattr(scenario, "load", telling)
-    write(pytester, one=GREEN, two=RED)
-    pytester.runpytest("--agentproc-backend=both", "-k", "one").assert_outcomes(passed=2)
-    assert read == ["scenarios/one.scenario.yaml"]
+
+def test_a_scenario_is_found_and_named_wherever_tests_go(pytester: pytest.Pytester) -> None:
+    """A test that changes the folder must not change what is played after it, nor what that is called."""
+    write(pytester, bad=BROKEN, one=GREEN)
+    pytester.makepyfile(a_test="import os\n\ndef test_going():\n    os.chdir('/')\n")
+    result = pytester.runpytest("a_test.py", "scenarios")
+    result.assert_outcomes(passed=2, errors=1)
+    result.stdout.fnmatch_lines(["scenarios/bad.scenario.yaml:2:8: *rawr*"])

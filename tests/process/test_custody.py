@@ -76,6 +76,21 @@ def test_everything_is_as_it_was_afterwards() -> None:
     assert COOKIE not in os.environ
 
 
+def test_a_class_that_somebody_put_in_place_of_another_is_watched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was patched for one season is patched again for the next only if it is still what everybody uses."""
+
+    class Other(threading.Thread):
+        """Starts as threads do."""
+
+    with custody():
+        pass
+    plain = Other.start
+    monkeypatch.setattr(threading, "Thread", Other)
+    with custody():
+        assert Other.__dict__["start"] is not plain
+    assert Other.start is plain
+
+
 def test_two_custodies_know_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """A pytest within a pytest is watched by both, and what was there before the inner one is not the inner one's."""
     monkeypatch.setenv(COOKIE, "somebody.else")

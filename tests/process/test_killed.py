@@ -42,6 +42,28 @@ def test_that_is_killed_in_its_middle():
         stand.run(host)
 """
 
+AT_ONCE = """
+import os, signal, subprocess
+from pytest_agentproc.harness import Lab
+from tests.process.stand import Stand
+
+def test_that_is_killed_in_its_middle():
+    with Lab() as lab:
+        stand = Stand(lab, guard=60)
+        argv = stand.fake("- linger: for ever")
+
+        async def host():
+            agents = []
+            for _ in range(8):
+                agents.append(subprocess.Popen(argv, stdin=subprocess.DEVNULL, start_new_session=True))
+                os.kill(agents[-1].pid, signal.SIGSTOP)
+            with open(PAGE, "w") as page:
+                print(os.getpid(), *(agent.pid for agent in agents), file=page)
+            os.read(os.pipe()[0], 1)
+
+        stand.run(host)
+"""
+
 COMMAND = """
 import sys
 from pytest_agentproc.harness import Lab
@@ -106,6 +128,12 @@ def _pid_of(pidfd: int) -> int:
 def test_killing_a_worker_of_xdist_ends_its_fakes_wherever_they_are(tmp_path: Path) -> None:
     """Each worker has a broker of its own, which outlives it just long enough."""
     _left_after_a_kill(tmp_path, FAKES, "-n", "1", victim=0)
+
+
+@pytest.mark.slow
+def test_an_agent_that_is_stopped_at_once_has_its_lifeline(tmp_path: Path) -> None:
+    """It holds it before it says hello: a process that stands still cannot hear that its supervisor is gone."""
+    _left_after_a_kill(tmp_path, AT_ONCE)
 
 
 @pytest.mark.slow
