@@ -82,7 +82,7 @@ def _core() -> int:
     return int(_read("/proc/thread-self/stat").rpartition(b")")[2].split()[_PROCESSOR])
 
 
-_last_idle = deque((False,), maxlen=_LATELY)
+_last_idle: deque[bool] = deque(maxlen=_LATELY)
 
 
 def _look_for_idle() -> bool:

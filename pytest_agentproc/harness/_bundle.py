@@ -91,7 +91,7 @@ module.main({baked!r})
 """The program of a launcher, for `str.format`: `LOAD` from two files, and then what is baked in a third one.
 
 The one, of so many bytes, is what a start needs; the other is read as soon as something of it is called. A fake whose
-files are gone has nobody to live for.
+files are gone has nobody to live for. Modules in C look their symbols up when they call them: most never do.
 """
 
 

@@ -18,7 +18,7 @@ from pytest_agentproc.plugin._scripts import shown_path
 from pytest_agentproc.plugin._subjects import is_core, subjects_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
     from pathlib import Path
 
     from pytest_agentproc.harness import Played
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from pytest_agentproc.vocabulary import Subject
 
 __all__ = ["ScenarioFile", "ScenarioItem", "Written"]
+
+
+_NAME = "agentproc-problems"
 
 
 class Written:
@@ -77,6 +80,8 @@ class ScenarioFile(pytest.File):
 
     def collect(self) -> Iterator[ScenarioItem]:
         """Give the scenario once for each subject, clock and backend; nobody looks into it but who asks for a rule."""
+        if not self.config.pluginmanager.has_plugin(_NAME):
+            self.config.pluginmanager.register(_Problems(), _NAME)
         written = Written(self.path, shown_path(self.path), language_of(self.config))
         rules = asked(self.config, "rule")
         if rules and not {*rules} & {*self._covers(written)}:
@@ -104,6 +109,21 @@ class ScenarioFile(pytest.File):
         if isinstance(excinfo.value, self.CollectError):
             return str(excinfo.value)
         return super().repr_failure(excinfo)
+
+
+class _Problems:
+    """Have reports of malformed files show the located problems alone, with --full-trace too."""
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Show an error of set-up as what it is: pytest asks no item how it is shown."""
+        report = yield
+        if isinstance(item, ScenarioItem) and call.excinfo is not None:
+            problems = call.excinfo.value
+            report.longrepr = str(problems) if isinstance(problems, ScenarioError) else report.longrepr
+        return report
 
 
 class ScenarioItem(pytest.Item):
@@ -134,12 +154,9 @@ class ScenarioItem(pytest.Item):
         """Check the scenario: mistakes of its author's are an error of the test, and no verdict on anybody.
 
         Raises:
-            pytest.fail.Exception: every problem of the file at once.
+            ScenarioError: every problem of the file at once.
         """
-        try:
-            self._written.read()
-        except ScenarioError as problems:
-            raise pytest.fail.Exception(str(problems), pytrace=False) from None
+        self._written.read()
 
     def runtest(self) -> None:
         """Play the scenario and judge what was seen."""

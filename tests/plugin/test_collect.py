@@ -64,7 +64,7 @@ def test_to_collect_is_to_know_names(pytester: pytest.Pytester) -> None:
 def test_a_malformed_file_shows_its_problems_and_no_stack(pytester: pytest.Pytester) -> None:
     """All problems at once, each with its place, and nothing of our own code."""
     write(pytester, bad=BROKEN)
-    result = pytester.runpytest()
+    result = pytester.runpytest("--full-trace")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     text = result.stdout.str()
     result.stdout.fnmatch_lines(
@@ -106,6 +106,10 @@ def test_with_a_malformed_file_nobody_is_called_conformant(pytester: pytest.Pyte
         verdicts = {one["scenario"]: one["verdict"] for one in results["results"]}
     assert told == [True, False]
     assert verdicts == {"bad": "undecided", "one": "passed"}
+    told_of_another = pytester.runpytest("--agentproc-subject=null", "-k", "bad")
+    told_of_another.stdout.fnmatch_lines(
+        ["*null is not conformant: *", "*no verdict on null in bad: scenarios/bad.scenario.yaml:2:8: unknown dialect*"]
+    )
 
 
 def test_an_unreadable_file_is_a_located_error(pytester: pytest.Pytester) -> None:
