@@ -179,7 +179,7 @@ def _staged(link: _socket.socket, parent: int, foreign: Sequence[tuple[int, int]
 
 
 def _play_by_grants(player: Player, stage: Stage, link: _socket.socket) -> None:
-    receive, send, take, load = link.recv, link.send, stage.take_notes, wire.granted
+    receive, send, take, load, rouse = link.recv, link.send, stage.take_notes, wire.granted, wire.ROUSE
     keep, at_once, awake = Vigil().keep, _socket.MSG_DONTWAIT, False
     while True:
         try:
@@ -190,6 +190,9 @@ def _play_by_grants(player: Player, stage: Stage, link: _socket.socket) -> None:
             message = b""
         if not message:
             posix._exit(70)
+        if message == rouse:
+            awake = True
+            continue
         now, ready, awake = load(message)
         events = stage.epoll.poll(0) if ready else []
         player.grant(now, stage.take_signals(), readable=stage.stdin_ready(events))

@@ -8,6 +8,7 @@
                   wake   b"K"                          a signal was caught while parked
     hub -> fake   grant  eight bytes of now, one byte: whether the epoll descriptor was ready, one: whether to look out
                          for the next one awake
+                  rouse  b"R"                          its turn is near: to look out for the grant awake
 
 A note is (code, data): "o", "e" bytes written; "i" bytes read (none: EOF); "s" the signal caught; "m" (line, op);
 "c" stream closed; "b" stream found broken; "p" (child index, pid, name, line) spawned; "g" what the agent was given;
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 WAKE = b"K"
+ROUSE = b"R"
 MESSAGE = 1 << 18
 """No message is longer than this."""
 

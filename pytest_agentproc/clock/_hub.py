@@ -14,7 +14,7 @@ import time
 import weakref
 from typing import TYPE_CHECKING, Any
 
-from fake_agents.vigil import Vigil
+from pytest_agentproc.clock._ear import Ear
 from pytest_agentproc.clock._jump import JumpRule, Move
 from pytest_agentproc.clock._participant import Participant, State, process_state
 from pytest_agentproc.clock._poller import Poller
@@ -35,9 +35,6 @@ _LOOKS = 10_000
 _SOME = 1024
 _LONGEST_WATCH = 120.0
 """Real seconds for which a loop may wake again and again, however short the virtual time is that goes by."""
-
-_PARTING = 1024
-"""Glances for the end of who has said goodbye: until the kernel has taken its memory back is longer than a step."""
 
 _LAST_GUARD = 0.5
 """After a fault threads and declared programs get so many real seconds: the verdict is there already."""
@@ -61,6 +58,7 @@ class Hub:
         self.rule = JumpRule()
         self.poller = Poller()
         self.roll = Roll(self.poller, self.rule)
+        self._ear = Ear(self.roll, self.rule)
         self.runs = Runs(self.poller)
         self.fault: ClockError | None = None
         self.on_fault: Callable[[], None] | None = None
@@ -83,8 +81,6 @@ class Hub:
         """How often the loop woke by its timers alone since somebody was granted time, and since when (both times)."""
         self.pulse = Pulse()
         """The pace of the loop's own timers, which are no driver's."""
-        self._vigil = Vigil() if len(os.sched_getaffinity(0)) > 1 else None
-        self._parting = Vigil(_PARTING)
 
     @property
     def longest_run(self) -> float:
@@ -222,6 +218,7 @@ class Hub:
             if move is grant:
                 self._looks = 0
                 self._grant(participants[target])
+                self._ear.rouse(host.deadline)
                 continue
             if move is stuck:
                 raise Deadlock(self.describe())
@@ -261,16 +258,15 @@ class Hub:
             raise Spin(f"the event loop wakes again and again, {self._wakes} times in {hours:.3g} h, and meets nothing")
 
     def _grant(self, participant: Participant) -> None:
-        rule, hear, running = self.rule, self.roll.hear, State.RUNNING
-        vigil = self._vigil if self.roll.lives == 1 else None  # among several the cores are for those who work
+        rule, hear, running = self.rule, self._ear.hear, State.RUNNING
         asked = rule.asks(participant.path)
         rule.drop(participant.path)
         participant.woken, self._wakes = False, 0
-        participant.grant(rule.now, ready=asked, awake=vigil is not None)
+        self._ear.grant(participant, rule.now, ready=asked)
         start = 0.0
         while participant.state is running:
             try:
-                hear(participant, self._parting if vigil and participant.leaves else vigil)
+                hear(participant)
             except TimeoutError:  # half a second without a word
                 start = start or time.monotonic()
                 self._guard_runner(participant, start)

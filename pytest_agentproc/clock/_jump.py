@@ -79,13 +79,10 @@ class JumpRule:
         """
         if (first := self.host_first(host)) is not None:
             return first
-        asker = self.first_asker()
-        if asker is not None:
-            return Move.GRANT, asker
-        due, deadline = self.first_due(), host.deadline
-        if due is not None and (deadline is None or self.agent_wins(due[0], deadline[0])):
-            self.now = max(self.now, due[0])
-            return Move.GRANT, due[1]
+        deadline = host.deadline
+        if (process := self.first_process(deadline)) is not None:
+            self.now, path = process
+            return Move.GRANT, path
         if deadline is not None:
             self.now = max(self.now, deadline[0])
             return Move.FIRE, deadline[1]
@@ -101,6 +98,15 @@ class JumpRule:
             return Move.LOOK, host.ready
         if host.pending is not None:
             return Move.START, host.pending
+        return None
+
+    def first_process(self, deadline: tuple[int, int] | None) -> tuple[int, Path] | None:
+        """Say which process goes on if the host has no more to do than this deadline, and when; time does not move."""
+        if (asker := self.first_asker()) is not None:
+            return self.now, asker
+        due = self.first_due()
+        if due is not None and (deadline is None or self.agent_wins(due[0], deadline[0])):
+            return max(self.now, due[0]), due[1]
         return None
 
     def first_asker(self) -> Path | None:

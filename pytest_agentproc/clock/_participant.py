@@ -69,6 +69,8 @@ class Participant:
         self.state = State.PARKED
         self.stopped = False
         self.woken = False
+        self.roused = False
+        """Whether it has been roused since its last grant."""
         self.leaves = False
         """Whether it has said its last word."""
         self.until: int | None = None
@@ -91,11 +93,18 @@ class Participant:
             ready: whether a stream that it waits for is ready.
             awake: whether it is to look out for its next grant.
         """
-        self.state = State.RUNNING
+        self.state, self.roused = State.RUNNING, False
         try:  # noqa: SIM105  # this is done at every step, and a context manager counts there
             os.write(self._number, wire.grant(now, ready=ready, awake=awake))
         except OSError:
             pass
+
+    def rouse(self) -> None:
+        """Have it look out for its grant, which is near; once, for it may not come, and looking out takes a core."""
+        if not self.roused:
+            self.roused = True
+            with contextlib.suppress(OSError):  # it may be dead already, by the hand of who has just spoken
+                self.link.send(wire.ROUSE, socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
 
     def glance(self, buffers: list[bytearray]) -> int:
         """Read one of its words, and give its size, if there is one.

@@ -63,6 +63,25 @@ def test_askers_go_in_spawn_order_and_not_in_that_of_asking() -> None:
     assert [path for path, _ in grants(rule)] == [(0,), (0, 0), (0, 1), (1,)]
 
 
+@pytest.mark.parametrize(
+    ("deadline", "foreseen"),
+    [(None, (7, (1,))), ((7, 0), (7, (1,))), ((6, 0), None)],
+)
+def test_who_goes_on_next_is_foreseen_and_no_time_goes_by(
+    deadline: tuple[int, int] | None, foreseen: tuple[int, Path] | None
+) -> None:
+    """The host may still change it; nothing has happened yet."""
+    rule = parked(((0,), 9), ((1,), 7), now=5)
+    assert (rule.first_process(deadline), rule.now) == (foreseen, 5)
+
+
+def test_who_asks_is_foreseen_for_now() -> None:
+    """Whatever instant it waited for."""
+    rule = parked(((0,), 5), ((1,), 9), now=5)
+    rule.ask((1,))
+    assert rule.first_process((5, 0)) == (5, (1,))
+
+
 def test_asking_sticks_until_the_grant() -> None:
     """The readiness may be gone by the time the host has looked; the wish to go on is not."""
     rule = parked(((0,), None))

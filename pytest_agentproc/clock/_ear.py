@@ -1,0 +1,97 @@
+"""How the hub awaits a participant's word: awake where a core is free for that, else asleep. Decides no order.
+
+To wake a sleeper on an idle core takes longer than what it does in a step. A lone participant looks out for its next
+grant by itself. Among several the next in line is roused as soon as another has spoken: that one's core is awake still,
+and by the time the host has read what there is, the next is up. Where others want the cores, nobody is roused.
+"""
+
+from __future__ import annotations
+
+import os
+from resource import RUSAGE_THREAD, getrusage
+from typing import TYPE_CHECKING
+
+from fake_agents.vigil import Vigil
+
+if TYPE_CHECKING:
+    from pytest_agentproc.clock._jump import JumpRule
+    from pytest_agentproc.clock._participant import Participant
+    from pytest_agentproc.clock._roll import Roll
+
+__all__ = ["GRANTS", "Ear", "Rivals"]
+
+_PARTING = 1024
+"""Glances for the end of who has said goodbye: until the kernel has taken its memory back is longer than a step."""
+
+GRANTS = 32
+_TAKEN = 8
+"""Of so many grants, those during which this thread's core was taken from it, from which on others want the cores.
+
+Measured on two cores: one in six at most with nobody else there, two in five at least beside another play.
+"""
+
+
+class Rivals:
+    """Whether others want the cores, told by how often who was granted found none, and took this thread's."""
+
+    def __init__(self) -> None:
+        self.are_there = False
+        self._grants = self._taken = 0
+
+    def note(self, *, taken: bool) -> None:
+        """Count one grant."""
+        self._grants += 1
+        self._taken += taken
+        if self._grants == GRANTS:
+            self.are_there = self._taken >= _TAKEN
+            self._grants = self._taken = 0
+
+
+_rivals = Rivals()
+"""What plays before this one have met counts: most have fewer grants than that."""
+
+
+class Ear:
+    """Hear participants.
+
+    Args:
+        roll: takes their words.
+        rule: knows who is next.
+        rivals: whether others want the cores.
+    """
+
+    def __init__(self, roll: Roll, rule: JumpRule, rivals: Rivals = _rivals) -> None:
+        self._roll = roll
+        self._rivals = rivals
+        self._rule = rule
+        self._vigil = Vigil() if len(os.sched_getaffinity(0)) > 1 else None
+        self._parting = Vigil(_PARTING)
+
+    def grant(self, participant: Participant, now: int, *, ready: bool) -> None:
+        """Let a participant go on, as `Participant.grant` has it, and note whether it takes this thread's core."""
+        if self._vigil is None or self._roll.lives == 1:
+            participant.grant(now, ready=ready, awake=self._vigil is not None)
+            return
+        before = getrusage(RUSAGE_THREAD).ru_nivcsw
+        participant.grant(now, ready=ready, awake=False)
+        self._rivals.note(taken=getrusage(RUSAGE_THREAD).ru_nivcsw != before)
+
+    def hear(self, participant: Participant) -> None:
+        """Take one word of who has been granted.
+
+        Raises:
+            TimeoutError: half a second without a word.
+        """
+        vigil = self._vigil if self._roll.lives == 1 or not self._rivals.are_there else None
+        self._roll.hear(participant, self._parting if vigil and participant.leaves else vigil)
+
+    def rouse(self, deadline: tuple[int, int] | None) -> None:
+        """Rouse who goes on next, if all goes as it looks now; call this when somebody has just spoken.
+
+        Args:
+            deadline: the earliest deadline of a run, as (instant, number).
+        """
+        if self._vigil is not None and self._roll.lives > 1 and not self._rivals.are_there:
+            process = self._rule.first_process(deadline)
+            if process is not None:
+                self._roll.participants[process[1]].rouse()
