@@ -2,7 +2,7 @@
 
 To wake a sleeper on an idle core takes longer than what it does in a step. A lone participant looks out for its next
 grant by itself. Among several the next in line is roused as soon as another has spoken: that one's core is awake still,
-and by the time the host has read what there is, the next is up. Where others want the cores, nobody is roused.
+and by the time the host has read what there is, the next is up. Where others want the cores, everybody sleeps.
 """
 
 from __future__ import annotations
@@ -25,23 +25,32 @@ _PARTING = 1024
 
 GRANTS = 32
 _TAKEN = 8
-"""Of so many grants, those during which this thread's core was taken from it, from which on others want the cores.
+"""Of so many grants, those between whose answers this thread's core was taken, from which on others want the cores.
 
-Measured on two cores: one in six at most with nobody else there, two in five at least beside another play.
+Measured on two cores: one in six at most with nobody else there (one in 500 with a lone participant), two in five at
+least beside another play (nine in ten).
 """
 
 
 class Rivals:
-    """Whether others want the cores, told by how often who was granted found none, and took this thread's."""
+    """Whether others want the cores, told by how often the kernel gave this thread's to somebody else."""
 
     def __init__(self) -> None:
         self.are_there = False
         self._grants = self._taken = 0
+        self._count = 0
 
-    def note(self, *, taken: bool) -> None:
-        """Count one grant."""
+    def begin(self) -> None:
+        """Count from here: what was before is no matter of grants."""
+        self._count = getrusage(RUSAGE_THREAD).ru_nivcsw
+
+    def note(self) -> None:
+        """Take in that one grant more has been answered."""
+        count = getrusage(RUSAGE_THREAD).ru_nivcsw
         self._grants += 1
-        self._taken += taken
+        if count != self._count:
+            self._count = count
+            self._taken += 1
         if self._grants == GRANTS:
             self.are_there = self._taken >= _TAKEN
             self._grants = self._taken = 0
@@ -66,15 +75,12 @@ class Ear:
         self._rule = rule
         self._vigil = Vigil() if len(os.sched_getaffinity(0)) > 1 else None
         self._parting = Vigil(_PARTING)
+        rivals.begin()
 
     def grant(self, participant: Participant, now: int, *, ready: bool) -> None:
-        """Let a participant go on, as `Participant.grant` has it, and note whether it takes this thread's core."""
-        if self._vigil is None or self._roll.lives == 1:
-            participant.grant(now, ready=ready, awake=self._vigil is not None)
-            return
-        before = getrusage(RUSAGE_THREAD).ru_nivcsw
-        participant.grant(now, ready=ready, awake=False)
-        self._rivals.note(taken=getrusage(RUSAGE_THREAD).ru_nivcsw != before)
+        """Let a participant go on, as `Participant.grant` has it; a lone one looks out for its next grant."""
+        is_lone = self._roll.lives == 1 and self._vigil is not None
+        participant.grant(now, ready=ready, awake=is_lone and not self._rivals.are_there)
 
     def hear(self, participant: Participant) -> None:
         """Take one word of who has been granted.
@@ -82,16 +88,17 @@ class Ear:
         Raises:
             TimeoutError: half a second without a word.
         """
-        vigil = self._vigil if self._roll.lives == 1 or not self._rivals.are_there else None
+        vigil = None if self._rivals.are_there else self._vigil
         self._roll.hear(participant, self._parting if vigil and participant.leaves else vigil)
 
-    def rouse(self, deadline: tuple[int, int] | None) -> None:
-        """Rouse who goes on next, if all goes as it looks now; call this when somebody has just spoken.
+    def note_answer(self, deadline: tuple[int, int] | None) -> None:
+        """Rouse who goes on next among several, as it looks now that somebody has spoken.
 
         Args:
             deadline: the earliest deadline of a run, as (instant, number).
         """
-        if self._vigil is not None and self._roll.lives > 1 and not self._rivals.are_there:
+        if self._roll.lives > 1 and self._vigil is not None and not self._rivals.are_there:
             process = self._rule.first_process(deadline)
             if process is not None:
                 self._roll.participants[process[1]].rouse()
+        self._rivals.note()

@@ -218,7 +218,7 @@ class Hub:
             if move is grant:
                 self._looks = 0
                 self._grant(participants[target])
-                self._ear.rouse(host.deadline)
+                self._ear.note_answer(host.deadline)
                 continue
             if move is stuck:
                 raise Deadlock(self.describe())

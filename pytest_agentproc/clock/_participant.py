@@ -22,6 +22,7 @@ __all__ = ["Participant", "State", "new_listener", "process_state", "receive_hel
 
 
 _send_signal = signal.pidfd_send_signal  # as it is before a host is watched: what the kit does is no signal of the host
+_AT_ONCE = socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL
 _PATIENCE = 0.5
 """Real seconds that a read of a participant's word waits, whatever signals interrupt it."""
 
@@ -66,6 +67,8 @@ class Participant:
         link.settimeout(_PATIENCE)
         self._number = link.fileno()
         """A write to it asks the kernel once, where a send of a socket with a timeout first asks whether it may."""
+        self._horn: socket.socket | None = None
+        """The same without the timeout: who is roused has to hear of it before the one before sleeps."""
         self.state = State.PARKED
         self.stopped = False
         self.woken = False
@@ -101,10 +104,15 @@ class Participant:
 
     def rouse(self) -> None:
         """Have it look out for its grant, which is near; once, for it may not come, and looking out takes a core."""
-        if not self.roused:
-            self.roused = True
-            with contextlib.suppress(OSError):  # it may be dead already, by the hand of who has just spoken
-                self.link.send(wire.ROUSE, socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
+        if self.roused:
+            return
+        self.roused = True
+        if self._horn is None:
+            self._horn = socket.socket(self.link.family, self.link.type, 0, self._number)
+        try:  # noqa: SIM105
+            self._horn.send(wire.ROUSE, _AT_ONCE)
+        except OSError:  # it may be dead already, by the hand of who has just spoken
+            pass
 
     def glance(self, buffers: list[bytearray]) -> int:
         """Read one of its words, and give its size, if there is one.
@@ -183,6 +191,8 @@ class Participant:
 
     def hang_up(self) -> None:
         """Give back what it spoke through."""
+        if self._horn is not None:
+            self._horn.detach()
         self._number = -1  # by then the kernel may have given the number to another file
         self.link.close()
         if self.stage >= 0:

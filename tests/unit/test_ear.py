@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import signal
 import socket
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, cast
 
 import pytest
 
 from fake_agents import wire
-from pytest_agentproc.clock import JumpRule
+from pytest_agentproc.clock import JumpRule, _ear
 from pytest_agentproc.clock._ear import GRANTS, Ear, Rivals
 from pytest_agentproc.clock._participant import Participant
 
@@ -87,8 +88,8 @@ def two_cores(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_next_in_line_is_roused_once(both: _Both) -> None:
     """It may not be its turn after all, and looks out no longer than a moment."""
     ear, _ = both.ear(2)
-    ear.rouse(None)
-    ear.rouse(None)
+    ear.note_answer(None)
+    ear.note_answer(None)
     assert both.told() == [b"", wire.ROUSE]
     assert both.told() == [b"", b""]
 
@@ -96,18 +97,18 @@ def test_the_next_in_line_is_roused_once(both: _Both) -> None:
 def test_who_has_been_granted_is_roused_again(both: _Both) -> None:
     """Each turn is new."""
     ear, _ = both.ear(2)
-    ear.rouse(None)
+    ear.note_answer(None)
     both.told()
     ear.grant(both.participants[SECOND], 7, ready=False)
     assert wire.granted(both.told()[1]) == (7, False, False)
-    ear.rouse(None)
+    ear.note_answer(None)
     assert both.told() == [b"", wire.ROUSE]
 
 
 def test_a_lone_participant_looks_out_by_itself(both: _Both) -> None:
     """Its grant says so, which costs nothing."""
     ear, roll = both.ear(1)
-    ear.rouse(None)
+    ear.note_answer(None)
     ear.grant(both.participants[FIRST], 9, ready=True)
     ear.hear(both.participants[FIRST])
     assert both.told() == [wire.grant(9, ready=True, awake=True), b""]
@@ -117,7 +118,7 @@ def test_a_lone_participant_looks_out_by_itself(both: _Both) -> None:
 def test_nobody_is_roused_where_a_run_s_deadline_comes_first(both: _Both) -> None:
     """The host has more to do then than to read."""
     ear, _ = both.ear(2)
-    ear.rouse((6, 0))
+    ear.note_answer((6, 0))
     assert both.told() == [b"", b""]
 
 
@@ -126,29 +127,58 @@ def test_nobody_is_in_the_way_of_who_wants_the_cores(both: _Both, monkeypatch: p
     """Where there is one core, the next participant itself wants it."""
     monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: set(range(cores)))
     both.rivals.are_there = cores > 1
-    ear, roll = both.ear(2)
-    ear.rouse(None)
-    ear.hear(both.participants[FIRST])
-    assert (both.told(), roll.awake) == ([b"", b""], [False])
+    for lives in (1, 2):
+        ear, roll = both.ear(lives)
+        ear.note_answer(None)
+        ear.grant(both.participants[FIRST], 9, ready=False)
+        ear.hear(both.participants[FIRST])
+        assert (both.told(), roll.awake) == ([wire.grant(9, ready=False, awake=False), b""], [False])
 
 
-def test_a_few_grants_that_take_the_core_are_nobody_s_rivalry() -> None:
+@pytest.fixture
+def switches(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Give how often the kernel has taken this thread's core, as a list of one number to be changed."""
+    count = [1000]
+    usage = SimpleNamespace()
+
+    def asked(_whose: int) -> SimpleNamespace:
+        usage.ru_nivcsw = count[0]
+        return usage
+
+    monkeypatch.setattr(_ear, "getrusage", asked)
+    return count
+
+
+def test_a_few_grants_that_take_the_core_are_nobody_s_rivalry(switches: list[int]) -> None:
     """With nobody else there the kernel does so at times, too."""
     rivals = Rivals()
+    rivals.begin()
     for number in range(4 * GRANTS):
-        rivals.note(taken=number % 6 == 0)
+        switches[0] += number % 6 == 0
+        rivals.note()
         assert not rivals.are_there
 
 
-def test_rivals_come_and_go() -> None:
+def test_rivals_come_and_go(switches: list[int]) -> None:
     """What counts are the last grants."""
-    rivals = Rivals()
-    found = []
-    for taken in (True, False, True):
+    rivals, found = Rivals(), []
+    rivals.begin()
+    for rate in (1, 0, 2):
         for number in range(GRANTS):
-            rivals.note(taken=taken and number % 3 == 0)
+            switches[0] += rate if number % 3 == 0 else 0
+            rivals.note()
         found.append(rivals.are_there)
     assert found == [True, False, True]
+
+
+def test_what_was_between_two_plays_is_no_rivalry(switches: list[int]) -> None:
+    """To start an agent moves its host, and a supervisor works."""
+    rivals = Rivals()
+    for _ in range(GRANTS):
+        switches[0] += 1
+        rivals.begin()
+        rivals.note()
+    assert not rivals.are_there
 
 
 def test_to_rouse_a_dead_one_harms_nobody(both: _Both) -> None:
@@ -156,6 +186,6 @@ def test_to_rouse_a_dead_one_harms_nobody(both: _Both) -> None:
     both.fakes[1].close()
     before = signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     try:
-        both.ear(2)[0].rouse(None)
+        both.ear(2)[0].note_answer(None)
     finally:
         signal.signal(signal.SIGPIPE, before)
