@@ -55,9 +55,10 @@ def keep_apart(*, wanted: bool = True) -> Iterator[Callable[[int], bool]]:
         _place(0, cores - others)
         yield part
     finally:
-        _place(0, cores)
         if born:
             _move(born, others, cores)
+        else:
+            _place(0, cores)
 
 
 def _leave(_pid: int) -> bool:

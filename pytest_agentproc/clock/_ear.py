@@ -77,6 +77,10 @@ class Ear:
         self._parting = Vigil(_PARTING)
         rivals.begin()
 
+    def begin(self) -> None:
+        """Take in that the host was busy with something else, which moved it."""
+        self._rivals.begin()
+
     def grant(self, participant: Participant, now: int, *, ready: bool) -> None:
         """Let a participant go on, as `Participant.grant` has it; a lone one looks out for its next grant."""
         is_lone = self._roll.lives == 1 and self._vigil is not None

@@ -63,6 +63,7 @@ def watch_host(hub: Hub, launchers: set[str], allowed: tuple[str, ...]) -> Itera
             hub.started.add(self)
             programs = Programs(launchers, allowed, kwargs.get("cwd"), kwargs.get("env"))
             _await_child(hub, self.pid, _words(self.args), path, programs, awake=awake)
+        hub.ear.begin()
 
     def signalling(function: Any) -> Any:
         def wrapped(*args: Any) -> Any:

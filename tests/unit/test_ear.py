@@ -171,14 +171,16 @@ def test_rivals_come_and_go(switches: list[int]) -> None:
     assert found == [True, False, True]
 
 
-def test_what_was_between_two_plays_is_no_rivalry(switches: list[int]) -> None:
-    """To start an agent moves its host, and a supervisor works."""
-    rivals = Rivals()
+@pytest.mark.parametrize("is_told", [True, False])
+def test_what_a_start_did_to_the_host_is_no_rivalry(both: _Both, switches: list[int], *, is_told: bool) -> None:
+    """It keeps the host on a core, and lets it go again."""
+    ear, _ = both.ear(1)
     for _ in range(GRANTS):
         switches[0] += 1
-        rivals.begin()
-        rivals.note()
-    assert not rivals.are_there
+        if is_told:
+            ear.begin()
+        ear.note_answer(None)
+    assert both.rivals.are_there is not is_told
 
 
 def test_to_rouse_a_dead_one_harms_nobody(both: _Both) -> None:
