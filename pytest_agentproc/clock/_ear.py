@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from pytest_agentproc.clock._participant import Participant
     from pytest_agentproc.clock._roll import Roll
 
-__all__ = ["GRANTS", "Ear", "Rivals"]
+__all__ = ["GRANTS", "TAKEN", "Ear", "Rivals"]
 
 _PARTING = 1024
 """Glances for the end of who has said goodbye: until the kernel has taken its memory back is longer than a step."""
 
 GRANTS = 32
-_TAKEN = 8
-"""Of so many grants, those between whose answers this thread's core was taken, from which on others want the cores.
+TAKEN = 8
+"""Of so many grants, those until whose answer this thread's core was taken, from which on others want the cores.
 
 Measured on two cores: one in six at most with nobody else there (one in 500 with a lone participant), two in five at
 least beside another play (nine in ten).
@@ -41,18 +41,15 @@ class Rivals:
         self._count = 0
 
     def begin(self) -> None:
-        """Count from here: what was before is no matter of grants."""
+        """Count from here: somebody is granted."""
         self._count = getrusage(RUSAGE_THREAD).ru_nivcsw
 
-    def note(self) -> None:
-        """Take in that one grant more has been answered."""
-        count = getrusage(RUSAGE_THREAD).ru_nivcsw
+    def end(self) -> None:
+        """Take in that the grant is answered."""
         self._grants += 1
-        if count != self._count:
-            self._count = count
-            self._taken += 1
+        self._taken += getrusage(RUSAGE_THREAD).ru_nivcsw != self._count
         if self._grants == GRANTS:
-            self.are_there = self._taken >= _TAKEN
+            self.are_there = self._taken >= TAKEN
             self._grants = self._taken = 0
 
 
@@ -75,16 +72,15 @@ class Ear:
         self._rule = rule
         self._vigil = Vigil() if len(os.sched_getaffinity(0)) > 1 else None
         self._parting = Vigil(_PARTING)
-        rivals.begin()
 
-    def begin(self) -> None:
-        """Take in that the host was busy with something else, which moved it."""
-        self._rivals.begin()
+    @property
+    def _looks_out(self) -> bool:
+        return self._vigil is not None and not self._rivals.are_there
 
     def grant(self, participant: Participant, now: int, *, ready: bool) -> None:
         """Let a participant go on, as `Participant.grant` has it; a lone one looks out for its next grant."""
-        is_lone = self._roll.lives == 1 and self._vigil is not None
-        participant.grant(now, ready=ready, awake=is_lone and not self._rivals.are_there)
+        self._rivals.begin()
+        participant.grant(now, ready=ready, awake=self._roll.lives == 1 and self._looks_out)
 
     def hear(self, participant: Participant) -> None:
         """Take one word of who has been granted.
@@ -92,7 +88,7 @@ class Ear:
         Raises:
             TimeoutError: half a second without a word.
         """
-        vigil = None if self._rivals.are_there else self._vigil
+        vigil = self._vigil if self._looks_out else None
         self._roll.hear(participant, self._parting if vigil and participant.leaves else vigil)
 
     def note_answer(self, deadline: tuple[int, int] | None) -> None:
@@ -101,8 +97,8 @@ class Ear:
         Args:
             deadline: the earliest deadline of a run, as (instant, number).
         """
-        if self._roll.lives > 1 and self._vigil is not None and not self._rivals.are_there:
+        if self._roll.lives > 1 and self._looks_out:
             process = self._rule.first_process(deadline)
             if process is not None:
                 self._roll.participants[process[1]].rouse()
-        self._rivals.note()
+        self._rivals.end()

@@ -58,7 +58,7 @@ class Hub:
         self.rule = JumpRule()
         self.poller = Poller()
         self.roll = Roll(self.poller, self.rule)
-        self.ear = Ear(self.roll, self.rule)
+        self._ear = Ear(self.roll, self.rule)
         self.runs = Runs(self.poller)
         self.fault: ClockError | None = None
         self.on_fault: Callable[[], None] | None = None
@@ -133,7 +133,7 @@ class Hub:
         for one in self.roll.dying:
             waits.register(one.pidfd, select.POLLIN)
         self.turns += 1
-        waits.poll(50)
+        waits.poll(1)  # what another thread takes from the door wakes nobody here
         self.poller.poll()
         if time.monotonic() - start > self.guard:
             raise Stall(f"{trouble} within {self.guard:g} s")
@@ -218,7 +218,7 @@ class Hub:
             if move is grant:
                 self._looks = 0
                 self._grant(participants[target])
-                self.ear.note_answer(host.deadline)
+                self._ear.note_answer(host.deadline)
                 continue
             if move is stuck:
                 raise Deadlock(self.describe())
@@ -258,11 +258,11 @@ class Hub:
             raise Spin(f"the event loop wakes again and again, {self._wakes} times in {hours:.3g} h, and meets nothing")
 
     def _grant(self, participant: Participant) -> None:
-        rule, hear, running = self.rule, self.ear.hear, State.RUNNING
+        rule, hear, running = self.rule, self._ear.hear, State.RUNNING
         asked = rule.asks(participant.path)
         rule.drop(participant.path)
         participant.woken, self._wakes = False, 0
-        self.ear.grant(participant, rule.now, ready=asked)
+        self._ear.grant(participant, rule.now, ready=asked)
         start = 0.0
         while participant.state is running:
             try:

@@ -22,7 +22,6 @@ __all__ = ["Participant", "State", "new_listener", "process_state", "receive_hel
 
 
 _send_signal = signal.pidfd_send_signal  # as it is before a host is watched: what the kit does is no signal of the host
-_AT_ONCE = socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL
 _PATIENCE = 0.5
 """Real seconds that a read of a participant's word waits, whatever signals interrupt it."""
 
@@ -67,8 +66,6 @@ class Participant:
         link.settimeout(_PATIENCE)
         self._number = link.fileno()
         """A write to it asks the kernel once, where a send of a socket with a timeout first asks whether it may."""
-        self._horn: socket.socket | None = None
-        """The same without the timeout: who is roused has to hear of it before the one before sleeps."""
         self.state = State.PARKED
         self.stopped = False
         self.woken = False
@@ -107,10 +104,8 @@ class Participant:
         if self.roused:
             return
         self.roused = True
-        if self._horn is None:
-            self._horn = socket.socket(self.link.family, self.link.type, 0, self._number)
-        try:  # noqa: SIM105
-            self._horn.send(wire.ROUSE, _AT_ONCE)
+        try:  # noqa: SIM105  # as with a grant
+            os.write(self._number, wire.ROUSE)
         except OSError:  # it may be dead already, by the hand of who has just spoken
             pass
 
@@ -191,8 +186,6 @@ class Participant:
 
     def hang_up(self) -> None:
         """Give back what it spoke through."""
-        if self._horn is not None:
-            self._horn.detach()
         self._number = -1  # by then the kernel may have given the number to another file
         self.link.close()
         if self.stage >= 0:

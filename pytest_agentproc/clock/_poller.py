@@ -34,8 +34,10 @@ class Poller:
 
     def poll(self, timeout: float = 0.0) -> None:
         """Handle what is readable, or becomes so within `timeout` real seconds."""
+        if timeout:
+            self._epoll.poll(timeout)  # whoever else has something to do here need not wait as long
         with self.lock:
-            for descriptor, _ in self._epoll.poll(timeout):
+            for descriptor, _ in self._epoll.poll(0):
                 handler = self._handlers.get(descriptor)
                 if handler is not None:
                     handler()

@@ -149,6 +149,8 @@ class Roll:
             size = vigil.keep(participant.glance, self._buffers) if vigil else None
             if size is None:
                 size = participant.link.recv_into(self._buffer)
+        except ConnectionResetError:  # it died before it read that it was roused; what it said before that follows
+            size = participant.link.recv_into(self._buffer)
         except ConnectionError:
             size = 0
         if size == 0:

@@ -63,7 +63,6 @@ def watch_host(hub: Hub, launchers: set[str], allowed: tuple[str, ...]) -> Itera
             hub.started.add(self)
             programs = Programs(launchers, allowed, kwargs.get("cwd"), kwargs.get("env"))
             _await_child(hub, self.pid, _words(self.args), path, programs, awake=awake)
-        hub.ear.begin()
 
     def signalling(function: Any) -> Any:
         def wrapped(*args: Any) -> Any:
@@ -145,6 +144,9 @@ class Programs:
 _GLANCE = 4
 """Milliseconds until the first look at who a silent child is; a hello or an end is seen at once."""
 
+_MOMENT = 1
+"""Milliseconds between the looks after that: the loop's own thread may have taken the hello, which wakes no other."""
+
 _AWAKE = 5
 """Milliseconds for which a fake's hello is looked out for, after that, without a sleep: longer than most need."""
 
@@ -162,7 +164,7 @@ def _await_child(
     is_fake = False
     try:
         while not hub.roll.is_known(pid):
-            heard = _look_out(news) if is_fake and awake else news.poll(50 if is_fake else _GLANCE)
+            heard = _look_out(news) if is_fake and awake else news.poll(_MOMENT if is_fake else _GLANCE)
             awake = awake and not is_fake
             found = [descriptor for descriptor, _ in heard]
             if pidfd in found:
@@ -195,7 +197,7 @@ def _look_out(news: select.poll) -> list[tuple[int, int]]:
     while time.monotonic() < end:
         if found := news.poll(0):
             return found
-    return news.poll(50)
+    return news.poll(_MOMENT)
 
 
 def _command(pid: int) -> tuple[list[str], str]:

@@ -107,10 +107,10 @@ def test_who_is_roused_for_its_turn_changes_nothing(lab: Lab, monkeypatch: pytes
     """That is done where nobody else wants the cores, and a verdict must not hang on who else is there."""
     scenario = loads(EVERYTHING, "everything")
 
-    def note(rivals: Rivals) -> None:
+    def end(rivals: Rivals) -> None:
         rivals.are_there = pattern == "ever" or (pattern != "never" and not rivals.are_there)
 
-    monkeypatch.setattr(Rivals, "note", note)
+    monkeypatch.setattr(Rivals, "end", end)
     for _ in range(3):
         played = lab.play(scenario, core())
         assert normal_form(played.record) == normal_form(model_play(scenario, core()).record)

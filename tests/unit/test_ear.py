@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import socket
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, cast
@@ -11,13 +10,16 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from fake_agents import wire
+from fake_agents.main import _play_by_grants
 from pytest_agentproc.clock import JumpRule, _ear
-from pytest_agentproc.clock._ear import GRANTS, Ear, Rivals
+from pytest_agentproc.clock._ear import GRANTS, TAKEN, Ear, Rivals
 from pytest_agentproc.clock._participant import Participant
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from fake_agents.player import Player
+    from fake_agents.stage import Stage
     from pytest_agentproc.clock._roll import Roll
 
 FIRST, SECOND = (0,), (1,)
@@ -29,10 +31,14 @@ class _Roll:
     def __init__(self, lives: int, participants: dict[tuple[int, ...], Participant]) -> None:
         self.lives = lives
         self.participants = participants
-        self.awake: list[bool] = []
+        self.vigils: list[object] = []
+
+    @property
+    def awake(self) -> list[bool]:
+        return [vigil is not None for vigil in self.vigils]
 
     def hear(self, participant: Participant, vigil: object) -> None:
-        self.awake.append(vigil is not None)
+        self.vigils.append(vigil)
 
 
 class _Both:
@@ -149,45 +155,86 @@ def switches(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return count
 
 
-def test_a_few_grants_that_take_the_core_are_nobody_s_rivalry(switches: list[int]) -> None:
-    """With nobody else there the kernel does so at times, too."""
-    rivals = Rivals()
-    rivals.begin()
-    for number in range(4 * GRANTS):
-        switches[0] += number % 6 == 0
-        rivals.note()
-        assert not rivals.are_there
+def _grants(rivals: Rivals, switches: list[int], taken: int) -> None:
+    """Have so many of a round of grants take the core."""
+    for number in range(GRANTS):
+        rivals.begin()
+        switches[0] += 3 if number < taken else 0
+        rivals.end()
 
 
 def test_rivals_come_and_go(switches: list[int]) -> None:
-    """What counts are the last grants."""
+    """With nobody else there, too, the kernel takes the core at times; what counts are the last grants."""
     rivals, found = Rivals(), []
-    rivals.begin()
-    for rate in (1, 0, 2):
-        for number in range(GRANTS):
-            switches[0] += rate if number % 3 == 0 else 0
-            rivals.note()
+    for taken in (TAKEN - 1, TAKEN, TAKEN - 1, GRANTS, 0):
+        _grants(rivals, switches, taken)
         found.append(rivals.are_there)
-    assert found == [True, False, True]
+    assert found == [False, True, False, True, False]
 
 
-@pytest.mark.parametrize("is_told", [True, False])
-def test_what_a_start_did_to_the_host_is_no_rivalry(both: _Both, switches: list[int], *, is_told: bool) -> None:
-    """It keeps the host on a core, and lets it go again."""
+def test_what_is_between_two_grants_is_no_rivalry(both: _Both, switches: list[int]) -> None:
+    """A start moves its host, threads of a supervisor take the core: that says nothing of others."""
     ear, _ = both.ear(1)
     for _ in range(GRANTS):
         switches[0] += 1
-        if is_told:
-            ear.begin()
+        ear.grant(both.participants[FIRST], 9, ready=False)
         ear.note_answer(None)
-    assert both.rivals.are_there is not is_told
+    assert not both.rivals.are_there
+
+
+def test_who_has_said_goodbye_is_looked_out_for_until_it_is_gone(both: _Both) -> None:
+    """Until the kernel has taken its memory back is longer than a step."""
+    ear, roll = both.ear(1)
+    one = both.participants[FIRST]
+    for one.leaves in (False, True, False):
+        ear.hear(one)
+    assert roll.vigils[0] is roll.vigils[2] is not roll.vigils[1]
 
 
 def test_to_rouse_a_dead_one_harms_nobody(both: _Both) -> None:
-    """The one that has just spoken may have killed it; the host's program may let broken pipes kill itself."""
+    """The one that has just spoken may have killed it."""
     both.fakes[1].close()
-    before = signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    try:
-        both.ear(2)[0].note_answer(None)
-    finally:
-        signal.signal(signal.SIGPIPE, before)
+    both.ear(2)[0].note_answer(None)
+
+
+class _Link:
+    """A fake's end of the talk: these words, each after a look in vain where it looks out."""
+
+    def __init__(self, *words: bytes) -> None:
+        self.words = list(words)
+        self.asked: list[int] = []
+        self.said = 0
+
+    def recv(self, _size: int, flags: int = 0) -> bytes:
+        self.asked.append(flags)
+        if flags and self.asked[-2:] != [flags, flags]:
+            raise BlockingIOError
+        if not self.words:
+            raise EOFError
+        return self.words.pop(0)
+
+    def send(self, _message: bytes) -> None:
+        self.said += 1
+
+
+class _Idle:
+    """A player and its stage in one, that have nothing to do."""
+
+    wants, until = (False, False, False), 0
+
+    def grant(self, now: int, signals: list[int], *, readable: bool) -> None:
+        """Do nothing."""
+
+    def take(self, *_: object) -> list[int]:
+        return []
+
+    take_notes = take_signals = take
+    arm = stdin_ready = bool
+
+
+def test_a_roused_fake_looks_out_for_its_grant_and_says_nothing() -> None:
+    """It is no grant, and good for one."""
+    link = _Link(wire.ROUSE, wire.grant(5, ready=False, awake=False))
+    with pytest.raises(EOFError):
+        _play_by_grants(cast("Player", _Idle()), cast("Stage", _Idle()), cast("socket.socket", link))
+    assert (link.asked, link.said) == ([0, socket.MSG_DONTWAIT, socket.MSG_DONTWAIT, 0], 1)
