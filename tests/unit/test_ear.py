@@ -12,7 +12,7 @@ import pytest
 from fake_agents import wire
 from fake_agents.main import _play_by_grants
 from pytest_agentproc.clock import JumpRule, _ear
-from pytest_agentproc.clock._ear import GRANTS, TAKEN, Ear, Rivals
+from pytest_agentproc.clock._ear import EVERY, GRANTS, TAKEN, Ear, Rivals
 from pytest_agentproc.clock._participant import Participant
 
 if TYPE_CHECKING:
@@ -135,9 +135,9 @@ def test_nobody_is_in_the_way_of_who_wants_the_cores(both: _Both, monkeypatch: p
     both.rivals.are_there = cores > 1
     for lives in (1, 2):
         ear, roll = both.ear(lives)
-        ear.note_answer(None)
         ear.grant(both.participants[FIRST], 9, ready=False)
         ear.hear(both.participants[FIRST])
+        ear.note_answer(None)
         assert (both.told(), roll.awake) == ([wire.grant(9, ready=False, awake=False), b""], [False])
 
 
@@ -156,17 +156,17 @@ def switches(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def _grants(rivals: Rivals, switches: list[int], taken: int) -> None:
-    """Have so many of a round of grants take the core."""
+    """Have so many of the grants that are looked at take the core."""
     for number in range(GRANTS):
         rivals.begin()
-        switches[0] += 3 if number < taken else 0
+        switches[0] += 3 if number < taken * EVERY else 0
         rivals.end()
 
 
 def test_rivals_come_and_go(switches: list[int]) -> None:
     """With nobody else there, too, the kernel takes the core at times; what counts are the last grants."""
     rivals, found = Rivals(), []
-    for taken in (TAKEN - 1, TAKEN, TAKEN - 1, GRANTS, 0):
+    for taken in (TAKEN - 1, TAKEN, TAKEN - 1, GRANTS // EVERY, 0):
         _grants(rivals, switches, taken)
         found.append(rivals.are_there)
     assert found == [False, True, False, True, False]
