@@ -53,7 +53,7 @@ class Rivals:
         """Take in that the grant is answered."""
         if self._grants % EVERY == 0:
             self._taken += getrusage(RUSAGE_THREAD).ru_nivcsw != self._count
-            if self._grants == GRANTS:
+            if self._grants >= GRANTS:  # more where one was never answered
                 self.are_there = self._taken >= TAKEN
                 self._grants = self._taken = 0
 

@@ -172,6 +172,16 @@ def test_rivals_come_and_go(switches: list[int]) -> None:
     assert found == [False, True, False, True, False]
 
 
+def test_a_grant_that_is_never_answered_stops_no_counting(switches: list[int]) -> None:
+    """A fake that hangs ends its play, and the next play goes on counting."""
+    rivals = Rivals()
+    for _ in range(GRANTS):
+        rivals.begin()
+    for _ in range(2):
+        _grants(rivals, switches, GRANTS // EVERY)
+    assert rivals.are_there
+
+
 def test_what_is_between_two_grants_is_no_rivalry(both: _Both, switches: list[int]) -> None:
     """A start moves its host, threads of a supervisor take the core: that says nothing of others."""
     ear, _ = both.ear(1)
