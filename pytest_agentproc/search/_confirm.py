@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.record import normal_form
+from pytest_agentproc.search._find import not_met
 from pytest_agentproc.search._invariants import broken
-from pytest_agentproc.verdict import Verdict, differing, judged
+from pytest_agentproc.verdict import differing
 
 if TYPE_CHECKING:
     from pytest_agentproc.harness import Lab
@@ -47,6 +48,6 @@ def confirm(find: Find, subject: Subject, lab: Lab, *, backend: str = "asyncio")
         difference = differing(find.played, played) if normal_form(played.record) != foretold else ""
         if difference:
             return Confirmed(repeats=False, difference=difference)
-        if judged(played).verdict is not Verdict.FAILED and not broken(played):
+        if not_met(played) is None and not broken(played):
             return Confirmed(repeats=False, difference=f"play {number} has the same timeline, and breaks nothing")
     return Confirmed(repeats=True)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from pytest_agentproc.errors import Deadlock, ScenarioError
 from pytest_agentproc.harness import foresee, model_play
 from pytest_agentproc.scenario import NotApplicable, loads, movables, moved, restated
-from pytest_agentproc.search._find import Find
+from pytest_agentproc.search._find import Find, not_met
 from pytest_agentproc.search._invariants import broken
 from pytest_agentproc.search._reference import Reference
 from pytest_agentproc.search._search import Search
@@ -117,7 +117,7 @@ class Exploration:
             return None
         self.counted += 1
         own = replace(self._play(scenario), bound=reached.played.bound)
-        return None if _first_failed(own) is None else self._find(setting, reached)
+        return None if not_met(own) is None else self._find(setting, reached)
 
     def _play(self, scenario: Scenario) -> Played:
         if isinstance(self._subject, Core):
@@ -176,7 +176,7 @@ class Exploration:
         """Make a find: a file that says what the reference did, played by itself."""
         scenario = self._of(self.scenario, restated(reached.played.bound.scenario, reached.times))
         played = self._play(scenario)
-        key, reason = _first_failed(played) or ("", broken(played) or reached.trouble)
+        key, reason = not_met(played) or ("", broken(played) or reached.trouble)
         return Find(setting, scenario, key, reason, played)
 
 
@@ -223,12 +223,6 @@ def _unmet(played: Played) -> str:
         return ""
     fits = (Verdict.PASSED, Verdict.NOT_APPLICABLE)
     return next((_told(row) for row in judgement.rows if row.verdict not in fits), str(judgement.verdict))
-
-
-def _first_failed(played: Played) -> tuple[str, str] | None:
-    """Give the key of the first check that failed, and what it says; None: none did."""
-    row = next((row for row in judged(played).rows if row.verdict is Verdict.FAILED), None)
-    return None if row is None else (row.key, _told(row))
 
 
 def _told(row: Row) -> str:

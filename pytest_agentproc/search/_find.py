@@ -1,15 +1,19 @@
-"""What a search found. Values only."""
+"""What a search found, and what makes it one: the first check that a supervisor does not meet. Plays nothing."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pytest_agentproc.verdict import Verdict, judged
+
 if TYPE_CHECKING:
     from pytest_agentproc.harness import Played
     from pytest_agentproc.scenario import Choice, Scenario
 
-__all__ = ["Find"]
+__all__ = ["Find", "not_met"]
+
+_BROKEN = (Verdict.ADAPTER_ERROR, Verdict.FAILED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,3 +33,16 @@ class Find:
     key: str
     reason: str
     played: Played
+
+
+def not_met(played: Played) -> tuple[str, str] | None:
+    """Give the key of the first check that a supervisor does not meet, and what it says; None: there is none.
+
+    One that raises meets none: that it does so in one setting alone is what nobody would look for by hand.
+    """
+    row = next((row for row in judged(played).rows if row.verdict in _BROKEN), None)
+    if row is None:
+        return None
+    if row.verdict is Verdict.ADAPTER_ERROR:
+        return row.key, row.seen.partition("\n")[0]
+    return row.key, f"{row.key} is {row.seen}, not {row.wanted}".replace("\n", " ")

@@ -6,6 +6,7 @@ from collections import Counter
 from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING
 
+from pytest_agentproc.errors import AdapterError
 from pytest_agentproc.verdict import leaks, returned_at
 from pytest_agentproc.vocabulary import Outcome
 
@@ -38,6 +39,8 @@ def broken(played: Played) -> str:
     Args:
         played: a play in virtual time, of a run, a session or several.
     """
+    if isinstance(played.fault, AdapterError):
+        return str(played.fault).partition("\n")[0]
     if played.fault is not None:
         return f"time cannot go on: {played.fault}"
     checks = (_monotone, _accounted, _codes, _silence, _waited, _left)

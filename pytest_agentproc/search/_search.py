@@ -12,13 +12,12 @@ from pytest_agentproc.errors import ScenarioError
 from pytest_agentproc.harness import Lab, model_play
 from pytest_agentproc.scenario import NotApplicable, Scenario, loads
 from pytest_agentproc.search._draws import Enough, smallest
-from pytest_agentproc.search._find import Find
+from pytest_agentproc.search._find import Find, not_met
 from pytest_agentproc.search._invariants import broken
 from pytest_agentproc.search._reference import Reference
 from pytest_agentproc.search._told import told
 from pytest_agentproc.search._written import expecting
 from pytest_agentproc.subjects import Core
-from pytest_agentproc.verdict import Verdict, judged
 from pytest_agentproc.vocabulary import Policy, time_names
 
 if TYPE_CHECKING:
@@ -104,31 +103,22 @@ class Search:
         return self._lab.play(scenario, self._subject, backend=self._backend)
 
     def _breach(self, choices: tuple[Choice, ...], text: str, reference: Played, played: Played) -> Find | None:
-        reason = broken(played)
-        own = judged(played)
+        reason, own = broken(played), not_met(played)
         if self._is_core:
-            if own.verdict is Verdict.FAILED or reason:
-                bad = next((row for row in own.rows if row.verdict is Verdict.FAILED), None)
-                said = reason or (f"{bad.key} is {bad.seen}, not {bad.wanted}" if bad else "")
-                return Find(choices, played.bound.scenario, bad.key if bad else "", said, played)
-            return None
-        if broken(reference) or judged(reference).verdict is Verdict.FAILED:
+            if own is None and not reason:
+                return None
+            key, said = own or ("", "")
+            return Find(choices, played.bound.scenario, key, reason or said, played)
+        if broken(reference) or not_met(reference) is not None:
             return None  # that is the core's fault, and a search over the core finds it
         of_others = not isinstance(self._subject, Core)
         must = told(reference, of_others=of_others)
-        is_alike = must == told(played, of_others=of_others)
-        if must is None or (is_alike and own.verdict is not Verdict.FAILED):
-            return None
-        if is_alike:
-            scenario, again = played.bound.scenario, played
-        else:
+        scenario, again = played.bound.scenario, played
+        if must is not None and must != told(played, of_others=of_others):
             scenario = _loaded(expecting(text, must), self.scenario)
             again = replace(played, bound=scenario.bind(scenario.terms(self._subject)))
-        bad = next((row for row in judged(again).rows if row.verdict is Verdict.FAILED), None)
-        if bad is None:
-            return None
-        said = reason or f"{bad.key} is {bad.seen}, not {bad.wanted}".replace("\n", " ")
-        return Find(choices, scenario, bad.key, said, again)
+            own = not_met(again)
+        return None if own is None else Find(choices, scenario, own[0], reason or own[1], again)
 
 
 def _loaded(text: str, scenario: Scenario) -> Scenario:

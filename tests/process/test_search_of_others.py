@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_agentproc.scenario import loads
-from pytest_agentproc.search import search
+from pytest_agentproc.search import confirm, explore, search
 from pytest_agentproc.subjects import Function
 from tests.plugin.examples import at_once, careful
 
@@ -72,3 +72,37 @@ def test_the_same_supervisor_with_a_mistake_is_found(lab: Lab) -> None:
     assert came.find is not None
     assert came.find.key in ("outcome", "elapsed")
     assert came.find.reason.startswith("it was ended as inactive 59")
+
+
+async def _raises(order: Order) -> dict[str, Any]:
+    """Look for a process that has just gone, where the agent was killed or took long."""
+    answer = await careful.supervise(order, careful.Run)
+    if answer["exit_code"] == _KILLED or answer["elapsed"] > _LONG:
+        raise ProcessLookupError(3, "No such process")
+    return answer
+
+
+_KILLED = 137
+_LONG = 10.0
+
+
+@pytest.mark.slow
+def test_a_supervisor_that_raises_in_some_settings_is_found(lab: Lab) -> None:
+    """It is no answer to what it was asked, and who looks for it by hand looks in the settings in which it gives one."""
+    subject = Function(_raises, limits=_NUMBERS, dialects=["raw"])
+    came = search(_PLAIN, subject, runs=40, seed=1, lab=lab)
+    assert came.find is not None
+    assert (came.find.key, came.find.reason) == ("answer", "it raised ProcessLookupError: [Errno 3] No such process")
+    assert confirm(came.find, subject, lab).repeats
+
+
+@pytest.mark.slow
+def test_a_supervisor_that_raises_where_a_time_is_moved_is_found(lab: Lab) -> None:
+    """The file as it stands is green on it."""
+    subject = Function(_raises, limits=_NUMBERS, dialects=["raw"])
+    text = "scenario: x\nagent: raw\nscript:\n  - silence: 1s\n  - exit: 3\nexpect: {outcome: failed}\n"
+    came = explore(loads(text, "x.scenario.yaml"), subject, runs=40, seed=1, lab=lab)
+    assert came.find is not None
+    assert came.first > 1
+    assert (came.find.key, came.find.reason) == ("answer", "it raised ProcessLookupError: [Errno 3] No such process")
+    assert confirm(came.find, subject, lab).repeats
