@@ -61,6 +61,10 @@ class ScenarioError(AgentprocError):
         self.problems = tuple(sorted(problems))
         super().__init__("\n".join(str(problem) for problem in self.problems))
 
+    def __reduce__(self) -> tuple[type[ScenarioError], tuple[tuple[Problem, ...]]]:
+        """Have a copy, in another process, made of the problems."""
+        return type(self), (self.problems,)
+
 
 class ClockError(AgentprocError):
     """Virtual time could not go on; the message names who waits for what."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from contextlib import ExitStack
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.cli._supervisors import subject_of
+from pytest_agentproc.cli._workers import shared
 from pytest_agentproc.corpus import SUFFIX, corpus_files
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.harness import Lab, real_time_only
@@ -17,6 +20,7 @@ from pytest_agentproc.search import confirm, explore, require_hypothesis, search
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable
+    from types import TracebackType
 
     from pytest_agentproc.scenario import Scenario
     from pytest_agentproc.search import Searched
@@ -63,6 +67,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--seconds", type=float, default=600.0, help="at most so long for each scenario; 600 without it"
     )
+    parser.add_argument("-j", type=int, metavar="N", help="so many scenarios at a time; one for each core without it")
     parser.add_argument("--out", default=".", metavar="FOLDER", help="where finds are written; here without it")
 
 
@@ -79,6 +84,9 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError(f"--runs {options.runs}: at least one setting is played", "try --runs 2000")
     if not 0 < options.seconds <= _MOST_SECONDS:
         raise UsageError(f"--seconds {options.seconds:g}: from above 0 to {_MOST_SECONDS:g}", "try --seconds 60")
+    jobs = len(os.sched_getaffinity(0)) if options.j is None else options.j
+    if jobs < 1:
+        raise UsageError(f"-j {jobs}: at least one scenario is searched at a time", "try -j 1")
     out = Path(options.out)
     if not out.is_dir():
         raise UsageError(f"--out {options.out}: there is no such folder", "make it first")
@@ -86,9 +94,41 @@ def run(options: argparse.Namespace) -> int:
     reason = real_time_only(subject)
     if reason:
         raise UsageError(f"{subject.name} is not searched", "a search needs virtual time, and it keeps its own")
-    scenarios = _chosen(options.pattern, explored=options.explore)
-    with Lab() as lab:
-        return max([_searched(scenario, subject, options, lab) for scenario in scenarios])
+    files = [scenario.path for scenario in _chosen(options.pattern, explored=options.explore)]
+    code = 0
+    for came, told in shared(_Searcher(options), files, jobs):
+        sys.stdout.write(told)
+        sys.stdout.flush()
+        code = max(code, came)
+    return code
+
+
+class _Searcher:
+    """Searches scenarios for the supervisor that a command line names.
+
+    Args:
+        options: the command line's.
+    """
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self._options = options
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Callable[[str], tuple[int, str]]:
+        self._subject = subject_of(self._options.subject, None, self._options.defect)
+        self._lab = self._stack.enter_context(Lab())
+        return self.search
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    def search(self, file: str) -> tuple[int, str]:
+        """Search one; give its exit code, and what there is to tell."""
+        lines: list[str] = []
+        code = _searched(load(file), self._subject, self._options, self._lab, lines.append)
+        return code, "".join(f"{line}\n" for line in lines)
 
 
 def _chosen(pattern: str, *, explored: bool) -> list[Scenario]:
@@ -113,9 +153,10 @@ def _chosen(pattern: str, *, explored: bool) -> list[Scenario]:
     return found
 
 
-def _searched(scenario: Scenario, subject: Subject, options: argparse.Namespace, lab: Lab) -> int:
+def _searched(
+    scenario: Scenario, subject: Subject, options: argparse.Namespace, lab: Lab, say: Callable[[str], None]
+) -> int:
     """Search one; give its exit code."""
-    say = _say
     try:
         look = explore if options.explore else search
         came = look(scenario, subject, runs=options.runs, seed=options.seed, seconds=options.seconds, lab=lab)
@@ -164,8 +205,3 @@ def _write(
     say(f"{told}: setting {came.first} breaks a promise, three times of three with real processes")
     say(f"  {came.find.reason}\n  {replay}")
     return 1
-
-
-def _say(line: str) -> None:
-    sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()

@@ -90,6 +90,25 @@ def test_nothing_found_is_said_with_its_seed(tmp_path: Path, capsys: pytest.Capt
     assert _plain(capsys.readouterr().out) == "pauses: N settings in T s, seed 4: nothing found\n"
 
 
+@pytest.mark.slow
+def test_several_at_a_time_are_told_as_one_after_the_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The same seed draws the same settings, whoever draws them, and the files come in the order of their names."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "there").mkdir()
+    for name, text in (("a", _TEXT), ("b", _TEXT.replace("exit: 3", "exit: 0")), ("c", _TEXT)):
+        (tmp_path / "there" / f"{name}.scenario.yaml").write_text(text, "utf-8")
+    words = ["search", "there", "--defect", "timer-beats-exit", "--seed", "1"]
+    told = []
+    for jobs in ("1", "2"):
+        assert main([*words, "-j", jobs]) == 1
+        told.append(re.sub(r"\d+\.\d s", "T s", capsys.readouterr().out))
+    assert told[0] == told[1]
+    assert [line[0] for line in told[0].splitlines() if line[0] != " "] == ["a", "b", "c"]
+    assert len([*tmp_path.glob("found-*")]) == 3
+
+
 def test_a_file_whose_expectations_nobody_meets_is_not_explored(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -121,6 +140,7 @@ def test_a_file_whose_expectations_nobody_meets_is_not_explored(
         ),
         (["open-*", "--runs", "0"], "--runs 0: at least one setting is played\ntry --runs 2000"),
         (["open-*", "--seconds", "0"], "--seconds 0: from above 0 to 86400\ntry --seconds 60"),
+        (["open-*", "-j", "0"], "-j 0: at least one scenario is searched at a time\ntry -j 1"),
         (["open-*", "--out", "nowhere"], "--out nowhere: there is no such folder\nmake it first"),
     ],
 )

@@ -88,7 +88,7 @@ _LONG = 10.0
 
 @pytest.mark.slow
 def test_a_supervisor_that_raises_in_some_settings_is_found(lab: Lab) -> None:
-    """It is no answer to what it was asked, and who looks for it by hand looks in the settings in which it gives one."""
+    """Whoever looks by hand looks in the settings in which it gives an answer."""
     subject = Function(_raises, limits=_NUMBERS, dialects=["raw"])
     came = search(_PLAIN, subject, runs=40, seed=1, lab=lab)
     assert came.find is not None

@@ -1,0 +1,163 @@
+"""Owns the processes that share a command's work: who does what, in which order it is told, and that none is left.
+
+Each is a new interpreter: a fork would share its parent's threads and sockets with it, and multiprocessing would run
+the user's main module in each, and leave a helper behind.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import subprocess
+import sys
+from collections import deque
+from multiprocessing.connection import Connection, Pipe, wait
+from threading import Event, Thread
+from traceback import format_exception
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pytest_agentproc.errors import AgentprocError, KitError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from contextlib import AbstractContextManager
+
+__all__ = ["serve", "shared"]
+
+_PROGRAM = "import sys; sys.path[:] = sys.argv[2:]; from pytest_agentproc.cli._workers import serve; serve()"
+_PATIENCE = 1.0
+"""Real seconds that a worker may go on once nobody asks, until it interrupts itself."""
+_LAST = 5.0
+"""Real seconds after which one that has not ended then is killed."""
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+
+def shared(
+    worker: AbstractContextManager[Callable[[Task], Result]], tasks: Sequence[Task], jobs: int
+) -> Iterator[Result]:
+    """Do tasks, several at a time, and yield what comes of them in their order.
+
+    Args:
+        worker: gives what does a task; entered once in each process that does any, and pickled before for others than
+            this one.
+        tasks: what is done; pickled, as are the results.
+        jobs: so many at a time at most; one: in this process.
+
+    Raises:
+        KitError: a process ended before it was told to.
+        AgentprocError: whatever a task raises of this kind.
+        RuntimeError: a task raised something else, which its text tells with the traceback.
+    """
+    if min(jobs, len(tasks)) <= 1:
+        with worker as work:
+            yield from map(work, tasks)
+        return
+    with _Crew(worker, min(jobs, len(tasks))) as crew:
+        for result, error in crew.done(tasks):
+            if error is not None:
+                raise error
+            yield result
+
+
+class _Crew:
+    """Processes that do tasks, each one at a time, until the block ends."""
+
+    def __init__(self, worker: AbstractContextManager[Callable[[Any], Any]], size: int) -> None:
+        self._worker = worker
+        self._size = size
+        self._members: dict[Connection, subprocess.Popen[bytes]] = {}
+
+    def __enter__(self) -> _Crew:  # noqa: PYI034  # nobody derives from it
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])  # they take it once they can
+        try:
+            for _ in range(self._size):
+                self._start()
+        except BaseException:
+            self.__exit__()
+            raise
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        return self
+
+    def _start(self) -> None:
+        ours, theirs = Pipe()
+        with theirs:
+            command = [sys.executable, "-c", _PROGRAM, str(theirs.fileno()), *sys.path]
+            self._members[ours] = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()])
+        self._give(ours, self._worker)
+
+    def _give(self, line: Connection, what: Any) -> None:
+        with contextlib.suppress(BrokenPipeError):  # that it has ended is seen where it is listened to
+            line.send(what)
+
+    def done(self, tasks: Sequence[Any]) -> Iterator[tuple[Any, Exception | None]]:
+        """Yield of each task, in their order, what came of it, or what it raised."""
+        left = deque(enumerate(tasks))
+        idle = deque(self._members)
+        doing: dict[Connection, int] = {}
+        done: dict[int, tuple[Any, Exception | None]] = {}
+        for number in range(len(tasks)):
+            while number not in done:
+                while idle and left:
+                    line = idle.popleft()
+                    doing[line], task = left.popleft()
+                    self._give(line, task)
+                ready = wait(list(doing))
+                for line in [one for one in doing if one in ready]:
+                    which = doing.pop(line)
+                    done[which] = self._heard(line)
+                    if done[which][1] is None:
+                        idle.append(line)
+            yield done.pop(number)
+
+    def _heard(self, line: Connection) -> tuple[Any, Exception | None]:
+        try:
+            heard: tuple[Any, Exception | None] = line.recv()
+        except (EOFError, ConnectionError):
+            code = self._members[line].wait(_LAST)
+            return None, KitError(f"a worker ended by itself, with {code}; -j 1 does without any")
+        return heard
+
+    def __exit__(self, *error: object) -> None:
+        for line in self._members:
+            line.close()
+        for process in self._members.values():
+            try:
+                process.wait(_LAST)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+def serve() -> None:
+    """Be a worker: do what is asked until nobody asks; tell what is raised, and end."""
+    line, over = Connection(int(sys.argv[1])), Event()
+    os.set_inheritable(line.fileno(), False)
+    Thread(target=_end_with, args=(line.fileno(), over), daemon=True).start()
+    try:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
+        with line.recv() as work:
+            try:
+                while True:
+                    line.send((work(line.recv()), None))
+            finally:
+                over.set()
+    except (EOFError, ConnectionError, KeyboardInterrupt):
+        pass
+    except AgentprocError as error:
+        line.send((None, error))
+    except Exception as error:  # noqa: BLE001  # it is raised where the command is
+        line.send((None, RuntimeError("".join(format_exception(error)))))
+
+
+def _end_with(line: int, over: Event) -> None:
+    """Interrupt this process if it works on when nobody is at the other end any more."""
+    broken = select.poll()
+    broken.register(line, 0)
+    broken.poll()
+    if not over.wait(_PATIENCE):
+        os.kill(os.getpid(), signal.SIGINT)
