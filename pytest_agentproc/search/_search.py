@@ -68,6 +68,8 @@ class Search:
         self._reference = Reference(subject)
         self.runs = 0
         self.first = 0
+        self._has_played = False
+        self._refused: NotApplicable | None = None
 
     def limits(self) -> tuple[Mapping[str, int | None], Sequence[str]]:
         """Give the limits, and the names of those about which times are drawn; of several sessions the first one's.
@@ -92,9 +94,22 @@ class Search:
             closed = _loaded(text, self.scenario)
             reference = model_play(closed, self._reference)
             played = reference if self._is_core else self._play(closed)
-        except (NotApplicable, ScenarioError):
+        except NotApplicable as reason:
+            self._refused = self._refused or reason
             return None
+        except ScenarioError:
+            return None
+        self._has_played = True
         return self._breach(choices, text, reference, played)
+
+    def require_play(self) -> None:
+        """See that a setting could be played.
+
+        Raises:
+            NotApplicable: none could be, for what the supervisor lacks.
+        """
+        if self._refused is not None and not self._has_played:
+            raise self._refused
 
     def _play(self, scenario: Scenario) -> Played:
         if isinstance(self._subject, Core):
@@ -151,7 +166,8 @@ def search(
         clock: what tells the seconds; `time.process_time` does not count those of other programs.
 
     Raises:
-        NotApplicable: the supervisor lacks a limit without which the scenario has no meaning.
+        NotApplicable: the supervisor lacks a limit without which the scenario has no meaning; or in no setting it can
+            play it.
     """
     begun = clock()
     until = [begun + seconds]
@@ -175,5 +191,6 @@ def search(
         return True
 
     best = smallest(scenario.openings, *looked.limits(), looked.tracks(), fails, runs=runs, seed=seed)
+    looked.require_play()
     found = finds.get(best) if best is not None else next(reversed(finds.values()), None)
     return Searched(found, looked.runs, looked.first, clock() - begun)

@@ -109,6 +109,29 @@ def test_several_at_a_time_are_told_as_one_after_the_other(
     assert len([*tmp_path.glob("found-*")]) == 3
 
 
+_OF_RAW = """\
+from pytest_agentproc.subjects import Function
+
+async def run(order):
+    return "completed"
+
+subject = Function(run, dialects=["raw"])
+"""
+
+
+def test_a_supervisor_without_such_agents_is_not_searched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """That nothing was found would be true, and say the wrong thing."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "of_raw.py").write_text(_OF_RAW, "utf-8")
+    (tmp_path / "pauses.scenario.yaml").write_text(_TEXT, "utf-8")
+    assert main(["search", "pauses.scenario.yaml", "--subject", "of_raw:subject", "--runs", "5"]) == 0
+    assert capsys.readouterr().out == (
+        "pauses: not applicable: line 1 needs agents of pi, which the supervisor does not have\n"
+    )
+
+
 def test_a_file_whose_expectations_nobody_meets_is_not_explored(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -9,9 +9,9 @@ import pytest
 
 from pytest_agentproc.defects import defect
 from pytest_agentproc.harness import model_play
-from pytest_agentproc.scenario import Scenario, load, loads
+from pytest_agentproc.scenario import NotApplicable, Scenario, load, loads
 from pytest_agentproc.search import broken, confirm, search, told, written
-from pytest_agentproc.subjects import Core, core
+from pytest_agentproc.subjects import Core, Function, core
 from pytest_agentproc.verdict import Verdict, judged
 from tests.architecture.sources import ROOT
 from tests.benchmarks.search import replays, wrong
@@ -19,6 +19,7 @@ from tests.benchmarks.search import replays, wrong
 if TYPE_CHECKING:
     from pytest_agentproc.harness import Lab, Played
     from pytest_agentproc.search import Searched
+    from pytest_agentproc.vocabulary import Order
 
 _TEXT = """\
 scenario: an agent that pauses twice is ended for its silence alone
@@ -83,6 +84,24 @@ def test_the_core_breaks_nothing_in_the_same_settings() -> None:
     came = _searched(core())
     assert (came.find, came.first) == (None, 0)
     assert came.runs > 100, "settings that are drawn twice are played once, and few are"
+
+
+def test_settings_none_of_which_can_be_played_are_not_called_sound() -> None:
+    """Of what was never played nothing was found, and that says nothing: the reason is told instead."""
+    lacking = Function(_nothing, dialects=["raw"])
+    with pytest.raises(NotApplicable, match="line 1 needs agents of pi, which the subject does not have"):
+        search(loads(_TEXT), lacking, runs=5, seed=1, lab=cast("Lab", _Refusing()))
+
+
+async def _nothing(_order: Order) -> str:
+    return "completed"
+
+
+class _Refusing:
+    """A lab whose supervisor has no such agent."""
+
+    def play(self, *_: Any, **__: Any) -> Played:
+        raise NotApplicable("agents of pi", 1)
 
 
 def test_the_same_seed_finds_the_same() -> None:
