@@ -29,7 +29,10 @@ _STEPS_OF_DEED = 4
 """So many more for each thing that the caller of a session does: what is told, asked, cancelled, answered."""
 
 _CLOSE = 4
-"""So many looks, at most, one is late for an instant that competes with another: what it counts from is late, too."""
+"""So many looks, at most, one is late for an instant that competes with another: what it counts from is late, too.
+
+What must have passed by then takes looks of its own.
+"""
 
 _EACH = 32_768
 """Bytes that pass at a look, at least, while there are more: half of what a pipe holds."""
@@ -65,12 +68,17 @@ class Turns:
     @property
     def tolerance(self) -> int:
         """How much later than expected a thing may happen, in nanoseconds."""
-        return self.period * (_STEPS + _STEPS_OF_DEED * self.deeds + self.size // _EACH)
+        return self.period * (_STEPS + _STEPS_OF_DEED * self.deeds + self._passing)
+
+    @property
+    def _passing(self) -> int:
+        """How many looks it takes until all has passed."""
+        return self.size // _EACH
 
     @property
     def undecided(self) -> str:
         """Why a difference may be nobody's fault; nothing if it cannot be."""
-        if self.margin is None or self.margin > _CLOSE * self.period:
+        if self.margin is None or self.margin > self.period * (_CLOSE + self._passing):
             return ""
         apart = f"{duration(self.margin)} apart" if self.margin else "at the same time"
         return f"it looks every {duration(self.period)}, and two of the competing instants are {apart}"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_agentproc.scenario import load
+from pytest_agentproc.scenario import load, loads
 from pytest_agentproc.verdict import Verdict, compare
 from tests.architecture.sources import ROOT
 from tests.plugin.examples import careful, faulty, faulty_streams, polling, streaming
@@ -122,3 +122,15 @@ def test_without_the_fault_it_is_green_there(lab: Lab, subject: Subject, table: 
     """A check that is red for everybody catches nobody."""
     names = dict.fromkeys(caught.partition(": ")[0] for caught in table.values())
     assert {name: checks for name in names if (checks := red(lab, name, subject))} == {}
+
+
+@pytest.mark.slow
+def test_a_prompt_that_takes_many_looks_may_decide_nothing(lab: Lab) -> None:
+    """Its last byte comes half a second late to an agent that speaks 250 ms before the limit on its silence."""
+    file = ROOT / "scenarios" / "talks-before-it-reads.scenario.yaml"
+    text = file.read_text("utf-8").replace("  - stdin: read\n", "  - silence: 59750ms\n  - stdin: read\n")
+    late = loads(text.replace("elapsed: 0", "elapsed: 59750ms"), str(file))
+    verdicts = {row.key: row.verdict for row in compare(lab.play(late, polling.subject))}
+    assert verdicts["outcome"] is Verdict.NOT_APPLICABLE
+    assert verdicts["leaks"] is Verdict.PASSED
+    assert all(row.verdict is Verdict.PASSED for row in compare(lab.play(late, careful.subject)))

@@ -68,17 +68,19 @@ def test_steps_bytes_and_deeds_each_take_looks() -> None:
 
 
 @pytest.mark.parametrize(
-    ("margin", "words"),
+    ("margin", "size", "words"),
     [
-        (None, ""),
-        (201 * MS, ""),
-        (200 * MS, "it looks every 50 ms, and two of the competing instants are 200 ms apart"),
-        (0, "it looks every 50 ms, and two of the competing instants are at the same time"),
+        (None, 0, ""),
+        (201 * MS, 0, ""),
+        (200 * MS, 0, "it looks every 50 ms, and two of the competing instants are 200 ms apart"),
+        (0, 0, "it looks every 50 ms, and two of the competing instants are at the same time"),
+        (1_001 * MS, 1 << 19, ""),
+        (1_000 * MS, 1 << 19, "it looks every 50 ms, and two of the competing instants are 1 s apart"),
     ],
 )
-def test_nearer_instants_decide_nothing(margin: int | None, words: str) -> None:
-    """They may have changed places."""
-    assert Turns(50 * MS, margin).undecided == words
+def test_nearer_instants_decide_nothing(margin: int | None, size: int, words: str) -> None:
+    """They may have changed places, the more so where much must pass first."""
+    assert Turns(50 * MS, margin, size).undecided == words
 
 
 def verdicts(undecided: str, **answer: object) -> dict[str, str]:
