@@ -14,6 +14,7 @@ from pytest_agentproc.search._explore import explore
 from pytest_agentproc.search._find import Find
 from pytest_agentproc.search._invariants import broken
 from pytest_agentproc.search._search import Search, Searched, search
+from pytest_agentproc.search._stories import speaks_past_its_end
 from pytest_agentproc.search._told import told
 from pytest_agentproc.search._written import written
 
@@ -27,6 +28,7 @@ __all__ = [
     "explore",
     "require_hypothesis",
     "search",
+    "speaks_past_its_end",
     "told",
     "written",
 ]

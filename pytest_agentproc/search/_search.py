@@ -15,6 +15,7 @@ from pytest_agentproc.search._draws import Enough, smallest
 from pytest_agentproc.search._find import Find, not_met
 from pytest_agentproc.search._invariants import broken
 from pytest_agentproc.search._reference import Reference
+from pytest_agentproc.search._stories import speaks_past_its_end
 from pytest_agentproc.search._told import told
 from pytest_agentproc.search._written import expecting
 from pytest_agentproc.subjects import Core
@@ -93,6 +94,8 @@ class Search:
         try:
             closed = _loaded(text, self.scenario)
             reference = model_play(closed, self._reference)
+            if not isinstance(self._subject, Core) and speaks_past_its_end(reference):
+                return None
             played = reference if self._is_core else self._play(closed)
         except NotApplicable as reason:
             self._refused = self._refused or reason
