@@ -114,19 +114,10 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
     def release_timers(self) -> None:
         """Let timers fire that are due at this very instant."""
-        self._due = self._last_due()
-        self._clock_resolution = self._seconds.leeway
-
-    def _last_due(self) -> float:
-        """Find the last timer that is due; those stand together on top of the heap."""
         scheduled: list[asyncio.TimerHandle] = self._scheduled  # type: ignore[attr-defined]
-        last, places = 0.0, [0]
-        while places:
-            place = places.pop()
-            if place < len(scheduled) and self._seconds.is_due(when := scheduled[place].when()):
-                last = max(last, when)
-                places += (2 * place + 1, 2 * place + 2)
-        return last
+        self._due = self._seconds.last_due(scheduled, asyncio.TimerHandle.when)
+        self._seconds.reach(self._due)
+        self._clock_resolution = self._seconds.leeway
 
     async def _make_subprocess_transport(self, *args: Any, **kwargs: Any) -> asyncio.SubprocessTransport:
         make = super()._make_subprocess_transport  # type: ignore[misc]

@@ -1,14 +1,15 @@
 """Virtual time for trio: a clock that waits at the hub. The one file that touches trio's private names.
 
 Trio asks its clock how long to sleep only when no task can run: that is the hub's turn, and the answer is always 'not
-at all'. Touched: the runner's `io_manager` and `waiting_for_idle`, tasks' `_attempt_abort`, the die that trio casts for
-the order of tasks and whether it shuffles them by it (test libraries ask for that), the runner's `runq` and its tasks'
-`_next_send`, the start of worker threads, and `to_thread.run_sync`, through which trio starts processes.
+at all'. Touched: the runner's `io_manager`, `deadlines` and `waiting_for_idle`, tasks' `_attempt_abort`, the die that
+trio casts for the order of tasks and whether it shuffles them by it (test libraries ask for that), the runner's `runq`
+and its tasks' `_next_send`, the start of worker threads, and `to_thread.run_sync`, through which trio starts processes.
 """
 
 from __future__ import annotations
 
 import math
+import operator
 import random
 import subprocess
 import time
@@ -36,6 +37,10 @@ _GLANCE = 64
 
 _THROWS = 3
 """After so many faults thrown into tasks that wait on and on the run is broken off."""
+
+
+_when: Callable[[Any], float] = operator.itemgetter(0)
+"""Gives the deadline of one of trio's timers."""
 
 
 class _Threads:
@@ -124,6 +129,8 @@ class TrioClock(trio.abc.Clock, trio.abc.Instrument):
         self._seconds.ask(deadline)
         try:
             self._fire = self._hub.turn(self._seconds.meant(deadline))
+            if self._fire:
+                self._seconds.reach(self._seconds.last_due(runner.deadlines._heap, _when))
         except ClockError as error:
             self._throw(runner, error)
         if isinstance(self._hub.fault, Stall):

@@ -242,8 +242,68 @@ def test_a_deadline_that_is_a_sum_is_over_when_its_time_has_come(stand: Stand, b
             await anyio.sleep(0.1)
         return anyio.current_time()
 
-    assert stand.run(host, backend=backend) == 30.299
+    assert stand.run(host, backend=backend) == pytest.approx(30.299, abs=1e-10)
     assert rounds <= 1
+
+
+@pytest.mark.parametrize("milliseconds", [4001, 4999, 5001, 5002, 7001, 12_345])
+def test_a_timeout_that_is_a_sum_is_raised(stand: Stand, backend: str, milliseconds: int) -> None:
+    """The time is looked at once the scope is over: found too early, it takes an end in time for granted."""
+    stand.fake("- linger: for ever")
+
+    async def host() -> list[int]:
+        await anyio.sleep(milliseconds / 1000)
+        ends = []
+        for _ in range(3):
+            with pytest.raises(TimeoutError):
+                with anyio.fail_after(5):
+                    await anyio.sleep_forever()
+            ends.append(round(anyio.current_time() * 1e9))
+        return ends
+
+    assert stand.run(host, backend=backend) == [milliseconds * 1_000_000 + after * 10**9 for after in (5, 10, 15)]
+
+
+def test_two_timeouts_of_one_instant_are_both_raised(stand: Stand, backend: str) -> None:
+    """They differ by a rounding error, and the later one is not too early either."""
+    stand.fake("- linger: for ever")
+
+    async def host() -> int:
+        raised = 0
+
+        async def wait(first: float, then: float) -> None:
+            nonlocal raised
+            await anyio.sleep(first)
+            try:
+                with anyio.fail_after(then):
+                    await anyio.sleep_forever()
+            except TimeoutError:
+                raised += 1
+
+        async with anyio.create_task_group() as group:
+            for first, then in ((0, 9.001), (4.001, 5), (3.7, 5.301), (8.9, 0.101), (9, 0.001)):
+                group.start_soon(wait, first, then)
+        return raised
+
+    assert stand.run(host, backend=backend) == 5
+
+
+def test_a_pace_of_tenths_is_kept_for_hours(stand: Stand, backend: str) -> None:
+    """Who counts on from deadline to deadline adds up no rounding errors: each tick is on its nanosecond."""
+    stand.fake("- linger: for ever")
+
+    async def host() -> list[int]:
+        await anyio.sleep(9_000)
+        late = []
+        for tick in range(1, 3001):
+            with anyio.move_on_after(0.3):
+                await anyio.sleep_forever()
+            instant = 9_000 * 10**9 + tick * 300_000_000
+            if round(anyio.current_time() * 1e9) != instant:
+                late.append(tick)
+        return late
+
+    assert stand.run(host, backend=backend) == []
 
 
 def test_ten_years_pass(stand: Stand, backend: str) -> None:
