@@ -139,6 +139,7 @@ def serve() -> None:
     os.set_inheritable(line.fileno(), False)
     Thread(target=_end_with, args=(line.fileno(), over), daemon=True).start()
     try:
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell has what it starts beside it ignore that
         signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
         with line.recv() as work:
             try:

@@ -2,7 +2,7 @@
 
 A real agent that gets one prompt is over with its last word: pi's `agent_end`, codex's `turn.completed`, the result of
 claude and gemini. Who supervises it may listen on or not, and both are right. Only what claude has begun in the
-background brings it to speak again.
+background brings it to speak again. An agent of plain text has no last word: its exit is its result.
 """
 
 from __future__ import annotations
@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from pytest_agentproc.harness import Played
 
 __all__ = ["speaks_past_its_end"]
+
+_SAY_SO = ("pi", "codex", "claude", "gemini")
+"""The dialects in which an agent says that it is over."""
 
 _LAST_WORDS = ("answer", "result")
 _WORDS = ("say", *_LAST_WORDS)
@@ -27,7 +30,7 @@ def speaks_past_its_end(played: Played) -> bool:
         played: a run, or a session, whose agent speaks on with each prompt.
     """
     bound = played.bound
-    if bound.scenario.is_session or bound.parts:
+    if bound.scenario.is_session or bound.parts or bound.scenario.dialect not in _SAY_SO:
         return False
     is_over = False
     for _line, kind, arguments in bound.program["steps"]:

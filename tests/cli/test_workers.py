@@ -145,10 +145,18 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize("signum", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
-def test_no_worker_outlives_who_asks(worker: Worker, signum: signal.Signals) -> None:
+_BESIDE = ("sh", "-c", 'trap "" INT; exec "$@"', "sh")
+"""Has a program ignore INT, as a shell does that starts it beside itself."""
+
+
+@pytest.mark.parametrize(
+    ("signum", "before"),
+    [(signal.SIGKILL, ()), (signal.SIGTERM, ()), (signal.SIGINT, ()), (signal.SIGKILL, _BESIDE)],
+    ids=["KILL", "TERM", "INT", "KILL beside a shell"],
+)
+def test_no_worker_outlives_who_asks(worker: Worker, signum: signal.Signals, before: tuple[str, ...]) -> None:
     """A signal that only that one gets ends all, in the middle of their tasks."""
-    command: Any = [sys.executable, "-c", _ASKS, str(worker.folder)]
+    command: Any = [*before, sys.executable, "-c", _ASKS, str(worker.folder)]
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, bufsize=0)
     assert process.stdout is not None
     with process:

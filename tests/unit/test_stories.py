@@ -21,6 +21,7 @@ from pytest_agentproc.subjects import core
         ("pi", "[{answer: a}, {drip: {say: x, every: 1s, for: 2s}}, {exit: 0}]", True),
         ("codex", "[{result: {text: a, is_error: true}}, {silence: 1s}, {answer: b}, {exit: 0}]", True),
         ("codex", "[{answer: a}, {event: {type: error, message: x}}, {exit: 0}]", True),
+        ("raw", "[{answer: a}, {silence: 1s}, {say: b}, {exit: 0}]", False),
         ("claude", "[{answer: a}, {answer: b}, {exit: 0}]", True),
         ("claude", "[{task: b}, {answer: a}, {task_done: b}, {answer: c}, {exit: 0}]", False),
         ("claude", "[{answer: a}, {raw: {text: x, to: stderr}}, {exit: 0}]", False),
