@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from pytest_agentproc.errors import Deadlock, ScenarioError
 from pytest_agentproc.harness import foresee, model_play
 from pytest_agentproc.scenario import NotApplicable, loads, movables, moved, restated
-from pytest_agentproc.search._find import Find, not_met
+from pytest_agentproc.search._find import Find, not_met, said_of
 from pytest_agentproc.search._invariants import broken
 from pytest_agentproc.search._reference import Reference
 from pytest_agentproc.search._search import Search
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.harness import Lab, Played
     from pytest_agentproc.scenario import Scenario
-    from pytest_agentproc.verdict import Row
     from pytest_agentproc.vocabulary import Subject
 
 __all__ = ["SLIGHT", "Exploration", "Setting"]
@@ -222,8 +221,4 @@ def _unmet(played: Played) -> str:
     if judgement.verdict is Verdict.PASSED:
         return ""
     fits = (Verdict.PASSED, Verdict.NOT_APPLICABLE)
-    return next((_told(row) for row in judgement.rows if row.verdict not in fits), str(judgement.verdict))
-
-
-def _told(row: Row) -> str:
-    return f"{row.key} is {row.seen}, not {row.wanted}".replace("\n", " ")
+    return next((said_of(row) for row in judgement.rows if row.verdict not in fits), str(judgement.verdict))

@@ -10,8 +10,9 @@ from pytest_agentproc.verdict import Verdict, judged
 if TYPE_CHECKING:
     from pytest_agentproc.harness import Played
     from pytest_agentproc.scenario import Choice, Scenario
+    from pytest_agentproc.verdict import Row
 
-__all__ = ["Find", "not_met"]
+__all__ = ["Find", "not_met", "said_of"]
 
 _BROKEN = (Verdict.ADAPTER_ERROR, Verdict.FAILED)
 
@@ -45,4 +46,9 @@ def not_met(played: Played) -> tuple[str, str] | None:
         return None
     if row.verdict is Verdict.ADAPTER_ERROR:
         return row.key, row.seen.partition("\n")[0]
-    return row.key, f"{row.key} is {row.seen}, not {row.wanted}".replace("\n", " ")
+    return row.key, said_of(row)
+
+
+def said_of(row: Row) -> str:
+    """Say in one line what a check saw."""
+    return f"{row.key} is {row.seen}, not {row.wanted}".replace("\n", " ")

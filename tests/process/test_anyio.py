@@ -295,10 +295,9 @@ def test_a_pace_of_tenths_is_kept_for_hours(stand: Stand, backend: str) -> None:
     async def host() -> list[int]:
         await anyio.sleep(9_000)
         late = []
-        for tick in range(1, 3001):
-            with anyio.move_on_after(0.3):
-                await anyio.sleep_forever()
-            instant = 9_000 * 10**9 + tick * 300_000_000
+        for tick in range(1, 20_001):
+            await anyio.sleep(0.1)
+            instant = 9_000 * 10**9 + tick * 100_000_000
             if round(anyio.current_time() * 1e9) != instant:
                 late.append(tick)
         return late
