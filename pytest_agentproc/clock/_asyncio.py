@@ -7,6 +7,7 @@ Touched: `BaseEventLoop._ready`, `_scheduled`, `_stopping`, `_clock_resolution`,
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import selectors
 import sys
@@ -115,9 +116,8 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def release_timers(self) -> None:
         """Let timers fire that are due at this very instant."""
         scheduled: list[asyncio.TimerHandle] = self._scheduled  # type: ignore[attr-defined]
-        self._due = self._seconds.last_due(scheduled, asyncio.TimerHandle.when)
-        self._seconds.reach(self._due)
-        self._clock_resolution = self._seconds.leeway
+        self._due = self._seconds.fire(scheduled, asyncio.TimerHandle.when)
+        self._clock_resolution = math.ulp(self.time())  # asyncio has those fire that are less
 
     async def _make_subprocess_transport(self, *args: Any, **kwargs: Any) -> asyncio.SubprocessTransport:
         make = super()._make_subprocess_transport  # type: ignore[misc]

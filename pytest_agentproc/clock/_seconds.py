@@ -2,7 +2,8 @@
 
 A deadline is often a sum, such as 9.999 + 20.0, and lies a rounding error above the instant that is meant. A program
 that compares the time with it when its timer has fired would find it too early: so the time is the deadline, as long as
-the instant lasts. anyio's `fail_after` is such a program, and raises no TimeoutError where it is too early.
+the instant lasts. A deadline that lies further above a nanosecond than rounding errors reach comes at the next one.
+anyio's `fail_after` is such a program, and raises no TimeoutError where it is too early.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 __all__ = ["Seconds"]
 
 _HALF_A_NANOSECOND = 0.5e-9
+_ERROR = 0.25e-9
+"""Up to here rounding errors may add up, in seconds."""
 _NANOSECONDS = 1_000_000_000
 
 
@@ -49,7 +52,11 @@ class Seconds:
         exact = deadline * _NANOSECONDS
         if exact == math.inf:
             return None
-        return round(exact) if exact > 0 else 0
+        if not exact > 0:  # nor is what is no number
+            return 0
+        before = math.floor(exact)
+        error = min(_error(deadline) + math.ulp(deadline), _HALF_A_NANOSECOND)  # as large as one more sum can make it
+        return before if deadline - before / _NANOSECONDS <= error else before + 1
 
     def is_due(self, deadline: float) -> bool:
         """Say whether the instant that is meant by a deadline has come."""
@@ -65,25 +72,27 @@ class Seconds:
         if self.now() < deadline and self.is_due(deadline):
             self._asked, self._asked_at = deadline, self._hub.now
 
-    def reach(self, deadline: float) -> None:
-        """Take note of the last timer that fires at this instant.
+    def fire(self, heap: Sequence[Any], when: Callable[[Any], float]) -> float:
+        """Have the time be the last deadline that is due, and give up to which one timers fire: that, or the instant.
 
-        Who always counts on from there adds up rounding errors: from half of the leeway on the instant is the time.
-        """
-        if deadline - self.instant <= max(self.leeway / 2, math.ulp(self.instant)):
-            self.ask(deadline)
-
-    def last_due(self, heap: Sequence[Any], when: Callable[[Any], float]) -> float:
-        """Find the last deadline that is due; those stand together on top of a heap. 0: none is.
+        Who always counts on from there adds up rounding errors: where they have grown large the instant is the time.
 
         Args:
-            heap: of timers.
+            heap: of timers; those that are due stand together on top.
             when: gives the deadline of one.
         """
-        last, places = 0.0, [0]
+        last, places = self.instant, [0]
+        most = last + _error(last)
         while places:
             place = places.pop()
             if place < len(heap) and self.is_due(deadline := when(heap[place])):
                 last = max(last, deadline)
+                if deadline <= most:
+                    self.ask(deadline)
                 places += (2 * place + 1, 2 * place + 2)
         return last
+
+
+def _error(seconds: float) -> float:
+    """Give the largest sum of rounding errors that is told as the time: several of one of this size."""
+    return max(_ERROR, math.ulp(seconds))

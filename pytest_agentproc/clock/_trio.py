@@ -112,8 +112,7 @@ class TrioClock(trio.abc.Clock, trio.abc.Instrument):
             self._expiring = False
             if self._end is not None:
                 raise self._end  # it is swallowed, too
-            leeway = self._seconds.leeway
-            return self._seconds.instant + (leeway if self._fire else -leeway)
+            return self._firing() if self._fire else self._seconds.instant - self._seconds.leeway
         return self._seconds.now()
 
     def deadline_to_sleep_time(self, deadline: float) -> float:
@@ -129,13 +128,15 @@ class TrioClock(trio.abc.Clock, trio.abc.Instrument):
         self._seconds.ask(deadline)
         try:
             self._fire = self._hub.turn(self._seconds.meant(deadline))
-            if self._fire:
-                self._seconds.reach(self._seconds.last_due(runner.deadlines._heap, _when))
         except ClockError as error:
             self._throw(runner, error)
         if isinstance(self._hub.fault, Stall):
             self.threads.give_up(self._hub.fault)
         return 0.0
+
+    def _firing(self) -> float:
+        """Give the time up to which timers fire now."""
+        return self._seconds.fire(trio._core._run.GLOBAL_RUN_CONTEXT.runner.deadlines._heap, _when)
 
     def _throw(self, runner: Any, error: ClockError) -> None:
         """Raise in every task that waits: this is the second fault, so they hide from cancellation.
