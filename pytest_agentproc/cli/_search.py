@@ -54,6 +54,8 @@ examples:
 """
 
 _MOST_SECONDS = 86_400.0
+_UNEXPLORED = "not explored: with these limits the reference does not meet what the file expects"
+_UNSEARCHED = "not searched: in no setting it is a valid file with an agent that is silent behind its last word"
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -164,10 +166,9 @@ def _searched(
         say(f"{scenario.id}: not applicable: line {limit.line} needs {limit.name}, which the supervisor does not have")
         return 0
     if came.counted == 0 and came.find is None:
-        say(f"{scenario.id}: not explored: with these limits the reference does not meet what the file expects")
+        say(f"{scenario.id}: {_UNEXPLORED if options.explore else _UNSEARCHED}")
         return 0
-    within = "" if came.counted is None else f", {came.counted} of them within what the file expects,"
-    told = f"{scenario.id}: {came.runs} settings{within} in {came.seconds:.1f} s"
+    told = f"{scenario.id}: {_counted(came, explored=options.explore)} in {came.seconds:.1f} s"
     if came.find is None:
         say(f"{told}, seed {options.seed}: nothing found")
         return 0
@@ -177,6 +178,14 @@ def _searched(
         say(f"{confirmed.difference}\nthis is a mistake of the kit's, not the supervisor's: please report it")
         return 3
     return _write(came, scenario, subject, options, say, told)
+
+
+def _counted(came: Searched, *, explored: bool) -> str:
+    """Say how many settings were looked at, and of how many something was asked."""
+    settings = f"{came.runs} setting{'s' * (came.runs != 1)}"
+    if explored:
+        return f"{settings}, {came.counted} of them within what the file expects,"
+    return settings if came.counted == came.runs else f"{settings}, {came.counted} of them played,"
 
 
 def _write(

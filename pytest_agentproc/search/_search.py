@@ -40,14 +40,15 @@ class Searched:
         runs: how many settings were played, those of the shrinking among them.
         first: the number of the setting that failed first; 0: none did.
         seconds: how long it took, in real time.
-        counted: of an exploration, in how many of them the file's expectations hold; None: it was a search.
+        counted: in how many of them the supervisor was asked something: in a search, those that are valid files with
+            such agents as there are; in an exploration, those in which the file's expectations hold.
     """
 
     find: Find | None
     runs: int
     first: int
     seconds: float
-    counted: int | None = None
+    counted: int
 
 
 class Search:
@@ -69,7 +70,7 @@ class Search:
         self._reference = Reference(subject)
         self.runs = 0
         self.first = 0
-        self._has_played = False
+        self.counted = 0
         self._refused: NotApplicable | None = None
 
     def limits(self) -> tuple[Mapping[str, int | None], Sequence[str]]:
@@ -102,7 +103,7 @@ class Search:
             return None
         except ScenarioError:
             return None
-        self._has_played = True
+        self.counted += 1
         return self._breach(choices, text, reference, played)
 
     def require_play(self) -> None:
@@ -111,7 +112,7 @@ class Search:
         Raises:
             NotApplicable: none could be, for what the supervisor lacks.
         """
-        if self._refused is not None and not self._has_played:
+        if self._refused is not None and not self.counted:
             raise self._refused
 
     def _play(self, scenario: Scenario) -> Played:
@@ -196,4 +197,4 @@ def search(
     best = smallest(scenario.openings, *looked.limits(), looked.tracks(), fails, runs=runs, seed=seed)
     looked.require_play()
     found = finds.get(best) if best is not None else next(reversed(finds.values()), None)
-    return Searched(found, looked.runs, looked.first, clock() - begun)
+    return Searched(found, looked.runs, looked.first, clock() - begun, looked.counted)

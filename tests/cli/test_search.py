@@ -140,6 +140,40 @@ def test_a_supervisor_without_such_agents_is_not_searched(
     )
 
 
+_PAST_ITS_END = """\
+scenario: an agent speaks on behind its last word
+agent: pi
+script:
+  - answer: x
+  - silence: {between: [1s, 2s]}
+  - say: y
+"""
+
+
+def test_a_file_whose_agent_there_is_nowhere_is_not_searched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of such an agent nothing is asked of others: that is not the same as that nothing was found."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "of_pi.py").write_text(_OF_RAW.replace("raw", "pi"), "utf-8")
+    (tmp_path / "speaks.scenario.yaml").write_text(_PAST_ITS_END, "utf-8")
+    assert main(["search", "speaks.scenario.yaml", "--subject", "of_pi:subject", "--runs", "5"]) == 0
+    assert capsys.readouterr().out == (
+        "speaks: not searched: in no setting it is a valid file with an agent that is silent behind its last word\n"
+    )
+
+
+@pytest.mark.slow
+def test_settings_that_are_not_played_are_told_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Only what was played was found to be sound."""
+    file = tmp_path / "speaks.scenario.yaml"
+    file.write_text(_PAST_ITS_END.replace("- say: y", "- one_of: [{say: y}, {exit: 0}]"), "utf-8")
+    words = ["--subject", "tests.plugin.examples.streaming:subject", "--runs", "5"]
+    assert main(["search", str(file), *words]) == 0
+    told = _plain(capsys.readouterr().out)
+    assert told == "speaks: N settings, N of them played, in T s, seed 0: nothing found\n"
+
+
 def test_a_file_whose_expectations_nobody_meets_is_not_explored(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
