@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import pickle
 import select
 import signal
 import subprocess
@@ -15,6 +16,7 @@ import sys
 from collections import deque
 from multiprocessing.connection import Connection, Pipe, wait
 from threading import Event, Thread
+from time import monotonic
 from traceback import format_exception
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -34,6 +36,8 @@ _LAST = 5.0
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
+Came = tuple[Any, BaseException | None]
+"""What came of a task, or what it raised."""
 
 
 def shared(
@@ -50,6 +54,7 @@ def shared(
     Raises:
         KitError: a process ended before it was told to.
         AgentprocError: whatever a task raises of this kind.
+        KeyboardInterrupt: this process was interrupted, or a task was; what is done by then is yielded before.
         RuntimeError: a task raised something else, which its text tells with the traceback.
     """
     if min(jobs, len(tasks)) <= 1:
@@ -86,7 +91,7 @@ class _Crew:
     def _start(self) -> None:
         ours, theirs = Pipe()
         with theirs:
-            command = [sys.executable, "-c", _PROGRAM, str(theirs.fileno()), *sys.path]
+            command = [sys.executable, *_flags(), "-c", _PROGRAM, str(theirs.fileno()), *sys.path]
             self._members[ours] = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()])
         self._give(ours, self._worker)
 
@@ -94,71 +99,103 @@ class _Crew:
         with contextlib.suppress(BrokenPipeError):  # that it has ended is seen where it is listened to
             line.send(what)
 
-    def done(self, tasks: Sequence[Any]) -> Iterator[tuple[Any, Exception | None]]:
-        """Yield of each task, in their order, what came of it, or what it raised."""
+    def done(self, tasks: Sequence[Any]) -> Iterator[Came]:
+        """Yield of each task, in their order, what came of it; none is begun once one has raised something."""
         left = deque(enumerate(tasks))
         idle = deque(self._members)
         doing: dict[Connection, int] = {}
-        done: dict[int, tuple[Any, Exception | None]] = {}
-        for number in range(len(tasks)):
-            while number not in done:
-                while idle and left:
-                    line = idle.popleft()
-                    doing[line], task = left.popleft()
-                    self._give(line, task)
-                ready = wait(list(doing))
-                for line in [one for one in doing if one in ready]:
-                    which = doing.pop(line)
-                    done[which] = self._heard(line)
-                    if done[which][1] is None:
-                        idle.append(line)
-            yield done.pop(number)
-
-    def _heard(self, line: Connection) -> tuple[Any, Exception | None]:
+        done: dict[int, Came] = {}
         try:
-            heard: tuple[Any, Exception | None] = line.recv()
-        except (EOFError, ConnectionError):
-            code = self._members[line].wait(_LAST)
-            return None, KitError(f"a worker ended by itself, with {code}; -j 1 does without any")
+            for number in range(len(tasks)):
+                while number not in done:
+                    while idle and left:
+                        line = idle.popleft()
+                        doing[line], task = left.popleft()
+                        self._give(line, task)
+                    ready = wait(list(doing))
+                    for line in [one for one in doing if one in ready]:
+                        which = doing.pop(line)
+                        done[which] = self._heard(line)
+                        if done[which][1] is None:
+                            idle.append(line)
+                        else:
+                            left.clear()
+                yield done.pop(number)
+        except KeyboardInterrupt:
+            yield from [came for _, came in sorted(done.items()) if came[1] is None]
+            raise
+
+    def _heard(self, line: Connection) -> Came:
+        try:
+            heard: Came = line.recv()
+        except (EOFError, OSError):  # it may have ended in the middle of a word
+            process = self._members[line]
+            with contextlib.suppress(subprocess.TimeoutExpired):  # threads of a supervisor's may go on
+                process.wait(_LAST)
+            return None, KitError(f"a worker ended by itself, with {process.returncode}; -j 1 does without any")
         return heard
 
     def __exit__(self, *error: object) -> None:
         for line in self._members:
             line.close()
+        until = monotonic() + _PATIENCE + _LAST
         for process in self._members.values():
             try:
-                process.wait(_LAST)
+                process.wait(max(0.0, until - monotonic()))
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
 
 
+def _flags() -> list[str]:
+    """Give the flags of this interpreter, as multiprocessing does: with -O or -W error somebody may go another way."""
+    flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
+    return flags
+
+
 def serve() -> None:
-    """Be a worker: do what is asked until nobody asks; tell what is raised, and end."""
+    """Be a worker: do what is asked until nobody asks, or until something is raised, and tell that."""
     line, over = Connection(int(sys.argv[1])), Event()
     os.set_inheritable(line.fileno(), False)
     Thread(target=_end_with, args=(line.fileno(), over), daemon=True).start()
     try:
         signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell has what it starts beside it ignore that
         signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
-        with line.recv() as work:
-            try:
-                while True:
-                    line.send((work(line.recv()), None))
-            finally:
-                over.set()
-    except (EOFError, ConnectionError, KeyboardInterrupt):
-        pass
-    except AgentprocError as error:
-        line.send((None, error))
+        for worker in _asked(line):
+            with worker as work:
+                try:
+                    for task in _asked(line):
+                        _tell(line, (work(task), None))
+                finally:
+                    over.set()
+    except (AgentprocError, KeyboardInterrupt) as error:
+        _tell(line, (None, error))
     except Exception as error:  # noqa: BLE001  # it is raised where the command is
-        line.send((None, RuntimeError("".join(format_exception(error)))))
+        _tell(line, (None, RuntimeError("".join(format_exception(error)))))
+
+
+def _asked(line: Connection) -> Iterator[Any]:
+    """Yield what is asked, until there is nobody who asks."""
+    while True:
+        try:
+            asked = line.recv_bytes()
+        except (EOFError, OSError):
+            return
+        yield pickle.loads(asked)  # noqa: S301  # from the process that has started this one
+
+
+def _tell(line: Connection, came: Came) -> None:
+    """Say what came of a task."""
+    with contextlib.suppress(OSError):  # nobody listens any more
+        line.send(came)
 
 
 def _end_with(line: int, over: Event) -> None:
-    """Interrupt this process if it works on when nobody is at the other end any more."""
+    """Interrupt this process if it works on when nobody is at the other end any more; end it if it works on then."""
     broken = select.poll()
     broken.register(line, 0)
     broken.poll()
     if not over.wait(_PATIENCE):
         os.kill(os.getpid(), signal.SIGINT)
+        if not over.wait(_LAST):
+            os._exit(1)

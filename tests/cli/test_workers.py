@@ -6,79 +6,28 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import contextmanager
 from select import poll
+from threading import Thread
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_agentproc.cli import _workers
 from pytest_agentproc.cli._workers import shared
-from pytest_agentproc.errors import KitError, Problem, ScenarioError, UsageError
+from pytest_agentproc.errors import KitError, ScenarioError, UsageError
 from tests.architecture.sources import ROOT
+from tests.cli.tasks import Worker
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
 pytestmark = pytest.mark.slow
 
 _LONGEST = 60_000
 """Real milliseconds after which something never comes."""
-
-
-class Worker:
-    """Does what a task's first word says; notes in a file that its block has ended.
-
-    Args:
-        folder: where that is noted, and where processes meet.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-
-    def __enter__(self) -> Callable[[str], tuple[int, str]]:
-        return self.work
-
-    def __exit__(self, *error: object) -> None:
-        (self.folder / f"left-{os.getpid()}").touch()
-
-    def work(self, task: str) -> tuple[int, str]:
-        """Do a task; give in which process that was, and its name."""
-        word, _, name = task.partition(" ")
-        getattr(self, word)(name)
-        return os.getpid(), name
-
-    def pass_on(self, name: str) -> None:
-        """Do nothing."""
-
-    def wait(self, name: str) -> None:
-        """Wait until another process does the task `meet` of this name."""
-        (self.folder / name).read_bytes()
-
-    def meet(self, name: str) -> None:
-        """Let the process go on that waits."""
-        (self.folder / name).write_bytes(b"")
-
-    def told(self, name: str) -> None:
-        """Tell who this is, and wait."""
-        sys.stdout.write(f"{os.getpid()}\n")
-        sys.stdout.flush()
-        self.wait(name)
-
-    def scenario(self, name: str) -> None:
-        """Have a mistake in a file."""
-        raise ScenarioError([Problem(name, 2, 1, "no such key"), Problem(name, 1, 1, "no agent")])
-
-    def misuse(self, name: str) -> None:
-        """Be used wrongly."""
-        raise UsageError(f"{name}: not so", "do it so")
-
-    def fail(self, name: str) -> None:
-        """Have a mistake of its own."""
-        raise LookupError(name)
-
-    def go(self, name: str) -> None:
-        """End without a word."""
-        os._exit(int(name))
 
 
 @pytest.fixture
@@ -104,7 +53,7 @@ def test_one_at_a_time_is_done_here(worker: Worker, tasks: list[str], jobs: int)
     assert [pid for pid, _ in shared(worker, tasks, jobs)] == [os.getpid()] * len(tasks)
 
 
-def _raised(worker: Worker, task: str, kind: type[Exception]) -> str:
+def _raised(worker: Worker, task: str, kind: type[BaseException]) -> str:
     """Give what a task raises, behind what came of the one before it."""
     came: list[str] = []
     with pytest.raises(kind) as caught:
@@ -120,11 +69,123 @@ def test_what_a_task_raises_is_raised_in_its_place(worker: Worker) -> None:
     told = _raised(worker, "fail here", RuntimeError)
     assert "in fail\n" in told
     assert told.endswith("LookupError: here\n")
+    assert _raised(worker, "line torn", RuntimeError).endswith("EOFError: torn\n")
+    assert _raised(worker, "interrupt it", KeyboardInterrupt) == "it"
 
 
 def test_a_worker_that_ends_by_itself_is_told(worker: Worker) -> None:
     """Nobody waits for it, and the number of its end is there."""
     assert _raised(worker, "go 9", KitError) == "a worker ended by itself, with 9; -j 1 does without any"
+
+
+@contextmanager
+def _beside(function: Callable[[str], None], name: str) -> Iterator[None]:
+    """Do something while this process waits for its workers."""
+    thread = Thread(target=function, args=(name,), daemon=True)
+    thread.start()
+    yield
+    thread.join()
+
+
+def _is_over(pid: int) -> bool:
+    """Wait until a process has ended, and say whether it has in time."""
+    pidfd = os.pidfd_open(pid)
+    try:
+        ended = poll()
+        ended.register(pidfd)
+        return bool(ended.poll(_LONGEST))
+    finally:
+        os.close(pidfd)
+
+
+def test_a_worker_that_ended_while_it_had_nothing_to_do_is_told(worker: Worker) -> None:
+    """Nobody listens to it when it gets its next task."""
+    doing = shared(worker, ["pass_on a", "wait gate", "pass_on c"], 2)
+    pid, _ = next(doing)
+    os.kill(pid, signal.SIGKILL)
+    assert _is_over(pid)
+    with _beside(worker.meet, "gate"), pytest.raises(KitError, match="a worker ended by itself, with -9"):
+        list(doing)
+
+
+def test_a_worker_that_ended_before_it_heard_its_task_is_told(worker: Worker) -> None:
+    """The other one kills it, and what it has not read makes its line a broken one."""
+    doing = shared(worker, ["pass_on a", "wait gate", "pass_on c", "end stopped"], 2)
+    stopped, _ = next(doing)
+    os.kill(stopped, signal.SIGSTOP)
+    (worker.folder / "stopped").write_text(str(stopped), "utf-8")
+    with _beside(worker.meet, "gate"), pytest.raises(KitError, match="a worker ended by itself, with -9"):
+        list(doing)
+
+
+def test_no_task_is_begun_behind_one_that_failed(worker: Worker) -> None:
+    """As if each were done after the other: what was begun before ends, and no more is."""
+    os.mkfifo(worker.folder / "failing")
+    os.mkfifo(worker.folder / "other")
+
+    def go_on(name: str) -> None:
+        assert _is_over(int((worker.folder / name).read_bytes()))
+        worker.meet("other")
+        worker.meet("gate")
+
+    doing = shared(worker, ["wait gate", "fail_as failing", "wait other", "note a"], 3)
+    with _beside(go_on, "failing"):
+        assert next(doing)[1] == "gate"
+        with pytest.raises(RuntimeError):
+            next(doing)
+    assert not (worker.folder / "a").exists()
+
+
+def test_workers_are_started_as_this_interpreter_was(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Under -W error a supervisor may go another way."""
+    monkeypatch.setattr(sys, "warnoptions", ["error::FutureWarning"])
+    assert len(list(shared(worker, ["flags error::FutureWarning"] * 2, 2))) == 2
+
+
+_SIGNALS = """\
+import os, signal
+from pathlib import Path
+Path(os.environ["NOTES"], f"blocked-{os.getpid()}-{*signal.pthread_sigmask(signal.SIG_BLOCK, []),}").touch()
+"""
+
+
+def test_no_worker_is_interrupted_before_it_can_take_it(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would end with a traceback of its own in the middle of an import."""
+    (worker.folder / "sitecustomize.py").write_text(_SIGNALS, "utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(worker.folder))
+    monkeypatch.setenv("NOTES", str(worker.folder))
+    list(shared(worker, ["pass_on a", "pass_on b"], 2))
+    blocked = [file.name for file in worker.folder.glob("blocked-*")]
+    assert len(blocked) == 2
+    assert all("SIGINT" in name for name in blocked)
+
+
+def test_what_was_started_ends_if_another_cannot_be(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is no block that could end it."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(*arguments: Any, **options: Any) -> subprocess.Popen[bytes]:
+        if started:
+            raise BlockingIOError(11, "Resource temporarily unavailable")
+        started.append(subprocess.Popen(*arguments, **options))
+        return started[0]
+
+    monkeypatch.setattr(_workers, "subprocess", SimpleNamespace(**{**vars(subprocess), "Popen": start}))
+    with pytest.raises(BlockingIOError):
+        list(shared(worker, ["pass_on a", "pass_on b"], 2))
+    assert [process.returncode for process in started] == [0]
+
+
+def test_who_ignores_the_interrupt_is_killed(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A supervisor may have a handler of its own for it."""
+    monkeypatch.setattr(_workers, "_PATIENCE", 0.0)
+    monkeypatch.setattr(_workers, "_LAST", 0.1)
+    os.mkfifo(worker.folder / "other")
+    doing = shared(worker, ["wait gate", "deaf other"], 2)
+    assert next(doing)[1] == "gate"
+    doing.close()  # type: ignore[attr-defined]  # it is a generator
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((worker.folder / "deaf").read_text("utf-8")), 0)
 
 
 def test_who_is_at_work_when_nobody_asks_any_more_is_interrupted(worker: Worker) -> None:
@@ -139,10 +200,30 @@ _ASKS = """\
 import sys
 from pathlib import Path
 from pytest_agentproc.cli._workers import shared
-from tests.cli.test_workers import Worker
+from tests.cli.tasks import Worker
 if __name__ == "__main__":
-    list(shared(Worker(Path(sys.argv[1])), ["told gate", "told gate"], 2))
+    list(shared(Worker(Path(sys.argv[1])), [sys.argv[2]] * 2, 2))
 """
+
+
+_TELLS = """\
+import sys
+from pathlib import Path
+from pytest_agentproc.cli._workers import shared
+from tests.cli.tasks import Worker
+try:
+    for _, name in shared(Worker(Path(sys.argv[1])), ["wait gate", "pass_on b", "stop c"], 2):
+        print(name)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+def test_what_is_done_when_somebody_interrupts_is_told(worker: Worker) -> None:
+    """It may have been waiting for its turn behind one that takes long."""
+    command = [sys.executable, "-c", _TELLS, str(worker.folder)]
+    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, timeout=_LONGEST / 1000, check=True)
+    assert done.stdout.decode().split() == ["b", "interrupted"]
 
 
 _BESIDE = ("sh", "-c", 'trap "" INT; exec "$@"', "sh")
@@ -156,7 +237,17 @@ _BESIDE = ("sh", "-c", 'trap "" INT; exec "$@"', "sh")
 )
 def test_no_worker_outlives_who_asks(worker: Worker, signum: signal.Signals, before: tuple[str, ...]) -> None:
     """A signal that only that one gets ends all, in the middle of their tasks."""
-    command: Any = [*before, sys.executable, "-c", _ASKS, str(worker.folder)]
+    _ended_with(signum, [*before, sys.executable, "-c", _ASKS, str(worker.folder), "told gate"])
+    assert len([*worker.folder.glob("left-*")]) == 2
+
+
+def test_a_worker_that_ignores_the_interrupt_outlives_nobody(worker: Worker) -> None:
+    """There is nobody left who could kill it."""
+    _ended_with(signal.SIGKILL, [sys.executable, "-c", _ASKS, str(worker.folder), "hasty gate"])
+
+
+def _ended_with(signum: signal.Signals, command: Sequence[str]) -> None:
+    """See that two workers end when who has started them gets a signal."""
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, bufsize=0)
     assert process.stdout is not None
     with process:
@@ -167,4 +258,3 @@ def test_no_worker_outlives_who_asks(worker: Worker, signum: signal.Signals, bef
             ended.register(pidfd)
             assert ended.poll(_LONGEST), "it lives on"
             os.close(pidfd)
-    assert len([*worker.folder.glob("left-*")]) == 2
