@@ -12,7 +12,7 @@ main track; that of a session (`serves`) lives on until stdin ends.
 from __future__ import annotations
 
 from fake_agents.glob import matches
-from fake_agents.program import CHUNK, OF_SESSIONS, PIPE, POLITE, READ, descendant
+from fake_agents.program import CHUNK, OF_SESSIONS, PIPE, POLITE, READ, descendant, together
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -233,7 +233,7 @@ class Player:
 
     def _do_flood(self, stream: str, size: int) -> Iterator[Wait]:
         sizes = range(0, size, CHUNK)
-        return self._emit(stream, (b"x" * min(CHUNK, size - start) for start in sizes))
+        return self._emit(stream, (b"x" * min(CHUNK, size - start) for start in sizes), together(size))
 
     def _do_drip(self, stream: str, data: bytes | None, text: str, every: int, until: int | None) -> Iterator[Wait]:
         start = self.now
@@ -331,17 +331,17 @@ class Player:
         return self._write("stdout", data)
 
     def _write(self, stream: str, data: bytes) -> Iterator[Wait]:
-        size = self.program.get("chunk", CHUNK)
-        made = self._emit(stream, (data[start : start + size] for start in range(0, len(data), size)))
+        piece = self.program.get("chunk")
+        size = piece or CHUNK
+        chunks = (data[start : start + size] for start in range(0, len(data), size))
+        made = self._emit(stream, chunks, together(len(data)) if piece is None else 1)
         return made if self.session is None or stream != "stdout" else self.session.in_turn(made)
 
-    def _emit(self, stream: str, chunks: Iterable[bytes]) -> Iterator[Wait]:
-        """Write chunks: the first at once if there is room, each further one in a grant of its own."""
-        first = True
-        for chunk in chunks:
-            if not first or not self.stage.writable(stream):
+    def _emit(self, stream: str, chunks: Iterable[bytes], together: int) -> Iterator[Wait]:
+        """Write chunks: the first at once if there is room, and so many together in each further grant."""
+        for number, chunk in enumerate(chunks):
+            if (number and not number % together) or not self.stage.writable(stream):
                 yield (SPACE, stream)
-            first = False
             if not self.stage.write(stream, chunk):
                 if self.reactions.get(_EPIPE) == []:
                     return  # ignored: the track goes on without its words

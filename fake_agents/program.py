@@ -31,6 +31,10 @@ ENVIRON = 128 * 1024
 CHUNK = 4096
 """A fake writes at most this many bytes at a time, after the pipe has room: a full pipe parks, it never blocks."""
 
+ROOM = 1 << 16
+"""What a pipe holds. A write of more bytes waits for its reader anyway, and is made of as much in each grant; of a
+smaller one each chunk may be read, and answered, before the next."""
+
 LONGEST = 1024
 """So many bytes of each argument and variable a fake tells: a message of more than 256 KiB cannot be sent."""
 
@@ -128,3 +132,8 @@ def descendant(program: Program, fields: dict[str, Any], steps: Sequence[Step] |
 def numbered(name: str, number: int) -> str:
     """Name the process that is the so many-th of its name."""
     return name if number == 1 else f"{name} {number}"
+
+
+def together(size: int) -> int:
+    """Say how many chunks of a write of so many bytes go together in a grant, as long as there is room."""
+    return ROOM // CHUNK if size > ROOM else 1

@@ -175,7 +175,7 @@ class WholeWrites(Model):
     class Actor(Process):
         class Whole(Player):
             def _write(self, stream: str, data: bytes) -> Any:
-                return self._emit(stream, iter([data] if data else []))
+                return self._emit(stream, iter([data] if data else []), 1)
 
         player_type = Whole
 

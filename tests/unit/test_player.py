@@ -8,7 +8,7 @@ import pytest
 
 from fake_agents.glob import _walks, matches
 from fake_agents.player import Player
-from fake_agents.program import CHUNK, OF_SESSIONS, OPS, POLITE, descendant
+from fake_agents.program import CHUNK, OF_SESSIONS, OPS, POLITE, ROOM, descendant
 from fake_agents.session import Session
 from tests.unit.bookkeeping import FOR_EVER, INT, PIPE, TERM, Play, out, reacts, say, script
 
@@ -103,6 +103,22 @@ def test_a_flood_is_one_chunk_a_grant() -> None:
     play = Play(("flood", "stderr", 2 * CHUNK + 1))
     grants = [play.grant(0) for _ in range(3)]
     assert grants == [[("stderr", b"x" * CHUNK)], [("stderr", b"x" * CHUNK)], [("stderr", b"x"), ("exit", 0)]]
+
+
+@pytest.mark.parametrize("step", [("flood", "stdout", ROOM + 1), ("bytes", "stdout", b"x" * (ROOM + 1))])
+def test_what_no_pipe_holds_is_written_as_far_as_there_is_room(step: tuple[Any, ...]) -> None:
+    """It waits for its reader at a full pipe, and not at each chunk before."""
+    play = Play(step, room={"stdout": 10, "stderr": 0})
+    assert play.grant(0) == [("stdout", b"x" * CHUNK)] * 10
+    play.book.room["stdout"] = 99
+    assert play.grant(0) == [("stdout", b"x" * CHUNK)] * 6
+    assert play.grant(0) == [("stdout", b"x"), ("exit", 0)]
+
+
+def test_a_write_of_what_a_pipe_holds_is_one_chunk_a_grant() -> None:
+    """So is every word of an agent's that is not extremely long: a supervisor may act on its beginning."""
+    play = Play(("bytes", "stdout", b"x" * ROOM))
+    assert [play.grant(0) for _ in range(15)] == [[("stdout", b"x" * CHUNK)]] * 15
 
 
 def test_a_write_parks_while_there_is_no_room() -> None:
