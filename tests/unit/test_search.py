@@ -86,6 +86,48 @@ def test_the_core_breaks_nothing_in_the_same_settings() -> None:
     assert came.runs > 100, "settings that are drawn twice are played once, and few are"
 
 
+_SEVERAL = """\
+scenario: whoever comes later to one of two sessions sees what it said before
+sessions:
+  red:
+    agent: {dialect: claude, mode: session}
+    script: [{wait_for: prompt 1}, {silence: {between: [0s, 9s]}}, {answer: one}, {wait_for: prompt 2}, {answer: two}]
+  blue:
+    agent: {dialect: claude, mode: session}
+    script: [{wait_for: prompt 1}, {answer: one}]
+drive:
+  - {session: blue, prompt: hello}
+  - {session: red, prompt: hello}
+  - {session: red, wait_for: turn 1}
+  - {session: red, attach: late}
+  - {session: red, prompt: again}
+expect: {sessions: {red: {viewers: {late: {transcript: "one\\ntwo"}}}}}
+"""
+
+
+def test_of_several_sessions_what_the_file_expects_is_asked() -> None:
+    """There is no one story of theirs that is told beside it."""
+    scenario = loads(_SEVERAL, "several.scenario.yaml")
+    assert search(scenario, core(), runs=5, seed=1).find is None
+    came = search(scenario, _wrong("viewer-misses-the-past"), runs=5, seed=1)
+    assert came.find is not None
+    assert came.find.key == "sessions.red.viewers.late.transcript"
+
+
+def test_what_the_reference_does_not_meet_is_asked_of_nobody() -> None:
+    """It is a find of a search over the core, and says nothing of who fails as well."""
+    scenario = loads(f"{_TEXT}expect: {{text: never}}\n", "x.scenario.yaml")
+    assert search(scenario, core(), runs=5, seed=1).find is not None
+    assert search(scenario, _wrong("leftovers-stay"), runs=5, seed=1).find is None
+
+
+def test_the_kit_s_own_defects_are_asked_about_every_agent() -> None:
+    """Of one that speaks behind its last word nothing is asked of others only."""
+    text = "scenario: x\nagent: pi\nscript: [{answer: a}, {silence: {between: [1s, 2s]}}, {say: b}]\n"
+    came = search(loads(text, "x.scenario.yaml"), _wrong("timer-beats-exit"), runs=5, seed=1)
+    assert came.counted == came.runs > 1
+
+
 def test_settings_none_of_which_can_be_played_are_not_called_sound() -> None:
     """Of what was never played nothing was found, and that says nothing: the reason is told instead."""
     lacking = Function(_nothing, dialects=["raw"])
