@@ -57,8 +57,7 @@ class LiveRecord(Record):
         if not new or self._written > _MOST:
             return
         part = Record()
-        for at, code, data in new:
-            part.add(at, code, data)
+        part.merge(new)  # they are joined already
         self._tell_rows([*rows_of(one for one in frames(part, self._scenario) if not isinstance(one, Silence))])
         if self._written > _MOST:
             self._tell("... and so on: the rest is not told as it happens ...")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 from pytest_agentproc.cli import main
 from pytest_agentproc.scenario import MODES
+from tests.architecture.sources import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -129,6 +131,15 @@ def test_run_in_the_model_tells_the_same_without_a_process(capsys: pytest.Captur
     shown = capsys.readouterr().out.splitlines()
     assert shown[1] == "supervisor core, in the model"
     assert [line.split() for line in shown[2:]] == [line.split() for line in TOLD.splitlines()[2:]]
+
+
+@pytest.mark.parametrize("name", ["stderr-flood", "big-output-before-the-prompt", "claude-line-without-end"])
+def test_more_than_is_kept_of_an_instant_is_told_as_it_happens(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """What was joined already is not joined once more."""
+    assert main(["run", str(ROOT / "scenarios" / f"{name}.scenario.yaml"), "--clock", "model"]) == 0
+    told = capsys.readouterr().out
+    assert re.search(r"std(out|err), \d+ [KM]iB ", told)
+    assert told.splitlines()[-1].startswith("passed, record ")
 
 
 @pytest.mark.slow
