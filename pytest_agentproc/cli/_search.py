@@ -165,6 +165,9 @@ def _searched(
     except NotApplicable as limit:
         say(f"{scenario.id}: not applicable: line {limit.line} needs {limit.name}, which the supervisor does not have")
         return 0
+    if came.runs == 0:
+        say(f"{scenario.id}: not searched: the time was over before the first setting")
+        return 0
     if came.counted == 0 and came.find is None:
         say(f"{scenario.id}: {_UNEXPLORED if options.explore else _UNSEARCHED}")
         return 0

@@ -15,8 +15,9 @@ import subprocess
 import sys
 from collections import deque
 from multiprocessing.connection import Connection, Pipe, wait
+from multiprocessing.spawn import get_command_line
 from threading import Event, Thread
-from time import monotonic
+from time import monotonic, sleep
 from traceback import format_exception
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -54,6 +55,7 @@ def shared(
     Raises:
         KitError: a process ended before it was told to.
         AgentprocError: whatever a task raises of this kind.
+        SystemExit: a task has asked for it.
         KeyboardInterrupt: this process was interrupted, or a task was; what is done by then is yielded before.
         RuntimeError: a task raised something else, which its text tells with the traceback.
     """
@@ -116,7 +118,10 @@ class _Crew:
                     for line in [one for one in doing if one in ready]:
                         which = doing.pop(line)
                         done[which] = self._heard(line)
-                        if done[which][1] is None:
+                        error = done[which][1]
+                        if isinstance(error, KeyboardInterrupt):
+                            raise error
+                        if error is None:
                             idle.append(line)
                         else:
                             left.clear()
@@ -132,7 +137,8 @@ class _Crew:
             process = self._members[line]
             with contextlib.suppress(subprocess.TimeoutExpired):  # threads of a supervisor's may go on
                 process.wait(_LAST)
-            return None, KitError(f"a worker ended by itself, with {process.returncode}; -j 1 does without any")
+            how = "and lives on" if process.returncode is None else f"with {process.returncode}"
+            return None, KitError(f"a worker ended by itself, {how}; -j 1 does without any")
         return heard
 
     def __exit__(self, *error: object) -> None:
@@ -148,9 +154,8 @@ class _Crew:
 
 
 def _flags() -> list[str]:
-    """Give the flags of this interpreter, as multiprocessing does: with -O or -W error somebody may go another way."""
-    flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
-    return flags
+    """Give the flags of this interpreter: with -O or -W error somebody may go another way."""
+    return get_command_line()[1:-3]  # the interpreter, its flags, and -c with a program and what that is told
 
 
 def serve() -> None:
@@ -168,10 +173,21 @@ def serve() -> None:
                         _tell(line, (work(task), None))
                 finally:
                     over.set()
-    except (AgentprocError, KeyboardInterrupt) as error:
-        _tell(line, (None, error))
-    except Exception as error:  # noqa: BLE001  # it is raised where the command is
-        _tell(line, (None, RuntimeError("".join(format_exception(error)))))
+    except BaseException as error:  # noqa: BLE001  # it is raised where the command is
+        _tell(line, (None, _sendable(error)))
+    finally:
+        line.close()
+
+
+def _sendable(error: BaseException) -> BaseException:
+    """Give an error as it can be sent: one of the kit's own kinds as it is, of any other what a traceback tells."""
+    if isinstance(error, BaseExceptionGroup) and error.split(KeyboardInterrupt)[1] is None:
+        return KeyboardInterrupt()  # as a trio program raises it
+    if isinstance(error, (AgentprocError, KeyboardInterrupt, SystemExit)):
+        with contextlib.suppress(Exception):
+            pickle.loads(pickle.dumps(error))  # noqa: S301  # it was made here
+            return error
+    return RuntimeError("".join(format_exception(error)))
 
 
 def _asked(line: Connection) -> Iterator[Any]:
@@ -191,11 +207,11 @@ def _tell(line: Connection, came: Came) -> None:
 
 
 def _end_with(line: int, over: Event) -> None:
-    """Interrupt this process if it works on when nobody is at the other end any more; end it if it works on then."""
+    """Interrupt this process if it works on when nobody is at the other end any more; end it if it lives on then."""
     broken = select.poll()
     broken.register(line, 0)
     broken.poll()
     if not over.wait(_PATIENCE):
         os.kill(os.getpid(), signal.SIGINT)
-        if not over.wait(_LAST):
-            os._exit(1)
+    sleep(_LAST)
+    os._exit(1)

@@ -103,6 +103,9 @@ class NotApplicable(AgentprocError):
         self.line = line
         self.where = where
 
+    def __reduce__(self) -> tuple[type[NotApplicable], tuple[str, int, str]]:
+        return type(self), (self.name, self.line, self.where)
+
 
 class ExpressionError(Exception):
     """A mistake in the text, `offset` characters from its beginning."""

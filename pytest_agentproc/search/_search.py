@@ -37,7 +37,7 @@ class Searched:
 
     Args:
         find: what was found; None: nothing.
-        runs: how many settings were played, those of the shrinking among them.
+        runs: how many settings were looked at, those of the shrinking among them.
         first: the number of the setting that failed first; 0: none did.
         seconds: how long it took, in real time.
         counted: in how many of them the supervisor was asked something: in a search, those that are valid files with

@@ -8,13 +8,20 @@ import sys
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.cli import _workers
-from pytest_agentproc.errors import Problem, ScenarioError, UsageError
+from pytest_agentproc.errors import AgentprocError, Problem, ScenarioError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
 __all__ = ["Worker"]
+
+
+class OwnError(AgentprocError):
+    """Says two things."""
+
+    def __init__(self, one: str, other: str) -> None:
+        super().__init__(f"{one}, {other}")
 
 
 class Worker:
@@ -84,6 +91,27 @@ class Worker:
     def interrupt(self, name: str) -> None:
         """Be interrupted."""
         raise KeyboardInterrupt(name)
+
+    def interrupt_after(self, name: str) -> None:
+        """Be interrupted, when another process lets this one go on."""
+        self.wait(name)
+        self.interrupt(name)
+
+    def interrupt_group(self, name: str) -> None:
+        """Be interrupted as a trio program is."""
+        raise BaseExceptionGroup("tasks", [KeyboardInterrupt(name)])
+
+    def group(self, name: str) -> None:
+        """Be interrupted, and have a mistake besides."""
+        raise BaseExceptionGroup("tasks", [KeyboardInterrupt(name), ValueError(name)])
+
+    def own(self, name: str) -> None:
+        """Have an error that cannot be made from its words alone."""
+        raise OwnError(name, "and more")
+
+    def leave(self, name: str) -> None:
+        """Have this process end in an orderly way."""
+        sys.exit(int(name))
 
     def stop(self, name: str) -> None:
         """Interrupt who asks, and wait for nothing but the end."""

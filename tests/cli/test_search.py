@@ -140,6 +140,15 @@ def test_a_supervisor_without_such_agents_is_not_searched(
     )
 
 
+def test_a_search_without_time_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The file may be as valid as can be."""
+    file = tmp_path / "pauses.scenario.yaml"
+    for text, word in ((_TEXT, "--seed=1"), (_CLOSED, "--explore")):
+        file.write_text(text, "utf-8")
+        assert main(["search", str(file), word, "--seconds", "1e-9"]) == 0
+        assert capsys.readouterr().out == "pauses: not searched: the time was over before the first setting\n"
+
+
 _PAST_ITS_END = """\
 scenario: an agent speaks on behind its last word
 agent: pi

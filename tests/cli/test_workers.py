@@ -70,7 +70,10 @@ def test_what_a_task_raises_is_raised_in_its_place(worker: Worker) -> None:
     assert "in fail\n" in told
     assert told.endswith("LookupError: here\n")
     assert _raised(worker, "line torn", RuntimeError).endswith("EOFError: torn\n")
-    assert _raised(worker, "interrupt it", KeyboardInterrupt) == "it"
+    told = _raised(worker, "group of", RuntimeError)
+    assert "ValueError: of" in told
+    assert _raised(worker, "own words", RuntimeError).endswith("tasks.OwnError: words, and more\n")
+    assert _raised(worker, "leave 7", SystemExit) == "7"
 
 
 def test_a_worker_that_ends_by_itself_is_told(worker: Worker) -> None:
@@ -204,6 +207,28 @@ from tests.cli.tasks import Worker
 if __name__ == "__main__":
     list(shared(Worker(Path(sys.argv[1])), [sys.argv[2]] * 2, 2))
 """
+
+
+@pytest.mark.parametrize("word", ["interrupt", "interrupt_group"])
+def test_a_task_that_is_interrupted_is_told_behind_what_is_done(worker: Worker, word: str) -> None:
+    """Whoever interrupts one worker means the command."""
+    came: list[str] = []
+    with pytest.raises(KeyboardInterrupt):
+        came.extend(name for _, name in shared(worker, ["wait gate", "pass_on b", f"{word} c"], 2))
+    assert came == ["b"]
+
+
+def test_an_interrupt_is_told_and_not_what_another_task_has_raised(worker: Worker) -> None:
+    """That one is behind a task that is not done."""
+    os.mkfifo(worker.folder / "failing")
+    os.mkfifo(worker.folder / "other")
+
+    def go_on(name: str) -> None:
+        assert _is_over(int((worker.folder / name).read_bytes()))
+        worker.meet("other")
+
+    with _beside(go_on, "failing"), pytest.raises(KeyboardInterrupt):
+        list(shared(worker, ["wait gate", "fail_as failing", "interrupt_after other"], 3))
 
 
 _TELLS = """\
