@@ -8,7 +8,7 @@ import sys
 from _signal import SIG_DFL, SIG_IGN, SIG_SETMASK, SIGCHLD, pthread_sigmask, signal
 
 from fake_agents.birth import fork, is_alive, wait_for
-from fake_agents.program import ENVIRON, FATAL, FULL, LEADERS, LONGEST, PARENT
+from fake_agents.program import CHUNK, ENVIRON, FATAL, FULL, LEADERS, LONGEST, PARENT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -135,6 +135,8 @@ class Stage:
             self.note("b", stream)
             return False
         self.note(_CODES[stream], data)
+        if stream in self._foreign and len(data) >= CHUNK:
+            self._send("N", self.take_notes())  # it took as long as it took: whoever waits for a word hears one
         return True
 
     def _pour(self, stream: str, data: bytes) -> None:

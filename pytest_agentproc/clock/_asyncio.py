@@ -85,7 +85,6 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
         self._seconds = Seconds(hub)
-        self._due = 0.0
         selector = _Selector(hub)
         selector.loop = self
         self._children: weakref.WeakSet[asyncio.SubprocessTransport] = weakref.WeakSet()
@@ -93,8 +92,8 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         super().__init__(selector)
 
     def time(self) -> float:
-        """Give virtual seconds since the clock's start; while timers fire, no less than the last of them."""
-        return max(self._seconds.now(), self._due)
+        """Give virtual seconds since the clock's start."""
+        return self._seconds.now()
 
     def is_busy(self) -> bool:
         """Say whether callbacks wait to be run."""
@@ -109,15 +108,14 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         return self._seconds.meant(when)
 
     def hold_timers(self) -> None:
-        """Keep timers that are due at this very instant from firing."""
-        self._due = 0.0
-        self._clock_resolution = -self._seconds.leeway
+        """Keep timers from firing, those that are due as well: the hub says when."""
+        self._clock_resolution = -math.inf
 
     def release_timers(self) -> None:
         """Let timers fire that are due at this very instant."""
         scheduled: list[asyncio.TimerHandle] = self._scheduled  # type: ignore[attr-defined]
-        self._due = self._seconds.fire(scheduled, asyncio.TimerHandle.when)
-        self._clock_resolution = math.ulp(self.time())  # asyncio has those fire that are less
+        last = self._seconds.fire(scheduled, asyncio.TimerHandle.when)
+        self._clock_resolution = math.ulp(last)  # asyncio has those fire that are less than the time and this
 
     async def _make_subprocess_transport(self, *args: Any, **kwargs: Any) -> asyncio.SubprocessTransport:
         make = super()._make_subprocess_transport  # type: ignore[misc]

@@ -18,9 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Seconds"]
 
-_HALF_A_NANOSECOND = 0.5e-9
-_ERROR = 0.25e-9
-"""Up to here rounding errors may add up, in seconds."""
+_ERROR, _MOST = 0.25e-9, 0.5e-9
+"""Up to here rounding errors may add up, in seconds; and where floats are that far apart, a single one."""
 _NANOSECONDS = 1_000_000_000
 
 
@@ -41,11 +40,6 @@ class Seconds:
         """The instant, as near as a float can be."""
         return self._hub.now / _NANOSECONDS
 
-    @property
-    def leeway(self) -> float:
-        """Half a nanosecond; when months have passed, the least by which floats of that size differ."""
-        return max(_HALF_A_NANOSECOND, math.ulp(self.instant))
-
     @staticmethod
     def meant(deadline: float) -> int | None:
         """Give the nanosecond that is meant by a deadline; None for one that never comes, 0 for one that always has."""
@@ -55,7 +49,7 @@ class Seconds:
         if not exact > 0:  # nor is what is no number
             return 0
         before = math.floor(exact)
-        error = min(_error(deadline) + math.ulp(deadline), _HALF_A_NANOSECOND)  # as large as one more sum can make it
+        error = min(max(_ERROR, math.ulp(deadline)), _MOST)
         return before if deadline - before / _NANOSECONDS <= error else before + 1
 
     def is_due(self, deadline: float) -> bool:
@@ -75,24 +69,18 @@ class Seconds:
     def fire(self, heap: Sequence[Any], when: Callable[[Any], float]) -> float:
         """Have the time be the last deadline that is due, and give up to which one timers fire: that, or the instant.
 
-        Who always counts on from there adds up rounding errors: where they have grown large the instant is the time.
+        Who always counts on from there adds up rounding errors. Where they have grown to a quarter of a nanosecond,
+        its next timer fires a nanosecond later: not one of them fires before its time.
 
         Args:
             heap: of timers; those that are due stand together on top.
             when: gives the deadline of one.
         """
         last, places = self.instant, [0]
-        most = last + _error(last)
         while places:
             place = places.pop()
             if place < len(heap) and self.is_due(deadline := when(heap[place])):
                 last = max(last, deadline)
-                if deadline <= most:
-                    self.ask(deadline)
                 places += (2 * place + 1, 2 * place + 2)
+        self.ask(last)
         return last
-
-
-def _error(seconds: float) -> float:
-    """Give the largest sum of rounding errors that is told as the time: several of one of this size."""
-    return max(_ERROR, math.ulp(seconds))

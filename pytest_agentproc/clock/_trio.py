@@ -107,12 +107,12 @@ class TrioClock(trio.abc.Clock, trio.abc.Instrument):
         """Begin; the hub has begun already."""
 
     def current_time(self) -> float:
-        """Give virtual seconds since the clock's start; just below, when trio asks for timers that may not fire."""
+        """Give virtual seconds since the clock's start; none, when trio asks for timers that may not fire."""
         if self._expiring:
             self._expiring = False
             if self._end is not None:
                 raise self._end  # it is swallowed, too
-            return self._firing() if self._fire else self._seconds.instant - self._seconds.leeway
+            return self._firing() if self._fire else -math.inf
         return self._seconds.now()
 
     def deadline_to_sleep_time(self, deadline: float) -> float:

@@ -198,7 +198,8 @@ AGENT = Either(
             Key(
                 "chunk",
                 Size(low=1, high=CHUNK),
-                f"the most that it writes at a time, each piece once the one before can be read; {CHUNK} B if absent",
+                "the most that it writes at a time, each piece once the one before can be read; "
+                f"if absent {CHUNK} B, and 64 KiB of more than that",
             ),
             Key("partials", Flag(), "whether claude is asked for partial messages; true if absent"),
             Key("states", Flag(), "whether claude is asked to tell its session's state; false if absent"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from typing import Any
@@ -23,12 +24,18 @@ __all__ = [
 ]
 
 NANOSECONDS = 1_000_000_000
+_ROUNDING = 0.25e-9
+"""Up to here a number of seconds means the nanosecond below it."""
 _ENDLESS = float("inf")
 
 
 def to_nanoseconds(seconds: float) -> int:
-    """Turn seconds into whole nanoseconds, the unit in which all clocks of the kit count."""
-    return round(seconds * NANOSECONDS)
+    """Turn seconds into whole nanoseconds, the unit in which all clocks of the kit count.
+
+    What lies between two of them by more than a rounding error is over at the later one, as a timer of that length is.
+    """
+    before = math.floor(seconds * NANOSECONDS)
+    return before if seconds - before / NANOSECONDS <= _ROUNDING else before + 1
 
 
 class _Unsaid(float):

@@ -6,6 +6,8 @@ import fcntl
 import os
 import select
 import socket
+import subprocess
+import sys
 import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -13,9 +15,11 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 
+from fake_agents.program import CHUNK
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import Function
 from pytest_agentproc.verdict import Verdict, compare, conclude
+from tests.architecture.sources import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -75,6 +79,26 @@ def _pipe_that_never_blocks() -> tuple[int, int]:
 def _sockets() -> tuple[int, int]:
     reader, writer = socket.socketpair()
     return reader.detach(), writer.detach()
+
+
+_POURS = """\
+import os
+from fake_agents.program import CHUNK
+from fake_agents.stage import Stage
+told = []
+about = os.fstat(2)
+stage = Stage(lambda code, notes: told.append((code, notes)), lambda: None, foreign=[(about.st_dev, about.st_ino)])
+for size in (CHUNK, 10, CHUNK):
+    stage.write("stderr", b"x" * size)
+assert [code for code, _ in told] == ["N", "N"], told
+assert [len(data) for _, notes in told for _, data in notes] == [CHUNK, 10, CHUNK], told
+"""
+
+
+def test_a_word_comes_after_each_chunk_that_may_have_taken_long() -> None:
+    """A slow reader of a flood is no agent that runs on."""
+    done = subprocess.run([sys.executable, "-c", _POURS], cwd=ROOT, stderr=subprocess.PIPE, check=False, timeout=60)
+    assert (done.returncode, done.stderr) == (0, b"x" * (2 * CHUNK + 10))
 
 
 async def _inheriting(order: Order) -> dict[str, Any]:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 import anyio
 import pytest
 
+from pytest_agentproc.vocabulary import to_nanoseconds
+
 if TYPE_CHECKING:
     from tests.process.stand import Stand
 
@@ -100,6 +102,22 @@ def test_a_timeout_of_any_length_is_raised(stand: Stand, backend: str) -> None:
         return wrong
 
     assert stand.run(host, backend=backend) == []
+
+
+def test_a_limit_is_over_when_a_timer_of_its_length_fires(stand: Stand, backend: str) -> None:
+    """A supervisor that states a third of a second and keeps it is late by nothing."""
+    stand.fake("- linger: for ever")
+    lengths = [1 / 3, 2 / 3, 10 / 3, 1 / 7, 0.1, 45.1, 86_400.123456, 1e-9, 4e-10, 1e-10]
+
+    async def host() -> list[int]:
+        instants = [0]
+        for length in lengths:
+            await anyio.sleep_until(instants[-1] / 1e9 + length)
+            instants.append(stand.clock.now_ns)
+        return instants
+
+    instants = stand.run(host, backend=backend)
+    assert [after - before for before, after in itertools.pairwise(instants)] == [*map(to_nanoseconds, lengths)]
 
 
 def test_a_timeout_is_raised_beside_a_timer_between_nanoseconds(stand: Stand, backend: str) -> None:
@@ -234,21 +252,60 @@ def test_an_instant_weeks_after_the_start_comes(stand: Stand, backend: str, dead
     stand.run(host, backend=backend)
 
 
-def test_a_pace_of_tenths_is_kept_for_hours(stand: Stand, backend: str) -> None:
-    """Who counts on from deadline to deadline adds up no rounding errors: each tick is on its nanosecond."""
+def test_a_pace_of_tenths_is_kept_for_minutes(stand: Stand, backend: str) -> None:
+    """Who counts on from deadline to deadline adds up rounding errors, and each tick is on its nanosecond."""
     stand.fake("- linger: for ever")
 
     async def host() -> list[int]:
-        await anyio.sleep(9_000)
         late = []
         for tick in range(1, 20_001):
             await anyio.sleep(0.1)
-            instant = 9_000 * 10**9 + tick * 100_000_000
-            if round(anyio.current_time() * 1e9) != instant:
+            if round(anyio.current_time() * 1e9) != tick * 100_000_000:
                 late.append(tick)
         return late
 
     assert stand.run(host, backend=backend) == []
+
+
+@pytest.mark.parametrize(("start", "length"), [(9_000, 0.1), (86_400, 0.3), (100_000, 5.3), (600_000, 0.001)])
+def test_each_of_many_timeouts_is_raised(stand: Stand, backend: str, start: float, length: float) -> None:
+    """Hours after the start their errors have soon grown to a nanosecond: then one is a nanosecond later, none lost."""
+    stand.fake("- linger: for ever")
+
+    async def host() -> float:
+        await anyio.sleep(start)
+        for _ in range(5_000):
+            before = anyio.current_time()
+            with pytest.raises(TimeoutError), anyio.fail_after(length):
+                await anyio.sleep_forever()
+            assert anyio.current_time() >= before + length
+        return anyio.current_time() - start
+
+    assert stand.run(host, backend=backend) == pytest.approx(5_000 * length, abs=5e-6)
+
+
+@pytest.mark.parametrize("off", [0.0, 0.3e-9, 0.45e-9, 0.55e-9, 0.7e-9])
+def test_what_an_agent_says_comes_before_the_timer_of_its_instant(stand: Stand, backend: str, off: float) -> None:
+    """A deadline below a nanosecond is one of it."""
+    argv = stand.fake("- silence: 1s\n- say: word\n- linger: for ever")
+    seen: list[str] = []
+
+    async def host() -> None:
+        async def fire() -> None:
+            with anyio.CancelScope(deadline=1.0 - off):
+                await anyio.sleep_forever()
+            seen.append("timer")
+
+        async with await anyio.open_process(argv) as process, anyio.create_task_group() as group:
+            group.start_soon(fire)
+            assert process.stdout is not None
+            await process.stdout.receive()
+            seen.append("word")
+            await anyio.sleep(1)
+            process.kill()
+
+    stand.run(host, backend=backend)
+    assert seen == ["word", "timer"]
 
 
 def test_ten_years_pass(stand: Stand, backend: str) -> None:

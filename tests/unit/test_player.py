@@ -121,6 +121,13 @@ def test_a_write_of_what_a_pipe_holds_is_one_chunk_a_grant() -> None:
     assert [play.grant(0) for _ in range(15)] == [[("stdout", b"x" * CHUNK)]] * 15
 
 
+def test_pieces_of_a_size_of_their_own_stay_apart_however_many_there_are() -> None:
+    """The scenario says how its agent writes."""
+    program = {"dialect": "raw", "code": 0, "chunk": 61, "steps": script(("bytes", "stdout", b"x" * (ROOM + 1)))}
+    play = Play(program=program, room={"stdout": 9999, "stderr": 0})
+    assert [play.grant(0) for _ in range(3)] == [[("stdout", b"x" * 61)]] * 3
+
+
 def test_a_write_parks_while_there_is_no_room() -> None:
     """A full pipe must show as 'waits for room', never as a blocked process."""
     play = Play(say("a"), say("b"), room={"stdout": 1, "stderr": 0})
