@@ -1,53 +1,41 @@
-"""Judgements of results, exits and signals that are wrong, each in one way. Pure; knows no stream and no limit."""
+"""Judgements of results and exits that are wrong, each in one way. Pure; knows no stream, no signal and no limit."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.supervisor import Completion, Ending, Ladder
-from pytest_agentproc.supervisor.dialects import Failure, Finished, Message, Noise
+from pytest_agentproc.supervisor import Completion, Ending
+from pytest_agentproc.supervisor.dialects import Failure, Finished, Message, Nested, Noise
 from pytest_agentproc.vocabulary import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from pytest_agentproc.supervisor import Command, Feeder, Signal, Watchdog
+    from pytest_agentproc.supervisor import Feeder, Watchdog
     from pytest_agentproc.supervisor.dialects import Meaning
-    from pytest_agentproc.vocabulary import Policy
 
 __all__ = [
     "AnyResultCompletion",
     "AnyStopCompletion",
     "BlindCodeEnding",
-    "DeadFlagLadder",
     "DeafEnding",
-    "DirectChildLadder",
     "ExitOverResultEnding",
     "FatalErrorCompletion",
     "FatalNoiseCompletion",
     "FatalPipeEnding",
-    "GroupLadder",
-    "HastyLadder",
     "HoardingCompletion",
-    "KillOnlyLadder",
-    "LeavingLadder",
-    "LooseLadder",
+    "LateResultEnding",
     "MissingEnding",
-    "NoKillLadder",
+    "NestedWordsCompletion",
     "NullCodeEnding",
-    "OneGraceLadder",
-    "PatientLadder",
     "PipeEndEnding",
     "RawCodeEnding",
     "StubbornCompletion",
-    "TaskBlindLadder",
-    "TaskBoundLadder",
     "TimerFirstEnding",
     "UncountedNoiseCompletion",
     "UnstartedEnding",
     "ZeroIsGoodEnding",
-    "ZombieLadder",
 ]
 
 
@@ -66,6 +54,15 @@ class StubbornCompletion(Completion):
 
     def resume(self) -> None:
         """Stay."""
+
+
+class NestedWordsCompletion(Completion):
+    """Takes a sub-agent's words for the agent's (A6)."""
+
+    def feed(self, meaning: Meaning, now: int) -> None:
+        """Look at what is said, and not at who says it."""
+        said = meaning.meaning if isinstance(meaning, Nested) else meaning
+        super().feed(said if isinstance(said, Message) else meaning, now)
 
 
 class AnyResultCompletion(Completion):
@@ -123,6 +120,14 @@ class TimerFirstEnding(Ending):
         """Look at the timer first."""
         due = watchdog.due(now)
         return due[1] if due else super().on_exit(completion, status, watchdog, now, has_completion=has_completion)
+
+
+class LateResultEnding(Ending):
+    """Takes an answer for the result that comes once the agent is ended for its silence (A1)."""
+
+    def stands(self, outcome: Outcome | None, completion: Completion) -> bool:
+        """Judge once more where there is an answer now."""
+        return outcome is not None and completion.at is None
 
 
 class ExitOverResultEnding(Ending):
@@ -218,107 +223,3 @@ class MissingEnding(Ending):
     def is_missing(self, errno: int) -> bool:
         """Look at no number."""
         return True
-
-
-class DirectChildLadder(Ladder):
-    """Takes the agent for its whole tree (T1)."""
-
-    reach = "agent"
-
-
-class GroupLadder(Ladder):
-    """Signals the agent's process group, as `killpg` does; what has a session of its own never hears of it (T1)."""
-
-    reach = "group"
-
-
-class LooseLadder(Ladder):
-    """Holds the tree by its group, whatever was asked for (T6)."""
-
-    def __init__(self, policy: Policy) -> None:
-        super().__init__(policy)
-        self.containment = "group"
-
-
-class PatientLadder(Ladder):
-    """Waits for the exit after a completion, however long it takes (C1)."""
-
-    def linger(self, now: int, *, is_working: bool = False) -> None:
-        """Start no timer."""
-
-
-class TaskBoundLadder(Ladder):
-    """Waits for the exit while commands of the agent's run, however long they do (C1)."""
-
-    def linger(self, now: int, *, is_working: bool = False) -> None:
-        """Start no timer while there is work."""
-        if not is_working:
-            super().linger(now)
-
-
-class TaskBlindLadder(Ladder):
-    """Gives the same grace whether commands of the agent's run or not (C1)."""
-
-    def linger(self, now: int, *, is_working: bool = False) -> None:
-        """Look at no work."""
-        super().linger(now)
-
-
-class HastyLadder(Ladder):
-    """Gives no grace after a completion (C1)."""
-
-    def linger(self, now: int, *, is_working: bool = False) -> None:
-        """Terminate at once."""
-        super().linger(now)
-        self.deadline = now
-
-
-class OneGraceLadder(Ladder):
-    """Knows one grace before the kill, the long one (C1)."""
-
-    def terminate(self, now: int, *, leftovers: bool = False) -> Signal:
-        """Forget that there was a completion."""
-        self._kill_grace = "kill_grace"
-        return super().terminate(now)
-
-
-class KillOnlyLadder(Ladder):
-    """Kills where it should terminate (T1)."""
-
-    def terminate(self, now: int, *, leftovers: bool = False) -> Signal:
-        """Send KILL first."""
-        return replace(super().terminate(now, leftovers=leftovers), name="KILL")
-
-
-class NoKillLadder(Ladder):
-    """Never goes beyond TERM (T1)."""
-
-    def terminate(self, now: int, *, leftovers: bool = False) -> Signal:
-        """Start no timer for the kill."""
-        signal = super().terminate(now, leftovers=leftovers)
-        self.deadline = None
-        return signal
-
-
-class DeadFlagLadder(Ladder):
-    """Takes 'a signal was sent' for 'it is dead': sends no KILL, and believes itself done (T1)."""
-
-    def due(self, now: int) -> Command:
-        """Be done where the kill is due."""
-        return self.finish()[-1] if self.has_signalled else super().due(now)
-
-
-class LeavingLadder(Ladder):
-    """Lets the descendants of an agent that has exited live on (T6)."""
-
-    def leftovers(self, now: int) -> list[Command]:
-        """Be done."""
-        return [] if self.has_signalled else self.finish()
-
-
-class ZombieLadder(Ladder):
-    """Never reaps the agent (T3)."""
-
-    def finish(self) -> list[Command]:
-        """Be done, and no more than that."""
-        return super().finish()[-1:]

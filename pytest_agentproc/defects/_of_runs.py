@@ -7,6 +7,7 @@ from typing import Any
 from pytest_agentproc.defects import _abandonments as abandons
 from pytest_agentproc.defects import _endings as ends
 from pytest_agentproc.defects import _keepers as keepers
+from pytest_agentproc.defects import _ladders as ladders
 from pytest_agentproc.defects import _results as results
 from pytest_agentproc.defects import _streams as streams
 from pytest_agentproc.defects import _tools as tools
@@ -19,6 +20,7 @@ __all__ = ["OF_RUNS"]
 _TIMES = (
     ("duration-timeout", "A1", "takes the inactivity limit for a limit of the whole duration", times.DurationWatchdog),
     ("stderr-blind", "A1", "takes bytes on stderr for no activity", times.StderrBlindWatchdog),
+    ("own-writes-are-activity", "A1", "takes what it writes itself for activity", times.OwnWritesWatchdog),
     ("line-only-activity", "A1", "takes bytes for activity only once their line ends", times.LineWatchdog),
     (
         "first-output-starts-the-clock",
@@ -51,6 +53,7 @@ _COMPLETIONS = (
     ("any-stop-reason", "C2", "takes a stop for a tool for the last word", ends.AnyStopCompletion),
     ("never-withdraws", "C1", "holds on to a result that the agent goes on from", ends.StubbornCompletion),
     ("any-result-is-good", "C1", "takes an error result for a good one", ends.AnyResultCompletion),
+    ("subagent-speaks-for-all", "A6", "takes a sub-agent's words for the agent's", ends.NestedWordsCompletion),
     ("error-is-the-end", "C1", "gives up at an error that the agent gets over", ends.FatalErrorCompletion),
     ("noise-is-fatal", "F2", "gives up at a line that is no event", ends.FatalNoiseCompletion),
     ("keeps-everything", "F6", "keeps all that the agent ever said", ends.HoardingCompletion),
@@ -63,6 +66,7 @@ _ENDINGS = (
         "calls an agent inactive that exits at the very instant of the deadline",
         ends.TimerFirstEnding,
     ),
+    ("late-result-counts", "A1", "takes an answer that comes as it ends a silent agent", ends.LateResultEnding),
     ("exit-overrules-result", "C1", "throws a good result away for an exit code", ends.ExitOverResultEnding),
     ("told-error-ignored", "C1", "drops the error that an agent told before it exited", ends.DeafEnding),
     ("raw-exit-code", "C1", "answers with the agent's own code, forced or not", ends.RawCodeEnding),
@@ -75,19 +79,20 @@ _ENDINGS = (
     ("always-not-found", "P6", "takes every failure to start for a missing file", ends.MissingEnding),
 )
 _LADDERS = (
-    ("direct-child-only", "T1", "signals the agent itself and never its descendants", ends.DirectChildLadder),
-    ("group-only", "T1", "signals the agent's process group, and nobody who left it", ends.GroupLadder),
-    ("holds-the-group-only", "T6", "holds the tree by its group whatever was asked for", ends.LooseLadder),
-    ("waits-for-exit", "C1", "waits for the exit however long an agent lingers", ends.PatientLadder),
-    ("tasks-hold-the-run", "C1", "waits for the exit while the agent's commands run", ends.TaskBoundLadder),
-    ("tasks-have-no-grace", "C1", "gives an agent no time for its commands", ends.TaskBlindLadder),
-    ("no-grace", "C1", "terminates at the very completion", ends.HastyLadder),
-    ("one-grace", "C1", "waits for the long grace also after a good end", ends.OneGraceLadder),
-    ("kill-without-term", "T1", "kills where it should terminate", ends.KillOnlyLadder),
-    ("no-kill-after-term", "T1", "waits for ever for an agent that ignores TERM", ends.NoKillLadder),
-    ("killed-flag", "T1", "takes 'a signal was sent' for 'it is dead'", ends.DeadFlagLadder),
-    ("leaves-zombie", "T3", "never reaps the agent", ends.ZombieLadder),
-    ("leftovers-stay", "T6", "lets what an exited agent has started live on", ends.LeavingLadder),
+    ("direct-child-only", "T1", "signals the agent itself and never its descendants", ladders.DirectChildLadder),
+    ("group-only", "T1", "signals the agent's process group, and nobody who left it", ladders.GroupLadder),
+    ("holds-the-group-only", "T6", "holds the tree by its group whatever was asked for", ladders.LooseLadder),
+    ("waits-for-exit", "C1", "waits for the exit however long an agent lingers", ladders.PatientLadder),
+    ("output-prolongs-the-grace", "C1", "waits on for an agent that prints after its result", ladders.ProlongedLadder),
+    ("tasks-hold-the-run", "C1", "waits for the exit while the agent's commands run", ladders.TaskBoundLadder),
+    ("tasks-have-no-grace", "C1", "gives an agent no time for its commands", ladders.TaskBlindLadder),
+    ("no-grace", "C1", "terminates at the very completion", ladders.HastyLadder),
+    ("one-grace", "C1", "waits for the long grace also after a good end", ladders.OneGraceLadder),
+    ("kill-without-term", "T1", "kills where it should terminate", ladders.KillOnlyLadder),
+    ("no-kill-after-term", "T1", "waits for ever for an agent that ignores TERM", ladders.NoKillLadder),
+    ("killed-flag", "T1", "takes 'a signal was sent' for 'it is dead'", ladders.DeadFlagLadder),
+    ("leaves-zombie", "T3", "never reaps the agent", ladders.ZombieLadder),
+    ("leftovers-stay", "T6", "lets what an exited agent has started live on", ladders.LeavingLadder),
 )
 _FRAMINGS = (
     ("per-chunk-utf8", "F1", "decodes each chunk by itself", streams.ChunkFraming),

@@ -20,6 +20,7 @@ __all__ = [
     "HarsherFirstWatchdog",
     "LineWatchdog",
     "NoiseIsProgressWatchdog",
+    "OwnWritesWatchdog",
     "PollingWatchdog",
     "StderrBlindWatchdog",
     "UncappedWatchdog",
@@ -35,6 +36,15 @@ class DurationWatchdog(Watchdog):
         """Count, and nothing else."""
         self.count += size
         self.last_activity = now
+
+
+class OwnWritesWatchdog(Watchdog):
+    """Takes what it writes itself for activity (A1)."""
+
+    def wrote(self, now: int) -> None:
+        """Wind the limit up."""
+        if self.is_armed:
+            self.activity(now, "stdin", 0)
 
 
 class StderrBlindWatchdog(Watchdog):

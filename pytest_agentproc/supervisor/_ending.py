@@ -33,6 +33,10 @@ class Ending:
         """Say whether a run fails for a prompt that nobody read: only once the agent lives on in silence (F5)."""
         return silent and feeder.is_broken and not feeder.is_delivered
 
+    def stands(self, outcome: Outcome | None, completion: Completion) -> bool:
+        """Say whether a run has its outcome when its agent is gone: what came after that changes nothing (A1)."""
+        return outcome is not None
+
     def on_exit(
         self, completion: Completion, status: int, watchdog: Watchdog, now: int, *, has_completion: bool
     ) -> Outcome:

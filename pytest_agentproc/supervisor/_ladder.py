@@ -53,6 +53,9 @@ class Ladder:
         more = self.limits["background_grace"] if is_working else None
         self._wait(Rung.TERMINATE, "linger_grace", now + (more or 0))
 
+    def heard(self, now: int) -> None:
+        """Take note of output in a grace: it makes none longer (C1)."""
+
     def close(self, now: int) -> None:
         """Give the agent of a session its grace after the end of its stdin (P8)."""
         self._wait(Rung.TERMINATE, "close_grace", now)

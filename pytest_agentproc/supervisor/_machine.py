@@ -168,6 +168,7 @@ class Machine(Life):
 
     def _wrote(self, event: on.Wrote, now: int) -> list[Command]:
         self.feeder.wrote(event.count)
+        self.watchdog.wrote(now)
         return self._close_stdin() if self.feeder.is_delivered else []
 
     def _broken(self, event: on.Broken, now: int) -> list[Command]:
@@ -183,6 +184,8 @@ class Machine(Life):
         stream, data, dog = event.stream, event.data, self.watchdog
         if self.state is _RUNNING and dog.is_armed and dog.is_activity(stream, data):
             dog.activity(now, stream, len(data))
+        elif self.state is State.ENDING:
+            self.ladder.heard(now)
 
     def _understand(self, lines: list[bytes], now: int) -> list[Command]:
         commands: list[Command] = []
@@ -277,7 +280,8 @@ class Machine(Life):
         self._understand(self.framing.flush(), now)
         for meaning in self.decoder.end(self.stderr_tail):
             self._mean(meaning, now)
-        if self.outcome is None:
+        if not self.ending.stands(self.outcome, self.completion):
+            self.outcome = None
             has = self.decoder.has_completion
             outcome = self.ending.on_exit(self.completion, self.status, self.watchdog, now, has_completion=has)
             at = now if self.completion.at is None else self.completion.at

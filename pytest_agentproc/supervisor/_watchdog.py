@@ -71,6 +71,9 @@ class Watchdog:
         self.last_activity = now
         self._wind(self.silence, now)
 
+    def wrote(self, now: int) -> None:
+        """Take note of what the supervisor wrote itself: that says nothing of the agent (A1)."""
+
     @property
     def silence(self) -> str:
         """The name of the limit on silence that holds now: while tools run, the longer of the two (A6)."""

@@ -1,0 +1,142 @@
+"""Ladders that signal and wait wrongly, each in one way. Pure; knows no stream, no result and no limit of silence."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from pytest_agentproc.supervisor import Ladder
+
+if TYPE_CHECKING:
+    from pytest_agentproc.supervisor import Command, Signal
+    from pytest_agentproc.vocabulary import Policy
+
+__all__ = [
+    "DeadFlagLadder",
+    "DirectChildLadder",
+    "GroupLadder",
+    "HastyLadder",
+    "KillOnlyLadder",
+    "LeavingLadder",
+    "LooseLadder",
+    "NoKillLadder",
+    "OneGraceLadder",
+    "PatientLadder",
+    "ProlongedLadder",
+    "TaskBlindLadder",
+    "TaskBoundLadder",
+    "ZombieLadder",
+]
+
+
+class DirectChildLadder(Ladder):
+    """Takes the agent for its whole tree (T1)."""
+
+    reach = "agent"
+
+
+class GroupLadder(Ladder):
+    """Signals the agent's process group, as `killpg` does; what has a session of its own never hears of it (T1)."""
+
+    reach = "group"
+
+
+class LooseLadder(Ladder):
+    """Holds the tree by its group, whatever was asked for (T6)."""
+
+    def __init__(self, policy: Policy) -> None:
+        super().__init__(policy)
+        self.containment = "group"
+
+
+class PatientLadder(Ladder):
+    """Waits for the exit after a completion, however long it takes (C1)."""
+
+    def linger(self, now: int, *, is_working: bool = False) -> None:
+        """Start no timer."""
+
+
+class ProlongedLadder(Ladder):
+    """Begins the grace after a completion once more whenever the agent prints (C1)."""
+
+    def heard(self, now: int) -> None:
+        """Wait from now."""
+        if self.timer == "linger_grace":
+            self._wait(self.rung, self.timer, now)
+
+
+class TaskBoundLadder(Ladder):
+    """Waits for the exit while commands of the agent's run, however long they do (C1)."""
+
+    def linger(self, now: int, *, is_working: bool = False) -> None:
+        """Start no timer while there is work."""
+        if not is_working:
+            super().linger(now)
+
+
+class TaskBlindLadder(Ladder):
+    """Gives the same grace whether commands of the agent's run or not (C1)."""
+
+    def linger(self, now: int, *, is_working: bool = False) -> None:
+        """Look at no work."""
+        super().linger(now)
+
+
+class HastyLadder(Ladder):
+    """Gives no grace after a completion (C1)."""
+
+    def linger(self, now: int, *, is_working: bool = False) -> None:
+        """Terminate at once."""
+        super().linger(now)
+        self.deadline = now
+
+
+class OneGraceLadder(Ladder):
+    """Knows one grace before the kill, the long one (C1)."""
+
+    def terminate(self, now: int, *, leftovers: bool = False) -> Signal:
+        """Forget that there was a completion."""
+        self._kill_grace = "kill_grace"
+        return super().terminate(now)
+
+
+class KillOnlyLadder(Ladder):
+    """Kills where it should terminate (T1)."""
+
+    def terminate(self, now: int, *, leftovers: bool = False) -> Signal:
+        """Send KILL first."""
+        return replace(super().terminate(now, leftovers=leftovers), name="KILL")
+
+
+class NoKillLadder(Ladder):
+    """Never goes beyond TERM (T1)."""
+
+    def terminate(self, now: int, *, leftovers: bool = False) -> Signal:
+        """Start no timer for the kill."""
+        signal = super().terminate(now, leftovers=leftovers)
+        self.deadline = None
+        return signal
+
+
+class DeadFlagLadder(Ladder):
+    """Takes 'a signal was sent' for 'it is dead': sends no KILL, and believes itself done (T1)."""
+
+    def due(self, now: int) -> Command:
+        """Be done where the kill is due."""
+        return self.finish()[-1] if self.has_signalled else super().due(now)
+
+
+class LeavingLadder(Ladder):
+    """Lets the descendants of an agent that has exited live on (T6)."""
+
+    def leftovers(self, now: int) -> list[Command]:
+        """Be done."""
+        return [] if self.has_signalled else self.finish()
+
+
+class ZombieLadder(Ladder):
+    """Never reaps the agent (T3)."""
+
+    def finish(self) -> list[Command]:
+        """Be done, and no more than that."""
+        return super().finish()[-1:]

@@ -1,0 +1,56 @@
+"""What a fake writes in which grant: chunks, pieces of a size of their own, and what no pipe holds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fake_agents.program import CHUNK, ROOM
+from tests.unit.bookkeeping import Play, out, say, script
+
+
+def test_a_flood_is_one_chunk_a_grant() -> None:
+    """Between any two chunks the other side may look, as with a pipe that is full."""
+    play = Play(("flood", "stderr", 2 * CHUNK + 1))
+    grants = [play.grant(0) for _ in range(3)]
+    assert grants == [[("stderr", b"x" * CHUNK)], [("stderr", b"x" * CHUNK)], [("stderr", b"x"), ("exit", 0)]]
+
+
+@pytest.mark.parametrize("step", [("flood", "stdout", ROOM + 1), ("bytes", "stdout", b"x" * (ROOM + 1))])
+def test_what_no_pipe_holds_is_written_as_far_as_there_is_room(step: tuple[Any, ...]) -> None:
+    """It waits for its reader at a full pipe, and not at each chunk before."""
+    play = Play(step, room={"stdout": 10, "stderr": 0})
+    assert play.grant(0) == [("stdout", b"x" * CHUNK)] * 10
+    play.book.room["stdout"] = 99
+    assert play.grant(0) == [("stdout", b"x" * CHUNK)] * 6
+    assert play.grant(0) == [("stdout", b"x"), ("exit", 0)]
+
+
+def test_a_write_of_what_a_pipe_holds_is_one_chunk_a_grant() -> None:
+    """So is every word of an agent's that is not extremely long: a supervisor may act on its beginning."""
+    play = Play(("bytes", "stdout", b"x" * ROOM))
+    assert [play.grant(0) for _ in range(15)] == [[("stdout", b"x" * CHUNK)]] * 15
+
+
+def test_pieces_of_a_size_of_their_own_stay_apart_however_many_there_are() -> None:
+    """The scenario says how its agent writes."""
+    program = {"dialect": "raw", "code": 0, "chunk": 61, "steps": script(("bytes", "stdout", b"x" * (ROOM + 1)))}
+    play = Play(program=program, room={"stdout": 9999, "stderr": 0})
+    assert [play.grant(0) for _ in range(3)] == [[("stdout", b"x" * 61)]] * 3
+
+
+def test_a_write_parks_while_there_is_no_room() -> None:
+    """A full pipe must show as 'waits for room', never as a blocked process."""
+    play = Play(say("a"), say("b"), room={"stdout": 1, "stderr": 0})
+    assert play.grant(0) == out("a")
+    assert (play.player.wants, play.player.until) == ((True, True, False), None)
+    assert play.grant(0) == []
+    play.book.room["stdout"] = 1
+    assert play.grant(0) == [*out("b"), ("exit", 0)]
+
+
+def test_a_parked_write_holds_up_its_own_track_only() -> None:
+    """An agent may go on to stderr while nobody reads stdout."""
+    play = Play(("meanwhile", script(("bytes", "stderr", b"e"))), say("a"), room={"stdout": 0, "stderr": 1})
+    assert play.grant(0) == [("stderr", b"e")]
