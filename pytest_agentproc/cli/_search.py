@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from pytest_agentproc.cli._supervisors import subject_of
 from pytest_agentproc.cli._workers import shared
+from pytest_agentproc.clock import require_backend
 from pytest_agentproc.corpus import SUFFIX, corpus_files
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.harness import Lab, real_time_only
@@ -69,6 +70,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--seconds", type=float, default=600.0, help="at most so long for each scenario; 600 without it"
     )
+    parser.add_argument("--backend", choices=("asyncio", "trio"), default="asyncio", help="the event loop")
     parser.add_argument("-j", type=int, metavar="N", help="so many scenarios at a time; one for each core without it")
     parser.add_argument("--out", default=".", metavar="FOLDER", help="where finds are written; here without it")
 
@@ -82,6 +84,7 @@ def run(options: argparse.Namespace) -> int:
     """
     if not options.explore:
         require_hypothesis()
+    require_backend(options.backend)
     if options.runs < 1:
         raise UsageError(f"--runs {options.runs}: at least one setting is played", "try --runs 2000")
     if not 0 < options.seconds <= _MOST_SECONDS:
@@ -161,7 +164,8 @@ def _searched(
     """Search one; give its exit code."""
     try:
         look = explore if options.explore else search
-        came = look(scenario, subject, runs=options.runs, seed=options.seed, seconds=options.seconds, lab=lab)
+        how = {"lab": lab, "backend": options.backend}
+        came = look(scenario, subject, runs=options.runs, seed=options.seed, seconds=options.seconds, **how)
     except NotApplicable as limit:
         say(f"{scenario.id}: not applicable: line {limit.line} needs {limit.name}, which the supervisor does not have")
         return 0
@@ -175,7 +179,7 @@ def _searched(
     if came.find is None:
         say(f"{told}, seed {options.seed}: nothing found")
         return 0
-    confirmed = confirm(came.find, subject, lab)
+    confirmed = confirm(came.find, subject, lab, backend=options.backend)
     if not confirmed.repeats:
         say(f"{told}: setting {came.first} broke a promise in the model, and real processes do not repeat it")
         say(f"{confirmed.difference}\nthis is a mistake of the kit's, not the supervisor's: please report it")
@@ -203,7 +207,8 @@ def _write(
     name = "".join(letter if letter.isalnum() else "-" for letter in subject.name)
     file = Path(options.out) / f"found-{scenario.id}-{name}{SUFFIX}"
     whom = f" --defect {options.defect}" if options.defect else f" --subject {options.subject or 'core'}"
-    replay = f"agentproc run {file}{whom}"
+    where = "" if options.backend == "asyncio" else f" --backend {options.backend}"
+    replay = f"agentproc run {file}{whom}{where}"
     text = written(
         came.find,
         subject=subject.name,

@@ -183,6 +183,34 @@ def test_settings_that_are_not_played_are_told_apart(tmp_path: Path, capsys: pyt
     assert told == "speaks: N settings, N of them played, in T s, seed 0: nothing found\n"
 
 
+_OF_TRIO = """\
+import trio
+from pytest_agentproc.subjects import Function
+
+async def run(order):
+    trio.current_time()
+    return "completed"
+
+subject = Function(run, dialects=["pi"])
+"""
+
+
+@pytest.mark.slow
+def test_a_supervisor_of_trio_is_searched_on_trio(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On another loop it would raise at once; and so would the play of what is found."""
+    pytest.importorskip("trio")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "of_trio.py").write_text(_OF_TRIO, "utf-8")
+    (tmp_path / "exits.scenario.yaml").write_text(_SOUND, "utf-8")
+    words = ["exits.scenario.yaml", "--subject", "of_trio:subject", "--backend", "trio"]
+    assert main(["search", *words, "--runs", "5"]) == 1
+    told = capsys.readouterr().out
+    assert "agentproc run found-exits-run.scenario.yaml --subject of_trio:subject --backend trio" in told
+    assert "raised" not in told
+
+
 def test_a_file_whose_expectations_nobody_meets_is_not_explored(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
