@@ -107,7 +107,7 @@ class TrioClock(trio.abc.Clock, trio.abc.Instrument):
         """Begin; the hub has begun already."""
 
     def current_time(self) -> float:
-        """Give virtual seconds since the clock's start; none, when trio asks for timers that may not fire."""
+        """Give virtual seconds since the clock's start; -inf, when trio asks for timers and none may fire."""
         if self._expiring:
             self._expiring = False
             if self._end is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from threading import Event, Thread
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.cli import _workers
@@ -124,6 +125,12 @@ class Worker:
         (self.folder / "deaf").write_text(str(os.getpid()), "utf-8")
         self.meet("gate")
         self.wait(name)
+
+    def stay(self, name: str) -> None:
+        """Have a thread that never ends, and no time left once nobody asks."""
+        vars(_workers).update(_PATIENCE=0.1, _LAST=0.1)
+        Thread(target=Event().wait).start()
+        self.told(name)
 
     def hasty(self, name: str) -> None:
         """Take interrupts for nothing, and have no time left once nobody asks."""

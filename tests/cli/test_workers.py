@@ -266,9 +266,10 @@ def test_no_worker_outlives_who_asks(worker: Worker, signum: signal.Signals, bef
     assert len([*worker.folder.glob("left-*")]) == 2
 
 
-def test_a_worker_that_ignores_the_interrupt_outlives_nobody(worker: Worker) -> None:
-    """There is nobody left who could kill it."""
-    _ended_with(signal.SIGKILL, [sys.executable, "-c", _ASKS, str(worker.folder), "hasty gate"])
+@pytest.mark.parametrize("word", ["hasty", "stay"])
+def test_a_worker_that_ignores_the_interrupt_outlives_nobody(worker: Worker, word: str) -> None:
+    """There is nobody left who could kill it, whether its work goes on or only a thread of it."""
+    _ended_with(signal.SIGKILL, [sys.executable, "-c", _ASKS, str(worker.folder), f"{word} gate"])
 
 
 def _ended_with(signum: signal.Signals, command: Sequence[str]) -> None:
