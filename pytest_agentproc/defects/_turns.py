@@ -30,13 +30,13 @@ __all__ = [
 
 
 class KillingTurns(Turns):
-    """Gives an agent whose turn takes too long no time to acknowledge the cancel (P1)."""
+    """Ends an agent whose turn takes too long, and does not even ask it to cancel that turn (P1)."""
 
     def expire(self, now: int) -> bytes:
         """Have the agent forced to stop at once."""
-        data = super().expire(now)
+        super().expire(now)
         self.cancel_deadline = now
-        return data
+        return b""
 
 
 class SoftTimeoutTurns(Turns):

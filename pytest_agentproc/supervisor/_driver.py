@@ -118,14 +118,15 @@ class Driver:
         if ports is None:
             self._feed(on.Start(), now)
             return self._after(self._wind(), now)
-        self._see(ports, now)
-        return self._after(self._fire(now), now)
+        has_news = self._see(ports, now)
+        return self._after(self._fire(now, has_news=has_news), now)
 
     def describe(self) -> str:
         """See `Watched`."""
         return "waits for output or the exit of its agent, and no timer runs"
 
-    def _see(self, ports: Ports, now: int) -> None:
+    def _see(self, ports: Ports, now: int) -> bool:
+        """Tell of all that is there; return whether there was anything."""
         ready = ports.poll()
         for stream in self.order:
             if stream in ready:
@@ -134,11 +135,20 @@ class Driver:
             self._see_exit(ports, now)
         elif "members" in ready:
             self._feed(on.Swept(ports.is_alone()), now)
+        return bool(ready)
 
-    def _fire(self, now: int) -> dict[str, int]:
-        """Tell of the deadline if it has come; return the timers that then run."""
+    def _fire(self, now: int, *, has_news: bool) -> dict[str, int]:
+        """Tell of the deadline if it has come; return the timers that then run.
+
+        One that stood at this very instant already is not told beside news: there may be more to come of what the
+        agent does now, and that goes first (A4). The clock has the run look once more when there is none. A timer of
+        no time at all, which the news set, has nobody to wait for.
+        """
+        stood = self.deadline
         timers = self._wind()
-        if self.deadline is not None and self.deadline <= now and not self._done:
+        if self.deadline is None or self.deadline > now or (has_news and stood == now):
+            return timers
+        if not self._done:
             self._note("t", {"process": "supervisor", "timer": _first(timers, now), "fired": True})
             self._feed(on.Due(), now)
             timers = self._wind()

@@ -79,15 +79,16 @@ class SessionDriver(Driver):
         """Take one look; return whether the session is over."""
         now = self._now()
         self.news = False
+        has_news = bool(self._intents)
         if not self._has_begun:
             self._has_begun = True
             self._feed(on.Start(), now)
         elif self.ports is not None:
-            self._see(self.ports, now)
+            has_news = self._see(self.ports, now) or has_news
         self._bell.hush()
         while self._intents and not self._done:
             self._carry_out(self.machine.hear(self._intents.popleft(), now))
-        return self._after(self._fire(now), now)
+        return self._after(self._fire(now, has_news=has_news), now)
 
     def describe(self) -> str:
         """See `Watched`."""

@@ -154,6 +154,15 @@ script:
   - silence: 1s
   - exit: 0
 """,
+    "two steps of an agent at the instant of a limit": """
+policy: {inactivity_timeout: 30s, max_runtime: 5s, kill_grace: 3s}
+script:
+  - spawn: {id: tool, for: 5s}
+  - silence: 5s
+  - say: a word
+  - wait_for: {exit: tool}
+  - exit: 3
+""",
     "a reaction beside tracks that are due with it": """
 policy: {inactivity_timeout: 30s, max_runtime: 5s, kill_grace: 3s}
 script:

@@ -214,7 +214,7 @@ def test_a_caller_whose_agent_was_replaced_before_its_background_turn_waits_in_v
     """An agent that is silent for longer than the prompt may last, and does not acknowledge, is started anew."""
     made = Exploration(load(ROOT / "scenarios" / "background-late-notification-with-states.scenario.yaml"), core())
     at = next(index for index, text in enumerate(made.original) if text == "2s")
-    silent = (*made.original[:at], "3898s", *made.original[at + 1 :])
+    silent = (*made.original[:at], "3899s", *made.original[at + 1 :])
     text = moved(made.scenario.text, zip(made.movables, silent, strict=True))
     played = model_play(loads(text), core())
     assert isinstance(played.fault, Deadlock)

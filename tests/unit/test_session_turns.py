@@ -276,6 +276,18 @@ def test_output_beats_the_deadline_of_its_instant() -> None:
     assert stage.ended(1) == ("completed", 60.0, "just in time")
 
 
+@pytest.mark.parametrize(("late", "ended"), [(0, None), (1, ("timed_out", 60.000000001, None))])
+def test_who_prints_and_prints_holds_no_deadline_up(late: int, ended: object) -> None:
+    """What else comes at that very instant is waited for; in real time there is none to wait in."""
+    stage = asked()
+    stage.now = 60 * SECOND + late
+    stage.agent.output["stdout"] += b"no event\n"
+    stage.driver.look()
+    assert stage.ended(1) == ended
+    stage.driver.look()
+    assert stage.ended(1) is not None
+
+
 def test_an_idle_session_may_be_silent_for_ever() -> None:
     """No limit runs while nothing is in flight."""
     stage = ready(Policy(prompt_timeout=60.0, inactivity_timeout=30.0, max_runtime=90.0, progress_timeout=10.0))
