@@ -14,6 +14,7 @@ __all__ = [
     "AgentprocError",
     "ClockError",
     "Deadlock",
+    "Foreign",
     "KitError",
     "Problem",
     "ScenarioError",
@@ -82,6 +83,12 @@ class Stall(ClockError):
     """A participant neither parked nor spoke within the real-time guard."""
 
     reason = "stall"
+
+
+class Foreign(ClockError):
+    """A program that is neither a fake nor around one runs on in virtual time, and was not declared."""
+
+    reason = "foreign process"
 
 
 class Spin(ClockError):

@@ -64,7 +64,6 @@ class Hub:
         self.on_fault: Callable[[], None] | None = None
         self.hears_fault: Callable[[ClockError], None] | None = None
         self.busy = 0
-        self.held: dict[int, str] = {}
         self._thread = threading.get_ident()
         self.started: weakref.WeakSet[subprocess.Popen[Any]] = weakref.WeakSet()
         self._kept: list[subprocess.Popen[Any]] = []
@@ -108,11 +107,11 @@ class Hub:
         self.runs.ready.clear()
         self._loop_ready = False
         self.poller.poll()
-        if roll.changed or roll.dying or roll.expected:
+        if roll.changed or roll.dying or roll.expected or roll.wrappers.alive:
             self._complete()
             roll.tell()
 
-    def _complete(self) -> None:
+    def _complete(self, *, births: bool = True) -> None:
         roll, start = self.roll, time.monotonic()
         while True:
             if roll.changed:
@@ -121,10 +120,19 @@ class Hub:
                 self.poller.poll()
             elif roll.dying:
                 self._await(f"{roll.dying[0].describe()}: it does not end", start)
-            elif roll.expected:
+            elif births and roll.expected:
                 self._await(f"process {next(iter(roll.expected))} was started but never said hello", start)
+            elif restless := roll.wrappers.restless():
+                self._await(f"{restless}: it neither rests nor ends", start)
+            elif roll.wrappers.alive and self._finds_more():
+                continue
             else:
                 return
+
+    def _finds_more(self) -> bool:
+        """See what programs around agents did until they rested; return whether anybody is to be waited for again."""
+        self.poller.poll()
+        return self.roll.changed or bool(self.roll.dying)
 
     def _await(self, trouble: str, start: float) -> None:
         """Wait for a hello or an end, and for nothing else: what else is readable stays so until the host looks."""
@@ -159,15 +167,9 @@ class Hub:
 
     def feel_signals(self) -> None:
         """Let a signal that the host has just sent take its whole effect, so that the next one meets what it left."""
-        roll, start = self.roll, time.monotonic()
-        roll.changed = True
-        while roll.changed or roll.dying:
-            if roll.changed:
-                roll.changed = False
-                self._prove_quiet(start)
-            else:
-                self._await(f"{roll.dying[0].describe()}: it does not end", start)
-        roll.changed = True
+        self.roll.changed = True
+        self._complete(births=False)
+        self.roll.changed = True
 
     def _guard_runner(self, participant: Participant, start: float) -> None:
         self.turns += 1
@@ -199,13 +201,14 @@ class Hub:
             self.is_waiting = False
 
     def _turn(self, deadline: int | None) -> bool:
-        runs, rule, participants = self.runs, self.rule, self.roll.participants
+        runs, rule, roll, participants = self.runs, self.rule, self.roll, self.roll.participants
         grant, stuck, fire = Move.GRANT, Move.STUCK, Move.FIRE
         while True:
-            if self.busy or self.held:
+            if not self.busy:
+                self.settle()
+            if self.busy or (roll.wrappers.alive and roll.wrappers.held()):
                 self._hold()
                 return False
-            self.settle()
             if runs.resumed:
                 runs.resumed = False
                 return False
@@ -276,7 +279,7 @@ class Hub:
         start = self._held_since or time.monotonic()
         rings, self._held_since, self._loop_ready = self.rings, 0.0, False
         guard = self.guard if self.fault is None else min(self.guard, _LAST_GUARD)
-        while (self.busy or self.held) and not self._loop_ready and not self._is_untold:
+        while (self.busy or self.roll.wrappers.held()) and not self._loop_ready and not self._is_untold:
             self.poller.poll(0.05)
             if time.monotonic() - start > guard:
                 raise Stall(f"{self._describe_held()} within {guard:g} s, and time is held until then")
@@ -314,7 +317,7 @@ class Hub:
     def _describe_held(self) -> str:
         if self.busy:
             return f"{self.busy} thread(s) of the supervising program did not return"
-        return f"{' and '.join(self.held.values())} did not end"
+        return f"{' and '.join(self.roll.wrappers.held())} did not end"
 
     def describe(self) -> str:
         """Say who waits for what."""

@@ -7,7 +7,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator
 
 __all__ = ["Clock", "Watched", "current_clock", "running"]
 
@@ -52,17 +52,15 @@ class Clock(Protocol):
         An exception of `look` ends the wait and is raised here. Cancellation ends the wait at once.
         """
 
-    def meet(self, pid: int, argv: Sequence[str], cwd: str | None, env: Mapping[str, str] | None) -> None:
+    def meet(self, pid: int) -> None:
         """Take note of an agent that was started otherwise than by `subprocess`, right after its start.
 
-        A virtual clock waits until it has said hello, is dead, or is found to be no fake, which is a fault unless it
-        was declared: what it does by itself when `subprocess` starts one. In real time there is nothing to do.
+        A virtual clock waits until it, or a fake below it, has said hello, or it is dead. What is found to be neither
+        is a fault unless it was declared. That is what it does by itself when `subprocess` starts one. In real time
+        there is nothing to do.
 
         Args:
             pid: the process, whose number nobody else gets meanwhile.
-            argv: what was started.
-            cwd: where; None: here.
-            env: its environment, in whose PATH the first word is looked up; None: ours.
         """
 
 

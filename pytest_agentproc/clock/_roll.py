@@ -15,6 +15,7 @@ from fake_agents import wire
 from fake_agents.program import numbered
 from pytest_agentproc.clock._events import told
 from pytest_agentproc.clock._participant import Participant, State, new_listener, receive_hello
+from pytest_agentproc.clock._wrappers import Wrappers, ancestors
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,7 +55,9 @@ class Roll:
         self._rule = rule
         self._listener, self.address = new_listener()
         self._sinks: dict[bytes, Sink] = {}
-        self._by_pid: dict[int, Participant] = {}
+        self.by_pid: dict[int, Participant] = {}
+        """Who said hello last from that pid."""
+        self.wrappers = Wrappers(poller, self.participants, self.by_pid)
         self._births: list[Participant] = []
         self._deaths: list[Participant] = []
         self._kept: list[Participant] = []
@@ -96,18 +99,18 @@ class Roll:
         with self._poller.lock:
             self.changed = True
             self._renumber(pid)
-            if pid not in self._by_pid:
+            if pid not in self.by_pid:
                 self.expected[pid] = path
 
     def _renumber(self, pid: int) -> None:
         """Let go of a process that is dead and gone: the kernel has given its number to somebody new."""
-        former = self._by_pid.get(pid)
+        former = self.by_pid.get(pid)
         if former is not None and former.is_forgotten():
-            del self._by_pid[pid]
+            del self.by_pid[pid]
 
     def is_known(self, pid: int) -> bool:
-        """Say whether a process has said hello."""
-        return pid in self._by_pid
+        """Say whether a process has said hello, or is around one that has."""
+        return pid in self.by_pid or pid in self.wrappers.alive
 
     def unexpect(self, pid: int) -> None:
         """Wait no more for a process that is none of ours."""
@@ -119,13 +122,13 @@ class Roll:
             link, pid, stage, (_, token, parent, index, name, line) = hello
             path = self.expected.pop(pid, None)
             if index >= 0:
-                path = (*self._by_pid[parent].path, index)
+                path = (*self.by_pid[parent].path, index)
             elif path is None:
-                path = self.next_root()
+                path = self._place(pid)
             participant = Participant(link, pid, stage, path, name, line, token)
             participant.until = self._rule.now
             self.participants[path] = participant
-            self._by_pid[pid] = participant
+            self.by_pid[pid] = participant
             self._poller.watch(link.fileno(), partial(self.hear, participant))
             self._poller.watch(stage, partial(self._rule.ask, path))
             self._poller.watch(participant.pidfd, partial(self._bury, participant))
@@ -135,6 +138,20 @@ class Roll:
             self.lives += 1
             if index < 0:
                 self._tell_births()
+
+    def _place(self, pid: int) -> Path:
+        """Give an agent that nobody expected the place of the program that it was before, or is below (a shell)."""
+        if (was := self.wrappers.drop(pid)) is not None:
+            return was.free or self.next_root()
+        wrapper = self.wrappers.above(pid)
+        if wrapper is None:
+            above = next((one for one in ancestors(pid) if one in self.expected), None)
+            if above is None:
+                return self.next_root()
+            wrapper = self.wrappers.add(above, self.expected.pop(above))
+        path, wrapper.free = wrapper.free or self.next_root(), None
+        wrapper.agents.append(path)
+        return path
 
     # What participants say.
 
@@ -249,8 +266,8 @@ class Roll:
         for one in self._kept:
             if one.is_forgotten():
                 one.close()
-                if self._by_pid.get(one.pid) is one:
-                    del self._by_pid[one.pid]
+                if self.by_pid.get(one.pid) is one:
+                    del self.by_pid[one.pid]
         self._kept = [one for one in self._kept if not one.is_closed]
 
     def _tell_births(self) -> None:
@@ -277,6 +294,7 @@ class Roll:
         """End whoever is left and give every descriptor back, even if somebody interrupts that."""
         with contextlib.ExitStack() as stack:
             stack.callback(self._listener.close)
+            stack.callback(self.wrappers.close)
             stack.callback(self.participants.clear)  # a second close must not meet descriptors of somebody else's
             for one in reversed(self.participants.values()):
                 stack.callback(_end, one)

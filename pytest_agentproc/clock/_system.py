@@ -7,8 +7,6 @@ import time
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from pytest_agentproc.clock._protocol import Watched
 
 __all__ = ["SystemClock"]
@@ -44,7 +42,7 @@ class SystemClock:
         """Give the moment of the machine's monotonic clock that is an instant of this clock, in nanoseconds."""
         return self.zero + int(instant / self.scale)
 
-    def meet(self, pid: int, argv: Sequence[str], cwd: str | None, env: Mapping[str, str] | None) -> None:
+    def meet(self, pid: int) -> None:
         """See `Clock.meet`: real time waits for nobody."""
 
     async def drive(self, watched: Watched) -> None:

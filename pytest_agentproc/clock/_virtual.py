@@ -16,7 +16,7 @@ from pytest_agentproc.clock._window import Programs, end_started, meet, watch_ho
 from pytest_agentproc.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Iterable
     from types import TracebackType
 
     from pytest_agentproc.clock._protocol import Watched
@@ -86,9 +86,9 @@ class VirtualClock:
         """See `Clock.drive`."""
         await self.hub.runs.drive(watched)
 
-    def meet(self, pid: int, argv: Sequence[str], cwd: str | None, env: Mapping[str, str] | None) -> None:
+    def meet(self, pid: int) -> None:
         """See `Clock.meet`."""
-        meet(self.hub, pid, argv, Programs(self.launchers, self._allow, cwd, env))
+        meet(self.hub, pid, Programs(self.launchers, self._allow))
 
     def run(self, function: Callable[..., Awaitable[Any]], *args: Any, backend: str = "asyncio") -> Any:
         """Run an async function to its end, in virtual time.

@@ -1,9 +1,10 @@
 """What the host does that the hub must know at once: starting a process, sending a signal. Decides nothing.
 
 It patches the standard library for the time a virtual clock runs.
-A start is a window: from the moment `subprocess.Popen` is entered until the child has said hello, is dead, or is found
-to be no fake, the caller waits. So a signal that follows a start meets a child that is ready. A program of the kit's
-own that says `serves_host` acts only while the host waits for its answer: nobody waits for it, and it is no agent.
+A start is a window: from the moment `subprocess.Popen` is entered until the child has said hello, or a fake below it
+has (the child is a shell then), or is dead, or is found to be neither, the caller waits. So a signal that follows a
+start meets a child that is ready. A program of the kit's own that says `serves_host` acts only while the host waits for
+its answer: nobody waits for it, and it is no agent.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import os
 import select
-import shutil
 import signal
 import subprocess
 import time
@@ -19,25 +19,21 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.clock._cores import keep_apart
-from pytest_agentproc.errors import ClockError, Stall
+from pytest_agentproc.clock._wrappers import Sleep
+from pytest_agentproc.errors import ClockError, Foreign, Stall
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
     from pytest_agentproc.clock._hub import Hub
+    from pytest_agentproc.clock._jump import Path
 
-__all__ = ["Foreign", "Programs", "end_started", "meet", "watch_host"]
+__all__ = ["Programs", "end_started", "meet", "watch_host"]
 
 _BETWEEN = ("preexec_fn", "executable", "shell")
 """Options with which it is somebody else's code that is started first."""
 
 _kill = os.kill  # as it is before a host is watched: what the kit does is no signal of the host
-
-
-class Foreign(ClockError):
-    """A process that is no fake was started under the virtual clock without being declared."""
-
-    reason = "foreign process"
 
 
 @contextmanager
@@ -61,18 +57,14 @@ def watch_host(hub: Hub, launchers: set[str], allowed: tuple[str, ...]) -> Itera
             plain_init(self, *args, **kwargs)
             awake = part(self.pid)
             hub.started.add(self)
-            programs = Programs(launchers, allowed, kwargs.get("cwd"), kwargs.get("env"))
-            _await_child(hub, self.pid, _words(self.args), path, programs, awake=awake)
+            _await_child(hub, self.pid, path, Programs(launchers, allowed), awake=awake)
 
     def signalling(function: Any) -> Any:
         def wrapped(*args: Any) -> Any:
             try:
                 return function(*args)
             finally:
-                try:
-                    hub.feel_signals()
-                except ClockError as error:
-                    hub.fail(error)
+                _feel(hub)
 
         return wrapped
 
@@ -87,6 +79,13 @@ def watch_host(hub: Hub, launchers: set[str], allowed: tuple[str, ...]) -> Itera
             setattr(module, name, function)
         if hub.fault is not None:
             end_started(hub)
+
+
+def _feel(hub: Hub) -> None:
+    try:
+        hub.feel_signals()
+    except ClockError as error:
+        hub.fail(error)
 
 
 def _is_plain_start(launchers: set[str], args: tuple[Any, ...], options: Mapping[str, Any]) -> bool:
@@ -107,38 +106,39 @@ def end_started(hub: Hub) -> None:
                     stream.close()
 
 
-def meet(hub: Hub, pid: int, argv: Sequence[str], programs: Programs) -> None:
+def meet(hub: Hub, pid: int, programs: Programs) -> None:
     """Hold the window of a start that was not `subprocess`'s, once the process is there."""
-    _await_child(hub, pid, _words(argv), hub.roll.next_root(), programs)
+    _await_child(hub, pid, hub.roll.next_root(), programs)
 
 
 class Programs:
-    """Who is a fake and who is declared, as one start sees it.
+    """Who is a fake and who is declared.
 
     Args:
         launchers: real paths of the executables that are fakes.
         allowed: names of other programs that the test starts on purpose.
-        cwd: where the start takes place; None: here.
-        env: the environment that it gives; None: ours.
     """
 
-    def __init__(
-        self, launchers: set[str], allowed: tuple[str, ...], cwd: Any = None, env: Mapping[str, str] | None = None
-    ) -> None:
+    def __init__(self, launchers: set[str], allowed: tuple[str, ...]) -> None:
         self.launchers = launchers
-        self.allowed = allowed
-        self.folder = os.path.abspath(os.fsdecode(cwd or "."))
-        self.environment = env or os.environ
+        self._allowed = allowed
+
+    def allows(self, program: str) -> bool:
+        """Say whether a program was declared."""
+        return os.path.basename(program) in self._allowed
 
     def is_fake(self, command: list[str], folder: str) -> bool:
         """Say whether a running command is a fake: one of its first words leads to a launcher."""
         return any(os.path.realpath(os.path.join(folder, word)) in self.launchers for word in command[:4])
 
-    def was_fake(self, command: list[str]) -> bool:
-        """Say the same of a command that is gone already, by what was asked for."""
-        search = self.environment.get("PATH")
-        found = [word if os.sep in word else shutil.which(word, path=search) or word for word in command[:4]]
-        return self.is_fake(found, self.folder)
+    def says_all(self, command: list[str]) -> bool:
+        """Say whether the words of a running command that is no fake say enough of it.
+
+        It was declared; or it is called like a fake, and is a real CLI, which is to do nothing: itself, or as a script.
+        """
+        names = {os.path.basename(launcher) for launcher in self.launchers}
+        called = [command[0], *(word for word in command[1:2] if os.sep in word)]
+        return self.allows(command[0]) or any(os.path.basename(word) in names for word in called)
 
 
 _GLANCE = 4
@@ -147,21 +147,26 @@ _GLANCE = 4
 _MOMENT = 1
 """Milliseconds between the looks after that: the loop's own thread may have taken the hello, which wakes no other."""
 
+_IDLE = 0.1
+"""Seconds for which a program that is no fake, and around none, may do nothing before it is taken for neither."""
+
 _AWAKE = 5
 """Milliseconds for which a fake's hello is looked out for, after that, without a sleep: longer than most need."""
 
 
-def _await_child(
-    hub: Hub, pid: int, asked: list[str], path: tuple[int, ...], programs: Programs, *, awake: bool = False
-) -> None:
-    """Wait until a child has said hello, is dead, or is found to be no fake; awake near the end, if nobody minds."""
+def _await_child(hub: Hub, pid: int, path: Path, programs: Programs, *, awake: bool = False) -> None:
+    """Wait until a child, or a fake below it, has said hello, or it is dead, or is found to be neither fake nor shell.
+
+    A program that ends by itself meanwhile is nobody's trouble: no time went by. Near the end of a fake's start the
+    wait is awake, if nobody minds.
+    """
     hub.roll.expect(pid, path)
     pidfd = os.pidfd_open(pid)
     news = select.poll()
     news.register(pidfd, select.POLLIN)
     news.register(hub.roll.door, select.POLLIN)
     start = time.monotonic()
-    is_fake = False
+    is_fake, idle = False, _Idle(Sleep(pid, hub.roll.by_pid))
     try:
         while not hub.roll.is_known(pid):
             heard = _look_out(news) if is_fake and awake else news.poll(_MOMENT if is_fake else _GLANCE)
@@ -169,26 +174,43 @@ def _await_child(
             found = [descriptor for descriptor, _ in heard]
             if pidfd in found:
                 hub.roll.unexpect(pid)
-                if not programs.was_fake(asked):
-                    _judge_foreign(hub, pid, asked[0], programs.allowed)
+                _feel(hub)  # it may have been no fake, and have sent signals
                 return
             if found:
                 hub.poller.poll()
                 continue
             command, folder = ([], "") if is_fake else _command(pid)
             is_fake = is_fake or bool(command and folder and programs.is_fake(command, folder))
-            if command and folder and not is_fake:
-                hub.roll.unexpect(pid)
-                _judge_foreign(hub, pid, command[0], programs.allowed)
-                return
+            is_other = bool(command) and not is_fake
             hub.turns += 1
-            if time.monotonic() - start > hub.guard:
-                _end(pid, hub.guard)
+            late = time.monotonic() - start > hub.guard
+            if late or (is_other and (programs.says_all(command) or idle.lasts())):
                 hub.roll.unexpect(pid)
-                hub.fail(Stall(f"process {pid} was started but never said hello within {hub.guard:g} s"))
+                if is_other:
+                    _judge_foreign(hub, pid, command[0], path, programs)
+                else:
+                    _end(pid, hub.guard)
+                    hub.fail(Stall(f"process {pid} was started but never said hello within {hub.guard:g} s"))
                 return
     finally:
         os.close(pidfd)
+
+
+class _Idle:
+    """Whether a program that is no fake has done nothing for long enough, with all that it started, to be no shell."""
+
+    def __init__(self, sleep: Sleep) -> None:
+        self._sleep = sleep
+        self._since: float | None = None
+
+    def lasts(self) -> bool:
+        """Look; whoever starts a fake, or turns into one, is awake until then."""
+        if not self._sleep.is_proven():
+            self._since = None
+            return False
+        now = time.monotonic()
+        self._since = self._since or now
+        return now - self._since > _IDLE
 
 
 def _look_out(news: select.poll) -> list[tuple[int, int]]:
@@ -210,13 +232,6 @@ def _command(pid: int) -> tuple[list[str], str]:
         return [], ""
 
 
-def _words(args: Any) -> list[str]:
-    """Give the words of what `Popen` was asked to start; a shell's line is the shell's."""
-    if isinstance(args, (str, bytes, os.PathLike)):
-        return [os.fsdecode(args)]
-    return [os.fsdecode(word) for word in args]
-
-
 def _end(pid: int, patience: float) -> None:
     """Kill a child that nobody has waited for, so the pid is still its own, and see it dead before the host goes on."""
     pidfd = os.pidfd_open(pid)
@@ -227,9 +242,9 @@ def _end(pid: int, patience: float) -> None:
     os.close(pidfd)
 
 
-def _judge_foreign(hub: Hub, pid: int, program: str, allowed: tuple[str, ...]) -> None:
+def _judge_foreign(hub: Hub, pid: int, program: str, path: Path, programs: Programs) -> None:
     name = os.path.basename(program)
-    if name not in allowed:
+    if not programs.allows(name):
         _end(pid, hub.guard)
         hub.fail(
             Foreign(
@@ -238,12 +253,4 @@ def _judge_foreign(hub: Hub, pid: int, program: str, allowed: tuple[str, ...]) -
             )
         )
         return
-    pidfd = os.pidfd_open(pid)  # a zombie has one too, and lets go at the next look
-    hub.held[pidfd] = f"the declared program {name!r} (pid {pid})"
-
-    def over() -> None:
-        hub.poller.forget(pidfd)
-        hub.held.pop(pidfd, None)
-        os.close(pidfd)
-
-    hub.poller.watch(pidfd, over)
+    hub.roll.wrappers.add(pid, path, name)

@@ -27,14 +27,16 @@ class Others:
 
     Args:
         fakes: those of the play, which are judged elsewhere.
-        adopts: whether orphans are taken in; in virtual time nothing but fakes can be started that could leave one.
+        adopts: whether orphans are taken in.
     """
 
     def __init__(self, fakes: Sequence[FakeAgent], *, adopts: bool = False) -> None:
         launchers = [fake.launcher for fake in fakes]
 
         def is_fake(_pid: int, command: str) -> bool:
-            return any(launcher in command for launcher in launchers)
+            program = command.partition(" ")[0].rpartition("/")[2]
+            may_be = program.startswith("python")  # a shell around a fake names it as well
+            return any(command.startswith(launcher) or (may_be and launcher in command) for launcher in launchers)
 
         self._custody = Custody(adopts=adopts, excuses=is_fake)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from pytest_agentproc.clock import SystemClock, hush_at_end, require_backend
-from pytest_agentproc.errors import AdapterError, ClockError, Stall
+from pytest_agentproc.errors import AdapterError, ClockError, Foreign, Stall
 from pytest_agentproc.harness._departure import aftermath, asked_until
 from pytest_agentproc.harness._kept import Kept
 from pytest_agentproc.harness._others import Others
@@ -72,12 +72,26 @@ def supervise(
             for fake in fakes:
                 fake.watch.collect(record)
         except ClockError as error:
-            fault = error
+            fault = _out_of_reach(error) or error
             if not marks:
                 tell(error)
             record.cut(marks[0])  # what is done as it is cancelled takes real time, and is nobody's verdict
         others.tell(record, clock.instant())
     return Played(bound, record, answer, fault, room.files())
+
+
+def _out_of_reach(error: ClockError) -> AdapterError | None:
+    """Give what is said of a supervisor with which virtual time cannot go; None: the error says something of it.
+
+    Somebody works in real time whom nobody can see through: a thread that waits for the agent, another program. Whether
+    it would have ended is not known.
+    """
+    if not isinstance(error, Stall | Foreign):
+        return None
+    return AdapterError(f"virtual time cannot go with it: {error.reason}: {error}\n{_REAL}")
+
+
+_REAL = "this says nothing of the supervisor; play it in real time (--clock real; in pytest --agentproc-clock=real)"
 
 
 def supervise_real(

@@ -30,7 +30,7 @@ def spawner(
         child = Child(argv, cwd, env, containment)
         if not child.is_own:
             try:
-                clock.meet(child.pid, argv, cwd, env)
+                clock.meet(child.pid)
             except BaseException:
                 child.abandon()
                 raise

@@ -58,8 +58,8 @@ class _Declared:
     def instant(self) -> int:
         return self._clock.instant()
 
-    def meet(self, pid: int, argv: Sequence[str], cwd: str | None, env: Mapping[str, str] | None) -> None:
-        self._clock.meet(pid, argv, cwd, env)
+    def meet(self, pid: int) -> None:
+        self._clock.meet(pid)
 
     async def drive(self, watched: Watched) -> None:
         self._declared()

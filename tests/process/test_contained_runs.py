@@ -22,7 +22,7 @@ from tests.process.escapes import WAYS, escape
 from tests.process.stand import SECOND, descriptors, is_gone
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable
 
     from pytest_agentproc.supervisor import Result
     from tests.process.stand import Stand
@@ -181,7 +181,7 @@ def test_whoever_is_killed_the_agent_and_all_that_left_it_go(victim: str) -> Non
 class Refusing(SystemClock):
     """A clock that wants to meet nobody."""
 
-    def meet(self, pid: int, argv: Sequence[str], cwd: str | None, env: Mapping[str, str] | None) -> None:
+    def meet(self, pid: int) -> None:
         """Refuse."""
         raise ClockError(f"{pid} may not be met")
 

@@ -1,0 +1,192 @@
+"""Programs that are no fakes and run all the same: declared ones, and those around an agent (a shell, `timeout`).
+
+Owns who they are, whether they rest, and whether time is held for them. A program around an agent waits for it, or
+hands its output on: it is at rest when it and all that it started sleep, and time passes as it does for the agent.
+Without a living agent it works in real time, and time is held until it ends.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterator, Mapping
+
+    from pytest_agentproc.clock._jump import Path
+    from pytest_agentproc.clock._participant import Participant
+    from pytest_agentproc.clock._poller import Poller
+
+__all__ = ["Sleep", "Wrapper", "Wrappers", "ancestors"]
+
+
+class Sleep:
+    """Whether a process and its descendants sleep.
+
+    One look is not enough: who slept as it was looked at may be awake before the last one is, and may have started
+    somebody. If nobody has run between two looks, all slept at one and the same moment; if the family was listed
+    between the two, nobody is missing; and as long as nobody runs, nobody is added.
+
+    Args:
+        pid: the process.
+        others: pids that do not count, nor does what they started: agents park by themselves.
+    """
+
+    def __init__(self, pid: int, others: Container[int]) -> None:
+        self._pid = pid
+        self._others = others
+        self._family: list[int] = []
+        self._seen: dict[int, bytes] | None = None
+
+    def is_proven(self) -> bool:
+        """Look, and say whether all sleep."""
+        if self._seen is not None and _switches(self._family) == self._seen:
+            return True
+        family = self._listed()
+        seen = _switches(family)
+        if seen is None or self._listed() != family or _switches(family) != seen:
+            self._seen = None
+            return False
+        self._family, self._seen = family, seen
+        return True
+
+    def _listed(self) -> list[int]:
+        return [self._pid, *_descendants(self._pid, self._others)]
+
+
+class Wrapper:
+    """A program that is no fake.
+
+    Args:
+        pid: the process.
+        path: the place in spawn order that was its own as it was started, which its first agent takes.
+        name: what it is called; "": as the kernel calls it.
+        participants: everybody who ever said hello, by pid.
+    """
+
+    def __init__(self, pid: int, path: Path, name: str, participants: Mapping[int, Participant]) -> None:
+        self.pid = pid
+        self.name = name or os.fsdecode(_read(f"/proc/{pid}/comm").rstrip())
+        self.pidfd = os.pidfd_open(pid)  # a zombie has one too, and lets go at the next look
+        self.free: Path | None = path
+        self.agents: list[Path] = []
+        self.sleep = Sleep(pid, participants)
+
+    def describe(self) -> str:
+        """Say who it is."""
+        kind = "the program around an agent," if self.agents else "the declared program"
+        return f"{kind} {self.name!r} (pid {self.pid})"
+
+
+class Wrappers:
+    """All that live.
+
+    Args:
+        poller: tells who ends.
+        participants: everybody who ever said hello, by path and by pid.
+    """
+
+    def __init__(
+        self, poller: Poller, participants: Mapping[Path, Participant], by_pid: Mapping[int, Participant]
+    ) -> None:
+        self._poller = poller
+        self._participants = participants
+        self._by_pid = by_pid
+        self.alive: dict[int, Wrapper] = {}
+        """Each by its pid."""
+
+    def add(self, pid: int, path: Path, name: str = "") -> Wrapper:
+        """Take one in, until it ends."""
+        wrapper = self.alive[pid] = Wrapper(pid, path, name, self._by_pid)
+        self._poller.watch(wrapper.pidfd, partial(self._bury, pid))
+        return wrapper
+
+    def _bury(self, pid: int) -> None:
+        self.drop(pid)
+
+    def drop(self, pid: int) -> Wrapper | None:
+        """Have no more to do with one, if there is one of that pid: it has ended, or has become an agent itself."""
+        wrapper = self.alive.pop(pid, None)
+        if wrapper is not None:
+            self._poller.forget(wrapper.pidfd)
+            os.close(wrapper.pidfd)
+        return wrapper
+
+    def above(self, pid: int) -> Wrapper | None:
+        """Give the one that a process descends from."""
+        return next((self.alive[one] for one in ancestors(pid) if one in self.alive), None)
+
+    def held(self) -> list[str]:
+        """Name those for whose end time is held: no agent of theirs lives."""
+        return [one.describe() for one in self.alive.values() if not any(map(self._lives, one.agents))]
+
+    def restless(self) -> str:
+        """Name one around an agent that does not rest; empty: all do, or are dead."""
+        for one in self.alive.values():
+            if one.agents and not one.sleep.is_proven():
+                return one.describe()
+        return ""
+
+    def close(self) -> None:
+        """Give every descriptor back."""
+        for pid in tuple(self.alive):
+            self.drop(pid)
+
+    def _lives(self, path: Path) -> bool:
+        """Say whether an agent lives, or anybody whom it started."""
+        everyone = self._participants.items()
+        return any(one.lives for other, one in everyone if other[: len(path)] == path)
+
+
+def ancestors(pid: int) -> Iterator[int]:
+    """Give the parent of a process, and so on, as far as this process."""
+    own = os.getpid()
+    while (pid := _parent(pid)) > 1 and pid != own:
+        yield pid
+
+
+def _parent(pid: int) -> int:
+    stat = _read(f"/proc/{pid}/stat")
+    return int(stat.rpartition(b")")[2].split()[1]) if stat else 0
+
+
+def _descendants(pid: int, others: Container[int]) -> list[int]:
+    """List all below a process but others, and what is below them; not every kernel tells children."""
+    below: dict[int, list[int]] = {}
+    for word in os.listdir("/proc"):
+        if word.isdecimal() and (one := int(word)) not in others:
+            below.setdefault(_parent(one), []).append(one)
+    found = list(below.get(pid, ()))
+    for one in found:
+        found += below.get(one, ())
+    return found
+
+
+def _switches(family: list[int]) -> dict[int, bytes] | None:
+    """Give for each thread of these processes how often it has given its core up; None: one of them runs."""
+    found: dict[int, bytes] = {}
+    for pid in family:
+        try:
+            threads = os.listdir(f"/proc/{pid}/task")
+        except FileNotFoundError:
+            continue
+        for thread in threads:
+            status = _read(f"/proc/{pid}/task/{thread}/status")
+            state = status.partition(b"State:\t")[2][:1]
+            if state not in _ASLEEP:
+                return None
+            found[int(thread)] = status[status.find(b"voluntary_ctxt_switches") :]
+    return found
+
+
+_ASLEEP = (b"S", b"T", b"t", b"Z", b"X", b"")
+"""Letters of who does nothing: asleep, stopped, dead."""
+
+
+def _read(path: str) -> bytes:
+    try:
+        with open(path, "rb", buffering=0) as file:
+            return file.read(8192)
+    except (FileNotFoundError, ProcessLookupError):
+        return b""

@@ -1,0 +1,249 @@
+"""Agents that somebody else starts for the supervisor: a shell, `timeout`, a script. Time passes as without it."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import anyio.to_thread
+import pytest
+
+from pytest_agentproc.clock import VirtualClock
+from pytest_agentproc.errors import Deadlock, Foreign, Stall
+from pytest_agentproc.scenario import loads
+from pytest_agentproc.subjects import Function
+from pytest_agentproc.verdict import Verdict, compare
+from tests.process.stand import Stand, is_gone
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pytest_agentproc.harness import Lab
+    from pytest_agentproc.vocabulary import Order
+
+HANDS_ON = """
+import subprocess, sys
+with subprocess.Popen(sys.argv[1:], stdout=subprocess.PIPE, bufsize=0) as agent:
+    while data := agent.stdout.read(4096):
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+sys.exit(agent.returncode)
+"""
+
+AROUND: dict[str, Callable[[list[str]], list[str]]] = {
+    "a shell that goes on": lambda argv: ["sh", "-c", '"$0" "$@"; exit $?', *argv],
+    "a shell that is replaced": lambda argv: ["sh", "-c", f"exec {shlex.join(argv)}"],
+    "a shell in another folder": lambda argv: ["sh", "-c", f"cd / && {shlex.join(argv)}"],
+    "a shell in a shell": lambda argv: ["sh", "-c", f"sh -c '{argv[0]}; exit $?'; exit $?"],
+    "a login shell": lambda argv: ["bash", "-lc", shlex.join(argv)],
+    "a pipeline": lambda argv: ["bash", "-c", f"set -o pipefail; {shlex.join(argv)} | cat | cat"],
+    "a watchdog": lambda argv: ["timeout", "9999", *argv],
+    "a script that hands on what it reads": lambda argv: [sys.executable, "-S", "-c", HANDS_ON, *argv],
+}
+
+
+@pytest.mark.parametrize("around", AROUND.values(), ids=AROUND)
+def test_time_passes_as_without_it(stand: Stand, backend: str, around: Callable[[list[str]], list[str]]) -> None:
+    """Each byte and the end come at their instants, whoever is between the supervisor and its agent."""
+    argv = around(stand.fake("- silence: 2s\n- say: one\n- silence: 1h\n- say: two\n- exit: 3"))
+
+    async def host() -> list[Any]:
+        async with await anyio.open_process(argv) as agent:
+            assert agent.stdout is not None
+            seen = [(stand.seconds, data) async for data in agent.stdout]
+            return [*seen, (await agent.wait(), stand.seconds)]
+
+    assert stand.run(host, backend=backend) == [(2.0, b"one\n"), (3602.0, b"two\n"), (3, 3602.0)]
+
+
+def test_more_than_a_pipe_holds_goes_through(stand: Stand, backend: str) -> None:
+    """Whoever hands it on waits for the supervisor in the middle, and that is no trouble of virtual time."""
+    argv = stand.fake("- silence: 2s\n- flood: {stdout: 300 KiB}\n- silence: 2s\n- exit: 0")
+
+    async def host() -> tuple[int, int, float]:
+        done = await anyio.run_process(["sh", "-c", f"{argv[0]} | cat"])
+        return len(done.stdout), done.returncode, stand.seconds
+
+    assert stand.run(host, backend=backend) == (300 * 1024, 0, 4.0)
+
+
+def test_a_signal_to_the_shell_alone_leaves_the_agent(stand: Stand) -> None:
+    """That is the fault of whoever sends it, and it is seen: the shell dies at once, the agent lives."""
+    argv = stand.fake("- silence: 1h\n- exit: 0")
+
+    async def host() -> tuple[int, float, list[str]]:
+        shell = subprocess.Popen(["sh", "-c", f"{argv[0]}; :"], start_new_session=True)
+        await anyio.sleep(5)
+        shell.terminate()
+        status = shell.poll()  # at once: the signal has had its whole effect
+        living = [one.name for one in stand.clock.hub.roll.living()]
+        os.killpg(shell.pid, signal.SIGKILL)
+        assert status is not None
+        return status, stand.seconds, living
+
+    assert stand.run(host) == (-15, 5.0, ["agent"])
+
+
+def test_a_signal_to_the_group_takes_both(stand: Stand, backend: str) -> None:
+    """The agent has its last words, and the shell, which waits for it, tells its code."""
+    argv = stand.fake("- when: {signal: TERM}\n  do: [{silence: 1s}, {say: bye}, {exit: 7}]\n- silence: 1h")
+    line = f"trap : TERM; {argv[0]} & wait $!; wait $!; exit $?"
+
+    async def host() -> tuple[bytes, int, float]:
+        async with await anyio.open_process(["sh", "-c", line], start_new_session=True) as shell:
+            await anyio.sleep(5)
+            os.killpg(shell.pid, signal.SIGTERM)
+            assert shell.stdout is not None
+            told = await shell.stdout.receive()
+            return told, await shell.wait(), stand.seconds
+
+    assert stand.run(host, backend=backend) == (b"bye\n", 7, 6.0)
+
+
+def test_a_shell_that_starts_one_agent_after_the_other(stand: Stand, backend: str) -> None:
+    """Between the two it works in real time, and none passes."""
+    first, second = stand.fake("- silence: 2s\n- exit: 1"), stand.fake("- silence: 3s\n- exit: 4")
+
+    async def host() -> tuple[int, float]:
+        line = f"{first[0]} || {second[0]}"
+        return (await anyio.run_process(["sh", "-c", f"{line}; exit $?"], check=False)).returncode, stand.seconds
+
+    assert stand.run(host, backend=backend) == (4, 5.0)
+
+
+@pytest.mark.parametrize("line", ["{}; exit $?", "n=0; while [ $n -lt 50000 ]; do n=$((n+1)); done; exec {}"])
+def test_a_declared_shell_goes_with_its_agent_as_well(make_stand: Callable[..., Stand], line: str) -> None:
+    """Time is held for it until it starts one, or becomes one."""
+    stand = make_stand(allow=["sh"])
+    argv = stand.fake("- silence: 1s\n- exit: 5")
+
+    async def host() -> tuple[int, float]:
+        done = await anyio.run_process(["sh", "-c", line.format(argv[0])], check=False)
+        return done.returncode, stand.seconds
+
+    assert stand.run(host) == (5, 1.0)
+
+
+def test_what_is_left_of_a_shell_and_its_agent_is_ended(stand: Stand) -> None:
+    """Whoever forgets both leaves nobody to the next test."""
+    argv = stand.fake("- silence: 1h")
+    started: list[subprocess.Popen[bytes]] = []
+
+    async def host() -> None:
+        started.append(subprocess.Popen(["sh", "-c", f"{argv[0]}; :"]))
+        await anyio.sleep(5)
+
+    stand.run(host)
+    left = [started[0].pid, *(one.pid for one in stand.clock.hub.roll.living())]
+    stand.close()
+    assert len(left) == 2
+    assert all(is_gone(pid) for pid in left)
+
+
+def test_a_shell_without_an_agent_is_refused(stand: Stand) -> None:
+    """What it waits for is no fake, and virtual time cannot see what that does."""
+
+    async def host() -> None:
+        await anyio.run_process(["sh", "-c", "cat; :"], stdin=subprocess.PIPE)
+
+    with pytest.raises(Foreign, match=r"^'sh' \(pid \d+\) is no fake agent"):
+        stand.run(host)
+
+
+@pytest.mark.slow
+def test_a_shell_that_outlives_its_agent_holds_time(make_stand: Callable[..., Stand], backend: str) -> None:
+    """What it does then takes real time: it is named if that does not end."""
+    stand = make_stand(guard=0.5)
+    argv = stand.fake("- silence: 1s\n- exit: 0")
+
+    async def host() -> None:
+        async with await anyio.open_process(["sh", "-c", f"{argv[0]}; cat"]):
+            await anyio.sleep(60)
+
+    with pytest.raises(Stall, match=r"^the program around an agent, 'sh' \(pid \d+\) did not end within 0\.5 s"):
+        stand.run(host, backend=backend)
+
+
+def test_a_deadlock_with_a_shell_names_the_agent(stand: Stand, backend: str) -> None:
+    """A shell that waits for an agent that waits for ever holds nothing up."""
+    argv = stand.fake("- linger: for ever")
+
+    async def host() -> None:
+        await anyio.run_process(["sh", "-c", f"{argv[0]}; :"])
+
+    with pytest.raises(Deadlock, match=r"agent \(pid \d+\) waits for a signal"):
+        stand.run(host, backend=backend)
+
+
+# What is said of a supervisor.
+
+HELLO = loads(
+    "scenario: hello\nagent: raw\nscript: [silence: 2s, say: hello, silence: 2s]\nexpect: {outcome: completed}\n"
+)
+
+
+def rows_of(lab: Lab, supervise: Callable[[Order], Any]) -> dict[str, tuple[Verdict, str]]:
+    """Play HELLO, and give what came of each check."""
+    return {row.key: (row.verdict, row.seen) for row in compare(lab.play(HELLO, Function(supervise)))}
+
+
+def shell_of(order: Order) -> subprocess.Popen[bytes]:
+    """Start the agent through a shell."""
+    argv = ["/bin/sh", "-c", '"$0" "$@"; exit $?', *order.argv]
+    return subprocess.Popen(argv, env=order.env, stdout=subprocess.DEVNULL)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "begin", "end"),
+    [(5, "/bin/sh -c ", "(zombie)"), (1, "agent (still alive), /bin/sh -c ", "(still alive)")],
+    ids=["zombie", "alive"],
+)
+def test_a_shell_that_nobody_waits_for_is_a_leak(lab: Lab, seconds: float, begin: str, end: str) -> None:
+    """It is the supervisor's own child; its command line has a fake's in it, and it is none."""
+    shells: list[subprocess.Popen[bytes]] = []
+
+    async def supervise(order: Order) -> str:
+        shells.append(shell_of(order))
+        await anyio.sleep(seconds)
+        return "completed"
+
+    verdict, seen = rows_of(lab, supervise)["leaks"]
+    shells[0].poll()
+    assert verdict is Verdict.FAILED
+    assert (seen[: len(begin)], seen[-len(end) :]) == (begin, end)
+
+
+def test_a_thread_that_waits_for_the_agent_says_nothing_of_its_supervisor(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It holds time, and the agent waits for time: a fault of neither, so it is no verdict, and real time is named."""
+    usual = VirtualClock.__init__.__kwdefaults__ or {}
+    monkeypatch.setattr(VirtualClock.__init__, "__kwdefaults__", {**usual, "guard": 0.3})
+
+    async def supervise(order: Order) -> str:
+        shell = shell_of(order)
+        await anyio.to_thread.run_sync(shell.wait)
+        return "completed"
+
+    rows = rows_of(lab, supervise)
+    assert rows["answer"][0] is Verdict.ADAPTER_ERROR
+    assert "1 thread(s) of the supervising program did not return" in rows["answer"][1]
+    assert "--clock real" in rows["answer"][1]
+    assert rows["outcome"][0] is Verdict.NOT_EXERCISED
+
+
+def test_a_program_that_waits_for_something_else_says_nothing_either(lab: Lab) -> None:
+    """It is named, and so is real time."""
+
+    async def supervise(_: Order) -> str:
+        await anyio.run_process(["/bin/cat"], stdin=subprocess.PIPE)
+        return "completed"
+
+    verdict, seen = rows_of(lab, supervise)["answer"]
+    assert verdict is Verdict.ADAPTER_ERROR
+    assert "'cat' (pid " in seen
