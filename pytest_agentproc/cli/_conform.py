@@ -12,6 +12,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from importlib.util import find_spec
 from pathlib import Path
 from shutil import get_terminal_size
@@ -47,6 +48,8 @@ examples:
 
 _PROGRAM = "agentproc_program"
 _MOST_SHOWN = 10
+_MOST_REASONS = 3
+_UNCOUNTED = {"info": " (for information)"}
 _SCENARIOS_FAILED, _MISUSED, _NOTHING_THERE = (0, 1), 4, 5
 
 
@@ -168,10 +171,20 @@ def _summary(judged: list[Judged]) -> str:
     red = [one for one in judged if one.verdict in (Verdict.FAILED, Verdict.ADAPTER_ERROR, Verdict.KIT_ERROR)]
     width = max(get_terminal_size((100, 24)).columns - 1, 79)
     lines = summary(judged, pytest_agentproc.__version__, width)
-    shown = [f"  {one.verdict}: {one.scenario}" for one in red[:_MOST_SHOWN]]
+    red.sort(key=lambda one: one.tier == "info")
+    shown = [f"  {one.verdict}: {one.scenario}{_UNCOUNTED.get(one.tier, '')}" for one in red[:_MOST_SHOWN]]
     if len(red) > _MOST_SHOWN:
         shown.append(f"  and {len(red) - _MOST_SHOWN} more: --results FILE tells them all")
+    shown += _reasons(red)
     return "\n".join([*lines[:-1], *shown, *([""] if shown else []), lines[-1]])
+
+
+def _reasons(red: list[Judged]) -> list[str]:
+    """Say why supervisors were not judged: the most frequent reasons, as one mistake has many scenarios tell of it."""
+    errors = (Verdict.ADAPTER_ERROR, Verdict.KIT_ERROR)
+    told = Counter(row.seen.partition("\n")[0] for one in red for row in one.rows if row.verdict in errors)
+    often = ((f"{count} times" if count > 1 else "once", reason) for reason, count in told.most_common(_MOST_REASONS))
+    return [f"  {times}: {reason}" for times, reason in often]
 
 
 def _write(file: str, text: str) -> None:

@@ -102,3 +102,27 @@ def test_a_conftest_that_breaks_is_the_users(capsys: pytest.CaptureFixture[str])
     Path("conftest.py").write_text("import no_such_module\n", "utf-8")
     assert main(["conform", "core", "--rule", "A9"]) == 2
     assert "ModuleNotFoundError: No module named 'no_such_module'" in capsys.readouterr().err
+
+
+RAISES = """
+from pytest_agentproc.subjects import Function
+
+def pytest_agentproc_subjects():
+    async def broken(order):
+        raise LookupError("no such loop")
+    return [Function(broken, dialects=["raw"], limits={"inactivity_timeout": 60})]
+"""
+
+
+@pytest.mark.slow
+def test_a_mistake_that_all_scenarios_tell_of_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
+    """Why nothing was judged; and what is for information alone is called so, behind what counts."""
+    Path("conftest.py").write_text(RAISES, "utf-8")
+    assert main(["conform", "broken", "-k", "run-is-cancelled or busy-and-silent or silent-past-the-limit"]) == 1
+    assert capsys.readouterr().out.split("\n\n")[-2].splitlines() == [
+        "  adapter error: busy-and-silent",
+        "  adapter error: silent-past-the-limit",
+        "  adapter error: deaf-run-is-cancelled (for information)",
+        "  adapter error: run-is-cancelled (for information)",
+        "  4 times: it raised LookupError: no such loop",
+    ]
