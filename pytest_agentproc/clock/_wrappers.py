@@ -8,8 +8,12 @@ Without a living agent it works in real time, and time is held until it ends.
 from __future__ import annotations
 
 import os
+import time
 from functools import partial
 from typing import TYPE_CHECKING
+
+from pytest_agentproc.clock._waits import is_timed
+from pytest_agentproc.errors import Foreign
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping
@@ -19,6 +23,9 @@ if TYPE_CHECKING:
     from pytest_agentproc.clock._poller import Poller
 
 __all__ = ["Sleep", "Wrapper", "Wrappers", "ancestors"]
+
+_LONGEST = 1.0
+"""Real seconds for which somebody around an agent may sleep by the clock: time is held, and a moment is no clock."""
 
 
 class Sleep:
@@ -36,19 +43,20 @@ class Sleep:
     def __init__(self, pid: int, others: Container[int]) -> None:
         self._pid = pid
         self._others = others
-        self._family: list[int] = []
+        self.family: list[int] = []
+        """Those who slept as it was proven last."""
         self._seen: dict[int, bytes] | None = None
 
     def is_proven(self) -> bool:
         """Look, and say whether all sleep."""
-        if self._seen is not None and _switches(self._family) == self._seen:
+        if self._seen is not None and _switches(self.family) == self._seen:
             return True
         family = self._listed()
         seen = _switches(family)
         if seen is None or self._listed() != family or _switches(family) != seen:
             self._seen = None
             return False
-        self._family, self._seen = family, seen
+        self.family, self._seen = family, seen
         return True
 
     def _listed(self) -> list[int]:
@@ -67,11 +75,30 @@ class Wrapper:
 
     def __init__(self, pid: int, path: Path, name: str, participants: Mapping[int, Participant]) -> None:
         self.pid = pid
-        self.name = name or os.fsdecode(_read(f"/proc/{pid}/comm").rstrip())
+        self.name = name or name_of(pid)
         self.pidfd = os.pidfd_open(pid)  # a zombie has one too, and lets go at the next look
         self.free: Path | None = path
         self.agents: list[Path] = []
-        self.sleep = Sleep(pid, participants)
+        self._sleep = Sleep(pid, participants)
+        self._timed_since: float | None = None
+
+    def rests(self) -> bool:
+        """Say whether it and all that it started sleep, and nobody waits for a time of its own.
+
+        Raises:
+            Foreign: somebody does, and keeps on: it keeps real time, as a supervisor would.
+        """
+        if not self._sleep.is_proven():
+            return False
+        timed = next((pid for pid in self._sleep.family if is_timed(pid)), None)
+        if timed is None:
+            self._timed_since = None
+            return True
+        now = time.monotonic()
+        self._timed_since = self._timed_since or now
+        if now - self._timed_since > _LONGEST:
+            raise Foreign(f"{name_of(timed)!r} (pid {timed}), around an agent, counts in real time by itself")
+        return False
 
     def describe(self) -> str:
         """Say who it is."""
@@ -122,9 +149,13 @@ class Wrappers:
         return [one.describe() for one in self.alive.values() if not any(map(self._lives, one.agents))]
 
     def restless(self) -> str:
-        """Name one around an agent that does not rest; empty: all do, or are dead."""
+        """Name one around an agent that does not rest; empty: all do, or are dead.
+
+        Raises:
+            Foreign: one keeps real time.
+        """
         for one in self.alive.values():
-            if one.agents and not one.sleep.is_proven():
+            if one.agents and not one.rests():
                 return one.describe()
         return ""
 
@@ -137,6 +168,11 @@ class Wrappers:
         """Say whether an agent lives, or anybody whom it started."""
         everyone = self._participants.items()
         return any(one.lives for other, one in everyone if other[: len(path)] == path)
+
+
+def name_of(pid: int) -> str:
+    """Give what the kernel calls a process."""
+    return os.fsdecode(_read(f"/proc/{pid}/comm").rstrip())
 
 
 def ancestors(pid: int) -> Iterator[int]:

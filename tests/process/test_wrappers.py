@@ -7,6 +7,7 @@ import shlex
 import signal
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -153,6 +154,43 @@ def test_a_shell_without_an_agent_is_refused(stand: Stand) -> None:
 
     with pytest.raises(Foreign, match=r"^'sh' \(pid \d+\) is no fake agent"):
         stand.run(host)
+
+
+COUNTS = {
+    "a sleep": "import subprocess, sys, time; subprocess.Popen(sys.argv[1:]); time.sleep(60)",
+    "a limit": "import select, subprocess, sys; one = subprocess.Popen(sys.argv[1:], stdout=-1);"
+    "select.select([one.stdout], [], [], 60)",
+    "an event loop": "import asyncio, sys\nasync def main():\n await asyncio.create_subprocess_exec(*sys.argv[1:])\n"
+    " await asyncio.sleep(60)\nasyncio.run(main())",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/syscall").exists(), reason="the kernel does not tell system calls")
+@pytest.mark.parametrize("program", COUNTS.values(), ids=COUNTS)
+def test_a_program_around_an_agent_that_counts_in_real_time_is_refused(stand: Stand, program: str) -> None:
+    """It is a supervisor itself, which would take the agent's hour for the moment that it was."""
+    argv = stand.fake("- silence: 1h\n- exit: 0")
+
+    async def host() -> None:
+        await anyio.run_process([sys.executable, "-S", "-c", program, *argv])
+
+    with pytest.raises(Foreign, match=r"^'python[^']*' \(pid \d+\), around an agent, counts in real time by itself"):
+        stand.run(host)
+
+
+def test_a_moment_of_sleep_is_waited_for(stand: Stand, backend: str) -> None:
+    """A script may wait for a lock, or for a file."""
+    argv = stand.fake("- silence: 1h\n- exit: 4")
+    program = (
+        "import subprocess, sys, time; one = subprocess.Popen(sys.argv[1:]); time.sleep(0.2); sys.exit(one.wait())"
+    )
+
+    async def host() -> tuple[int, float]:
+        done = await anyio.run_process([sys.executable, "-S", "-c", program, *argv], check=False)
+        return done.returncode, stand.seconds
+
+    assert stand.run(host, backend=backend) == (4, 3600.0)
 
 
 @pytest.mark.slow

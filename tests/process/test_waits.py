@@ -1,0 +1,44 @@
+"""Who sleeps by the clock is told by the system call that he is in. With real processes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pytest_agentproc.clock._waits import is_timed
+
+WAITS = {
+    "reads": ("input()", False),
+    "polls": ("import select; p = select.poll(); p.register(0, 1); p.poll()", False),
+    "polls with a limit": ("import select; p = select.poll(); p.register(0, 1); p.poll(60_000)", True),
+    "selects": ("import select; select.select([0], [], [])", False),
+    "selects with a limit": ("import select; select.select([0], [], [], 60)", True),
+    "epolls": ("import select; p = select.epoll(); p.register(0, 1); p.poll()", False),
+    "epolls with a limit": ("import select; p = select.epoll(); p.register(0, 1); p.poll(60)", True),
+    "sleeps": ("import time; time.sleep(60)", True),
+}
+
+
+@pytest.mark.skipif(not Path("/proc/self/syscall").exists(), reason="the kernel does not tell system calls")
+@pytest.mark.parametrize(("program", "is_told"), WAITS.values(), ids=WAITS)
+def test_a_wait_with_a_limit_is_told_from_one_without(program: str, is_told: bool) -> None:
+    """Whatever the call, and whatever its limit is called."""
+    argv = [sys.executable, "-IS", "-c", f"print(flush=True); {program}"]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        while Path(f"/proc/{process.pid}/stat").read_text("ascii").rpartition(")")[2].split()[0] != "S":
+            pass
+        told = is_timed(process.pid)
+        process.kill()
+    assert told is is_told
+
+
+def test_of_who_is_gone_nothing_is_told() -> None:
+    """He may have ended as he was looked at."""
+    process = subprocess.Popen(["true"])
+    process.wait()
+    assert not is_timed(process.pid)
