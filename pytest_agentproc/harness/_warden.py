@@ -11,7 +11,7 @@ import signal
 import sys
 import threading
 from _signal import getsignal  # that of `signal` tries to make each handler a word, and writes it out when it is none
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_agentproc.harness._bystanders import is_bystander, look, members_of, name_of, ticks
@@ -41,10 +41,17 @@ _watching = threading.Lock()
 
 
 class _Known(NamedTuple):
-    """A process that is or was of the run: what the record calls it, and whether its pid is free for others by now."""
+    """A process that is or was of the run.
+
+    Args:
+        name: what the record calls it.
+        is_reaped: whether its pid is free for others by now.
+        is_agent: whether the supervisor started it: when a descendant's pid is free may be for init to say, at leisure.
+    """
 
     name: str
     is_reaped: bool
+    is_agent: bool
 
 
 class _Target(NamedTuple):
@@ -61,14 +68,11 @@ def participants_of(clock: VirtualClock) -> Callable[[int], _Known | None]:
     def known(pid: int) -> _Known | None:
         found = [one for one in tuple(clock.hub.roll.participants.values()) if one.pid == pid]
         if not found:
-            return _Known("", is_reaped=False) if pid in clock.hub.roll.expected else None
-        try:
-            _send_signal(found[-1].pidfd, 0)
-        except ProcessLookupError:
-            return _Known(found[-1].name, is_reaped=True)
-        except PermissionError:
-            pass
-        return _Known(found[-1].name, is_reaped=False)
+            return _Known("", is_reaped=False, is_agent=True) if pid in clock.hub.roll.expected else None
+        one, is_reaped = found[-1], False
+        with suppress(PermissionError):
+            is_reaped = one.is_forgotten()
+        return _Known(one.name, is_reaped=is_reaped, is_agent=len(one.path) == 1)
 
     return known
 
@@ -82,7 +86,7 @@ def warden(note: Callable[[dict[str, Any]], None], known: Callable[[int], _Known
     """Judge every signal that this process sends while the block runs.
 
     One for a bystander, for pytest itself, or for a group with it is not delivered. One for a pid that was of the run
-    and is free by now hits nobody; it is noted too. Of runs at a time, in threads, the first is watched.
+    and is free by now hits nobody; an agent's is noted too. Of runs at a time, in threads, the first is watched.
 
     Args:
         note: takes the data of a marker for each.
@@ -177,7 +181,7 @@ class _Judge:
             first = look(members[0])
             is_others = all(self._known(pid) is None and is_bystander(pid, self._begun, me) for pid in members)
             return _Target("group", group, first.name if first is not None else "") if is_others else None
-        return None if leader is None else _Target("freed", group, leader.name)
+        return _freed(group, leader)
 
     def _of_process(self, pid: int) -> _Target | None:
         known = self._known(pid)
@@ -185,7 +189,7 @@ class _Judge:
             return None
         seen = look(pid)
         if seen is None:
-            return None if known is None else _Target("freed", pid, known.name)
+            return _freed(pid, known)
         if not is_bystander(pid, self._begun, os.getpid()):
             return None
         if known is None:
@@ -234,6 +238,10 @@ def _place(frame: FrameType) -> str:
     file = caller.f_code.co_filename
     inside = os.path.relpath(file)
     return f"{file if inside.startswith('..') else inside}:{caller.f_lineno}"
+
+
+def _freed(pid: int, known: _Known | None) -> _Target | None:
+    return _Target("freed", pid, known.name) if known is not None and known.is_agent else None
 
 
 def _passes_on(file: str) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pytest_agentproc.record import normal_form
 from pytest_agentproc.search._find import not_met
 from pytest_agentproc.search._invariants import broken
-from pytest_agentproc.verdict import differing
+from pytest_agentproc.verdict import alike, differing
 
 if TYPE_CHECKING:
     from pytest_agentproc.harness import Lab
@@ -45,7 +45,8 @@ def confirm(find: Find, subject: Subject, lab: Lab, *, backend: str = "asyncio")
     foretold = normal_form(find.played.record)
     for number in range(1, _TIMES + 1):
         played = lab.play(find.scenario, subject, backend=backend)
-        difference = differing(find.played, played) if normal_form(played.record) != foretold else ""
+        is_same = normal_form(played.record) == foretold or alike(find.played, played)
+        difference = "" if is_same else differing(find.played, played)
         if difference:
             return Confirmed(repeats=False, difference=difference)
         if not_met(played) is None and not broken(played):

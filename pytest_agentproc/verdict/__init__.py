@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pytest_agentproc.verdict._baseline import Baseline, Known, accepted
 from pytest_agentproc.verdict._compare import compare, conclude, unmet
-from pytest_agentproc.verdict._explain import differing, explain, explain_leaks, findings
+from pytest_agentproc.verdict._explain import alike, differing, explain, explain_leaks, findings
 from pytest_agentproc.verdict._facts import Leak, last_step, leaks, returned_at, signals
 from pytest_agentproc.verdict._instants import instants, retimed
 from pytest_agentproc.verdict._judged import Judged, JudgedRow, corpus_hash, digest_of
@@ -25,6 +25,7 @@ __all__ = [
     "Row",
     "Verdict",
     "accepted",
+    "alike",
     "compare",
     "conclude",
     "confirmed",

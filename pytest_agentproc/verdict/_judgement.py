@@ -6,7 +6,7 @@ import hashlib
 from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_agentproc.verdict._compare import compare, conclude
-from pytest_agentproc.verdict._explain import differing
+from pytest_agentproc.verdict._explain import alike, differing
 from pytest_agentproc.verdict._judged import Judged, JudgedRow
 from pytest_agentproc.verdict._rows import Played, Row, Verdict
 
@@ -63,9 +63,9 @@ def judged(played: Played, read: Callable[[tuple[Row, ...]], tuple[Row, ...]] | 
 def confirmed(first: Judgement, again: Played) -> Judgement:
     """Give a red judgement, if a second play of the same went the same way; else it says nothing of the subject.
 
-    Two with one timeline went the same way: a client makes an id by chance, of which the timeline shows nothing.
+    What decides is what happened, not what is said of it, nor the ids that a client makes by chance.
     """
-    if first.played is not None and not differing(first.played, again):
+    if first.played is not None and alike(first.played, again):
         return first
     return _compared("replay", first, again, f"{_REPLAY}, so this red says nothing of the supervisor; {_UNLESS}")
 

@@ -28,6 +28,12 @@ async def chancy(order):
     await anyio.run_process(order.argv, input=said, env=order.env, check=False, start_new_session=True)
     return "failed"
 
+async def hangs(order):
+    PLAYS.append(order)
+    said = uuid.uuid4().hex.encode() + b" is the id of what is never answered"
+    await anyio.run_process(order.argv, input=said, env=order.env, check=False, start_new_session=True)
+    await anyio.sleep_forever()
+
 async def tidy(order):
     PLAYS.append(order)
     agent = await anyio.open_process(order.argv, env=order.env, start_new_session=True)
@@ -54,7 +60,7 @@ def _scenario(pytester: pytest.Pytester) -> None:
     pytester.makeconftest(COUNT)
 
 
-@pytest.mark.parametrize("name", ["steady", "cured", "chancy"])
+@pytest.mark.parametrize("name", ["steady", "cured", "chancy", "hangs"])
 def test_a_red_that_comes_again_stands(pytester: pytest.Pytester, name: str) -> None:
     """What decides is what happened, not what was said of it, nor an id that a client makes by chance."""
     result = pytester.runpytest("-s", f"--agentproc-subject=mine:{name}")

@@ -176,6 +176,18 @@ def test_a_pid_that_is_free_by_now_is_noted_and_fails_nothing(lab: Lab, send: Ca
     assert f"TERM ==> {note['pid']}, the pid that agent had ({HERE}:" in explain(played, compare(played))
 
 
+@pytest.mark.parametrize("is_reaped", [False, True])
+def test_when_a_descendants_pid_is_free_is_nobodys_word(is_reaped: bool) -> None:
+    """Init waits for an orphan, soon or late: of two plays one would have a note and the other none."""
+    notes: list[dict[str, Any]] = []
+    with start_other() as process:
+        process.communicate()
+    known = _Known("server", is_reaped=is_reaped, is_agent=False)
+    with warden(notes.append, lambda _pid: known), pytest.raises(ProcessLookupError):
+        os.kill(process.pid, signal.SIGCONT)
+    assert notes == []
+
+
 @pytest.mark.parametrize("seen", [None, Seen("sh", "S", 1, 2, 3)], ids=["nobody", "somebody else"])
 def test_who_is_reaped_meanwhile_is_no_stray(seen: Seen | None, monkeypatch: pytest.MonkeyPatch) -> None:
     """A keeper reaps it between two looks, and its pid may be somebody else's by then."""
@@ -187,7 +199,7 @@ def test_who_is_reaped_meanwhile_is_no_stray(seen: Seen | None, monkeypatch: pyt
 
         def known(_pid: int) -> _Known:
             process.communicate()
-            return _Known("agent", is_reaped=True)
+            return _Known("agent", is_reaped=True, is_agent=True)
 
         with warden(notes.append, known), pytest.raises(ProcessLookupError):
             signal.pidfd_send_signal(pidfd, signal.SIGCONT)
@@ -198,7 +210,7 @@ def test_who_is_reaped_meanwhile_is_no_stray(seen: Seen | None, monkeypatch: pyt
 def test_a_pid_that_is_somebody_elses_by_now_is_a_bystanders(other: Process) -> None:
     """It was an agent's, which is gone and reaped, and its number was given away."""
     notes: list[dict[str, Any]] = []
-    with warden(notes.append, lambda _pid: _Known("agent", is_reaped=True)):
+    with warden(notes.append, lambda _pid: _Known("agent", is_reaped=True, is_agent=True)):
         os.kill(other.pid, signal.SIGKILL)
     assert [(note["to"], note["who"]) for note in notes] == [("reused", f"{name_of(other.pid)}, once agent")]
 
