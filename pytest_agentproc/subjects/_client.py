@@ -63,18 +63,19 @@ class Client:
         Without a word of a subclass only what means a missing program, or a lost connection, is an outcome: whatever
         else is raised may be a mistake in the adapter, and is told as one.
         """
-        return (
-            "spawn_failed"
-            if isinstance(error, FileNotFoundError | PermissionError)
-            else _lost(error, "handshake_failed")
-        )
+        return _meaning(error, "handshake_failed")
 
     def lost(self, error: Exception) -> str:
-        """Give the outcome of a turn whose `prompt` raised: `agent_lost` where the connection is; else see above."""
-        return _lost(error, "agent_lost")
+        """Give the outcome of a turn whose `prompt` raised: `agent_lost` where the connection is; else see above.
+
+        Who starts an agent as it is asked has `spawn_failed` where its program is missing.
+        """
+        return _meaning(error, "agent_lost")
 
 
-def _lost(error: Exception, outcome: str) -> str:
+def _meaning(error: Exception, outcome: str) -> str:
+    if isinstance(error, FileNotFoundError | PermissionError):
+        return "spawn_failed"
     if isinstance(error, OSError | EOFError | anyio.BrokenResourceError | anyio.EndOfStream):
         return outcome
     raise error

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["Driven"]
 
 _DEEDS = ("prompt", "cancel", "close", "permission")
+_GONE = ("agent_lost", "spawn_failed")
 
 
 class Driven(Function):
@@ -161,7 +162,7 @@ class _Driver:
         except Exception as error:
             if self._is_started:
                 raise
-            await self._give_up(error)
+            await self._give_up(_alone(error))
         while len(self._turns) < len(self._prompts):
             self._end(len(self._turns) + 1, {"outcome": "stopped"})
         self._hear("status", None, "closed")
@@ -195,7 +196,8 @@ class _Driver:
             try:
                 given = await self._client.prompt(self._prompts[number - 1])
                 said.update({"outcome": given} if isinstance(given, str) else given)
-            except Exception as error:  # noqa: BLE001  # which of them are an outcome, the client says
+            except Exception as raised:  # noqa: BLE001  # which of them are an outcome, the client says
+                error = _alone(raised)
                 said.update(outcome=self._client.lost(error), error=str(error))
             turn.cancel_scope.cancel()
 
@@ -207,7 +209,7 @@ class _Driver:
         if said["outcome"] == "failed" and number in self._cancelled:
             said["outcome"] = "cancelled"
         self._end(number, {"elapsed": (self._now() - start) / NANOSECONDS / self._order.scale, **said})
-        self._hear("status", None, "failed" if said["outcome"] == "agent_lost" else "ready")
+        self._hear("status", None, "failed" if said["outcome"] in _GONE else "ready")
 
     # What the caller and the record are told.
 
@@ -230,3 +232,10 @@ class _Driver:
 
     def _note(self, deed: Deed) -> None:
         self._order.trace(self._now(), "m", deed.show())
+
+
+def _alone(error: Exception) -> Exception:
+    """Give what a task group, of a client's own or one that it holds, has wrapped: a group of one says nothing else."""
+    while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error

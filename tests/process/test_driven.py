@@ -73,6 +73,41 @@ def test_a_client_is_driven_from_end_to_end(lab: Lab, name: str, backend: str) -
     assert conclude(rows) is Verdict.PASSED, [row for row in rows if row.verdict is not Verdict.PASSED]
 
 
+class Late(Pi):
+    """One that starts its agent as it is asked."""
+
+    async def start(self) -> None:
+        """Start nothing."""
+
+    async def prompt(self, text: str) -> Any:
+        """Start, and ask."""
+        await super().start()
+        return await super().prompt(text)
+
+    async def close(self) -> None:
+        """End what was started."""
+        if hasattr(self, "agent"):
+            await super().close()
+
+
+class Grouped(Pi):
+    """One that has a task group open as it finds no agent."""
+
+    async def start(self) -> None:
+        """Start it from a task."""
+        group = await self.hold(anyio.create_task_group())
+        group.start_soon(super().start)
+        await anyio.sleep_forever()
+
+
+@pytest.mark.parametrize("client", [Late, Grouped])
+def test_a_missing_program_is_told_wherever_it_is_missed(lab: Lab, client: type[Client]) -> None:
+    """Neither is a lost agent, nor a mistake of the adapter's."""
+    scenario = load(ROOT / "scenarios" / "session-cannot-be-executed.scenario.yaml")
+    rows = compare(lab.play(scenario, Driven(client)))
+    assert conclude(rows) is Verdict.PASSED, [row for row in rows if row.verdict is not Verdict.PASSED]
+
+
 class Patient(Pi):
     """One with a limit of its own: it tells of a turn whose time was over once the agent has let go of it."""
 
