@@ -184,8 +184,13 @@ class Encoder:
         return self._lines.join([self._tool_update(fields["id"], "failed" if failed else "completed", told)])
 
     def event(self, value: dict[str, Any], now: int) -> bytes:
-        """Give an update of the session, or else a message as it stands."""
-        return self._lines.join([self._update(value) if "sessionUpdate" in value else line(value)])
+        """Give an update of the session, or else a message as it stands, but for the id of a prompt."""
+        if "sessionUpdate" in value:
+            return self._lines.join([self._update(value)])
+        word, _, number = str(value.get("id")).partition(" ")
+        if word == "prompt" and number.isdecimal() and 1 <= int(number) <= len(self._prompts):
+            value = {**value, "id": self._prompts[int(number) - 1][0]}
+        return self._lines.join([line(value)])
 
     def _joined(self, events: list[bytes]) -> bytes:
         return self._lines.join(events) if events else b""

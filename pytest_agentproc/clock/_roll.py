@@ -51,6 +51,8 @@ class Roll:
         self.changed = False
         self.lives = 0
         """How many participants live."""
+        self.written = 0
+        """How many bytes they have printed."""
         self._poller = poller
         self._rule = rule
         self._listener, self.address = new_listener()
@@ -202,6 +204,7 @@ class Roll:
         now, sink = self._rule.now, self._sinks[participant.token]
         for code, data in notes:
             if code in _WRITTEN:
+                self.written += len(data)
                 sink(now, code, {"process": participant.name, "bytes": data})
                 continue
             about: dict[str, Any] = {"process": participant.name}

@@ -142,7 +142,15 @@ def _warnings(played: Played, wanted: Sequence[Mapping[str, str]]) -> Finding:
     if seen is None:
         return _NOT_REPORTED
     fits = len(seen) == len(wanted) and all(map(matches, seen, wanted))
+    decides = any(key.rpartition(".")[2] == "warnings" for key in played.bound.scenario.catches.values())
+    if seen and not wanted and not decides and all(map(_is_prose, seen)):
+        return Finding(Verdict.NOT_APPLICABLE, f"{listed(seen)}: what else is odd is the subject's own to say")
     return _found(fits=fits, seen=listed(seen))
+
+
+def _is_prose(warning: str) -> bool:
+    """Say whether a warning is a sentence, of which each supervisor has its own, and no word such as ours."""
+    return len(warning.split()) > 1
 
 
 def _text(name: str) -> Check:

@@ -14,8 +14,7 @@ import anyio.to_thread
 import pytest
 
 from pytest_agentproc.clock import VirtualClock
-from pytest_agentproc.harness import _warden
-from pytest_agentproc.harness._bystanders import Seen, look, ticks
+from pytest_agentproc.harness._bystanders import look, ticks
 from pytest_agentproc.harness._warden import _Known, warden
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import TRIVIAL, Null, SpawnAndForget, core
@@ -176,58 +175,12 @@ def test_a_pid_that_is_free_by_now_is_noted_and_fails_nothing(lab: Lab, send: Ca
     assert f"TERM ==> {note['pid']}, the pid that agent had ({HERE}:" in explain(played, compare(played))
 
 
-@pytest.mark.parametrize("is_reaped", [False, True])
-def test_when_a_descendants_pid_is_free_is_nobodys_word(is_reaped: bool) -> None:
-    """Init waits for an orphan, soon or late: of two plays one would have a note and the other none."""
-    notes: list[dict[str, Any]] = []
-    with start_other() as process:
-        process.communicate()
-    known = _Known("server", is_reaped=is_reaped, is_agent=False)
-    with warden(notes.append, lambda _pid: known), pytest.raises(ProcessLookupError):
-        os.kill(process.pid, signal.SIGCONT)
-    assert notes == []
-
-
-@pytest.mark.parametrize("seen", [None, Seen("sh", "S", 1, 2, 3)], ids=["nobody", "somebody else"])
-def test_who_is_reaped_meanwhile_is_no_stray(seen: Seen | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A keeper reaps it between two looks, and its pid may be somebody else's by then."""
-    notes: list[dict[str, Any]] = []
-    monkeypatch.setattr(_warden, "look", lambda _pid: seen)
-    monkeypatch.setattr(_warden, "is_bystander", lambda *_: True)
-    with start_other() as process:
-        pidfd = os.pidfd_open(process.pid)
-
-        def known(_pid: int) -> _Known:
-            process.communicate()
-            return _Known("agent", is_reaped=True, is_agent=True)
-
-        with warden(notes.append, known), pytest.raises(ProcessLookupError):
-            signal.pidfd_send_signal(pidfd, signal.SIGCONT)
-        os.close(pidfd)
-    assert notes == []
-
-
 def test_a_pid_that_is_somebody_elses_by_now_is_a_bystanders(other: Process) -> None:
     """It was an agent's, which is gone and reaped, and its number was given away."""
     notes: list[dict[str, Any]] = []
     with warden(notes.append, lambda _pid: _Known("agent", is_reaped=True, is_agent=True)):
         os.kill(other.pid, signal.SIGKILL)
     assert [(note["to"], note["who"]) for note in notes] == [("reused", f"{name_of(other.pid)}, once agent")]
-
-
-def test_of_two_runs_at_a_time_the_first_is_watched() -> None:
-    """Whichever ends first, nothing stays patched."""
-    plain = os.kill
-    notes: list[dict[str, Any]] = []
-    first, second = warden(notes.append), warden(notes.append)
-    first.__enter__()
-    watched = os.kill
-    second.__enter__()
-    assert os.kill is watched
-    first.__exit__(None, None, None)
-    assert os.kill is plain
-    second.__exit__(None, None, None)
-    assert os.kill is plain
 
 
 def handled(signum: signal.Signals) -> None:

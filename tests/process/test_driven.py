@@ -97,7 +97,7 @@ class Grouped(Pi):
         """Start it from a task."""
         group = await self.hold(anyio.create_task_group())
         group.start_soon(super().start)
-        await anyio.sleep_forever()
+        await anyio.Event().wait()
 
 
 @pytest.mark.parametrize("client", [Late, Grouped])

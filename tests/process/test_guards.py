@@ -226,6 +226,23 @@ def test_a_run_that_looks_for_ever_is_a_spin(stand: Stand, backend: str) -> None
     assert restless.looks <= 10_002
 
 
+def test_who_reads_byte_by_byte_looks_as_often_as_there_are_bytes(stand: Stand, backend: str) -> None:
+    """That is slow, and takes something each time."""
+    argv = stand.fake("- raw: {text: x, repeat: 30000}\n- silence: 1s\n- exit: 0")
+
+    async def host() -> int:
+        count = 0
+        with subprocess.Popen(argv, stdout=subprocess.PIPE, bufsize=0) as agent:
+            assert agent.stdout is not None
+            while True:
+                await anyio.wait_readable(agent.stdout)
+                if not agent.stdout.read(1):
+                    return count
+                count += 1
+
+    assert stand.run(host, backend=backend) == 30_000
+
+
 class Broken(Restless):
     """A run whose look fails."""
 

@@ -113,6 +113,19 @@ def test_an_event_that_is_an_update_gets_its_session() -> None:
     assert ping == {"jsonrpc": "2.0", "method": "_vendor/ping"}
 
 
+def test_an_event_may_have_the_id_of_a_prompt() -> None:
+    """Which each client draws for itself; of a prompt that was never asked there is none."""
+    talk = talk_to_a_new_session()
+    talk.hear(prompt("drawn"))
+    talk.printed()
+    talk.tell("answer", "hello")
+    talk.tell("event", {"jsonrpc": "2.0", "id": "prompt 1", "result": {"stopReason": "end_turn"}})
+    talk.tell("event", {"jsonrpc": "2.0", "id": "prompt 2", "result": {}})
+    *_, first, again, other = talk.printed()
+    assert (first["id"], again["id"], other["id"]) == ("drawn", "drawn", "prompt 2")
+    assert first == again
+
+
 def test_a_text_in_pieces_is_a_chunk_for_each() -> None:
     """The last one comes with the response."""
     talk = talk_to_a_new_session()

@@ -76,6 +76,24 @@ def test_one_deciding_key_that_is_reported_decides(
 
 
 @pytest.mark.parametrize(
+    ("warning", "catches", "verdict"),
+    [
+        ("it was ended after its grace", {}, "not applicable"),
+        ("it was ended after its grace", {"a": "warnings"}, "failed"),
+        ("exit_contradicts_result", {}, "failed"),
+    ],
+)
+def test_what_else_is_odd_is_a_supervisors_own_to_say(warning: str, catches: dict[str, str], verdict: str) -> None:
+    """A sentence of its own is none of the kit's words, and no file is about it that does not turn on warnings."""
+    expected = Expected("outcome", "completed"), Expected("warnings", [])
+    record = Record()
+    record.add(0, "p", {"process": "agent", "seen": True, "parent": "supervisor", "line": 0})
+    answer = Answer(outcome="completed", warnings=(warning,))
+    rows = compare(Played(Bound(expected, scenario=Script(catches=catches)), record, answer))
+    assert [row.verdict.value for row in rows] == ["passed", verdict]
+
+
+@pytest.mark.parametrize(
     ("mode", "said", "verdict"),
     [
         ("text", "one\n", "passed"),

@@ -1,0 +1,60 @@
+"""What the warden of a run notes of one signal, told who is of the run. With real processes, and without a play."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from typing import Any
+
+import pytest
+
+from pytest_agentproc.harness import _warden
+from pytest_agentproc.harness._bystanders import Seen
+from pytest_agentproc.harness._warden import _Known, warden
+
+
+@pytest.mark.parametrize("is_reaped", [False, True])
+def test_when_a_descendants_pid_is_free_is_nobodys_word(is_reaped: bool) -> None:
+    """Init waits for an orphan, soon or late: of two plays one would have a note and the other none."""
+    notes: list[dict[str, Any]] = []
+    with subprocess.Popen(["true"]) as process:
+        process.wait()
+    known = _Known("server", is_reaped=is_reaped, is_agent=False)
+    with warden(notes.append, lambda _pid: known), pytest.raises(ProcessLookupError):
+        os.kill(process.pid, signal.SIGCONT)
+    assert notes == []
+
+
+@pytest.mark.parametrize("seen", [None, Seen("sh", "S", 1, 2, 3)], ids=["nobody", "somebody else"])
+def test_who_is_reaped_meanwhile_is_no_stray(seen: Seen | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A keeper reaps it between two looks, and its pid may be somebody else's by then."""
+    notes: list[dict[str, Any]] = []
+    monkeypatch.setattr(_warden, "look", lambda _pid: seen)
+    monkeypatch.setattr(_warden, "is_bystander", lambda *_: True)
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as process:
+        pidfd = os.pidfd_open(process.pid)
+
+        def known(_pid: int) -> _Known:
+            process.communicate()
+            return _Known("agent", is_reaped=True, is_agent=True)
+
+        with warden(notes.append, known), pytest.raises(ProcessLookupError):
+            signal.pidfd_send_signal(pidfd, signal.SIGCONT)
+        os.close(pidfd)
+    assert notes == []
+
+
+def test_of_two_runs_at_a_time_the_first_is_watched() -> None:
+    """Whichever ends first, nothing stays patched."""
+    plain = os.kill
+    notes: list[dict[str, Any]] = []
+    first, second = warden(notes.append), warden(notes.append)
+    first.__enter__()
+    watched = os.kill
+    second.__enter__()
+    assert os.kill is watched
+    first.__exit__(None, None, None)
+    assert os.kill is plain
+    second.__exit__(None, None, None)
+    assert os.kill is plain
