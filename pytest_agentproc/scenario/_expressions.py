@@ -1,11 +1,12 @@
 """Owns times and sizes: numbers with units, expressions over policy names, exact. Knows no place of theirs in a file.
 
 An expression is parsed once and evaluated with any policy; everything is a Fraction of nanoseconds or bytes until the
-end, and the end must be a whole number.
+end, and the end must be a whole number, but for a time that follows from a limit.
 """
 
 from __future__ import annotations
 
+import math
 import operator
 import re
 from dataclasses import dataclass
@@ -140,7 +141,7 @@ def seconds(nanoseconds: Fraction | int) -> str:
 
 
 def evaluate(expression: Expression, limits: Mapping[str, int | None]) -> int:
-    """Compute whole nanoseconds or bytes under a policy.
+    """Compute whole nanoseconds or bytes under a policy; a part of a limit counts as limits do, upwards.
 
     Raises:
         NotApplicable: a limit that the expression names is switched off.
@@ -150,6 +151,8 @@ def evaluate(expression: Expression, limits: Mapping[str, int | None]) -> int:
         value = _value(expression.tree, limits, expression.line)
     except ZeroDivisionError:
         raise Unfit(f'"{expression.text}" divides by zero') from None
+    if value.denominator != 1 and expression.measure is TIMES and names(expression.tree):
+        value = Fraction(math.ceil(value))
     if value.denominator == 1 and expression.low <= value.numerator <= expression.high:
         return value.numerator
     trouble = (_time_trouble if expression.measure is TIMES else _size_trouble)(value, expression)

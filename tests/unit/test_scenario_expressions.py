@@ -77,15 +77,18 @@ def test_a_script_on_a_missing_limit_is_not_applicable_as_a_whole() -> None:
 
 
 @pytest.mark.parametrize(
-    ("time", "policy", "trouble"),
-    [
-        ("inactivity_timeout - 10s", Policy(inactivity_timeout=5.0), "is -5s: a time cannot be negative"),
-        ("linger_grace / 2", Policy(linger_grace=0.000000001), "is 0.5ns, not a whole number of nanoseconds"),
-    ],
+    ("time", "limit", "nanoseconds"),
+    [("kill_grace / 2", 2 / 3, 333_333_334), ("kill_grace * 2", 1 / 3, 666_666_668), ("kill_grace / 2", 1e-9, 1)],
 )
-def test_a_time_that_another_policy_makes_none_is_not_applicable_there(time: str, policy: Policy, trouble: str) -> None:
+def test_a_part_of_a_limit_counts_upwards_as_limits_do(time: str, limit: float, nanoseconds: int) -> None:
+    """A supervisor with a limit of thirds has done nothing wrong, and is judged."""
+    assert elapsed(time, Policy(kill_grace=limit)).wanted == nanoseconds
+
+
+def test_a_time_that_another_policy_makes_none_is_not_applicable_there() -> None:
     """The file is sound for most supervisors, and this one has done nothing wrong; the row says what is the matter."""
-    assert elapsed(time, policy).not_applicable == f'other limits ("{time}" {trouble})'
+    seen = elapsed("inactivity_timeout - 10s", Policy(inactivity_timeout=5.0)).not_applicable
+    assert seen == 'other limits ("inactivity_timeout - 10s" is -5s: a time cannot be negative)'
 
 
 def test_a_file_is_checked_with_the_limits_that_it_gives() -> None:
