@@ -62,6 +62,16 @@ def test_the_text_of_a_turn_is_its_last_message_in_pieces() -> None:
     assert stage.ended(1) == ("completed", 0.0, "it is empty")
 
 
+def test_what_is_told_of_another_session_is_none_of_the_turns() -> None:
+    """One agent may hold several, as one that was loaded before; an update without a name is the only session's."""
+    stage = asked()
+    other, nobodys = chunk("not mine"), chunk("mine")
+    other["params"]["sessionId"] = "t"
+    del nobodys["params"]["sessionId"]
+    stage.says(other, nobodys, chunk(", too"), reply(2, {"stopReason": "end_turn"}))
+    assert stage.ended(1) == ("completed", 0.0, "mine, too")
+
+
 @pytest.mark.parametrize(
     ("response", "outcome", "error"),
     [

@@ -117,8 +117,10 @@ class AcpTalk(JsonTalk):
     def _updated(self, value: dict[str, Any]) -> list[Spoken]:
         params = value.get("params")
         update = params.get("update") if isinstance(params, dict) else None
-        if not isinstance(update, dict):
+        if not isinstance(params, dict) or not isinstance(update, dict):
             return [Other("session/update")]
+        if params.get("sessionId", self._session) != self._session:
+            return [Other("session/update of another session")]
         kind = update.get("sessionUpdate")
         if kind == "agent_message_chunk":
             content = update.get("content")
