@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.supervisor import Ladder, Restarts
+from pytest_agentproc.vocabulary import to_nanoseconds
 
 if TYPE_CHECKING:
     from pytest_agentproc.supervisor import Policy
@@ -34,7 +35,7 @@ class SteadyRestarts(Restarts):
 
     def crash(self, now: int) -> int | None:
         """Count, and double nothing."""
-        return None if super().crash(now) is None else self.backoff
+        return None if super().crash(now) is None else to_nanoseconds(self.backoff or 0)
 
 
 class BoundlessRestarts(Restarts):
@@ -42,7 +43,7 @@ class BoundlessRestarts(Restarts):
 
     def __init__(self, policy: Policy) -> None:
         super().__init__(policy)
-        self.LONGEST = (self.backoff or 0) << self.MOST
+        self.LONGEST = (self.backoff or 0) * 2**self.MOST
 
 
 class EndlessRestarts(Restarts):

@@ -34,6 +34,10 @@ SESSION_FOLDER = "/"
 """Where the agent of a session runs: its folder goes over the wire, and a record must tell of no folder of the day."""
 
 
+_ROUNDINGS = 64
+"""So many times somebody may round a part of a nanosecond up until an instant."""
+
+
 @dataclass(frozen=True, slots=True)
 class Played:
     """One play: what was asked, what happened, what the subject said.
@@ -64,11 +68,14 @@ class Played:
     def tolerance(self) -> int:
         """How much later than expected a thing may have happened, in nanoseconds.
 
-        In virtual time that is 0, but for a supervisor that looks in turns.
+        In virtual time that is 0, but for a supervisor that looks in turns, or has limits between the nanoseconds.
         """
         if self.turns is not None:
             return self.turns.tolerance
-        return 0 if self.pace is None else self.pace.tolerance
+        if self.pace is not None:
+            return self.pace.tolerance
+        bounds = (self.bound, *self.bound.parts.values())
+        return _ROUNDINGS if any(one.policy.has_parts for one in bounds) else 0
 
     @property
     def undecided(self) -> str:

@@ -140,7 +140,7 @@ def seconds(nanoseconds: Fraction | int) -> str:
     return f"{value.numerator}s" if value.denominator == 1 else f"{float(value):.9g}s"
 
 
-def evaluate(expression: Expression, limits: Mapping[str, int | None]) -> int:
+def evaluate(expression: Expression, limits: Mapping[str, int | Fraction | None]) -> int:
     """Compute whole nanoseconds or bytes under a policy; a part of a limit counts as limits do, upwards.
 
     Raises:
@@ -175,7 +175,7 @@ def _size_trouble(value: Fraction, expression: Expression) -> str:
     return f"{value} bytes: at least {expression.low}, at most {expression.high} are possible"
 
 
-def _value(tree: Tree, limits: Mapping[str, int | None], line: int) -> Fraction:
+def _value(tree: Tree, limits: Mapping[str, int | Fraction | None], line: int) -> Fraction:
     if tree[0] == "name":
         limit = limits[tree[1]]
         if limit is None:

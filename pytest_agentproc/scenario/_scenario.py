@@ -211,7 +211,7 @@ class Scenario:
 
     def _bind_parts(self, terms: Mapping[str, Policy]) -> Bound:
         parts = {name: part.bind(terms[name]) for name, part in self.parts.items()}
-        scopes = {name: Scope(policy.whole(), self.language.steps) for name, policy in terms.items()}
+        scopes = {name: Scope(policy.exact(), self.language.steps) for name, policy in terms.items()}
         scopes[""] = Scope(Policy().whole(), self.language.steps)
         drive = tuple(bind_deed(item, scopes[item.session]) for item in self.drive)
         return Bound(self, {}, Policy(), self._expectations(scopes), drive, parts=parts)
@@ -241,7 +241,7 @@ class Scenario:
                 raise NotApplicable(limit, expected.line)
             if is_outcome and expected.value == Outcome.TOOL_USE and not self._hosts(policy):
                 raise NotApplicable("host_tools", expected.line)
-        scope = Scope(policy.whole(), self.language.steps)
+        scope = Scope(policy.exact(), self.language.steps)
         asked = _asked(self.expected)
         first, *then = [[*asked, *scope.steps(script)] for script in self.scripts]
         program = {

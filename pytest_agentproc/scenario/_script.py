@@ -16,6 +16,8 @@ from pytest_agentproc.scenario._traps import quote
 from pytest_agentproc.scenario._words import choices, unknown
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from pytest_agentproc.scenario._check import Check
 
 __all__ = ["Entry", "ProgramStep", "Scope", "Step", "Steps", "Table"]
@@ -37,7 +39,7 @@ class Step:
 class Scope:
     """What compiling needs: the limits of the subject and the table of steps."""
 
-    limits: Mapping[str, int | None]
+    limits: Mapping[str, int | Fraction | None]
     table: Table
     _taken: list[int] = field(default_factory=list)
 

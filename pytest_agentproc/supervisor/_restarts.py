@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pytest_agentproc.vocabulary import to_nanoseconds
+
 if TYPE_CHECKING:
     from pytest_agentproc.vocabulary import Policy
 
@@ -23,10 +25,11 @@ class Restarts:
     """So many restarts within the window; the next crash is the end."""
 
     WINDOW = 600 * _SECOND
-    LONGEST = 60 * _SECOND
+    LONGEST = 60
+    """Seconds between two starts at most."""
 
     def __init__(self, policy: Policy) -> None:
-        self.backoff = policy.nanoseconds()["restart_backoff"]
+        self.backoff = policy.restart_backoff
         self._crashes: list[int] = []
 
     def crash(self, now: int) -> int | None:
@@ -34,6 +37,6 @@ class Restarts:
         self._crashes = [at for at in self._crashes if now - at < self.WINDOW]
         if self.backoff is None or len(self._crashes) >= self.MOST:
             return None
-        delay = min(self.backoff << len(self._crashes), max(self.LONGEST, self.backoff))
+        delay = min(self.backoff * 2 ** len(self._crashes), max(self.LONGEST, self.backoff))
         self._crashes.append(now)
-        return delay
+        return to_nanoseconds(delay)

@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.errors import UsageError
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 __all__ = [
     "CONTAINMENTS",
@@ -57,9 +60,10 @@ _SILENCE = {"claude": _Unsaid(180.0)}
 class _Counted:
     """Room for what `Policy.nanoseconds` has counted once, and for what `Policy.in_session` has given."""
 
-    __slots__ = ("_counted", "_in_session")
+    __slots__ = ("_counted", "_in_session", "_parts")
 
     _counted: dict[str, int | None]
+    _parts: bool
     _in_session: Policy
 
 
@@ -178,6 +182,34 @@ class Policy(_Counted):
     def whole(self) -> dict[str, int | None]:
         """Give every limit as a whole number: durations in nanoseconds, sizes in bytes."""
         return {**self.nanoseconds(), **{name: getattr(self, name) for name in SIZE_NAMES}}
+
+    def exact(self) -> dict[str, int | Fraction | None]:
+        """Give every limit in nanoseconds or bytes as it is: a third of a second is no whole number of nanoseconds."""
+        limits: dict[str, int | Fraction | None] = dict(self.whole())
+        if self.has_parts:
+            limits |= {
+                name: self._exact(name, limit) for name, limit in self.nanoseconds().items() if limit is not None
+            }
+        return limits
+
+    def _exact(self, name: str, limit: int) -> int | Fraction:
+        said = getattr(self, name)
+        if abs(said - limit / NANOSECONDS) <= _ROUNDING:
+            return limit
+        from fractions import Fraction  # who has such a limit pays for it
+
+        return Fraction(said) * NANOSECONDS
+
+    @property
+    def has_parts(self) -> bool:
+        """Whether one of its durations is no whole number of nanoseconds: who adds such up may round more than once."""
+        try:
+            return self._parts
+        except AttributeError:  # as above
+            counted = self.nanoseconds().items()
+            found = any(limit is not None and self._exact(name, limit) != limit for name, limit in counted)
+            object.__setattr__(self, "_parts", found)
+            return found
 
     @classmethod
     def for_dialect(cls, dialect: str, **limits: Any) -> Policy:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_agentproc.supervisor import Completion, Ending, Feeder, Ladder, Signal, Watchdog
+from pytest_agentproc.supervisor import Completion, Ending, Feeder, Ladder, Restarts, Signal, Watchdog
 from pytest_agentproc.supervisor import _events as on
 from pytest_agentproc.supervisor._ladder import Rung
 from pytest_agentproc.supervisor.dialects import Failure, Finished, Line, Meaning, Message, Noise, Other, Resumed
@@ -326,3 +326,9 @@ def test_a_stream_is_read_until_its_end() -> None:
     for _ in range(2):
         feeder.ended("stdout")
         assert feeder.streams == ["stderr"]
+
+
+def test_a_backoff_is_doubled_before_it_is_rounded() -> None:
+    """A third of a second is no whole number of nanoseconds, and two thirds are not twice the one above (P6)."""
+    restarts = Restarts(Policy(restart_backoff=1 / 3))
+    assert [restarts.crash(0) for _ in range(6)] == [333333334, 666666667, 1333333334, 2666666667, 5333333334, None]

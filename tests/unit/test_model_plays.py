@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -60,3 +61,11 @@ def test_a_play_leaves_the_collector_as_it_was(is_on: bool) -> None:  # a parame
     with pytest.raises(NotApplicable):
         model_play(loads("scenario: a limit\nagent: raw\nscript:\n  - silence: max_runtime"), core())
     assert gc.isenabled() is is_on
+
+
+def test_a_limit_between_two_nanoseconds_may_be_rounded_more_than_once() -> None:
+    """Who adds such up is later by one at each; who has whole ones is exact."""
+    played = model_play(loads(TALK), core())
+    assert played.tolerance == 0
+    parts = replace(played.bound, policy=Policy(restart_backoff=1 / 3))
+    assert 0 < replace(played, bound=parts).tolerance < 1000

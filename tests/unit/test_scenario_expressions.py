@@ -78,7 +78,12 @@ def test_a_script_on_a_missing_limit_is_not_applicable_as_a_whole() -> None:
 
 @pytest.mark.parametrize(
     ("time", "limit", "nanoseconds"),
-    [("kill_grace / 2", 2 / 3, 333_333_334), ("kill_grace * 2", 1 / 3, 666_666_668), ("kill_grace / 2", 1e-9, 1)],
+    [
+        ("kill_grace / 2", 2 / 3, 333_333_334),
+        ("kill_grace * 2", 1 / 3, 666_666_667),
+        ("kill_grace", 1 / 3, 333_333_334),
+        ("kill_grace / 2", 1e-9, 1),
+    ],
 )
 def test_a_part_of_a_limit_counts_upwards_as_limits_do(time: str, limit: float, nanoseconds: int) -> None:
     """A supervisor with a limit of thirds has done nothing wrong, and is judged."""

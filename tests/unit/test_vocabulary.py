@@ -225,3 +225,13 @@ def test_a_scenario_that_asks_for_more_containment_than_there_is_does_not_apply(
     with pytest.raises(NotApplicable) as caught:
         scenario.bind(Policy(containment="subreaper"))
     assert (caught.value.name, caught.value.line) == ("containment keeper", 3)
+
+
+def test_a_limit_between_two_nanoseconds_is_told_as_it_is() -> None:
+    """Twice a third of a second is two thirds, and not twice the nanosecond above a third."""
+    assert Policy(kill_grace=2.1).exact() == Policy(kill_grace=2.1).whole()
+    assert not Policy(kill_grace=0.7, linger_grace=0.1).has_parts
+    parts = Policy(kill_grace=1 / 3)
+    assert parts.has_parts
+    assert parts.whole()["kill_grace"] == 333_333_334
+    assert abs(3 * float(parts.exact()["kill_grace"] or 0) - 1_000_000_000) < 1e-6
