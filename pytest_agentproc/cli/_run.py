@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import nullcontext, redirect_stdout
 from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple
@@ -84,7 +85,9 @@ def run(options: argparse.Namespace) -> int:
         KitError: the kit failed.
     """
     scenario, scale = scenario_of(options.scenario), scale_of(options.scale)
-    subject = subject_of(options.subject, options.command, options.defect)
+    told = redirect_stdout(sys.stderr) if options.json else nullcontext()  # what it prints is no part of the object
+    with told:
+        subject = subject_of(options.subject, options.command, options.defect)
     require_backend(options.backend)
     clock = _clock_for(subject, options.clock)
     backend = "model" if clock == "model" else options.backend
@@ -93,7 +96,8 @@ def run(options: argparse.Namespace) -> int:
     where = "in the model" if clock == "model" else f"{clock} time, {backend}"
     way.say(f"supervisor {subject.name}, {where}\n")
     begun = perf_counter()
-    judgement = _judgement(way)
+    with told:
+        judgement = _judgement(way)
     if options.json:
         how = {"subject": subject.name, "clock": clock, "backend": backend}
         _say(kept(judgement, scenario, **how, real=perf_counter() - begun).line())

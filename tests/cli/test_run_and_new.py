@@ -161,6 +161,17 @@ def test_run_exits_1_for_a_supervisor_that_is_wrong_or_broken(capsys: pytest.Cap
 
 
 @pytest.mark.slow
+def test_what_a_supervisor_prints_is_no_part_of_the_object(capsys: pytest.CaptureFixture[str]) -> None:
+    """A program reads the one and a person the other, as it is imported and as it plays."""
+    Path("chatty.py").write_text("print('import')\nasync def supervise(order):\n    print('play')\n", "utf-8")
+    Path("good.scenario.yaml").write_text("scenario: it ends\nagent: raw\nscript: [{exit: 3}]\n")
+    assert main(["run", "good.scenario.yaml", "--subject", "chatty:supervise", "--json"]) in (0, 1, 3)
+    told = capsys.readouterr()
+    assert json.loads(told.out)["subject"] == "supervise"
+    assert {"import", "play"} <= {*told.err.splitlines()}
+
+
+@pytest.mark.slow
 def test_a_program_is_run_in_real_time(capsys: pytest.CaptureFixture[str]) -> None:
     """A supervisor in any language is a command with the agent's command in it."""
     code = "import subprocess, sys; p = subprocess.run(sys.argv[1:], stdin=subprocess.DEVNULL); sys.exit(p.returncode)"
