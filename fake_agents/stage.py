@@ -33,6 +33,21 @@ class Reborn(BaseException):
         self.program = program
 
 
+def _is_kept() -> bool:
+    """Say whether nobody can see that stdin is closed: it is a file, or a shell above has it open as well."""
+    try:
+        if posix.fstat(0).st_mode & _KIND not in _HEARD:
+            return True
+        return posix.readlink("/proc/self/fd/0") == posix.readlink(f"/proc/{posix.getppid()}/fd/0")
+    except OSError:
+        return False
+
+
+_KIND = 0o170000
+_HEARD = (0o010000, 0o140000)
+"""Kinds of files of which the other end is told: pipes and sockets."""
+
+
 class Stage:
     """What a player may do to the world.
 
@@ -160,6 +175,8 @@ class Stage:
         number = _NUMBERS[stream]
         self.arm_off(number)
         self.note("c", stream)
+        if number == 0 and _is_kept():
+            self.note("q", {"kept": stream})
         null = posix.open("/dev/null", posix.O_RDWR)
         posix.dup2(null, number)
         posix.close(null)

@@ -79,8 +79,17 @@ class Played:
 
     @property
     def undecided(self) -> str:
-        """Why nothing follows from what broke: what decides it is nearer to one another than the supervisor looks."""
-        return "" if self.turns is None else self.turns.undecided
+        """Why nothing follows from what broke.
+
+        What decides it is nearer to one another than the supervisor looks; or an agent closed its stdin, which is a
+        file or is held open by a shell, so that nobody was told.
+        """
+        if self.turns is not None and self.turns.undecided:
+            return self.turns.undecided
+        is_about_it = any(one.wanted == "input_failed" for one in self.bound.expect)
+        if is_about_it and any(event.data.get("kept") == "stdin" for event in self.record.events):
+            return "nobody is told that the agent closed its stdin, a file or one that another program holds"
+        return ""
 
     @property
     def was_starved(self) -> bool:

@@ -206,6 +206,7 @@ _MARKERS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "returned": lambda _: "RETURNS",
     "leaked": _leaked,
     "stray": _stray,
+    "kept": lambda data: f"nobody is told that its {data['kept']} is closed",
     "given": lambda data: f"was given {' '.join(data['given']['argv']) or 'no arguments'}",
     "fault": lambda data: f"{str(data['fault']).upper()}: {data.get('message', '')}".rstrip(": "),
     "asked": _asked,

@@ -7,6 +7,7 @@ import shlex
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +17,11 @@ import pytest
 
 from pytest_agentproc.clock import VirtualClock
 from pytest_agentproc.errors import Deadlock, Foreign, Stall
-from pytest_agentproc.scenario import loads
+from pytest_agentproc.scenario import load, loads
 from pytest_agentproc.subjects import Function
-from pytest_agentproc.verdict import Verdict, compare
+from pytest_agentproc.verdict import Verdict, compare, conclude
+from tests.architecture.sources import ROOT
+from tests.plugin.examples import careful
 from tests.process.stand import Stand, is_gone
 
 if TYPE_CHECKING:
@@ -285,3 +288,20 @@ def test_a_program_that_waits_for_something_else_says_nothing_either(lab: Lab) -
     verdict, seen = rows_of(lab, supervise)["answer"]
     assert verdict is Verdict.ADAPTER_ERROR
     assert "'cat' (pid " in seen
+
+
+def test_a_right_supervisor_is_right_behind_a_shell_as_well(lab: Lab) -> None:
+    """But nobody can tell it that the agent closed its stdin, which the shell has open: that is not applicable."""
+
+    async def supervise(order: Order) -> Any:
+        argv = ("/bin/sh", "-c", '"$0" "$@"; exit $?', *order.argv)
+        return await careful.supervise(replace(order, argv=argv), careful.Run)
+
+    limits = {"inactivity_timeout": careful.SILENCE, "kill_grace": careful.LADDER, "linger_kill_grace": careful.LADDER}
+    subject = Function(supervise, limits=limits, dialects=["raw"])
+    verdicts = {
+        name: conclude(compare(lab.play(load(ROOT / "scenarios" / f"{name}.scenario.yaml"), subject)))
+        for name in ("byte-a-minute", "silent-past-the-limit", "leftover-ends-by-itself", "closes-stdin-and-lingers")
+    }
+    assert {*list(verdicts.values())[:3]} == {Verdict.PASSED}
+    assert verdicts["closes-stdin-and-lingers"] is Verdict.NOT_APPLICABLE

@@ -119,6 +119,7 @@ def test_every_kind_of_event_has_words() -> None:
     """An event that nobody put into words would be a hole in the story."""
     record = recorded(
         (0, "o", {"closed": True}),
+        (0, "m", {"kept": "stdin"}),
         (0, "e", {"bytes": b"\xff\n", "line": 2}),
         (0, "e", {"broken": True}),
         (0, "i", {"by": "supervisor", "size": 2048}),
@@ -140,6 +141,7 @@ def test_every_kind_of_event_has_words() -> None:
         r"""
 time  supervisor                                             agent and descendants
  0 s                                                         closes stdout
+                                                             nobody is told that its stdin is closed
                                                              stderr, 2 B "�\n"  [line 2]
                                                              finds stderr broken
       writes stdin, 2 KiB
