@@ -12,9 +12,11 @@ if TYPE_CHECKING:
     from pytest_agentproc.vocabulary import Policy
 
 __all__ = [
+    "ContentLadder",
     "DeadFlagLadder",
     "DirectChildLadder",
     "GroupLadder",
+    "GroupOfSessionLadder",
     "HastyLadder",
     "KillOnlyLadder",
     "LeavingLadder",
@@ -39,6 +41,14 @@ class GroupLadder(Ladder):
     """Signals the agent's process group, as `killpg` does; what has a session of its own never hears of it (T1)."""
 
     reach = "group"
+
+
+class GroupOfSessionLadder(GroupLadder):
+    """Signals the agent's process group, and takes the end of the agent for that of all others (T1)."""
+
+    def leftovers(self, now: int) -> list[Command]:
+        """Be done, and look for nobody."""
+        return self.finish() if self.has_signalled else super().leftovers(now)
 
 
 class LooseLadder(Ladder):
@@ -124,6 +134,14 @@ class DeadFlagLadder(Ladder):
     def due(self, now: int) -> Command:
         """Be done where the kill is due."""
         return self.finish()[-1] if self.has_signalled else super().due(now)
+
+
+class ContentLadder(Ladder):
+    """Takes the end of the agent for that of the tree it has terminated (T1)."""
+
+    def leftovers(self, now: int) -> list[Command]:
+        """Be done, and wait for no kill."""
+        return self.finish() if self.has_signalled else super().leftovers(now)
 
 
 class LeavingLadder(Ladder):

@@ -8,6 +8,7 @@ from pytest_agentproc.defects import _abandonments as abandons
 from pytest_agentproc.defects import _endings as ends
 from pytest_agentproc.defects import _keepers as keepers
 from pytest_agentproc.defects import _ladders as ladders
+from pytest_agentproc.defects import _patience as patiences
 from pytest_agentproc.defects import _results as results
 from pytest_agentproc.defects import _streams as streams
 from pytest_agentproc.defects import _tools as tools
@@ -91,6 +92,7 @@ _LADDERS = (
     ("kill-without-term", "T1", "kills where it should terminate", ladders.KillOnlyLadder),
     ("no-kill-after-term", "T1", "waits for ever for an agent that ignores TERM", ladders.NoKillLadder),
     ("killed-flag", "T1", "takes 'a signal was sent' for 'it is dead'", ladders.DeadFlagLadder),
+    ("exit-ends-the-ladder", "T1", "kills nobody once the agent it has terminated is gone", ladders.ContentLadder),
     ("leaves-zombie", "T3", "never reaps the agent", ladders.ZombieLadder),
     ("leftovers-stay", "T6", "lets what an exited agent has started live on", ladders.LeavingLadder),
 )
@@ -127,6 +129,9 @@ _ABANDONMENTS = (
 _IN_SESSIONS: dict[str, dict[str, Any]] = {
     "tools-run-for-ever": {"patience": tools.UnlimitedPatience},
     **{name: {"tools": wrong} for name, _, _, wrong in _TOOLS},
+    "group-only": {"ladder": ladders.GroupOfSessionLadder},
+    "closed-output-is-activity": {"patience": patiences.ClosedIsProgressPatience},
+    "never-withdraws": {"turns": results.FirstStopTurns},
     "any-result-is-good": {"turns": results.AnyGoodTurns},
     "exit-overrules-result": {"turns": results.ExitOverTurns},
     "exit-0-is-success": {"turns": results.ZeroIsGoodTurns},
@@ -139,7 +144,7 @@ _ALIKE = ("ladder", "framing")
 
 
 def _of_run(name: str, rule: str, story: str, part: str, wrong: Any) -> Defect:
-    of_session = {part: wrong} if part in _ALIKE else _IN_SESSIONS.get(name, {})
+    of_session = _IN_SESSIONS.get(name, {part: wrong} if part in _ALIKE else {})
     return Defect(name, rule, story, Deciders(**{part: wrong}), SessionDeciders(**of_session))
 
 

@@ -55,6 +55,7 @@ _PATIENCES = (
     ("bytes-move-the-deadline", "P2", "takes every byte of a turn for progress", patiences.BytesMovePatience),
     ("deadline-runs-while-asked", "P2", "times out while the caller owes an answer", patiences.RestlessPatience),
     ("deadline-rests-for-ever", "P2", "knows no deadline once a question was asked", patiences.SleepingPatience),
+    ("closed-output-loses-the-turn", "A5", "takes the end of stdout for the exit", patiences.ClosedIsExitPatience),
     ("words-alone-are-activity", "A1", "takes bytes that are no event for silence", patiences.WordyPatience),
     ("session-silence-has-a-default", "A1", "keeps a run's limit on silence in sessions", patiences.ImpatientPatience),
     ("idle-time-counts", "A1", "counts the silence before a turn", patiences.IdleCountsPatience),

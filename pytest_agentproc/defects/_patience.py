@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.supervisor import Patience
-from pytest_agentproc.vocabulary import NANOSECONDS
+from pytest_agentproc.vocabulary import NANOSECONDS, Outcome
 
 if TYPE_CHECKING:
     from pytest_agentproc.supervisor import Policy
 
 __all__ = [
     "BytesMovePatience",
+    "ClosedIsExitPatience",
+    "ClosedIsProgressPatience",
     "DurationPatience",
     "IdleCountsPatience",
     "ImpatientPatience",
@@ -52,6 +54,30 @@ class BytesMovePatience(Patience):
         """Move all deadlines."""
         super().activity(now)
         self.progress(now)
+
+
+class ClosedIsProgressPatience(Patience):
+    """Takes the end of a stream for a sign of life (A5)."""
+
+    def ended(self, now: int, stream: str) -> None:
+        """Move all deadlines."""
+        super().ended(now, stream)
+        self.activity(now)
+        self.progress(now)
+
+
+class ClosedIsExitPatience(Patience):
+    """Takes an agent for gone that has closed its stdout (A5)."""
+
+    def ended(self, now: int, stream: str) -> None:
+        """Let no turn go on."""
+        super().ended(now, stream)
+        if stream == "stdout" and self.deadlines:
+            self.deadlines["prompt_timeout"] = now
+
+    def due(self, now: int) -> tuple[Outcome, str] | None:
+        """Call a turn lost."""
+        return (Outcome.AGENT_LOST, "it has gone") if "stdout" in self.closed else super().due(now)
 
 
 class RestlessPatience(Patience):

@@ -6,11 +6,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.supervisor import Outcome, Turns
+from pytest_agentproc.supervisor.dialects import Ended
 
 if TYPE_CHECKING:
-    from pytest_agentproc.supervisor.dialects import Ended, Turned
+    from pytest_agentproc.supervisor.dialects import Said, Turned
 
-__all__ = ["AnyGoodTurns", "ExitOverTurns", "NullCodeTurns", "ZeroIsGoodTurns"]
+__all__ = ["AnyGoodTurns", "ExitOverTurns", "FirstStopTurns", "NullCodeTurns", "ZeroIsGoodTurns"]
 
 
 class AnyGoodTurns(Turns):
@@ -44,6 +45,15 @@ class ExitOverTurns(Turns):
             self._held = (ended, number)
         else:
             super()._ended(ended, number, now)
+
+
+class FirstStopTurns(Turns):
+    """Takes the first message that stops for the turn's last, and its stop for the turn's end (C1)."""
+
+    def _said(self, said: Said, number: int, now: int) -> None:
+        super()._said(said, number, now)
+        if said.kind == "message" and said.stop_reason == "stop":
+            super()._ended(Ended(True, stop_reason=said.stop_reason), number, now)
 
 
 class ZeroIsGoodTurns(Turns):

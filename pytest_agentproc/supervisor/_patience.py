@@ -38,6 +38,7 @@ class Patience:
         limits = policy.nanoseconds()
         self.limits = {name: limits[name] for name in _ENDINGS}
         self.deadlines: dict[str, int] = {}
+        self.closed: list[str] = []
         self.is_busy = False
         self.started = 0
         self.last_activity = 0
@@ -77,6 +78,15 @@ class Patience:
         self.last_progress = now
         self._wind(now, *_OF_PROGRESS)
 
+    def connect(self) -> None:
+        """Watch a new agent process: its streams are open, and no tool of it runs."""
+        self.closed = []
+        self.work(busy=False)
+
+    def ended(self, now: int, stream: str) -> None:
+        """Take note of a closed stream, which is neither activity nor exit: the deadlines stand (A5)."""
+        self.closed.append(stream)
+
     def hold(self) -> None:
         """Let what waits for progress rest: the caller owes an answer."""
         self.deadlines = {name: at for name, at in self.deadlines.items() if name not in _OF_PROGRESS}
@@ -106,9 +116,10 @@ class Patience:
         return None
 
     def _explain(self, name: str, now: int) -> str:
+        closed = f", and {' and '.join(self.closed)} closed" if self.closed else ""
         if name in _OF_SILENCE:
             running = " while a tool ran" if name == "internal_tool_timeout" else ""
-            return f"no output for {(now - self.last_activity) / 1e9:g} s{running}"
+            return f"no output for {(now - self.last_activity) / 1e9:g} s{running}{closed}"
         if name == "max_runtime":
             return f"still running after {(now - self.started) / 1e9:g} s"
-        return f"no progress for {(now - self.last_progress) / 1e9:g} s"
+        return f"no progress for {(now - self.last_progress) / 1e9:g} s{closed}"

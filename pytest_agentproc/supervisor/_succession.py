@@ -93,6 +93,7 @@ class Succession(Life):
 
     def _eof(self, event: on.Eof, now: int) -> list[Command]:
         self.feeder.ended(event.stream)
+        self.turns.patience.ended(now, event.stream)
         return self._watch()
 
     def _wrote(self, event: on.Wrote, now: int) -> list[Command]:

@@ -66,7 +66,7 @@ class Turns:
     def connect(self, talk: Talk, router: Router, tools: Tools) -> None:
         """Speak to a new agent process."""
         self._talk, self._router, self._tools = talk, router, tools
-        self.patience.work(busy=False)
+        self.patience.connect()
         self.ended_with = (None, False, True)
 
     # Prompts and their ends.

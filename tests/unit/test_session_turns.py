@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pytest_agentproc.supervisor import Policy
+from pytest_agentproc.supervisor import _events as on
 from pytest_agentproc.supervisor import _intents as to
 from tests.unit.session_stage import SECOND, Stage
 
@@ -52,6 +53,20 @@ def test_a_timeout_cancels_the_turn_and_not_the_agent() -> None:
     [error] = [event for event in stage.events if event.kind == "error"]
     assert error.text == "no progress for 60 s: the turn was cancelled, the agent lives on"
     assert (error.turn, error.at) == (1, 60 * SECOND)
+
+
+def test_a_timeout_tells_which_streams_the_agent_had_closed() -> None:
+    """Who reads it need not look for a word that could not come; a new agent has closed nothing (A5)."""
+    stage = asked()
+    stage.until(20)
+    for stream in ("stdout", "stderr"):
+        stage.machine.feed(on.Eof(stream), 20 * SECOND)
+    stage.until(60)
+    [error] = [event.text for event in stage.events if event.kind == "error"]
+    assert error == ("no progress for 60 s, and stdout and stderr closed: the turn was cancelled, the agent lives on")
+    stage.exits(1)
+    stage.until(100)
+    assert stage.machine.turns.patience.closed == []
 
 
 def test_a_prompt_after_a_timeout_waits_for_the_acknowledgement_and_its_time_begins_then() -> None:
