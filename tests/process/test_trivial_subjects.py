@@ -58,6 +58,7 @@ SCORES: dict[str, dict[str, list[str]]] = {
             "sees-its-prompt-plain",
             "sees-its-prompt",
             "split-utf8-plain",
+            "stderr-tail-is-its-end",
             "stdin-ends-with-the-prompt",
             "talks-before-it-reads",
         ]
