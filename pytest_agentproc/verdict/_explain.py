@@ -85,7 +85,7 @@ def alike(first: Played, second: Played) -> bool:
     return once.split() == then.split()
 
 
-_BY_CHANCE = re.compile(r'(?<=B )"(?:[^"\\\n]|\\.)*"?|(?<=\(pid )\d+|\d+(?= times\b)')
+_BY_CHANCE = re.compile(r'(?<=B )"(?:[^"\\\n]|\\.)*"?|(?<=\(pid )\d+|\d+(?=, the pid that )|\d+(?= times\b)')
 
 
 def explain_leaks(scenario: Scenario, record: Record) -> str:
