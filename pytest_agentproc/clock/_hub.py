@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["Hub"]
 
 _LOOKS = 10_000
-"""So many looks in a row without a grant or a jump are a spin, and as many more as there may be bytes to be read."""
+"""So many looks in a row without a grant or a jump are a spin; of a loop as many more as it may read single bytes."""
 
 _PIPES = 1 << 20
 """So many bytes may be there at most, in pipes as long as they can be made."""
@@ -238,7 +238,7 @@ class Hub:
 
     def _count_look(self, number: int) -> None:
         self._looks += 1
-        if self._looks > _LOOKS and self._looks > _LOOKS + min(self.roll.written, _PIPES):  # one may read byte by byte
+        if self._looks > _LOOKS and (number != self.runs.LOOP or self._looks > _LOOKS + min(self.roll.written, _PIPES)):
             looks, self._looks = self._looks - 1, 0
             who = self.runs.describe(number)
             raise Spin(f"{who} looks again and again, {looks} times at one instant, and takes nothing")
