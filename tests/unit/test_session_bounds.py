@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from pytest_agentproc.clock import SystemClock
-from pytest_agentproc.supervisor import Conversation, Outcome, Session, SessionEvent, SessionTask, TurnResult
+from pytest_agentproc.supervisor import Conversation, Outcome, Policy, Session, SessionEvent, SessionTask, TurnResult
 from pytest_agentproc.supervisor import _intents as to
 from pytest_agentproc.supervisor._outbox import Outbox
 from pytest_agentproc.supervisor._turn import Answered
@@ -132,3 +132,15 @@ def test_one_look_takes_no_more_than_a_pipe_can_hold() -> None:
     assert len(stage.agent.output["stdout"]) == 5 * 1024**2
     stage.look()
     assert not stage.agent.output["stdout"]
+
+
+def test_a_line_that_is_too_long_is_told_with_its_limit() -> None:
+    """Whoever reads it knows which limit to raise."""
+    stage = Stage(policy=Policy(max_line_bytes=1024))
+    stage.greet()
+    stage.prompt()
+    stage.agent.output["stdout"] += b"x" * 3000
+    stage.look()
+    [event] = [event for event in stage.events if event.kind == "outcome"]
+    assert event.result is not None
+    assert (event.text, event.result.error) == ("protocol_error", "a line of more than 1024 bytes")
