@@ -330,3 +330,7 @@ class World:
     def close(self) -> None:
         for pipe in self._pipes.values():
             pipe.readers = pipe.writers = 0
+        if self.containment == "keeper":  # which ends with whoever is below it, and has reaped them
+            for kin in list(self.agent.kin.tree):
+                kin.process.hear(_KILL)
+            self.agent.is_reaped = True

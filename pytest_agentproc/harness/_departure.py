@@ -107,14 +107,14 @@ async def _trio(seconds: float, ask: Ask, leave: Callable[[], None]) -> Said:
 
 
 class ModelDeparture:
-    """The same in the model.
+    """The same in the model, where nobody waits for it.
 
     Args:
         deed: when he goes.
         go: called with the instant as he does.
     """
 
-    has_news = False
+    has_news = is_busy = False
 
     def __init__(self, deed: Deed, go: Callable[[int], None]) -> None:
         self.deadline: int | None = departs_at(deed)

@@ -120,17 +120,19 @@ class Model:
     # The lockstep.
 
     def run(self) -> None:
-        """Let everything move until every driver is done.
+        """Let everything move until every driver is done, and nobody who calls one has anything left to do.
 
         Raises:
             Deadlock: nobody can move.
             Spin: a driver looks for ever and takes nothing.
         """
         self._looking = [(number, driver, self.hosts.get(number)) for number, driver in enumerate(self.drivers)]
-        while self._looking:
+        while True:
             self.settle()
             if self.callers and self._resume():
                 continue
+            if not self._looking and not any(caller.is_busy for caller in self.callers):
+                return
             move, target = self.rule.next(self.host())
             while move is Move.GRANT:  # which tells no caller anything
                 self._looks = 0
@@ -145,7 +147,6 @@ class Model:
                 self._resume(is_due=True)
             else:
                 self._look(target)
-        self.settle()
 
     def _resume(self, *, is_due: bool = False) -> bool:
         """Let the callers do what they want to do now, by declaration, if they were told something, or are due.
@@ -244,8 +245,15 @@ class Model:
         if self._looks > _LOOKS:
             raise Spin(f"the supervisor looks again and again, {_LOOKS} times at one instant, and takes nothing")
         self.begun.add(number)
-        if self.drivers[number].look():
+        driver = self.drivers[number]
+        if driver.look():
+            if number in self.hosts and self._deaths:
+                self.tell_deaths()  # of whom a keeper ended that was let go
             self.leave(number)
+            if number in self.hosts:
+                self.hosts[number].driver.abandon()  # as it does in `Session.run`
+            elif driver.ports is not None:
+                driver.ports.close()
 
     def leave(self, number: int) -> None:
         """Have a driver look no more."""

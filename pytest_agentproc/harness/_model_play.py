@@ -87,19 +87,21 @@ def _play(bound: Bound, subject: _Judges, model: type[Model]) -> Played:
         made.callers.append(_leaving(made, bound.abandoned, machine, subject, kept, answers))
 
     def over() -> None:
-        if len(made.over) < len(made.drivers):
+        if len(made.over) < len(made.drivers) or (caller is not None and caller.is_busy):
             return
-        if machine is not None and not answers:
+        if caller is not None:
+            answers.append(caller.answer())
+        elif machine is not None and not answers:
             result = Result.of(machine, 0, made.now(), containment=made.drivers[0].containment)
             answers.append((kept.finish(result) if kept else result).answer())
-        elif caller is not None:
-            answers.append(caller.answer())
         record.add(made.now(), "m", {"process": "supervisor", "returned": True})
 
     made.on_over = over
     fault = None
     try:
         made.run()
+        if caller is not None and not answers:
+            over()  # its caller had more to do than its sessions
         made.note_leaks()
     except ClockError as error:
         fault = error

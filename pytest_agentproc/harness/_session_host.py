@@ -173,6 +173,11 @@ class CallerHost:
         """The instant at which the caller acts whatever happens; what it is told and what it does may move it."""
         self.act(now())
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether there is anything left to do."""
+        return not self._caller.is_done
+
     def act(self, now: int) -> bool:
         """Tell the caller what the sessions told, and do what it wants; return whether it wanted something."""
         self.has_news = False
