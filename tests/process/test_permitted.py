@@ -1,0 +1,63 @@
+"""What the promises leave open is held against nobody: the core, done otherwise there, stays green."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_agentproc.harness import model_play
+from pytest_agentproc.subjects import Core
+from pytest_agentproc.supervisor import SessionDeciders
+from pytest_agentproc.supervisor._succession import Succession
+from pytest_agentproc.supervisor._turns import Turns
+from pytest_agentproc.verdict import Verdict, compare
+from pytest_agentproc.vocabulary import NANOSECONDS, Outcome
+from tests.process.kill_matrix import corpus
+
+if TYPE_CHECKING:
+    from pytest_agentproc.supervisor._events import Command, Exited
+
+pytestmark = pytest.mark.once
+
+
+class ForgetfulTurns(Turns):
+    """Ends what waits for an agent that is forced to stop as lost with it (P3: delivered, or `agent_lost`)."""
+
+    def lose(self, outcome: Outcome, now: int, error: str) -> None:
+        """Clear the queue, too."""
+        super().lose(outcome, now, error)
+        if outcome is Outcome.STOPPED:
+            self.refuse(Outcome.AGENT_LOST, error, now)
+
+
+def _wait_for_the_next(monkeypatch: pytest.MonkeyPatch) -> SessionDeciders:
+    """Start the next agent after `restart_backoff`, whoever ended the last one (P6 speaks of crashes)."""
+    exited = vars(Succession)["_exited"]
+
+    def slow(self: Any, event: Exited, now: int) -> list[Command]:
+        commands: list[Command] = exited(self, event, now)
+        if self._start_at == now and self._is_stopped:
+            self._start_at = now + int(self.policy.restart_backoff * NANOSECONDS)
+        return commands
+
+    monkeypatch.setattr(Succession, "_exited", slow)
+    return SessionDeciders()
+
+
+def _forget_the_queue(_monkeypatch: pytest.MonkeyPatch) -> SessionDeciders:
+    return SessionDeciders(turns=ForgetfulTurns)
+
+
+@pytest.mark.parametrize("choice", [_wait_for_the_next, _forget_the_queue])
+def test_another_choice_is_no_mistake(monkeypatch: pytest.MonkeyPatch, choice: Any) -> None:
+    """A false verdict costs more than a missed one."""
+    subject = Core("other", session_deciders=choice(monkeypatch))
+    red = {
+        f"{scenario.id}: {row.key}"
+        for scenario in corpus()
+        if scenario.is_session and scenario.tier != "info"
+        for row in compare(model_play(scenario, subject))
+        if row.verdict is Verdict.FAILED
+    }
+    assert red == set()
