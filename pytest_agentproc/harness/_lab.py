@@ -276,8 +276,9 @@ def _bound(scenario: Scenario, subject: Subject) -> Bound:
     if not (scenario.is_session or scenario.parts or getattr(subject, "takes_runs", True)):
         raise NotApplicable("agents that get one prompt and end", 1)
     for part in scenario.parts.values() or (scenario,):
-        if part.dialect not in (getattr(subject, "dialects", None) or (part.dialect,)):
-            raise NotApplicable(f"agents of {part.dialect}", 1)
+        variant = f"{part.dialect} {part.mode}"
+        if not {part.dialect, variant} & set(getattr(subject, "dialects", None) or (variant,)):
+            raise NotApplicable(f"agents of {variant}", 1)
     bound = scenario.bind(scenario.terms(subject))
     for one in _parts(bound):
         if not set(one.scenario.policy.get("host_tools", ())) <= set(one.policy.host_tools):

@@ -17,8 +17,11 @@ MARGIN = 250_000_000
 
 _EASY_MARGIN = 2 * MARGIN
 _FASTEST = 100
-_LONGEST = 20
-"""Left to itself a scenario leaves twice the margin, and is not played if that takes more real seconds than this."""
+_LONG = 20
+"""Left to itself a scenario leaves twice the margin, or less of it if that takes more real seconds than this."""
+
+_LONGEST = 45
+"""What takes more real seconds with the margin alone is not played."""
 
 _LATE = 1_000_000_000
 """So many real nanoseconds after its instant a thing may happen; never before it."""
@@ -53,7 +56,8 @@ def pace_of(foreseen: Foreseen, scale: float | None, lifetime: float) -> Pace:
 
     Args:
         foreseen: what the model says.
-        scale: what the caller wants; None: as fast as the margin allows, 100 at most.
+        scale: what the caller wants; None: as fast as twice the margin allows, or the margin where that is slow, and at
+            most 100.
         lifetime: real seconds for which a fake can live.
 
     Raises:
@@ -66,14 +70,21 @@ def pace_of(foreseen: Foreseen, scale: float | None, lifetime: float) -> Pace:
         apart = f"{duration(margin)} apart" if margin else "at the same time"
         needed = duration(round(MARGIN * (scale or 1)))
         raise NotForReal(f"two of its competing instants are {apart}, and {needed} are needed{_at(scale)}")
-    chosen = scale or (_FASTEST if margin is None else min(_FASTEST, max(1, margin / _EASY_MARGIN)))
+    chosen = scale or _left_to_itself(foreseen.duration / 1e9, margin)
     seconds = foreseen.duration / 1e9 / chosen
     longest = lifetime / 2 if scale else _LONGEST
     if seconds > longest:
-        remedy = "; a scale can be given" if scale is None else ""
-        raise NotForReal(f"it takes {seconds:.0f} s{_at(chosen)}, and {longest:g} s are allowed{remedy}")
+        raise NotForReal(f"it takes {seconds:.0f} s{_at(chosen)}, and {longest:g} s are allowed")
     left = None if margin is None else round(margin / chosen)
     return Pace(chosen, left, round(_LATE * chosen), seconds + _FINISH)
+
+
+def _left_to_itself(seconds: float, margin: int | None) -> float:
+    """Give the scale of a scenario for which the caller wants none."""
+    if margin is None:
+        return _FASTEST
+    easy, most = (min(_FASTEST, max(1.0, margin / least)) for least in (_EASY_MARGIN, MARGIN))
+    return max(easy, min(most, seconds / _LONG))
 
 
 def _at(scale: float | None) -> str:

@@ -213,6 +213,8 @@ _MARKERS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "answered": lambda data: f"GETS ITS ANSWER for {data['answered']}: {data['answer']}",
     "does": lambda data: f"caller: {data['does']}",
     "event": _told,
+    "program": lambda data: f"the program {data['program']}",
+    "unsaid": lambda data: f"does not say {data['unsaid']}: {data['why']}",
     "unscaled": lambda data: f"NEVER ASKED for {data['unscaled']}",
 }
 _WORDS: dict[str, Callable[[int, str, Mapping[str, Any]], str]] = {

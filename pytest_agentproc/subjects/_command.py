@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import signal
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,8 +24,22 @@ if TYPE_CHECKING:
 __all__ = ["Command"]
 
 _WORD = re.compile(r"\{([a-z_]+)\}")
+_NEARLY = re.compile(r"\{([A-Za-z_]+)\}")
 _KNOWN = ("agent", "prompt", "folder", "here", "scale", *TIME_NAMES)
 _EXAMPLE = 'write Command(["my-supervisor", "--timeout", "{inactivity_timeout}", "--", "{agent}"]), for example'
+
+_TAIL = 2048
+"""So many bytes of what it says on stderr are shown: the last ones."""
+
+_TOLD = {
+    "inactivity_timeout": 60.0,
+    "internal_tool_timeout": 180.0,
+    "linger_grace": 3.0,
+    "linger_kill_grace": 3.0,
+    "kill_grace": 6.0,
+}
+"""What it is told of a limit, in seconds, where no scenario says more: in real time a grace of a quarter of a second
+lets nothing be played faster, and what is silent for minutes is then too slow to be played at all."""
 
 _STARTED = "name an executable on PATH, or by its path from the folder where the command runs"
 
@@ -39,7 +54,8 @@ class Command:
     becomes several, elsewhere it is quoted for a shell), `{prompt}` for the prompt, `{folder}` for a folder of the
     run's own, empty at first, `{here}` for the folder where the command runs, `{scale}` for the number by which
     durations are divided, and the name of a limit, such as `{inactivity_timeout}`, for that limit in seconds, divided
-    already. Its stdin is the prompt, if it goes that way, and else empty.
+    already: the scenario's, the stated one, or one that real time can play quickly. Its stdin is the prompt, if it
+    goes that way, and else empty.
 
     Args:
         argv: its command.
@@ -52,7 +68,7 @@ class Command:
             "inactive", "other": "failed"}}, "text": {"json": "result.json", "key": "answer"}}`, with files of
             `{folder}`; its own exit code counts as the answer's only if `{"exit_code": "exit_code"}` is there. None:
             its exit code is all it says.
-        dialects: the dialects whose agents it can run; None: all. Scenarios of others are not applicable.
+        dialects: the dialects whose agents it can run; see `Function`.
         on_path: whether it starts the agent by its name on PATH (`claude`, `pi`, `codex`, `gemini`; else `agent`).
         cwd: where it runs; None: where this process does.
 
@@ -87,6 +103,9 @@ class Command:
         told = {word for part in (*self.argv, *self._env.values()) for word in _WORD.findall(part)}
         for word in sorted(told - set(_KNOWN)):
             raise UsageError(f"{{{word}}} in the command stands for nothing", f"known are {', '.join(_KNOWN)}")
+        for found in (found for part in (*self.argv, *self._env.values()) for found in _NEARLY.finditer(part)):
+            if found[0] != f"{{{found[1].lower()}}}" and (word := found[1].lower()) in _KNOWN:
+                raise UsageError(f"{found[0]} in the command stands for nothing", f"write {{{word}}}")
         if "agent" not in told and not on_path:
             remedy = f"{_EXAMPLE}; or say on_path, if it finds the agent on PATH"
             raise UsageError(f"the command {argv!r} must be a list of words with {{agent}} among them", remedy)
@@ -105,7 +124,7 @@ class Command:
         """Take the limits that it can be told; of the others it has what it keeps by itself."""
         default = Policy.for_dialect(dialect)
         limits: dict[str, Any] = {name: None for name in OPTIONAL_NAMES if name not in self._told}
-        limits |= {name: getattr(default, name) for name in self._told} | self._limits
+        limits |= {name: _TOLD.get(name, getattr(default, name)) for name in self._told} | self._limits
         return Policy.for_dialect(
             dialect, **(limits | {name: value for name, value in overrides.items() if name in self._told})
         )
@@ -119,11 +138,16 @@ class Command:
         if not self._is_scaled and order.scale != 1:
             order.trace(order.clock.instant(), "m", {"process": "supervisor", "unscaled": "{scale}"})
         with tempfile.TemporaryDirectory(prefix="agentproc-") as folder:
-            code, stdout = await self._end(order, folder)
-            end = End(code, stdout, lambda name: _content(Path(folder, name)))
-            return answer_of(said(self._says, end), order.scale)
+            status, stdout, stderr = await self._end(order, folder)
+            end = End(status if status >= 0 else 128 - status, stdout, lambda name: _content(Path(folder, name)))
+            ended = f"exits with code {status}" if status >= 0 else f"dies of {signal.Signals(-status).name}"
+            order.trace(order.clock.instant(), "m", {"process": "supervisor", "program": ended, "stderr": stderr})
+            fields, missing = said(self._says, end)
+            for field, why in missing.items():
+                order.trace(order.clock.instant(), "m", {"process": "supervisor", "unsaid": field, "why": why})
+            return answer_of(fields, order.scale)
 
-    async def _end(self, order: Order, folder: str) -> tuple[int, str]:
+    async def _end(self, order: Order, folder: str) -> tuple[int, str, str]:
         keeper, here = order.keeper, self._cwd or str(Path.cwd())
         values = _values(order, folder, here)
         own = {name: _WORD.sub(lambda found: values[found[1]], value) for name, value in self._env.items()}
@@ -144,7 +168,9 @@ class Command:
             status = keeper.status(pid)
             keeper.reap(pid)
             told.seek(0)
-            return status if status >= 0 else 128 - status, told.read().decode(errors="replace")
+            size = rest.seek(0, os.SEEK_END)
+            rest.seek(max(0, size - _TAIL))
+            return status, *(file.read().decode(errors="replace") for file in (told, rest))
 
     def _words(self, order: Order, values: Mapping[str, str]) -> list[str]:
         words: list[str] = []

@@ -52,8 +52,8 @@ class Function:
         artifacts: whether it writes the files of C3 into the order's directory.
         cancellable: whether its task may be cancelled, and nobody is left then (T4). None: it says nothing of that, so
             that scenarios of it are for information.
-        dialects: the dialects whose agents it can run, by name, or as `Dialect` where another package adds them; None:
-            all. Scenarios of others are not applicable.
+        dialects: the dialects whose agents it can run, by name (`gemini stream` is one mode of one), or as `Dialect`
+            where another package adds them; None: all. Scenarios of others are not applicable.
 
     Raises:
         UsageError: it is no function, or there is no such limit or dialect.

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import difflib
 import json
+import os
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from pytest_agentproc.errors import AdapterError, UsageError
 from pytest_agentproc.vocabulary import Outcome
 
-__all__ = ["End", "said", "sources_of"]
+__all__ = ["End", "Unsaid", "said", "sources_of"]
 
 Source = Callable[["End"], Any]
 
@@ -49,13 +50,26 @@ class End(NamedTuple):
     file: Callable[[str], str | None]
 
 
-def said(sources: Mapping[str, Source], end: End) -> dict[str, Any]:
-    """Give the fields that an end says something of.
+class Unsaid(str):
+    """Why an end does not say what it was to say."""
+
+    __slots__ = ()
+
+
+def said(sources: Mapping[str, Source], end: End) -> tuple[dict[str, Any], dict[str, Unsaid]]:
+    """Give the fields that an end says something of, and why it does not say others.
+
+    The final text of a completed run that is to be told, and is not, is lost: an empty one (C3).
 
     Raises:
         AdapterError: a file is no JSON, or a value is not in its table.
     """
-    return {field: source(end) for field, source in sources.items()}
+    found = {field: source(end) for field, source in sources.items()}
+    missing = {field: value for field, value in found.items() if isinstance(value, Unsaid)}
+    fields = {field: value for field, value in found.items() if field not in missing}
+    if fields.get("outcome") == Outcome.COMPLETED and "text" in found and fields.get("text") is None:
+        fields["text"] = ""
+    return fields, missing
 
 
 def sources_of(says: Mapping[str, Any]) -> dict[str, Source]:
@@ -104,17 +118,21 @@ def _by_json(field: str, name: str, key: Any, table: Any) -> Source:
     if not isinstance(key, str):
         raise UsageError(f"says.{field}.key is {key!r}", "write the words of its path with dots between them")
     words = None if table is None else _table(f"says.{field}.words", table, field)
+    if name != os.path.normpath(name) or name.startswith((os.sep, os.pardir)):
+        raise UsageError(f"says.{field}.json is {name!r}", "name a file in the run's own folder, {folder}, or stdout")
 
     def read(end: End) -> Any:
         content = end.stdout if name == "stdout" else end.file(name)
         if content is None:
-            return None
+            return Unsaid(f"there is no {name} in its {{folder}}")
         try:
             value = json.loads(content)
         except ValueError as error:
             raise AdapterError(f"{name} is no JSON: {error}\nhave it written whole, or not at all") from None
         for word in key.split(".") if key else ():
-            value = value.get(word) if isinstance(value, Mapping) else None
+            if not isinstance(value, Mapping) or word not in value:
+                return Unsaid(f"there is no {key} in {name}")
+            value = value[word]
         if value is None or words is None:
             return value
         if str(value) not in words and _OTHER not in words:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pytest_agentproc.errors import UsageError
-from pytest_agentproc.supervisor.dialects import DIALECTS, SESSIONS
+from pytest_agentproc.supervisor.dialects import DIALECTS, SESSIONS, VARIANTS
 from pytest_agentproc.vocabulary import DEEDS, OPTIONAL_NAMES, POLICY_NAMES, TIME_NAMES, Dialect, Policy
 
 __all__ = ["keeps_time", "limits_of", "policy_of", "require_deeds", "require_dialects"]
@@ -45,20 +45,26 @@ def keeps_time(limits: Mapping[str, Any]) -> bool:
 
 
 def require_dialects(dialects: Iterable[str | Dialect] | str | None) -> tuple[str, ...] | None:
-    """Give the names of dialects as they are listed; None: all.
+    """Give the names of dialects, and of their modes, as they are listed; None: all.
 
     Raises:
-        UsageError: there is no such dialect.
+        UsageError: there is no such dialect or mode, or not one is listed.
     """
     if dialects is None:
         return None
-    return tuple(_named(dialect) for dialect in ([dialects] if isinstance(dialects, str) else dialects))
+    listed = tuple(_named(dialect) for dialect in ([dialects] if isinstance(dialects, str) else dialects))
+    if not listed:
+        raise UsageError("dialects is empty", f"leave it out for all, or name some of {', '.join(_KNOWN)}")
+    return listed
 
 
 def _named(dialect: str | Dialect) -> str:
     if isinstance(dialect, Dialect):
         return dialect.name
-    _require("dialect", dialect, _KNOWN)
+    if dialect not in VARIANTS:
+        _require(
+            "dialect", dialect, _KNOWN, f"; `gemini stream`, for example, is one mode of one: {', '.join(VARIANTS)}"
+        )
     return dialect
 
 
@@ -74,10 +80,10 @@ def require_deeds(deeds: Iterable[str]) -> tuple[str, ...]:
     return listed
 
 
-def _require(what: str, name: Any, known: tuple[str, ...]) -> None:
+def _require(what: str, name: Any, known: tuple[str, ...], more: str = "") -> None:
     if name not in known:
         near = difflib.get_close_matches(str(name), known, 1)
         raise UsageError(
             f"there is no {what} {name!r}" + (f", did you mean {near[0]}?" if near else ""),
-            f"{what}s are {', '.join(known)}",
+            f"{what}s are {', '.join(known)}{more}",
         )

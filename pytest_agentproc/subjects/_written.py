@@ -59,6 +59,8 @@ def _command(table: dict[str, Any], path: Path) -> Command:
         fits, allowed = _KEYS[key]
         if not fits(value):
             raise UsageError(f"{key} is {value!r}", f"write {allowed}")
+    for key in set(table.get("says", ())) & (set(_KEYS) - {"says"}):
+        raise UsageError(f"{key} stands in [says]", f"write it above the first line in brackets: {key} = ...")
     if "command" not in table:
         raise UsageError("there is no command", 'write command = "my-supervisor {agent}", for example')
     given = {"name": path.stem} | table

@@ -25,6 +25,10 @@ _HARMLESS = (Verdict.PASSED, Verdict.NOT_APPLICABLE, Verdict.KNOWN, Verdict.NOT_
 """The verdicts of checks that need no words, as they are listed."""
 
 
+_MOST_LINES = 12
+"""So many lines of a program's stderr are shown: the last ones."""
+
+
 def explain(played: Played, rows: Sequence[Row]) -> str:
     """Tell what was expected, what was seen, and how it came to that.
 
@@ -59,6 +63,7 @@ def findings(played: Played, rows: Sequence[Row]) -> str:
         if line:
             whose = "the agent's" if process == "agent" else f"{process}'s"
             parts.append(f"  {whose} last step: {scenario.path}:{line}: {_step(scenario, line)}")
+    parts += _program(played.record)
     if any(row.key == "leaks" and row.verdict is Verdict.FAILED for row in rows):
         parts += _drawn(scenario, played.record)
     return "\n".join(parts)
@@ -103,6 +108,17 @@ def explain_leaks(scenario: Scenario, record: Record) -> str:
         words = f"{leak.process} was left ({show_end(leak.state)}): {_step(scenario, place)}"
         lines.append(f"{scenario.path}:{place}: {words}".rstrip(": "))
     return "\n".join([*lines, *_drawn(scenario, record), *_story(scenario, record, Verdict.FAILED)])
+
+
+def _program(record: Record) -> list[str]:
+    """Tell how a program that supervised ended, and what it said on stderr before."""
+    ended = next((event.data for event in record.events if "program" in event.data), None)
+    if ended is None:
+        return []
+    said = [line for line in ended["stderr"].splitlines() if line.strip()]
+    told = ", and on its stderr stands" if said else ""
+    dots = ["    ..."] if len(said) > _MOST_LINES else []
+    return [f"  the program {ended['program']}{told}", *dots, *(f"    {line}" for line in said[-_MOST_LINES:])]
 
 
 def _drawn(scenario: Scenario, record: Record) -> list[str]:

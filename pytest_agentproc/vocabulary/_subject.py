@@ -141,10 +141,10 @@ class Subject(Protocol):
     `holds_sessions` says whether it can be given a drive.
 
     It may have six more: `takes_runs`, false for one that takes nothing but drives; `dialects`, those whose agents it
-    can run (None: all); `deeds`, the `DEEDS` that it can have done to its sessions (None: all); `needs_keeper`, true
-    for one that starts programs of its own, which a keeper holds in real time; `real_time_only`, why it cannot be
-    played in virtual time ("": it can); and `cancellable`, whether its task may be cancelled without leaving anybody
-    (None: it does not say).
+    can run, or modes of them, as `gemini stream` (None: all); `deeds`, the `DEEDS` that it can have done to its
+    sessions (None: all); `needs_keeper`, true for one that starts programs of its own, which a keeper holds in real
+    time; `real_time_only`, why it cannot be played in virtual time ("": it can); and `cancellable`, whether its task
+    may be cancelled without leaving anybody (None: it does not say).
     """
 
     name: str

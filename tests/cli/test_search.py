@@ -136,7 +136,7 @@ def test_a_supervisor_without_such_agents_is_not_searched(
     (tmp_path / "pauses.scenario.yaml").write_text(_TEXT, "utf-8")
     assert main(["search", "pauses.scenario.yaml", "--subject", "of_raw:subject", "--runs", "5"]) == 0
     assert capsys.readouterr().out == (
-        "pauses: not applicable: line 1 needs agents of pi, which the supervisor does not have\n"
+        "pauses: not applicable: line 1 needs agents of pi json, which the supervisor does not have\n"
     )
 
 

@@ -10,7 +10,7 @@ import pytest
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.scenario import NotApplicable, load, loads
 from pytest_agentproc.subjects import Command, Function, command_of_file
-from pytest_agentproc.verdict import Row, Verdict, compare, conclude
+from pytest_agentproc.verdict import Row, Verdict, compare, conclude, explain
 from tests.architecture.sources import ROOT
 
 if TYPE_CHECKING:
@@ -56,6 +56,20 @@ def test_it_is_told_of_the_agent_in_each_of_four_ways(lab: Lab, script: str, opt
     assert {row.verdict for row in rows.values()} == {Verdict.PASSED}, rows
 
 
+STREAM = (
+    "scenario: hello\nagent: {dialect: gemini, mode: MODE}\nscript: [answer: hello]\nexpect: {outcome: completed}\n"
+)
+
+
+@pytest.mark.slow
+def test_a_program_may_speak_one_mode_of_a_dialect(lab: Lab) -> None:
+    """What it is not made for says nothing of it."""
+    subject = Command(["timeout", "60", "{agent}"], says={"outcome": ENDS}, dialects=["gemini stream"])
+    assert conclude(tuple(played(lab, subject, loads(STREAM.replace("MODE", "stream")), 1).values())) is Verdict.PASSED
+    with pytest.raises(NotApplicable, match="agents of gemini json"):
+        lab.play_real(loads(STREAM.replace("MODE", "json")), subject)
+
+
 @pytest.mark.slow
 def test_a_file_of_its_own_says_what_its_exit_code_does_not(lab: Lab) -> None:
     """The words are its own; a key that is not there says nothing, and is undecided."""
@@ -66,6 +80,37 @@ def test_a_file_of_its_own_says_what_its_exit_code_does_not(lab: Lab) -> None:
     found = {key: row.verdict for key, row in rows.items()}
     assert found.pop("exit_code") is Verdict.UNDECIDED
     assert set(found.values()) == {Verdict.PASSED}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("written", "why"),
+    [("", "there is no r.json in its {folder}"), ('{"end": {"text": "hello"}}', "there is no end.how in r.json")],
+)
+def test_a_program_that_does_not_say_what_it_should_is_told_with_its_end(lab: Lab, written: str, why: str) -> None:
+    """Its author sees what it did not write, how it ended and what it said of that."""
+    program = (
+        '"$@" >/dev/null; [ -z "$WRITTEN" ] || echo "$WRITTEN" >"$0/r.json"; echo no such thing >&2; kill -SEGV $$'
+    )
+    says = {"outcome": {"json": "r.json", "key": "end.how"}}
+    subject = Command(["sh", "-c", program, "{folder}", "{agent}"], env={"WRITTEN": written}, says=says)
+    play = lab.play_real(HELLO, subject, scale=100)
+    rows = compare(play)
+    told = explain(play, rows)
+    assert {row.key: row.verdict for row in rows}["outcome"] is Verdict.UNDECIDED
+    assert f"does not say outcome: {why}" in told
+    assert "  the program dies of SIGSEGV, and on its stderr stands\n    no such thing\n" in told
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("text", ['"text": null', '"other": 0'])
+def test_a_final_text_that_a_program_should_tell_and_does_not_is_lost(lab: Lab, text: str) -> None:
+    """Of a completed run it survives, whatever became of the agent (C3)."""
+    program = f'"$@" >/dev/null; echo \'{{"status": "completed", {text}}}\' >"$0/r.json"'
+    says = {"outcome": {"json": "r.json", "key": "status"}, "text": {"json": "r.json", "key": "text"}}
+    rows = played(lab, Command(["sh", "-c", program, "{folder}", "{agent}"], says=says))
+    assert rows["outcome"].verdict is Verdict.PASSED
+    assert rows["text"].verdict is Verdict.FAILED
 
 
 @pytest.mark.slow
@@ -108,9 +153,20 @@ def test_a_program_that_is_not_there_is_the_adapters_error(lab: Lab) -> None:
         ("command = 'x \"{agent}'", "command 'x \"{agent}' cannot be split: no closing quotation\nquote it *"),
         ("command = 'x {agent} {foo}'", "{foo} in the command stands for nothing\nknown are agent, prompt, *"),
         ("command = 'x {agent}'\ndialects = ['pie']", "there is no dialect 'pie', did you mean pi?\n*"),
+        (
+            "command = 'x {agent}'\ndialects = ['gemini xml']",
+            "there is no dialect 'gemini xml', did you mean gemini?\n*",
+        ),
+        ("command = 'x {agent}'\ndialects = []", "dialects is empty\nleave it out for all, or name some of raw, *"),
+        ("command = 'x {Agent}'", "{Agent} in the command stands for nothing\nwrite {agent}"),
         ("command = 'x {agent}'\n[limits]\nx = 1", "there is no limit 'x'\n*"),
+        ("command = 'x {agent}'\n[says]\nlimits = {}", "limits stands in [says]\nwrite it above the first line in *"),
         ("command = 'x {agent}'\n[says]\noutcom = 'stdout'", "says: there is no field 'outcom'\ndid you mean outcome?"),
         ("command = 'x {agent}'\n[says]\ntext = 'stdin'", "says.text is 'stdin'\nwrite *"),
+        (
+            "command = 'x {agent}'\n[says]\ntext = {json = '/etc/passwd'}",
+            "says.text.json is '/etc/passwd'\nname a file in the run's own folder, {folder}, or stdout",
+        ),
         (
             "command = 'x {agent}'\n[says.outcome.exit_code]\n0 = 'complete'",
             "says.outcome.exit_code: 'complete' is no outcome\ndid you mean completed?",

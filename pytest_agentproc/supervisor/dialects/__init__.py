@@ -24,7 +24,7 @@ from pytest_agentproc.supervisor.dialects._base import (
     ToolEnded,
     ToolStarted,
 )
-from pytest_agentproc.supervisor.dialects._choice import DIALECTS, SESSIONS, decoder, talk
+from pytest_agentproc.supervisor.dialects._choice import DIALECTS, SESSIONS, VARIANTS, decoder, talk
 from pytest_agentproc.supervisor.dialects._talk import (
     BACKGROUND,
     Begun,
@@ -54,6 +54,7 @@ __all__ = [
     "LONGEST_ID",
     "MOST_TOOLS",
     "SESSIONS",
+    "VARIANTS",
     "Asked",
     "Begun",
     "Declined",

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects._base import Decoder
     from pytest_agentproc.supervisor.dialects._talk import Talk
 
-__all__ = ["DIALECTS", "SESSIONS", "decoder", "talk"]
+__all__ = ["DIALECTS", "SESSIONS", "VARIANTS", "decoder", "talk"]
 
 _Maker = TypeVar("_Maker")
 
@@ -40,6 +40,8 @@ _TALKS: dict[str, dict[str, Callable[[Setting], Talk]]] = {
 }
 DIALECTS = tuple(_DECODERS)
 SESSIONS = tuple(_TALKS)
+VARIANTS = tuple(f"{name} {mode}" for table in (_DECODERS, _TALKS) for name, modes in table.items() for mode in modes)
+"""Each mode of each, as `gemini stream`."""
 
 
 def decoder(dialect: str | Dialect, mode: str = "") -> Decoder:
