@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from fake_agents.dialects import pi
 from fake_agents.objects import line
-from fake_agents.questions import ALLOW, CANCELLED, DENY, Questions
+from fake_agents.questions import ALLOW, DENY, Questions
 from fake_agents.requests import read
 
 TYPE_CHECKING = False
@@ -112,10 +112,8 @@ class Encoder(pi.Encoder):
         question = self.questions.find(command.get("id"))
         if question is None:
             return
-        if command.get("cancelled") is True:
-            self.questions.settle(question, CANCELLED)
-        else:
-            self.questions.settle(question, ALLOW if command.get("confirmed") is True else DENY)
+        is_allowed = command.get("confirmed") is True and command.get("cancelled") is not True
+        self.questions.settle(question, ALLOW if is_allowed else DENY)  # to an extension cancelled is a no
 
     def _answered(self, command: dict[str, Any], now: int) -> list[bytes]:
         kind = str(command.get("type"))

@@ -145,7 +145,7 @@ def test_the_core_answers_within_a_turn_and_after_it(
 
 
 def test_the_core_has_nobody_to_ask_what_an_extension_of_pis_asks(stand: Stand, backend: str) -> None:
-    """It says at once that nobody answers, and no branch is played."""
+    """It says at once that nobody answers, which an extension takes for a no."""
     branches = "allowed: [{answer: done}], denied: [{answer: refused}]"
     argv = stand.fake(
         f"- wait_for: prompt 1\n- ask: {{permission: bash, {branches}}}\n- answer: on", "{dialect: pi, mode: rpc}"
@@ -155,8 +155,8 @@ def test_the_core_has_nobody_to_ask_what_an_extension_of_pis_asks(stand: Stand, 
         async with open_session(argv, dialect="pi") as session:
             return (await session.prompt("hi")).text
 
-    assert stand.run(host, backend=backend) == "on"
-    item = "{permission: bash, answer: cancelled, after: 0s}"
+    assert stand.run(host, backend=backend) == "refused"
+    item = "{permission: bash, answer: deny, after: 0s}"
     assert row_of(stand.fakes[0].record, item) == ("passed", "")
 
 

@@ -249,7 +249,7 @@ def test_what_an_agent_called_is_answered_or_refused(message: dict[str, Any], an
 
 @pytest.mark.parametrize(
     ("more", "answer"),
-    [({"confirmed": True}, "allow"), ({"confirmed": False}, "deny"), ({"cancelled": True}, "cancelled"), ({}, "deny")],
+    [({"confirmed": True}, "allow"), ({"confirmed": False}, "deny"), ({"cancelled": True}, "deny"), ({}, "deny")],
 )
 def test_an_extension_of_pis_asks_for_a_yes_or_a_no(more: dict[str, Any], answer: str) -> None:
     """Behind an abort, too, where commands have to wait."""
@@ -292,7 +292,7 @@ def heard(answer: str) -> tuple[str, Any]:
     [
         ({"confirmed": True}, "allow", [b"yes", b"on"]),
         ({"confirmed": False}, "deny", [b"no"]),
-        ({"cancelled": True}, "cancelled", [b"on"]),
+        ({"cancelled": True}, "deny", [b"no"]),
     ],
 )
 def test_each_answer_has_its_branch_and_is_noted_when_it_comes(
