@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_agentproc.clock._cores import keep_apart
 from pytest_agentproc.clock._wrappers import Sleep
 from pytest_agentproc.errors import ClockError, Foreign, Stall
+from pytest_agentproc.procfs import words_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -225,9 +226,7 @@ def _look_out(news: select.poll) -> list[tuple[int, int]]:
 def _command(pid: int) -> tuple[list[str], str]:
     """Give argv and folder of a process; empty while the kernel has yet to lay them out, or when it is just going."""
     try:
-        with open(f"/proc/{pid}/cmdline", "rb", buffering=0) as file:
-            command = [os.fsdecode(part) for part in file.read(65536).split(b"\0")[:-1]]
-        return command, os.readlink(f"/proc/{pid}/cwd")
+        return words_of(pid), os.readlink(f"/proc/{pid}/cwd")
     except OSError:
         return [], ""
 

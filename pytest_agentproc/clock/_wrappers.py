@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from pytest_agentproc.clock._waits import is_timed
 from pytest_agentproc.errors import Foreign
+from pytest_agentproc.procfs import every_pid, read_proc, stat_of
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping
@@ -97,7 +98,10 @@ class Wrapper:
         now = time.monotonic()
         self._timed_since = self._timed_since or now
         if now - self._timed_since > _LONGEST:
-            raise Foreign(f"{name_of(timed)!r} (pid {timed}), around an agent, counts in real time by itself")
+            raise Foreign(
+                f"{name_of(timed)!r} (pid {timed}), around an agent, counts in real time by itself\n"
+                "have what waits run on the virtual clock, or leave the virtual clock out"
+            )
         return False
 
     def describe(self) -> str:
@@ -172,27 +176,23 @@ class Wrappers:
 
 def name_of(pid: int) -> str:
     """Give what the kernel calls a process."""
-    return os.fsdecode(_read(f"/proc/{pid}/comm").rstrip())
+    seen = stat_of(pid)
+    return "" if seen is None else seen.name
 
 
 def ancestors(pid: int) -> Iterator[int]:
     """Give the parent of a process, and so on, as far as this process."""
     own = os.getpid()
-    while (pid := _parent(pid)) > 1 and pid != own:
+    while (seen := stat_of(pid)) is not None and (pid := seen.parent) > 1 and pid != own:
         yield pid
-
-
-def _parent(pid: int) -> int:
-    stat = _read(f"/proc/{pid}/stat")
-    return int(stat.rpartition(b")")[2].split()[1]) if stat else 0
 
 
 def _descendants(pid: int, others: Container[int]) -> list[int]:
     """List all below a process but others, and what is below them; not every kernel tells children."""
     below: dict[int, list[int]] = {}
-    for word in os.listdir("/proc"):
-        if word.isdecimal() and (one := int(word)) not in others:
-            below.setdefault(_parent(one), []).append(one)
+    for one in every_pid():
+        if one not in others and (seen := stat_of(one)) is not None:
+            below.setdefault(seen.parent, []).append(one)
     found = list(below.get(pid, ()))
     for one in found:
         found += below.get(one, ())
@@ -208,7 +208,7 @@ def _switches(family: list[int]) -> dict[int, bytes] | None:
         except FileNotFoundError:
             continue
         for thread in threads:
-            status = _read(f"/proc/{pid}/task/{thread}/status")
+            status = read_proc(f"{pid}/task/{thread}/status")
             state = status.partition(b"State:\t")[2][:1]
             if state not in _ASLEEP:
                 return None
@@ -218,11 +218,3 @@ def _switches(family: list[int]) -> dict[int, bytes] | None:
 
 _ASLEEP = (b"S", b"T", b"t", b"Z", b"X", b"")
 """Letters of who does nothing: asleep, stopped, dead."""
-
-
-def _read(path: str) -> bytes:
-    try:
-        with open(path, "rb", buffering=0) as file:
-            return file.read(8192)
-    except (FileNotFoundError, ProcessLookupError):
-        return b""

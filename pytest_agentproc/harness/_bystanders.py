@@ -8,49 +8,22 @@ from __future__ import annotations
 import os
 import signal
 import time
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from pytest_agentproc.clock import signal_name
+from pytest_agentproc.procfs import every_pid, stat_of, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["Seen", "command_line_of", "how_it_lives", "is_bystander", "look", "members_of", "name_of", "ticks"]
+    from pytest_agentproc.procfs import Stat
+
+__all__ = ["command_line_of", "how_it_lives", "is_bystander", "members_of", "name_of", "ticks"]
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
-class Seen(NamedTuple):
-    """One process of the machine.
-
-    Args:
-        name: its command's name, as the kernel cuts it.
-        state: the kernel's letter: R running, S blocked, T stopped, Z gone.
-        parent: the pid of its parent; 0 for who has none.
-        group: its process group.
-        started: when it was started, in the kernel's ticks since the machine was.
-    """
-
-    name: str
-    state: str
-    parent: int
-    group: int
-    started: int
-
-
 _GONE = "ZX"
-
-
-def look(pid: int) -> Seen | None:
-    """Look at a process; None if there is none of that pid."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
-            head, _, tail = file.read(4096).rpartition(b")")
-    except (FileNotFoundError, ProcessLookupError):
-        return None
-    words = tail.split()
-    name = head.partition(b"(")[2].decode(errors="replace")
-    return Seen(name, words[0].decode(), int(words[1]), int(words[2]), int(words[19]))
 
 
 def name_of(signum: int) -> str:
@@ -59,13 +32,13 @@ def name_of(signum: int) -> str:
 
 
 def ticks() -> int:
-    """Give the present instant as `Seen.started` counts."""
+    """Give the present instant as `Stat.started` counts."""
     return time.clock_gettime_ns(time.CLOCK_BOOTTIME) * _TICKS // 1_000_000_000
 
 
 def how_it_lives(pid: int) -> str:
     """Say of a process that lives whether it is `alive` or `stopped`."""
-    seen = look(pid)
+    seen = stat_of(pid)
     return "stopped" if seen is not None and seen.state in "Tt" else "alive"
 
 
@@ -76,11 +49,7 @@ def command_line_of(pid: int, launchers: set[str]) -> list[str]:
         pid: who.
         launchers: the executables that are fakes, one of which it is.
     """
-    try:
-        with open(f"/proc/{pid}/cmdline", "rb", buffering=0) as file:
-            words = [os.fsdecode(word) for word in file.read(1 << 20).split(b"\0")[:-1]]
-    except (FileNotFoundError, ProcessLookupError):
-        return []
+    words = words_of(pid)
     start = next((index for index, word in enumerate(words) if os.path.realpath(word) in launchers), 0)
     return [os.path.basename(word) if index == 0 else word for index, word in enumerate(words[start:])]
 
@@ -90,14 +59,13 @@ def members_of(group: int) -> Iterator[int]:
 
     When somebody's zombie is reaped whom the run has lost is up to whoever has him now, and to the machine.
     """
-    for name in os.listdir("/proc"):
-        if not name.isdecimal() or (seen := look(int(name))) is None:
-            continue
-        if seen.group == group and seen.state not in _GONE:
-            yield int(name)
+    for pid in every_pid():
+        seen = stat_of(pid)
+        if seen is not None and seen.group == group and seen.state not in _GONE:
+            yield pid
 
 
-def is_bystander(pid: int, begun: int, me: int, look: Callable[[int], Seen | None] = look) -> bool:
+def is_bystander(pid: int, begun: int, me: int, look: Callable[[int], Stat | None] = stat_of) -> bool:
     """Say whether a process certainly has nothing to do with a run.
 
     That is who was there before the run began, and the child of a stranger who was. Who descends from this process, or
@@ -122,7 +90,7 @@ def is_bystander(pid: int, begun: int, me: int, look: Callable[[int], Seen | Non
     return False
 
 
-def _ancestors(pid: int, look: Callable[[int], Seen | None]) -> set[int]:
+def _ancestors(pid: int, look: Callable[[int], Stat | None]) -> set[int]:
     above = {0, 1}
     seen = look(pid)
     while seen is not None and seen.parent not in above:

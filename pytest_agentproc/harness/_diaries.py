@@ -10,18 +10,19 @@ import signal
 import time
 from collections import Counter
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fake_agents import diary
 from fake_agents.program import numbered
 from pytest_agentproc.clock import SystemClock, signal_name, told
 from pytest_agentproc.harness._bystanders import command_line_of, how_it_lives
+from pytest_agentproc.procfs import every_pid, words_of
 from pytest_agentproc.record import Event, Record
 from pytest_agentproc.tree import pidfd_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
+    from pathlib import Path
 
 __all__ = ["Diaries"]
 
@@ -181,8 +182,7 @@ class Diaries:
 
     def _unwritten(self, kept: Collection[int]) -> list[int]:
         """List the processes of this fake that have no diary yet."""
-        pids = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdecimal()]
-        return [pid for pid in pids if pid not in kept and self._is_ours(pid)]
+        return [pid for pid in every_pid() if pid not in kept and self._is_ours(pid)]
 
     def _bury(self, kept: Sequence[_Kept]) -> None:
         """Note the deaths that the broker told of: those of one pid came in the order of the births."""
@@ -217,10 +217,7 @@ class Diaries:
 
     def _is_ours(self, pid: int) -> bool:
         """Say whether a pid is a process of this fake: a dead one has no command, any other one another."""
-        try:
-            return os.fsencode(self.command) in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-        except (FileNotFoundError, ProcessLookupError):
-            return False
+        return self.command in words_of(pid)
 
     # What they did.
 

@@ -34,9 +34,8 @@ class Others:
         launchers = [fake.launcher for fake in fakes]
 
         def is_fake(_pid: int, command: str) -> bool:
-            program = command.partition(" ")[0].rpartition("/")[2]
-            may_be = program.startswith("python")  # a shell around a fake names it as well
-            return any(command.startswith(launcher) or (may_be and launcher in command) for launcher in launchers)
+            is_player = " -ISc" in command  # so a fake's interpreter is called; who is around one names it as well
+            return any(command.startswith(launcher) or (is_player and launcher in command) for launcher in launchers)
 
         self._custody = Custody(adopts=adopts, excuses=is_fake)
 

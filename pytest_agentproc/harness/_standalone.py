@@ -8,7 +8,6 @@ from __future__ import annotations
 import marshal
 import os
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fake_agents.dialects import module_of
@@ -17,10 +16,13 @@ from pytest_agentproc.harness._bundle import LOAD, bundle
 from pytest_agentproc.harness._launch import REAL_TIME, extensions, head, modules_of
 from pytest_agentproc.harness._played import PROMPT_SHOWN
 from pytest_agentproc.harness._probes import probes_of
+from pytest_agentproc.procfs import stat_of
 from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.vocabulary import Policy
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pytest_agentproc.scenario import Scenario
 
 __all__ = ["COMMANDS", "REFUSED", "is_ours", "write_fake", "write_refusal"]
@@ -137,8 +139,7 @@ def _write(path: Path, text: str, *, is_executable: bool) -> None:
 
 
 def _started_at(pid: int) -> int:
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
-    except OSError:
-        raise UsageError(f"there is no process {pid}", "name the pid of a process that runs, such as $$") from None
-    return int(fields[19])
+    seen = stat_of(pid)
+    if seen is None:
+        raise UsageError(f"there is no process {pid}", "name the pid of a process that runs, such as $$")
+    return seen.started

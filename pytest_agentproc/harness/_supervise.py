@@ -88,7 +88,8 @@ def _out_of_reach(error: ClockError) -> AdapterError | None:
     """
     if not isinstance(error, Stall | Foreign):
         return None
-    return AdapterError(f"virtual time cannot go with it: {error.reason}: {error}\n{_REAL}")
+    words = str(error).partition("\n")[0] if isinstance(error, Foreign) else str(error)  # its remedy is a test's own
+    return AdapterError(f"virtual time cannot go with it: {error.reason}: {words}\n{_REAL}")
 
 
 _REAL = "this says nothing of the supervisor; play it in real time (--clock real; in pytest --agentproc-clock=real)"

@@ -14,7 +14,8 @@ from _signal import getsignal  # that of `signal` tries to make each handler a w
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pytest_agentproc.harness._bystanders import is_bystander, look, members_of, name_of, ticks
+from pytest_agentproc.harness._bystanders import is_bystander, members_of, name_of, ticks
+from pytest_agentproc.procfs import stat_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -178,7 +179,7 @@ class _Judge:
             return None
         me, members = os.getpid(), list(members_of(group))
         if members:
-            first = look(members[0])
+            first = stat_of(members[0])
             is_others = all(self._known(pid) is None and is_bystander(pid, self._begun, me) for pid in members)
             return _Target("group", group, first.name if first is not None else "") if is_others else None
         return _freed(group, leader)
@@ -187,7 +188,7 @@ class _Judge:
         known = self._known(pid)
         if known is not None and not known.is_reaped:
             return None
-        seen = look(pid)
+        seen = stat_of(pid)
         if seen is None:
             return _freed(pid, known)
         if not is_bystander(pid, self._begun, os.getpid()):

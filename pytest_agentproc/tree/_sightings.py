@@ -7,6 +7,7 @@ from contextlib import suppress
 from functools import cache
 from typing import NamedTuple
 
+from pytest_agentproc.procfs import read_proc, stat_of, words_of
 from pytest_agentproc.tree._walk import environment_of
 
 __all__ = ["Sighting", "children", "command_line", "has_children", "sight", "variable_of"]
@@ -37,20 +38,17 @@ class Sighting(NamedTuple):
 
 def sight(pid: int) -> Sighting | None:
     """Look at a process; None: it is gone."""
-    stat = _read(f"/proc/{pid}/stat")
-    name, _, rest = stat.rpartition(b")")
-    fields = rest.split()
-    if not fields or fields[0] in (b"X", b"x"):
+    seen = stat_of(pid)
+    if seen is None or seen.state in "Xx":
         return None
-    state = _STATES.get(fields[0].decode(), "alive")
+    state = _STATES.get(seen.state, "alive")
     command = "" if state == "zombie" else command_line(pid)
-    command = command or f"[{os.fsdecode(name.partition(b'(')[2])}]"
-    return Sighting(pid, int(fields[1]), int(fields[3]), state, int(fields[19]) * _tick(), command)
+    return Sighting(pid, seen.parent, seen.session, state, seen.started * _tick(), command or f"[{seen.name}]")
 
 
 def command_line(pid: int) -> str:
     """Give a process's command line, its words apart by spaces; empty if it has none or is gone."""
-    return os.fsdecode(_read(f"/proc/{pid}/cmdline").rstrip(b"\0").replace(b"\0", b" "))
+    return " ".join(words_of(pid)).rstrip()
 
 
 def variable_of(pid: int, name: str) -> str:
@@ -76,16 +74,10 @@ def children() -> set[int]:
     found: set[int] = set()
     with suppress(OSError):
         for task in os.listdir("/proc/self/task"):
-            found.update(int(child) for child in _read(f"/proc/self/task/{task}/children").split())
+            found.update(int(child) for child in read_proc(f"self/task/{task}/children").split())
     return found
 
 
 @cache
 def _tick() -> int:
     return _NANOSECONDS // os.sysconf("SC_CLK_TCK")
-
-
-def _read(file: str) -> bytes:
-    with suppress(OSError), open(file, "rb", buffering=0) as opened:
-        return opened.read()
-    return b""

@@ -14,8 +14,9 @@ import anyio.to_thread
 import pytest
 
 from pytest_agentproc.clock import VirtualClock
-from pytest_agentproc.harness._bystanders import look, ticks
+from pytest_agentproc.harness._bystanders import ticks
 from pytest_agentproc.harness._warden import _Known, warden
+from pytest_agentproc.procfs import stat_of
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import TRIVIAL, Null, SpawnAndForget, core
 from pytest_agentproc.subjects._trivial import _start, _well
@@ -70,7 +71,7 @@ def start_other() -> Process:
     process = subprocess.Popen([sys.executable, "-IS", "-c", PROGRAM], stdin=pipe, stdout=pipe, start_new_session=True)
     assert process.stdout is not None
     process.stdout.readline()
-    seen = look(process.pid)
+    seen = stat_of(process.pid)
     while seen is not None and ticks() <= seen.started:
         pass  # whoever is as old as a run, by the kernel's ticks of 10 ms, is not held for older than it
     return process

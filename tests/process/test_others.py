@@ -7,6 +7,7 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+import anyio
 import pytest
 
 from pytest_agentproc import subjects
@@ -72,6 +73,32 @@ def test_another_program_that_is_left_in_virtual_time_is_a_leak(lab: Lab) -> Non
     assert verdict is Verdict.FAILED
     assert seen.startswith("sleep 1000 started at ")
     assert is_gone(int(str(subject.kept)))
+
+
+AROUND = "import signal, subprocess, sys; subprocess.run(sys.argv[1:]); signal.pause()"
+
+
+@pytest.mark.slow
+def test_a_program_around_an_agent_that_is_left_in_virtual_time_is_a_leak(lab: Lab) -> None:
+    """One in Python, too, that has the fake's name among its words as the fake has."""
+    kept = []
+
+    def start(order: Order) -> int:
+        here, there = os.pipe()
+        words = [sys.executable, "-c", AROUND, *order.argv]
+        kept.append(os.posix_spawn(words[0], words, order.env, file_actions=[(os.POSIX_SPAWN_DUP2, there, 1)]))
+        os.close(there)
+        return here
+
+    async def leaves(order: Order) -> str:
+        stdout = start(order)
+        await anyio.wait_readable(stdout)
+        os.close(stdout)
+        return "completed"
+
+    verdict, seen = leaks_row(lab.play(scenario_of("- say: hello"), subjects.Function(leaves)))
+    assert (verdict, seen.count("import signal")) == (Verdict.FAILED, 1)
+    assert is_gone(kept[0])
 
 
 def test_help_that_is_waited_for_is_no_leak(lab: Lab) -> None:

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from pytest_agentproc.harness import _warden
-from pytest_agentproc.harness._bystanders import Seen
 from pytest_agentproc.harness._warden import _Known, warden
+from pytest_agentproc.procfs import Stat
 
 
 @pytest.mark.parametrize("is_reaped", [False, True])
@@ -26,11 +26,11 @@ def test_when_a_descendants_pid_is_free_is_nobodys_word(is_reaped: bool) -> None
     assert notes == []
 
 
-@pytest.mark.parametrize("seen", [None, Seen("sh", "S", 1, 2, 3)], ids=["nobody", "somebody else"])
-def test_who_is_reaped_meanwhile_is_no_stray(seen: Seen | None, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("seen", [None, Stat("sh", "S", 1, 2, 2, 3)], ids=["nobody", "somebody else"])
+def test_who_is_reaped_meanwhile_is_no_stray(seen: Stat | None, monkeypatch: pytest.MonkeyPatch) -> None:
     """A keeper reaps it between two looks, and its pid may be somebody else's by then."""
     notes: list[dict[str, Any]] = []
-    monkeypatch.setattr(_warden, "look", lambda _pid: seen)
+    monkeypatch.setattr(_warden, "stat_of", lambda _pid: seen)
     monkeypatch.setattr(_warden, "is_bystander", lambda *_: True)
     with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as process:
         pidfd = os.pidfd_open(process.pid)

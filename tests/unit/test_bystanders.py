@@ -8,7 +8,8 @@ import sys
 
 import pytest
 
-from pytest_agentproc.harness._bystanders import Seen, how_it_lives, is_bystander, look, members_of, name_of, ticks
+from pytest_agentproc.harness._bystanders import how_it_lives, is_bystander, members_of, name_of, ticks
+from pytest_agentproc.procfs import Stat, stat_of
 
 BEGUN = 1000
 ME = 50
@@ -32,9 +33,9 @@ TABLE = {
 }
 
 
-def seen(pid: int) -> Seen | None:
+def seen(pid: int) -> Stat | None:
     """Look into the table."""
-    return Seen("name", "S", TABLE[pid][0], pid, TABLE[pid][1]) if pid in TABLE else None
+    return Stat("name", "S", TABLE[pid][0], pid, pid, TABLE[pid][1]) if pid in TABLE else None
 
 
 @pytest.mark.parametrize("pid", [1, 20, 30, 60, 80, 81, 82, 90])
@@ -57,12 +58,12 @@ def test_a_process_that_vanishes_while_it_is_looked_at_is_none() -> None:
 
 def test_the_kernel_is_read_as_it_writes() -> None:
     """A name may have spaces and brackets; this process was started before now."""
-    mine = look(os.getpid())
+    mine = stat_of(os.getpid())
     assert mine is not None
     assert (mine.parent, mine.group) == (os.getppid(), os.getpgrp())
     assert mine.started <= ticks()
     assert how_it_lives(os.getpid()) == "alive"
-    assert look(2**22 + 1) is None
+    assert stat_of(2**22 + 1) is None
     assert (name_of(15), name_of(40)) == ("TERM", "signal 40")
 
 

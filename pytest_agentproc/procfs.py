@@ -1,0 +1,62 @@
+"""What /proc says of a process. Owns the reading: who is gone, or hides, says nothing; judges nobody.
+
+`tree._kernel` reads by itself, since a keeper is made of it alone, and so do the programs that stand by themselves.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["Stat", "every_pid", "read_proc", "stat_of", "words_of"]
+
+
+class Stat(NamedTuple):
+    """One line of the kernel's about a process.
+
+    Args:
+        name: its command's name, as the kernel cuts it.
+        state: the kernel's letter: R running, S blocked, T stopped, Z gone.
+        parent: the pid of its parent; 0 for who has none.
+        group: its process group.
+        session: its session.
+        started: when it was started, in the kernel's ticks since the machine was.
+    """
+
+    name: str
+    state: str
+    parent: int
+    group: int
+    session: int
+    started: int
+
+
+def read_proc(file: str) -> bytes:
+    """Read a file below /proc whole; empty if there is none, or not for us."""
+    with suppress(OSError), open(f"/proc/{file}", "rb", buffering=0) as opened:
+        return opened.read()
+    return b""
+
+
+def stat_of(pid: int) -> Stat | None:
+    """Look at a process; None: there is none of that pid."""
+    head, _, tail = read_proc(f"{pid}/stat").rpartition(b")")
+    fields = tail.split()
+    if not fields:
+        return None
+    numbers = (int(fields[place]) for place in (1, 2, 3, 19))
+    return Stat(os.fsdecode(head.partition(b"(")[2]), fields[0].decode(), *numbers)
+
+
+def words_of(pid: int) -> list[str]:
+    """Give the words of a process's command; none for a zombie, or while the kernel has yet to lay them out."""
+    return [os.fsdecode(word) for word in read_proc(f"{pid}/cmdline").split(b"\0")[:-1]]
+
+
+def every_pid() -> Iterator[int]:
+    """Yield the pids of all processes of the machine."""
+    return (int(name) for name in os.listdir("/proc") if name.isdecimal())
