@@ -12,7 +12,7 @@ from pytest_agentproc.plugin._options import asked, lab_of
 from pytest_agentproc.plugin._timelines import keep_record
 from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import NotApplicable
-from pytest_agentproc.verdict import Verdict, explain, unmet
+from pytest_agentproc.verdict import NOT_IN_REAL_TIME, Verdict, explain, unmet
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -62,7 +62,7 @@ def play_real(node: pytest.Item, scenario: Scenario, backend: str, subject: Subj
     try:
         return _shown(node, lambda: lab_of(config).play_real(scenario, subject, backend=backend, scale=scale))
     except NotForReal as reason:
-        pytest.skip(f"not applicable in real time: {reason}")
+        pytest.skip(f"{NOT_IN_REAL_TIME}: {reason}")
 
 
 def play_in_model(node: pytest.Item, scenario: Scenario, subject: CoreSubject) -> Played:

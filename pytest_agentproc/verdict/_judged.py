@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["Judged", "JudgedRow", "corpus_hash", "digest_of"]
+__all__ = ["NOT_IN_REAL_TIME", "Judged", "JudgedRow", "corpus_hash", "digest_of"]
+
+NOT_IN_REAL_TIME = "not applicable in real time"
+"""How the reason begins where virtual time alone could tell."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import textwrap
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.verdict._judged import corpus_hash, digest_of
+from pytest_agentproc.verdict._judged import NOT_IN_REAL_TIME, corpus_hash, digest_of
 from pytest_agentproc.verdict._rows import Verdict
 from pytest_agentproc.verdict._words import shortened
 from pytest_agentproc.vocabulary import ARCHETYPES, RULES
@@ -52,7 +52,8 @@ def summary(judged: Sequence[Judged], version: str, width: int = 80) -> list[str
 
     Returns:
         a table by rule, those that failed first, with a column for errors of an adapter's or the kit's if there are
-        any; those of which nothing applied in a line of their own; a table of the archetypes of bug reports in which
+        any; those of which nothing applied in a line of their own, and those of which real time could show nothing in
+        another; a table of the archetypes of bug reports in which
         something failed; and the sentence that says whether the subject is conformant.
     """
     counted = [one for one in judged if one.tier != "info"]
@@ -63,7 +64,10 @@ def summary(judged: Sequence[Judged], version: str, width: int = 80) -> list[str
     applied = [(rule, counts) for rule, counts in rows if counts["n/a"] < sum(counts.values())]
     others = [rule for rule, counts in rows if counts["n/a"] == sum(counts.values())]
     lines = _table("rule", [(f"{rule}  {RULES[rule]}", counts) for rule, counts in applied], width) if applied else []
+    unseen = [rule for rule in others if any(one.reason.startswith(NOT_IN_REAL_TIME) for one in by_rule[rule])]
+    others = [rule for rule in others if rule not in unseen]
     lines += textwrap.wrap(f"nothing applied of: {', '.join(others)}", width) if others else []
+    lines += textwrap.wrap(f"real time could show nothing of: {', '.join(unseen)}", width) if unseen else []
     lines += _by_archetype(counted, columns, width)
     return [*lines, *([""] if lines else []), _sentence(judged, counted, version)]
 

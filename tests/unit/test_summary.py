@@ -96,6 +96,18 @@ def test_the_table_has_failed_rules_first_and_then_the_undecided() -> None:
     )
 
 
+def test_what_real_time_could_not_show_is_told_apart_from_what_does_not_apply() -> None:
+    """Who is conformant in real time has not been held to it."""
+    judged = [
+        ONE,
+        of("not applicable", scenario="two", covers=("B1",), reason="not applicable: no sessions"),
+        of("not applicable", scenario="three", covers=("A4", "B1"), reason="not applicable in real time: a tie"),
+        of("not applicable", scenario="four", covers=("P1",), reason="not applicable: no sessions"),
+    ]
+    told = summary(judged, "1.2.3")
+    assert told[told.index("nothing applied of: P1") + 1] == "real time could show nothing of: A4, B1"
+
+
 def test_there_is_no_column_for_errors_where_there_are_none() -> None:
     """The words of a rule need the room."""
     first, row, *_ = summary([of("failed", covers=("T1", "C1"))], "1.2.3")
