@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.procfs import Stat
 
-__all__ = ["command_line_of", "how_it_lives", "is_bystander", "members_of", "name_of", "ticks"]
+__all__ = ["PLAYER", "command_line_of", "how_it_lives", "is_bystander", "members_of", "name_of", "plays", "ticks"]
+
+PLAYER = "-ISc"
+"""How the option begins with which a fake's interpreter is called; nobody else's is."""
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -52,6 +55,16 @@ def command_line_of(pid: int, launchers: set[str]) -> list[str]:
     words = words_of(pid)
     start = next((index for index, word in enumerate(words) if os.path.realpath(word) in launchers), 0)
     return [os.path.basename(word) if index == 0 else word for index, word in enumerate(words[start:])]
+
+
+def plays(command: str, launcher: str) -> bool:
+    """Say whether a command is that of a fake, or of a descendant of one: who is around an agent names it as well.
+
+    Args:
+        command: the words of a process, apart by blanks.
+        launcher: what the fake is started by, or the folder of all that are.
+    """
+    return command.startswith(launcher) or (f" {PLAYER}" in command and launcher in command)
 
 
 def members_of(group: int) -> Iterator[int]:

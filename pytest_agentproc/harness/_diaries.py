@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from fake_agents import diary
 from fake_agents.program import numbered
 from pytest_agentproc.clock import SystemClock, signal_name, told
-from pytest_agentproc.harness._bystanders import command_line_of, how_it_lives
+from pytest_agentproc.harness._bystanders import command_line_of, how_it_lives, plays
 from pytest_agentproc.procfs import every_pid, words_of
 from pytest_agentproc.record import Event, Record
 from pytest_agentproc.tree import pidfd_of
@@ -217,7 +217,7 @@ class Diaries:
 
     def _is_ours(self, pid: int) -> bool:
         """Say whether a pid is a process of this fake: a dead one has no command, any other one another."""
-        return self.command in words_of(pid)
+        return plays(" ".join(words_of(pid)), self.command)
 
     # What they did.
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import anyio
 
 from pytest_agentproc.errors import KitError
-from pytest_agentproc.harness._bystanders import how_it_lives
+from pytest_agentproc.harness._bystanders import how_it_lives, plays
+from pytest_agentproc.procfs import words_of
 from pytest_agentproc.tree import Keeper, pidfd_of
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ class Kept:
         scope.cancel()
 
     def tell(self, record: Record, at: int) -> None:
-        """Note every process that is left, but for the fakes.
+        """Note every process that is left, but for the fakes, and for a program that has not ended.
 
         Args:
             record: where it is noted, as a leak under the name of its command.
@@ -100,10 +101,12 @@ class Kept:
     def _left(self) -> dict[int, str]:
         if self.keeper is None:
             return {}
-        commands = self.keeper.left().commands
-        return {
-            pid: command for pid, command in commands.items() if not any(word in command for word in self._launchers)
-        }
+        started, commands = self.keeper.started, self.keeper.left().commands
+        return {pid: one for pid, one in commands.items() if pid not in started and not self._is_fake(pid)}
+
+    def _is_fake(self, pid: int) -> bool:
+        command = " ".join(words_of(pid))
+        return any(plays(command, launcher) for launcher in self._launchers)
 
 
 def _await_end(pids: Sequence[int] | dict[int, str], seconds: float) -> None:

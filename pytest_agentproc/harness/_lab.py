@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.clock import SystemClock, VirtualClock
 from pytest_agentproc.errors import KitError, UsageError
+from pytest_agentproc.harness._bystanders import plays
 from pytest_agentproc.harness._canaries import Canaries
 from pytest_agentproc.harness._diaries import Diaries
 from pytest_agentproc.harness._fake import FakeAgent, Lockstep
@@ -205,7 +206,7 @@ class Lab:
 
     def is_fake(self, command: str) -> bool:
         """Say whether a command line is that of a fake of this lab, or of a descendant of one."""
-        return self._workshop is not None and str(self._workshop.folder) in command
+        return self._workshop is not None and plays(command, str(self._workshop.folder))
 
     def close(self) -> None:
         """End the canaries, the broker, and with it every fake that is left, and remove the files."""

@@ -21,6 +21,7 @@ import fake_agents
 from fake_agents import diary
 from fake_agents.dialects import module_of
 from pytest_agentproc.harness._bundle import BOOT, LOAD, bundle
+from pytest_agentproc.harness._bystanders import PLAYER
 from pytest_agentproc.harness._deferral import AT_START, IN_LOCKSTEP
 
 __all__ = ["REAL_TIME", "Workshop", "extensions", "head", "interpreter", "modules_of"]
@@ -211,7 +212,7 @@ def _launcher(boot: str) -> str:
     The rest is for those who run it under an interpreter of their own.
     """
     program = f"import marshal;exec(marshal.loads(open({boot!r},'rb',0).read()))"
-    return f"{head(f'-ISc{program}')}\n{program}\n"
+    return f"{head(f'{PLAYER}{program}')}\n{program}\n"
 
 
 def head(option: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from pytest_agentproc.harness._bystanders import plays
 from pytest_agentproc.tree import Custody, command_line
 
 if TYPE_CHECKING:
@@ -34,8 +35,7 @@ class Others:
         launchers = [fake.launcher for fake in fakes]
 
         def is_fake(_pid: int, command: str) -> bool:
-            is_player = " -ISc" in command  # so a fake's interpreter is called; who is around one names it as well
-            return any(command.startswith(launcher) or (is_player and launcher in command) for launcher in launchers)
+            return any(plays(command, launcher) for launcher in launchers)
 
         self._custody = Custody(adopts=adopts, excuses=is_fake)
 

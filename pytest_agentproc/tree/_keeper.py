@@ -104,6 +104,8 @@ class Keeper:
         self.mark = _new_mark()
         """The soft limit for message queues of all that it starts; None: it has none of its own."""
         self._lock = threading.RLock()
+        self.started: set[int] = set()
+        """Who was started, and is not reaped."""
         self.cgroup = new_cgroup()
         """The folder of the cgroup that it may make; "" where there can be none."""
         adopt_orphans()
@@ -162,6 +164,7 @@ class Keeper:
             os.close(task)
         if number:
             raise OSError(number, os.strerror(number), cwd if failed == "cwd" else argv[0])
+        self.started.add(int(pid))
         return int(pid)
 
     def status(self, pid: int) -> int | None:
@@ -172,6 +175,7 @@ class Keeper:
     def reap(self, pid: int) -> int | None:
         """Take the zombie of a process that was started, and its status; until then its pid is no one else's."""
         status: int | None = self._ask("reap", pid)
+        self.started.discard(pid)
         return status
 
     def left(self) -> Left:

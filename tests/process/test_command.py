@@ -62,6 +62,15 @@ STREAM = (
 
 
 @pytest.mark.slow
+def test_a_shell_around_an_agent_that_a_program_leaves_is_a_leak(lab: Lab) -> None:
+    """It has the fake's name among its words, and is none."""
+    around = '"$0" >/dev/null; kill -KILL $PPID; sleep 1000'
+    row = played(lab, Command(["sh", "-c", f"sh -c '{around}' \"$0\" & wait", "{agent}"]))["leaks"]
+    assert row.verdict is Verdict.FAILED
+    assert re.match(r"sh -c \"\$0\" >/dev/null; kill .*, sleep 1000 \(still alive\)", row.seen)
+
+
+@pytest.mark.slow
 def test_a_program_may_speak_one_mode_of_a_dialect(lab: Lab) -> None:
     """What it is not made for says nothing of it."""
     subject = Command(["timeout", "60", "{agent}"], says={"outcome": ENDS}, dialects=["gemini stream"])
