@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.supervisor import Completion, Ending
-from pytest_agentproc.supervisor.dialects import Failure, Finished, Message, Nested, Noise
+from pytest_agentproc.supervisor.dialects import Failure, Finished, Message, Nested, Noise, Other
 from pytest_agentproc.vocabulary import Outcome
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AnyResultCompletion",
+    "AnyResultEndsCompletion",
     "AnyStopCompletion",
     "BlindCodeEnding",
     "DeafEnding",
@@ -24,6 +25,7 @@ __all__ = [
     "FatalErrorCompletion",
     "FatalNoiseCompletion",
     "FatalPipeEnding",
+    "FickleCompletion",
     "HoardingCompletion",
     "LateResultEnding",
     "MissingEnding",
@@ -31,6 +33,7 @@ __all__ = [
     "NullCodeEnding",
     "PipeEndEnding",
     "RawCodeEnding",
+    "StopAloneCompletion",
     "StubbornCompletion",
     "TimerFirstEnding",
     "UncountedNoiseCompletion",
@@ -54,6 +57,34 @@ class StubbornCompletion(Completion):
 
     def resume(self) -> None:
         """Stay."""
+
+
+class FickleCompletion(Completion):
+    """Takes a completion back that is final (C1)."""
+
+    def resume(self) -> None:
+        """Look at no word but the last."""
+        self.final = False
+        super().resume()
+
+
+class StopAloneCompletion(Completion):
+    """Hears the end of a message that stops, and no other end of the agent's (C1)."""
+
+    def finish(self, meaning: Finished, now: int) -> None:
+        """Take what says of no result whether it is good for a word like any other."""
+        if meaning.ok is not None:
+            super().finish(meaning, now)
+
+
+class AnyResultEndsCompletion(Completion):
+    """Takes a background turn's result for the prompt's (B1)."""
+
+    def feed(self, meaning: Meaning, now: int) -> None:
+        """Complete with whoever's result."""
+        super().feed(meaning, now)
+        if isinstance(meaning, Other) and meaning.kind == "result":
+            self.finish(Finished(True, final=True), now)
 
 
 class NestedWordsCompletion(Completion):

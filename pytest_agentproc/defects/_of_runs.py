@@ -38,6 +38,7 @@ _TIMES = (
     ("bytes-are-progress", "A8", "takes every byte for progress", times.BytesAreProgressWatchdog),
     ("closed-output-is-activity", "A5", "takes the end of a stream for output", times.ClosedIsActivityWatchdog),
     ("tools-run-for-ever", "A6", "waits without limit while a tool runs", tools.UnlimitedWatchdog),
+    ("tool-limit-is-duration", "A6", "takes the limit on a tool's silence for one on its time", tools.DurationWatchdog),
 )
 _TOOLS = (
     ("internal-tools-ignored", "A6", "keeps the short limit while the agent executes a tool", tools.IgnorantTools),
@@ -53,6 +54,9 @@ _TOOLS = (
 _COMPLETIONS = (
     ("any-stop-reason", "C2", "takes a stop for a tool for the last word", ends.AnyStopCompletion),
     ("never-withdraws", "C1", "holds on to a result that the agent goes on from", ends.StubbornCompletion),
+    ("last-word-is-withdrawn", "C1", "goes on waiting when a turn begins behind the end", ends.FickleCompletion),
+    ("stop-alone-is-the-end", "C1", "hears no end but that of a message that stops", ends.StopAloneCompletion),
+    ("any-result-ends-the-run", "B1", "takes a background turn's result for the run's", ends.AnyResultEndsCompletion),
     ("any-result-is-good", "C1", "takes an error result for a good one", ends.AnyResultCompletion),
     ("subagent-speaks-for-all", "A6", "takes a sub-agent's words for the agent's", ends.NestedWordsCompletion),
     ("error-is-the-end", "C1", "gives up at an error that the agent gets over", ends.FatalErrorCompletion),

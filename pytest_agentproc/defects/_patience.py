@@ -23,6 +23,7 @@ __all__ = [
     "RestlessPatience",
     "SessionCapPatience",
     "SleepingPatience",
+    "TalkedOutPatience",
     "UncappedPatience",
     "WordyPatience",
 ]
@@ -95,6 +96,15 @@ class SleepingPatience(Patience):
 
     def go_on(self, now: int) -> None:
         """Change nothing."""
+
+
+class TalkedOutPatience(Patience):
+    """Lets the deadline run again at the agent's next word while the caller owes an answer (P2)."""
+
+    def progress(self, now: int) -> None:
+        """Wind up what rests, too."""
+        super().progress(now)
+        self.go_on(now)
 
 
 class WordyPatience(Patience):

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AnyToolTools",
+    "DurationWatchdog",
     "EndlessTools",
     "FirstEndTools",
     "ForgetfulTools",
@@ -85,6 +86,17 @@ class UnlimitedWatchdog(Watchdog):
     def __init__(self, policy: Policy) -> None:
         super().__init__(policy)
         self.limits["internal_tool_timeout"] = None
+
+
+class DurationWatchdog(Watchdog):
+    """Takes the limit on the silence of a tool for one on the time that it runs (A6)."""
+
+    def activity(self, now: int, stream: str, size: int) -> None:
+        """Wind no limit up while a tool runs."""
+        kept = self.deadlines.get("internal_tool_timeout")
+        super().activity(now, stream, size)
+        if kept is not None:
+            self.deadlines["internal_tool_timeout"] = kept
 
 
 class UnlimitedPatience(Patience):

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AgeingTurns",
     "BusyQueueTurns",
+    "CallerWaitsTurns",
     "DroppingTurns",
     "EagerTurns",
     "HastyCancelTurns",
@@ -24,6 +25,7 @@ __all__ = [
     "StoppingCancelTurns",
     "StuckQueueTurns",
     "TimidTurns",
+    "WholeWordsTurns",
     "WordsAloneTurns",
     "ZombieTurns",
 ]
@@ -106,6 +108,16 @@ class TimidTurns(Turns):
     def expire(self, now: int) -> bytes:
         """Start no timer."""
         data = super().expire(now)
+        self.cancel_deadline = None
+        return data
+
+
+class CallerWaitsTurns(Turns):
+    """Waits for ever for the acknowledgement of what its caller cancelled (P3)."""
+
+    def cancel(self, number: int | None, now: int) -> bytes:
+        """Start no timer."""
+        data = super().cancel(number, now)
         self.cancel_deadline = None
         return data
 
@@ -213,4 +225,15 @@ class WordsAloneTurns(Turns):
         before = self.patience.deadlines.copy()
         super()._said(said, number, now)
         if said.kind == "tool":
+            self.patience.deadlines = before
+
+
+class WholeWordsTurns(Turns):
+    """Takes messages and tools for progress, and the pieces of a message for none (P2)."""
+
+    def _said(self, said: Said, number: int, now: int) -> None:
+        """Put the deadlines back behind a piece."""
+        before = self.patience.deadlines.copy()
+        super()._said(said, number, now)
+        if said.kind == "delta":
             self.patience.deadlines = before

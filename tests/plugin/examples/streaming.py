@@ -27,6 +27,7 @@ class PiRun(Run):
         self.tools: set[str] = set()
         self.message: dict[str, Any] = {}
         self.done: str | None = None
+        self.is_final = False
         self.begun = self.done_at = asyncio.get_running_loop().time()
         super().__init__(order)
 
@@ -58,8 +59,12 @@ class PiRun(Run):
             self.tools.add(event["toolCallId"])
         elif kind == "tool_execution_end":
             self.tools.discard(event["toolCallId"])
-        elif kind in GOES_ON:
+        elif kind in GOES_ON and not self.is_final:
             self.done = None
+        elif kind == "agent_end":
+            self.is_final = True
+            if not self.done:
+                self.done, self.done_at = "completed", self.loop.time()
         elif kind == "message_end" and message.get("role") == "assistant":
             self.message = message
             self.done = ENDS.get(str(message.get("stopReason")))
