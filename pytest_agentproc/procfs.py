@@ -53,8 +53,12 @@ def stat_of(pid: int) -> Stat | None:
 
 
 def words_of(pid: int) -> list[str]:
-    """Give the words of a process's command; none for a zombie, or while the kernel has yet to lay them out."""
-    return [os.fsdecode(word) for word in read_proc(f"{pid}/cmdline").split(b"\0")[:-1]]
+    """Give the words of a process's command; none for a zombie, or while the kernel has yet to lay them out.
+
+    Who has given itself a title may have left the zero behind the last word away.
+    """
+    found = read_proc(f"{pid}/cmdline")
+    return [os.fsdecode(word) for word in found.removesuffix(b"\0").split(b"\0")] if found else []
 
 
 def every_pid() -> Iterator[int]:

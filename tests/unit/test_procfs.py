@@ -1,0 +1,50 @@
+"""What /proc says of a process, as the kernel writes it."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import pytest
+
+from pytest_agentproc import procfs
+from pytest_agentproc.procfs import every_pid, read_proc, stat_of, words_of
+
+
+def test_it_reads_this_process() -> None:
+    """Its words as they were given, and who it is to others."""
+    mine = stat_of(os.getpid())
+    assert mine is not None
+    assert (mine.parent, mine.group, mine.session) == (os.getppid(), os.getpgrp(), os.getsid(0))
+    assert words_of(os.getpid())[1:] == sys.orig_argv[1:]
+    assert os.getpid() in every_pid()
+
+
+def test_who_is_gone_says_nothing() -> None:
+    """That happens between any two looks."""
+    gone = 2**22 + 1
+    assert (stat_of(gone), words_of(gone), read_proc(f"{gone}/comm")) == (None, [], b"")
+
+
+@pytest.mark.parametrize(
+    ("written", "words"),
+    [
+        (b"", []),
+        (b"pi\0--mode\0rpc\0", ["pi", "--mode", "rpc"]),
+        (b"pi\0\0", ["pi", ""]),
+        (b"nginx: master process", ["nginx: master process"]),
+    ],
+)
+def test_a_command_ends_with_a_zero_or_is_a_title(
+    monkeypatch: pytest.MonkeyPatch, written: bytes, words: list[str]
+) -> None:
+    """A server that writes over its command is named by what it wrote."""
+    monkeypatch.setattr(procfs, "read_proc", lambda _file: written)
+    assert words_of(1) == words
+
+
+def test_a_name_may_hold_brackets_and_blanks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last bracket ends it."""
+    line = b"7 (a) b (c)) S 1 2 3" + b" 0" * 15 + b" 99 0"
+    monkeypatch.setattr(procfs, "read_proc", lambda _file: line)
+    assert stat_of(7) == ("a) b (c)", "S", 1, 2, 3, 99)
