@@ -220,20 +220,17 @@ class StuckQueueTurns(Turns):
 class WordsAloneTurns(Turns):
     """Takes words for progress, and what tools do for none (P2)."""
 
+    _no_progress = "tool"
+
     def _said(self, said: Said, number: int, now: int) -> None:
-        """Put the deadlines back behind a tool."""
+        """Put the deadlines back behind what counts for nothing."""
         before = self.patience.deadlines.copy()
         super()._said(said, number, now)
-        if said.kind == "tool":
+        if said.kind == self._no_progress:
             self.patience.deadlines = before
 
 
-class WholeWordsTurns(Turns):
+class WholeWordsTurns(WordsAloneTurns):
     """Takes messages and tools for progress, and the pieces of a message for none (P2)."""
 
-    def _said(self, said: Said, number: int, now: int) -> None:
-        """Put the deadlines back behind a piece."""
-        before = self.patience.deadlines.copy()
-        super()._said(said, number, now)
-        if said.kind == "delta":
-            self.patience.deadlines = before
+    _no_progress = "delta"

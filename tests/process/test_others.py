@@ -75,7 +75,7 @@ def test_another_program_that_is_left_in_virtual_time_is_a_leak(lab: Lab) -> Non
     assert is_gone(int(str(subject.kept)))
 
 
-AROUND = "import signal, subprocess, sys; subprocess.run(sys.argv[1:]); signal.pause()"
+AROUND = "import signal, subprocess, sys; signal.alarm(60); subprocess.run(sys.argv[1:]); signal.pause()"
 
 
 @pytest.mark.slow
