@@ -112,6 +112,13 @@ def test_a_program_that_does_not_say_what_it_should_is_told_with_its_end(lab: La
 
 
 @pytest.mark.slow
+def test_a_program_that_dies_of_a_realtime_signal_is_told_by_its_number(lab: Lab) -> None:
+    """It has no name, and that is no mistake of the kit's."""
+    play = lab.play_real(HELLO, Command(["sh", "-c", "kill -40 $$", "{agent}"]), scale=100)
+    assert "  the program dies of signal 40" in explain(play, compare(play))
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ['"text": null', '"other": 0'])
 def test_a_final_text_that_a_program_should_tell_and_does_not_is_lost(lab: Lab, text: str) -> None:
     """Of a completed run it survives, whatever became of the agent (C3)."""
