@@ -28,5 +28,8 @@ _STREAM_CODES = {"stdin": "i", "stdout": "o", "stderr": "e"}
 
 
 def signal_name(number: int) -> str:
-    """Give a signal's name as scenarios write it: TERM, not SIGTERM."""
-    return signal.Signals(number).name.removeprefix("SIG")
+    """Give a signal's name as scenarios write it: TERM, not SIGTERM; a realtime one has a number only."""
+    try:
+        return signal.Signals(number).name.removeprefix("SIG")
+    except ValueError:
+        return f"signal {number}"

@@ -6,11 +6,9 @@ A wrong accusation is worse than a miss: a bystander is who certainly has nothin
 from __future__ import annotations
 
 import os
-import signal
 import time
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.clock import signal_name
 from pytest_agentproc.procfs import every_pid, stat_of, words_of
 
 if TYPE_CHECKING:
@@ -18,7 +16,7 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.procfs import Stat
 
-__all__ = ["PLAYER", "command_line_of", "how_it_lives", "is_bystander", "members_of", "name_of", "plays", "ticks"]
+__all__ = ["PLAYER", "command_line_of", "how_it_lives", "is_bystander", "members_of", "plays", "ticks"]
 
 PLAYER = "-ISc"
 """How the option begins with which a fake's interpreter is called; nobody else's is."""
@@ -27,11 +25,6 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 _GONE = "ZX"
-
-
-def name_of(signum: int) -> str:
-    """Give the name of a signal; a realtime one has a number only."""
-    return signal_name(signum) if signum in set(signal.Signals) else f"signal {signum}"
 
 
 def ticks() -> int:

@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pytest_agentproc.clock import signal_name
 from pytest_agentproc.errors import KitError
-from pytest_agentproc.harness._bystanders import how_it_lives, name_of
+from pytest_agentproc.harness._bystanders import how_it_lives
 from pytest_agentproc.harness._launch import interpreter
 from pytest_agentproc.tree import disown
 
@@ -76,7 +77,7 @@ class Canaries:
                 noted = [f"{_silenced_by(process)}:unknown"]
                 self._bury(canary)
             pairs = [note.split(":") for note in noted]
-            found += [Hit(name_of(int(signum)), canary, origin) for signum, origin in pairs if self._counts(origin)]
+            found += [Hit(signal_name(int(signum)), canary, origin) for signum, origin in pairs if self._counts(origin)]
         return found
 
     def close(self) -> None:

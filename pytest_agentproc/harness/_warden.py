@@ -14,7 +14,8 @@ from _signal import getsignal  # that of `signal` tries to make each handler a w
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pytest_agentproc.harness._bystanders import is_bystander, members_of, name_of, ticks
+from pytest_agentproc.clock import signal_name
+from pytest_agentproc.harness._bystanders import is_bystander, members_of, ticks
 from pytest_agentproc.procfs import stat_of
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ def warden(note: Callable[[dict[str, Any]], None], known: Callable[[int], _Known
                 return function(*args)
             note(
                 {
-                    "stray": name_of(args[1]),
+                    "stray": signal_name(args[1]),
                     "to": target.to,
                     "who": target.who,
                     "pid": target.pid,

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import signal
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio
 
+from pytest_agentproc.clock import signal_name
 from pytest_agentproc.errors import AdapterError, UsageError
 from pytest_agentproc.subjects._answers import answer_of
 from pytest_agentproc.subjects._said import End, said, sources_of
@@ -140,7 +140,7 @@ class Command:
         with tempfile.TemporaryDirectory(prefix="agentproc-") as folder:
             status, stdout, stderr = await self._end(order, folder)
             end = End(status if status >= 0 else 128 - status, stdout, lambda name: _content(Path(folder, name)))
-            ended = f"exits with code {status}" if status >= 0 else f"dies of {_signal_name(-status)}"
+            ended = f"exits with code {status}" if status >= 0 else f"dies of {signal_name(-status)}"
             order.trace(order.clock.instant(), "m", {"process": "supervisor", "program": ended, "stderr": stderr})
             fields, missing = said(self._says, end)
             for field, why in missing.items():
@@ -187,11 +187,6 @@ def _values(order: Order, folder: str, here: str) -> dict[str, str]:
     }
     own = {"agent": shlex.join(order.argv), "prompt": order.prompt, "folder": folder, "here": here}
     return {**limits, **own, "scale": f"{order.scale:g}"}
-
-
-def _signal_name(number: int) -> str:
-    """Give the name of a signal; a realtime one has a number only."""
-    return signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
 
 
 def _content(path: Path) -> str | None:
