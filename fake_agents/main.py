@@ -5,6 +5,7 @@ With a hub every step waits for a grant and the instants are the hub's. Without 
 
 from __future__ import annotations
 
+import _signal
 import _socket
 import fcntl
 import marshal
@@ -148,11 +149,12 @@ def _live_by_grants(baked: dict[str, Any], parent: int, index: int, fields: dict
     link = _connect(baked["hub"])
     is_seen = parent == 0 and posix.getppid() == baked["host"]
     stage = _staged(link, parent, baked["foreign"], is_seen=is_seen)
-    hear_signals()
     descriptor = stage.epoll.fileno().to_bytes(4, "little")
     message = wire.hello(baked["token"], parent, index, fields["id"], fields["line"])
     link.sendmsg([message], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, descriptor)])
+    _ring_at(link)
     player = Player(program, stage, encoder(program))  # the hub has its own work with a hello meanwhile
+    hear_signals()
     if fields.get("stopped"):
         stop()
     try:
@@ -169,13 +171,21 @@ def _staged(link: _socket.socket, parent: int, foreign: Sequence[tuple[int, int]
     def send(form: str, notes: list[Any]) -> None:
         link.send(wire.tell(form, notes))
 
-    def wake() -> None:
-        link.send(wire.WAKE)
-
     def tell_death(signum: int, notes: list[Any]) -> None:
         link.send(wire.death(signum, notes))
 
-    return Stage(send, wake, None if is_seen else tell_death, parent, foreign)
+    return Stage(send, None if is_seen else tell_death, parent, foreign)
+
+
+def _ring_at(link: _socket.socket) -> None:
+    """Have each signal that is caught from now on told at once, by the C code that takes it: one byte, `wire`'s wake.
+
+    A handler in Python comes too late: the signal may arrive behind the last look at those that came and before the
+    call that waits, and then is heard with the next grant only.
+    """
+    link.setblocking(False)  # Python asks for this, where a write that cannot be done at once is to be lost
+    _signal.set_wakeup_fd(link.fileno(), warn_on_full_buffer=False)
+    link.setblocking(True)
 
 
 def _play_by_grants(player: Player, stage: Stage, link: _socket.socket) -> None:

@@ -85,7 +85,7 @@ def play(baked: dict[str, Any], parent: int, index: int, fields: dict[str, Any],
         from fake_agents import guard
 
         harness = guard.descriptors()
-    stage = Stage(send, _unheard, None if book is None else tell_death, parent)
+    stage = Stage(send, None if book is None else tell_death, parent)
     player = Player(program, stage, encoder(program))
     hear_signals()
     if fields.get("stopped"):

@@ -53,7 +53,6 @@ class Stage:
 
     Args:
         send: sends notes without parking, as `fake_agents.wire.tell` has it.
-        wake: called from the handler of a caught signal.
         tell_death: called with a signal's number before dying of it; None: the parent sees it by itself.
         parent: the pid of the fake that spawned this one; 0 if none did.
         foreign: (device, inode) of what somebody outside the experiment reads: there a write takes as long as it takes.
@@ -62,7 +61,6 @@ class Stage:
     def __init__(
         self,
         send: Callable[[str, list[Any]], None],
-        wake: Callable[[], None],
         tell_death: Callable[[int, list[Any]], None] | None = None,
         parent: int = 0,
         foreign: Sequence[tuple[int, int]] = (),
@@ -72,7 +70,6 @@ class Stage:
         self.epoll = select.epoll()
         self.always: set[int] = set()
         self._send = send
-        self._wake = wake
         self._tell_death = tell_death
         self._armed = [False, False, False]
         self._caught: set[int] = set()
@@ -203,7 +200,6 @@ class Stage:
 
     def _hear(self, signum: int, frame: object) -> None:
         self.signals.append(signum)
-        self._wake()
 
     def take_signals(self) -> list[int]:
         """Give the signals caught so far, once."""

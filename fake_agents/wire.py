@@ -5,7 +5,7 @@
                   notes  ("N", notes)                  more of them than fit into one message
                   bye    ("B", notes)                  about to be gone
                   death  ("D", signal number, notes)   about to die of a signal, where only a parent could tell
-                  wake   b"K"                          a signal was caught while parked
+                  wake   one byte                      a signal was caught, whose number it is
     hub -> fake   grant  eight bytes of now, one byte: whether the epoll descriptor was ready, one: whether to look out
                          for the next one awake
                   rouse  b"R"                          its turn is near: to look out for the grant awake
@@ -23,7 +23,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-WAKE = b"K"
 ROUSE = b"R"
 MESSAGE = 1 << 18
 """No message is longer than this."""
@@ -63,5 +62,5 @@ def granted(message: bytes) -> tuple[int, bool, bool]:
 
 
 def load(message: bytes | bytearray) -> Any:
-    """Read what a fake said, other than WAKE; what stands behind it does not matter."""
+    """Read what a fake said, other than a wake; what stands behind it does not matter."""
     return marshal.loads(message)

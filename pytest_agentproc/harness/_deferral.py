@@ -34,7 +34,18 @@ AT_START = frozenset(
 
 IN_LOCKSTEP = AT_START | frozenset(
     (
-        *("_live_by_grants", "_staged", "_identity", "hello", "granted", "_play_by_grants", "keep", "wants", "wait"),
+        *(
+            "_live_by_grants",
+            "_staged",
+            "_ring_at",
+            "_identity",
+            "hello",
+            "granted",
+            "_play_by_grants",
+            "keep",
+            "wants",
+            "wait",
+        ),
         *("tell", "_take_stdin", "_react", "_cut", "_do_sleep", "_do_say", "_do_answer", "_do_exit", "_do_event"),
         *("read", "leave", "line", "join", "say", "answer", "result", "hear", "take", "has", "serve", "success"),
         *("do_await_prompt", "initialized", "late", "mark", "open", "queue", "stamp", "unseen", "uuid", "news"),

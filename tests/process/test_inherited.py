@@ -87,7 +87,7 @@ from fake_agents.program import CHUNK
 from fake_agents.stage import Stage
 told = []
 about = os.fstat(2)
-stage = Stage(lambda code, notes: told.append((code, notes)), lambda: None, foreign=[(about.st_dev, about.st_ino)])
+stage = Stage(lambda code, notes: told.append((code, notes)), foreign=[(about.st_dev, about.st_ino)])
 for size in (CHUNK, 10, CHUNK):
     stage.write("stderr", b"x" * size)
 assert [code for code, _ in told] == ["N", "N"], told
