@@ -94,7 +94,8 @@ def _described(path: Path, place: str) -> Subject:
     try:
         return taken(command_of_file(path))
     except UsageError as error:
-        raise UsageError(f"{place}: {_line(str(error))}") from error
+        told = _line(str(error)).removeprefix(f"{path.name}: ")  # the place has it already
+        raise UsageError(f"{place}: {told}") from error
 
 
 def _line(text: str) -> str:

@@ -164,6 +164,8 @@ def test_a_subject_of_real_time_is_played_there_unless_a_clock_was_chosen(pytest
         ("mine:Bad", "Bad() raised OSError: no room"),
         ("broken:x", "importing broken raised ZeroDivisionError: division by zero at */broken.py:2: mend that first"),
         ("lacks:x", "importing lacks raised ModuleNotFoundError: No module named 'xyzzy' at */lacks.py:1: mend *"),
+        ("odd.toml", "there is no key 'commando': did you mean command?"),
+        ("none.toml", "No such file or directory: name a file that can be read"),
     ],
 )
 def test_what_is_no_subject_is_refused_before_anything_is_collected(
@@ -172,6 +174,7 @@ def test_what_is_no_subject_is_refused_before_anything_is_collected(
     """One sentence with a remedy; a stack would be ours."""
     (pytester.path / "broken.py").write_text("number = 1\nnumber / 0\n")
     (pytester.path / "lacks.py").write_text("import xyzzy\n")
+    (pytester.path / "odd.toml").write_text("commando = 'env {agent}'\n")
     result = pytester.runpytest(f"--agentproc-subject={name}")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     pattern = re.escape(f"ERROR: --agentproc-subject={name}: {message}").replace(r"\*", ".*")
