@@ -195,14 +195,22 @@ class Diaries:
             if one.successor is not None:
                 one.died = min(one.died or one.successor.born, one.successor.born)
 
-    def _correct(self, agents: Collection[_Kept], record: Record) -> None:
-        """Move the end of an agent to where its supervisor saw it, if that was before the broker did."""
+    def _correct(self, agents: Sequence[_Kept], record: Record) -> None:
+        """Move the end of an agent to where its supervisor saw it, if that was before the broker did.
+
+        The broker may be late for several at once, and tell of their ends in any order: each end that was seen is that
+        of one agent, which had begun by then.
+        """
+        left = [one for one in agents if one.died is not None]
         for event in record.events:
-            dead = [one for one in agents if one.died is not None]
-            if event.code == "x" and event.data["process"] == self._name and dead:
-                seen = self.clock.moment_of(event.at)
-                nearest = min(dead, key=lambda one: abs((one.died or 0) - seen))
-                nearest.died = max(nearest.born, min(nearest.died or seen, seen))
+            if event.code != "x" or event.data["process"] != self._name:
+                continue
+            seen = self.clock.moment_of(event.at)
+            begun = [one for one in left if one.born <= seen]
+            if begun:
+                nearest = min(begun, key=lambda one: abs((one.died or 0) - seen))
+                nearest.died = min(nearest.died or seen, seen)
+                left.remove(nearest)
 
     def _state(self, one: _Kept) -> str | None:
         """Say how a process was left: alive, stopped, or a zombie that this process should have waited for."""

@@ -178,8 +178,8 @@ def test_who_is_left_stopped_is_called_so(lab: Lab, forgetful: list[subprocess.P
     """It burns no time and says no word, and it is there."""
     subject = Forgetful(1, signal.SIGSTOP)
     subject.forgotten = forgetful
-    told = scenario("{scenario: an agent that is silent, agent: pi, script: [{silence: 5s}], expect: {noise: 0}}")
-    played = (lab.play_real if is_real else lab.play)(told, subject)
+    told = scenario("{scenario: an agent that is silent, agent: pi, script: [{silence: 50s}], expect: {noise: 0}}")
+    played = lab.play_real(told, subject, scale=1) if is_real else lab.play(told, subject)
     assert leaks_row(played) == ("failed", "agent (stopped)", "")
     text = explain(played, compare(played))
     assert f"    agent (pid {forgetful[0].pid}): stopped  pi --mode json -p hi" in text.splitlines()
