@@ -35,6 +35,9 @@ _LOOKS = 10_000
 _PIPES = 1 << 20
 """So many bytes may be there at most, in pipes as long as they can be made."""
 
+_SLOW_LOOKS = 64
+"""So many looks may take as long as they take; of more, and more than there are bytes, a guard period is a spin too."""
+
 _SOME = 1024
 _LONGEST_WATCH = 120.0
 """Real seconds for which a loop may wake again and again, however short the virtual time is that goes by."""
@@ -77,7 +80,7 @@ class Hub:
         self._held_since = 0.0
         self.is_waiting = False
         self._loop_ready = False
-        self._looks = 0
+        self._looks, self._looked_since = 0, 0.0
         self._fires, self._fired_at = 0, -1
         self._wakes, self._woken_since = 0, (0, 0.0)
         """How often the loop woke by its timers alone since somebody was granted time, and since when (both times)."""
@@ -238,10 +241,18 @@ class Hub:
 
     def _count_look(self, number: int) -> None:
         self._looks += 1
-        if self._looks > _LOOKS and (number != self.runs.LOOP or self._looks > _LOOKS + min(self.roll.written, _PIPES)):
+        spare = min(self.roll.written, _PIPES) if number == self.runs.LOOP else 0
+        if self._looks > _LOOKS + spare or (self._looks % _SLOW_LOOKS == 0 and self._is_slow(spare)):
             looks, self._looks = self._looks - 1, 0
             who = self.runs.describe(number)
             raise Spin(f"{who} looks again and again, {looks} times at one instant, and takes nothing")
+
+    def _is_slow(self, spare: int) -> bool:
+        """Say whether looks that can have taken nothing more have gone on for a guard period."""
+        now = time.monotonic()
+        if self._looks == _SLOW_LOOKS:
+            self._looked_since = now
+        return self._looks > spare and now - self._looked_since > self.longest_run
 
     def _count_fire(self) -> None:
         self._fires = self._fires + 1 if self._fired_at == self.now else 0

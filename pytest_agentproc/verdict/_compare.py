@@ -55,7 +55,7 @@ def compare(played: Played) -> tuple[Row, ...]:
     harm = check_bystanders(played, "unharmed")
     if harm.verdict is Verdict.FAILED and all(row.key != "bystanders" for row in rows):
         rows.append(Row("bystanders", 0, "unharmed", harm.seen, harm.verdict, harm.hint))
-    return tuple(_of_undecided(played, _of_unscaled(played, _of_other_limits(played, rows))))
+    return tuple(_of_moot(played, _of_undecided(played, _of_unscaled(played, _of_other_limits(played, rows)))))
 
 
 def conclude(rows: Iterable[Row]) -> Verdict:
@@ -154,6 +154,19 @@ def _of_undecided(played: Played, rows: list[Row]) -> list[Row]:
         if row.key in open_keys
         else row
         for row in rows
+    ]
+
+
+def _of_moot(played: Played, rows: list[Row]) -> list[Row]:
+    """Ask nobody who was left in a run that a fault of the clock ended, if nothing else is asked of it.
+
+    Without a limit that it does not have the run could not end otherwise.
+    """
+    others = {row.verdict for row in rows if row.key not in _BY_RECORD}
+    if played.fault is None or others != {Verdict.NOT_APPLICABLE}:
+        return rows
+    return [
+        replace(row, verdict=Verdict.NOT_APPLICABLE) if row.verdict is Verdict.NOT_EXERCISED else row for row in rows
     ]
 
 

@@ -16,6 +16,7 @@ import anyio.lowlevel
 import pytest
 
 from pytest_agentproc.clock import VirtualClock
+from pytest_agentproc.clock._hub import Hub
 from pytest_agentproc.errors import ClockError, Spin, Stall
 from pytest_agentproc.supervisor import Policy, run_once
 from tests.process.stand import CEILING, is_gone, make_spinning, scenario_of
@@ -226,8 +227,28 @@ def test_a_run_that_looks_for_ever_is_a_spin(stand: Stand, backend: str) -> None
     assert restless.looks <= 10_002
 
 
-def test_who_reads_byte_by_byte_looks_as_often_as_there_are_bytes(stand: Stand, backend: str) -> None:
-    """That is slow, and takes something each time."""
+def test_a_run_that_looks_slowly_for_ever_is_a_spin_too(
+    stand: Stand, backend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who reads all of /proc at each look would take minutes for ten thousand; a guard period is enough."""
+    monkeypatch.setattr(Hub, "longest_run", 0.0)
+    begin, end = os.pipe()
+    os.close(end)
+    restless = Restless(begin)
+
+    async def host() -> None:
+        await stand.clock.drive(restless)
+
+    with pytest.raises(Spin, match="the supervisor looks again and again, 127 times at one instant"):
+        stand.run(host, backend=backend)
+    os.close(begin)
+
+
+def test_who_reads_byte_by_byte_looks_as_often_as_there_are_bytes(
+    stand: Stand, backend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That is slow, and takes something each time, for as long as it takes."""
+    monkeypatch.setattr(Hub, "longest_run", 0.0)
     argv = stand.fake("- raw: {text: x, repeat: 30000}\n- silence: 1s\n- exit: 0")
 
     async def host() -> int:

@@ -102,9 +102,13 @@ def test_who_was_left_was_left_under_any_limits() -> None:
 
 
 def test_a_run_without_an_end_is_excused_by_a_reference_without_one() -> None:
-    """A limit that is off ends nothing; one whose limits do end the run, and that never comes to it, has failed."""
+    """A limit that is off ends nothing, so nothing is asked of it; who was left was left under any limits.
+
+    One whose limits do end the run, and that never comes to it, has failed.
+    """
     stuck = Deadlock("nobody can move")
-    assert verdicts(play(stuck, against(stuck))) == [NOT_JUDGED, NOT_JUDGED, "not exercised"]
+    assert verdicts(play(stuck, against(stuck))) == [NOT_JUDGED, NOT_JUDGED, NOT_JUDGED]
+    assert verdicts(play(stuck, against(stuck), leak="child1")) == [NOT_JUDGED, NOT_JUDGED, "failed"]
     assert verdicts(play(stuck, against(OTHER)))[0] == "failed"
 
 
