@@ -28,6 +28,7 @@ from tests.unit.handmade import SECOND, Bound, Events, Expected, Played, Script,
         ("elapsed", 5, {"elapsed": 5}),
         ("error", {"contains": "120 s"}, {"error": "silent for 120 s"}),
         ("warnings", [], {"warnings": ()}),
+        ("warnings", [{"exact": "artifacts_incomplete"}], {"warnings": ("slow_disk", "artifacts_incomplete")}),
         ("warnings", [{"exact": "exit_contradicts_result"}], {"warnings": ("exit_contradicts_result",)}),
         ("noise", 2, {"noise": 2}),
         ("stderr_tail", {"contains": "oops"}, {"stderr_tail": b"\xffoops\n"}),
@@ -80,11 +81,13 @@ def test_one_deciding_key_that_is_reported_decides(
     [
         ("it was ended after its grace", {}, "not applicable"),
         ("it was ended after its grace", {"a": "warnings"}, "failed"),
+        ("slow_disk", {}, "not applicable"),
+        ("slow_disk", {"a": "warnings"}, "not applicable"),
         ("exit_contradicts_result", {}, "failed"),
     ],
 )
 def test_what_else_is_odd_is_a_supervisors_own_to_say(warning: str, catches: dict[str, str], verdict: str) -> None:
-    """A sentence of its own is none of the kit's words, and no file is about it that does not turn on warnings."""
+    """A name of its own is none of DESIGN's; no file is about a sentence that does not turn on warnings."""
     expected = Expected("outcome", "completed"), Expected("warnings", [])
     record = Record()
     record.add(0, "p", {"process": "agent", "seen": True, "parent": "supervisor", "line": 0})
@@ -128,7 +131,12 @@ def test_plain_output_may_be_told_with_the_end_of_its_last_line(mode: str, said:
         ("text", {"contains": "x"}, {"text": "done"}, ('contains "x"', '"done"', "")),
         ("text", {"matches": "^x"}, {"text": "done"}, ('matches "^x"', '"done"', "")),
         ("usage", {"input": 3}, {"usage": {"input": 4}}, ("input: 3", "input: 4", "")),
-        ("warnings", [], {"warnings": ("a", "b")}, ("none", "a, b", "")),
+        (
+            "warnings",
+            [],
+            {"warnings": ("own", "exit_contradicts_result")},
+            ("none", "own, exit_contradicts_result", ""),
+        ),
         ("noise", 0, {"noise": 2}, ("0", "2", "")),
     ],
 )

@@ -38,6 +38,14 @@ def test_signals_are_what_the_agent_got() -> None:
     assert judge("signals", [])[0] == "passed"
 
 
+def test_a_signal_that_comes_twice_at_an_instant_is_one() -> None:
+    """Who signals a group, and then each in it, sends two, which the kernel may take for one; later it is another."""
+    twice: Events = [(5, "s", {"process": "agent", "signal": "TERM"}), *KILLED]
+    assert judge("signals", [("TERM", 5), ("KILL", 7)], events=twice)[0] == "passed"
+    again: Events = [(4, "s", {"process": "agent", "signal": "TERM"}), *KILLED]
+    assert judge("signals", [("TERM", 5), ("KILL", 7)], events=again)[::3] == ("failed", "TERM was not expected")
+
+
 @pytest.mark.parametrize(
     ("wanted", "hint"),
     [
@@ -47,6 +55,7 @@ def test_signals_are_what_the_agent_got() -> None:
         ([], "TERM was not expected"),
         ([("INT", 5), ("KILL", 7)], "INT at 0.000000005 s did not come"),
         ([("TERM", 5), ("KILL", 7), ("INT", 9)], "INT at 0.000000009 s did not come"),
+        ([("KILL", 7)], "TERM was not expected"),
     ],
 )
 def test_a_signal_that_differs_is_named(wanted: list[tuple[str, int]], hint: str) -> None:
