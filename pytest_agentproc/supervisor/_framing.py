@@ -39,8 +39,8 @@ class Framing:
             self._rest.clear()
         *lines, rest = text.split(b"\n")
         if self.is_too_long(max(map(len, lines))):
-            self.is_overlong = True
-            lines = list(takewhile(lambda line: not self.is_too_long(len(line)), lines))
+            fitting = list(takewhile(self._fits, lines))
+            self.is_overlong, lines = len(fitting) < len(lines), fitting
         if rest:
             self._keep(rest)
         if self._begun and b"\r" not in text:
@@ -52,9 +52,13 @@ class Framing:
         """Say whether a line of so many bytes, its end not counted, is longer than a line may be (F3)."""
         return size > self.limit
 
+    def _fits(self, line: bytes | bytearray) -> bool:
+        """Say whether a line fits that may have the first half of its end with it."""
+        return not self.is_too_long(len(line) - line.endswith(b"\r"))
+
     def _keep(self, data: bytes) -> None:
         self._rest += data
-        self.is_overlong = self.is_overlong or self.is_too_long(len(self._rest))
+        self.is_overlong = self.is_overlong or not self._fits(self._rest)
         if self.is_overlong:
             self._rest.clear()
 

@@ -89,3 +89,19 @@ def test_a_line_is_given_as_soon_as_it_ends() -> None:
 def test_only_line_ends_and_the_first_mark_are_taken_off(data: bytes, expected: list[bytes]) -> None:
     """A lone carriage return is a progress bar's, and a mark in the middle is the agent's own text."""
     assert lines(data) == expected
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+@pytest.mark.parametrize("size", [1, 4, 99])
+def test_an_end_is_no_part_of_the_longest_line(end: bytes, size: int) -> None:
+    """Whichever it is, and wherever the pipe cuts it."""
+
+    def framed(data: bytes) -> tuple[list[bytes], bool]:
+        framing = Framing()
+        framing.limit = 3
+        told = [line for part in range(0, len(data), size) for line in framing.feed(data[part : part + size])]
+        return [*told, *framing.flush()], framing.is_overlong
+
+    assert framed(b"abc" + end + b"abc" + end) == ([b"abc", b"abc"], False)
+    assert framed(b"ab" + end + b"abcd" + end + b"a") == ([b"ab"], True)
+    assert framed(b"a" + end + b"abc\rd" + end) == ([b"a"], True)
