@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.supervisor.dialects import Noise
+from pytest_agentproc.supervisor.dialects import Noise, Other
 from pytest_agentproc.vocabulary import Outcome
 
 if TYPE_CHECKING:
@@ -89,8 +89,8 @@ class Watchdog:
                 self.arm(now)
 
     def is_progress(self, meaning: Meaning) -> bool:
-        """Say whether a line shows that the work goes on: any event does, and text; noise does not (A8)."""
-        return not isinstance(meaning, Noise)
+        """Say whether a line shows that the work goes on: an event of it does, and text; noise does not (A8)."""
+        return meaning.is_progress if isinstance(meaning, Other) else not isinstance(meaning, Noise)
 
     def progress(self, now: int) -> None:
         """Take note of an event."""

@@ -16,6 +16,7 @@ from pytest_agentproc.supervisor.dialects import (
     Message,
     Nested,
     Other,
+    TaskBegun,
     ToolEnded,
     ToolStarted,
     decoder,
@@ -239,6 +240,25 @@ def test_a_sub_agents_lines_are_its_own() -> None:
         Nested(Message("x")),
         Message("I ask"),
         Asked(("Agent",)),
+    ]
+
+
+def test_a_command_in_the_foreground_is_no_task_and_a_sign_of_life_no_progress() -> None:
+    """Whoever counts either waits for what nobody will tell of."""
+    task = {"type": "system", "subtype": "task_started", "task_type": "local_bash", "task_id": "b", "description": "d"}
+    lines = frame(
+        transcript(
+            {**task, "is_backgrounded": False},
+            {**task, "is_backgrounded": True},
+            {"type": "system", "subtype": "status", "status": "requesting"},
+            {"type": "keep_alive"},
+        )
+    )
+    assert meanings(lines) == [
+        Other("system task_started"),
+        TaskBegun("b", "local_bash", "d"),
+        Other("system status", is_progress=False),
+        Other("keep_alive", is_progress=False),
     ]
 
 

@@ -157,9 +157,10 @@ class Noise:
 
 @dataclass(slots=True)
 class Other:
-    """An event of the dialect that changes nothing here."""
+    """An event of the dialect that changes nothing here; a sign of life or a status is no progress either (P2)."""
 
     kind: str
+    is_progress: bool = True
 
 
 Meaning = (

@@ -51,7 +51,7 @@ class ClaudePrintDecoder(ObjectDecoder):
         if kind == "system":
             return self._system(event)
         self._speakers.limit = self.limit
-        return self._speakers.hear(kind, event) or [Other(kind)]
+        return self._speakers.hear(kind, event) or [Other(kind, is_progress=kind != "keep_alive")]
 
     def _system(self, event: dict[str, Any]) -> list[Meaning]:
         if event.get("subtype") == "init":

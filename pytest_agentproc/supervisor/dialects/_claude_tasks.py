@@ -1,7 +1,8 @@
 """What claude's lines tell of background work. Knows no turn and no result.
 
 A background agent (`local_agent`) is in flight as a tool is, from task_started to task_notification. A command in the
-background (`local_bash`) has a terminal status; of the two lines that tell it either may come first, or alone.
+background (`local_bash`) has a terminal status; of the two lines that tell it either may come first, or alone. One in
+the foreground that takes long is told as a task too, and is no more than its tool.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["follow"]
 
 _OVER = ("completed", "failed", "stopped", "killed")
+_STATUS = ("status", "session_state_changed")
 
 
 def follow(event: dict[str, Any]) -> list[_Told]:
@@ -23,6 +25,8 @@ def follow(event: dict[str, Any]) -> list[_Told]:
     subtype, name = event.get("subtype"), str(event.get("task_id"))
     if subtype == "task_started":
         kind = str(event.get("task_type"))
+        if kind == "local_bash" and event.get("is_backgrounded") is False:
+            return [Other("system task_started")]
         begun = TaskBegun(name, kind, str(event.get("description") or ""))
         return [ToolStarted(f"task {name}", kind), begun] if kind == "local_agent" else [begun]
     if subtype == "task_notification":
@@ -30,7 +34,7 @@ def follow(event: dict[str, Any]) -> list[_Told]:
     if subtype == "task_updated":
         patch = event.get("patch")
         return _over(name, patch.get("status")) if isinstance(patch, dict) else []
-    return [Other(f"system {subtype}")]
+    return [Other(f"system {subtype}", is_progress=subtype not in _STATUS)]
 
 
 def _over(name: str, status: object) -> list[_Told]:
