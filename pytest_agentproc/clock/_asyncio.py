@@ -1,6 +1,6 @@
 """Virtual time for asyncio: a loop whose selector waits at the hub. The one file that touches asyncio's private names.
 
-Touched: `BaseEventLoop._ready`, `_scheduled`, `_stopping`, `_clock_resolution`, `_default_executor`,
+Touched: `BaseEventLoop._ready`, `_scheduled`, `_stopping`, `_clock_resolution`, `_default_executor`, pipes' `_pipe`,
 `_make_*_transport`; before 3.12 the child watcher; anyio's backend for its worker threads.
 """
 
@@ -140,10 +140,11 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         """
         left: list[Any] = [one for one in self._children if one.get_returncode() is not None]
         if self._hub.fault is not None:
-            left = [*self._children, *(pipe for pipe in self._pipes if pipe._pipe is not None)]
+            left = [*self._children, *self._pipes]
         if left and not self.is_closed():
             for transport in left:
-                getattr(transport, "abort", transport.close)()
+                if not _is_ending(transport):
+                    getattr(transport, "abort", transport.close)()
             self.call_soon(self.stop)
             self.run_forever()
         super().close()
@@ -177,6 +178,14 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
         future.add_done_callback(done)
         return future
+
+
+def _is_ending(transport: Any) -> bool:
+    """Say whether a pipe is closed, or will be in a moment; one that has yet to write something may never be."""
+    if not hasattr(transport, "_pipe"):
+        return False
+    is_stuck = bool(getattr(transport, "get_write_buffer_size", int)())
+    return transport._pipe is None or (transport.is_closing() and not is_stuck)
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_agentproc.clock import VirtualClock  # noqa: F401  # every sleep here is virtual
+from pytest_agentproc.errors import Deadlock
 
 if TYPE_CHECKING:
     from tests.process.stand import Stand
@@ -302,3 +303,27 @@ def test_what_a_program_leaves_behind_is_told_to_no_later_test(stand: Stand, cap
         gc.enable()
     gc.collect()
     assert [record.name for record in caplog.records] == ["asyncio"]
+
+
+@pytest.mark.parametrize("closes", [False, True])
+@pytest.mark.parametrize("said", [b"hello", b"x" * 300_000], ids=["little", "more than a pipe holds"])
+def test_who_has_pipes_open_as_a_fault_unwinds_it_is_told_of_the_fault_alone(
+    stand: Stand, caplog: pytest.LogCaptureFixture, said: bytes, *, closes: bool
+) -> None:
+    """A pipe that ends already is not ended again, and one that would wait for its reader for ever is."""
+    argv = stand.fake("- stdin: stop\n- silence: for ever")
+
+    async def host() -> None:
+        process = await asyncio.create_subprocess_exec(*argv, stdin=PIPE, stdout=PIPE)
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(said)
+        try:
+            await process.stdout.readline()
+        finally:
+            if closes:
+                process.stdin.close()
+
+    with pytest.raises(Deadlock):
+        stand.run(host)
+    assert caplog.records == []
