@@ -65,7 +65,7 @@ class Session:
             self._player.stage.leave(1)
         elif event == "handshake":
             self._shake(request, reply)
-        elif reply:
+        elif reply and self._handshake[0] != "never":  # who does not wait for the handshake gets no answer either
             self._replies.append(reply)
         self._cancels += event == "cancel"
         self._note_news()

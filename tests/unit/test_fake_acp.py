@@ -84,6 +84,14 @@ def test_the_version_of_the_protocol_is_the_scripts() -> None:
     assert json.loads(told)["result"]["protocolVersion"] == 2
 
 
+def test_who_does_not_wait_for_a_handshake_that_never_comes_gets_no_answer_either() -> None:
+    """A client may send all of its opening at once."""
+    play = Play(program={"dialect": "acp", "code": 0, "serves": True, "steps": script(("handshake", "never", None))})
+    play.grant(0)
+    asks = request(0, "initialize", protocolVersion=1), request(1, "session/new")
+    assert play.grant(1, stdin=b"\n".join(asks) + b"\n")[1:] == []
+
+
 def test_a_loaded_session_tells_its_history_before_the_response() -> None:
     """Under its own id, and a resumed one tells nothing."""
     steps = script(("handshake", "history", [("prompt", "hi"), ("think", "hm"), ("answer", "hello")]))
