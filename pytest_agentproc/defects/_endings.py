@@ -20,6 +20,7 @@ __all__ = [
     "AnyResultEndsCompletion",
     "AnyStopCompletion",
     "BlindCodeEnding",
+    "CutMessageCompletion",
     "DeafEnding",
     "ExitOverResultEnding",
     "FatalErrorCompletion",
@@ -28,6 +29,8 @@ __all__ = [
     "FickleCompletion",
     "HoardingCompletion",
     "LateResultEnding",
+    "LateWordCompletion",
+    "MismatchEnding",
     "MissingEnding",
     "NestedWordsCompletion",
     "NullCodeEnding",
@@ -75,6 +78,24 @@ class StopAloneCompletion(Completion):
         """Take what says of no result whether it is good for a word like any other."""
         if meaning.ok is not None:
             super().finish(meaning, now)
+
+
+class CutMessageCompletion(Completion):
+    """Waits on behind a message that was cut for its length or aborted (C1)."""
+
+    def finish(self, meaning: Finished, now: int) -> None:
+        """Look at how the last message ended."""
+        if meaning.final or self.stop_reason not in ("length", "aborted"):
+            super().finish(meaning, now)
+
+
+class LateWordCompletion(Completion):
+    """Takes the last word that tells the end for the end (C1)."""
+
+    def finish(self, meaning: Finished, now: int) -> None:
+        """Begin once more."""
+        super().finish(meaning, now)
+        self.at = now
 
 
 class AnyResultEndsCompletion(Completion):
@@ -232,6 +253,14 @@ class RawCodeEnding(Ending):
         if status is not None and status >= 0:
             return status
         return super().exit_code(outcome, status, forced=forced, executable=executable)
+
+
+class MismatchEnding(Ending):
+    """Takes every code that does not fit the outcome for a contradiction, whoever chose it (C1)."""
+
+    def warnings(self, outcome: Outcome, status: int | None, *, forced: bool) -> list[str]:
+        """Look at no force and at no result but by its name."""
+        return [] if (status == 0) is (outcome is Outcome.COMPLETED) else ["exit_contradicts_result"]
 
 
 class FatalPipeEnding(Ending):

@@ -36,6 +36,13 @@ _TIMES = (
     ("closed-output-is-exit", "A5", "stops its timers when stdout ends", times.ClosedIsExitWatchdog),
     ("noise-is-progress", "A8", "takes a line that is no event for progress", times.NoiseIsProgressWatchdog),
     ("bytes-are-progress", "A8", "takes every byte for progress", times.BytesAreProgressWatchdog),
+    (
+        "only-messages-are-progress",
+        "A8",
+        "takes no piece, no tool and no sub-agent for progress",
+        times.WordsWatchdog,
+    ),
+    ("watches-in-the-grace", "A1", "watches over an agent that has completed", times.RestlessWatchdog),
     ("closed-output-is-activity", "A5", "takes the end of a stream for output", times.ClosedIsActivityWatchdog),
     ("tools-run-for-ever", "A6", "waits without limit while a tool runs", tools.UnlimitedWatchdog),
     ("tool-limit-is-duration", "A6", "takes the limit on a tool's silence for one on its time", tools.DurationWatchdog),
@@ -43,6 +50,7 @@ _TIMES = (
 _TOOLS = (
     ("internal-tools-ignored", "A6", "keeps the short limit while the agent executes a tool", tools.IgnorantTools),
     ("subagent-restores-limit", "A6", "restores the short limit when a sub-agent speaks", tools.NestedRestoresTools),
+    ("subagent-tools-count", "A6", "takes a sub-agent's tools for the agent's own", tools.NestedCountTools),
     ("first-end-restores-limit", "A6", "restores the short limit when the first tool ends", tools.FirstEndTools),
     ("background-agent-forgotten", "A6", "takes a launched agent for a tool that is done", tools.ForgetfulTools),
     ("long-limit-stays", "A6", "keeps the long limit when the tool has ended", tools.EndlessTools),
@@ -56,6 +64,8 @@ _COMPLETIONS = (
     ("never-withdraws", "C1", "holds on to a result that the agent goes on from", ends.StubbornCompletion),
     ("last-word-is-withdrawn", "C1", "goes on waiting when a turn begins behind the end", ends.FickleCompletion),
     ("stop-alone-is-the-end", "C1", "hears no end but that of a message that stops", ends.StopAloneCompletion),
+    ("cut-message-is-no-end", "C1", "waits on behind a message that was cut or aborted", ends.CutMessageCompletion),
+    ("last-word-moves-the-end", "C1", "takes the last word of an end for its instant", ends.LateWordCompletion),
     ("any-result-ends-the-run", "B1", "takes a background turn's result for the run's", ends.AnyResultEndsCompletion),
     ("any-result-is-good", "C1", "takes an error result for a good one", ends.AnyResultCompletion),
     ("subagent-speaks-for-all", "A6", "takes a sub-agent's words for the agent's", ends.NestedWordsCompletion),
@@ -75,6 +85,7 @@ _ENDINGS = (
     ("exit-overrules-result", "C1", "throws a good result away for an exit code", ends.ExitOverResultEnding),
     ("told-error-ignored", "C1", "drops the error that an agent told before it exited", ends.DeafEnding),
     ("raw-exit-code", "C1", "answers with the agent's own code, forced or not", ends.RawCodeEnding),
+    ("every-code-contradicts", "C1", "takes each code that does not fit for a contradiction", ends.MismatchEnding),
     ("exit-0-is-success", "C2", "takes exit 0 for a good result", ends.ZeroIsGoodEnding),
     ("signal-is-exit-0", "C4", "takes a death by signal for exit 0", ends.NullCodeEnding),
     ("exit-code-unread", "C4", "takes every exit for a good one", ends.BlindCodeEnding),
@@ -106,6 +117,8 @@ _FRAMINGS = (
     ("first-object-only", "F1", "takes one object from a line", streams.FirstObjectFraming),
     ("endless-line", "F3", "waits for the end of a line however long it grows", streams.EndlessLineFraming),
     ("lines-are-short", "F3", "takes a line of more than 64 KiB for an error", streams.ShortLineFraming),
+    ("carriage-return-is-text", "F1", "takes the carriage return at a line's end for text", streams.CarriageFraming),
+    ("any-break-ends-a-line", "F1", "ends a line at whatever may break one", streams.BreakFraming),
     ("bom-is-data", "F1", "takes a byte order mark for text", streams.BomFraming),
 )
 _FEEDERS = (

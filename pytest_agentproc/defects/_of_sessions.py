@@ -14,7 +14,7 @@ from pytest_agentproc.defects import _tools as tools
 from pytest_agentproc.defects import _turns as turns
 from pytest_agentproc.defects import _views as views
 from pytest_agentproc.defects._defect import Defect
-from pytest_agentproc.supervisor import SessionDeciders
+from pytest_agentproc.supervisor import Deciders, SessionDeciders
 
 __all__ = ["OF_SESSIONS"]
 
@@ -176,7 +176,8 @@ _OTHERS: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
 
 
 def _of_session(name: str, rule: str, story: str, **wrong: Any) -> Defect:
-    return Defect(name, rule, story, session_deciders=SessionDeciders(**wrong))
+    of_run = {part: judge for part, judge in wrong.items() if part == "tasks"}
+    return Defect(name, rule, story, Deciders(**of_run), SessionDeciders(**wrong))
 
 
 OF_SESSIONS = (

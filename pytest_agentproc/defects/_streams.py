@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BomFraming",
+    "BreakFraming",
+    "CarriageFraming",
     "ChunkFraming",
     "EndlessFeeder",
     "EndlessLineFraming",
@@ -62,6 +64,23 @@ class BomFraming(Framing):
     def __init__(self) -> None:
         super().__init__()
         self._begun = True
+
+
+class CarriageFraming(Framing):
+    """Takes the carriage return at the end of a line for text (F1)."""
+
+    def _clean(self, line: bytes) -> bytes:
+        """Give back what is cut off."""
+        return super()._clean(line) + b"\r" * line.endswith(b"\r")
+
+
+class BreakFraming(Framing):
+    """Ends a line wherever Python's `splitlines` would (F1)."""
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """Split what is a line once more."""
+        lines = [line.decode(errors="surrogateescape").splitlines() or [""] for line in super().feed(data)]
+        return [part.encode(errors="surrogateescape") for parts in lines for part in parts]
 
 
 class EndlessLineFraming(Framing):

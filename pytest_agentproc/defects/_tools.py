@@ -19,6 +19,7 @@ __all__ = [
     "ForgetfulTools",
     "HastyTools",
     "IgnorantTools",
+    "NestedCountTools",
     "NestedHostTools",
     "NestedRestoresTools",
     "UnlimitedPatience",
@@ -43,6 +44,14 @@ class NestedRestoresTools(Tools):
         super().feed(meaning)
         if isinstance(meaning, Nested):
             self.running.clear()
+
+
+class NestedCountTools(Tools):
+    """Takes a sub-agent's tools for the agent's own (A6)."""
+
+    def feed(self, meaning: Meaning) -> None:
+        """Look at what is done, and not at who does it."""
+        super().feed(meaning.meaning if isinstance(meaning, Nested) else meaning)
 
 
 class FirstEndTools(Tools):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.supervisor import Watchdog
+from pytest_agentproc.supervisor.dialects import Message
 
 if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects import Meaning
@@ -22,8 +23,10 @@ __all__ = [
     "NoiseIsProgressWatchdog",
     "OwnWritesWatchdog",
     "PollingWatchdog",
+    "RestlessWatchdog",
     "StderrBlindWatchdog",
     "UncappedWatchdog",
+    "WordsWatchdog",
 ]
 
 _SECOND = 1_000_000_000
@@ -142,6 +145,28 @@ class NoiseIsProgressWatchdog(Watchdog):
     def is_progress(self, meaning: Meaning) -> bool:
         """Look at nothing."""
         return True
+
+
+class WordsWatchdog(Watchdog):
+    """Takes whole messages alone for progress (A8)."""
+
+    def is_progress(self, meaning: Meaning) -> bool:
+        """Look at no piece, no tool and no sub-agent."""
+        return isinstance(meaning, Message)
+
+
+class RestlessWatchdog(Watchdog):
+    """Watches on over an agent that has completed (A1)."""
+
+    def rest(self) -> None:
+        """Disarm nothing."""
+
+    def due(self, now: int) -> tuple[str, Outcome] | None:
+        """Give up once."""
+        due = super().due(now)
+        if due:
+            super().rest()
+        return due
 
 
 class BytesAreProgressWatchdog(Watchdog):
