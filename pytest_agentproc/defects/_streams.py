@@ -22,6 +22,7 @@ __all__ = [
     "ShortLineFraming",
     "StdoutFeeder",
     "UnfinishedFraming",
+    "WholeLineFraming",
     "WriteFirstFeeder",
 ]
 
@@ -72,6 +73,13 @@ class CarriageFraming(Framing):
     def _clean(self, line: bytes) -> bytes:
         """Give back what is cut off."""
         return super()._clean(line) + b"\r" * line.endswith(b"\r")
+
+
+class WholeLineFraming(Framing):
+    """Counts a CRLF to the line before it (F3)."""
+
+    def _fits(self, line: bytes | bytearray) -> bool:
+        return not self.is_too_long(len(line))
 
 
 class BreakFraming(Framing):

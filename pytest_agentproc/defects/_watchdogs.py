@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.supervisor import Watchdog
-from pytest_agentproc.supervisor.dialects import Message
+from pytest_agentproc.supervisor.dialects import Message, Noise
 
 if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects import Meaning
     from pytest_agentproc.vocabulary import Outcome, Policy
 
 __all__ = [
+    "AnyEventWatchdog",
     "BytesAreProgressWatchdog",
     "ClosedIsActivityWatchdog",
     "ClosedIsExitWatchdog",
@@ -153,6 +154,14 @@ class WordsWatchdog(Watchdog):
     def is_progress(self, meaning: Meaning) -> bool:
         """Look at no piece, no tool and no sub-agent."""
         return isinstance(meaning, Message)
+
+
+class AnyEventWatchdog(Watchdog):
+    """Takes every event for progress, a sign of life or a status as well (A8)."""
+
+    def is_progress(self, meaning: Meaning) -> bool:
+        """Look at nothing but noise."""
+        return not isinstance(meaning, Noise)
 
 
 class RestlessWatchdog(Watchdog):
