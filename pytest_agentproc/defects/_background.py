@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects import Begun, Meaning, Named, Spoken, Turned, Worked
 
 __all__ = [
+    "AcknowledgingTurns",
     "AgentTasks",
     "AnyMessageTurns",
     "AnyResultTurns",
@@ -75,6 +76,15 @@ class SuccessTurns(StaleTurns):
         super()._ended(ended, number, now)
         if number != BACKGROUND:
             self._was_good = ended.ok
+
+
+class AcknowledgingTurns(Turns):
+    """Takes a background turn's result for the acknowledgement of the cancel of a prompt's (P3)."""
+
+    def _end_background(self, ended: Ended) -> None:
+        """Wait for nothing more."""
+        super()._end_background(ended)
+        self.unacknowledged = self.cancel_deadline = None
 
 
 class DrainingTurns(Turns):

@@ -30,6 +30,8 @@ _TURNS = (
     ("callers-cancel-waits-for-ever", "P3", "forces no agent to stop whom its caller cancels", turns.CallerWaitsTurns),
     ("cancel-waits-for-ever", "P3", "never forces an agent to stop that acknowledges nothing", turns.TimidTurns),
     ("cancel-grace-is-short", "P3", "takes the grace before a kill for that of a cancel", turns.HastyCancelTurns),
+    ("cancel-grace-outlives-its-cancel", "P3", "ends agents that have acknowledged, too", turns.LeakingCancelTurns),
+    ("background-result-acknowledges", "P3", "takes any result for the acknowledgement", back.AcknowledgingTurns),
     ("delivers-before-acknowledgement", "P3", "delivers while a cancel is unacknowledged", turns.EagerTurns),
     ("first-word-acknowledges", "P3", "takes any word after a cancel for its acknowledgement", turns.HearingTurns),
     ("age-counts-from-the-cancel", "P3", "counts a prompt's time before its delivery", turns.AgeingTurns),
@@ -47,9 +49,13 @@ _TURNS = (
     ("allows-without-a-handler", "P7", "allows everything where there is no handler", questions.TrustingTurns),
     ("idle-questions-wait", "P7", "answers nothing that is asked behind the result", questions.IdleDeafTurns),
     ("question-is-denied", "P7", "denies what the caller allows", questions.DenyingTurns),
+    ("answers-twice", "P7", "writes the caller's answer twice", questions.TwiceTurns),
     ("questions-wait-for-ever", "P7", "waits without limit for the caller's answer", questions.WaitingTurns),
     ("silence-allows", "P7", "allows what nobody answered in time", questions.LenientTurns),
     ("cancel-leaves-the-question", "P7", "answers no question of a cancelled turn", questions.AbandoningTurns),
+    ("result-drops-the-question", "P7", "answers no question whose turn is over", questions.ForgettingTurns),
+    ("late-word-answers-again", "P7", "answers again when a late caller has decided", questions.RepeatingTurns),
+    ("question-cannot-be-taken-back", "P2", "owes an answer that nobody wants any more", questions.HoldingTurns),
 )
 _PATIENCES = (
     ("prompts-never-time-out", "P1", "knows no limit on the time of a prompt", patiences.NeverOverPatience),

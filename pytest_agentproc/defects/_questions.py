@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.supervisor import Questions, Turns
@@ -10,16 +11,23 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pytest_agentproc.supervisor import Outcome, Patience, Policy, Question, TurnRecord
+    from pytest_agentproc.supervisor.dialects import Ended
 
 __all__ = [
     "AbandoningTurns",
     "DeafTurns",
     "DenyingTurns",
+    "ForgettingTurns",
+    "HoldingTurns",
     "IdleDeafTurns",
     "LenientTurns",
+    "RepeatingTurns",
     "TrustingTurns",
+    "TwiceTurns",
     "WaitingTurns",
 ]
+
+_NEVER = 2**62
 
 
 class DeafTurns(Turns):
@@ -56,6 +64,14 @@ class DenyingTurns(Turns):
         return super().answer(name, now, allowed=False)
 
 
+class TwiceTurns(Turns):
+    """Writes the caller's answer twice (P7)."""
+
+    def answer(self, name: str, now: int, *, allowed: bool) -> bytes:
+        """Say it again."""
+        return super().answer(name, now, allowed=allowed) * 2
+
+
 class _EndlessQuestions(Questions):
     """Has no limit."""
 
@@ -90,3 +106,38 @@ class AbandoningTurns(Turns):
         """Forget the questions before the cancel."""
         self.questions.withdraw_of(turn.number)
         return super()._call_off(turn, cause, now)
+
+
+class _LateQuestions(Questions):
+    """Denies what is late, and holds it still."""
+
+    def withdraw_late(self, now: int) -> list[Question]:
+        """Leave its caller at it, on nobody's time."""
+        late = [one for one in self._open.values() if one.deadline <= now]
+        self._open.update({one.question.id: replace(one, owners=(), deadline=_NEVER) for one in late})
+        return [one.question for one in late]
+
+
+class RepeatingTurns(Turns):
+    """Answers once more when the caller has decided what was denied because he was late (P7)."""
+
+    def __init__(self, policy: Policy, patience: Patience, tell: Callable[..., None], *, has_handler: bool) -> None:
+        super().__init__(policy, patience, tell, has_handler=has_handler)
+        self.questions = _LateQuestions(policy, tell)
+
+
+class ForgettingTurns(Turns):
+    """Forgets what is asked when its turn ends, and answers nothing (P7)."""
+
+    def _ended(self, ended: Ended, number: int, now: int) -> None:
+        """Take the questions away, too."""
+        super()._ended(ended, number, now)
+        self.questions.withdraw_of(number)
+
+
+class HoldingTurns(Turns):
+    """Lets a deadline rest for a question that its agent has taken back (P2)."""
+
+    def _withdraw(self, name: str, now: int) -> bytes:
+        """Owe the answer still."""
+        return b""

@@ -47,9 +47,12 @@ class UnfinishedFraming(Framing):
 class FirstObjectFraming(Framing):
     """Takes one object from a line, and drops the rest of it (F1)."""
 
-    def _clean(self, line: bytes) -> bytes:
+    def feed(self, data: bytes) -> list[bytes]:
         """Cut behind the first object."""
-        line = super()._clean(line)
+        return [self._cut(line) for line in super().feed(data)]
+
+    @staticmethod
+    def _cut(line: bytes) -> bytes:
         if not line.startswith(b"{"):
             return line
         text = line.decode(errors="surrogateescape")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_agentproc.supervisor import Outcome, Turns
 
 if TYPE_CHECKING:
+    from pytest_agentproc.supervisor import TurnRecord
     from pytest_agentproc.supervisor.dialects import Ended, Said, Turned
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "HastyCancelTurns",
     "HearingTurns",
     "KillingTurns",
+    "LeakingCancelTurns",
     "MisaimedCancelTurns",
     "NewestFirstTurns",
     "SilentTimeoutTurns",
@@ -153,6 +155,16 @@ class HearingTurns(Turns):
         data = super().hear(heard, now)
         self.unacknowledged = self.cancel_deadline = None
         return data
+
+
+class LeakingCancelTurns(Turns):
+    """Lets cancel_grace run on behind the acknowledgement (P3)."""
+
+    def _acknowledge(self, turn: TurnRecord) -> None:
+        """Stop no timer."""
+        kept = self.cancel_deadline
+        super()._acknowledge(turn)
+        self.cancel_deadline = kept
 
 
 class AgeingTurns(Turns):
