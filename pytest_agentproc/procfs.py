@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Stat", "every_pid", "read_proc", "stat_of", "words_of"]
+__all__ = ["Stat", "every_pid", "read_proc", "stat_of", "threads_of", "words_of"]
 
 
 class Stat(NamedTuple):
@@ -59,6 +59,13 @@ def words_of(pid: int) -> list[str]:
     """
     found = read_proc(f"{pid}/cmdline")
     return [os.fsdecode(word) for word in found.removesuffix(b"\0").split(b"\0")] if found else []
+
+
+def threads_of(pid: int) -> list[int]:
+    """List the threads of a process; none of one that is gone, also if it goes as it is looked at."""
+    with suppress(OSError):
+        return [int(name) for name in os.listdir(f"/proc/{pid}/task")]
+    return []
 
 
 def every_pid() -> Iterator[int]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from pytest_agentproc.clock._waits import is_timed
 from pytest_agentproc.errors import Foreign
-from pytest_agentproc.procfs import every_pid, read_proc, stat_of
+from pytest_agentproc.procfs import every_pid, read_proc, stat_of, threads_of
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping
@@ -203,16 +203,12 @@ def _switches(family: list[int]) -> dict[int, bytes] | None:
     """Give for each thread of these processes how often it has given its core up; None: one of them runs."""
     found: dict[int, bytes] = {}
     for pid in family:
-        try:
-            threads = os.listdir(f"/proc/{pid}/task")
-        except FileNotFoundError:
-            continue
-        for thread in threads:
+        for thread in threads_of(pid):
             status = read_proc(f"{pid}/task/{thread}/status")
             state = status.partition(b"State:\t")[2][:1]
             if state not in _ASLEEP:
                 return None
-            found[int(thread)] = status[status.find(b"voluntary_ctxt_switches") :]
+            found[thread] = status[status.find(b"voluntary_ctxt_switches") :]
     return found
 
 

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from pytest_agentproc import procfs
-from pytest_agentproc.procfs import every_pid, read_proc, stat_of, words_of
+from pytest_agentproc.procfs import every_pid, read_proc, stat_of, threads_of, words_of
 
 
 def test_it_reads_this_process() -> None:
@@ -18,12 +18,23 @@ def test_it_reads_this_process() -> None:
     assert (mine.parent, mine.group, mine.session) == (os.getppid(), os.getpgrp(), os.getsid(0))
     assert words_of(os.getpid())[1:] == sys.orig_argv[1:]
     assert os.getpid() in every_pid()
+    assert os.getpid() in threads_of(os.getpid())
 
 
 def test_who_is_gone_says_nothing() -> None:
     """That happens between any two looks."""
     gone = 2**22 + 1
-    assert (stat_of(gone), words_of(gone), read_proc(f"{gone}/comm")) == (None, [], b"")
+    assert (stat_of(gone), words_of(gone), read_proc(f"{gone}/comm"), threads_of(gone)) == (None, [], b"", [])
+
+
+def test_who_goes_as_its_threads_are_listed_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The folder is open by then, and the kernel finds nobody behind it."""
+
+    def listed(folder: str) -> list[str]:
+        raise ProcessLookupError(3, "No such process", folder)
+
+    monkeypatch.setattr(os, "listdir", listed)
+    assert threads_of(os.getpid()) == []
 
 
 @pytest.mark.parametrize(
