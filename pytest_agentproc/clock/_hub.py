@@ -75,8 +75,8 @@ class Hub:
         self._kept: list[subprocess.Popen[Any]] = []
         """What was started and may be dropped while a fault unwinds: it lives until it is reaped."""
         self.turns = 0
-        self.rings = 0
-        """How often the sentry's alarm rang: a loop that it woke has not moved, and what is held is held on."""
+        self.rings = self._rung = 0
+        """How often the sentry's alarm rang: a loop that it woke met nothing, and what is held is held on."""
         self._held_since = 0.0
         self.is_waiting = False
         self._loop_ready = False
@@ -220,7 +220,8 @@ class Hub:
                 return False
             host = runs.host(deadline)
             if self._loop_ready and host.ready is None:
-                self._wakes = 0
+                self._wakes = 0 if self._rung == self.rings else self._wakes
+                self._rung = self.rings
                 self._count_look(runs.LOOP)
                 return False
             move, target = rule.next(host)

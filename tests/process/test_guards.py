@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -150,6 +151,23 @@ def test_who_looks_in_turns_for_what_never_comes_is_a_spin(make_stand: Callable[
     assert stand.run(host, 100, backend=backend) == pytest.approx(100, abs=0.1)
     with pytest.raises(Spin, match=r"wakes again and again, 2048 times in 0\.0284 h, and meets nothing"):
         stand.run(host, 1_000_000, backend=backend)
+
+
+def test_a_ring_of_the_kits_own_alarm_is_nothing_that_a_loop_meets(
+    make_stand: Callable[..., Stand], backend: str
+) -> None:
+    """It wakes a loop that listens for signals; on a slow machine one lay in every thousand wakes, and no end came."""
+    stand = make_stand(guard=CEILING, patience=100)
+    stand.fake("- linger: for ever")
+
+    async def host() -> int:
+        for _ in range(3000):
+            signal.raise_signal(signal.SIGALRM)
+            await anyio.sleep(1)
+        return 3000
+
+    with pytest.raises(Spin, match=r"wakes again and again, 1024 times in 0\.284 h, and meets nothing"):
+        stand.run(host, backend=backend)
 
 
 @pytest.fixture
