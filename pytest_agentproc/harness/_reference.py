@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario import Bound, Scenario
     from pytest_agentproc.vocabulary import Policy, Subject
 
-__all__ = ["REFERENCE", "FiniteRule", "Reference"]
+__all__ = ["REFERENCE", "FiniteModel", "FiniteRule", "Reference"]
 
 _MOVES = 20_000
 """So many steps no run has that somebody's limits end: eight mebibytes of a flood take two thousand."""
@@ -63,7 +63,9 @@ class FiniteRule(JumpRule):
         return move, target
 
 
-class _FiniteModel(Model):
+class FiniteModel(Model):
+    """The model under that rule."""
+
     rule_type = FiniteRule
 
 
@@ -96,9 +98,9 @@ class Reference:
     @cached_property
     def there(self) -> Played:
         """What it makes of it under the subject's limits."""
-        return play_bound(self._there, REFERENCE, model=_FiniteModel)
+        return play_bound(self._there, REFERENCE, model=FiniteModel)
 
     @cached_property
     def here(self) -> Played:
         """What it makes of it under those of the file."""
-        return play_bound(self._here, REFERENCE, model=_FiniteModel)
+        return play_bound(self._here, REFERENCE, model=FiniteModel)
