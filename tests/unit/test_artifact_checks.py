@@ -37,11 +37,14 @@ def wanted(artifacts: str) -> list[tuple[str, Any]]:
     return [(check.key, check.wanted) for check in loads(text).bind(Policy()).expect if check.key != "leaks"]
 
 
-def judge(key: str, value: Any, files: dict[str, bytes] | None) -> tuple[str, str, str]:
+def judge(
+    key: str, value: Any, files: dict[str, bytes] | None, tolerance: int = 0, **header: Any
+) -> tuple[str, str, str]:
     """Compare one key with files: its verdict, wanted and seen in words."""
     record = Record()
+    record.header.update(header)
     record.add(0, "p", {"process": "agent", "seen": True, "line": 0})
-    (row,) = compare(Played(Bound((Expected(key, value),)), record, Answer(), artifacts=files))
+    (row,) = compare(Played(Bound((Expected(key, value),)), record, Answer(), None, tolerance, files))
     return row.verdict.value, row.wanted, row.seen
 
 
@@ -128,3 +131,10 @@ def test_no_file_is_expected_of_an_agent_that_never_ran() -> None:
     """A supervisor that starts nothing keeps nothing, and must not look conformant for it."""
     (row,) = compare(Played(Bound((Expected("artifacts", None),)), Record(), Answer(), artifacts={}))
     assert row.verdict == "not exercised"
+
+
+@pytest.mark.parametrize(("elapsed", "verdict"), [(1.0, "passed"), (0.52, "passed"), (0.3, "failed"), (2.6, "failed")])
+def test_in_real_time_a_file_may_say_what_its_writers_own_clock_said(elapsed: float, verdict: str) -> None:
+    """Who divides its limits by the scale measures a second of the run as half of one."""
+    files = {"result.json": json.dumps({"elapsed": elapsed}).encode()}
+    assert judge(f"{RESULT}.elapsed", SECOND, files, SECOND, clock="real", scale=2)[0] == verdict
