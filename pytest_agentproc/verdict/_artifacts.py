@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pytest_agentproc.record import instant
-from pytest_agentproc.verdict._rows import Finding, Played, Verdict
+from pytest_agentproc.verdict._rows import Finding, Played, Verdict, fits_duration
 from pytest_agentproc.verdict._words import listed, matches, quoted, show_matcher, show_usage
 from pytest_agentproc.vocabulary import NANOSECONDS
 
@@ -62,11 +62,16 @@ def _found(*, fits: bool, seen: str) -> Finding:
 
 
 def _time(played: Played, wanted: int, seconds: float, time_finding: TimeFinding) -> Finding:
-    """Compare a time with one in a file: the run's clock is meant, and who keeps time by itself wrote its own."""
+    """Compare a time with one in a file: the run's clock is meant, and who keeps time by itself wrote its own.
+
+    It counts from when the start was through.
+    """
     scale = played.record.header.get("scale", 1)
     seen = [round(seconds * unit * NANOSECONDS) for unit in dict.fromkeys((1, scale))]
-    findings = [time_finding(played, wanted, one) for one in sorted(seen, key=lambda one: abs(one - wanted))]
-    return next((finding for finding in findings if finding.verdict is Verdict.PASSED), findings[0])
+    near = min(seen, key=lambda one: abs(one - wanted))
+    if fits_duration(played, wanted, near):
+        return Finding(Verdict.PASSED, instant(near))
+    return time_finding(played, wanted, near)
 
 
 def _file(data: bytes | None, wanted: Mapping[str, str] | None) -> Finding:
