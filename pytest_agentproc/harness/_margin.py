@@ -165,7 +165,7 @@ def _there_to_be_signalled(record: Record) -> set[str] | None:
 
     What re-forks is one process.
     """
-    there = set()
+    there: set[str] = set()
     for event in record.events:
         if event.code == "s" and event.data.get("by") == "supervisor":
             return there
