@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from itertools import takewhile, zip_longest
+from itertools import takewhile
 from typing import Any
 
 from pytest_agentproc.record import duration, instant
@@ -11,12 +11,13 @@ from pytest_agentproc.verdict import _facts
 from pytest_agentproc.verdict._artifacts import artifacts_check
 from pytest_agentproc.verdict._asked import ASKED_CHECKS
 from pytest_agentproc.verdict._bystanders import check_bystanders
-from pytest_agentproc.verdict._graceless import as_one_end, gives_no_grace, is_killed_at_once
+from pytest_agentproc.verdict._graceless import gives_no_grace, is_killed_at_once
 from pytest_agentproc.verdict._invocations import INVOCATION_CHECKS
 from pytest_agentproc.verdict._rows import Finding, Played, Verdict, fits_duration, fits_time
 from pytest_agentproc.verdict._saw import SAW_CHECKS
 from pytest_agentproc.verdict._session import session_check
-from pytest_agentproc.verdict._words import listed, matches, quoted, show_end, show_signals, show_status, show_usage
+from pytest_agentproc.verdict._signals import check_signals, difference
+from pytest_agentproc.verdict._words import listed, matches, quoted, show_end, show_status, show_usage
 from pytest_agentproc.vocabulary import INCOMPLETE, time_names
 
 __all__ = ["Check", "check_leaks", "check_of"]
@@ -187,7 +188,7 @@ def _text_hint(played: Played, name: str, wanted: str, seen: str) -> str:
 def _time_finding(played: Played, wanted: int, seen: int) -> Finding:
     if fits_time(played, wanted, seen):
         return Finding(Verdict.PASSED, instant(seen))
-    hint = _difference(wanted, seen)
+    hint = difference(wanted, seen)
     if played.tolerance and seen > wanted:
         hint += f", and {duration(played.tolerance)} are allowed here"
     policy = {} if played.bound.parts else played.bound.policy.nanoseconds()
@@ -197,10 +198,6 @@ def _time_finding(played: Played, wanted: int, seen: int) -> Finding:
     if limits:
         hint += f"; {instant(seen)} is {' and '.join(limits)}"
     return Finding(Verdict.FAILED, instant(seen), hint)
-
-
-def _difference(wanted: int, seen: int) -> str:
-    return f"{duration(abs(seen - wanted))} {'later' if seen > wanted else 'earlier'}"
 
 
 def _elapsed(played: Played, wanted: int) -> Finding:
@@ -226,50 +223,8 @@ def _returned(played: Played, wanted: int) -> Finding:
     return Finding(Verdict.FAILED, "it did not return") if seen is None else _time_finding(played, wanted, seen)
 
 
-def _signals_of(played: Played, process: str, wanted: Sequence[tuple[str, int]]) -> Finding:
-    seen = _facts.signals(played.record, process)
-    pairs = [(name, at) for name, at in wanted]
-    if [name for name, _ in seen] != [name for name, _ in pairs]:
-        seen = _once(seen, played.tolerance)
-    if any(name == "TERM" for name, _ in pairs) and gives_no_grace(played):
-        ends, due_ends = as_one_end(seen, played.tolerance), as_one_end(pairs, 0)
-        if [name for name, _ in ends] == [name for name, _ in due_ends] and all(
-            fits_time(played, due, at) for (_, due), (_, at) in zip(due_ends, ends, strict=True)
-        ):
-            return Finding(Verdict.PASSED, show_signals(seen))
-    if [name for name, _ in seen] == [name for name, _ in pairs]:
-        both = zip(pairs, seen, strict=True)
-        hints = [f"{name} {_difference(due, at)}" for (name, due), (_, at) in both if not fits_time(played, due, at)]
-        if not hints:
-            return Finding(Verdict.PASSED, show_signals(seen))
-    else:
-        hints = [_difference_of_names(pairs, seen)]
-    return Finding(Verdict.FAILED, show_signals(seen), ", ".join(hints))
-
-
-def _once(seen: Sequence[tuple[str, int]], tolerance: int) -> list[tuple[str, int]]:
-    """Take a signal that comes twice at one instant for one, as pending ones are: one to a group, and one to each."""
-    found: list[tuple[str, int]] = []
-    for name, at in seen:
-        if not (found and found[-1][0] == name and at - found[-1][1] <= tolerance):
-            found.append((name, at))
-    return found
-
-
-def _difference_of_names(pairs: Sequence[tuple[str, int]], seen: Sequence[tuple[str, int]]) -> str:
-    """Say which signal was too much, or did not come: the first that differs."""
-    place, (due, came) = next(
-        (place, both)
-        for place, both in enumerate(zip_longest(pairs, seen))
-        if (both[0] and both[0][0]) != (both[1] and both[1][0])
-    )
-    if due is None or (came is not None and due[0] in [name for name, _ in seen[place:]]):
-        return f"{came[0]} was not expected"
-    return f"{due[0]} at {instant(due[1])} did not come"
-
-
 def _agent_signals(played: Played, wanted: Sequence[tuple[str, int]]) -> Finding:
-    return _signals_of(played, "agent", wanted)
+    return check_signals(played, "agent", wanted)
 
 
 def _gone_at(played: Played, process: str, wanted: int) -> Finding:
@@ -295,7 +250,7 @@ def _of_process(check: Callable[[Played, str, Any], Finding], process: str) -> C
 
 
 _PROCESS_CHECKS: dict[str, Callable[[Played, str, Any], Finding]] = {
-    "signals": _signals_of,
+    "signals": check_signals,
     "gone_at": _gone_at,
     "alive_at": _alive_at,
 }

@@ -43,7 +43,10 @@ def test_a_signal_that_comes_twice_at_an_instant_is_one() -> None:
     twice: Events = [(5, "s", {"process": "agent", "signal": "TERM"}), *KILLED]
     assert judge("signals", [("TERM", 5), ("KILL", 7)], events=twice)[0] == "passed"
     again: Events = [(4, "s", {"process": "agent", "signal": "TERM"}), *KILLED]
-    assert judge("signals", [("TERM", 5), ("KILL", 7)], events=again)[::3] == ("failed", "TERM was not expected")
+    assert judge("signals", [("TERM", 5), ("KILL", 7)], events=again)[::3] == (
+        "failed",
+        "TERM at 0.000000004 s was not expected",
+    )
 
 
 @pytest.mark.parametrize(
@@ -66,6 +69,41 @@ def test_a_signal_that_differs_is_named(wanted: list[tuple[str, int]], hint: str
         "TERM at 0.000000005 s, KILL at 0.000000007 s",
         hint,
     )
+
+
+@pytest.mark.parametrize(
+    ("wanted", "seen", "hint"),
+    [
+        ("TERM 5 KILL 7", "TERM 5 TERM 6 KILL 7", "TERM at 0.000000006 s was not expected"),
+        ("TERM 5 KILL 7", "TERM 4 TERM 5 TERM 6 KILL 7", "TERM at 0.000000004 s was not expected"),
+        ("TERM 5 KILL 7", "KILL 7", "TERM at 0.000000005 s did not come"),
+        ("TERM 5 KILL 7", "INT 5 TERM 5 KILL 7", "INT was not expected"),
+        ("TERM 5 KILL 7", "TERM 4 KILL 7", "TERM 1 ns earlier"),
+        ("TERM 5 KILL 7", "TERM 5 TERM 7", "KILL at 0.000000007 s did not come"),
+        ("TERM 5 KILL 7", "KILL 5 TERM 7", "they came in another order"),
+        ("TERM 5 TERM 7", "TERM 7", "TERM at 0.000000005 s did not come"),
+        ("TERM 5 TERM 7", "TERM 5", "TERM at 0.000000007 s did not come"),
+        ("TERM 5 KILL 7 TERM 9", "TERM 5 TERM 9 KILL 9", "they came in another order"),
+        ("INT 5 TERM 5 KILL 7", "TERM 5 INT 5", "KILL at 0.000000007 s did not come"),
+        ("TERM 5", "TERM 5 INT 6 TERM 7", "INT was not expected"),
+    ],
+)
+def test_a_hint_about_signals_is_true(wanted: str, seen: str, hint: str) -> None:
+    """One that came again is named with its instant; one that came is never said not to have."""
+    events: Events = [(at, "s", {"signal": name}) for name, at in sent(seen)]
+    assert judge("signals", sent(wanted), events=events)[::3] == ("failed", hint)
+
+
+def test_a_signal_that_comes_on_and_on_is_told_as_too_much() -> None:
+    """However often it came: that is a finding, and no fault of the kit's."""
+    events: Events = [(at, "s", {"signal": "TERM"}) for at in range(5, 3005)]
+    assert judge("signals", [("TERM", 5)], events=events)[3] == "TERM at 0.000000006 s was not expected"
+
+
+def sent(words: str) -> list[tuple[str, int]]:
+    """Read signals and their instants."""
+    names, instants = words.split()[::2], words.split()[1::2]
+    return [(name, int(at)) for name, at in zip(names, instants, strict=True)]
 
 
 @pytest.mark.parametrize(

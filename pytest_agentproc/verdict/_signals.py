@@ -1,0 +1,120 @@
+"""Owns the check of the signals that a process got: which are one, whether they are the wanted ones, and the hint."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from pytest_agentproc.record import duration, instant
+from pytest_agentproc.verdict import _facts
+from pytest_agentproc.verdict._graceless import as_one_end, gives_no_grace
+from pytest_agentproc.verdict._rows import Finding, Played, Verdict, fits_time
+from pytest_agentproc.verdict._words import show_signals
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["check_signals", "difference"]
+
+Sent = tuple[str, int]
+"""A signal and its instant."""
+
+
+def check_signals(played: Played, process: str, wanted: Sequence[Sent]) -> Finding:
+    """Compare what a process caught, and what it died of, with what it was to get."""
+    pairs = [(name, at) for name, at in wanted]
+    seen = _facts.signals(played.record, process)
+    if _names(seen) != _names(pairs):
+        seen = _once(seen, played.tolerance)
+    if any(name == "TERM" for name, _ in pairs) and gives_no_grace(played):
+        ends, due_ends = as_one_end(seen, played.tolerance), as_one_end(pairs, 0)
+        if _names(ends) == _names(due_ends) and all(
+            fits_time(played, due, at) for (_, due), (_, at) in zip(due_ends, ends, strict=True)
+        ):
+            return Finding(Verdict.PASSED, show_signals(seen))
+    if _names(seen) != _names(pairs):
+        return Finding(Verdict.FAILED, show_signals(seen), _difference_of_names(played, pairs, seen))
+    both = zip(pairs, seen, strict=True)
+    hints = [f"{name} {difference(due, at)}" for (name, due), (_, at) in both if not fits_time(played, due, at)]
+    return Finding(Verdict.FAILED if hints else Verdict.PASSED, show_signals(seen), ", ".join(hints))
+
+
+def difference(wanted: int, seen: int) -> str:
+    """Say how far an instant is from the wanted one."""
+    return f"{duration(abs(seen - wanted))} {'later' if seen > wanted else 'earlier'}"
+
+
+def _names(signals: Sequence[Sent]) -> list[str]:
+    return [name for name, _ in signals]
+
+
+def _once(seen: Sequence[Sent], tolerance: int) -> list[Sent]:
+    """Take a signal that comes twice at one instant for one, as pending ones are: one to a group, and one to each."""
+    found: list[Sent] = []
+    for name, at in seen:
+        if not (found and found[-1][0] == name and at - found[-1][1] <= tolerance):
+            found.append((name, at))
+    return found
+
+
+def _difference_of_names(played: Played, wanted: Sequence[Sent], seen: Sequence[Sent]) -> str:
+    """Say which signal was too much, or did not come: the first of which that is true."""
+    if sorted(_names(wanted)) == sorted(_names(seen)):
+        return "they came in another order"
+    for due, came in _aligned(wanted, seen):
+        if came is None and due is not None and not any(_is(played, due, one) for one in seen):
+            return f"{due[0]} at {instant(due[1])} did not come"
+        if due is None and came is not None and not any(_is(played, one, came) for one in wanted):
+            when = f" at {instant(came[1])}" if came[0] in _names(wanted) else ""
+            return f"{came[0]}{when} was not expected"
+    often = next(name for name in _names([*seen, *wanted]) if _names(seen).count(name) != _names(wanted).count(name))
+    return f"{often} was to come {_times(_names(wanted).count(often))}, and came {_times(_names(seen).count(often))}"
+
+
+def _is(played: Played, due: Sent, came: Sent) -> bool:
+    return due[0] == came[0] and fits_time(played, due[1], came[1])
+
+
+def _times(count: int) -> str:
+    return {1: "once", 2: "twice"}.get(count, f"{count} times")
+
+
+def _aligned(wanted: Sequence[Sent], seen: Sequence[Sent]) -> list[tuple[Sent | None, Sent | None]]:
+    """Pair what was wanted with what came, in order: as many as can be, and of these the nearest in time."""
+    width = len(seen) + 1
+    best = [
+        [_Rest(len(wanted) - place + len(seen) - other) for other in range(width)] for place in range(len(wanted) + 1)
+    ]
+    for place in reversed(range(len(wanted))):
+        for other in reversed(range(len(seen))):
+            (name, due), (came, at) = wanted[place], seen[other]
+            ways = [best[place + 1][other].before(1, 0), best[place][other + 1].before(0, 1)]
+            if name == came:
+                ways.append(best[place + 1][other + 1].before(1, 1, abs(at - due)))
+            best[place][other] = min(ways, key=lambda rest: (rest.alone, rest.apart))
+    pairs: list[tuple[Sent | None, Sent | None]] = []
+    place = other = 0
+    while place < len(wanted) and other < len(seen):
+        step = best[place][other]
+        pairs.append((wanted[place] if step.mine else None, seen[other] if step.theirs else None))
+        place, other = place + step.mine, other + step.theirs
+    return [*pairs, *((due, None) for due in wanted[place:]), *((None, came) for came in seen[other:])]
+
+
+class _Rest(NamedTuple):
+    """The best way on from a place in both lists.
+
+    Args:
+        alone: how many signals of both are left without the other's.
+        apart: how far the pairs are apart, in nanoseconds.
+        mine: how many of the wanted ones its first step takes.
+        theirs: how many of those that came.
+    """
+
+    alone: int
+    apart: int = 0
+    mine: int = 0
+    theirs: int = 0
+
+    def before(self, mine: int, theirs: int, apart: int = 0) -> _Rest:
+        """Give the way that has a step before this one: of one list, or a pair."""
+        return _Rest(self.alone + (mine != theirs), self.apart + apart, mine, theirs)
