@@ -24,7 +24,7 @@ def check_signals(played: Played, process: str, wanted: Sequence[Sent]) -> Findi
     pairs = [(name, at) for name, at in wanted]
     seen = _facts.signals(played.record, process)
     if _names(seen) != _names(pairs):
-        seen = _once(seen, played.tolerance)
+        seen = _once(seen, _near(played))
     if any(name == "TERM" for name, _ in pairs) and gives_no_grace(played):
         ends, due_ends = as_one_end(seen, played.tolerance), as_one_end(pairs, 0)
         if _names(ends) == _names(due_ends) and all(
@@ -45,6 +45,11 @@ def difference(wanted: int, seen: int) -> str:
 
 def _names(signals: Sequence[Sent]) -> list[str]:
     return [name for name, _ in signals]
+
+
+def _near(played: Played) -> int:
+    """Say within how much time two signals may be one: in real time the quarter second in which nothing is decided."""
+    return played.tolerance // 4 if played.record.header.get("clock") == "real" else played.tolerance
 
 
 def _once(seen: Sequence[Sent], tolerance: int) -> list[Sent]:

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
-from pytest_agentproc.verdict import Row, Verdict
-from tests.unit.handmade import Events, Expected, judge, judged
+from pytest_agentproc.record import Record
+from pytest_agentproc.verdict import Row, Verdict, compare
+from pytest_agentproc.vocabulary import Answer
+from tests.unit.handmade import Bound, Events, Expected, Played, judge, judged
 
 EXIT_143: Events = [(5, "s", {"signal": "TERM"}), (6, "x", {"code": 143}), (6, "x", {"by": "supervisor", "code": 143})]
 KILLED: Events = [
@@ -47,6 +49,30 @@ def test_a_signal_that_comes_twice_at_an_instant_is_one() -> None:
         "failed",
         "TERM at 0.000000004 s was not expected",
     )
+
+
+@pytest.mark.parametrize(
+    ("clock", "again", "verdict"),
+    [
+        ("real", 5, "passed"),
+        ("real", 7, "passed"),
+        ("real", 8, "failed"),
+        ("virtual", 13, "passed"),
+        ("virtual", 14, "failed"),
+    ],
+)
+def test_in_real_time_two_signals_are_one_only_if_nothing_decides_between_them(
+    clock: str, again: int, verdict: str
+) -> None:
+    """What may be late by a second is not what comes twice within one; looks in turns are as far apart as they are."""
+    record = Record({"clock": clock})
+    for at in (5, again):
+        record.add(at, "s", {"process": "agent", "signal": "TERM"})
+    record.add(again, "x", {"process": "agent", "by": "supervisor", "signal": "TERM"})
+    record.add(0, "p", {"process": "agent", "seen": True, "parent": "supervisor", "line": 0})
+    bound = Bound((Expected("signals", [("TERM", 5)]),))
+    (row,) = compare(Played(bound, record, Answer(), tolerance=8))
+    assert row.verdict.value == verdict
 
 
 @pytest.mark.parametrize(
