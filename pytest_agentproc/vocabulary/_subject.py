@@ -87,7 +87,7 @@ class Answer:
         elapsed: nanoseconds from the first spawn, or the prompt's delivery, to the outcome.
         agent_status: the agent's exit code, or minus a signal's number.
         forced: whether the supervisor's signals brought that about.
-        error: what went wrong, in words.
+        error: what went wrong, in words; an empty text, or None: nothing did.
         warnings: what is odd, and changes no outcome.
         noise: how many lines on stdout were no messages.
         stderr_tail: the last bytes of stderr.

@@ -220,6 +220,15 @@ def test_a_limit_that_the_subject_does_not_have_makes_its_check_not_applicable()
     assert (row.verdict, row.seen) == (Verdict.NOT_APPLICABLE, "the subject has no max_runtime")
 
 
+@pytest.mark.parametrize("error", [None, ""])
+def test_no_error_is_told_by_none_as_by_an_empty_text(error: str | None) -> None:
+    """Some write the one, others the other; where words were due, None says nothing, and "" that there are none."""
+    assert judge("error", {"exact": ""}, error=error)[0] == "passed"
+    assert judge("turns.1.error", {"exact": ""}, turns=(Answer(error=error),))[0] == "passed"
+    assert judge("error", {"contains": "x"}, error=error)[0] == ("undecided" if error is None else "failed")
+    assert judge("error", {"exact": ""}, error="x")[0] == "failed"
+
+
 def test_nothing_is_green_if_no_agent_was_started() -> None:
     """Whoever starts nothing leaks nothing, sends no signal, and must not look like a good supervisor."""
     checks = {"outcome": "completed", "text": {"exact": "x"}, "signals": [], "leaks": [], "error": {"contains": "x"}}
