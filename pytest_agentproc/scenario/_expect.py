@@ -14,9 +14,18 @@ from pytest_agentproc.scenario._nodes import Mapping, Node, Scalar, Sequence
 from pytest_agentproc.scenario._saw import Variables
 from pytest_agentproc.scenario._shapes import Form, MapOf
 from pytest_agentproc.scenario._turns import OF_A_RUN, OF_A_SESSION, TURN_KEYS, VIEWER_KEYS
-from pytest_agentproc.scenario._wanted import MATCHER, ByName, Expected, Instants, Wanted, exact_time, exact_times
+from pytest_agentproc.scenario._wanted import (
+    MATCHER,
+    OUTCOME,
+    ByName,
+    Expected,
+    Instants,
+    Wanted,
+    exact_time,
+    exact_times,
+)
 from pytest_agentproc.scenario._words import unknown
-from pytest_agentproc.vocabulary import SIGNALS, Outcome
+from pytest_agentproc.vocabulary import SIGNALS
 
 if TYPE_CHECKING:
     from pytest_agentproc.scenario._check import Check
@@ -138,7 +147,7 @@ class _Saw:
 
 
 _OF_ALL = (
-    Wanted("outcome", Choice(tuple(str(outcome) for outcome in Outcome)), "how the run ended"),
+    Wanted("outcome", OUTCOME, "how the run ended; {not: completed} is any other"),
     Wanted("exit_code", Whole(0, 255, "CODE"), "the supervisor's exit code"),
     Wanted("text", MATCHER, "the final message; of plain output, the end of its last line may be told with it or not"),
     Wanted("transcript", MATCHER, "all messages, each on a line of its own"),

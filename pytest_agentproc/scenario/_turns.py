@@ -9,8 +9,16 @@ from pytest_agentproc.scenario._drive import STATUSES
 from pytest_agentproc.scenario._fields import Fields
 from pytest_agentproc.scenario._kinds import Choice, Data, ListOf, Text, Time, Whole, Word
 from pytest_agentproc.scenario._nodes import Node, Sequence
-from pytest_agentproc.scenario._wanted import MATCHER, ByName, Expected, Instants, Wanted, exact_time, exact_times
-from pytest_agentproc.vocabulary import Outcome
+from pytest_agentproc.scenario._wanted import (
+    MATCHER,
+    OUTCOME,
+    ByName,
+    Expected,
+    Instants,
+    Wanted,
+    exact_time,
+    exact_times,
+)
 
 if TYPE_CHECKING:
     from pytest_agentproc.scenario._check import Check
@@ -18,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["OF_A_RUN", "OF_A_SESSION", "TURN_KEYS", "VIEWER_KEYS"]
 
 _TURN = (
-    Wanted("outcome", Choice(tuple(str(outcome) for outcome in Outcome)), "how it ended"),
+    Wanted("outcome", OUTCOME, "how it ended; {not: completed} is any other"),
     Wanted("exit_code", Whole(0, 255, "CODE"), "the supervisor's exit code for it"),
     Wanted("text", MATCHER, "the final message"),
     Wanted("transcript", MATCHER, "all messages, each on a line of its own"),

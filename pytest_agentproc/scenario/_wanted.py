@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.scenario._fields import Either, Fields, Key
-from pytest_agentproc.scenario._kinds import ListOf, Regex, Text, Time
+from pytest_agentproc.scenario._kinds import Choice, ListOf, Regex, Text, Time
 from pytest_agentproc.scenario._nodes import Mapping, Node, Sequence
 from pytest_agentproc.scenario._shapes import MapOf
+from pytest_agentproc.vocabulary import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MATCHER",
+    "OUTCOME",
     "TEXT_FORMS",
     "ByName",
     "Expected",
@@ -151,4 +153,17 @@ TEXT_FORMS = (
     Key("contains", Text(may_be_empty=False), "a part of it"),
     Key("matches", Regex(), "a regular expression that fits somewhere in it"),
 )
+_OUTCOMES = Choice(tuple(str(outcome) for outcome in Outcome))
+
+
+def _outcome(values: dict[str, Any], _node: Node, _what: str, _check: Check) -> Any:
+    return values.get("is", values)
+
+
+OUTCOME = Either(
+    _OUTCOMES,
+    Fields((Key("not", _OUTCOMES, "any outcome but this one", required=True),), finish=_outcome),
+    key="is",
+)
+"""The name of an outcome, or `{not: NAME}` where more than one is right."""
 MATCHER = Either(Text(), Fields(TEXT_FORMS, one_of=("exact", "contains", "matches")), key="exact")

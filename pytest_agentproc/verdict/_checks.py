@@ -65,13 +65,14 @@ def _found(*, fits: bool, seen: str, hint: str = "") -> Finding:
     return Finding(Verdict.PASSED, seen) if fits else Finding(Verdict.FAILED, seen, hint)
 
 
-def _outcome(played: Played, wanted: str) -> Finding:
+def _outcome(played: Played, wanted: str | Mapping[str, str]) -> Finding:
     assert played.answer is not None
     seen = played.answer.outcome
     if seen is None:
         return _NOT_REPORTED
     hint = _exit_hint(played) or _silence_hint(played) if seen == "inactive" else ""
-    return _found(fits=seen == wanted, seen=str(seen), hint=hint)
+    fits = seen == wanted if isinstance(wanted, str) else seen != wanted["not"]
+    return _found(fits=fits, seen=str(seen), hint=hint)
 
 
 def _exit_hint(played: Played) -> str:

@@ -130,7 +130,12 @@ def _show_words(words: Iterable[str]) -> str:
     return listed(quoted(word) for word in words)
 
 
+def _show_outcome(wanted: str | Mapping[str, str]) -> str:
+    return wanted if isinstance(wanted, str) else f"not {wanted['not']}"
+
+
 _SHOWN: dict[str, Callable[[Any], str]] = {
+    "outcome": _show_outcome,
     "elapsed": instant,
     "returned": instant,
     "gone_at": instant,

@@ -17,6 +17,7 @@ from tests.unit.handmade import SECOND, Bound, Events, Expected, Played, Script,
     ("key", "wanted", "answer"),
     [
         ("outcome", "completed", {"outcome": "completed"}),
+        ("outcome", {"not": "completed"}, {"outcome": "stopped"}),
         ("exit_code", 0, {"exit_code": 0}),
         ("text", {"exact": "done"}, {"text": "done"}),
         ("text", {"contains": "on"}, {"text": "done"}),
@@ -218,6 +219,15 @@ def test_a_limit_that_the_subject_does_not_have_makes_its_check_not_applicable()
     """A supervisor with other limits is judged by its own."""
     (row,) = judged(Expected("elapsed", None, not_applicable="max_runtime"), elapsed=5)
     assert (row.verdict, row.seen) == (Verdict.NOT_APPLICABLE, "the subject has no max_runtime")
+
+
+def test_an_outcome_that_is_not_to_be_is_named() -> None:
+    """Where more than one is right, a scenario says which is wrong; of a turn as of a run."""
+    wanted = {"not": "completed"}
+    assert judge("outcome", wanted, outcome="completed")[:3] == ("failed", "not completed", "completed")
+    assert judge("turns.1.outcome", wanted, turns=(Answer(outcome="completed"),))[1] == "not completed"
+    assert judge("turns.1.outcome", wanted, turns=(Answer(outcome="agent_lost"),))[0] == "passed"
+    assert judge("turns.1.outcome", wanted, turns=(Answer(),))[0] == "undecided"
 
 
 @pytest.mark.parametrize("error", [None, ""])
