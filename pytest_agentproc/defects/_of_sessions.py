@@ -32,6 +32,7 @@ _TURNS = (
     ("cancel-grace-is-short", "P3", "takes the grace before a kill for that of a cancel", turns.HastyCancelTurns),
     ("cancel-grace-outlives-its-cancel", "P3", "ends agents that have acknowledged, too", turns.LeakingCancelTurns),
     ("background-result-acknowledges", "P3", "takes any result for the acknowledgement", back.AcknowledgingTurns),
+    ("close-completes-the-queue", "P3", "calls completed what waits when it is closed", turns.GenerousTurns),
     ("delivers-before-acknowledgement", "P3", "delivers while a cancel is unacknowledged", turns.EagerTurns),
     ("first-word-acknowledges", "P3", "takes any word after a cancel for its acknowledgement", turns.HearingTurns),
     ("age-counts-from-the-cancel", "P3", "counts a prompt's time before its delivery", turns.AgeingTurns),

@@ -16,6 +16,7 @@ __all__ = [
     "CallerWaitsTurns",
     "DroppingTurns",
     "EagerTurns",
+    "GenerousTurns",
     "HastyCancelTurns",
     "HearingTurns",
     "KillingTurns",
@@ -75,6 +76,14 @@ class DroppingTurns(Turns):
         """Clear the queue."""
         self.refuse(Outcome.CANCELLED, "the session was reset", now)
         return super().expire(now)
+
+
+class GenerousTurns(Turns):
+    """Calls completed what waits when its session is closed (P3)."""
+
+    def refuse(self, outcome: Outcome, error: str, now: int) -> None:
+        """Take the end of the queue for its work done."""
+        super().refuse(Outcome.COMPLETED if outcome is Outcome.STOPPED else outcome, error, now)
 
 
 class SilentTimeoutTurns(Turns):
