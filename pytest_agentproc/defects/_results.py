@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.supervisor import Outcome, Turns
-from pytest_agentproc.supervisor.dialects import Ended
+from pytest_agentproc.supervisor.dialects import Ended, Named
 
 if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects import Said, Turned
@@ -29,7 +29,9 @@ class ExitOverTurns(Turns):
         self._held: tuple[Ended, int] | None = None
 
     def hear(self, heard: Turned, now: int) -> bytes:
-        """End the turn whose result is held."""
+        """End the turn whose result is held; a receipt is no word."""
+        if isinstance(heard, Named):
+            return super().hear(heard, now)
         held, self._held = self._held, None
         if held is not None:
             super()._ended(*held, now)
