@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.harness._actors import World
     from pytest_agentproc.scenario import Bound
-    from pytest_agentproc.supervisor import Conversation, Hook, Transcript, Turn, Viewer
+    from pytest_agentproc.supervisor import Conversation, Hook, Question, Transcript, Turn, Viewer
     from pytest_agentproc.vocabulary import Deed
 
 __all__ = ["CALLER", "CallerHost", "SessionHost"]
@@ -78,7 +78,8 @@ class SessionHost:
         self.caller: CallerHost | None = None
         """Who is to hear what the session tells."""
         self._turns: list[Turn] = []
-        self._questions: list[str] = []
+        self._questions: list[Question | None] = []
+        """What the handler was asked, in order; None: it was withdrawn, and another may have its id."""
         self._viewers: dict[str, Viewer] = {}
         self._seen: dict[str, list[SessionEvent]] = {}
         self.driver = SessionDriver(machine, spawn, self.bell, now, self._hear, trace)
@@ -89,9 +90,11 @@ class SessionHost:
         heard, self._events = self._events, []
         for event in heard:
             caller.hear(event.kind, event.turn, event.text, name)
-            if event.question is not None and self.role.handler is not None:
+            if event.kind == "withdrawn":
+                self._questions = [None if one is event.question else one for one in self._questions]
+            elif event.question is not None and self.role.handler is not None:
                 caller.saw_question(event.at, name)
-                self._questions.append(event.question.id)
+                self._questions.append(event.question)
             if event.kind == "hook" and event.hook is not None and event.hook.callback in self._registered:
                 self._call(event.hook, now)
 
@@ -129,9 +132,10 @@ class SessionHost:
         elif deed.kind == "cancel":
             (session if value is None else self._turns[value - 1]).cancel()
         elif deed.kind == "answer":
-            handler = self.role.handler
+            handler, question = self.role.handler, self._questions[value - 1]
             assert handler is not None
-            self.driver.tell(AnswerIt(self._questions[value - 1], handler.allowed is True))
+            if question is not None:
+                self.driver.tell(AnswerIt(question.id, handler.allowed is True))
         elif deed.kind == "register":
             self._registered.add(value)
             session.on_hook(value, _nothing)
