@@ -28,6 +28,7 @@ __all__ = [
     "FatalPipeEnding",
     "FickleCompletion",
     "HoardingCompletion",
+    "LastResultCompletion",
     "LateResultEnding",
     "LateWordCompletion",
     "MismatchEnding",
@@ -60,6 +61,15 @@ class StubbornCompletion(Completion):
 
     def resume(self) -> None:
         """Stay."""
+
+
+class LastResultCompletion(Completion):
+    """Takes what comes behind a final result for the result (C1)."""
+
+    def finish(self, meaning: Finished, now: int) -> None:
+        """Hear it as if none had been final."""
+        self.final = False
+        super().finish(meaning, now)
 
 
 class FickleCompletion(Completion):

@@ -66,6 +66,7 @@ _COMPLETIONS = (
     ("last-word-is-withdrawn", "C1", "goes on waiting when a turn begins behind the end", ends.FickleCompletion),
     ("stop-alone-is-the-end", "C1", "hears no end but that of a message that stops", ends.StopAloneCompletion),
     ("cut-message-is-no-end", "C1", "waits on behind a message that was cut or aborted", ends.CutMessageCompletion),
+    ("last-result-wins", "C1", "lets a second result in the grace undo the first", ends.LastResultCompletion),
     ("last-word-moves-the-end", "C1", "takes the last word of an end for its instant", ends.LateWordCompletion),
     ("any-result-ends-the-run", "B1", "takes a background turn's result for the run's", ends.AnyResultEndsCompletion),
     ("any-result-is-good", "C1", "takes an error result for a good one", ends.AnyResultCompletion),

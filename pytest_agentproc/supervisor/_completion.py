@@ -73,7 +73,9 @@ class Completion:
         return ["transcript_truncated"] if self.messages.is_cut or self._is_torn else []
 
     def finish(self, meaning: Finished, now: int) -> None:
-        """Complete; a second completion changes the result, not the instant."""
+        """Complete; a second completion changes the result, not the instant, and none does behind one that is final."""
+        if self.final:
+            return
         if self.at is None:
             self.at = now
         self.model = meaning.model or self.model
