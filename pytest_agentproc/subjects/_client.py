@@ -55,7 +55,10 @@ class Client:
         """Cancel the turn in flight, if there is one; what that raises is ignored: the turn has the outcome."""
 
     async def close(self) -> None:
-        """End the agent, unless a context that is held does so; what is raised here is an adapter error."""
+        """End the agent, unless a context that is held does so.
+
+        What either raises is an adapter error, unless `lost` takes it for a lost agent: nobody is there to be ended.
+        """
 
     def unstarted(self, error: Exception) -> str:
         """Give the outcome of every prompt where `start` raised: `spawn_failed` or `handshake_failed`.

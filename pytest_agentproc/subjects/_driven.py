@@ -151,7 +151,7 @@ class _Driver:
     # What the session does.
 
     async def _hold(self) -> None:
-        """Hold the session open from its start to the caller's close."""
+        """Hold the session open from its start to the caller's close; that the agent is lost by then is no news."""
         try:
             async with self._client.stack:
                 await self._client.start()
@@ -160,9 +160,10 @@ class _Driver:
                 await self._serve()
                 await self._client.close()
         except Exception as error:
-            if self._is_started:
+            if not self._is_started:
+                await self._give_up(_alone(error))
+            elif self._client.lost(_alone(error)) != "agent_lost":
                 raise
-            await self._give_up(_alone(error))
         while len(self._turns) < len(self._prompts):
             self._end(len(self._turns) + 1, {"outcome": "stopped"})
         self._hear("status", None, "closed")

@@ -40,11 +40,12 @@ The kit's own core is judged by the same scenarios, side by side. A time is one 
 depends on how fast a machine is. Made by `python -m tests.clients.comparison`.
 
 Not judged: the command-line mode of claude (both Python clients hold sessions), several sessions at a time, and, of a
-program in real time, two scenarios that are decided by how fast it starts: codex-fails and codex-gives-up. What else is
-not applicable is listed with what it needs; prompts that wait for one another wait in the kit, not in a client.
+program in real time, three scenarios that are decided by how fast it starts: codex-fails, codex-gives-up and
+codex-lingers-after-its-failure. What else is not applicable is listed with what it needs; prompts that wait for one
+another wait in the kit, not in a client.
 """
 _LONGEST = 90
-_HURRIED = ("codex-fails", "codex-gives-up")
+_HURRIED = ("codex-fails", "codex-gives-up", "codex-lingers-after-its-failure")
 """In real time these are decided by how fast Node starts."""
 _CODEX = "@openai/codex-sdk"
 

@@ -239,6 +239,19 @@ def test_a_mistake_in_an_adapter_is_no_outcome(lab: Lab, method: str) -> None:
 
 
 @pytest.mark.slow
+def test_a_close_that_finds_the_agent_gone_is_no_mistake(lab: Lab) -> None:
+    """Many a client raises there what its broken pipe has raised; who is left is judged as ever."""
+
+    class Breaks(Pi):
+        async def close(self) -> None:
+            await super().close()
+            raise ConnectionResetError("Connection lost")
+
+    rows = compare(lab.play(loads(ONCE + "answer: hi\n"), Driven(Breaks)))
+    assert conclude(rows) is Verdict.PASSED, rows
+
+
+@pytest.mark.slow
 def test_a_turn_that_a_close_cuts_short_is_stopped(lab: Lab) -> None:
     """Nobody waits for an answer that nobody will read."""
     drive = "drive: [{prompt: one}, {wait_for: status prompting}, {close: {}, after: 3s}]\n"
