@@ -25,7 +25,6 @@ __all__ = [
     "OneGraceLadder",
     "PatientLadder",
     "ProlongedLadder",
-    "RenewingLadder",
     "TaskBlindLadder",
     "TaskBoundLadder",
     "ZombieLadder",
@@ -143,19 +142,6 @@ class ContentLadder(Ladder):
     def leftovers(self, now: int) -> list[Command]:
         """Be done, and wait for no kill."""
         return self.finish() if self.has_signalled else super().leftovers(now)
-
-
-class RenewingLadder(Ladder):
-    """Gives whoever outlives an agent that it has terminated a whole grace of their own (T1)."""
-
-    _is_renewed = False
-
-    def leftovers(self, now: int) -> list[Command]:
-        """Terminate once more, and wait from now."""
-        if self.deadline is None or not self.has_signalled or self._is_renewed:
-            return super().leftovers(now)
-        self._is_renewed = True
-        return [self.terminate(now)]
 
 
 class LeavingLadder(Ladder):

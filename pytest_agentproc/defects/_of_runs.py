@@ -110,7 +110,6 @@ _LADDERS = (
     ("no-kill-after-term", "T1", "waits for ever for an agent that ignores TERM", ladders.NoKillLadder),
     ("killed-flag", "T1", "takes 'a signal was sent' for 'it is dead'", ladders.DeadFlagLadder),
     ("exit-ends-the-ladder", "T1", "kills nobody once the agent it has terminated is gone", ladders.ContentLadder),
-    ("exit-renews-the-grace", "T1", "waits anew for who outlives an agent it has ended", ladders.RenewingLadder),
     ("leaves-zombie", "T3", "never reaps the agent", ladders.ZombieLadder),
     ("leftovers-stay", "T6", "lets what an exited agent has started live on", ladders.LeavingLadder),
 )
