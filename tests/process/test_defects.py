@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 import pytest
@@ -26,6 +27,9 @@ UNBREAKABLE = {
     "T2": "signals go through pidfds, so no decider can name a wrong pid; and only a bystander could tell",
 }
 """Rules that no replaced decider can break, and why."""
+
+_Told = tuple[list[str], list[object]]
+"""The keys that failed, and the whole timeline."""
 
 CLAIMS = [(scenario, defect, key) for scenario in corpus() for defect, key in scenario.catches.items()]
 
@@ -81,7 +85,9 @@ def test_what_a_defect_does_is_the_same_with_processes(lab: Lab, defect: str) ->
     gc.disable()  # a forgotten child is reaped with its object, and that must not be between the run and the look
     try:
         differ = [
-            one.id for one in _reddened(defect) if _told(lab.play(one, subject)) != _told(model_play(one, subject))
+            (one.id, _parted(played, model))
+            for one in _reddened(defect)
+            if (played := _told(lab.play(one, subject))) != (model := _told(model_play(one, subject)))
         ]
     finally:
         gc.enable()
@@ -96,7 +102,13 @@ def _reddened(defect: str) -> list[Scenario]:
     return [scenario for scenario in corpus() if scenario.id in named]
 
 
-def _told(played: Played) -> tuple[list[str], list[object]]:
+def _parted(played: _Told, model: _Told) -> tuple[object, ...]:
+    """Give the keys that failed, and the first lines in which two timelines part: who reads of it can see why."""
+    lines = next((both for both in zip_longest(played[1], model[1]) if both[0] != both[1]), ())
+    return played[0], model[0], *lines
+
+
+def _told(played: Played) -> _Told:
     """Give the keys that failed, and the whole timeline."""
     red = [row.key for row in compare(played) if row.verdict is Verdict.FAILED]
     return red, [*normal_form(played.record)]
