@@ -5,9 +5,7 @@ all of it happens before the next instant at which somebody else would have acte
 margin: before each move, from its instant to the nearest deadline or end of a pause that belongs to another actor. What
 the supervisor does because an agent moved competes with its own next deadline, too, and so do two limits of one run:
 whichever ends first says what the run was. A tie has no margin at all. The supervisor looks after each step here,
-because in real time it does: between an answer and the exit after it lies time. Where it ends the tree because of one
-step, and the next one starts a process, that is a tie: in real time the process may be there in time, or never, or just
-between the walk and the signals.
+because in real time it does: between an answer and the exit after it lies time.
 """
 
 from __future__ import annotations
@@ -20,7 +18,7 @@ from pytest_agentproc.clock import Move
 from pytest_agentproc.harness._actors import Process
 from pytest_agentproc.harness._model import Model
 from pytest_agentproc.harness._model_play import play_bound
-from pytest_agentproc.harness._reference import REFERENCE, FiniteModel, FiniteRule
+from pytest_agentproc.harness._reference import REFERENCE, FiniteRule
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
@@ -137,10 +135,6 @@ def foresee(scenario: Scenario, terms: Terms) -> Foreseen:
     distances = [*_between_limits(played.record)]
     if rules[0].margin is not None:
         distances.append(rules[0].margin)
-    there = _there_to_be_signalled(played.record)
-    if there is not None:
-        whole = play_bound(scenario.bind(terms), REFERENCE, model=FiniteModel)
-        distances += [] if there == _there_to_be_signalled(whole.record) else [0]
     fault = "" if played.fault is None else played.fault.reason
     return Foreseen(min(distances, default=None), rules[0].now, fault)
 
@@ -158,17 +152,3 @@ def _between_limits(record: Record) -> Iterator[int]:
         armed.pop((session, timer), None)
         if "fired" in event.data:
             yield from (due - event.at for (owner, _), due in armed.items() if owner == session)
-
-
-def _there_to_be_signalled(record: Record) -> set[str] | None:
-    """Give who had been started when the supervisor first signalled anybody; None: it never did.
-
-    What re-forks is one process.
-    """
-    there: set[str] = set()
-    for event in record.events:
-        if event.code == "s" and event.data.get("by") == "supervisor":
-            return there
-        if event.code == "p" and "seen" in event.data:
-            there.add(str(event.data["process"]).partition(" ")[0])
-    return None

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario import Bound, Scenario
     from pytest_agentproc.vocabulary import Policy, Subject
 
-__all__ = ["REFERENCE", "FiniteModel", "FiniteRule", "Reference"]
+__all__ = ["REFERENCE", "FiniteRule", "Reference"]
 
 _MOVES = 20_000
 """So many steps no run has that somebody's limits end: eight mebibytes of a flood take two thousand."""
@@ -63,9 +63,7 @@ class FiniteRule(JumpRule):
         return move, target
 
 
-class FiniteModel(Model):
-    """The model under that rule."""
-
+class _FiniteModel(Model):
     rule_type = FiniteRule
 
 
@@ -98,9 +96,9 @@ class Reference:
     @cached_property
     def there(self) -> Played:
         """What it makes of it under the subject's limits."""
-        return play_bound(self._there, REFERENCE, model=FiniteModel)
+        return play_bound(self._there, REFERENCE, model=_FiniteModel)
 
     @cached_property
     def here(self) -> Played:
         """What it makes of it under those of the file."""
-        return play_bound(self._here, REFERENCE, model=FiniteModel)
+        return play_bound(self._here, REFERENCE, model=_FiniteModel)
