@@ -22,7 +22,7 @@ import pytest_agentproc
 from pytest_agentproc.cli._supervisors import add_play_options, program_of, scale_of, subject_of
 from pytest_agentproc.errors import KitError, UsageError
 from pytest_agentproc.verdict import Judged, JudgedRow, Verdict, is_conformant, summary
-from pytest_agentproc.vocabulary import RULES
+from pytest_agentproc.vocabulary import LEVELS, RULES
 
 if TYPE_CHECKING:
     import argparse
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 __all__ = ["HELP", "declare", "run"]
 
 HELP = """\
-A supervisor is conformant if nothing that must hold fails or stays undecided, and something that applies has passed:
-one to whom nothing applies is not.
+A supervisor is conformant if no check at level `must` failed, and some check passed. If it does not report enough to
+decide a `must`, it is conformant as far as reported. Checks at level `should` are counted, and decide nothing.
 
 exit codes:
-  0  every supervisor is conformant
+  0  every supervisor is conformant, or conformant as far as reported
   1  at least one is not
   2  there is no such supervisor, rule, or scenario
   3  the kit failed: that is no verdict
@@ -49,7 +49,6 @@ examples:
 _PROGRAM = "agentproc_program"
 _MOST_SHOWN = 10
 _MOST_REASONS = 3
-_UNCOUNTED = {"info": " (for information)"}
 _SCENARIOS_FAILED, _MISUSED, _NOTHING_THERE = (0, 1), 4, 5
 
 
@@ -171,12 +170,17 @@ def _summary(judged: list[Judged]) -> str:
     red = [one for one in judged if one.verdict in (Verdict.FAILED, Verdict.ADAPTER_ERROR, Verdict.KIT_ERROR)]
     width = max(get_terminal_size((100, 24)).columns - 1, 79)
     lines = summary(judged, pytest_agentproc.__version__, width)
-    red.sort(key=lambda one: one.tier == "info")
-    shown = [f"  {one.verdict}: {one.scenario}{_UNCOUNTED.get(one.tier, '')}" for one in red[:_MOST_SHOWN]]
+    red.sort(key=lambda one: LEVELS.index(_level(one)))
+    shown = [f"  {one.verdict} ({_level(one)}): {one.scenario}" for one in red[:_MOST_SHOWN]]
     if len(red) > _MOST_SHOWN:
         shown.append(f"  and {len(red) - _MOST_SHOWN} more: --results FILE tells them all")
     shown += _reasons(red)
     return "\n".join([*lines[:-1], *shown, *([""] if shown else []), lines[-1]])
+
+
+def _level(one: Judged) -> str:
+    """Give the highest level at which a scenario failed."""
+    return next((level for level in LEVELS if one.at(level) == one.verdict), one.level)
 
 
 def _reasons(red: list[Judged]) -> list[str]:

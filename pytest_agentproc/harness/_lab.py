@@ -305,7 +305,10 @@ def _cancelled(bound: Bound, subject: Subject, line: int) -> Bound:
     can = getattr(subject, "cancellable", None)
     if can is False or needs_keeper(subject) or real_time_only(subject):
         raise NotApplicable("a supervisor that is async, and can be cancelled", line)
-    return bound if can else replace(bound, scenario=replace(bound.scenario, tier="info"))
+    if can:
+        return bound
+    expect = tuple(replace(one, level="info") for one in bound.expect)
+    return replace(bound, expect=expect, scenario=replace(bound.scenario, level="info"))
 
 
 def _require_deeds(bound: Bound, deeds: tuple[str, ...] | None) -> None:

@@ -56,7 +56,7 @@ def begin_baseline(config: pytest.Config) -> None:
 
 def read_by_baseline(item: ScenarioItem, rows: Sequence[Row]) -> tuple[Row, ...]:
     """Give the rows of a scenario in the light of what is known."""
-    if (item.scenario if item.played is None else item.played.bound.scenario).tier == "info":
+    if (item.scenario if item.played is None else item.played.bound.scenario).level == "info":
         return tuple(rows)
     if asked(item.config, "update_baseline"):
         return accepted(rows)

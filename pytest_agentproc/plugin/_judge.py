@@ -47,14 +47,15 @@ def judge(item: ScenarioItem) -> None:
         item.played = played = _play(item)
         real = perf_counter() - begun
         note(item, played, real)
-        judgement = judged(played, partial(read_by_baseline, item))
-        if judgement.is_red and item.clock == "virtual" and not is_core(item.subject):
+        is_reference = is_core(item.subject)
+        judgement = judged(played, partial(read_by_baseline, item), is_reference=is_reference)
+        if judgement.is_red and item.clock == "virtual" and not is_reference:
             judgement = confirmed(judgement, _play(item))
         judgement = _repeated(item, judgement)
         if not (judgement.is_red and played.was_starved):
             keep(item, judgement, real)
             keep_page(item, played, judgement.rows, judgement.verdict)
-            settle(judgement)
+            settle(judgement, is_reference=is_reference)
             return None if item.clock == "real" else _searched(item)
     reason = f"in real time the machine was too slow {_TRIES} times"
     keep(item, Judgement(Verdict.UNDECIDED, reason=reason))

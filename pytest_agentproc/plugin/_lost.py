@@ -16,6 +16,7 @@ from pytest_agentproc.plugin._scripts import shown_path
 from pytest_agentproc.plugin._subjects import subjects_of
 from pytest_agentproc.scenario import load
 from pytest_agentproc.verdict import Judged, Verdict
+from pytest_agentproc.vocabulary import LEVELS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -63,12 +64,12 @@ def _about(path: Path, language: Language, report: pytest.TestReport) -> dict[st
     try:
         scenario = load(shown_path(path), language)
     except ScenarioError as problems:
-        told = {"file": "", "tier": "must", "covers": (), "reason": str(problems.problems[0])}
+        told = {"file": "", "level": LEVELS[0], "covers": (), "reason": str(problems.problems[0])}
         return {"scenario": path.name.removesuffix(SUFFIX), "verdict": str(Verdict.UNDECIDED), **told}
     return {
         "scenario": scenario.id,
         "file": hashlib.sha256(scenario.text.encode()).hexdigest(),
-        "tier": scenario.tier,
+        "level": scenario.level,
         "covers": scenario.covers,
         "verdict": str(Verdict.KIT_ERROR),
         "reason": _why(report),

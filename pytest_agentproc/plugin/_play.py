@@ -81,12 +81,16 @@ def _shown(node: pytest.Item, play: Callable[[], Played]) -> Played:
     return played
 
 
-def settle(judgement: Judgement) -> None:
+def settle(judgement: Judgement, *, is_reference: bool = True) -> None:
     """Have a test end as its judgement says.
+
+    Args:
+        judgement: what came of the scenario.
+        is_reference: whether the supervisor is the kit's own; a scenario at level `info` binds no other one.
 
     Raises:
         NotGreen: a check failed, was not exercised or could not be decided.
-        pytest.skip.Exception: no check is about a limit that the subject has, or the scenario is for information, or is
+        pytest.skip.Exception: no check is about a limit that the subject has, or the scenario is informational, or is
             undecided and need not be decided.
         pytest.xfail.Exception: what failed is known.
     """
@@ -98,12 +102,12 @@ def settle(judgement: Judgement) -> None:
         return
     assert judgement.played is not None, "what was not played is not red"
     text = explain(judgement.played, judgement.rows)
-    tier = judgement.played.bound.scenario.tier
-    if tier == "info":
+    level = judgement.played.bound.scenario.level
+    if level == "info" and not is_reference:
         row = unmet(judgement.rows)[0]
         counts = "" if cast("Played", judgement.played).bound.abandoned is None else f" ({_COUNTS})"
-        pytest.skip(f"for information: {text.splitlines()[0]}: {row.key} is {row.seen}, not {row.wanted}{counts}")
-    if tier == "should" and judgement.verdict is Verdict.UNDECIDED:
+        pytest.skip(f"informational: {text.splitlines()[0]}: {row.key} is {row.seen}, not {row.wanted}{counts}")
+    if level == "should" and judgement.verdict is Verdict.UNDECIDED:
         keys = ", ".join(row.key for row in judgement.rows if row.verdict is Verdict.UNDECIDED)
         pytest.skip(f"undecided: the subject does not report {keys}")
     raise NotGreen(text)

@@ -83,7 +83,7 @@ def keep_page(node: pytest.Item, played: Played, rows: Sequence[Row], verdict: V
     config = node.config
     name, which = asked(config, "report"), asked(config, "timeline")
     is_good = verdict in (Verdict.PASSED, Verdict.NOT_APPLICABLE, Verdict.KNOWN)
-    is_red = not is_good and played.bound.scenario.tier != "info"
+    is_red = not is_good and played.bound.scenario.level != "info"
     if which == "off" or (is_red and played.was_starved):
         return
     number = node.stash[_COUNT] = node.stash.get(_COUNT, 0) + 1

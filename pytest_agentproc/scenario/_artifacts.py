@@ -9,7 +9,7 @@ from pytest_agentproc.scenario._fields import Either, Fields, Key
 from pytest_agentproc.scenario._kinds import Choice, Data, Flag, ListOf, Text, Time, Whole
 from pytest_agentproc.scenario._nodes import Mapping, Node, Scalar
 from pytest_agentproc.scenario._shapes import AnyOf
-from pytest_agentproc.scenario._wanted import MATCHER, TEXT_FORMS, Expected, Wanted, exact_time
+from pytest_agentproc.scenario._wanted import MATCHER, TEXT_FORMS, Expected, Wanted, exact_time, key_of
 from pytest_agentproc.vocabulary import ARTIFACTS, RESULT_FIELDS, Outcome
 
 if TYPE_CHECKING:
@@ -143,5 +143,5 @@ def _leaves(form: Fields, node: Node, what: str, check: Check) -> list[Expected]
     for key, place, leaf in form.pairs(node, what, check):
         path = f"{what}.{key.name}"
         value = key.kind.read(leaf, path, check)
-        found.append(Expected(path.removeprefix("expect."), place.line, place.column, value))
+        found.append(Expected(key_of(path), place.line, place.column, value))
     return found

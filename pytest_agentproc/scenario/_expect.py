@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.scenario._artifacts import ARTIFACT_KEYS, RESULT_KEYS, Artifacts
@@ -23,9 +24,10 @@ from pytest_agentproc.scenario._wanted import (
     Wanted,
     exact_time,
     exact_times,
+    key_of,
 )
 from pytest_agentproc.scenario._words import unknown
-from pytest_agentproc.vocabulary import SIGNALS
+from pytest_agentproc.vocabulary import LEVELS, SIGNALS
 
 if TYPE_CHECKING:
     from pytest_agentproc.scenario._check import Check
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "EXPECT",
+    "EXPECT_BELOW",
     "EXPECT_KEYS",
     "PROCESS_KEYS",
     "SAW_KEYS",
@@ -142,7 +145,7 @@ class _Saw:
         for key, place, leaf in self.form.pairs(node, what, check):
             path = f"{what}.{key.name}"
             read = key.kind.read(leaf, path, check)
-            found.append(Expected(path.removeprefix("expect."), place.line, place.column, read))
+            found.append(Expected(key_of(path), place.line, place.column, read))
         return found
 
 
@@ -217,7 +220,7 @@ def _read_each(form: Fields, node: Node, what: str, check: Check) -> list[Expect
         path = f"{what}.{key.name}"
         read = key.kind.read(value, path, check)
         is_nested = key.name in _NESTED and read is not None
-        leaf = Expected(path.removeprefix("expect."), place.line, place.column, read)
+        leaf = Expected(key_of(path), place.line, place.column, read)
         found.extend(read if is_nested else [leaf])
     return found
 
@@ -263,9 +266,15 @@ def _under_sessions(key: str) -> str:
     return f"write sessions: {{NAME: {{{inner}}}}}"
 
 
+@dataclass(frozen=True)
 class _Expect:
-    """Everything that must be true; gives a list of Expected in the order of the file."""
+    """What is expected at one level; gives a list of Expected in the order of the file.
 
+    Args:
+        level: the level of these checks; empty: the level of the file.
+    """
+
+    level: str = ""
     label = "{outcome: ..., elapsed: ..., ...}"
     form = shape = Fields(_TABLE)
 
@@ -277,10 +286,12 @@ class _Expect:
             check.wrong(node, what, f"a mapping such as {self.label}", remedy)
             check.is_expect_sound = False
             return ()
-        found = _read_each(self.form, node, what, check)
-        check.is_expect_sound = len(check.problems) == before
+        found = [replace(expected, level=self.level) for expected in _read_each(self.form, node, what, check)]
+        check.is_expect_sound = check.is_expect_sound and len(check.problems) == before
         check.expected.extend(expected.key for expected in found)
         return tuple(sorted(found, key=lambda expected: (expected.line, expected.column)))
 
 
 EXPECT = _Expect()
+EXPECT_BELOW = {level: _Expect(level) for level in LEVELS[1:]}
+"""The blocks beside `expect` for checks below the level of the file, by level."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_agentproc.scenario._agent import AGENT, Policies, Script, Scripts
 from pytest_agentproc.scenario._drive import DRIVE, DRIVE_KEYS, HANDLERS
 from pytest_agentproc.scenario._elsewhere import COMMANDS, words
-from pytest_agentproc.scenario._expect import EXPECT, EXPECT_KEYS
+from pytest_agentproc.scenario._expect import EXPECT, EXPECT_BELOW, EXPECT_KEYS, Expected
 from pytest_agentproc.scenario._fields import Fields, Key
 from pytest_agentproc.scenario._kinds import Choice, ListOf, Text
 from pytest_agentproc.scenario._nodes import Mapping, Node, Scalar
@@ -19,7 +19,7 @@ from pytest_agentproc.scenario._several import SEVERAL
 from pytest_agentproc.scenario._shapes import Form, MapOf
 from pytest_agentproc.scenario._steps import STEPS
 from pytest_agentproc.scenario._words import shorten, unknown
-from pytest_agentproc.vocabulary import POLICY_NAMES, RULES
+from pytest_agentproc.vocabulary import LEVELS, POLICY_NAMES, RULES
 
 if TYPE_CHECKING:
     from pytest_agentproc.scenario._check import Check
@@ -92,12 +92,31 @@ HOST = Fields(
 )
 
 
+def _finish(values: dict[str, Any], node: Node, _what: str, check: Check) -> dict[str, Any]:
+    """Put the checks of all levels together, in the order of the file; each key stands once."""
+    level = values.get("level", LEVELS[0])
+    lines = {key.text: key for key, _ in node.pairs} if isinstance(node, Mapping) else {}
+    found: dict[str, Expected] = {one.key: one for one in values.get("expect", ())}
+    for block in EXPECT_BELOW:
+        if block in values and LEVELS.index(block) <= LEVELS.index(level):
+            check.at(lines[block], f"the level of this file is {level}: write these checks under expect")
+        for one in values.pop(block, ()):
+            first = found.setdefault(one.key, one)
+            if first is not one and one.key.rpartition(".")[2] != "background":  # that one counts, in every block
+                message = f"{one.key} stands in line {first.line} already: write it at one level only"
+                check.report(one.line, one.column, message)
+    if found:
+        values["expect"] = tuple(sorted(found.values(), key=lambda one: (one.line, one.column)))
+    return values
+
+
 FILE = Fields(
     (
         Key("scenario", Text(may_be_empty=False), "the claim, in one sentence", required=True),
         Key("source", Text(may_be_empty=False), "the URL of a bug report, or a seed"),
         Key("covers", ListOf(_Covers("RULE"), unique=True), "ids of the rules that it covers"),
-        Key("tier", Choice(("must", "should", "info")), "whether it decides; must if absent"),
+        Key("level", Choice(LEVELS), "how much the checks under expect count; must if absent"),
+        Key("harm", Text(may_be_empty=False), "what a user loses if the supervisor breaks it, in one sentence"),
         Key("agent", AGENT, "who the agent is: a dialect, or more", required=True, unless="sessions"),
         Key("policy", Policies(), "limits that the supervisor is told before the run"),
         Key("host", HOST, "the world around the supervisor"),
@@ -106,8 +125,11 @@ FILE = Fields(
         Key("drive", DRIVE, "what the caller does; one prompt, hi, if absent"),
         Key("script", Script(), "what the fake does"),
         Key("scripts", Scripts(), "what it does in each invocation instead; the last holds for all further ones"),
-        Key("expect", EXPECT, "what must be true"),
+        Key("expect", EXPECT, "what must be true, at the level of the file"),
+        Key("should", EXPECT_BELOW["should"], "checks at level should, in a file whose level is must"),
+        Key("info", EXPECT_BELOW["info"], "checks at level info, in a file whose level is must or should"),
         Key("catches", _Catches(), "defects, each with the expect key that it turns red"),
     ),
+    finish=_finish,
     elsewhere=_ELSEWHERE,
 )

@@ -20,7 +20,7 @@ from pytest_agentproc.scenario._scenario import Scenario
 from pytest_agentproc.scenario._several import SESSION_KEYS, require_script
 from pytest_agentproc.scenario._traps import position
 from pytest_agentproc.scenario._wanted import of_session
-from pytest_agentproc.vocabulary import Answer
+from pytest_agentproc.vocabulary import LEVELS, Answer
 
 if TYPE_CHECKING:
     from pytest_agentproc.scenario._expect import Expected
@@ -91,7 +91,8 @@ def loads(
         "source": values.get("source", ""),
         "covers": tuple(values.get("covers", ())),
         "catches": values.get("catches", {}),
-        "tier": values.get("tier", "must"),
+        "level": values.get("level", LEVELS[0]),
+        "harm": values.get("harm", ""),
         "text": text,
         "told_lines": check.told_lines,
         "language": language,

@@ -54,6 +54,7 @@ class Expectation:
     column: int
     wanted: Any
     not_applicable: str | None = None
+    level: str = "must"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +99,8 @@ class Scenario:
         path: the name that messages carry.
         claim: the sentence behind `scenario:`.
         catches: each defect with the expect key that it turns red.
+        level: how much the checks count that say nothing else.
+        harm: what a user loses if the supervisor breaks it.
         policy: the limits that the file gives, in seconds, bytes or names; None is switched off.
         model: what the agent calls its model; "": as the fake has it.
         chunk: the most bytes that it writes at a time; 0: as the fake has it.
@@ -121,7 +124,8 @@ class Scenario:
     source: str
     covers: tuple[str, ...]
     catches: Mapping[str, str]
-    tier: str
+    level: str
+    harm: str
     drive: tuple[Item, ...]
     dialect: str = ""
     mode: str = ""
@@ -220,9 +224,10 @@ class Scenario:
         expect = []
         for expected in self.expected:
             session, key = split(expected.key)
-            expect.append(replace(_expectation(replace(expected, key=key), scopes[session]), key=expected.key))
+            one = _expectation(replace(expected, key=key), scopes[session])
+            expect.append(replace(one, key=expected.key, level=expected.level or self.level))
         if all(expectation.key != "leaks" for expectation in expect):
-            expect.append(Expectation("leaks", 0, 0, []))
+            expect.append(Expectation("leaks", 0, 0, [], level=self.level))
         return tuple(expect)
 
     def _hosts(self, policy: Policy) -> bool:

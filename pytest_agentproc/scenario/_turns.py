@@ -18,6 +18,7 @@ from pytest_agentproc.scenario._wanted import (
     Wanted,
     exact_time,
     exact_times,
+    key_of,
 )
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ class _Turns:
         if not isinstance(node, Sequence):
             check.wrong(node, what, f"a list such as {self.label}", "write [] for none" if self.is_counted else "")
             return []
-        head = what.removeprefix("expect.")
+        head = key_of(what)
         found: list[Expected] = []
         if self.is_counted:
             found.append(Expected(head, node.line, node.column, len(node.items)))

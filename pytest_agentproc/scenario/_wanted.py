@@ -28,6 +28,7 @@ __all__ = [
     "Wanted",
     "exact_time",
     "exact_times",
+    "key_of",
     "of_session",
     "split",
 ]
@@ -35,12 +36,21 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Expected:
-    """One key of `expect` as the file has it: where it stands, and its value, times unevaluated."""
+    """One expected key as the file has it: where it stands, its value with times unevaluated, and its level.
+
+    An empty level is the level of the file.
+    """
 
     key: str
     line: int
     column: int
     value: Any
+    level: str = ""
+
+
+def key_of(path: str) -> str:
+    """Give the expect key of a path: all after the name of its block, `expect`, `should` or `info`."""
+    return path.partition(".")[2]
 
 
 def split(key: str) -> tuple[str, str]:
@@ -141,9 +151,9 @@ class ByName:
         found: list[Expected] = []
         for name, value in node.pairs:
             self.name.read(name, what, check)
-            path = f"{what.removeprefix('expect.')}.{name.text}"
-            for key, place, leaf in self.form.pairs(value, path, check):
-                dotted = f"{path}.{key.name}"
+            path = f"{what}.{name.text}"
+            for key, place, leaf in self.form.pairs(value, key_of(path), check):
+                dotted = key_of(f"{path}.{key.name}")
                 found.append(Expected(dotted, place.line, place.column, key.kind.read(leaf, dotted, check)))
         return found
 

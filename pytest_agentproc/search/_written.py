@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 __all__ = ["expecting", "written"]
 
-_TOLD = ("expect", "catches")
+_TOLD = ("expect", "should", "info", "catches")
 
 
 def without(text: str, names: tuple[str, ...]) -> str:

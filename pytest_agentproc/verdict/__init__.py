@@ -11,7 +11,7 @@ from pytest_agentproc.verdict._judged import NOT_IN_REAL_TIME, Judged, JudgedRow
 from pytest_agentproc.verdict._judgement import Judgement, confirmed, judged, kept, repeated
 from pytest_agentproc.verdict._results import RESULTS_VERSION, results
 from pytest_agentproc.verdict._rows import Played, Row, Verdict
-from pytest_agentproc.verdict._summary import is_conformant, summary
+from pytest_agentproc.verdict._summary import is_conformant, summary, undecided
 
 __all__ = [
     "NOT_IN_REAL_TIME",
@@ -48,5 +48,6 @@ __all__ = [
     "returned_at",
     "signals",
     "summary",
+    "undecided",
     "unmet",
 ]

@@ -195,9 +195,12 @@ def _scalar(value: str) -> str:
 
 
 def accepted(rows: Sequence[Row]) -> tuple[Row, ...]:
-    """Give rows with every failure known, as a session has them that writes its list."""
-    reds = _RED if any(row.verdict in _RED for row in rows) else (Verdict.NOT_EXERCISED,)
+    """Give rows with every failure that counts known, as a session has them that writes its list."""
+    counted = [row for row in rows if row.level != "info"]
+    reds = _RED if any(row.verdict in _RED for row in counted) else (Verdict.NOT_EXERCISED,)
     return tuple(
-        dataclasses.replace(row, verdict=Verdict.KNOWN, hint="written to the list") if row.verdict in reds else row
+        dataclasses.replace(row, verdict=Verdict.KNOWN, hint="written to the list")
+        if row.verdict in reds and row in counted
+        else row
         for row in rows
     )

@@ -24,6 +24,9 @@ __all__ = ["compare", "conclude", "unmet"]
 _BY_RECORD: dict[str, Check] = {"leaks": check_leaks, "bystanders": check_bystanders}
 """What a record proves though the run ended in a fault."""
 
+_OPEN = (Verdict.UNDECIDED, Verdict.NOT_EXERCISED)
+"""What is said of a check that nothing decides."""
+
 _TIMED = ("elapsed", "returned", "signals", "gone_at", "alive_at", "spawns", "asked", "called")
 """The last words of keys that state instants."""
 
@@ -47,24 +50,33 @@ def compare(played: Played) -> tuple[Row, ...]:
     Returns:
         one row per expectation, in the file's order.
     """
+    level = played.bound.scenario.level
     rows = _of_unreported(played, [_row(played, expectation) for expectation in played.bound.expect])
     if isinstance(played.fault, AdapterError):
-        rows.insert(0, Row("answer", 0, "an answer", str(played.fault), Verdict.ADAPTER_ERROR))
+        rows.insert(0, Row("answer", 0, "an answer", str(played.fault), Verdict.ADAPTER_ERROR, level=level))
     elif played.fault is not None and Verdict.FAILED not in {row.verdict for row in rows if row.key not in _BY_RECORD}:
-        rows.insert(0, Row("outcome", 0, "any", *_fault(played.fault)))
+        rows.insert(0, Row("outcome", 0, "any", *_fault(played.fault), level=level))
     harm = check_bystanders(played, "unharmed")
     if harm.verdict is Verdict.FAILED and all(row.key != "bystanders" for row in rows):
-        rows.append(Row("bystanders", 0, "unharmed", harm.seen, harm.verdict, harm.hint))
+        rows.append(Row("bystanders", 0, "unharmed", harm.seen, harm.verdict, harm.hint, level))
     return tuple(_of_moot(played, _of_undecided(played, _of_unscaled(played, _of_other_limits(played, rows)))))
 
 
-def conclude(rows: Iterable[Row]) -> Verdict:
+def conclude(rows: Iterable[Row], *, counts_info: bool = True) -> Verdict:
     """Say one verdict over the rows of a scenario: the gravest of them.
 
     Passed needs a check that the file states and that passed: if all that are stated are not applicable, so is the
-    scenario.
+    scenario. A check at level `should` that nothing decides is left out if checks at level `must` decide something.
+
+    Args:
+        rows: the checks.
+        counts_info: whether checks at level `info` count beside others.
     """
     rows = tuple(rows)
+    if not counts_info:
+        rows = tuple(row for row in rows if row.level != "info") or rows
+    if any(row.level == "must" and row.line and row.verdict is not Verdict.NOT_APPLICABLE for row in rows):
+        rows = tuple(row for row in rows if row.level != "should" or row.verdict not in _OPEN)
     found = {row.verdict for row in rows}
     for verdict in Verdict:
         if verdict in found and verdict not in (Verdict.NOT_APPLICABLE, Verdict.PASSED):
@@ -135,7 +147,8 @@ def _of_unscaled(played: Played, rows: list[Row]) -> list[Row]:
         replace(row, verdict=Verdict.NOT_EXERCISED, seen=unread, hint="") if row.verdict is Verdict.FAILED else row
         for row in rows
     ]
-    return [Row("answer", 0, "limits divided by the scale", said, Verdict.ADAPTER_ERROR), *others]
+    wanted, level = "limits divided by the scale", played.bound.scenario.level
+    return [Row("answer", 0, wanted, said, Verdict.ADAPTER_ERROR, level=level), *others]
 
 
 def _of_undecided(played: Played, rows: list[Row]) -> list[Row]:
@@ -178,7 +191,8 @@ def _row(played: Played, expectation: Expectation) -> Row:
     finding = _finding(played, expectation)
     missing = expectation.not_applicable
     wanted = f"it depends on {missing}" if missing else _show(expectation.key, expectation.wanted)
-    return Row(expectation.key, expectation.line or finding.line, wanted, finding.seen, finding.verdict, finding.hint)
+    line = expectation.line or finding.line
+    return Row(expectation.key, line, wanted, finding.seen, finding.verdict, finding.hint, expectation.level)
 
 
 def _show(key: str, wanted: Any) -> str:

@@ -51,7 +51,10 @@ def findings(played: Played, rows: Sequence[Row]) -> str:
     is_theirs = isinstance(played.fault, AdapterError)
     bad = [row for row in unmet(rows) if not (is_theirs and row.verdict is Verdict.NOT_EXERCISED)]
     place = next((row.line for row in bad if row.line), None) or _first_line(scenario)
-    parts = [f"{scenario.path}:{place}: {scenario.claim}", ""]
+    parts = [f"{scenario.path}:{place}: {scenario.claim}"]
+    if scenario.harm and any(row.level == "must" and row.verdict is Verdict.FAILED for row in bad):
+        parts.append(f"  harm: {scenario.harm}")
+    parts.append("")
     for row in bad:
         parts += _block(str(scenario.path), row)
     for verdict in _HARMLESS:
@@ -141,8 +144,9 @@ def _step(scenario: Scenario, line: int) -> str:
 
 def _block(path: str, row: Row) -> list[str]:
     place = f"  {path}:{row.line}" if row.line else ""
+    level = "" if row.level == "must" else f" (level {row.level})"
     lines = [
-        f"  {row.key}: {row.verdict}{place}",
+        f"  {row.key}: {row.verdict}{level}{place}",
         f"    expected  {row.wanted}",
         f"    seen      {_indented(row.seen)}",
     ]

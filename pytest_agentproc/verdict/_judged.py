@@ -7,6 +7,9 @@ import hashlib
 import json
 from typing import TYPE_CHECKING
 
+from pytest_agentproc.verdict._rows import Verdict
+from pytest_agentproc.vocabulary import LEVELS
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -24,6 +27,7 @@ class JudgedRow:
     verdict: str
     expected: str
     seen: str
+    level: str = LEVELS[0]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +37,7 @@ class Judged:
     Args:
         scenario: its id.
         file: the hash of its file's text.
-        tier: `must`, `should` or `info`.
+        level: that of the file: `must`, `should` or `info`; each row has its own.
         covers: the rules that it is about.
         subject: the supervisor's name.
         clock: `virtual` or `real`.
@@ -48,7 +52,7 @@ class Judged:
 
     scenario: str
     file: str
-    tier: str
+    level: str
     covers: tuple[str, ...]
     subject: str
     clock: str
@@ -71,6 +75,14 @@ class Judged:
         rows = tuple(JudgedRow(**row) for row in fields.pop("rows"))
         return cls(**{**fields, "covers": tuple(fields["covers"]), "rows": rows})
 
+    def at(self, level: str) -> Verdict | None:
+        """Give the verdict over the checks at one level; None: it has none there."""
+        if not self.rows:
+            return Verdict(self.verdict) if self.level == level else None
+        found = {row.verdict for row in self.rows if row.level == level}
+        order = [*(one for one in Verdict if one is not Verdict.NOT_APPLICABLE), Verdict.NOT_APPLICABLE]
+        return next((verdict for verdict in order if verdict in found), None)
+
     @property
     def place(self) -> tuple[str, str, str, str]:
         """By what they are put in order: the scenario, then the rest."""
@@ -83,9 +95,15 @@ def corpus_hash(judged: Iterable[Judged]) -> str:
 
 
 def digest_of(judged: Iterable[Judged]) -> str:
-    """Name what happened: one digest over those of the records, in the order of the scenarios' ids."""
+    """Name what happened and what was said of it: one digest over records and verdicts, ordered by scenario id."""
     ordered = sorted(judged, key=lambda one: one.place)
-    return _hash([f"{one.scenario} {one.clock} {one.backend} {one.digest}" for one in ordered])
+    return _hash(
+        [
+            f"{one.scenario} {one.clock} {one.backend} {one.digest} {one.verdict} "
+            + " ".join(f"{row.level}:{row.key}={row.verdict}" for row in one.rows)
+            for one in ordered
+        ]
+    )
 
 
 def _hash(lines: Iterable[str]) -> str:

@@ -41,16 +41,19 @@ class Judgement(NamedTuple):
         return self.verdict not in (Verdict.PASSED, Verdict.NOT_APPLICABLE, Verdict.KNOWN)
 
 
-def judged(played: Played, read: Callable[[tuple[Row, ...]], tuple[Row, ...]] | None = None) -> Judgement:
+def judged(
+    played: Played, read: Callable[[tuple[Row, ...]], tuple[Row, ...]] | None = None, *, is_reference: bool = True
+) -> Judgement:
     """Pass a verdict on what was played.
 
     Args:
         played: what was played.
         read: gives the rows as they are to be read in the light of what is known; None: as they are.
+        is_reference: whether the supervisor is the kit's own. Its own choices (level `info`) bind no other one.
     """
     rows = compare(played)
     rows = rows if read is None else read(rows)
-    verdict = conclude(rows)
+    verdict = conclude(rows, counts_info=is_reference)
     deciding = [row for row in rows if row.verdict is verdict]
     reason = ""
     if verdict is Verdict.NOT_APPLICABLE:
@@ -80,7 +83,7 @@ def _compared(key: str, first: Judgement, again: Played, hint: str) -> Judgement
     if first.played.record.digest() == again.record.digest():
         return first
     seen = differing(first.played, again) or "two records with one timeline and two digests"
-    row = Row(key, 0, "the same record", seen, Verdict.KIT_ERROR, hint)
+    row = Row(key, 0, "the same record", seen, Verdict.KIT_ERROR, hint, first.played.bound.scenario.level)
     return first._replace(verdict=Verdict.KIT_ERROR, rows=(row, *first.rows))
 
 
@@ -104,7 +107,7 @@ def kept(judgement: Judgement, scenario: Scenario, *, subject: str, clock: str, 
     return Judged(
         scenario=scenario.id,
         file=hashlib.sha256(scenario.text.encode()).hexdigest(),
-        tier=scenario.tier if played is None else played.bound.scenario.tier,
+        level=scenario.level if played is None else played.bound.scenario.level,
         covers=scenario.covers,
         subject=subject,
         clock=clock,
@@ -114,5 +117,5 @@ def kept(judgement: Judgement, scenario: Scenario, *, subject: str, clock: str, 
         digest=played.record.digest() if played is not None else "",
         virtual_s=(events[-1].at if events else 0) / _NANOSECONDS,
         real_s=round(real, 6),
-        rows=tuple(JudgedRow(row.key, str(row.verdict), row.wanted, row.seen) for row in judgement.rows),
+        rows=tuple(JudgedRow(row.key, str(row.verdict), row.wanted, row.seen, row.level) for row in judgement.rows),
     )

@@ -7,7 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.verdict._judged import corpus_hash, digest_of
-from pytest_agentproc.verdict._summary import is_conformant
+from pytest_agentproc.verdict._summary import is_conformant, undecided
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,8 +29,9 @@ def results(judged: Sequence[Judged], version: str) -> str:
 
     Returns:
         `version` (of this form), `kit`, `corpus` (the hash of the scenarios), `subjects` (each with `name`,
-        `conformant`, `corpus` and `digest`), and `results`: for each scenario, subject, clock and backend the verdict
-        and why, the rows (`key`, `verdict`, `expected`, `seen`), `covers`, `digest`, `virtual_s` and `real_s`.
+        `conformant`, `undecided`, `corpus` and `digest`), and `results`: for each scenario, subject, clock and backend
+        the verdict and why, the rows (`key`, `level`, `verdict`, `expected`, `seen`), `covers`, `digest`, `virtual_s`
+        and `real_s`.
     """
     ordered = sorted(judged, key=lambda one: one.place)
     names = dict.fromkeys(one.subject for one in ordered)
@@ -48,6 +49,7 @@ def _subject(name: str, judged: Sequence[Judged]) -> dict[str, Any]:
     return {
         "name": name,
         "conformant": is_conformant(judged),
+        "undecided": undecided(judged),
         "corpus": corpus_hash(judged),
         "digest": digest_of(judged),
     }

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from pytest_agentproc.vocabulary import LEVELS
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
@@ -56,6 +58,7 @@ class Row:
         seen: what was there, in words.
         verdict: what follows.
         hint: what may explain a difference; empty if nothing is known to.
+        level: how much it counts: `must`, `should` or `info`.
     """
 
     key: str
@@ -64,6 +67,7 @@ class Row:
     seen: str
     verdict: Verdict
     hint: str = ""
+    level: str = LEVELS[0]
 
 
 def fits_time(played: Played, wanted: int, seen: int) -> bool:
@@ -99,6 +103,8 @@ class Expectation(Protocol):
     def wanted(self) -> Any: ...
     @property
     def not_applicable(self) -> str | None: ...
+    @property
+    def level(self) -> str: ...
 
 
 class _Policy(Protocol):
@@ -119,7 +125,9 @@ class Scenario(Protocol):
     @property
     def catches(self) -> Mapping[str, str]: ...
     @property
-    def tier(self) -> str: ...
+    def level(self) -> str: ...
+    @property
+    def harm(self) -> str: ...
     @property
     def mode(self) -> str: ...
 

@@ -16,30 +16,30 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.verdict._judged import Judged
 
-__all__ = ["is_conformant", "summary"]
+__all__ = ["is_conformant", "summary", "undecided"]
 
-_COLUMNS: dict[str, tuple[Verdict, ...]] = {
-    "failed": (Verdict.FAILED,),
-    "errors": (Verdict.ADAPTER_ERROR, Verdict.KIT_ERROR),
-    "undecided": (Verdict.UNDECIDED, Verdict.NOT_EXERCISED),
-    "known": (Verdict.KNOWN,),
-    "passed": (Verdict.PASSED,),
-    "n/a": (Verdict.NOT_APPLICABLE,),
-}
-_RED = {verdict for column in ("failed", "errors") for verdict in _COLUMNS[column]}
+_LEVELS = ("must", "should")
+"""The levels at which a failure is counted; each has a column."""
+_RULES, _REPORTS = "rule (must, should: failed)", "as in bug reports"
+_ERRORS = (Verdict.ADAPTER_ERROR, Verdict.KIT_ERROR)
+_OPEN = (Verdict.UNDECIDED, Verdict.NOT_EXERCISED)
 _GAP = "  "
 _SHORT = 12
 
 
 def is_conformant(judged: Sequence[Judged]) -> bool:
-    """Say whether a subject keeps the rules that it was judged by.
+    """Say whether a supervisor keeps the rules by which it was judged, as far as it reports what it does.
 
-    Nothing may have failed, nothing that must be decided be undecided or not exercised, and something must have passed:
-    who has nothing that applies to him has shown nothing.
+    No check at level `must` may have failed, or have ended in an error, and some check must have passed.
     """
-    verdicts = {one.verdict for one in judged if one.tier != "info"}
-    undecided = {one.verdict for one in judged if one.tier == "must"} & {*_COLUMNS["undecided"]}
-    return Verdict.PASSED in verdicts and not undecided and not verdicts & _RED
+    counted = [one for one in judged if one.level != "info"]
+    broken = any(one.at("must") in (Verdict.FAILED, *_ERRORS) for one in counted)
+    return any(one.verdict == Verdict.PASSED for one in counted) and not broken
+
+
+def undecided(judged: Sequence[Judged]) -> int:
+    """Count the scenarios whose checks at level `must` nothing decides, as the supervisor does not report enough."""
+    return sum(one.at("must") in _OPEN for one in judged if one.level != "info")
 
 
 def summary(judged: Sequence[Judged], version: str, width: int = 80) -> list[str]:
@@ -56,14 +56,14 @@ def summary(judged: Sequence[Judged], version: str, width: int = 80) -> list[str
         another; a table of the archetypes of bug reports in which
         something failed; and the sentence that says whether the subject is conformant.
     """
-    counted = [one for one in judged if one.tier != "info"]
+    counted = [one for one in judged if one.level != "info"]
     by_rule = {rule: [one for one in counted if rule in one.covers] for rule in RULES}
     columns = _columns(counted)
     rows = [(rule, _counts(those, columns)) for rule, those in by_rule.items() if those]
-    rows.sort(key=lambda row: [not row[1].get(column) for column in ("failed", "errors", "undecided")])
+    rows.sort(key=lambda row: [not row[1].get(column) for column in (*_LEVELS, "errors", "undecided")])
     applied = [(rule, counts) for rule, counts in rows if counts["n/a"] < sum(counts.values())]
     others = [rule for rule, counts in rows if counts["n/a"] == sum(counts.values())]
-    lines = _table("rule", [(f"{rule}  {RULES[rule]}", counts) for rule, counts in applied], width) if applied else []
+    lines = _table(_RULES, [(f"{rule}  {RULES[rule]}", counts) for rule, counts in applied], width) if applied else []
     unseen = [rule for rule in others if any(one.reason.startswith(NOT_IN_REAL_TIME) for one in by_rule[rule])]
     others = [rule for rule in others if rule not in unseen]
     lines += textwrap.wrap(f"nothing applied of: {', '.join(others)}", width) if others else []
@@ -73,14 +73,24 @@ def summary(judged: Sequence[Judged], version: str, width: int = 80) -> list[str
 
 
 def _columns(counted: Sequence[Judged]) -> list[str]:
-    """Leave the column for errors out where there are none, as there should be."""
-    has_errors = any(one.verdict in _COLUMNS["errors"] for one in counted)
-    return [column for column in _COLUMNS if column != "errors" or has_errors]
+    """Name the columns; errors and known failures have one only if there are any."""
+    counts = _counts(counted)
+    return [name for name in counts if counts[name] or name not in ("errors", "known")]
 
 
-def _counts(judged: Sequence[Judged], columns: Iterable[str] = _COLUMNS) -> dict[str, int]:
+def _counts(judged: Sequence[Judged], columns: Sequence[str] = ()) -> dict[str, int]:
+    """Count scenarios. A scenario may have failed at two levels; in all other columns it stands once."""
     found = Counter(one.verdict for one in judged)
-    return {column: sum(found[verdict] for verdict in _COLUMNS[column]) for column in columns}
+    failed = {level: sum(one.at(level) is Verdict.FAILED for one in judged) for level in _LEVELS}
+    counts = {
+        **failed,
+        "errors": sum(found[error] for error in _ERRORS),
+        "undecided": undecided(judged),
+        "known": found[Verdict.KNOWN],
+        "passed": found[Verdict.PASSED],
+        "n/a": found[Verdict.NOT_APPLICABLE] + sum(one.verdict in _OPEN and one.level != "must" for one in judged),
+    }
+    return {column: counts[column] for column in columns or counts}
 
 
 def _by_archetype(counted: Sequence[Judged], columns: list[str], width: int) -> list[str]:
@@ -88,9 +98,9 @@ def _by_archetype(counted: Sequence[Judged], columns: list[str], width: int) -> 
     rows = []
     for name, (words, rules) in ARCHETYPES.items():
         counts = _counts([one for one in counted if {*rules} & {*one.covers}], columns)
-        if counts["failed"] or counts["undecided"]:
+        if any(counts[column] for column in (*_LEVELS, "undecided")):
             rows.append((f"{name}  {words}", counts))
-    return ["", *_table("as in bug reports", rows, width)] if rows else []
+    return ["", *_table(_REPORTS, rows, width)] if rows else []
 
 
 def _table(heading: str, rows: Sequence[tuple[str, dict[str, int]]], width: int) -> list[str]:
@@ -109,17 +119,22 @@ def _table(heading: str, rows: Sequence[tuple[str, dict[str, int]]], width: int)
 def _sentence(judged: Sequence[Judged], counted: Sequence[Judged], version: str) -> str:
     counts = _counts(counted)
     found = Counter(one.verdict for one in counted)
-    figures = [f"{counts['failed']} failed"]
-    if counts["undecided"]:
-        figures.append(f"{counts['undecided']} undecided")
-    errors = [error for error in _COLUMNS["errors"] if found[error]]
-    figures += [f"{found[error]} {error}{'s' if found[error] > 1 else ''}" for error in errors]
-    figures += [f"{counts['passed']} passed", f"{counts['n/a']} not applicable", f"{counts['known']} known"]
+    figures = [f"{level}: {counts[level]} failed" for level in _LEVELS]
+    figures.append(f"undecided: {counts['undecided']}")
+    errors = [f"{found[error]} {error}{'s' if found[error] > 1 else ''}" for error in _ERRORS if found[error]]
+    others = [*errors, f"{counts['passed']} passed", f"{counts['n/a']} not applicable", f"{counts['known']} known"]
     if len(judged) > len(counted):
-        figures.append(f"{len(judged) - len(counted)} for information and not counted")
+        others.append(f"{len(judged) - len(counted)} informational")
     clocks = " and ".join(dict.fromkeys(one.clock for one in sorted(judged, key=lambda one: one.clock == "real")))
-    verdict = "is conformant" if is_conformant(judged) else "is not conformant"
     return (
-        f"agentproc: {judged[0].subject} {verdict}: {', '.join(figures)}; pytest-agentproc {version}, "
-        f"corpus {corpus_hash(judged)[:_SHORT]}, {clocks} clock, digest {digest_of(judged)[:_SHORT]}"
+        f"agentproc: {judged[0].subject} {_verdict(judged)}: {', '.join(figures)}; {', '.join(others)}; "
+        f"pytest-agentproc {version}, corpus {corpus_hash(judged)[:_SHORT]}, {clocks} clock, "
+        f"digest {digest_of(judged)[:_SHORT]}"
     )
+
+
+def _verdict(judged: Sequence[Judged]) -> str:
+    if not is_conformant(judged):
+        return "is not conformant"
+    count = undecided(judged)
+    return f"is conformant as far as reported ({count} undecided)" if count else "is conformant"

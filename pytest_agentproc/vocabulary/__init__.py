@@ -6,7 +6,7 @@ from pytest_agentproc.vocabulary._archetypes import ARCHETYPES
 from pytest_agentproc.vocabulary._artifacts import ARTIFACTS, INCOMPLETE, RESULT_FIELDS
 from pytest_agentproc.vocabulary._dialect import Dialect
 from pytest_agentproc.vocabulary._drive import DEEDS, CallbackError, Caller, Deed, Handler, HookUse, Role, required
-from pytest_agentproc.vocabulary._outcomes import Outcome, exit_code
+from pytest_agentproc.vocabulary._outcomes import LEVELS, Outcome, exit_code
 from pytest_agentproc.vocabulary._policy import (
     CONTAINMENTS,
     LIST_NAMES,
@@ -31,6 +31,7 @@ __all__ = [
     "CONTAINMENTS",
     "DEEDS",
     "INCOMPLETE",
+    "LEVELS",
     "LIST_NAMES",
     "NANOSECONDS",
     "OPTIONAL_NAMES",

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-__all__ = ["Outcome", "exit_code"]
+__all__ = ["LEVELS", "Outcome", "exit_code"]
+
+LEVELS = ("must", "should", "info")
+"""How much a check counts.
+
+`must`: a supervisor that breaks it loses or mixes up an answer, reports a false outcome, hangs, kills work in progress,
+or leaves a process. `should`: good practice that a careful program may do otherwise. `info`: a choice of the reference
+supervisor.
+"""
 
 
 class Outcome(StrEnum):

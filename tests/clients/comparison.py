@@ -96,7 +96,7 @@ def _contenders() -> list[_Contender]:
 def _judged(lab: Lab, one: _Contender) -> Iterator[_Result]:
     for path in sorted(_SCENARIOS.glob("*.scenario.yaml")):
         scenario = load(path)
-        if scenario.parts or (scenario.dialect, scenario.mode) != one.agent or scenario.tier == "info":
+        if scenario.parts or (scenario.dialect, scenario.mode) != one.agent or scenario.level == "info":
             continue
         if one.is_real and scenario.id in _HURRIED:
             continue

@@ -76,7 +76,7 @@ def test_a_scenario_about_limits_that_are_off_is_skipped(pytester: pytest.Pytest
 
 def test_a_scenario_for_information_never_fails(pytester: pytest.Pytester) -> None:
     """Tier `info` records what was seen and asserts nothing."""
-    (pytester.path / "two.scenario.yaml").write_text(f"tier: info\n{RED}")
+    (pytester.path / "two.scenario.yaml").write_text(f"level: info\n{RED}")
     result = pytester.runpytest("-rs")
     result.assert_outcomes(skipped=1)
     result.stdout.fnmatch_lines(["SKIPPED * for information: two.scenario.yaml:10: an agent says hello*"])

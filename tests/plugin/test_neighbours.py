@@ -95,7 +95,7 @@ def test_every_way_to_share_the_work_leaves_the_same_files(pytester: pytest.Pyte
 @pytest.mark.slow
 def test_a_scenario_whose_worker_dies_is_missing_from_nobodys_count(pytester: pytest.Pytester) -> None:
     """What was never judged must not look like what was never asked; what was known of it stays listed."""
-    scenarios(pytester, one=GREEN, die=f"tier: should\ncovers: [A1]\n{GREEN.replace('raw', 'gemini')}")
+    scenarios(pytester, one=GREEN, die=f"level: should\ncovers: [A1]\n{GREEN.replace('raw', 'gemini')}")
     pytester.makepyfile(mine=ENDINGS)
     known = pytester.path / "agentproc-baseline.yaml"
     known.write_text("- {scenario: die, check: text, reason: it says nothing}\n")

@@ -41,7 +41,7 @@ def test_it_has_every_scenario_with_its_rows(pytester: pytest.Pytester) -> None:
     assert len(two.pop("digest")) == len(two.pop("file")) == 64
     assert two == {
         "scenario": "two",
-        "tier": "must",
+        "level": "must",
         "covers": ["A1"],
         "subject": "supervise",
         "clock": "virtual",

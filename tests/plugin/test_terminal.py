@@ -73,7 +73,7 @@ def test_without_options_scenarios_are_dots_like_any_test(pytester: pytest.Pytes
 
 def test_v_shows_the_virtual_and_the_real_duration(pytester: pytest.Pytester) -> None:
     """Two hours in milliseconds are what the kit is for; the summary keeps its words, which tools read."""
-    (pytester.path / "info.scenario.yaml").write_text(f"tier: info\n{RED}")
+    (pytester.path / "info.scenario.yaml").write_text(f"level: info\n{RED}")
     (pytester.path / "limit.scenario.yaml").write_text(GREEN.replace("- say: hello", "- silence: max_runtime"))
     (pytester.path / "long.scenario.yaml").write_text(LONG)
     assert results(run(pytester, "-v")) == [

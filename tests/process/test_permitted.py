@@ -56,7 +56,7 @@ def test_another_choice_is_no_mistake(monkeypatch: pytest.MonkeyPatch, choice: A
     red = {
         f"{scenario.id}: {row.key}"
         for scenario in corpus()
-        if scenario.is_session and scenario.tier != "info"
+        if scenario.is_session and scenario.level != "info"
         for row in compare(model_play(scenario, subject))
         if row.verdict is Verdict.FAILED
     }

@@ -26,6 +26,7 @@ class Expected:
     wanted: Any
     line: int = 9
     not_applicable: str | None = None
+    level: str = "must"
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,8 @@ class Script:
     text: str = ""
     cannot_spawn: str | None = None
     catches: Mapping[str, str] = field(default_factory=dict)
-    tier: str = "must"
+    level: str = "must"
+    harm: str = ""
     mode: str = "json"
 
 

@@ -20,7 +20,7 @@ def test_a_small_scenario_has_the_defaults_of_the_language() -> None:
     """Three keys are enough to begin with."""
     scenario = loads(SMALL, "sub/first.scenario.yaml")
     assert (scenario.id, scenario.path, scenario.claim) == ("first", "sub/first.scenario.yaml", "a claim")
-    assert (scenario.source, scenario.covers, scenario.catches, scenario.tier) == ("", (), {}, "must")
+    assert (scenario.source, scenario.covers, scenario.catches, scenario.level) == ("", (), {}, "must")
     assert (scenario.dialect, scenario.mode, scenario.prompt_by, scenario.prompt) == ("raw", "text", "argv", "hi")
     assert (scenario.cannot_spawn, scenario.policy, scenario.text) == (None, {}, SMALL)
 
@@ -28,13 +28,13 @@ def test_a_small_scenario_has_the_defaults_of_the_language() -> None:
 def test_a_full_scenario_keeps_everything() -> None:
     """What the file says is what harness and verdict get."""
     scenario = loads(
-        "scenario: a claim\nsource: seeds/003\ncovers: [A1, A4]\ntier: should\n"
+        "scenario: a claim\nsource: seeds/003\ncovers: [A1, A4]\nlevel: should\n"
         "agent: {dialect: pi, mode: json, prompt: stdin}\n"
         "policy: {inactivity_timeout: 1.5m, max_runtime: 1h - 1s, linger_grace: 10ms}\n"
         "drive: [{prompt: {repeat: 'é', size: 5 B}}]\nscript: []\n"
         "expect: {outcome: completed}\ncatches: {timer-beats-exit: outcome, direct-child-only: leaks}\n"
     )
-    assert (scenario.source, scenario.covers, scenario.tier) == ("seeds/003", ("A1", "A4"), "should")
+    assert (scenario.source, scenario.covers, scenario.level) == ("seeds/003", ("A1", "A4"), "should")
     assert scenario.catches == {"timer-beats-exit": "outcome", "direct-child-only": "leaks"}
     assert scenario.policy == {"inactivity_timeout": 90.0, "max_runtime": 3599.0, "linger_grace": 0.01}
     assert (scenario.dialect, scenario.mode, scenario.prompt_by, scenario.prompt) == ("pi", "json", "stdin", "éé")

@@ -12,7 +12,7 @@ from pytest_agentproc.verdict import Judged, JudgedRow, corpus_hash, digest_of, 
 ONE = Judged(
     scenario="one",
     file="f1",
-    tier="must",
+    level="must",
     covers=("A1", "T1"),
     subject="mine",
     clock="virtual",
@@ -24,8 +24,15 @@ ONE = Judged(
 
 
 def of(verdict: str, **others: object) -> Judged:
-    """Give one with another verdict."""
-    return dataclasses.replace(ONE, verdict=verdict, **others)  # type: ignore[arg-type]
+    """Give one with another verdict, which its one check has."""
+    level = str(others.get("level", "must"))
+    rows = (JudgedRow("outcome", verdict, "completed", "failed", level),)
+    return dataclasses.replace(ONE, **{"verdict": verdict, "rows": rows, **others})  # type: ignore[arg-type]
+
+
+def rows(**levels: str) -> tuple[JudgedRow, ...]:
+    """Give one check for each level, with its verdict."""
+    return tuple(JudgedRow(f"{level} key", verdict, "", "", level) for level, verdict in levels.items())
 
 
 def test_it_crosses_a_wire() -> None:
@@ -41,7 +48,9 @@ def test_it_crosses_a_wire() -> None:
         (["not applicable"], False),
         (["known"], False),
         ([], False),
-        *((["passed", verdict], False) for verdict in ("failed", "undecided", "not exercised")),
+        (["passed", "undecided"], True),
+        (["passed", "not exercised"], True),
+        (["passed", "failed"], False),
         *((["passed", verdict], False) for verdict in ("adapter error", "kit error")),
     ],
 )
@@ -50,17 +59,44 @@ def test_who_is_conformant(verdicts: list[str], conformant: bool) -> None:
     assert is_conformant([of(verdict) for verdict in verdicts]) is conformant
 
 
-def test_a_should_may_be_undecided_and_information_decides_nothing() -> None:
-    """A failed `should` is a failure all the same."""
-    assert is_conformant([ONE, of("undecided", tier="should"), of("failed", tier="info")])
-    assert not is_conformant([ONE, of("failed", tier="should")])
-    assert not is_conformant([of("passed", tier="info")])
+def test_only_a_failed_must_keeps_a_supervisor_from_being_conformant() -> None:
+    """A careful program may do otherwise than a `should`; a file at level `info` decides nothing."""
+    assert is_conformant([ONE, of("undecided", level="should"), of("failed", level="info")])
+    assert is_conformant([ONE, of("failed", level="should")])
+    assert is_conformant([ONE, of("failed", rows=rows(must="passed", should="failed"))])
+    assert not is_conformant([ONE, of("failed", rows=rows(must="failed", should="passed"))])
+    assert not is_conformant([of("passed", level="info")])
 
 
-def test_what_is_for_information_is_counted_apart() -> None:
-    """The other figures are those of rules; who adds up has them all."""
-    told = summary([ONE, of("failed", tier="info")], "1.2.3")[-1]
-    assert "0 failed, 1 passed, 0 not applicable, 0 known, 1 for information and not counted; pytest-agentproc" in told
+def test_the_sentence_gives_three_numbers() -> None:
+    """Failed musts, failed shoulds and undecided musts are counted by scenario; one may count at two levels."""
+    judged = [
+        ONE,
+        of("failed", scenario="both", rows=rows(must="failed", should="failed")),
+        of("failed", scenario="lower", rows=rows(must="passed", should="failed", info="failed")),
+        of("undecided", scenario="open"),
+        of("undecided", scenario="open too", level="should"),
+    ]
+    sentence = summary(judged, "1.2.3")[-1]
+    assert "is not conformant: must: 1 failed, should: 2 failed, undecided: 1; 1 passed, 1 not applicable" in sentence
+
+
+def test_an_undecided_must_is_said_beside_the_verdict() -> None:
+    """Nobody can tell what the supervisor did there, so the verdict speaks of the rest."""
+    sentence = summary([ONE, of("undecided", scenario="two"), of("not exercised", scenario="three")], "1.2.3")[-1]
+    assert "agentproc: mine is conformant as far as reported (2 undecided): must: 0 failed" in sentence
+
+
+def test_informational_scenarios_are_counted_apart() -> None:
+    """The other figures are those of rules; all figures together count every scenario."""
+    told = summary([ONE, of("failed", level="info")], "1.2.3")[-1]
+    assert "undecided: 0; 1 passed, 0 not applicable, 0 known, 1 informational; pytest-agentproc" in told
+
+
+def test_the_digest_tells_other_verdicts_apart() -> None:
+    """The same records may be judged in two ways."""
+    assert digest_of([ONE]) != digest_of([of("failed")])
+    assert digest_of([of("failed", rows=rows(must="failed"))]) != digest_of([of("failed", rows=rows(should="failed"))])
 
 
 def test_the_table_has_failed_rules_first_and_then_the_undecided() -> None:
@@ -75,24 +111,24 @@ def test_the_table_has_failed_rules_first_and_then_the_undecided() -> None:
     ]
     *table, empty, sentence = summary(judged, "1.2.3")
     assert table == [
-        "rule                               failed  errors  undecided  known  passed  n/a",
-        "C1  a lingering agent gets lin...       1       -          -      -       -    1",
-        "T1  terminate and kill mean th...       1       -          -      -       1    -",
-        "F5  stdin is written while out...       -       1          -      -       -    -",
-        "A9  the one-number form of a l...       -       -          1      -       -    -",
-        "A1  any byte is activity; a ru...       -       -          -      1       1    -",
+        "rule (must, should: failed)  must  should  errors  undecided  known  passed  n/a",
+        "C1  a lingering agent ge...     1       -       -          -      -       -    1",
+        "T1  terminate and kill m...     1       -       -          -      -       1    -",
+        "F5  stdin is written whi...     -       -       1          -      -       -    -",
+        "A9  the one-number form ...     -       -       -          1      -       -    -",
+        "A1  any byte is activity...     -       -       -          -      1       1    -",
         "nothing applied of: B1, B2",
         "",
-        "as in bug reports                  failed  errors  undecided  known  passed  n/a",
-        "F01  lingers after the final r...       1       -          -      -       -    1",
-        "F02  silent but alive, and kil...       -       -          1      1       1    -",
-        "F05  orphans: servers, launche...       1       -          -      -       1    -",
+        "as in bug reports            must  should  errors  undecided  known  passed  n/a",
+        "F01  lingers after the f...     1       -       -          -      -       -    1",
+        "F02  silent but alive, a...     -       -       -          1      1       1    -",
+        "F05  orphans: servers, l...     1       -       -          -      -       1    -",
     ]
     assert empty == ""
     hashes = corpus_hash(judged)[:12], digest_of(judged)[:12]
     assert sentence == (
-        "agentproc: mine is not conformant: 1 failed, 1 undecided, 1 adapter error, 1 passed, 1 not applicable, "
-        f"1 known; pytest-agentproc 1.2.3, corpus {hashes[0]}, virtual clock, digest {hashes[1]}"
+        "agentproc: mine is not conformant: must: 1 failed, should: 0 failed, undecided: 1; 1 adapter error, 1 passed, "
+        f"1 not applicable, 1 known; pytest-agentproc 1.2.3, corpus {hashes[0]}, virtual clock, digest {hashes[1]}"
     )
 
 
@@ -108,11 +144,11 @@ def test_what_real_time_could_not_show_is_told_apart_from_what_does_not_apply() 
     assert told[told.index("nothing applied of: P1") + 1] == "real time could show nothing of: A4, B1"
 
 
-def test_there_is_no_column_for_errors_where_there_are_none() -> None:
+def test_errors_and_known_failures_have_a_column_only_if_there_are_any() -> None:
     """The words of a rule need the room."""
     first, row, *_ = summary([of("failed", covers=("T1", "C1"))], "1.2.3")
-    assert first == "rule                                       failed  undecided  known  passed  n/a"
-    assert row == "C1  a lingering agent gets linger_grac...       1          -      -       -    -"
+    assert first == "rule (must, should: failed)                 must  should  undecided  passed  n/a"
+    assert row == "C1  a lingering agent gets linger_grace...     1       -          -       -    -"
 
 
 def test_hashes_depend_on_files_and_records_and_on_no_order() -> None:
@@ -127,4 +163,7 @@ def test_hashes_depend_on_files_and_records_and_on_no_order() -> None:
 def test_both_clocks_are_named() -> None:
     """What was shown in virtual time only was not shown in real time."""
     lines = summary([of("passed", clock="real"), ONE], "1.2.3")
-    assert re.search(r" is conformant: 0 failed, 2 passed, .* virtual and real clock, ", lines[-1])
+    assert re.search(
+        r" is conformant: must: 0 failed, should: 0 failed, undecided: 0; 2 passed, .* virtual and real clock, ",
+        lines[-1],
+    )

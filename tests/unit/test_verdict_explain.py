@@ -15,6 +15,8 @@ SCENARIO = SimpleNamespace(
     path="scenarios/drip.scenario.yaml",
     claim="a byte a minute is activity",
     catches={},
+    level="must",
+    harm="work is lost",
     text=textwrap.dedent(
         """\
         scenario: a byte a minute is activity
@@ -32,7 +34,7 @@ SCENARIO = SimpleNamespace(
 
 def expected(key: str, wanted: object, line: int) -> SimpleNamespace:
     """State one expect key as the scenario binds it."""
-    return SimpleNamespace(key=key, wanted=wanted, line=line, not_applicable=None)
+    return SimpleNamespace(key=key, wanted=wanted, line=line, not_applicable=None, level="must")
 
 
 def played(record: Record, answer: SimpleNamespace | None, fault: Exception | None = None) -> SimpleNamespace:
@@ -60,6 +62,7 @@ def test_a_failure_says_where_what_and_how_it_came_to_that() -> None:
     assert explain(run, compare(run)) == textwrap.dedent(
         f"""\
         scenarios/drip.scenario.yaml:6: a byte a minute is activity
+          harm: work is lost
 
           outcome: failed  scenarios/drip.scenario.yaml:6
             expected  completed
@@ -87,8 +90,9 @@ def test_a_failure_says_where_what_and_how_it_came_to_that() -> None:
 def test_a_fault_is_shown_as_what_was_seen() -> None:
     """A deadlock names who waits for what, indented under its row; the gravest row comes first."""
     run = played(Record(), None, Deadlock("nobody can move\nagent waits for stdin"))
-    assert explain(run, compare(run)).splitlines()[:10] == [
+    assert explain(run, compare(run)).splitlines()[:11] == [
         "scenarios/drip.scenario.yaml:6: a byte a minute is activity",
+        "  harm: work is lost",
         "",
         "  outcome: failed  scenarios/drip.scenario.yaml:6",
         "    expected  completed",
