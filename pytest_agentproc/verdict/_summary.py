@@ -12,7 +12,7 @@ from pytest_agentproc.verdict._words import shortened
 from pytest_agentproc.vocabulary import ARCHETYPES, RULES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from pytest_agentproc.verdict._judged import Judged
 
