@@ -24,20 +24,20 @@ def pytest_agentproc_subjects():
     return [Mine()]
 """
 TOLD = """\
-rule                                                          failed  undecided  known  passed  n/a
-A9  the one-number form of a limit means silence, never d...       -          -      -       1    -
+rule (must, should: failed)                                    must  should  undecided  passed  n/a
+A9  the one-number form of a limit means silence, never du...     -       -          -       1    -
 
-agentproc: core is conformant: 0 failed, 1 passed, 0 not applicable, 0 known; pytest-agentproc *, corpus *
+agentproc: core is conformant: must: 0 failed, should: 0 failed, undecided: 0; 1 passed, 0 not applicable, 0 known; pytest-agentproc *, corpus *
 
-rule                                                          failed  undecided  known  passed  n/a
-A9  the one-number form of a limit means silence, never d...       1          -      -       -    -
+rule (must, should: failed)                                    must  should  undecided  passed  n/a
+A9  the one-number form of a limit means silence, never du...     1       1          -       -    -
 
-as in bug reports                                             failed  undecided  known  passed  n/a
-F02  silent but alive, and killed for it                           1          -      -       -    -
+as in bug reports                                              must  should  undecided  passed  n/a
+F02  silent but alive, and killed for it                          1       1          -       -    -
 
-  failed: one-number-is-silence
+  failed (must): one-number-is-silence
 
-agentproc: mine is not conformant: 1 failed, 0 passed, 0 not applicable, 0 known; pytest-agentproc *, corpus *
+agentproc: mine is not conformant: must: 1 failed, should: 1 failed, undecided: 0; 0 passed, 0 not applicable, 0 known; pytest-agentproc *, corpus *
 agentproc: pages in pages/index.html
 """
 
@@ -120,8 +120,8 @@ def test_a_mistake_that_all_scenarios_tell_of_is_told_once(capsys: pytest.Captur
     Path("conftest.py").write_text(RAISES, "utf-8")
     assert main(["conform", "broken", "-k", "deaf-run-is-cancelled or busy-and-silent or silent-past-the-limit"]) == 1
     assert capsys.readouterr().out.split("\n\n")[-2].splitlines() == [
-        "  adapter error: busy-and-silent",
-        "  adapter error: silent-past-the-limit",
-        "  adapter error: deaf-run-is-cancelled (for information)",
+        "  adapter error (must): busy-and-silent",
+        "  adapter error (must): silent-past-the-limit",
+        "  adapter error (info): deaf-run-is-cancelled",
         "  3 times: it raised LookupError: no such loop",
     ]

@@ -34,7 +34,7 @@ def test_a_known_failure_is_an_expected_one(pytester: pytest.Pytester) -> None:
     assert result.ret == pytest.ExitCode.OK
     result.stdout.fnmatch_lines(["XFAIL two.scenario.yaml::two*exit_code: it has none"])
     assert [parts[1:3] for parts in said(result)] == [
-        ("is conformant", "0 failed, 1 passed, 0 not applicable, 1 known")
+        ("is conformant", "must: 0 failed, should: 0 failed, undecided: 0; 1 passed, 0 not applicable, 1 known")
     ]
 
 

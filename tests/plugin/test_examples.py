@@ -55,7 +55,7 @@ def test_a_careful_supervisor_with_other_numbers_is_conformant(pytester: pytest.
     result = pytester.runpytest_subprocess("--agentproc-corpus", "-q", subject, "-o", f"pythonpath={ROOT}")
     [(name, verdict, figures, _, clock, _)] = said(result)
     assert (name, verdict, clock) == ("careful", "is conformant", "virtual")
-    assert figures.startswith("0 failed, ")
+    assert figures.startswith("must: 0 failed, ")
     assert result.ret == pytest.ExitCode.OK
 
 
@@ -66,7 +66,7 @@ def test_a_supervisor_whose_limits_are_in_another_order_is_conformant(pytester: 
     result = pytester.runpytest_subprocess("--agentproc-corpus", "-q", subject, "-o", f"pythonpath={ROOT}")
     [(name, verdict, figures, _, clock, _)] = said(result)
     assert (name, verdict, clock) == ("Capped", "is conformant", "virtual")
-    assert figures.startswith("0 failed, ")
+    assert figures.startswith("must: 0 failed, ")
 
 
 @pytest.mark.slow
@@ -92,7 +92,7 @@ def test_a_supervisor_that_looks_in_turns_is_conformant(name: str, pytester: pyt
     result = pytester.runpytest_subprocess("--agentproc-corpus", "-q", subject, "-o", f"pythonpath={ROOT}")
     [(_, verdict, figures, _, clock, _)] = said(result)
     assert (verdict, clock) == ("is conformant", "virtual")
-    assert figures.startswith("0 failed, ")
+    assert figures.startswith("must: 0 failed, ")
     assert result.ret == pytest.ExitCode.OK
 
 
@@ -107,5 +107,5 @@ def test_a_supervisor_that_kills_at_once_and_tells_little_is_conformant(pytester
     )
     [(name, verdict, figures, _, clock, _)] = said(result)
     assert (name, verdict, clock) == ("at-once", "is conformant", "virtual")
-    assert figures.startswith("0 failed, ")
+    assert figures.startswith("must: 0 failed, ")
     assert result.ret == pytest.ExitCode.OK

@@ -74,12 +74,14 @@ def test_a_scenario_about_limits_that_are_off_is_skipped(pytester: pytest.Pytest
     )
 
 
-def test_a_scenario_for_information_never_fails(pytester: pytest.Pytester) -> None:
-    """Tier `info` records what was seen and asserts nothing."""
+def test_an_informational_scenario_binds_the_reference_supervisor_alone(pytester: pytest.Pytester) -> None:
+    """It is a choice of the reference supervisor: another one may do otherwise."""
     (pytester.path / "two.scenario.yaml").write_text(f"level: info\n{RED}")
-    result = pytester.runpytest("-rs")
+    pytester.makepyfile(mine="async def blind(order): return {'outcome': 'failed', 'exit_code': 3}")
+    pytester.runpytest().assert_outcomes(failed=1)
+    result = pytester.runpytest("-rs", "--agentproc-subject=mine:blind")
     result.assert_outcomes(skipped=1)
-    result.stdout.fnmatch_lines(["SKIPPED * for information: two.scenario.yaml:10: an agent says hello*"])
+    result.stdout.fnmatch_lines(["SKIPPED * informational: two.scenario.yaml:*: an agent says hello*"])
 
 
 def test_a_defect_is_built_into_the_subject(pytester: pytest.Pytester) -> None:

@@ -72,7 +72,7 @@ def test_what_is_done_as_a_deadlock_is_given_up_decides_nothing(pytester: pytest
     """Cancelled, it ends its agent, which takes real time: that is seen in one play and not in the other."""
     result = pytester.runpytest("-s", "--agentproc-subject=mine:tidy")
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["* is not conformant: 1 failed, 0 passed, *", "PLAYED 2"])
+    result.stdout.fnmatch_lines(["* is not conformant: must: 1 failed, *; 0 passed, *", "PLAYED 2"])
     assert "DEADLOCK" in [line for line in result.outlines if "dies of" in line or "DEADLOCK" in line][-1]
 
 
@@ -88,7 +88,7 @@ def test_a_red_that_is_another_one_the_second_time_is_a_kit_error(pytester: pyte
             "              then  ~~~ 1 s pass ~~~",
             "*(virtual time plays the same twice, so this red says nothing of the supervisor; *",
             "kit error, record *",
-            "agentproc: fickle is not conformant: 0 failed, 1 kit error, 0 passed, *",
+            "agentproc: fickle is not conformant: must: 0 failed, *; 1 kit error, 0 passed, *",
             "PLAYED 2",
         ]
     )

@@ -35,7 +35,12 @@ def test_it_has_every_scenario_with_its_rows(pytester: pytest.Pytester) -> None:
     assert list(found) == ["version", "kit", "corpus", "subjects", "results"]
     assert (found["version"], len(found["corpus"])) == (1, 64)
     [subject] = found["subjects"]
-    assert (subject["name"], subject["conformant"], len(subject["digest"])) == ("supervise", False, 64)
+    assert (subject["name"], subject["conformant"], subject["undecided"], len(subject["digest"])) == (
+        "supervise",
+        True,
+        1,
+        64,
+    )
     one, two = found["results"]
     assert (one["scenario"], one["verdict"], one["virtual_s"]) == ("one", "passed", 0)
     assert len(two.pop("digest")) == len(two.pop("file")) == 64
@@ -50,9 +55,15 @@ def test_it_has_every_scenario_with_its_rows(pytester: pytest.Pytester) -> None:
         "reason": "",
         "virtual_s": 2,
         "rows": [
-            {"key": "outcome", "verdict": "passed", "expected": "completed", "seen": "completed"},
-            {"key": "exit_code", "verdict": "undecided", "expected": "0", "seen": "not reported by the subject"},
-            {"key": "leaks", "verdict": "passed", "expected": "none", "seen": "none"},
+            {"key": "outcome", "verdict": "passed", "expected": "completed", "seen": "completed", "level": "must"},
+            {
+                "key": "exit_code",
+                "verdict": "undecided",
+                "expected": "0",
+                "seen": "not reported by the subject",
+                "level": "must",
+            },
+            {"key": "leaks", "verdict": "passed", "expected": "none", "seen": "none", "level": "must"},
         ],
     }
 

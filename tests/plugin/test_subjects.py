@@ -269,13 +269,13 @@ def test_a_run_that_is_cancelled_counts_with_who_is_stated_to_bear_it(pytester: 
     pytester.makeconftest(cases + LEAVING)
     chosen = ("-k", "run-with-servers-is-cancelled")
     result = pytester.runpytest_subprocess("--agentproc-corpus", "-q", "-rs", "--tb=line", "-p", "no:warnings", *chosen)
-    told = "*for information: *leaks is agent (still alive), *, not none (it counts with a supervisor that is stated*"
+    told = "*informational: *leaks is agent (still alive), *, not none (it counts with a supervisor that is stated*"
     result.stdout.fnmatch_lines_random(
         [
             told,
             "*not applicable: line 4 needs a supervisor that is async, and can be cancelled*",
-            "agentproc: stated is not conformant: 1 failed, *",
-            "agentproc: unstated is not conformant: 0 failed, 0 passed, 0 not applicable, 0 known, 1 for information *",
+            "agentproc: stated is not conformant: must: 1 failed, *",
+            "agentproc: unstated is not conformant: must: 0 failed, *; 0 passed, 0 not applicable, 0 known, 1 informational; *",
         ]
     )
     result.assert_outcomes(failed=1, skipped=2)
