@@ -48,3 +48,13 @@ def test_a_defect_is_caught_on_a_key_that_the_scenario_expects() -> None:
         if key not in expected
     ]
     assert unknown == []
+
+
+def test_every_must_names_the_harm_and_a_public_report_of_it() -> None:
+    """A check that decides whether a supervisor is conformant has a user who was hurt."""
+    bare = [
+        scenario.id
+        for scenario in _corpus()
+        if scenario.level == "must" and not (scenario.harm and scenario.source.startswith("https://"))
+    ]
+    assert bare == []
