@@ -93,6 +93,12 @@ class Encoder(Turns):
             events += [*self._replay(), *self._aborted(now), *self._over()]
         return made + self._joined(events)
 
+    def result(self, fields: dict[str, Any], now: int) -> bytes:
+        """Give the result; an interrupt that the prompt's own result crosses is answered after it, as claude does."""
+        is_own = not self._run
+        made = super().result(fields, now)
+        return made + (self.receipt() if is_own else b"")
+
     def interrupted(self, now: int) -> bytes:
         """Give what a signal leaves of the turn, and its error result; behind that claude exits and says no more."""
         if not self._in_turn:

@@ -208,6 +208,18 @@ def test_an_interrupt_of_nothing_is_answered_at_once() -> None:
     assert_alike(talk.printed(), seen("interrupt-idle"))
 
 
+def test_an_interrupt_that_the_result_crosses_is_answered_after_the_result() -> None:
+    """The real CLI answers every control request; a client that waits for the response is not kept waiting."""
+    talk, (initialize, first, interrupt, _) = Conversation("claude", "session", **WHOLE), told("interrupt-idle")
+    talk.hear(initialize, first)
+    talk.tell("take", 1)
+    talk.hear(interrupt)
+    talk.tell("answer", "answer one")
+    kinds = [event["type"] for event in talk.printed()]
+    assert kinds.index("result") < len(kinds) - 1 - kinds[::-1].index("control_response")
+    assert talk.host.acknowledge(0) == b"", "it was answered already"
+
+
 def test_an_interrupt_of_a_turn_that_ended_by_itself_spares_the_next_one() -> None:
     """Whoever acknowledges late answers the interrupt, and aborts nothing that it was not about."""
     talk, (initialize, first, interrupt, second) = Conversation("claude", "session", **WHOLE), told("interrupt-idle")
