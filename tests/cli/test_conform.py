@@ -27,7 +27,7 @@ TOLD = """\
 rule (must, should: failed)                                    must  should  undecided  passed  n/a
 A9  the one-number form of a limit means silence, never du...     -       -          -       1    -
 
-agentproc: core is conformant: must: 0 failed, should: 0 failed, undecided: 0; 1 passed, 0 not applicable, 0 known; pytest-agentproc *, corpus *
+agentproc: core is conformant: must: 0 failed, should: 0 failed, undecided: 0; 1 passed, 0 not applicable, 0 known; *
 
 rule (must, should: failed)                                    must  should  undecided  passed  n/a
 A9  the one-number form of a limit means silence, never du...     1       1          -       -    -
@@ -37,7 +37,7 @@ F02  silent but alive, and killed for it                          1       1     
 
   failed (must): one-number-is-silence
 
-agentproc: mine is not conformant: must: 1 failed, should: 1 failed, undecided: 0; 0 passed, 0 not applicable, 0 known; pytest-agentproc *, corpus *
+agentproc: mine is not conformant: must: 1 failed, should: 1 failed, undecided: 0; 0 passed, 0 not applicable, *
 agentproc: pages in pages/index.html
 """
 

@@ -148,7 +148,7 @@ def test_rerunfailures_plays_a_red_scenario_again(pytester: pytest.Pytester, mon
     pytester.makepyfile(test_twice=TWICE)
     result = pytester.runpytest("--reruns=1", "--agentproc-report=pages")
     assert result.parseoutcomes() == {"passed": 2, "rerun": 2}
-    result.stdout.fnmatch_lines(["2 runs as pages: *", "agentproc: second is conformant: must: 0 failed, *; 1 passed, *"])
+    result.stdout.fnmatch_lines(["2 runs as pages: *", "agentproc: second is conformant: *; 1 passed, *"])
     assert len([*(pytester.path / "pages").iterdir()]) == 3
 
 
