@@ -40,6 +40,7 @@ SCORES: dict[str, dict[str, list[str]]] = {
             "cannot-be-executed-plain",
             "cannot-be-executed",
             "cannot-be-found",
+            "claude-exits-before-it-reads",
             "codex-plan-is-no-tool",
             "codex-run-is-cancelled",
             "deaf-run-is-cancelled",
