@@ -6,7 +6,7 @@ import re
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.errors import AdapterError
+from pytest_agentproc.errors import AdapterError, ClockError
 from pytest_agentproc.record import text
 from pytest_agentproc.verdict._compare import conclude, unmet
 from pytest_agentproc.verdict._facts import last_step, leaks
@@ -66,6 +66,8 @@ def findings(played: Played, rows: Sequence[Row]) -> str:
         if line:
             whose = "the agent's" if process == "agent" else f"{process}'s"
             parts.append(f"  {whose} last step: {scenario.path}:{line}: {_step(scenario, line)}")
+    if isinstance(played.fault, ClockError):
+        parts += _caller_waits(scenario, played.record)
     parts += _program(played.record)
     if any(row.key == "leaks" and row.verdict is Verdict.FAILED for row in rows):
         parts += _drawn(scenario, played.record)
@@ -111,6 +113,15 @@ def explain_leaks(scenario: Scenario, record: Record) -> str:
         words = f"{leak.process} was left ({show_end(leak.state)}): {_step(scenario, place)}"
         lines.append(f"{scenario.path}:{place}: {words}".rstrip(": "))
     return "\n".join([*lines, *_drawn(scenario, record), *_story(scenario, record, Verdict.FAILED)])
+
+
+def _caller_waits(scenario: Scenario, record: Record) -> list[str]:
+    """Say for what the caller of a session waits, if waiting is the last thing it did."""
+    done = [event.data for event in record.events if event.data["process"] == "caller" and "does" in event.data]
+    if not done or not str(done[-1]["does"]).startswith("waits"):
+        return []
+    line = done[-1].get("line", 0)
+    return [f"  the caller {done[-1]['does']}: {scenario.path}:{line}: {_step(scenario, line)}"]
 
 
 def _program(record: Record) -> list[str]:

@@ -120,3 +120,16 @@ def test_processes_that_were_left_are_named_with_their_steps() -> None:
         "",
         "time  supervisor  agent and descendants",
     ]
+
+
+def test_a_fault_names_what_the_caller_of_a_session_waits_for() -> None:
+    """An adapter that reports no statuses learns here why the drive does not go on."""
+    record = Record()
+    record.add(0, "m", {"process": "caller", "does": "prompt"})
+    record.add(0, "m", {"process": "caller", "does": "waits for status prompting", "line": 4})
+    run = played(record, None, Deadlock("nobody can move"))
+    step = '- drip: {stdout: ".", every: 60s, for: 300s}'
+    waits = f"  the caller waits for status prompting: scenarios/drip.scenario.yaml:4: {step}"
+    assert waits in explain(run, compare(run)).splitlines()
+    record.add(SECOND, "m", {"process": "caller", "does": "cancel"})
+    assert waits not in explain(run, compare(run)).splitlines()
