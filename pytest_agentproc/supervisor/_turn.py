@@ -74,17 +74,22 @@ class Answered:
         """Whether the transcript is not whole."""
         return self._messages.is_cut or self._is_torn
 
-    def take(self, said: Said) -> None:
-        """Take progress: what is whole replaces its pieces."""
+    def take(self, said: Said) -> str:
+        """Take progress: what is whole replaces its pieces.
+
+        Returns:
+            what `seal` returns, if the progress ends a message that came in pieces; else "".
+        """
         self.stop_reason = said.stop_reason or self.stop_reason
         self.model = said.model or self.model
         self.usage = said.usage or self.usage
         if said.kind == "message":
             self._take_whole(said)
         elif said.is_end:
-            self.seal()
+            return self.seal()
         elif said.kind == "delta":
             self._add(self._pieces, said.text)
+        return ""
 
     def _take_whole(self, said: Said) -> None:
         self._pieces = []
@@ -104,13 +109,19 @@ class Answered:
         else:
             self._is_torn = self._is_torn or bool(text)
 
-    def seal(self) -> None:
-        """End the message under way: its blocks, and the pieces of a block that did not come."""
-        text = "".join([*self._blocks, *self._pieces])
+    def seal(self) -> str:
+        """End the message under way: its blocks, and the pieces of a block that did not come.
+
+        Returns:
+            the text of these pieces: no whole block has repeated it.
+        """
+        pieces = "".join(self._pieces)
+        text = "".join([*self._blocks, pieces])
         if text:
             self.text = text
             self._messages.add(text)
         self._id, self._blocks, self._pieces, self._size = "", [], [], 0
+        return pieces
 
     def finish(self, ended: Ended) -> None:
         """Take the end of a turn."""

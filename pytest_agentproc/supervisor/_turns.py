@@ -13,15 +13,7 @@ from typing import TYPE_CHECKING
 
 from pytest_agentproc.supervisor._questions import Questions
 from pytest_agentproc.supervisor._turn import Answered, TurnRecord, TurnResult
-from pytest_agentproc.supervisor.dialects import (
-    BACKGROUND,
-    Declined,
-    Ended,
-    Question,
-    Said,
-    Settled,
-    Withdrawn,
-)
+from pytest_agentproc.supervisor.dialects import BACKGROUND, Declined, Ended, Question, Said, Settled, Withdrawn
 from pytest_agentproc.vocabulary import Outcome
 
 if TYPE_CHECKING:
@@ -140,6 +132,7 @@ class Turns:
             self._conclude(self.flight, self.flight.cause or outcome, now, error)
         self.unacknowledged = self.cancel_deadline = None
         self.questions.withdraw_all()
+        self.seal()
         self._background = Answered(self._kept)
 
     def refuse(self, outcome: Outcome, error: str, now: int) -> None:
@@ -147,7 +140,19 @@ class Turns:
         while self.queue:
             self._conclude(self.queue.popleft(), outcome, now, error)
 
+    def seal(self) -> None:
+        """End the messages under way: viewers read what came in pieces before they read what comes next."""
+        if self.flight is not None:
+            self._show(self.flight.number, self.flight.answered.seal())
+        self._show(BACKGROUND, self._background.seal())
+
+    def _show(self, number: int, pieces: str) -> None:
+        """Show viewers a message whole that came in pieces only."""
+        if pieces:
+            self._tell("message", number, pieces)
+
     def _conclude(self, turn: TurnRecord, outcome: Outcome, now: int, error: str = "") -> None:
+        self._show(turn.number, turn.answered.seal())
         turn.conclude(outcome, now, error)
         if turn is self.flight:
             self.flight = None
@@ -207,10 +212,10 @@ class Turns:
     def _said(self, said: Said, number: int, now: int) -> None:
         turn = self.flight
         if number == BACKGROUND:
-            self._background.take(said)
+            self._show(BACKGROUND, self._background.take(said))
             self._tell(said.kind, BACKGROUND, said.text)
         elif turn is not None and turn.number == number:
-            turn.answered.take(said)
+            self._show(number, turn.answered.take(said))
             self.patience.progress(now)
             self._tell(said.kind, number, said.text)
         else:
@@ -242,6 +247,7 @@ class Turns:
             return
         turn.has_ended = True
         if turn is self.flight:
+            self._show(number, turn.answered.seal())
             turn.answered.finish(ended)
             outcome = Outcome.COMPLETED if ended.ok else turn.cause or Outcome.FAILED
             self._conclude(turn, outcome, now, ended.error if turn.cause is None else "the caller cancelled it")
@@ -249,6 +255,7 @@ class Turns:
 
     def _end_background(self, ended: Ended) -> None:
         said, self._background = self._background, Answered(self._kept)
+        self._show(BACKGROUND, said.seal())
         said.finish(ended)
         outcome = Outcome.COMPLETED if ended.ok else Outcome.FAILED
         self._warn_of_cut(BACKGROUND, said)

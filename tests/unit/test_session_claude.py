@@ -57,6 +57,11 @@ class Claude(Stage):
         told = {"subtype": "success", "is_error": False, "result": text, **self._named(number), **own, **words}
         self.says({**told, "type": "result"})
 
+    def streams(self, text: str) -> None:
+        """Print a piece of a message."""
+        delta = {"type": "text_delta", "text": text}
+        self.says({"type": "stream_event", "event": {"type": "content_block_delta", "delta": delta}})
+
     def turn(self, number: int | None, text: str) -> None:
         """Print a whole turn."""
         self.begins(number)
@@ -140,6 +145,20 @@ def test_words_of_a_background_turn_are_taken_back_from_the_prompt_that_they_see
     stage.begins(2)
     stage.ends(2, None, subtype="error_during_execution", is_error=True)
     assert (stage.background(), stage.ended(2)) == (["bg"], ("failed", 0.0, None))
+
+
+def test_viewers_read_the_pieces_of_a_message_that_no_whole_one_repeats() -> None:
+    """Each word once: of a whole message, or of pieces that the death of the agent cut off (P4)."""
+    stage = Claude()
+    stage.begins()
+    stage.streams("whole")
+    stage.speaks("whole")
+    stage.streams("half")
+    stage.exits(1)
+    assert [(event.turn, event.text) for event in stage.events if event.kind == "message"] == [
+        (0, "whole"),
+        (0, "half"),
+    ]
 
 
 def test_words_that_name_a_turn_that_is_over_reach_no_other() -> None:
