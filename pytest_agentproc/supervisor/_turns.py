@@ -12,7 +12,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.supervisor._questions import Questions
-from pytest_agentproc.supervisor._turn import Answered, TurnRecord, TurnResult
+from pytest_agentproc.supervisor._turn import Answered, TurnRecord
 from pytest_agentproc.supervisor.dialects import BACKGROUND, Declined, Ended, Question, Said, Settled, Withdrawn
 from pytest_agentproc.vocabulary import Outcome
 
@@ -174,6 +174,7 @@ class Turns:
             return self._follow(heard, now)
         owners = self._router.route(heard)
         self._give_back()
+        self._note_begin(owners, now)
         if isinstance(heard, Said):
             for number in owners:
                 self._said(heard, number, now)
@@ -184,6 +185,15 @@ class Turns:
             self._ended(heard, number, now)
         return b""
 
+    def _note_begin(self, owners: tuple[int, ...], now: int) -> None:
+        """Note when turns begin; a background turn without a word was none, once a prompt's turn goes on."""
+        if BACKGROUND in owners:
+            self._background.begin(now)
+        elif owners and not self._background.has_words:
+            self._background.begun_at = None
+        for turn in filter(None, map(self._live, owners)):
+            turn.answered.begin(now)
+
     def _follow(self, heard: Turned, now: int) -> bytes:
         """Take what is neither words nor an end."""
         if isinstance(heard, Declined):
@@ -193,6 +203,7 @@ class Turns:
         if isinstance(heard, Withdrawn):
             return self._withdraw(heard.id, now)
         owners = self._router.route(heard)
+        self._note_begin(owners, now)
         return self._asked(heard, owners, now) if isinstance(heard, Question) else self._begun(owners)
 
     def _live(self, number: int) -> TurnRecord | None:
@@ -239,7 +250,7 @@ class Turns:
 
     def _ended(self, ended: Ended, number: int, now: int) -> None:
         if number == BACKGROUND:
-            self._end_background(ended)
+            self._end_background(ended, now)
             return
         turn = self._live(number)
         if turn is None:
@@ -253,14 +264,11 @@ class Turns:
             self._conclude(turn, outcome, now, ended.error if turn.cause is None else "the caller cancelled it")
         self._acknowledge(turn)
 
-    def _end_background(self, ended: Ended) -> None:
+    def _end_background(self, ended: Ended, now: int) -> None:
         said, self._background = self._background, Answered(self._kept)
         self._show(BACKGROUND, said.seal())
-        said.finish(ended)
-        outcome = Outcome.COMPLETED if ended.ok else Outcome.FAILED
+        result = said.result(ended, now)
         self._warn_of_cut(BACKGROUND, said)
-        told = (said.text, said.stop_reason, said.model, said.usage, ended.error)
-        result = TurnResult(outcome, 0 if ended.ok else 1, *told, transcript=said.transcript)
         self._tell("background", BACKGROUND, said.text or "", result=result)
 
     def _give_back(self) -> None:

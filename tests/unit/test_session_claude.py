@@ -8,7 +8,7 @@ import pytest
 
 from pytest_agentproc.supervisor import Policy
 from pytest_agentproc.supervisor import _intents as to
-from tests.unit.session_stage import Stage
+from tests.unit.session_stage import SECOND, Stage
 
 POLICY = Policy(prompt_timeout=60.0)
 ORIGIN = {"origin": {"kind": "task-notification"}}
@@ -159,6 +159,27 @@ def test_viewers_read_the_pieces_of_a_message_that_no_whole_one_repeats() -> Non
         (0, "whole"),
         (0, "half"),
     ]
+
+
+@pytest.mark.parametrize("place", ["alone", "before a prompt", "echoes no mark"])
+def test_the_time_of_a_background_turn_runs_from_its_first_event_to_its_end(place: str) -> None:
+    """Not from the prompt's delivery, which it knows nothing of; also if its words first seemed to be the prompt's."""
+    stage = Claude(echoes=place != "echoes no mark")
+    stage.ask("one")
+    stage.turn(1, "ONE")
+    stage.until(1)
+    if place != "alone":
+        stage.ask("two")
+    stage.until(10)
+    stage.begins()
+    stage.until(12)
+    stage.speaks("bg")
+    stage.until(15)
+    stage.ends(None, "bg")
+    stage.until(20)
+    stage.turn(None, "at once")
+    times = [event.result.elapsed / SECOND for event in stage.events if event.kind == "background" and event.result]
+    assert times == [5.0, 0.0]
 
 
 def test_words_that_name_a_turn_that_is_over_reach_no_other() -> None:

@@ -44,6 +44,15 @@ def test_background_turns_are_counted() -> None:
     assert judge("background", 0, background=())[:3] == ("passed", "0", "none")
 
 
+def test_the_time_of_a_background_turn_is_undecided_until_it_is_reported() -> None:
+    """A subject that does not measure it gets no green for 0 s."""
+    assert judge("background.1.elapsed", 0, background=(Answer(text="a"),))[::2] == (
+        "undecided",
+        "not reported by the subject",
+    )
+    assert judge("background.1.elapsed", 0, background=(Answer(elapsed=SECOND),))[:3] == ("failed", "0 s", "1 s")
+
+
 def test_the_history_of_statuses_is_compared_whole() -> None:
     """A status in between is what a viewer would have acted on."""
     row = judge("status", ["starting", "ready", "closed"], statuses=("starting", "closed"))
