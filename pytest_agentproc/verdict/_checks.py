@@ -17,12 +17,15 @@ from pytest_agentproc.verdict._rows import Finding, Played, Verdict, fits_durati
 from pytest_agentproc.verdict._saw import SAW_CHECKS
 from pytest_agentproc.verdict._session import session_check
 from pytest_agentproc.verdict._signals import check_signals, difference
-from pytest_agentproc.verdict._words import listed, matches, quoted, show_end, show_status, show_usage
+from pytest_agentproc.verdict._words import LONG_CHARS, listed, matches, quoted, show_end, show_status, show_usage
 from pytest_agentproc.vocabulary import INCOMPLETE, time_names
 
 __all__ = ["Check", "check_leaks", "check_of"]
 
 Check = Callable[[Played, Any], Finding]
+_COUNTED = 80
+"""Of a text of more characters that fits no matcher its length is said."""
+
 _NOT_REPORTED = Finding(Verdict.UNDECIDED, "not reported by the subject")
 
 
@@ -164,7 +167,7 @@ def _text(name: str) -> Check:
         if seen is None:
             return _NOT_REPORTED
         text = seen.decode(errors="replace") if isinstance(seen, bytes) else str(seen)
-        hint = _text_hint(played, name, wanted["exact"], text) if "exact" in wanted else ""
+        hint = _text_hint(played, name, wanted["exact"], text) if "exact" in wanted else _size_hint(text)
         fits = matches(text, wanted) or (_is_output(played, name) and matches(text.rstrip("\r\n"), wanted))
         return _found(fits=fits, seen=quoted(text), hint=hint)
 
@@ -187,14 +190,20 @@ def _is_output(played: Played, name: str) -> bool:
     return name in ("text", "transcript") and played.bound.scenario.mode == "text"
 
 
+def _size_hint(text: str) -> str:
+    """Say how long a text is that is shown whole and that nobody counts by eye."""
+    return f"it has {len(text)} characters" if _COUNTED < len(text) <= LONG_CHARS else ""
+
+
 def _text_hint(played: Played, name: str, wanted: str, seen: str) -> str:
     if wanted.split() == seen.split():
         return "they differ in white space only"
     transcript = played.answer.transcript if played.answer is not None and name == "text" else None
     if wanted and transcript and wanted in transcript and wanted not in seen:
         return "the transcript has it: it is not the final message"
+    lengths = "" if len(seen) == len(wanted) else f": {len(wanted)} characters were wanted, and {len(seen)} came"
     same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(wanted, seen, strict=False)))
-    return f"they differ from character {same + 1} on" if same else ""
+    return f"they differ from character {same + 1} on{lengths}" if same else ""
 
 
 def _time_finding(played: Played, wanted: int, seen: int) -> Finding:

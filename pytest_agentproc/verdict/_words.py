@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.verdict._facts import Status
 
 __all__ = [
+    "LONG_CHARS",
     "listed",
     "matches",
     "quoted",
@@ -28,14 +29,15 @@ __all__ = [
     "show_wanted",
 ]
 
-_LONG_CHARS = 300
+LONG_CHARS = 300
+"""A text of more characters is shown without its middle."""
 
 
 def quoted(text: str) -> str:
-    """Write text on one line in double quotes; the middle of a long one is left out."""
-    if len(text) > _LONG_CHARS:
-        half = _LONG_CHARS // 2
-        return f"{quoted(text[:half])} ... {quoted(text[-half:])} ({len(text)} characters)"
+    """Write text on one line in double quotes; of a long one its length, and no middle."""
+    if len(text) > LONG_CHARS:
+        half = LONG_CHARS // 2
+        return f"{len(text)} characters: {quoted(text[:half])} ... {quoted(text[-half:])}"
     return json.dumps(text, ensure_ascii=False)
 
 

@@ -31,6 +31,7 @@ def test_a_turn_that_is_not_reported_is_undecided_and_one_too_few_has_failed() -
     assert judge("turns.1.text", {"exact": "one"})[::2] == ("undecided", "not reported by the subject")
     assert judge("turns.2.elapsed", 1, turns=TURNS)[0] == "undecided"
     assert judge("turns.3.text", {"exact": "a"}, turns=TURNS)[::2] == ("failed", "there were 2 turns")
+    assert judge("turns.2.text", {"exact": "a"}, turns=TURNS[:1])[::2] == ("failed", "there was 1 turn")
     assert judge("background.1.text", {"exact": "a"}, background=())[::2] == (
         "failed",
         "there were no background turns",
