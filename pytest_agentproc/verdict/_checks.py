@@ -112,11 +112,15 @@ def _exit_code(played: Played, wanted: int) -> Finding:
 
 
 def _agent_status(played: Played, wanted: Mapping[str, Any]) -> Finding:
-    status = _facts.status(played.record)
+    if not _facts.was_started(played.record):
+        return Finding(Verdict.FAILED, "no agent was started")
+    return _status(played, None, wanted)
+
+
+def _status(played: Played, process: str | None, wanted: Mapping[str, Any]) -> Finding:
+    status = _facts.status(played.record, process)
     if status is None:
-        return Finding(
-            Verdict.FAILED, "it did not end" if _facts.was_started(played.record) else "no agent was started"
-        )
+        return Finding(Verdict.FAILED, "it did not end")
     if status.code is None and status.signal is None:
         return Finding(Verdict.UNDECIDED, "nobody knows how it ended")
     fits = all(getattr(status, key) == value for key, value in wanted.items() if value is not None)
@@ -245,7 +249,7 @@ def _returned(played: Played, wanted: int) -> Finding:
 
 
 def _agent_signals(played: Played, wanted: Sequence[tuple[str, int]]) -> Finding:
-    return check_signals(played, "agent", wanted)
+    return check_signals(played, None, wanted)
 
 
 def _gone_at(played: Played, process: str, wanted: int) -> Finding:
@@ -274,6 +278,7 @@ _PROCESS_CHECKS: dict[str, Callable[[Played, str, Any], Finding]] = {
     "signals": check_signals,
     "gone_at": _gone_at,
     "alive_at": _alive_at,
+    "status": _status,
 }
 _CHECKS: dict[str, Check] = {
     "outcome": _outcome,

@@ -136,6 +136,13 @@ def _show_outcome(wanted: str | Mapping[str, str]) -> str:
     return wanted if isinstance(wanted, str) else f"not {wanted['not']}"
 
 
+def _show_where_or_end(wanted: str | Mapping[str, Any] | Sequence[str]) -> str:
+    """Write a `status`: of a viewer, of a process, or of a session."""
+    if isinstance(wanted, Mapping):
+        return show_status(wanted)
+    return wanted if isinstance(wanted, str) else listed(wanted)
+
+
 _SHOWN: dict[str, Callable[[Any], str]] = {
     "outcome": _show_outcome,
     "elapsed": instant,
@@ -151,6 +158,6 @@ _SHOWN: dict[str, Callable[[Any], str]] = {
     "leaks": listed,
     "called": show_signals,
     "warnings": lambda wanted: listed(_show_warning(matcher) for matcher in wanted),
-    "status": lambda wanted: wanted if isinstance(wanted, str) else listed(wanted),
+    "status": _show_where_or_end,
     "usage": show_usage,
 }
