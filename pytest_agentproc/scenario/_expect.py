@@ -113,7 +113,7 @@ _SIGNALS = Instants("[{SIGNAL: T}, ...]", Signal(), "a signal with its time, suc
 
 _PROCESS = (
     Wanted("signals", _SIGNALS, "what it got, caught ones and the one that killed it", bind=exact_times),
-    Wanted("status", _STATUS, "how it ended, as `agent_status` says it of the last agent"),
+    Wanted("status", _STATUS, "how it ended, as agent_status says it of the last agent"),
     Wanted("gone_at", Time(), "when it was gone", bind=exact_time),
     Wanted("alive_at", Time(), "an instant at which it lived", bind=exact_time),
 )
@@ -157,11 +157,11 @@ _OF_ALL = (
     Wanted("usage", Data(), "token counts, in the dialect's words"),
     Wanted("elapsed", Time(), "from the spawn to the outcome", bind=exact_time),
     Wanted("returned", Time(), "from the spawn to the answer with an empty tree", bind=exact_time),
-    Wanted("agent_status", _STATUS, "how the agent itself ended, after a restart the last one; -9 is {signal: KILL}"),
+    Wanted("agent_status", _STATUS, "how the agent itself ended, or the last of several agents; -9 is {signal: KILL}"),
     Wanted(
         "signals",
         _SIGNALS,
-        "what the agent got, after a restart every agent, in order of time; [] for none",
+        "what the agent got, or all agents of a session, in the order of time; [] for none",
         bind=exact_times,
     ),
     Wanted("spawns", ListOf(Time()), "when the agent was started, each invocation; [] for never", bind=_times),

@@ -186,7 +186,7 @@ class Turns:
         return b""
 
     def _note_begin(self, owners: tuple[int, ...], now: int) -> None:
-        """Note when turns begin; a background turn without a word was none, once a prompt's turn goes on."""
+        """Note when turns begin; forget a background turn that said nothing when a prompt's turn goes on."""
         if BACKGROUND in owners:
             self._background.begin(now)
         elif owners and not self._background.has_words:

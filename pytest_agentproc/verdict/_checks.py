@@ -24,7 +24,7 @@ __all__ = ["Check", "check_leaks", "check_of"]
 
 Check = Callable[[Played, Any], Finding]
 _COUNTED = 80
-"""Of a text of more characters that fits no matcher its length is said."""
+"""A text of more characters that fits no matcher is shown with its length."""
 
 _NOT_REPORTED = Finding(Verdict.UNDECIDED, "not reported by the subject")
 
@@ -195,7 +195,7 @@ def _is_output(played: Played, name: str) -> bool:
 
 
 def _size_hint(text: str) -> str:
-    """Say how long a text is that is shown whole and that nobody counts by eye."""
+    """Say how long a text is, if it is shown whole and too long to count by eye."""
     return f"it has {len(text)} characters" if _COUNTED < len(text) <= LONG_CHARS else ""
 
 

@@ -34,7 +34,7 @@ LONG_CHARS = 300
 
 
 def quoted(text: str) -> str:
-    """Write text on one line in double quotes; of a long one its length, and no middle."""
+    """Write text on one line in double quotes; write the length of a long text, and leave out its middle."""
     if len(text) > LONG_CHARS:
         half = LONG_CHARS // 2
         return f"{len(text)} characters: {quoted(text[:half])} ... {quoted(text[-half:])}"

@@ -52,7 +52,7 @@ def test_a_signal_that_comes_twice_at_an_instant_is_one() -> None:
 
 
 def test_the_signals_of_a_session_are_those_of_all_its_agents_and_the_status_is_the_last_ones() -> None:
-    """A first agent that crashed hides neither the kill of the second nor that nobody harmed the third."""
+    """The crash of the first agent must not hide that the second one was killed, and the third one was not."""
     second, third = {"process": "agent 2"}, {"process": "agent 3"}
     seen = {"seen": True, "parent": "supervisor", "line": 0}
     restarted: Events = [
