@@ -15,6 +15,7 @@ __all__ = [
     "ClockError",
     "Deadlock",
     "Foreign",
+    "Hang",
     "KitError",
     "Problem",
     "ScenarioError",
@@ -89,6 +90,12 @@ class Foreign(ClockError):
     """A program that is neither a fake nor around one runs on in virtual time, and was not declared."""
 
     reason = "foreign process"
+
+
+class Hang(ClockError):
+    """The supervising program waits with a period for something that never comes."""
+
+    reason = "hang"
 
 
 class Spin(ClockError):

@@ -21,6 +21,7 @@ from pytest_agentproc.clock._poller import Poller
 from pytest_agentproc.clock._pulse import Pulse
 from pytest_agentproc.clock._roll import Roll
 from pytest_agentproc.clock._runs import Runs
+from pytest_agentproc.clock._wakes import Wakes
 from pytest_agentproc.errors import ClockError, Deadlock, Spin, Stall
 
 if TYPE_CHECKING:
@@ -38,10 +39,6 @@ _PIPES = 1 << 20
 _SLOW_LOOKS = 64
 """So many looks may take as long as they take; of more, and more than there are bytes, a guard period is a spin too."""
 
-_SOME = 1024
-_LONGEST_WATCH = 120.0
-"""Real seconds for which a loop may wake again and again, however short the virtual time is that goes by."""
-
 _LAST_GUARD = 0.5
 """After a fault threads and declared programs get so many real seconds: the verdict is there already."""
 
@@ -55,12 +52,11 @@ class Hub:
     Args:
         guard: real seconds that a participant may run, or a thread or birth may take, before it is a stall.
         patience: nanoseconds of virtual time for which the loop may wake again and again with nobody else doing
-            anything, before it is a spin.
+            anything, before it is a hang.
     """
 
     def __init__(self, guard: float = 10.0, patience: int = 86_400_000_000_000) -> None:
         self.guard = guard
-        self.patience = patience
         self.rule = JumpRule()
         self.poller = Poller()
         self.roll = Roll(self.poller, self.rule)
@@ -82,7 +78,7 @@ class Hub:
         self._loop_ready = False
         self._looks, self._looked_since = 0, 0.0
         self._fires, self._fired_at = 0, -1
-        self._wakes, self._woken_since = 0, (0, 0.0)
+        self._wakes = Wakes(patience)
         """How often the loop woke by its timers alone since somebody was granted time, and since when (both times)."""
         self.pulse = Pulse()
         """The pace of the loop's own timers, which are no driver's."""
@@ -220,8 +216,7 @@ class Hub:
                 return False
             host = runs.host(deadline)
             if self._loop_ready and host.ready is None:
-                self._wakes = 0 if self._rung == self.rings else self._wakes
-                self._rung = self.rings
+                self._note_meeting()
                 self._count_look(runs.LOOP)
                 return False
             move, target = rule.next(host)
@@ -239,6 +234,12 @@ class Hub:
                     return True
             self._count_look(target)
             runs.look(target)
+
+    def _note_meeting(self) -> None:
+        """Begin to count wakes anew: the loop met something, and not the alarm of the sentry alone."""
+        if self._rung == self.rings:
+            self._wakes.forget()
+        self._rung = self.rings
 
     def _count_look(self, number: int) -> None:
         self._looks += 1
@@ -259,27 +260,17 @@ class Hub:
         self._fires = self._fires + 1 if self._fired_at == self.now else 0
         self._fired_at = self.now
         self.pulse.beat(self.now)
-        if self._wakes == 0:
-            self._woken_since = self.now, time.monotonic()
-        self._wakes += 1
-        if self._wakes % _SOME == 0:
-            self._guard_watch()
+        self._wakes.add(self.now)
         if self._fires > _LOOKS:
             self._fires = 0
             raise Spin(f"the event loop sets timers again and again, {_LOOKS} times at one instant")
-
-    def _guard_watch(self) -> None:
-        """Tell of a loop that wakes again and again and meets nothing: whoever looks in turns may look for ever."""
-        since, begun = self._woken_since
-        if self.now - since > self.patience or time.monotonic() - begun > _LONGEST_WATCH:
-            hours = (self.now - since) / 3_600_000_000_000
-            raise Spin(f"the event loop wakes again and again, {self._wakes} times in {hours:.3g} h, and meets nothing")
 
     def _grant(self, participant: Participant) -> None:
         rule, hear, running = self.rule, self._ear.hear, State.RUNNING
         asked = rule.asks(participant.path)
         rule.drop(participant.path)
-        participant.woken, self._wakes = False, 0
+        participant.woken = False
+        self._wakes.forget()
         self._ear.grant(participant, rule.now, ready=asked)
         start = 0.0
         while participant.state is running:

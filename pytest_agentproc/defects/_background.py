@@ -81,9 +81,9 @@ class SuccessTurns(StaleTurns):
 class AcknowledgingTurns(Turns):
     """Takes a background turn's result for the acknowledgement of the cancel of a prompt's (P3)."""
 
-    def _end_background(self, ended: Ended) -> None:
+    def _end_background(self, ended: Ended, now: int) -> None:
         """Wait for nothing more."""
-        super()._end_background(ended)
+        super()._end_background(ended, now)
         self.unacknowledged = self.cancel_deadline = None
 
 

@@ -29,6 +29,12 @@ __all__ = ["Diaries"]
 _SETTLE = 0.2
 """Real seconds that a process may take to be gone once its supervisor has returned."""
 
+_GUARD = 10.0
+"""Real seconds that the kernel may take to remove a process after its KILL."""
+
+_PAUSE = 1
+"""Real milliseconds between two searches for processes that are being killed."""
+
 _NEWBORN = "newborn"
 """What a descendant is called that has not told its name yet."""
 
@@ -102,14 +108,22 @@ class Diaries:
         return max((one.late for one in kept), default=0)
 
     def end(self) -> None:
-        """Kill whoever is left, leave no zombie of our own children, and remove the diaries."""
-        limit = time.monotonic() + _SETTLE
-        left = [*{one.pid for one in self._read()}, *self._unwritten(())]
-        self.folder = self.folder.rename(f"{self.folder}-over")  # whoever is born from here on ends by itself
-        while left and time.monotonic() < limit:
+        """Kill every process of the fake that is left, reap our own children, and remove the diaries.
+
+        A process that is born after the diaries were moved ends by itself. So the work is done when a whole search
+        finds no process, however long that search takes. Every process that a search finds gets a KILL; the guard only
+        bounds the wait for the kernel, which may hold a killed process for as long as a device does not answer.
+        """
+        self.folder = self.folder.rename(f"{self.folder}-over")
+        for one in self._read():
+            self._end(one.pid)
+        guard = time.monotonic() + _GUARD
+        while left := self._unwritten(()):
             for pid in left:
                 self._end(pid)
-            left = self._unwritten(())  # whoever was born meanwhile, and who is about to die
+            if time.monotonic() > guard:
+                break
+            select.poll().poll(_PAUSE)
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _end(self, pid: int) -> None:

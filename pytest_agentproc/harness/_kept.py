@@ -89,14 +89,17 @@ class Kept:
             record.add(at, "m", {"process": name, "leaked": how_it_lives(pid), "line": 0, "pid": pid})
 
     def _settled(self) -> dict[int, str]:
-        """Give those who are left once nobody is, or the time is up."""
+        """List the processes that are left, by a look that finds none, or that begins after the time for ending.
+
+        A look may take longer than that time: a process that it lists may have ended in time.
+        """
         limit = time.monotonic() + _SETTLE
         while True:
+            began = time.monotonic()
             left = self._left()
-            wait = limit - time.monotonic()
-            if not left or wait <= 0:
+            if not left or began >= limit:
                 return left
-            _await_end(left, wait)
+            _await_end(left, max(0.0, limit - time.monotonic()))
 
     def _left(self) -> dict[int, str]:
         if self.keeper is None:

@@ -162,7 +162,7 @@ def _exit(_at: int, _code: str, data: Mapping[str, Any]) -> str:
 def _timer(_at: int, _code: str, data: Mapping[str, Any]) -> str:
     name = data["timer"]
     if "armed" in data:
-        return f"timer {name} set to {instant(data['armed'])}"
+        return f"timer {name} due at {instant(data['armed'])}"
     return f"timer {name} FIRES" if "fired" in data else f"timer {name} off"
 
 

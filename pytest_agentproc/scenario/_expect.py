@@ -116,13 +116,14 @@ _SIGNALS = Instants("[{SIGNAL: T}, ...]", Signal(), "a signal with its time, suc
 
 _PROCESS = (
     Wanted("signals", _SIGNALS, "what it got, caught ones and the one that killed it", bind=exact_times),
+    Wanted("status", _STATUS, "how it ended, as agent_status says it of the last agent"),
     Wanted("gone_at", Time(), "when it was gone", bind=exact_time),
     Wanted("alive_at", Time(), "an instant at which it lived", bind=exact_time),
 )
 PROCESS_KEYS = {key.name: key for key in _PROCESS}
 
 
-_PROCESSES = ByName("{ID: {signals, gone_at, alive_at}}", _ProcessId(), Fields(_PROCESS))
+_PROCESSES = ByName("{ID: {signals, status, gone_at, alive_at}}", _ProcessId(), Fields(_PROCESS))
 
 _SAW = (
     Wanted("argv", ListOf(Text()), "its arguments, without the command itself"),
@@ -159,8 +160,13 @@ _OF_ALL = (
     Wanted("usage", Data(), "token counts, in the dialect's words"),
     Wanted("elapsed", Time(), "from the spawn to the outcome", bind=exact_time),
     Wanted("returned", Time(), "from the spawn to the answer with an empty tree", bind=exact_time),
-    Wanted("agent_status", _STATUS, "how the agent itself ended; -9 is {signal: KILL}"),
-    Wanted("signals", _SIGNALS, "what the agent got, in order; [] for none", bind=exact_times),
+    Wanted("agent_status", _STATUS, "how the agent itself ended, or the last of several agents; -9 is {signal: KILL}"),
+    Wanted(
+        "signals",
+        _SIGNALS,
+        "what the agent got, or all agents of a session, in the order of time; [] for none",
+        bind=exact_times,
+    ),
     Wanted("spawns", ListOf(Time()), "when the agent was started, each invocation; [] for never", bind=_times),
     Wanted("alive_at_once", Whole(0, 10**6), "the most invocations of the agent that were alive at one time"),
     Wanted("asked", ASKED, "what the agents asked, in order, and what they were told; [] for nothing", bind=bind_asked),

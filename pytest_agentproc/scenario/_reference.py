@@ -14,6 +14,7 @@ from pytest_agentproc.scenario._file import FILE, HOST
 from pytest_agentproc.scenario._several import SESSION_KEYS
 from pytest_agentproc.scenario._spawn import FORM as SPAWN_FORM
 from pytest_agentproc.scenario._steps import STEPS
+from pytest_agentproc.scenario._turns import TURN_KEYS, VIEWER_KEYS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -37,6 +38,8 @@ def reference() -> str:
         _table("asked: [{...}]", ASKED_KEYS),
         _table("processes: {ID: {...}}", PROCESS_KEYS.values()),
         _table("saw: {...}", SAW_KEYS.values()),
+        _table("turns, background: [{...}]", TURN_KEYS.values()),
+        _table("viewers: {VIEWER: {...}}", VIEWER_KEYS.values()),
         _of_each(),
         _table("artifacts: {...}", ARTIFACT_KEYS.values()),
         _table("result.json: {...}", RESULT_KEYS.values()),

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["OF_A_RUN", "OF_A_SESSION", "TURN_KEYS", "VIEWER_KEYS"]
 
+_ELAPSED = "from the delivery of its prompt to its outcome; a background turn: from its first event to its end"
 _TURN = (
     Wanted("outcome", OUTCOME, "how it ended; {not: completed} is any other"),
     Wanted("exit_code", Whole(0, 255, "CODE"), "the supervisor's exit code for it"),
@@ -34,7 +35,7 @@ _TURN = (
     Wanted("stop_reason", Text("REASON"), "the last message's, in the dialect's words"),
     Wanted("model", Text(), "the model that answered"),
     Wanted("usage", Data(), "token counts, in the dialect's words"),
-    Wanted("elapsed", Time(), "from the delivery of its prompt to its outcome", bind=exact_time),
+    Wanted("elapsed", Time(), _ELAPSED, bind=exact_time),
     Wanted("error", MATCHER, "the message of a bad end"),
 )
 TURN_KEYS = {key.name: key for key in _TURN}

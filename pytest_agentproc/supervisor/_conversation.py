@@ -148,6 +148,8 @@ class Conversation(Succession):
             self._tell("status", None, status.value)
 
     def _tell(self, kind: str, turn: int | None = None, text: str = "", **more: Any) -> None:
+        if kind == "error":
+            self.turns.seal()
         self._news.append(to.SessionEvent(self._now, kind, turn, text, **more))
 
     # Streams.

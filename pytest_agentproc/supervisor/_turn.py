@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.supervisor._tail import Transcript
-from pytest_agentproc.vocabulary import exit_code
+from pytest_agentproc.vocabulary import Outcome, exit_code
 
 if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects import Ended, Said
-    from pytest_agentproc.vocabulary import Outcome
 
 __all__ = ["Answered", "TurnRecord", "TurnResult"]
 
@@ -30,7 +29,8 @@ class TurnResult:
         model: the model that the agent named.
         usage: what the agent said that it used.
         error: one sentence about a bad ending.
-        elapsed: nanoseconds from the prompt's delivery to the outcome; 0 if it was never delivered.
+        elapsed: nanoseconds from the prompt's delivery to the outcome; 0 if it was never delivered. For a background
+            turn: from its first event to its end.
         transcript: all messages of the turn, each on a line of its own: the last `max_transcript_bytes` of them.
     """
 
@@ -48,6 +48,8 @@ class TurnResult:
 class Answered:
     """Collect what the agent says in one turn, a prompt's or its own.
 
+    `begun_at` is the instant of its first event; None before that.
+
     Args:
         limit: how many bytes of the transcript to keep, the last ones; None: all.
     """
@@ -57,6 +59,7 @@ class Answered:
         self.stop_reason: str | None = None
         self.model: str | None = None
         self.usage: dict[str, Any] | None = None
+        self.begun_at: int | None = None
         self._messages = Transcript(limit)
         self._id = ""
         self._blocks: list[str] = []
@@ -74,17 +77,32 @@ class Answered:
         """Whether the transcript is not whole."""
         return self._messages.is_cut or self._is_torn
 
-    def take(self, said: Said) -> None:
-        """Take progress: what is whole replaces its pieces."""
+    @property
+    def has_words(self) -> bool:
+        """Whether anything was said."""
+        return self.text is not None or bool(self._blocks or self._pieces)
+
+    def begin(self, now: int) -> None:
+        """Take note of an event of the turn; the first is its beginning."""
+        if self.begun_at is None:
+            self.begun_at = now
+
+    def take(self, said: Said) -> str:
+        """Take progress: what is whole replaces its pieces.
+
+        Returns:
+            what `seal` returns, if the progress ends a message that came in pieces; else "".
+        """
         self.stop_reason = said.stop_reason or self.stop_reason
         self.model = said.model or self.model
         self.usage = said.usage or self.usage
         if said.kind == "message":
             self._take_whole(said)
         elif said.is_end:
-            self.seal()
+            return self.seal()
         elif said.kind == "delta":
             self._add(self._pieces, said.text)
+        return ""
 
     def _take_whole(self, said: Said) -> None:
         self._pieces = []
@@ -104,13 +122,19 @@ class Answered:
         else:
             self._is_torn = self._is_torn or bool(text)
 
-    def seal(self) -> None:
-        """End the message under way: its blocks, and the pieces of a block that did not come."""
-        text = "".join([*self._blocks, *self._pieces])
+    def seal(self) -> str:
+        """End the message under way: its blocks, and the pieces of a block that did not come.
+
+        Returns:
+            the text of these pieces: no whole block has repeated it.
+        """
+        pieces = "".join(self._pieces)
+        text = "".join([*self._blocks, pieces])
         if text:
             self.text = text
             self._messages.add(text)
         self._id, self._blocks, self._pieces, self._size = "", [], [], 0
+        return pieces
 
     def finish(self, ended: Ended) -> None:
         """Take the end of a turn."""
@@ -119,6 +143,14 @@ class Answered:
         self.stop_reason = ended.stop_reason or self.stop_reason
         self.model = ended.model or self.model
         self.usage = ended.usage or self.usage
+
+    def result(self, ended: Ended, now: int) -> TurnResult:
+        """Take the end of a background turn, and sum it up."""
+        self.finish(ended)
+        outcome = Outcome.COMPLETED if ended.ok else Outcome.FAILED
+        elapsed = 0 if self.begun_at is None else now - self.begun_at
+        told = (self.text, self.stop_reason, self.model, self.usage, ended.error, elapsed, self.transcript)
+        return TurnResult(outcome, 0 if ended.ok else 1, *told)
 
 
 class TurnRecord:

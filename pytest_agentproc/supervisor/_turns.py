@@ -12,16 +12,8 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.supervisor._questions import Questions
-from pytest_agentproc.supervisor._turn import Answered, TurnRecord, TurnResult
-from pytest_agentproc.supervisor.dialects import (
-    BACKGROUND,
-    Declined,
-    Ended,
-    Question,
-    Said,
-    Settled,
-    Withdrawn,
-)
+from pytest_agentproc.supervisor._turn import Answered, TurnRecord
+from pytest_agentproc.supervisor.dialects import BACKGROUND, Declined, Ended, Question, Said, Settled, Withdrawn
 from pytest_agentproc.vocabulary import Outcome
 
 if TYPE_CHECKING:
@@ -140,6 +132,7 @@ class Turns:
             self._conclude(self.flight, self.flight.cause or outcome, now, error)
         self.unacknowledged = self.cancel_deadline = None
         self.questions.withdraw_all()
+        self.seal()
         self._background = Answered(self._kept)
 
     def refuse(self, outcome: Outcome, error: str, now: int) -> None:
@@ -147,7 +140,19 @@ class Turns:
         while self.queue:
             self._conclude(self.queue.popleft(), outcome, now, error)
 
+    def seal(self) -> None:
+        """End the messages under way: viewers read what came in pieces before they read what comes next."""
+        if self.flight is not None:
+            self._show(self.flight.number, self.flight.answered.seal())
+        self._show(BACKGROUND, self._background.seal())
+
+    def _show(self, number: int, pieces: str) -> None:
+        """Show viewers a message whole that came in pieces only."""
+        if pieces:
+            self._tell("message", number, pieces)
+
     def _conclude(self, turn: TurnRecord, outcome: Outcome, now: int, error: str = "") -> None:
+        self._show(turn.number, turn.answered.seal())
         turn.conclude(outcome, now, error)
         if turn is self.flight:
             self.flight = None
@@ -169,6 +174,7 @@ class Turns:
             return self._follow(heard, now)
         owners = self._router.route(heard)
         self._give_back()
+        self._note_begin(owners, now)
         if isinstance(heard, Said):
             for number in owners:
                 self._said(heard, number, now)
@@ -179,6 +185,15 @@ class Turns:
             self._ended(heard, number, now)
         return b""
 
+    def _note_begin(self, owners: tuple[int, ...], now: int) -> None:
+        """Note when turns begin; forget a background turn that said nothing when a prompt's turn goes on."""
+        if BACKGROUND in owners:
+            self._background.begin(now)
+        elif owners and not self._background.has_words:
+            self._background.begun_at = None
+        for turn in filter(None, map(self._live, owners)):
+            turn.answered.begin(now)
+
     def _follow(self, heard: Turned, now: int) -> bytes:
         """Take what is neither words nor an end."""
         if isinstance(heard, Declined):
@@ -188,6 +203,7 @@ class Turns:
         if isinstance(heard, Withdrawn):
             return self._withdraw(heard.id, now)
         owners = self._router.route(heard)
+        self._note_begin(owners, now)
         return self._asked(heard, owners, now) if isinstance(heard, Question) else self._begun(owners)
 
     def _live(self, number: int) -> TurnRecord | None:
@@ -207,10 +223,10 @@ class Turns:
     def _said(self, said: Said, number: int, now: int) -> None:
         turn = self.flight
         if number == BACKGROUND:
-            self._background.take(said)
+            self._show(BACKGROUND, self._background.take(said))
             self._tell(said.kind, BACKGROUND, said.text)
         elif turn is not None and turn.number == number:
-            turn.answered.take(said)
+            self._show(number, turn.answered.take(said))
             self.patience.progress(now)
             self._tell(said.kind, number, said.text)
         else:
@@ -234,7 +250,7 @@ class Turns:
 
     def _ended(self, ended: Ended, number: int, now: int) -> None:
         if number == BACKGROUND:
-            self._end_background(ended)
+            self._end_background(ended, now)
             return
         turn = self._live(number)
         if turn is None:
@@ -242,18 +258,17 @@ class Turns:
             return
         turn.has_ended = True
         if turn is self.flight:
+            self._show(number, turn.answered.seal())
             turn.answered.finish(ended)
             outcome = Outcome.COMPLETED if ended.ok else turn.cause or Outcome.FAILED
             self._conclude(turn, outcome, now, ended.error if turn.cause is None else "the caller cancelled it")
         self._acknowledge(turn)
 
-    def _end_background(self, ended: Ended) -> None:
+    def _end_background(self, ended: Ended, now: int) -> None:
         said, self._background = self._background, Answered(self._kept)
-        said.finish(ended)
-        outcome = Outcome.COMPLETED if ended.ok else Outcome.FAILED
+        self._show(BACKGROUND, said.seal())
+        result = said.result(ended, now)
         self._warn_of_cut(BACKGROUND, said)
-        told = (said.text, said.stop_reason, said.model, said.usage, ended.error)
-        result = TurnResult(outcome, 0 if ended.ok else 1, *told, transcript=said.transcript)
         self._tell("background", BACKGROUND, said.text or "", result=result)
 
     def _give_back(self) -> None:

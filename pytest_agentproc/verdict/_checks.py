@@ -17,12 +17,15 @@ from pytest_agentproc.verdict._rows import Finding, Played, Verdict, fits_durati
 from pytest_agentproc.verdict._saw import SAW_CHECKS
 from pytest_agentproc.verdict._session import session_check
 from pytest_agentproc.verdict._signals import check_signals, difference
-from pytest_agentproc.verdict._words import listed, matches, quoted, show_end, show_status, show_usage
+from pytest_agentproc.verdict._words import LONG_CHARS, listed, matches, quoted, show_end, show_status, show_usage
 from pytest_agentproc.vocabulary import INCOMPLETE, time_names
 
 __all__ = ["Check", "check_leaks", "check_of"]
 
 Check = Callable[[Played, Any], Finding]
+_COUNTED = 80
+"""A text of more characters that fits no matcher is shown with its length."""
+
 _NOT_REPORTED = Finding(Verdict.UNDECIDED, "not reported by the subject")
 
 
@@ -109,11 +112,15 @@ def _exit_code(played: Played, wanted: int) -> Finding:
 
 
 def _agent_status(played: Played, wanted: Mapping[str, Any]) -> Finding:
-    status = _facts.status(played.record)
+    if not _facts.was_started(played.record):
+        return Finding(Verdict.FAILED, "no agent was started")
+    return _status(played, None, wanted)
+
+
+def _status(played: Played, process: str | None, wanted: Mapping[str, Any]) -> Finding:
+    status = _facts.status(played.record, process)
     if status is None:
-        return Finding(
-            Verdict.FAILED, "it did not end" if _facts.was_started(played.record) else "no agent was started"
-        )
+        return Finding(Verdict.FAILED, "it did not end")
     if status.code is None and status.signal is None:
         return Finding(Verdict.UNDECIDED, "nobody knows how it ended")
     fits = all(getattr(status, key) == value for key, value in wanted.items() if value is not None)
@@ -164,7 +171,7 @@ def _text(name: str) -> Check:
         if seen is None:
             return _NOT_REPORTED
         text = seen.decode(errors="replace") if isinstance(seen, bytes) else str(seen)
-        hint = _text_hint(played, name, wanted["exact"], text) if "exact" in wanted else ""
+        hint = _text_hint(played, name, wanted["exact"], text) if "exact" in wanted else _size_hint(text)
         fits = matches(text, wanted) or (_is_output(played, name) and matches(text.rstrip("\r\n"), wanted))
         return _found(fits=fits, seen=quoted(text), hint=hint)
 
@@ -187,14 +194,20 @@ def _is_output(played: Played, name: str) -> bool:
     return name in ("text", "transcript") and played.bound.scenario.mode == "text"
 
 
+def _size_hint(text: str) -> str:
+    """Say how long a text is, if it is shown whole and too long to count by eye."""
+    return f"it has {len(text)} characters" if _COUNTED < len(text) <= LONG_CHARS else ""
+
+
 def _text_hint(played: Played, name: str, wanted: str, seen: str) -> str:
     if wanted.split() == seen.split():
         return "they differ in white space only"
     transcript = played.answer.transcript if played.answer is not None and name == "text" else None
     if wanted and transcript and wanted in transcript and wanted not in seen:
         return "the transcript has it: it is not the final message"
+    lengths = "" if len(seen) == len(wanted) else f": {len(wanted)} characters were wanted, and {len(seen)} came"
     same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(wanted, seen, strict=False)))
-    return f"they differ from character {same + 1} on" if same else ""
+    return f"they differ from character {same + 1} on{lengths}" if same else ""
 
 
 def _time_finding(played: Played, wanted: int, seen: int) -> Finding:
@@ -236,7 +249,7 @@ def _returned(played: Played, wanted: int) -> Finding:
 
 
 def _agent_signals(played: Played, wanted: Sequence[tuple[str, int]]) -> Finding:
-    return check_signals(played, "agent", wanted)
+    return check_signals(played, None, wanted)
 
 
 def _gone_at(played: Played, process: str, wanted: int) -> Finding:
@@ -265,6 +278,7 @@ _PROCESS_CHECKS: dict[str, Callable[[Played, str, Any], Finding]] = {
     "signals": check_signals,
     "gone_at": _gone_at,
     "alive_at": _alive_at,
+    "status": _status,
 }
 _CHECKS: dict[str, Check] = {
     "outcome": _outcome,

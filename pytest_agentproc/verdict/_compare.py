@@ -35,7 +35,7 @@ def compare(played: Played) -> tuple[Row, ...]:
     """Judge every expectation of a scenario.
 
     Bystanders are looked after whether or not the file says so; without a word in it they have a row if one was harmed.
-    A fault of the clock (deadlock, stall, spin) fails the check `outcome`, whether or not the file states one, or the
+    A clock fault (deadlock, hang, stall, spin) fails the check `outcome`, whether or not the file states one, or the
     checks of the turns that had no end then; what broke in the subject is a row of its own. What the run never came to
     is not exercised, and neither is anything that would be green though no agent was started. A limit that the subject
     does not have makes a check not applicable. So is what failed under a subject that looks in turns, where instants

@@ -7,7 +7,7 @@ from signal import Signals
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from pytest_agentproc.record import Event, Record
 
@@ -69,21 +69,34 @@ def leaks(record: Record) -> list[Leak]:
     ]
 
 
-def signals(record: Record, process: str = "agent") -> list[tuple[str, int]]:
-    """List what a process caught, and the signal it died of, with their instants."""
-    return [(event.data["signal"], event.at) for event in _own(record, process, "sx") if "signal" in event.data]
+def signals(record: Record, process: str | None = None) -> list[tuple[str, int]]:
+    """List the signals that a process caught, and the signal it died of, with their instants.
+
+    Args:
+        record: what happened.
+        process: which process; None: every agent, in the order of time.
+    """
+    whose = _agents(record) if process is None else [process]
+    return [(event.data["signal"], event.at) for event in _own(record, whose, "sx") if "signal" in event.data]
 
 
-def status(record: Record, process: str = "agent") -> Status | None:
+def status(record: Record, process: str | None = None) -> Status | None:
     """Say how a process ended; None if it did not, or was never there.
 
     It was forced if a signal had reached it before, or was on its way from the supervisor. A signal that a script
     step raises (`die`) is the agent's own will.
+
+    Args:
+        record: what happened.
+        process: which process; None: the last agent that was started.
     """
+    process = _agents(record)[-1] if process is None else process
     reached = False
     step = ""
     for event in record.events:
         data = event.data
+        if event.code == "p" and data["process"] == process and "seen" in data and "by" not in data:
+            reached = False  # a signal to the tree was for the agent before
         if event.code == "s" and (data["process"] == process or (data["process"] == "tree" and "by" in data)):
             reached = True
         if data["process"] != process or "by" in data:
@@ -112,9 +125,17 @@ def invocations(record: Record) -> list[tuple[str, int]]:
     return [(event.data["process"], event.at) for event in born if event.data.get("parent") == "supervisor"]
 
 
+def _agents(record: Record) -> list[str]:
+    """List the names of the agents in the order of their starts: `agent`, then `agent 2` and so on."""
+    later = [name for name, _ in invocations(record) if name.startswith("agent ")]
+    return ["agent", *later]
+
+
 def gone_at(record: Record, process: str) -> int | None:
     """Give the instant at which a process ended; None if it never did."""
-    return next((event.at for event in _own(record, process, "xp") if event.code == "x" or "gone" in event.data), None)
+    return next(
+        (event.at for event in _own(record, [process], "xp") if event.code == "x" or "gone" in event.data), None
+    )
 
 
 def last_byte_at(record: Record, before: int) -> int | None:
@@ -149,12 +170,12 @@ def _marked_at(record: Record, key: str) -> int | None:
 
 def last_step(record: Record, process: str = "agent") -> int | None:
     """Give the line of the last step that a process began."""
-    lines = [event.data["line"] for event in _own(record, process, "m") if "step" in event.data]
+    lines = [event.data["line"] for event in _own(record, [process], "m") if "step" in event.data]
     return lines[-1] if lines else None
 
 
-def _own(record: Record, process: str, codes: str) -> Iterator[Event]:
-    """Yield what a process itself went through: never what its supervisor did or saw."""
+def _own(record: Record, processes: Collection[str], codes: str) -> Iterator[Event]:
+    """Yield what processes themselves went through: never what their supervisor did or saw."""
     for event in record.events:
-        if event.code in codes and event.data["process"] == process and "by" not in event.data:
+        if event.code in codes and event.data["process"] in processes and "by" not in event.data:
             yield event

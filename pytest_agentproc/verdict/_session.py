@@ -91,8 +91,9 @@ def _turn_check(head: str, number: int, leaf: str, check: Check) -> Check:
         if turns is None:
             return _NOT_REPORTED
         if len(turns) < number:
-            kind = "turns" if head == "turns" else "background turns"
-            return Finding(Verdict.FAILED, f"there were {len(turns) or 'no'} {kind}")
+            kind = "turn" if head == "turns" else "background turn"
+            count = f"was 1 {kind}" if len(turns) == 1 else f"were {len(turns) or 'no'} {kind}s"
+            return Finding(Verdict.FAILED, f"there {count}")
         seen = turns[number - 1].elapsed
         may_wait = leaf == "elapsed" and head == "turns" and _waits_for_agent(played, number, wanted)
         if leaf == "elapsed" and seen is not None and (may_wait or fits_duration(played, wanted, seen)):

@@ -19,8 +19,8 @@ Sent = tuple[str, int]
 """A signal and its instant."""
 
 
-def check_signals(played: Played, process: str, wanted: Sequence[Sent]) -> Finding:
-    """Compare what a process caught, and what it died of, with what it was to get."""
+def check_signals(played: Played, process: str | None, wanted: Sequence[Sent]) -> Finding:
+    """Compare what a process (None: every agent) caught, and what it died of, with what it was to get."""
     pairs = [(name, at) for name, at in wanted]
     seen = _facts.signals(played.record, process)
     if _names(seen) != _names(pairs):

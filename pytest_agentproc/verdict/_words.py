@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.verdict._facts import Status
 
 __all__ = [
+    "LONG_CHARS",
     "listed",
     "matches",
     "quoted",
@@ -28,14 +29,15 @@ __all__ = [
     "show_wanted",
 ]
 
-_LONG_CHARS = 300
+LONG_CHARS = 300
+"""A text of more characters is shown without its middle."""
 
 
 def quoted(text: str) -> str:
-    """Write text on one line in double quotes; the middle of a long one is left out."""
-    if len(text) > _LONG_CHARS:
-        half = _LONG_CHARS // 2
-        return f"{quoted(text[:half])} ... {quoted(text[-half:])} ({len(text)} characters)"
+    """Write text on one line in double quotes; write the length of a long text, and leave out its middle."""
+    if len(text) > LONG_CHARS:
+        half = LONG_CHARS // 2
+        return f"{len(text)} characters: {quoted(text[:half])} ... {quoted(text[-half:])}"
     return json.dumps(text, ensure_ascii=False)
 
 
@@ -134,6 +136,13 @@ def _show_outcome(wanted: str | Mapping[str, str]) -> str:
     return wanted if isinstance(wanted, str) else f"not {wanted['not']}"
 
 
+def _show_where_or_end(wanted: str | Mapping[str, Any] | Sequence[str]) -> str:
+    """Write a `status`: of a viewer, of a process, or of a session."""
+    if isinstance(wanted, Mapping):
+        return show_status(wanted)
+    return wanted if isinstance(wanted, str) else listed(wanted)
+
+
 _SHOWN: dict[str, Callable[[Any], str]] = {
     "outcome": _show_outcome,
     "elapsed": instant,
@@ -149,6 +158,6 @@ _SHOWN: dict[str, Callable[[Any], str]] = {
     "leaks": listed,
     "called": show_signals,
     "warnings": lambda wanted: listed(_show_warning(matcher) for matcher in wanted),
-    "status": lambda wanted: wanted if isinstance(wanted, str) else listed(wanted),
+    "status": _show_where_or_end,
     "usage": show_usage,
 }

@@ -84,7 +84,8 @@ class Answer:
         stop_reason: the agent's own word for why it stopped.
         model: which model answered.
         usage: tokens and costs, as far as the agent tells them.
-        elapsed: nanoseconds from the first spawn, or the prompt's delivery, to the outcome.
+        elapsed: nanoseconds from the first spawn, or the prompt's delivery, to the outcome; of a background turn, from
+            its first event to its end.
         agent_status: the agent's exit code, or minus a signal's number.
         forced: whether the supervisor's signals brought that about.
         error: what went wrong, in words; an empty text, or None: nothing did.

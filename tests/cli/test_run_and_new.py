@@ -36,7 +36,7 @@ supervisor core, virtual time, asyncio
      time  supervisor                                  agent and descendants
       0 s                                              starts
            closes stdin
-           timer inactivity_timeout set to 120 s
+           timer inactivity_timeout due at 120 s
                                                        stdout, 12 B "almost done\\n"  [line 5]
                                                        silence: inactivity_timeout + 1m  # then nothing more  [line 6]
            reads stdout, 12 B
@@ -44,7 +44,7 @@ supervisor core, virtual time, asyncio
            ~~~ 120 s pass ~~~
     120 s  timer inactivity_timeout FIRES
            TERM ==> tree
-           timer kill_grace set to 122 s
+           timer kill_grace due at 122 s
            timer inactivity_timeout off
            OUTCOME inactive
                                                        dies of TERM

@@ -73,7 +73,7 @@ TERM did not come after exit: it came at 5 s
     time  supervisor                           agent and descendants
      0 s                                       starts
           closes stdin
-          timer inactivity_timeout set to 5 s
+          timer inactivity_timeout due at 5 s
                                                stdout, 3 B "hi\\n"  [line 6]
                                                "silence": "for ever"  [line 9]
           reads stdout, 3 B
@@ -81,7 +81,7 @@ TERM did not come after exit: it came at 5 s
           ~~~ 5 s pass ~~~
      5 s  timer inactivity_timeout FIRES
           TERM ==> tree
-          timer kill_grace set to 7 s
+          timer kill_grace due at 7 s
           timer inactivity_timeout off
  1>       OUTCOME inactive
 2!>                                            dies of TERM

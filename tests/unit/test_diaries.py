@@ -1,18 +1,27 @@
-"""What the diaries of one fake say, beside what its supervisor saw: whose end an exit is."""
+"""What the diaries of one fake say, beside what its supervisor saw: whose end an exit is, and which process is left."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import subprocess
+from itertools import count
+from subprocess import PIPE
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
 from fake_agents import diary
 from pytest_agentproc.clock import SystemClock
+from pytest_agentproc.harness import _diaries, _kept
 from pytest_agentproc.harness._diaries import Diaries
+from pytest_agentproc.harness._kept import Kept
+from pytest_agentproc.procfs import words_of
 from pytest_agentproc.record import Record
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from pytest_agentproc.tree import Keeper
 
 FIRST, SECOND = 2**22 + 1, 2**22 + 2
 """Pids that no process has."""
@@ -42,3 +51,61 @@ def test_an_end_that_was_seen_is_that_of_one_agent_which_had_begun(
 def test_an_end_that_nobody_saw_is_when_the_broker_noted_it(tmp_path: Path) -> None:
     """And what was seen of one says nothing of the other."""
     assert _ends(tmp_path, [(FIRST, 60), (SECOND, 310)], [50]) == [50, 310]
+
+
+def test_the_end_of_a_fake_kills_its_processes_however_slow_a_search_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A search that takes long is no reason to leave a process: it would turn up in later runs."""
+    launcher = str(tmp_path / "claude")
+    (tmp_path / "book").mkdir()
+    seconds = count(0, 1)
+    monkeypatch.setattr(_diaries, "time", SimpleNamespace(monotonic=lambda: float(next(seconds))))
+    diaries = Diaries(tmp_path / "book", tmp_path / "deaths", SystemClock(1, 0))
+    diaries.command = launcher
+    with subprocess.Popen([launcher], executable="/bin/cat", stdin=PIPE, stdout=PIPE, bufsize=0) as left:
+        assert left.stdin is not None
+        assert left.stdout is not None
+        left.stdin.write(b"?")
+        left.stdout.read(1)  # it is through its exec: /proc shows its words
+        try:
+            diaries.end()
+            assert not words_of(left.pid)
+        finally:
+            left.kill()
+    assert not list(tmp_path.iterdir())
+
+
+class _Slow:
+    """A keeper whose looks take a second each, and the clock that shows it."""
+
+    def __init__(self, *looks: dict[int, str]) -> None:
+        self.started: set[int] = set()
+        self._looks = iter(looks)
+        self._now = 0.0
+
+    def left(self) -> SimpleNamespace:
+        """Give the next look."""
+        self._now += 1
+        return SimpleNamespace(commands=next(self._looks))
+
+    def monotonic(self) -> float:
+        """Give the time."""
+        return self._now
+
+
+@pytest.mark.parametrize(
+    ("looks", "leaks"),
+    [([{FIRST: "helper"}, {}], 0), ([{FIRST: "helper"}, {FIRST: "helper"}], 1)],
+    ids=["it ended in time", "it is left"],
+)
+def test_a_slow_look_below_a_keeper_accuses_no_process_that_ended_in_time(
+    monkeypatch: pytest.MonkeyPatch, looks: list[dict[int, str]], leaks: int
+) -> None:
+    """The look that judges begins after the time that a process may take to end."""
+    slow, record = _Slow(*looks), Record({})
+    monkeypatch.setattr(_kept, "time", slow)
+    kept = Kept([], wanted=False)
+    kept.keeper = cast("Keeper", slow)
+    kept.tell(record, 0)
+    assert len(record.events) == leaks

@@ -152,8 +152,8 @@ def test_a_signal_goes_to_whom_it_is_for(reach: str, last: str) -> None:
 def test_a_timer_that_is_armed_again_is_another_bar() -> None:
     """One long bar would look like one long wait."""
     html = page(a_leak(), SCRIPT, JUDGED)
-    assert [one for one in row_of(html, "set to 120 s") if "t" in one] == [{"t", "b"}]
-    assert [one for one in row_of(html, "set to 130 s") if "t" in one] == [{"t", "e"}, {"t", "b"}]
+    assert [one for one in row_of(html, "due at 120 s") if "t" in one] == [{"t", "b"}]
+    assert [one for one in row_of(html, "due at 130 s") if "t" in one] == [{"t", "e"}, {"t", "b"}]
     assert {"t", "e", "fired"} in row_of(html, "FIRES")
     assert {one.attributes["title"] for one in read(html).all("i", "t")} == {"inactivity_timeout"}
     assert [one for one in row_of(html, "timer inactivity_timeout off") if "t" in one] == []

@@ -85,7 +85,7 @@ def test_a_whole_run_reads_from_top_to_bottom() -> None:
         r"""
  time  supervisor                             agent and descendants
   0 s                                         starts
-       timer inactivity_timeout set to 120 s
+       timer inactivity_timeout due at 120 s
        closes stdin
                                               reads the end of stdin
        reads stdout, 6 B                      stdout, 6 B "hello\n"  [line 3]
@@ -93,11 +93,11 @@ def test_a_whole_run_reads_from_top_to_bottom() -> None:
                                               drip: {stdout: ".", every: 60s, for: 240s}  [line 5]
        ~~~ 60 s pass ~~~
  60 s  reads stdout, 1 B                      stdout, 1 B "."  [line 5]
-       timer inactivity_timeout set to 180 s
+       timer inactivity_timeout due at 180 s
        ... the same 2 times more, every 60 s, the last at 180 s
        ~~~ 60 s pass ~~~
 240 s  reads stdout, 1 B                      stdout, 1 B "."  [line 5]
-       timer inactivity_timeout set to 360 s
+       timer inactivity_timeout due at 360 s
                                               linger: until signal  [line 6]
        ~~~ 120 s pass ~~~
 360 s  timer inactivity_timeout FIRES

@@ -62,6 +62,35 @@ def test_the_text_of_a_turn_is_its_last_message_in_pieces() -> None:
     assert stage.ended(1) == ("completed", 0.0, "it is empty")
 
 
+def shown(stage: Stage) -> list[tuple[int | None, str]]:
+    """Give the whole messages and the errors that viewers read, with their turns."""
+    return [(event.turn, event.text) for event in stage.events if event.kind in ("message", "error")]
+
+
+def test_viewers_read_every_message_whole_when_it_ends() -> None:
+    """A viewer of whole messages reads what the agent said in pieces, before the tool and before the outcome (P4)."""
+    stage = asked()
+    stage.says(chunk("let me "), chunk("look"), update("tool_call", toolCallId="c", title="ls"))
+    assert shown(stage) == [(1, "let me look")]
+    assert [event.kind for event in stage.events[-2:]] == ["message", "tool"]
+    stage.says(chunk("it is "), chunk("empty"), reply(2, {"stopReason": "end_turn"}))
+    assert shown(stage) == [(1, "let me look"), (1, "it is empty")]
+    assert [event.kind for event in stage.events[-3:]] == ["message", "outcome", "status"]
+
+
+def test_viewers_read_the_words_of_a_turn_before_the_error_that_ended_it() -> None:
+    """What a timeout or the agent's death cut off was said before (P4)."""
+    stage = asked()
+    stage.says(chunk("half"))
+    stage.until(60)
+    stage.says(reply(2, {"stopReason": "cancelled"}))
+    stage.prompt("two")
+    stage.says(chunk("cut"))
+    stage.exits(1)
+    words = [text if turn else "?" for turn, text in shown(stage)]
+    assert words == ["half", "no progress for 60 s: the turn was cancelled, the agent lives on", "cut", "?"]
+
+
 def test_what_is_told_of_another_session_is_none_of_the_turns() -> None:
     """One agent may hold several, as one that was loaded before; an update without a name is the only session's."""
     stage = asked()

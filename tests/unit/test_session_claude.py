@@ -8,7 +8,7 @@ import pytest
 
 from pytest_agentproc.supervisor import Policy
 from pytest_agentproc.supervisor import _intents as to
-from tests.unit.session_stage import Stage
+from tests.unit.session_stage import SECOND, Stage
 
 POLICY = Policy(prompt_timeout=60.0)
 ORIGIN = {"origin": {"kind": "task-notification"}}
@@ -56,6 +56,11 @@ class Claude(Stage):
         own = {} if number else ORIGIN
         told = {"subtype": "success", "is_error": False, "result": text, **self._named(number), **own, **words}
         self.says({**told, "type": "result"})
+
+    def streams(self, text: str) -> None:
+        """Print a piece of a message."""
+        delta = {"type": "text_delta", "text": text}
+        self.says({"type": "stream_event", "event": {"type": "content_block_delta", "delta": delta}})
 
     def turn(self, number: int | None, text: str) -> None:
         """Print a whole turn."""
@@ -140,6 +145,41 @@ def test_words_of_a_background_turn_are_taken_back_from_the_prompt_that_they_see
     stage.begins(2)
     stage.ends(2, None, subtype="error_during_execution", is_error=True)
     assert (stage.background(), stage.ended(2)) == (["bg"], ("failed", 0.0, None))
+
+
+def test_viewers_read_the_pieces_of_a_message_that_no_whole_one_repeats() -> None:
+    """Each word once: of a whole message, or of pieces that the death of the agent cut off (P4)."""
+    stage = Claude()
+    stage.begins()
+    stage.streams("whole")
+    stage.speaks("whole")
+    stage.streams("half")
+    stage.exits(1)
+    assert [(event.turn, event.text) for event in stage.events if event.kind == "message"] == [
+        (0, "whole"),
+        (0, "half"),
+    ]
+
+
+@pytest.mark.parametrize("place", ["alone", "before a prompt", "echoes no mark"])
+def test_the_time_of_a_background_turn_runs_from_its_first_event_to_its_end(place: str) -> None:
+    """Not from the prompt's delivery, which it knows nothing of; also if its words first seemed to be the prompt's."""
+    stage = Claude(echoes=place != "echoes no mark")
+    stage.ask("one")
+    stage.turn(1, "ONE")
+    stage.until(1)
+    if place != "alone":
+        stage.ask("two")
+    stage.until(10)
+    stage.begins()
+    stage.until(12)
+    stage.speaks("bg")
+    stage.until(15)
+    stage.ends(None, "bg")
+    stage.until(20)
+    stage.turn(None, "at once")
+    times = [event.result.elapsed / SECOND for event in stage.events if event.kind == "background" and event.result]
+    assert times == [5.0, 0.0]
 
 
 def test_words_that_name_a_turn_that_is_over_reach_no_other() -> None:

@@ -122,6 +122,24 @@ def test_plain_output_may_be_told_with_the_end_of_its_last_line(mode: str, said:
         ("exit_code", 0, {"exit_code": 1}, ("0", "1", "")),
         ("text", {"exact": "one"}, {"text": "two"}, ('"one"', '"two"', "")),
         ("text", {"exact": "one"}, {"text": "ode"}, ('"one"', '"ode"', "they differ from character 2 on")),
+        (
+            "text",
+            {"exact": "one"},
+            {"text": "on"},
+            ('"one"', '"on"', "they differ from character 3 on: 3 characters were wanted, and 2 came"),
+        ),
+        (
+            "stderr_tail",
+            {"matches": "^x{200}$"},
+            {"stderr_tail": b"x" * 100},
+            ('matches "^x{200}$"', f'"{"x" * 100}"', "it has 100 characters"),
+        ),
+        (
+            "stderr_tail",
+            {"matches": "^x{200}$"},
+            {"stderr_tail": b"x" * 400},
+            ('matches "^x{200}$"', f'400 characters: "{"x" * 150}" ... "{"x" * 150}"', ""),
+        ),
         ("text", {"exact": "one"}, {"text": "one\n"}, ('"one"', '"one\\n"', "they differ in white space only")),
         (
             "text",

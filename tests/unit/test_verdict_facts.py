@@ -51,6 +51,34 @@ def test_a_signal_that_comes_twice_at_an_instant_is_one() -> None:
     )
 
 
+def test_the_signals_of_a_session_are_those_of_all_its_agents_and_the_status_is_the_last_ones() -> None:
+    """The crash of the first agent must not hide that the second one was killed, and the third one was not."""
+    second, third = {"process": "agent 2"}, {"process": "agent 3"}
+    seen = {"seen": True, "parent": "supervisor", "line": 0}
+    restarted: Events = [
+        (1, "x", {"code": 3}),
+        (2, "p", {**second, **seen}),
+        (5, "s", {"process": "tree", "by": "supervisor", "signal": "TERM"}),
+        (5, "s", {**second, "signal": "TERM"}),
+        (7, "x", {**second, "signal": "KILL"}),
+        (8, "p", {**third, **seen}),
+        (9, "x", {**third, "code": 0}),
+    ]
+    got = [("TERM", 5), ("KILL", 7)]
+    assert judge("signals", got, events=restarted)[0] == "passed"
+    assert judge("signals", [], events=restarted)[2] == "TERM at 0.000000005 s, KILL at 0.000000007 s"
+    assert judge("agent_status", {"code": 0, "forced": False}, events=restarted)[0] == "passed"
+    assert judge("processes.agent.signals", [], events=restarted)[0] == "passed"
+    assert judge("processes.agent 2.signals", got, events=restarted)[0] == "passed"
+    assert judge("processes.agent.status", {"code": 3, "forced": False}, events=restarted)[0] == "passed"
+    assert judge("processes.agent 2.status", {"code": 0}, events=restarted)[:3] == (
+        "failed",
+        "code 0",
+        "signal KILL, forced",
+    )
+    assert judge("agent_status", {"code": 0}, events=restarted[:-1])[::2] == ("failed", "it did not end")
+
+
 @pytest.mark.parametrize(
     ("clock", "again", "verdict"),
     [

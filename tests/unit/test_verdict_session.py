@@ -31,6 +31,7 @@ def test_a_turn_that_is_not_reported_is_undecided_and_one_too_few_has_failed() -
     assert judge("turns.1.text", {"exact": "one"})[::2] == ("undecided", "not reported by the subject")
     assert judge("turns.2.elapsed", 1, turns=TURNS)[0] == "undecided"
     assert judge("turns.3.text", {"exact": "a"}, turns=TURNS)[::2] == ("failed", "there were 2 turns")
+    assert judge("turns.2.text", {"exact": "a"}, turns=TURNS[:1])[::2] == ("failed", "there was 1 turn")
     assert judge("background.1.text", {"exact": "a"}, background=())[::2] == (
         "failed",
         "there were no background turns",
@@ -42,6 +43,15 @@ def test_background_turns_are_counted() -> None:
     assert judge("background", 2, background=TURNS)[:3] == ("passed", "2", '2: "one", "two"')
     assert judge("background", 0, background=TURNS)[0] == "failed"
     assert judge("background", 0, background=())[:3] == ("passed", "0", "none")
+
+
+def test_the_time_of_a_background_turn_is_undecided_until_it_is_reported() -> None:
+    """A subject that does not measure it gets no green for 0 s."""
+    assert judge("background.1.elapsed", 0, background=(Answer(text="a"),))[::2] == (
+        "undecided",
+        "not reported by the subject",
+    )
+    assert judge("background.1.elapsed", 0, background=(Answer(elapsed=SECOND),))[:3] == ("failed", "0 s", "1 s")
 
 
 def test_the_history_of_statuses_is_compared_whole() -> None:

@@ -55,7 +55,7 @@ def judged(key: str, wanted: Any, answer: Answer | None = None, fault: Exception
         ("alive_at_once", (1, 1), "1"),
         (
             "agent_status",
-            ({"code": None, "signal": "TERM", "forced": True}, {"code": 0, "signal": None, "forced": False}),
+            ({"code": 3, "signal": None, "forced": False}, {"code": 0, "signal": None, "forced": False}),
             "code 0, by itself",
         ),
         (
