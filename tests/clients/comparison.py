@@ -36,14 +36,22 @@ _SCENARIOS = _HERE.parent.parent / "scenarios"
 _HEAD = """# Public supervisors, judged by the bundled scenarios
 
 Each is unmodified, behind an adapter that states the limits that it keeps by itself, and is asked only for what it has.
-The kit's own core is judged by the same scenarios, side by side. A time is one of the scenario's clock; nothing here
+The kit's own supervisor passes all of these scenarios. A time is one of the scenario's clock; nothing here
 depends on how fast a machine is. Made by `python -m tests.clients.comparison`.
+
+A check at level `must` that fails harms a user, and the table says how. A check at level `should` is good practice that
+a careful program may do otherwise.
 
 Not judged: the command-line mode of claude (both Python clients hold sessions), several sessions at a time, and, of a
 program in real time, three scenarios that are decided by how fast it starts: codex-fails, codex-gives-up and
 codex-lingers-after-its-failure. What else is not applicable is listed with what it needs; prompts that wait for one
 another wait in the kit, not in a client.
 """
+_BY_RULE = """## By rule
+
+A cell is passed / must failed / should failed / undecided. An empty cell: nothing applied.
+"""
+_NEED = "need"
 _LONGEST = 90
 _HURRIED = ("codex-fails", "codex-gives-up", "codex-lingers-after-its-failure")
 """In real time these are decided by how fast Node starts."""
@@ -71,9 +79,17 @@ class _Contender:
 
 @dataclass(frozen=True)
 class _Result:
+    """What a scenario came to.
+
+    Args:
+        verdict: over all of it.
+        failed: the checks that failed, by level, in words; or what it needs, if it is not applicable.
+        core: the verdict on the kit's own supervisor.
+    """
+
     scenario: Scenario
     verdict: Verdict
-    words: str
+    failed: dict[str, str]
     core: Verdict
 
 
@@ -100,25 +116,29 @@ def _judged(lab: Lab, one: _Contender) -> Iterator[_Result]:
             continue
         if one.is_real and scenario.id in _HURRIED:
             continue
-        verdict, words = _verdict(lab, scenario, one)
-        yield _Result(scenario, verdict, words, conclude(compare(lab.play(scenario, core()))))
+        verdict, failed = _verdict(lab, scenario, one)
+        yield _Result(scenario, verdict, failed, conclude(compare(lab.play(scenario, core()))))
 
 
-def _verdict(lab: Lab, scenario: Scenario, one: _Contender) -> tuple[Verdict, str]:
-    """Play a scenario, and give what it came to with the gravest of its reds, or what it needs, in words."""
+def _verdict(lab: Lab, scenario: Scenario, one: _Contender) -> tuple[Verdict, dict[str, str]]:
+    """Run a scenario, and give what it came to with the first failed check of each level, or what it needs."""
     try:
         played = (lab.play_real if one.is_real else lab.play)(scenario, one.subject)
     except NotApplicable as limit:
-        return Verdict.NOT_APPLICABLE, limit.name
+        return Verdict.NOT_APPLICABLE, {_NEED: limit.name}
     except NotForReal:
-        return Verdict.NOT_APPLICABLE, "virtual time"
+        return Verdict.NOT_APPLICABLE, {_NEED: "virtual time"}
     rows = compare(played)
-    verdict = conclude(rows)
+    verdict = conclude(rows, counts_info=False)
     assert verdict not in (Verdict.ADAPTER_ERROR, Verdict.KIT_ERROR), f"{scenario.id}: {rows[0].seen}"
-    if verdict is not Verdict.FAILED:
-        return verdict, "other limits" if verdict is Verdict.NOT_APPLICABLE else ""
-    row = unmet(rows)[0]
-    return verdict, f"`{row.key}`: expected {_short(row.wanted)}, seen {_short(row.seen)}"
+    if verdict is Verdict.NOT_APPLICABLE:
+        return verdict, {_NEED: "other limits"}
+    failed = {
+        row.level: f"`{row.key}`: expected {_short(row.wanted)}, seen {_short(row.seen)}"
+        for row in reversed(unmet(rows))
+        if row.verdict is Verdict.FAILED and row.level != "info"
+    }
+    return verdict, failed
 
 
 def _short(text: str) -> str:
@@ -129,10 +149,12 @@ def _short(text: str) -> str:
     return text.replace("|", "\\|")
 
 
-def _count(verdicts: Sequence[Verdict]) -> list[int]:
-    found = Counter(verdicts)
+def _count(results: Sequence[_Result]) -> list[int]:
+    """Count what passed, failed at level must, failed at level should, is undecided, and is not applicable."""
+    found = Counter(result.verdict for result in results)
+    failed = [sum(level in result.failed for result in results) for level in ("must", "should")]
     undecided = found[Verdict.UNDECIDED] + found[Verdict.NOT_EXERCISED]
-    return [found[Verdict.PASSED], found[Verdict.FAILED], undecided, found[Verdict.NOT_APPLICABLE]]
+    return [found[Verdict.PASSED], *failed, undecided, found[Verdict.NOT_APPLICABLE]]
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
@@ -147,35 +169,36 @@ def page() -> str:
     figures: list[list[object]] = []
     for one, results in found:
         clock = "real" if one.is_real else "virtual"
-        figures.append([f"{one.package} {one.version}", clock, *_count([result.verdict for result in results])])
-        judged = [result.core for result in results if result.verdict is not Verdict.NOT_APPLICABLE]
-        figures.append(["core, on those that apply", "virtual", *_count(judged)])
-    head = ["supervisor", "clock", "passed", "failed", "undecided", "not applicable"]
+        figures.append([f"{one.package} {one.version}", clock, *_count(results)])
+    head = ["supervisor", "clock", "passed", "must failed", "should failed", "undecided", "not applicable"]
+    red = [result.scenario.id for _, results in found for result in results if result.core is not Verdict.PASSED]
+    assert red == [], "the kit's own supervisor passes every scenario of this page"
     parts = [_HEAD, _table(head, figures)]
-    parts += ["## By rule\n\nA cell is passed / failed / undecided; no cell: nothing applied.\n", _by_rule(found)]
+    parts += [_BY_RULE, _by_rule(found)]
     parts += ["## What is not applicable, by what it needs\n", _by_need(found)]
     for one, results in found:
-        reds = [[result.scenario.id, result.words] for result in results if result.verdict is Verdict.FAILED]
-        parts += [f"## What {one.package} {one.version} fails\n", _table(["scenario", "check"], reds)]
+        name = f"{one.package} {one.version}"
+        musts = [[it.scenario.id, it.failed["must"], it.scenario.harm] for it in results if "must" in it.failed]
+        shoulds = [[it.scenario.id, it.failed["should"]] for it in results if "should" in it.failed]
+        parts += [f"## What {name} fails at level must\n", _table(["scenario", "check", "harm"], musts)]
+        parts += [f"## What {name} fails at level should\n", _table(["scenario", "check"], shoulds)]
     return "\n".join(parts)
 
 
 def _by_rule(found: Sequence[tuple[_Contender, Sequence[_Result]]]) -> str:
-    names = [f"{name}" for one, _ in found for name in (one.package, "core")]
     rows: list[list[object]] = []
     for rule in RULES:
         cells: list[object] = []
         for _, results in found:
-            applied = [one for one in results if rule in one.scenario.covers and one.verdict != Verdict.NOT_APPLICABLE]
-            for verdicts in ([one.verdict for one in applied], [one.core for one in applied]):
-                cells += [" / ".join(str(count) for count in _count(verdicts)[:3]) if verdicts else ""]
+            applied = [it for it in results if rule in it.scenario.covers and it.verdict != Verdict.NOT_APPLICABLE]
+            cells += [" / ".join(str(count) for count in _count(applied)[:4]) if applied else ""]
         if any(cells):
             rows.append([f"{rule} {RULES[rule]}", *cells])
-    return _table(["rule", *names], rows)
+    return _table(["rule", *(one.package for one, _ in found)], rows)
 
 
 def _by_need(found: Sequence[tuple[_Contender, Sequence[_Result]]]) -> str:
-    counts = [Counter(one.words for one in results if one.verdict is Verdict.NOT_APPLICABLE) for _, results in found]
+    counts = [Counter(it.failed[_NEED] for it in results if _NEED in it.failed) for _, results in found]
     needs = sorted({need for count in counts for need in count})
     rows = [[need, *(count[need] or "" for count in counts)] for need in needs]
     return _table(["needs", *(one.package for one, _ in found)], rows)
