@@ -158,6 +158,9 @@ class Session:
         yield self._until(lambda: bool(question.answer) or self._is_over())
         if patience in self._player.tracks and not question.given_up:
             self._player.tracks.remove(patience)  # one that gives up writes its line to the end
+        if question.dismissed:
+            self._host.questions.settle(question, DENY)
+            self._note_news()
         branches = {ALLOW: allowed, ANSWERED: allowed, DENY: denied, REFUSED: denied}
         steps = unanswered if question.given_up else branches.get(question.answer, ())
         return not question.answer or (yield from self._player.play(steps))
