@@ -301,10 +301,12 @@ def _of_program(expectation: Expectation) -> Expectation:
 
 
 def _cancelled(bound: Bound, subject: Subject, line: int) -> Bound:
-    """Have a run that is cancelled count with who says that he can be, and be for information with who says nothing."""
+    """Have a cancelled run count for a subject that says it can be cancelled so, and inform where it says nothing."""
     can = getattr(subject, "cancellable", None)
     if can is False or needs_keeper(subject) or real_time_only(subject):
         raise NotApplicable("a supervisor that is async, and can be cancelled", line)
+    if can == "task" and bound.abandoned is not None and bound.abandoned.value == "scope":
+        raise NotApplicable("a supervisor that a cancel scope of anyio's may cancel", line)
     return bound if can else replace(bound, scenario=replace(bound.scenario, tier="info"))
 
 

@@ -49,8 +49,9 @@ class Deed:
         line: where the scenario says so; 0: nowhere, it follows from the rest.
         kind: `prompt`, `cancel`, `stop`, `close`, `attach`, `detach`, `answer`, `register`, of a run `abandon`, and the
             waits: `wait` (for a time), `turn`, `background`, `status`, `settle` (until every prompt has its outcome).
-        value: the prompt's text; the number of a turn (None for `cancel`: the one in flight), of a background turn, of
-            a question; the name of a status, a viewer or a hook; the time to wait in nanoseconds.
+        value: the prompt's text; by what a run is abandoned, `task` or `scope`; the number of a turn (None for
+            `cancel`: the one in flight), of a background turn, of a question; the name of a status, a viewer or a hook;
+            the time to wait in nanoseconds.
         at: the instant, in nanoseconds, before which it is not done.
         after: the same from the deed before.
         session: in which session, where there are several.
