@@ -122,7 +122,9 @@ class ModelDeparture:
         self._go = go
 
     def act(self, now: int) -> bool:
-        """Go."""
+        """Go, once."""
+        if self.deadline is None or now < self.deadline:
+            return False
         self.deadline = None
         self._go(now)
         return True

@@ -142,6 +142,8 @@ class Lab:
             KitError: the harness failed, so there is no verdict on the subject.
         """
         bound = _bound(scenario, subject)
+        if bound.blocked is not None:
+            raise NotApplicable("virtual time", bound.blocked.line)
         pace = pace_of(foresee(scenario, scenario.terms(subject)), scale, LIFETIME)
         self._canaries.ready()
         room = Room(scenario, self._shop().folder, keeps_artifacts=subject.keeps_artifacts)
