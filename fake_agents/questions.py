@@ -22,10 +22,11 @@ class Question:
         tool: the id of the tool that it is about.
         in_turn: whether it was asked within a turn.
 
-    `given_up` is true for one that was taken back since no answer came in time.
+    `given_up` is true for one that was taken back since no answer came in time, `dismissed` for one that its client
+    answered with `cancelled` though no turn is cancelled: that denies.
     """
 
-    __slots__ = ("answer", "fields", "given_up", "in_turn", "key", "number", "tool")
+    __slots__ = ("answer", "dismissed", "fields", "given_up", "in_turn", "key", "number", "tool")
 
     def __init__(self, number: int, key: Any, fields: dict[str, Any], tool: str, *, in_turn: bool) -> None:
         self.number = number
@@ -35,6 +36,7 @@ class Question:
         self.in_turn = in_turn
         self.answer = ""
         self.given_up = False
+        self.dismissed = False
 
     @property
     def about(self) -> dict[str, Any]:

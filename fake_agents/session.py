@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 __all__ = ["Session"]
 
 _EOF = ("eof", None)
+_AT_ONCE = ("after", 0)
+"""How a handshake goes that the script says nothing about."""
 
 
 class Session:
@@ -42,7 +44,9 @@ class Session:
         self._writer: Iterator[Wait] | None = None
         self._rest: Iterator[Wait] | None = None
         """The rest of a line whose track was cut within it."""
-        self._handshake: tuple[str, Any] = ("after", 0)
+        self._handshake: tuple[str, Any] = _AT_ONCE
+        self._is_shaken = False
+        """Whether the client asked for a handshake, or it is noted that it began without one."""
 
     def do_handshake(self, kind: str, value: Any) -> None:
         """Say how handshakes go from now on: never, after a time, with a version or a history, or refused."""
@@ -51,7 +55,7 @@ class Session:
             return
         if kind == "version":
             self._host.version = value
-            kind, value = "after", 0
+            kind, value = _AT_ONCE
         self._handshake = (kind, value)
 
     def hear(self, request: bytes) -> bool:
@@ -64,11 +68,13 @@ class Session:
             self._player.stage.write("stderr", reply)
             self._player.stage.leave(1)
         elif event == "handshake":
+            self._is_shaken = True
             self._shake(request, reply)
         elif reply and self._handshake[0] != "never":  # who does not wait for the handshake gets no answer either
             self._replies.append(reply)
         self._cancels += event == "cancel"
         self._note_news()
+        self._note_no_handshake()
         return event == "cancel"
 
     def end(self) -> None:
@@ -78,6 +84,12 @@ class Session:
     def _note_news(self) -> None:
         for question in self._host.questions.news():
             self._player.stage.note("q", question.news)
+
+    def _note_no_handshake(self) -> None:
+        """Note that a prompt came first, if the script withholds a handshake that nobody asked for."""
+        if self._handshake != _AT_ONCE and not self._is_shaken and self._host.has(1):
+            self._is_shaken = True
+            self._player.stage.note("q", {"begun_without": "handshake"})
 
     def _shake(self, request: bytes, reply: bytes) -> None:
         kind, value = self._handshake
@@ -146,6 +158,9 @@ class Session:
         yield self._until(lambda: bool(question.answer) or self._is_over())
         if patience in self._player.tracks and not question.given_up:
             self._player.tracks.remove(patience)  # one that gives up writes its line to the end
+        if question.dismissed:
+            self._host.questions.settle(question, DENY)
+            self._note_news()
         branches = {ALLOW: allowed, ANSWERED: allowed, DENY: denied, REFUSED: denied}
         steps = unanswered if question.given_up else branches.get(question.answer, ())
         return not question.answer or (yield from self._player.play(steps))

@@ -12,7 +12,7 @@
 
 A note is (code, data): "o", "e" bytes written; "i" bytes read (none: EOF); "s" the signal caught; "m" (line, op);
 "c" stream closed; "b" stream found broken; "p" (child index, pid, name, line) spawned; "g" what the agent was given;
-"q" a question that it asked, or its answer.
+"q" a question that it asked, or its answer; what else a verdict needs to know of it, as a mapping.
 """
 
 from __future__ import annotations

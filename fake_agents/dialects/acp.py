@@ -82,6 +82,8 @@ class Encoder:
             if method != "session/cancel" or not self._is_open(params.get("sessionId")):
                 return b"", ""
             self._is_cancelled = True
+            for question in self.questions.asked:
+                question.dismissed = False  # a client may answer what is open first, and cancel then
             return b"", "cancel"
         if method == "session/prompt" and params.get("sessionId") in self._sessions:
             self._open.append(len(self._prompts))
@@ -226,6 +228,7 @@ class Encoder:
         outcome = result.get("outcome") if isinstance(result, dict) else None
         told = outcome if isinstance(outcome, dict) else {}
         if told.get("outcome") == "cancelled":
+            question.dismissed = not self._is_cancelled
             self.questions.settle(question, CANCELLED)
         else:
             is_allowed = told.get("outcome") == "selected" and told.get("optionId") == _OPTIONS[0]["optionId"]

@@ -2,8 +2,9 @@
 
 `_jump` is the rule that decides who moves next, `_hub` the lockstep that obeys it, `_participant` a process in it,
 `_ear` how it is heard, `_wrappers` what may be around it, `_waits` who of that counts in real time, `_runs` the host's
-side, `_window` what the host does, `_cores` where a child begins, `_sentry` a host that never comes back, `_pulse` one
-that looks in turns, `_asyncio` and `_trio` the loops, `_quiet` their end, `_wall` dates. Heavy parts load when used.
+side, `_window` what the host does, `_cores` where a child begins, `_sentry` a host that never comes back, `_blockage`
+one that comes back late, `_pulse` one that looks in turns, `_asyncio` and `_trio` the loops, `_quiet` their end,
+`_wall` dates. Heavy parts load when used.
 """
 
 from __future__ import annotations

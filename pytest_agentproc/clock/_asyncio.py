@@ -49,6 +49,10 @@ class _Selector(selectors.EpollSelector):
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         loop = self.loop
         loop.hold_timers()
+        if self._hub.is_late:
+            self._hub.is_late = False
+            loop.release_timers()
+            return super().select(0)
         if loop.is_busy():
             self._busy += 1
             self._hub.turns += 1

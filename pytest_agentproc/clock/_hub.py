@@ -65,16 +65,16 @@ class Hub:
         self.fault: ClockError | None = None
         self.on_fault: Callable[[], None] | None = None
         self.hears_fault: Callable[[ClockError], None] | None = None
-        self.busy = 0
+        self.busy = self.turns = 0
         self._thread = threading.get_ident()
         self.started: weakref.WeakSet[subprocess.Popen[Any]] = weakref.WeakSet()
         self._kept: list[subprocess.Popen[Any]] = []
         """What was started and may be dropped while a fault unwinds: it lives until it is reaped."""
-        self.turns = 0
         self.rings = self._rung = 0
         """How often the sentry's alarm rang: a loop that it woke met nothing, and what is held is held on."""
         self._held_since = 0.0
-        self.is_waiting = False
+        self.is_waiting = self.is_late = False
+        """Whether the loop is at its wait; whether it was blocked, and what came and what is due meanwhile is one."""
         self._loop_ready = False
         self._looks, self._looked_since = 0, 0.0
         self._fires, self._fired_at = 0, -1
@@ -222,8 +222,7 @@ class Hub:
             move, target = rule.next(host)
             if move is grant:
                 self._looks = 0
-                self._grant(participants[target])
-                self._ear.note_answer(host.deadline)
+                self.grant(participants[target], host.deadline)
                 continue
             if move is stuck:
                 raise Deadlock(self.describe())
@@ -265,7 +264,8 @@ class Hub:
             self._fires = 0
             raise Spin(f"the event loop sets timers again and again, {_LOOKS} times at one instant")
 
-    def _grant(self, participant: Participant) -> None:
+    def grant(self, participant: Participant, deadline: tuple[int, int] | None) -> None:
+        """Let one participant go on until it parks; the deadline is the earliest of the host's, with its number."""
         rule, hear, running = self.rule, self._ear.hear, State.RUNNING
         asked = rule.asks(participant.path)
         rule.drop(participant.path)
@@ -279,6 +279,7 @@ class Hub:
             except TimeoutError:  # half a second without a word
                 start = start or time.monotonic()
                 self._guard_runner(participant, start)
+        self._ear.note_answer(deadline)
 
     def _hold(self) -> None:
         """Wait in real time for threads in flight and for declared processes that are no participants."""

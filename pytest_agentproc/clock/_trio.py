@@ -112,7 +112,8 @@ class TrioClock(trio.abc.Clock, trio.abc.Instrument):
             self._expiring = False
             if self._end is not None:
                 raise self._end  # it is swallowed, too
-            return self._firing() if self._fire else -math.inf
+            fire, self._hub.is_late = self._fire or self._hub.is_late, False
+            return self._firing() if fire else -math.inf
         return self._seconds.now()
 
     def deadline_to_sleep_time(self, deadline: float) -> float:
@@ -125,6 +126,8 @@ class TrioClock(trio.abc.Clock, trio.abc.Instrument):
         if runner.waiting_for_idle:
             self._fire = False
             return math.inf  # more than whatever cushion they wait for
+        if self._hub.is_late:
+            return 0.0
         self._seconds.ask(deadline)
         try:
             self._fire = self._hub.turn(self._seconds.meant(deadline))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
+from pytest_agentproc.clock._blockage import block
 from pytest_agentproc.clock._hub import Hub
 from pytest_agentproc.clock._protocol import running
 from pytest_agentproc.clock._sentry import sentry
@@ -77,6 +78,16 @@ class VirtualClock:
     def on_fault(self, tell: Callable[[ClockError], None]) -> None:
         """Have somebody hear of a fault at once, before anybody is ended or cancelled for it."""
         self.hub.hears_fault = tell
+
+    def block(self, seconds: float) -> None:
+        """Keep the event loop from running for a time, as a callback does that computes so long.
+
+        Agents go on meanwhile. In its next iteration the loop finds all that they wrote, and every timer that is due.
+
+        Args:
+            seconds: how long, on this clock.
+        """
+        block(self.hub, self.hub.now + round(seconds * 1_000_000_000))
 
     def instant(self) -> int:
         """See `Clock.instant`: nanoseconds since this clock's start."""

@@ -20,6 +20,7 @@ __all__ = ["OF_RUNS"]
 
 _TIMES = (
     ("duration-timeout", "A1", "takes the inactivity limit for a limit of the whole duration", times.DurationWatchdog),
+    ("timer-beats-output", "A4", "ends an agent whose output waits to be read", times.ExpiredWatchdog),
     ("stderr-blind", "A1", "takes bytes on stderr for no activity", times.StderrBlindWatchdog),
     ("own-writes-are-activity", "A1", "takes what it writes itself for activity", times.OwnWritesWatchdog),
     ("line-only-activity", "A1", "takes bytes for activity only once their line ends", times.LineWatchdog),

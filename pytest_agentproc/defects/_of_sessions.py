@@ -61,6 +61,7 @@ _TURNS = (
 _PATIENCES = (
     ("prompts-never-time-out", "P1", "knows no limit on the time of a prompt", patiences.NeverOverPatience),
     ("prompt-timeout-is-duration", "P2", "lets no progress move the deadline", patiences.DurationPatience),
+    ("timer-beats-progress", "A4", "times out though progress waits to be read", patiences.ExpiredPatience),
     ("bytes-move-the-deadline", "P2", "takes every byte of a turn for progress", patiences.BytesMovePatience),
     ("deadline-runs-while-asked", "P2", "times out while the caller owes an answer", patiences.RestlessPatience),
     ("words-end-the-rest", "P2", "lets a word set a resting deadline running", patiences.TalkedOutPatience),

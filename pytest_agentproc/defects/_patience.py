@@ -15,6 +15,7 @@ __all__ = [
     "ClosedIsExitPatience",
     "ClosedIsProgressPatience",
     "DurationPatience",
+    "ExpiredPatience",
     "IdleCountsPatience",
     "ImpatientPatience",
     "NeverOverPatience",
@@ -46,6 +47,14 @@ class DurationPatience(Patience):
         super().progress(now)
         if kept is not None:
             self.deadlines["prompt_timeout"] = kept
+
+
+class ExpiredPatience(Patience):
+    """Lets nothing move a deadline that has passed, though nobody has looked at it yet (A4)."""
+
+    def _wind(self, now: int, *names: str) -> None:
+        """Look at the timer first."""
+        super()._wind(now, *(name for name in names if self.deadlines.get(name, now + 1) > now))
 
 
 class BytesMovePatience(Patience):

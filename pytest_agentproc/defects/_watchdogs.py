@@ -18,6 +18,7 @@ __all__ = [
     "ClosedIsExitWatchdog",
     "DoubleTimerWatchdog",
     "DurationWatchdog",
+    "ExpiredWatchdog",
     "FirstOutputWatchdog",
     "HarsherFirstWatchdog",
     "LineWatchdog",
@@ -40,6 +41,15 @@ class DurationWatchdog(Watchdog):
         """Count, and nothing else."""
         self.count += size
         self.last_activity = now
+
+
+class ExpiredWatchdog(Watchdog):
+    """Lets no output move a limit that has run out, though nobody has looked at it yet (A4)."""
+
+    def _wind(self, name: str, now: int) -> None:
+        """Look at the timer first."""
+        if self.deadlines.get(name, now + 1) > now:
+            super()._wind(name, now)
 
 
 class OwnWritesWatchdog(Watchdog):

@@ -1,7 +1,7 @@
 """The caller of a run who goes away in the middle of it. Owns the instant and what he is answered; judges nothing.
 
-What is cancelled is what his language would cancel: a task of asyncio once, so that it may wait as it cleans up, and a
-scope of trio until it is left.
+A task of asyncio is cancelled once, so that it may wait as it cleans up. A scope, which is the only way on trio and
+anyio's way on asyncio, cancels at every await until it is left, unless that is shielded.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ async def asked_until(deed: Deed, ask: Ask, leave: Callable[[], None], scale: fl
         the subject's answer, if it gave one; what it raises as it is cancelled is nobody's to hear.
     """
     seconds = departs_at(deed) / NANOSECONDS / scale
-    return await (_asyncio if backend == "asyncio" else _trio)(seconds, ask, leave)
+    cancel_task = backend == "asyncio" and deed.value == "task"
+    return await (_cancel_task if cancel_task else _cancel_scope)(seconds, ask, leave)
 
 
 def departs_at(deed: Deed) -> int:
@@ -64,7 +65,7 @@ def aftermath(bound: Bound, subject: Subject) -> float:
     return bound.policy.kill_grace + bound.policy.linger_kill_grace + _REST
 
 
-async def _asyncio(seconds: float, ask: Ask, leave: Callable[[], None]) -> Said:
+async def _cancel_task(seconds: float, ask: Ask, leave: Callable[[], None]) -> Said:
     loop = asyncio.get_running_loop()
     task = loop.create_task(ask())
     has_left = False
@@ -87,7 +88,7 @@ async def _asyncio(seconds: float, ask: Ask, leave: Callable[[], None]) -> Said:
     return NOBODY if has_left and isinstance(said, AdapterError) else said
 
 
-async def _trio(seconds: float, ask: Ask, leave: Callable[[], None]) -> Said:
+async def _cancel_scope(seconds: float, ask: Ask, leave: Callable[[], None]) -> Said:
     has_left = False
     said: Said = NOBODY
     async with anyio.create_task_group() as group:
@@ -121,7 +122,9 @@ class ModelDeparture:
         self._go = go
 
     def act(self, now: int) -> bool:
-        """Go."""
+        """Go, once."""
+        if self.deadline is None or now < self.deadline:
+            return False
         self.deadline = None
         self._go(now)
         return True

@@ -142,6 +142,8 @@ class Lab:
             KitError: the harness failed, so there is no verdict on the subject.
         """
         bound = _bound(scenario, subject)
+        if bound.blocked is not None:
+            raise NotApplicable("virtual time", bound.blocked.line)
         pace = pace_of(foresee(scenario, scenario.terms(subject)), scale, LIFETIME)
         self._canaries.ready()
         room = Room(scenario, self._shop().folder, keeps_artifacts=subject.keeps_artifacts)
@@ -301,10 +303,12 @@ def _of_program(expectation: Expectation) -> Expectation:
 
 
 def _cancelled(bound: Bound, subject: Subject, line: int) -> Bound:
-    """Have a run that is cancelled count with who says that he can be, and be for information with who says nothing."""
+    """Have a cancelled run count for a subject that says it can be cancelled so, and inform where it says nothing."""
     can = getattr(subject, "cancellable", None)
     if can is False or needs_keeper(subject) or real_time_only(subject):
         raise NotApplicable("a supervisor that is async, and can be cancelled", line)
+    if can == "task" and bound.abandoned is not None and bound.abandoned.value == "scope":
+        raise NotApplicable("a supervisor that a cancel scope of anyio's may cancel", line)
     if can:
         return bound
     expect = tuple(replace(one, level="info") for one in bound.expect)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pytest_agentproc.clock import Path
+    from pytest_agentproc.harness._blockage import ModelBlockage
     from pytest_agentproc.harness._departure import ModelDeparture
     from pytest_agentproc.harness._session_host import CallerHost, SessionHost
     from pytest_agentproc.record import Record
@@ -56,7 +57,7 @@ class Model:
         self.drivers: list[Driver] = []
         self.hosts: dict[int, SessionHost] = {}
         """The sessions of those drivers that drive one."""
-        self.callers: list[CallerHost | ModelDeparture] = []
+        self.callers: list[CallerHost | ModelDeparture | ModelBlockage] = []
         self.begun: set[int] = set()
         self.over: set[int] = set()
         self.on_over: Callable[[], None] | None = None
@@ -159,6 +160,15 @@ class Model:
             if is_due or caller.has_news:
                 has_acted = caller.act(self.rule.now) or has_acted
         return has_acted
+
+    def block(self, until: int) -> None:
+        """Let time pass until an instant in which no driver looks and no caller acts: other code holds their loop."""
+        deadline = (until, _LOOP)
+        while (process := self.rule.first_process(deadline)) is not None:
+            self.rule.now, path = process
+            self.grant(self.processes[path])
+            self.settle()
+        self.rule.now = max(self.rule.now, until)
 
     def settle(self) -> None:
         """Let what happened be seen: who could go on asks, and the new and the dead are recorded in spawn order."""

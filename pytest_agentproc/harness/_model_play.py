@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from fake_agents.program import LONGEST
 from pytest_agentproc.errors import ClockError
+from pytest_agentproc.harness._blockage import ModelBlockage
 from pytest_agentproc.harness._departure import NOBODY, ModelDeparture
 from pytest_agentproc.harness._model import Model
 from pytest_agentproc.harness._played import (
@@ -96,6 +97,8 @@ def _play(bound: Bound, subject: _Judges, model: type[Model]) -> Played:
             answers.append((kept.finish(result) if kept else result).answer())
         record.add(made.now(), "m", {"process": "supervisor", "returned": True})
 
+    if bound.blocked is not None:
+        made.callers.insert(0, _blockage(made, bound.blocked))
     made.on_over = over
     fault = None
     try:
@@ -109,6 +112,16 @@ def _play(bound: Bound, subject: _Judges, model: type[Model]) -> Played:
     made.dissolve()
     answer = answers[0] if answers and fault is None else None
     return Played(bound, record, answer, fault, store.files if store else None)
+
+
+def _blockage(model: Model, deed: Deed) -> ModelBlockage:
+    """Give the other code that keeps the event loop from running."""
+
+    def block(deed: Deed) -> None:
+        model.record.add(model.now(), "m", deed.show())
+        model.block(model.now() + deed.value)
+
+    return ModelBlockage(deed, block)
 
 
 def _leaving(

@@ -9,12 +9,13 @@ import anyio
 
 from pytest_agentproc.clock import SystemClock, hush_at_end, require_backend
 from pytest_agentproc.errors import AdapterError, ClockError, Foreign, Stall
+from pytest_agentproc.harness._blockage import blocked_meanwhile
 from pytest_agentproc.harness._departure import aftermath, asked_until
 from pytest_agentproc.harness._kept import Kept
 from pytest_agentproc.harness._others import Others
 from pytest_agentproc.harness._played import SESSION_FOLDER, Played, environment, requested_model
 from pytest_agentproc.harness._warden import participants_of, warden
-from pytest_agentproc.vocabulary import Order
+from pytest_agentproc.vocabulary import NANOSECONDS, Order
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -49,9 +50,18 @@ def supervise(
     record = fakes[0].record
     order = replace(_order_of_all(bound, fakes, clock, record.add), artifacts=room.path, disk=room.disk)
 
+    async def supervising() -> Answer | AdapterError:
+        return await _asked(subject, order, bound.abandoned, backend)
+
+    def block(deed: Deed) -> None:
+        record.add(clock.instant(), "m", deed.show())
+        clock.block(deed.value / NANOSECONDS)
+
     async def run() -> Answer | AdapterError:
         with warden(_noting(record, clock), participants_of(clock)):
-            said = await _asked(subject, order, bound.abandoned, backend)
+            said = await (
+                supervising() if bound.blocked is None else blocked_meanwhile(bound.blocked, supervising, block)
+            )
             _note_end(record, clock, said)
             if rest := aftermath(bound, subject):
                 await anyio.sleep(rest)

@@ -207,6 +207,7 @@ _MARKERS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "leaked": _leaked,
     "stray": _stray,
     "kept": lambda data: f"nobody is told that its {data['kept']} is closed",
+    "begun_without": lambda data: f"gets a prompt, and was asked for no {data['begun_without']}",
     "given": lambda data: f"was given {' '.join(data['given']['argv']) or 'no arguments'}",
     "fault": lambda data: f"{str(data['fault']).upper()}: {data.get('message', '')}".rstrip(": "),
     "asked": _asked,

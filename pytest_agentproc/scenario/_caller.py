@@ -14,11 +14,11 @@ __all__ = ["bind_deed", "bind_handler", "bind_hooks"]
 
 
 def bind_deed(item: Item, scope: Scope) -> Deed:
-    """Give a deed of a session's caller; raises as `Scope.exact`."""
+    """Give a deed of a caller, or of other code in its program; raises as `Scope.exact`."""
     return Deed(
         item.line,
         item.kind,
-        scope.exact(item.value) if item.kind == "wait" else item.value,
+        scope.exact(item.value) if item.kind in ("wait", "block") else item.value,
         None if item.at is None else scope.exact(item.at),
         None if item.after is None else scope.exact(item.after),
         item.session,

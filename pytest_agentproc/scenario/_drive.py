@@ -120,6 +120,16 @@ class _Word:
             check.wrong(node, what, "{}", f"write {what.rpartition('.')[2]}: {{}}")
 
 
+def _abandon_finish(values: dict[str, Any], _node: Node, _what: str, _check: Check) -> str:
+    return str(values.get("by", "task"))
+
+
+_ABANDON = Fields(
+    (Key("by", Choice(("task", "scope")), "how: its task, once, or an anyio scope, at every await; task if absent"),),
+    finish=_abandon_finish,
+)
+
+
 _KEYS = (
     Key("prompt", PROMPT, "asks; a prompt is queued at once"),
     Key(
@@ -133,7 +143,7 @@ _KEYS = (
     ),
     Key("stop", _Word(), "has the agent forced to stop; a new one follows"),
     Key("close", _Word(), "ends the session"),
-    Key("abandon", _Word(), "goes away: whoever supervises the run is cancelled (a run's alone)"),
+    Key("abandon", _ABANDON, "goes away: the supervisor of the run is cancelled (a run's alone)"),
     Key("attach", Word("VIEWER"), "attaches a viewer, which sees everything from the beginning"),
     Key("detach", Word("VIEWER"), "detaches it"),
     Key("at", Time(), "beside another key: not before this instant"),

@@ -151,7 +151,11 @@ class _Saw:
 
 
 _OF_ALL = (
-    Wanted("outcome", OUTCOME, "how the run ended; {not: completed} is any other"),
+    Wanted(
+        "outcome",
+        OUTCOME,
+        "how the run ended; {not: completed} is any other, {any_of: [...]} one of several",
+    ),
     Wanted("exit_code", Whole(0, 255, "CODE"), "the supervisor's exit code"),
     Wanted("text", MATCHER, "the final message; of plain output, the end of its last line may be told with it or not"),
     Wanted("transcript", MATCHER, "all messages, each on a line of its own"),

@@ -9,11 +9,11 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.scenario._agent import AGENT, Policies, Script, Scripts
-from pytest_agentproc.scenario._drive import DRIVE, DRIVE_KEYS, HANDLERS
+from pytest_agentproc.scenario._drive import DRIVE, DRIVE_KEYS, HANDLERS, Item
 from pytest_agentproc.scenario._elsewhere import COMMANDS, words
 from pytest_agentproc.scenario._expect import EXPECT, EXPECT_BELOW, EXPECT_KEYS, Expected
 from pytest_agentproc.scenario._fields import Fields, Key
-from pytest_agentproc.scenario._kinds import Choice, ListOf, Text
+from pytest_agentproc.scenario._kinds import Choice, ListOf, Text, Time
 from pytest_agentproc.scenario._nodes import Mapping, Node, Scalar
 from pytest_agentproc.scenario._several import SEVERAL
 from pytest_agentproc.scenario._shapes import Form, MapOf
@@ -24,7 +24,7 @@ from pytest_agentproc.vocabulary import LEVELS, POLICY_NAMES, RULES
 if TYPE_CHECKING:
     from pytest_agentproc.scenario._check import Check
 
-__all__ = ["FILE", "HOST"]
+__all__ = ["BLOCKAGE", "FILE", "HOST"]
 
 
 class _Covers(Text):
@@ -75,8 +75,24 @@ _ELSEWHERE = {
 }
 
 
-def _host_finish(values: dict[str, Any], node: Node, _what: str, _check: Check) -> tuple[str, int]:
-    return values["artifacts"], node.line
+def _host_finish(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[str, Any]:
+    if not values:
+        check.at(node, f"{what} says nothing: write artifacts, loop_blocked, or both")
+    disk = {"disk": values["artifacts"]} if "artifacts" in values else {}
+    return {**disk, "host_line": node.line, "blockage": values.get("loop_blocked")}
+
+
+def _blockage_finish(values: dict[str, Any], node: Node, _what: str, _check: Check) -> Item:
+    return Item(node.line, "block", values["for"], at=values["at"])
+
+
+BLOCKAGE = Fields(
+    (
+        Key("at", Time(), "from when on", required=True),
+        Key("for", Time(), "for how long", required=True),
+    ),
+    finish=_blockage_finish,
+)
 
 
 HOST = Fields(
@@ -85,7 +101,11 @@ HOST = Fields(
             "artifacts",
             Choice(("read_only", "full")),
             "how the disk is that they go to: nobody can make a file there, or nothing can be written to one",
-            required=True,
+        ),
+        Key(
+            "loop_blocked",
+            BLOCKAGE,
+            "when other code keeps the event loop from running: what comes and what is due then is found at once",
         ),
     ),
     finish=_host_finish,

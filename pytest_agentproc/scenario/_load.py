@@ -108,12 +108,10 @@ def loads(
         )
         for session, own in values.get("sessions", {}).items()
     }
-    disk, host_line = values.get("host", ("", 0))
     return Scenario(
         **about,
         **({} if parts else _of_an_agent(values)),
-        disk=disk,
-        host_line=host_line,
+        **values.get("host", {}),
         drive=drive,
         expected=expected,
         parts=parts,

@@ -10,7 +10,7 @@ from pytest_agentproc.scenario._asked import ASKED_KEYS
 from pytest_agentproc.scenario._drive import DRIVE_KEYS, HANDLER, PROMPT
 from pytest_agentproc.scenario._expect import EXPECT_KEYS, PROCESS_KEYS, SAW_KEYS, SESSION_EXPECT_KEYS
 from pytest_agentproc.scenario._fields import Either, Fields, Key
-from pytest_agentproc.scenario._file import FILE, HOST
+from pytest_agentproc.scenario._file import BLOCKAGE, FILE, HOST
 from pytest_agentproc.scenario._several import SESSION_KEYS
 from pytest_agentproc.scenario._spawn import FORM as SPAWN_FORM
 from pytest_agentproc.scenario._steps import STEPS
@@ -28,6 +28,7 @@ def reference() -> str:
         _table("top key", FILE.keys),
         _table("agent", AGENT.mapping.keys),
         _table("host", HOST.keys),
+        _table("loop_blocked: {...}", BLOCKAGE.keys),
         _table("sessions: {NAME: {...}}", SESSION_KEYS.values()),
         _table("handler", HANDLER.keys),
         _table("drive item", DRIVE_KEYS.values()),

@@ -75,6 +75,8 @@ class Bound:
     parts: Mapping[str, Bound] = field(default_factory=dict)
     abandoned: Deed | None = None
     """That the caller of a run goes away, and when."""
+    blocked: Deed | None = None
+    """That the supervisor's event loop is blocked, from when on and for how long."""
     pauseless: int = 0
     """The line of a process that re-forks without a pause; 0: there is none."""
 
@@ -108,6 +110,7 @@ class Scenario:
         states: whether its environment asks for the state of the session.
         prompt_by: `argv` or `stdin`.
         disk: how the disk of the artifacts is: "", "read_only" or "full"; `host_line` says where.
+        blockage: when the supervisor's event loop is blocked, and for how long.
         told_lines: the line of each limit that the supervisor is told.
         drive: what the caller does, a run's one prompt among it; `handlers` how it answers, and what it has hooks do.
         text: the file's own text.
@@ -140,6 +143,7 @@ class Scenario:
     policy: Mapping[str, Any] = field(default_factory=dict)
     disk: str = ""
     host_line: int = 0
+    blockage: Item | None = None
     told_lines: Mapping[str, int] = field(default_factory=dict)
     handlers: tuple[dict[str, Any], ...] = ()
     text: str = field(repr=False)
@@ -218,7 +222,11 @@ class Scenario:
         scopes = {name: Scope(policy.exact(), self.language.steps) for name, policy in terms.items()}
         scopes[""] = Scope(Policy().whole(), self.language.steps)
         drive = tuple(bind_deed(item, scopes[item.session]) for item in self.drive)
-        return Bound(self, {}, Policy(), self._expectations(scopes), drive, parts=parts)
+        blocked = self._blocked(scopes[""])
+        return Bound(self, {}, Policy(), self._expectations(scopes), drive, parts=parts, blocked=blocked)
+
+    def _blocked(self, scope: Scope) -> Deed | None:
+        return None if self.blockage is None else bind_deed(self.blockage, scope)
 
     def _expectations(self, scopes: Mapping[str, Scope]) -> tuple[Expectation, ...]:
         expect = []
@@ -269,7 +277,8 @@ class Scenario:
         if _has_tasks([first, then]):
             program["tasks"] = True
         expect = self._expectations({"": scope})
-        bound = Bound(self, program, policy, expect, pauseless=_pauseless([first, then]))
+        pauseless, blocked = _pauseless([first, then]), self._blocked(scope)
+        bound = Bound(self, program, policy, expect, pauseless=pauseless, blocked=blocked)
         if not self.is_session:
             return replace(bound, abandoned=next((bind_deed(item, scope) for item in self.drive[1:]), None))
         drive = tuple(bind_deed(item, scope) for item in self.drive)

@@ -28,7 +28,7 @@ __all__ = ["OF_A_RUN", "OF_A_SESSION", "TURN_KEYS", "VIEWER_KEYS"]
 
 _ELAPSED = "from the delivery of its prompt to its outcome; a background turn: from its first event to its end"
 _TURN = (
-    Wanted("outcome", OUTCOME, "how it ended; {not: completed} is any other"),
+    Wanted("outcome", OUTCOME, "how it ended; {not: completed} is any other, {any_of: [...]} one of several"),
     Wanted("exit_code", Whole(0, 255, "CODE"), "the supervisor's exit code for it"),
     Wanted("text", MATCHER, "the final message"),
     Wanted("transcript", MATCHER, "all messages, each on a line of its own"),

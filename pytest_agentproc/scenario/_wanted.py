@@ -172,8 +172,15 @@ def _outcome(values: dict[str, Any], _node: Node, _what: str, _check: Check) -> 
 
 OUTCOME = Either(
     _OUTCOMES,
-    Fields((Key("not", _OUTCOMES, "any outcome but this one", required=True),), finish=_outcome),
+    Fields(
+        (
+            Key("not", _OUTCOMES, "any outcome but this one"),
+            Key("any_of", ListOf(_OUTCOMES, unique=True), "one of these outcomes: each is right"),
+        ),
+        one_of=("not", "any_of"),
+        finish=_outcome,
+    ),
     key="is",
 )
-"""The name of an outcome, or `{not: NAME}` where more than one is right."""
+"""The name of an outcome, or `{not: NAME}` or `{any_of: [NAME, ...]}` where more than one is right."""
 MATCHER = Either(Text(), Fields(TEXT_FORMS, one_of=("exact", "contains", "matches")), key="exact")

@@ -7,7 +7,7 @@ import inspect
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import anyio.to_thread
 
@@ -50,13 +50,14 @@ class Function:
         runs: whether it takes orders without a drive: agents that get one prompt and end. Scenarios of such agents are
             not applicable to one that holds sessions only.
         artifacts: whether it writes the files of C3 into the order's directory.
-        cancellable: whether its task may be cancelled, and nobody is left then (T4). None: it says nothing of that, so
-            that scenarios of it are for information.
+        cancellable: whether it may be cancelled, and nobody is left then (T4): True by asyncio's `Task.cancel` and by
+            an anyio scope, which cancels at every await; "task" by the former alone. None: it says nothing of that, so
+            that scenarios of it are informational.
         dialects: the dialects whose agents it can run, by name (`gemini stream` is one mode of one), or as `Dialect`
             where another package adds them; None: all. Scenarios of others are not applicable.
 
     Raises:
-        UsageError: it is no function, or there is no such limit or dialect.
+        UsageError: it is no function, or there is no such limit, dialect, or way to be cancelled.
     """
 
     needs_keeper = False
@@ -70,13 +71,15 @@ class Function:
         sessions: bool | Iterable[str] = False,
         runs: bool = True,
         artifacts: bool = False,
-        cancellable: bool | None = None,
+        cancellable: bool | Literal["task"] | None = None,
         dialects: Iterable[str | Dialect] | str | None = None,
     ) -> None:
         if not callable(function):
             raise UsageError(
                 f"{function!r} is no function", "write Function(supervise), with `async def supervise(order):`"
             )
+        if cancellable not in (True, False, None, "task"):
+            raise UsageError(f"cancellable is {cancellable!r}", 'write True, False, or "task"')
         self.function = function
         self.name = name or _name(function)
         self.deeds = None if isinstance(sessions, bool) else require_deeds(sessions)

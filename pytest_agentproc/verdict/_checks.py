@@ -68,13 +68,16 @@ def _found(*, fits: bool, seen: str, hint: str = "") -> Finding:
     return Finding(Verdict.PASSED, seen) if fits else Finding(Verdict.FAILED, seen, hint)
 
 
-def _outcome(played: Played, wanted: str | Mapping[str, str]) -> Finding:
+def _outcome(played: Played, wanted: str | Mapping[str, Any]) -> Finding:
     assert played.answer is not None
     seen = played.answer.outcome
     if seen is None:
         return _NOT_REPORTED
     hint = _exit_hint(played) or _silence_hint(played) if seen == "inactive" else ""
-    fits = seen == wanted if isinstance(wanted, str) else seen != wanted["not"]
+    if isinstance(wanted, str):
+        fits = seen == wanted
+    else:
+        fits = seen in wanted["any_of"] if "any_of" in wanted else seen != wanted["not"]
     return _found(fits=fits, seen=str(seen), hint=hint)
 
 

@@ -42,7 +42,7 @@ def compare(played: Played) -> tuple[Row, ...]:
     that decide it are nearer to one another than its looks may be late: but for who was left, or hit. So is, with the
     same exception, what the kit's own supervisor meets under the limits of the file and misses under the subject's.
     What failed in real time under a subject that keeps limits and does not divide them is its adapter's error, and says
-    nothing of it.
+    nothing of it. A scenario that withholds a handshake is not applicable to a client that asks for none.
 
     Args:
         played: what was bound, recorded, and answered.
@@ -59,7 +59,8 @@ def compare(played: Played) -> tuple[Row, ...]:
     harm = check_bystanders(played, "unharmed")
     if harm.verdict is Verdict.FAILED and all(row.key != "bystanders" for row in rows):
         rows.append(Row("bystanders", 0, "unharmed", harm.seen, harm.verdict, harm.hint, level))
-    return tuple(_of_moot(played, _of_undecided(played, _of_unscaled(played, _of_other_limits(played, rows)))))
+    rows = _of_no_handshake(played, _of_other_limits(played, rows))
+    return tuple(_of_moot(played, _of_undecided(played, _of_unscaled(played, rows))))
 
 
 def conclude(rows: Iterable[Row], *, counts_info: bool = True) -> Verdict:
@@ -132,6 +133,24 @@ def _missed(reference: Reference) -> dict[str, str]:
     rows = compare(reference.here)
     met = {row.key for row in rows if row.verdict is Verdict.PASSED and row.key not in _BY_RECORD}
     return {row.key: f"{row.key} {row.seen}".partition("\n")[0] for row in others if row.key in met}
+
+
+def _of_no_handshake(played: Played, rows: list[Row]) -> list[Row]:
+    """Judge no client by a handshake that it never asked for: its first prompt reached the agent without one.
+
+    A process that it leaves is still a leak, unless the run only ended because nobody could go on.
+    """
+    if all("begun_without" not in event.data for event in played.record.events):
+        return rows
+    return [
+        replace(row, verdict=Verdict.NOT_APPLICABLE, seen=f"{row.seen}; {_NO_HANDSHAKE}", hint="")
+        if row.key not in _BY_RECORD or (row.key == "leaks" and played.fault is not None)
+        else row
+        for row in rows
+    ]
+
+
+_NO_HANDSHAKE = "the client asks for no handshake, and the scenario is about one"
 
 
 def _of_unscaled(played: Played, rows: list[Row]) -> list[Row]:

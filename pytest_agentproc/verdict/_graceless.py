@@ -24,7 +24,7 @@ def gives_no_grace(played: Played) -> bool:
     """Say whether the grace that counts at the end of this run is 0; where it is not known which, whether both are."""
     limits = played.bound.policy.nanoseconds()
     wanted = next((one.wanted for one in played.bound.expect if one.key == "outcome"), None)
-    outcome = wanted if isinstance(wanted, str) else None  # one of several, with {not: NAME}
+    outcome = wanted if isinstance(wanted, str) else None  # else it may be one of several
     names = ["kill_grace"] * (outcome not in _AFTER_AN_END) + ["linger_kill_grace"] * (
         outcome is None or outcome in _AFTER_AN_END
     )

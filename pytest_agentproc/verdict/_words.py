@@ -132,8 +132,10 @@ def _show_words(words: Iterable[str]) -> str:
     return listed(quoted(word) for word in words)
 
 
-def _show_outcome(wanted: str | Mapping[str, str]) -> str:
-    return wanted if isinstance(wanted, str) else f"not {wanted['not']}"
+def _show_outcome(wanted: str | Mapping[str, Any]) -> str:
+    if isinstance(wanted, str):
+        return wanted
+    return " or ".join(wanted["any_of"]) if "any_of" in wanted else f"not {wanted['not']}"
 
 
 def _show_where_or_end(wanted: str | Mapping[str, Any] | Sequence[str]) -> str:

@@ -37,6 +37,12 @@ lost, or for none any more), `several` (sessions at a time). Waits for anything 
 """
 
 _WAITS = frozenset({"wait", "turn", "background", "status", "settle"})
+_SHOWN = {
+    "wait": "waits",
+    "settle": "waits for every outcome",
+    "abandon": "goes away",
+    "block": "keeps the event loop from running",
+}
 _HOPELESS = ("failed", "closed")
 """A session that stands there says and does nothing any more."""
 
@@ -47,10 +53,12 @@ class Deed:
 
     Args:
         line: where the scenario says so; 0: nowhere, it follows from the rest.
-        kind: `prompt`, `cancel`, `stop`, `close`, `attach`, `detach`, `answer`, `register`, of a run `abandon`, and the
-            waits: `wait` (for a time), `turn`, `background`, `status`, `settle` (until every prompt has its outcome).
-        value: the prompt's text; the number of a turn (None for `cancel`: the one in flight), of a background turn, of
-            a question; the name of a status, a viewer or a hook; the time to wait in nanoseconds.
+        kind: `prompt`, `cancel`, `stop`, `close`, `attach`, `detach`, `answer`, `register`, of a run `abandon`, of
+            other code in its program `block`, and the waits: `wait` (for a time), `turn`, `background`, `status`,
+            `settle` (until every prompt has its outcome).
+        value: the prompt's text; by what a run is abandoned, `task` or `scope`; the number of a turn (None for
+            `cancel`: the one in flight), of a background turn, of a question; the name of a status, a viewer or a hook;
+            the time to wait, or for which the event loop is blocked, in nanoseconds.
         at: the instant, in nanoseconds, before which it is not done.
         after: the same from the deed before.
         session: in which session, where there are several.
@@ -65,7 +73,7 @@ class Deed:
 
     def show(self) -> dict[str, Any]:
         """Give what it says in plain values, for a record."""
-        words = {"wait": "waits", "settle": "waits for every outcome", "abandon": "goes away"}.get(self.kind)
+        words = _SHOWN.get(self.kind)
         if words is None and self.kind in _WAITS:
             words = f"waits for {self.kind} {self.value}"
         if words is None:

@@ -144,8 +144,8 @@ class Subject(Protocol):
     It may have six more: `takes_runs`, false for one that takes nothing but drives; `dialects`, those whose agents it
     can run, or modes of them, as `gemini stream` (None: all); `deeds`, the `DEEDS` that it can have done to its
     sessions (None: all); `needs_keeper`, true for one that starts programs of its own, which a keeper holds in real
-    time; `real_time_only`, why it cannot be played in virtual time ("": it can); and `cancellable`, whether its task
-    may be cancelled without leaving anybody (None: it does not say).
+    time; `real_time_only`, why it cannot be played in virtual time ("": it can); and `cancellable`, whether it may
+    be cancelled without leaving anybody (None: it does not say; "task": by `Task.cancel`, and by no scope).
     """
 
     name: str

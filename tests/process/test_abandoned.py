@@ -14,6 +14,7 @@ import anyio
 import pytest
 import trio
 
+from pytest_agentproc.errors import UsageError
 from pytest_agentproc.scenario import NotApplicable, load
 from pytest_agentproc.subjects import Command, Function
 from pytest_agentproc.verdict import compare, conclude
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
 
     from pytest_agentproc.harness import Lab
+    from pytest_agentproc.scenario import Scenario
     from pytest_agentproc.vocabulary import Order
 
 pytestmark = [
@@ -40,7 +42,14 @@ def no_litter() -> Iterator[None]:
 
 
 NAMES = ("run-is-cancelled", "deaf-run-is-cancelled", "run-with-servers-is-cancelled")
-SCENARIOS = [load(ROOT / "scenarios" / f"{name}.scenario.yaml") for name in NAMES]
+SCOPED = (
+    "deaf-run-in-a-scope-is-cancelled",
+    "run-with-servers-in-a-scope-is-cancelled",
+    "run-in-a-scope-is-cancelled-as-it-ends-its-agent",
+)
+SCENARIOS, SCENARIOS_OF_SCOPES = (
+    [load(ROOT / "scenarios" / f"{name}.scenario.yaml") for name in names] for names in (NAMES, SCOPED)
+)
 LIMITS = {"kill_grace": 2}
 
 
@@ -145,6 +154,61 @@ async def in_a_scope(order: Order) -> str:
             with suppress(ProcessLookupError):
                 os.killpg(agent.pid, signal.SIGKILL)
     return "completed"
+
+
+def of_scope(*, shielded: bool) -> Callable[[Order], Any]:
+    """Give a supervisor in anyio's style, whose cleanup terminates, waits, and kills: in a shield, or in none."""
+
+    async def supervise(order: Order) -> str:
+        agent = await anyio.open_process(order.argv, env=order.env, stdin=DEVNULL, start_new_session=True)
+        try:
+            with anyio.fail_after(order.policy.inactivity_timeout):
+                await agent.wait()
+        except TimeoutError:
+            await end(agent)
+            return "inactive"
+        finally:
+            await end(agent)
+        return "completed"
+
+    async def end(agent: Any) -> None:
+        with anyio.CancelScope(shield=shielded):
+            with suppress(ProcessLookupError):
+                os.killpg(agent.pid, signal.SIGTERM)
+            with anyio.move_on_after(2):
+                await agent.wait()
+            with suppress(ProcessLookupError):
+                os.killpg(agent.pid, signal.SIGKILL)
+            await agent.wait()
+
+    return supervise
+
+
+@pytest.mark.parametrize(("shielded", "verdict"), [(True, "passed"), (False, "failed")])
+@pytest.mark.parametrize("scenario", SCENARIOS_OF_SCOPES, ids=lambda scenario: scenario.id)
+def test_a_cleanup_that_waits_needs_a_shield(
+    lab: Lab, scenario: Scenario, backend: str, verdict: str, *, shielded: bool
+) -> None:
+    """A scope cancels at every await, on asyncio as on trio, so that a cleanup ends at its first one."""
+    limits = {**LIMITS, "inactivity_timeout": 120}
+    subject = Function(of_scope(shielded=shielded), limits=limits, dialects=["raw"], cancellable=True)
+    assert conclude(compare(lab.play(scenario, subject, backend=backend))).value == verdict
+
+
+def test_who_is_cancelled_as_a_task_alone_says_so(lab: Lab) -> None:
+    """A cleanup in asyncio's own style may wait, and is not judged by a scope."""
+    subject = Function(of_task(climbs), limits=LIMITS, dialects=["raw"], cancellable="task")
+    assert conclude(compare(lab.play(SCENARIOS[1], subject))).value == "passed"
+    with pytest.raises(NotApplicable, match="a supervisor that a cancel scope of anyio's may cancel"):
+        lab.play(SCENARIOS_OF_SCOPES[0], subject)
+    subject = Function(of_task(climbs), limits=LIMITS, dialects=["raw"], cancellable=True)
+    assert conclude(compare(lab.play(SCENARIOS_OF_SCOPES[0], subject))).value == "failed"
+
+
+def test_there_is_no_other_way_to_be_cancelled() -> None:
+    """A word that means nothing is a mistake of the author's, at once."""
+    with pytest.raises(UsageError, match="cancellable is 'scope'"):
+        Function(of_task(climbs), cancellable="scope")  # type: ignore[arg-type]
 
 
 async def in_no_scope(order: Order) -> str:

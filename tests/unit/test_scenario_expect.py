@@ -15,6 +15,7 @@ SECOND = 1_000_000_000
 CASES: list[tuple[str, Any]] = [
     *((f"outcome: {outcome}", str(outcome)) for outcome in Outcome),
     ("outcome: {not: completed}", {"not": "completed"}),
+    ("outcome: {any_of: [completed, failed]}", {"any_of": ["completed", "failed"]}),
     ("exit_code: 124", 124),
     ("text: 5", {"exact": "5"}),
     ("text: {exact: a}", {"exact": "a"}),

@@ -36,6 +36,7 @@ UNSEEN = {
     "acp-only": _BY_DIALECT,
     "asks-for-ever": _BY_DIALECT,
     "asks-told": _BY_DIALECT,
+    "host": "an empty mapping is one of the type",
     "modes": _BY_DIALECT,
     "no-asks": _BY_DIALECT,
     "no-beginnings": _BY_DIALECT,

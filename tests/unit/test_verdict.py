@@ -18,6 +18,7 @@ from tests.unit.handmade import SECOND, Bound, Events, Expected, Played, Script,
     [
         ("outcome", "completed", {"outcome": "completed"}),
         ("outcome", {"not": "completed"}, {"outcome": "stopped"}),
+        ("outcome", {"any_of": ["completed", "failed"]}, {"outcome": "failed"}),
         ("exit_code", 0, {"exit_code": 0}),
         ("text", {"exact": "done"}, {"text": "done"}),
         ("text", {"contains": "on"}, {"text": "done"}),
@@ -245,6 +246,14 @@ def test_an_outcome_that_is_not_to_be_is_named() -> None:
     assert judge("outcome", wanted, outcome="completed")[:3] == ("failed", "not completed", "completed")
     assert judge("turns.1.outcome", wanted, turns=(Answer(outcome="completed"),))[1] == "not completed"
     assert judge("turns.1.outcome", wanted, turns=(Answer(outcome="agent_lost"),))[0] == "passed"
+    assert judge("turns.1.outcome", wanted, turns=(Answer(),))[0] == "undecided"
+
+
+def test_one_of_several_outcomes_may_be_right() -> None:
+    """Where a protocol can be read in two ways, a scenario names both outcomes."""
+    wanted = {"any_of": ["completed", "failed"]}
+    assert judge("outcome", wanted, outcome="inactive")[:3] == ("failed", "completed or failed", "inactive")
+    assert judge("turns.1.outcome", wanted, turns=(Answer(outcome="failed"),))[0] == "passed"
     assert judge("turns.1.outcome", wanted, turns=(Answer(),))[0] == "undecided"
 
 

@@ -1,0 +1,65 @@
+"""Other code of the supervising program, which keeps its event loop from running for a while. Judges nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+import anyio
+
+from pytest_agentproc.vocabulary import NANOSECONDS
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from pytest_agentproc.vocabulary import Deed
+
+__all__ = ["ModelBlockage", "blocked_meanwhile"]
+
+_T = TypeVar("_T")
+
+
+async def blocked_meanwhile(deed: Deed, ask: Callable[[], Awaitable[_T]], block: Callable[[Deed], None]) -> _T:
+    """Have a subject supervise, and block the event loop at the instant of the deed.
+
+    Args:
+        deed: when the loop is blocked, counted from now, and for how long.
+        ask: has the subject supervise.
+        block: blocks the loop in whose callback it is called.
+
+    Returns:
+        what the subject gave.
+    """
+
+    async def blocks() -> None:
+        await anyio.sleep((deed.at or 0) / NANOSECONDS)
+        block(deed)
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(blocks)
+        said = await ask()
+        group.cancel_scope.cancel()
+    return said
+
+
+class ModelBlockage:
+    """The same in the model, whose drivers look at nothing meanwhile.
+
+    Args:
+        deed: when the loop is blocked, and for how long.
+        block: lets that time pass.
+    """
+
+    has_news = is_busy = False
+
+    def __init__(self, deed: Deed, block: Callable[[Deed], None]) -> None:
+        self.deadline: int | None = deed.at
+        self._deed = deed
+        self._block = block
+
+    def act(self, now: int) -> bool:
+        """Block the loop, once."""
+        if self.deadline is None or now < self.deadline:
+            return False
+        self.deadline = None
+        self._block(self._deed)
+        return True

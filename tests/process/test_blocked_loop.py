@@ -1,0 +1,208 @@
+"""A loop that other code kept from running: what came meanwhile and the timer that is due are found at once (A4)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+from asyncio.subprocess import PIPE
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+import trio
+
+from pytest_agentproc.errors import Stall
+from pytest_agentproc.scenario import NotApplicable, load
+from pytest_agentproc.subjects import Function, core
+from pytest_agentproc.verdict import compare, conclude
+from tests.architecture.sources import ROOT
+from tests.process.stand import make_spinning
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from pytest_agentproc.harness import Lab
+    from pytest_agentproc.vocabulary import Order
+    from tests.process.stand import Stand
+
+pytestmark = pytest.mark.slow
+
+SCENARIOS = [
+    load(ROOT / "scenarios" / f"{name}.scenario.yaml")
+    for name in (
+        "exits-while-the-loop-is-blocked",
+        "talks-while-the-loop-is-blocked",
+        "claude-answers-while-the-loop-is-blocked",
+    )
+]
+SECOND_LOOK = 0.01
+LIMITS = {"inactivity_timeout": 120, "kill_grace": 0, "linger_kill_grace": 0}
+
+
+async def with_timeout(agent: Any, limit: float) -> bytes | None:
+    """Read under asyncio's own `timeout`: what comes from a pipe takes two iterations more than the timer."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(limit):
+            return bytes(await agent.stdout.read(65536))
+    return None
+
+
+async def with_a_second_look(agent: Any, limit: float) -> bytes | None:
+    """Read as `with_timeout` does, and look once more before the agent is given up."""
+    first = await with_timeout(agent, limit)
+    return await with_timeout(agent, SECOND_LOOK) if first is None else first
+
+
+async def with_scope(agent: Any, limit: float) -> bytes | None:
+    """Read in a scope of anyio's, and look once more, too."""
+    for seconds in (limit, SECOND_LOOK):
+        with anyio.move_on_after(seconds):
+            try:
+                return bytes(await agent.stdout.receive())
+            except anyio.EndOfStream:
+                return b""
+    return None
+
+
+async def with_trio(agent: Any, limit: float) -> bytes | None:
+    """Read in a scope of trio's, and ask what was read."""
+    with trio.move_on_after(limit):
+        return bytes(await agent.stdout.receive_some(65536))
+    return None
+
+
+async def with_a_look_at_the_clock(agent: Any, limit: float) -> bytes | None:
+    """Read in a scope of trio's, and ask whether the time is over."""
+    with trio.move_on_after(limit) as scope:
+        data = await agent.stdout.receive_some(65536)
+    return None if scope.cancel_called else bytes(data)
+
+
+async def start(order: Order, read: Any) -> Any:
+    """Start the agent as the library does whose streams are read."""
+    if read is with_scope:
+        return await anyio.open_process(order.argv, env=order.env, stderr=None, start_new_session=True)
+    if read in (with_trio, with_a_look_at_the_clock):
+        argv = [*order.argv]
+        return await trio.lowlevel.open_process(argv, env=order.env, stdout=PIPE, start_new_session=True)
+    return await asyncio.create_subprocess_exec(*order.argv, env=order.env, stdout=PIPE, start_new_session=True)
+
+
+def supervisor(read: Callable[[Any, float], Awaitable[bytes | None]]) -> Function:
+    """Give a supervisor by how it reads: an agent that is silent for too long is killed."""
+
+    async def supervise(order: Order) -> dict[str, Any]:
+        agent, said, outcome = await start(order, read), b"", ""
+        while not outcome:
+            data = await read(agent, 120)
+            said += data or b""
+            outcome = {None: "inactive", b"": "completed"}.get(data, "")
+        if outcome == "inactive":
+            with suppress(ProcessLookupError):
+                os.killpg(agent.pid, signal.SIGKILL)
+        code = await agent.wait()
+        text = said.decode().strip()
+        if order.dialect == "claude" and outcome == "completed":
+            text = json.loads(text.splitlines()[-1])["result"]
+        return {"outcome": outcome, "text": text, "agent_status": code}
+
+    return Function(supervise, name=read.__name__, limits=LIMITS, dialects=["raw", "claude"])
+
+
+def verdicts(lab: Lab, read: Any, backend: str) -> set[str]:
+    """Play all scenarios of a run, and give what they come to."""
+    return {conclude(compare(lab.play(one, supervisor(read), backend=backend))).value for one in SCENARIOS}
+
+
+@pytest.mark.parametrize(
+    ("read", "backend", "verdict"),
+    [
+        (with_a_second_look, "asyncio", "passed"),
+        (with_scope, "asyncio", "passed"),
+        (with_scope, "trio", "passed"),
+        (with_trio, "trio", "passed"),
+        (with_timeout, "asyncio", "failed"),
+        (with_a_look_at_the_clock, "trio", "failed"),
+    ],
+)
+def test_a_supervisor_that_looks_before_it_gives_up_is_green(lab: Lab, read: Any, backend: str, verdict: str) -> None:
+    """Each library has a careful way, and a careless one that throws an answer away."""
+    assert verdicts(lab, read, backend) == {verdict}
+
+
+def test_without_a_blocked_loop_the_careless_ones_are_green(lab: Lab) -> None:
+    """Virtual time settles what agents do before a timer fires: at the same instant the fault cannot show."""
+    scenario = load(ROOT / "scenarios" / "exits-at-the-deadline.scenario.yaml")
+    for read, backend in ((with_timeout, "asyncio"), (with_a_look_at_the_clock, "trio")):
+        assert conclude(compare(lab.play(scenario, supervisor(read), backend=backend))).value == "passed"
+
+
+def test_the_kits_own_supervisor_is_not_blocked_in_real_time(lab: Lab) -> None:
+    """Whether two instants compete is no question of real time there."""
+    with pytest.raises(NotApplicable, match="line 5 needs virtual time"):
+        lab.play_real(SCENARIOS[0], core())
+
+
+TALK = """
+- silence: 1s
+- say: one
+- silence: 1s
+- say: two
+- silence: 5s
+- exit: 3
+"""
+
+
+def test_agents_go_on_while_the_loop_is_blocked(stand: Stand, backend: str) -> None:
+    """All that they did is there at the next look, and time is where the callback ended."""
+    argv = stand.fake(TALK)
+
+    async def supervise() -> tuple[float, bytes, float, int | None]:
+        async with await anyio.open_process(argv, stderr=None) as process:
+            assert process.stdout is not None
+            stand.clock.block(1.5)
+            first, data = stand.seconds, await process.stdout.receive()
+            stand.clock.block(8)
+            return first, data, stand.seconds, await process.wait()
+
+    assert stand.run(supervise, backend=backend) == (1.5, b"one\n", 9.5, 3)
+    events = stand.fakes[0].record.events
+    assert [event.at for event in events if event.code == "o"] == [10**9, 2 * 10**9]
+
+
+def test_timers_that_are_due_fire_at_the_next_iteration(stand: Stand, backend: str) -> None:
+    """None of them fires while the loop is blocked; one that is not due fires at its own time."""
+    fired: list[tuple[float, float]] = []
+
+    async def sleeper(seconds: float) -> None:
+        await anyio.sleep(seconds)
+        fired.append((seconds, stand.seconds))
+
+    async def main() -> None:
+        async with anyio.create_task_group() as group:
+            for seconds in (3, 1, 2, 6):
+                group.start_soon(sleeper, seconds)
+            await anyio.sleep(0.5)
+            stand.clock.block(4)
+
+    stand.run(main, backend=backend)
+    assert sorted(fired) == [(1, 4.5), (2, 4.5), (3, 4.5), (6, 6.0)]
+
+
+def test_an_agent_that_spins_while_the_loop_is_blocked_is_a_stall(
+    make_stand: Callable[..., Stand], backend: str
+) -> None:
+    """The guard holds there, too."""
+    stand = make_stand(guard=0.2)
+    argv = make_spinning(stand.fake("- silence: 1s"))
+
+    async def supervise() -> None:
+        async with await anyio.open_process(argv, stderr=None) as process:
+            stand.clock.block(2)
+            await process.wait()
+
+    with pytest.raises(Stall, match="it neither parked nor spoke"):
+        stand.run(supervise, backend=backend)

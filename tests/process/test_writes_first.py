@@ -1,0 +1,155 @@
+"""Supervisors that write a whole prompt before they read: a fake that talks meanwhile fills all that may hold it."""
+
+from __future__ import annotations
+
+import asyncio
+from asyncio.subprocess import DEVNULL, PIPE
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+import trio
+
+from pytest_agentproc.scenario import load
+from pytest_agentproc.subjects import Function
+from pytest_agentproc.verdict import compare
+from tests.architecture.sources import ROOT
+
+if TYPE_CHECKING:
+    from pytest_agentproc.harness import Lab
+    from pytest_agentproc.vocabulary import Order
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),  # of what a deadlock leaves
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+]
+
+RUNS = [
+    load(ROOT / "scenarios" / f"{name}.scenario.yaml")
+    for name in ("talks-before-it-reads", "claude-talks-before-it-reads", "codex-talks-before-it-reads")
+]
+MEBIBYTE = 1 << 20
+
+
+def answer(code: int | None) -> str:
+    """Call a run by its exit code."""
+    return "failed" if code else "completed"
+
+
+async def start(order: Order, **streams: Any) -> Any:
+    """Start the agent on asyncio."""
+    return await asyncio.create_subprocess_exec(*order.argv, env=order.env, stdin=PIPE, stdout=PIPE, **streams)
+
+
+async def write(agent: Any, order: Order) -> None:
+    """Write the whole prompt, and wait until the pipe has it."""
+    agent.stdin.write(order.prompt.encode())
+    await agent.stdin.drain()
+    agent.stdin.close()
+
+
+async def writes_first(order: Order) -> str:
+    """Write, then read both streams."""
+    agent = await start(order, stderr=PIPE)
+    await write(agent, order)
+    await agent.communicate()
+    return answer(agent.returncode)
+
+
+async def writes_first_with_a_long_limit(order: Order) -> str:
+    """Write, then read, with readers that hold lines of a mebibyte."""
+    agent = await start(order, stderr=PIPE, limit=MEBIBYTE)
+    await write(agent, order)
+    await agent.communicate()
+    return answer(agent.returncode)
+
+
+async def drops_stderr_and_writes_first(order: Order) -> str:
+    """Leave stderr to nobody, so that only what comes on stdout can block."""
+    agent = await start(order, stderr=DEVNULL, limit=MEBIBYTE)
+    await write(agent, order)
+    await agent.stdout.read()
+    return answer(await agent.wait())
+
+
+async def reads_stdout_and_writes_before_stderr(order: Order) -> str:
+    """Read stdout all the time, and stderr at the end, so that only what comes there can block."""
+    agent = await start(order, stderr=PIPE, limit=MEBIBYTE)
+    reading = asyncio.create_task(agent.stdout.read())
+    await write(agent, order)
+    await reading
+    await agent.stderr.read()
+    return answer(await agent.wait())
+
+
+async def reads_meanwhile(order: Order) -> str:
+    """Do both at a time, as asyncio's own `communicate` does."""
+    agent = await start(order, stderr=PIPE)
+    await agent.communicate(order.prompt.encode())
+    return answer(agent.returncode)
+
+
+async def receive_all(stream: Any) -> None:
+    """Read to the end."""
+    async for _ in stream:
+        pass
+
+
+async def writes_first_on_anyio(order: Order) -> str:
+    """Write, then read, on whatever loop it is."""
+    async with await anyio.open_process(order.argv, env=order.env) as agent:
+        assert agent.stdin is not None
+        await agent.stdin.send(order.prompt.encode())
+        await agent.stdin.aclose()
+        async with anyio.create_task_group() as group:
+            group.start_soon(receive_all, agent.stdout)
+            group.start_soon(receive_all, agent.stderr)
+        return answer(await agent.wait())
+
+
+async def writes_first_on_trio(order: Order) -> str:
+    """Write, then read, and leave stderr to nobody."""
+    agent = await trio.lowlevel.open_process([*order.argv], env=order.env, stdin=PIPE, stdout=PIPE, stderr=DEVNULL)
+    assert agent.stdin is not None
+    await agent.stdin.send_all(order.prompt.encode())
+    await agent.stdin.aclose()
+    await receive_all(agent.stdout)
+    return answer(await agent.wait())
+
+
+ASYNCIO = (
+    writes_first,
+    writes_first_with_a_long_limit,
+    drops_stderr_and_writes_first,
+    reads_stdout_and_writes_before_stderr,
+    writes_first_on_anyio,
+)
+
+
+def outcome(lab: Lab, scenario: Any, function: Any, backend: str) -> str:
+    """Play, and give what was seen of the outcome."""
+    rows = compare(lab.play(scenario, Function(function), backend=backend))
+    return next(f"{row.verdict}: {row.seen}" for row in rows if row.key == "outcome")
+
+
+@pytest.mark.parametrize("scenario", RUNS, ids=lambda scenario: scenario.id)
+@pytest.mark.parametrize("function", ASYNCIO, ids=lambda function: function.__name__)
+def test_to_write_first_is_a_deadlock_on_asyncio(lab: Lab, function: Any, scenario: Any) -> None:
+    """Readers hold twice their limit, and the pipe 64 KiB more; either stream alone is longer than that."""
+    assert outcome(lab, scenario, function, "asyncio").startswith("failed: deadlock")
+
+
+@pytest.mark.parametrize("scenario", RUNS, ids=lambda scenario: scenario.id)
+@pytest.mark.parametrize(
+    "function", [writes_first_on_trio, writes_first_on_anyio], ids=lambda function: function.__name__
+)
+def test_to_write_first_is_a_deadlock_on_trio(lab: Lab, function: Any, scenario: Any) -> None:
+    """Nobody reads ahead there."""
+    assert outcome(lab, scenario, function, "trio").startswith("failed: deadlock")
+
+
+@pytest.mark.parametrize("scenario", RUNS, ids=lambda scenario: scenario.id)
+def test_to_read_meanwhile_is_right(lab: Lab, scenario: Any) -> None:
+    """Whatever the agent prints is taken."""
+    assert outcome(lab, scenario, reads_meanwhile, "asyncio").startswith("passed")
