@@ -91,6 +91,7 @@ _ENDINGS = (
     ("exit-0-is-success", "C2", "takes exit 0 for a good result", ends.ZeroIsGoodEnding),
     ("signal-is-exit-0", "C4", "takes a death by signal for exit 0", ends.NullCodeEnding),
     ("exit-code-unread", "C4", "takes every exit for a good one", ends.BlindCodeEnding),
+    ("exit-says-nothing", "C4", "reports a death without a result, and not how the agent died", ends.SilentEnding),
     ("waits-for-eof", "C4", "believes an exit only once stdout has ended", ends.PipeEndEnding),
     ("epipe-is-fatal", "F5", "fails the run when stdin breaks", ends.FatalPipeEnding),
     ("unstarted-has-failed", "P6", "takes an agent that never ran for one that failed", ends.UnstartedEnding),
@@ -156,6 +157,7 @@ _IN_SESSIONS: dict[str, dict[str, Any]] = {
     "exit-overrules-result": {"turns": results.ExitOverTurns},
     "exit-0-is-success": {"turns": results.ZeroIsGoodTurns},
     "signal-is-exit-0": {"turns": results.NullCodeTurns},
+    "exit-says-nothing": {"turns": results.SilentTurns},
 }
 """What sessions judge as wrongly as runs, by the name of the defect."""
 

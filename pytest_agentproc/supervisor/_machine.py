@@ -17,6 +17,7 @@ from pytest_agentproc.supervisor import _events as on
 from pytest_agentproc.supervisor._abandonment import Abandonment
 from pytest_agentproc.supervisor._artifacts import Artifacts
 from pytest_agentproc.supervisor._completion import Completion
+from pytest_agentproc.supervisor._diagnosis import explain_exit, explain_start, with_command
 from pytest_agentproc.supervisor._ending import Ending
 from pytest_agentproc.supervisor._feeder import Feeder
 from pytest_agentproc.supervisor._framing import Framing
@@ -29,7 +30,7 @@ from pytest_agentproc.supervisor.dialects import Asked, Nested, TaskBegun, TaskO
 from pytest_agentproc.vocabulary import Dialect, Outcome, Policy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from pytest_agentproc.supervisor._artifacts import Headline
     from pytest_agentproc.supervisor._events import Command, Event
@@ -62,12 +63,16 @@ _OF_WORK = frozenset({Asked, Nested, TaskBegun, TaskOver, ToolEnded, ToolStarted
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What one run is to do: the dialect it reads and its mode, the bytes it writes to stdin, the limits it keeps."""
+    """What one run is to do: the dialect it reads and its mode, the bytes it writes to stdin, the limits it keeps.
+
+    `argv` is the agent's command, for messages.
+    """
 
     dialect: str | Dialect = "raw"
     prompt: bytes = b""
     policy: Policy = field(default_factory=Policy)
     mode: str = ""
+    argv: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,13 +159,15 @@ class Machine(Life):
 
     def _spawned(self, event: on.Spawned, now: int) -> list[Command]:
         self.state = State.RUNNING
+        self.spawned_at = now
         self.watchdog.start(now)
         delivered = self.feeder.is_delivered
         return [*self._watch(), *(self.feeder.end() if delivered else [on.Watch("stdin", True)])]
 
     def _spawn_failed(self, event: on.SpawnFailed, now: int) -> list[Command]:
         self.executable = self.ending.is_missing(event.errno)
-        self._conclude(self.ending.unstarted, now, event.reason)
+        why = explain_start(event.reason, event.errno)
+        self._conclude(self.ending.unstarted, now, with_command(self.task.argv, why))
         self.state = State.DONE
         return [on.Finish()]
 
@@ -285,10 +292,19 @@ class Machine(Life):
             has = self.decoder.has_completion
             outcome = self.ending.on_exit(self.completion, self.status, self.watchdog, now, has_completion=has)
             at = now if self.completion.at is None else self.completion.at
-            self._conclude(outcome, at, "" if outcome is Outcome.COMPLETED else self.completion.error)
+            self._conclude(outcome, at, "" if outcome is Outcome.COMPLETED else self._explain_end(now))
         self.watchdog.rest()
         self.state = State.SWEEPING
         return [on.Sweep()] if self.ladder.reach == "tree" else self._finish()
+
+    def _explain_end(self, now: int) -> str:
+        """Give the agent's own words about a bad result; without a result say how it exited, too."""
+        told = self.completion.error
+        if self.completion.at is not None:
+            return told
+        assert self.status is not None
+        words = explain_exit(self.status, now, self.spawned_at, self.output_at)
+        return self.ending.explain(told, words, self.stderr_tail)
 
     def _swept(self, event: on.Swept, now: int) -> list[Command]:
         if self.state is not State.SWEEPING:

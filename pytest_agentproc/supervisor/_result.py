@@ -29,7 +29,8 @@ class Result:
         stop_reason: the last one that the agent gave.
         model: the model that the agent named.
         usage: what the agent said that it used.
-        error: one sentence about a bad ending.
+        error: why the ending is bad. For an exit without a result: the agent's own words about an error, the exit code
+            or signal, the time since the last output, and the end of stderr. For a failed start: argv and errno.
         warnings: names of oddities: `exit_contradicts_result`, `transcript_truncated`.
         noise: how many lines meant nothing.
         stderr_tail: the last 64 KiB of stderr.

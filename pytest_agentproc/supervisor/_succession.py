@@ -9,6 +9,7 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.supervisor import _events as on
+from pytest_agentproc.supervisor._diagnosis import explain_exit, explain_start, with_stderr
 from pytest_agentproc.supervisor._ending import Ending
 from pytest_agentproc.supervisor._life import Life
 from pytest_agentproc.supervisor._outbox import Outbox
@@ -79,14 +80,14 @@ class Succession(Life):
 
     def _spawned(self, event: on.Spawned, now: int) -> list[Command]:
         limit = self.limits["handshake_timeout"]
-        self.has_agent = True
+        self.has_agent, self.spawned_at = True, now
         self._timers = {} if limit is None else {"handshake_timeout": now + limit}
         return [*self._watch(), *self.feeder.put(self.talk.greet())]
 
     def _spawn_failed(self, event: on.SpawnFailed, now: int) -> list[Command]:
         self.feeder.is_broken = True
         self.turns.ended_with = (None, False, Ending().is_missing(event.errno))
-        self._lament(Outcome.SPAWN_FAILED, self._complain(f"{event.reason} (errno {event.errno})"), now)
+        self._lament(Outcome.SPAWN_FAILED, self._complain(explain_start(event.reason, event.errno)), now)
         return self._next(now)
 
     # Streams.
@@ -146,10 +147,10 @@ class Succession(Life):
         if not self.feeder.is_broken:
             self.turns.take_back(self.feeder.taken)
         self.feeder.is_broken = True
-        words = f"it exited with {event.status}" if event.status >= 0 else f"signal {-event.status} ended it"
+        words = explain_exit(event.status, now, self.spawned_at, self.output_at)
         self.agent_status, self.was_forced = event.status, self.forced
         self.turns.ended_with = (event.status, self.forced, True)
-        self.turns.lose(Outcome.AGENT_LOST, now, words)
+        self.turns.lose(Outcome.AGENT_LOST, now, with_stderr(words, self.stderr_tail))
         was_greeted, self._is_greeted, self._was_ended = self._is_greeted, False, True
         self._timers, self._is_sweeping = {}, True
         self.hooks.lose()

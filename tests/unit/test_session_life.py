@@ -72,7 +72,7 @@ def test_an_exit_before_the_handshake_fails_with_the_code() -> None:
     stage.prompt()
     stage.exits(2)
     assert stage.ended(1) == ("handshake_failed", 0.0, None)
-    assert errors(stage) == ["agent: it exited with 2"]
+    assert errors(stage) == ["agent: the agent exited with code 2, 0 s after its start, without any output"]
 
 
 @pytest.mark.parametrize(("number", "code"), [(2, 127), (13, 126)])
@@ -94,9 +94,10 @@ def test_a_crash_loses_the_prompt_in_flight_and_keeps_the_queue() -> None:
     stage.prompt("two")
     stage.until(5)
     stage.exits(3)
+    error = "the agent exited with code 3, 5 s after its last output"
     [outcome] = [event for event in stage.events if event.kind == "outcome"]
     assert outcome.result is not None
-    assert (outcome.text, outcome.result.exit_code, outcome.result.error) == ("agent_lost", 3, "it exited with 3")
+    assert (outcome.text, outcome.result.exit_code, outcome.result.error) == ("agent_lost", 3, error)
     assert (stage.status, stage.agents[0].is_reaped) == ("restarting", True)
     assert stage.machine.deadlines == {"restart_backoff": 6 * SECOND}
     stage.until(6)
