@@ -123,6 +123,7 @@ _FRAMINGS = (
     ("line-end-counts", "F3", "counts a CRLF to the line before it", streams.WholeLineFraming),
     ("carriage-return-is-text", "F1", "takes the carriage return at a line's end for text", streams.CarriageFraming),
     ("any-break-ends-a-line", "F1", "ends a line at whatever may break one", streams.BreakFraming),
+    ("escape-costs-the-frame", "F1", "reads no frame that follows an escape sequence", streams.EscapeFraming),
     ("bom-is-data", "F1", "takes a byte order mark for text", streams.BomFraming),
 )
 _FEEDERS = (

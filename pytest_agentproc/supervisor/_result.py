@@ -32,7 +32,7 @@ class Result:
         error: why the ending is bad. For an exit without a result: the agent's own words about an error, the exit code
             or signal, the time since the last output, and the end of stderr. For a failed start: argv and errno.
         warnings: names of oddities: `exit_contradicts_result`, `transcript_truncated`.
-        noise: how many lines meant nothing.
+        noise: how many lines meant nothing; escape sequences on the line of a frame are not counted.
         stderr_tail: the last 64 KiB of stderr.
         elapsed: nanoseconds from the spawn to the outcome.
         returned: nanoseconds from the spawn to the answer.
