@@ -54,6 +54,8 @@ _TOOLS = (
     ("subagent-tools-count", "A6", "takes a sub-agent's tools for the agent's own", tools.NestedCountTools),
     ("first-end-restores-limit", "A6", "restores the short limit when the first tool ends", tools.FirstEndTools),
     ("background-agent-forgotten", "A6", "takes a launched agent for a tool that is done", tools.ForgetfulTools),
+    ("compaction-is-silence", "A6", "keeps the short limit while the agent compacts", tools.SilentCompactionTools),
+    ("compaction-never-ends", "A6", "keeps the long limit after a compaction", tools.EndlessCompactionTools),
     ("long-limit-stays", "A6", "keeps the long limit when the tool has ended", tools.EndlessTools),
     ("any-tool-is-hosts", "A7", "ends at every tool, also at the agent's own", tools.AnyToolTools),
     ("host-tool-waits", "A7", "waits on when the agent has asked for a tool of the host's", tools.WaitingTools),

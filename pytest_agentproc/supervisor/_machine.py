@@ -26,7 +26,7 @@ from pytest_agentproc.supervisor._life import Life
 from pytest_agentproc.supervisor._tasks import Tasks
 from pytest_agentproc.supervisor._tools import Tools
 from pytest_agentproc.supervisor._watchdog import Watchdog
-from pytest_agentproc.supervisor.dialects import Asked, Nested, TaskBegun, TaskOver, ToolEnded, ToolStarted, decoder
+from pytest_agentproc.supervisor.dialects import OF_WORK, decoder
 from pytest_agentproc.vocabulary import Dialect, Outcome, Policy
 
 if TYPE_CHECKING:
@@ -56,9 +56,6 @@ _RUNNING = State.RUNNING
 _ALIVE = (State.RUNNING, State.ENDING)
 _TOOL_USE = Outcome.TOOL_USE
 """Members that are looked at for every line: until Python 3.12 naming one through its class costs a call."""
-
-_OF_WORK = frozenset({Asked, Nested, TaskBegun, TaskOver, ToolEnded, ToolStarted})
-"""What an agent says of its tools and tasks; nothing else changes who works."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +214,7 @@ class Machine(Life):
         if self.outcome is _TOOL_USE:
             return []
         completion, dog = self.completion, self.watchdog
-        before, is_of_work = completion.at, type(meaning) in _OF_WORK
+        before, is_of_work = completion.at, type(meaning) in OF_WORK
         self.meanings.append(meaning)
         completion.feed(meaning, now)
         if dog.last_progress != now and dog.is_progress(meaning):
@@ -227,7 +224,7 @@ class Machine(Life):
         if is_of_work:
             self.tools.feed(meaning)
             self.tasks.feed(meaning)
-            dog.work(now, busy=self.tools.is_busy)
+            dog.work(now, busy=self.tools.is_busy, doing=self.tools.doing)
             if self.state is _RUNNING and self.tools.is_handed_over(meaning):
                 return self._hand_over(now)
         if before is None and completion.at is not None:

@@ -76,8 +76,9 @@ class Policy(_Counted):
     Args:
         inactivity_timeout: silence (no byte on stdout or stderr) after which a run ends as `inactive` (A1); in a
             session, where it cancels the turn, it is off unless it is given.
-        internal_tool_timeout: the same while the agent executes tools of its own (A6). It makes the limit longer, never
-            shorter: the longer of the two holds, and no limit where one of them is off.
+        internal_tool_timeout: the same while the agent executes tools of its own, or says that it compacts its context
+            (A6). It makes the limit longer, never shorter: the longer of the two holds, and no limit where one of them
+            is off.
         progress_timeout: time without an event of the dialect after which a run ends as `stalled`, whatever bytes it
             prints (A8).
         max_runtime: the longest a run may take, whatever its activity; it then ends as `overran` (A2).

@@ -10,7 +10,7 @@ RULES = {
     "A3": "one watchdog holds all deadlines; at the same instant the gentler one wins",
     "A4": "exit beats the timer: at one instant output first, then exit, then deadlines",
     "A5": "a closed stdout or stderr is neither activity nor exit",
-    "A6": "while the agent executes tools of its own the limit on silence is internal_tool_timeout",
+    "A6": "while the agent executes tools of its own, or compacts, the limit on silence is internal_tool_timeout",
     "A7": "a message that asks for a tool of the host's ends the run as tool_use",
     "A8": "bytes without progress for progress_timeout end a run as stalled",
     "A9": "the one-number form of a limit means silence, never duration",

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 __all__ = [
+    "OF_WORK",
     "Asked",
+    "Compaction",
     "Decoder",
     "Failure",
     "Finished",
@@ -112,6 +114,13 @@ class ToolEnded:
 
 
 @dataclass(frozen=True, slots=True)
+class Compaction:
+    """The agent begins to compact its context, or has done it: work of its own, as a tool is, and often silent."""
+
+    is_over: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Asked:
     """A message that asks for these tools, by name, is complete."""
 
@@ -171,6 +180,7 @@ Meaning = (
     | Resumed
     | ToolStarted
     | ToolEnded
+    | Compaction
     | Asked
     | TaskBegun
     | TaskOver
@@ -178,6 +188,9 @@ Meaning = (
     | Noise
     | Other
 )
+
+OF_WORK = frozenset({Asked, Compaction, Nested, TaskBegun, TaskOver, ToolEnded, ToolStarted})
+"""What an agent says of its tools, its tasks and its context; nothing else changes who works."""
 
 
 class Decoder(Protocol):

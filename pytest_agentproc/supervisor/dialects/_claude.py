@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.supervisor.dialects._base import Finished, Noise, Other
 from pytest_agentproc.supervisor.dialects._claude_speakers import Speakers, word
-from pytest_agentproc.supervisor.dialects._claude_tasks import follow
+from pytest_agentproc.supervisor.dialects._claude_tasks import SystemLines
 from pytest_agentproc.supervisor.dialects._json import ObjectDecoder
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ class ClaudePrintDecoder(ObjectDecoder):
     def __init__(self) -> None:
         self._model: str | None = None
         self._speakers = Speakers()
+        self._system_lines = SystemLines()
         self._is_over = False
 
     def end(self, stderr: bytes) -> list[Meaning]:
@@ -56,7 +57,7 @@ class ClaudePrintDecoder(ObjectDecoder):
     def _system(self, event: dict[str, Any]) -> list[Meaning]:
         if event.get("subtype") == "init":
             self._model = word(event.get("model"))
-        return [*follow(event)]
+        return [*self._system_lines.follow(event)]
 
     def _result(self, event: dict[str, Any]) -> list[Meaning]:
         origin = event.get("origin")
