@@ -153,6 +153,7 @@ _OTHERS: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
     ("expects-one-background-turn", "B2", "takes the second of two for the prompt's", {"turns": back.OnceTurns}),
     ("agents-are-tasks", "B2", "tracks background agents as if they were commands", {"tasks": back.AgentTasks}),
     ("task-ends-unheard", "B2", "takes a task that ended for one that runs", {"tasks": back.EndlessTasks}),
+    ("stopped-task-unmentioned", "B2", "says nothing of a task that was stopped", {"tasks": back.UnconcernedTasks}),
     ("unfinished-task-unmentioned", "B2", "says nothing of a task that never ended", {"tasks": back.SilentTasks}),
     (
         "close-waits-for-tasks",

@@ -219,11 +219,12 @@ class Machine(Life):
         completion.feed(meaning, now)
         if dog.last_progress != now and dog.is_progress(meaning):
             dog.progress(now)
+        if is_of_work:
+            self.tasks.feed(meaning)  # also what an agent says of them as it is ended
         if (completion.at is before and not is_of_work) or self.state not in _ALIVE or self.ladder.has_signalled:
             return []
         if is_of_work:
             self.tools.feed(meaning)
-            self.tasks.feed(meaning)
             dog.work(now, busy=self.tools.is_busy, doing=self.tools.doing)
             if self.state is _RUNNING and self.tools.is_handed_over(meaning):
                 return self._hand_over(now)

@@ -154,8 +154,8 @@ class Succession(Life):
         was_greeted, self._is_greeted, self._was_ended = self._is_greeted, False, True
         self._timers, self._is_sweeping = {}, True
         self.hooks.lose()
-        if unfinished := self.tasks.warn():
-            self._tell("warning", None, unfinished)
+        for lost in self.tasks.warn():
+            self._tell("warning", None, lost)
         if self._is_stopped and self.restarts.backoff is not None:
             self._start_at = now
         elif not self._is_closing:

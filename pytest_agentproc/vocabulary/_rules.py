@@ -15,7 +15,7 @@ RULES = {
     "A8": "bytes without progress for progress_timeout end a run as stalled",
     "A9": "the one-number form of a limit means silence, never duration",
     "B1": "a background turn never appears in a prompt's turn or completes it, however late it comes",
-    "B2": "background commands are tracked to their end; one that never ends is named and blocks nothing",
+    "B2": "background commands are tracked to their end; one that is stopped or never ends is named and blocks nothing",
     "B3": "background turns stay out of prompts' turns after an error result, too",
     "B4": "a hook is called back once, also if it fired first; a tool waits for its hook, at most hook_timeout",
     "C1": "a lingering agent gets linger_grace, terminate, linger_kill_grace, kill; the outcome stands",

@@ -144,9 +144,13 @@ class TaskBegun:
 
 @dataclass(frozen=True, slots=True)
 class TaskOver:
-    """What went on beside the turns is over, well or not."""
+    """What went on beside the turns is over, well or not.
+
+    `was_stopped` says that it was stopped, and that the agent itself had not asked for that.
+    """
 
     id: str
+    was_stopped: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,14 +7,15 @@ and no run of the agent's own (A6, A7).
 
 The result completes. One whose origin is a `task-notification` belongs to a background turn, and so does all that comes
 after the prompt's own result: neither is ever the prompt's (B1). Nothing marks a background turn before its result, so
-the messages of one that comes first, as after `--resume`, stand in the transcript; the text is the result's own.
+the messages of one that comes first, as after `--resume`, stand in the transcript; the text is the result's own. What
+counts after the result are background tasks: how each of them ends, or that it never does (B2).
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.supervisor.dialects._base import Finished, Noise, Other
+from pytest_agentproc.supervisor.dialects._base import Finished, Noise, Other, TaskBegun, TaskOver
 from pytest_agentproc.supervisor.dialects._claude_speakers import Speakers, word
 from pytest_agentproc.supervisor.dialects._claude_tasks import SystemLines
 from pytest_agentproc.supervisor.dialects._json import ObjectDecoder
@@ -45,14 +46,21 @@ class ClaudePrintDecoder(ObjectDecoder):
         kind = event.get("type")
         if not isinstance(kind, str):
             return [Noise(line)]
+        if kind == "assistant":
+            self._system_lines.note(event)
         if self._is_over:
-            return [Other(kind)]
+            return self._after(kind, event)
         if kind == "result":
             return self._result(event)
         if kind == "system":
             return self._system(event)
         self._speakers.limit = self.limit
         return self._speakers.hear(kind, event) or [Other(kind, is_progress=kind != "keep_alive")]
+
+    def _after(self, kind: str, event: dict[str, Any]) -> list[Meaning]:
+        """Follow background tasks to their end; nothing else counts after the result."""
+        told = self._system_lines.follow(event) if kind == "system" else []
+        return [one for one in told if isinstance(one, (TaskBegun, TaskOver))] or [Other(kind)]
 
     def _system(self, event: dict[str, Any]) -> list[Meaning]:
         if event.get("subtype") == "init":

@@ -174,6 +174,7 @@ class ClaudeTalk(JsonTalk):
         return [Said("delta", text, self._marks(value), is_end=event.get("type") == "message_start")]
 
     def _assistant(self, value: dict[str, Any]) -> list[Spoken]:
+        self._system_lines.note(value)
         if value.get("parent_tool_use_id"):
             return [Said("tool")]
         message, marks = _dict(value.get("message")), self._marks(value)
