@@ -79,6 +79,7 @@ _RESTARTS = (
     ("backoff-does-not-double", "P6", "waits the same time before every restart", agents.SteadyRestarts),
     ("backoff-has-no-end", "P6", "doubles the time before a restart without end", agents.BoundlessRestarts),
     ("restarts-for-ever", "P6", "starts an agent again however often it crashes", agents.EndlessRestarts),
+    ("first-start-is-tried-again", "P6", "starts an agent again that never did its handshake", agents.HopefulRestarts),
     ("never-restarts", "P6", "gives up at the first crash", agents.NoRestarts),
     ("crashes-count-for-ever", "P6", "counts crashes of long ago", agents.UnforgettingRestarts),
 )

@@ -1,6 +1,8 @@
 """The agents of a session, one after the other: start, streams, end, restart. Pure; knows no turn's judgement.
 
-One agent lives at a time, with its descendants. A start that never worked is not tried again (P6).
+One agent lives at a time, with its descendants. Before the first handshake a failed start, a death or a refusal is
+final: it is not tried again, and every prompt ends as `spawn_failed` or `handshake_failed`. After it, a death is a
+crash, also that of a later agent before its own handshake: a restart follows (P6).
 """
 
 from __future__ import annotations
@@ -172,7 +174,8 @@ class Succession(Life):
         """Decide about a next start: a first one that failed was the last; then come the restarts, until too many."""
         if self.failure is not None:
             return
-        delay = self.restarts.crash(now) if self._was_ready else None
+        is_given_up = self.restarts.is_given_up(was_ready=self._was_ready)
+        delay = None if is_given_up else self.restarts.crash(now)
         if delay is None:
             self.failure = (Outcome.AGENT_LOST if self._was_ready else outcome, error)
             self.turns.refuse(*self.failure, now)
