@@ -15,6 +15,7 @@ __all__ = [
     "BoundlessRestarts",
     "EndlessRestarts",
     "HastyRestarts",
+    "HopefulRestarts",
     "NoRestarts",
     "SteadyRestarts",
     "TrustingLadder",
@@ -28,6 +29,14 @@ class HastyRestarts(Restarts):
     def crash(self, now: int) -> int | None:
         """Count, and wait for nothing."""
         return None if super().crash(now) is None else 0
+
+
+class HopefulRestarts(Restarts):
+    """Starts an agent again that has never done its handshake (P6)."""
+
+    def is_given_up(self, *, was_ready: bool) -> bool:
+        """Take a first start that failed for a crash like any other."""
+        return False
 
 
 class SteadyRestarts(Restarts):

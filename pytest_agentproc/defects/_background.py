@@ -26,6 +26,7 @@ __all__ = [
     "SilentTasks",
     "StaleTurns",
     "SuccessTurns",
+    "UnconcernedTasks",
     "WaitingLadder",
 ]
 
@@ -214,9 +215,17 @@ class EndlessTasks(Tasks):
 class SilentTasks(Tasks):
     """Says nothing of a task that never ended (B2)."""
 
-    def warn(self) -> str:
+    def warn(self) -> list[str]:
         """Name none."""
-        return ""
+        return [one for one in super().warn() if "never ended" not in one]
+
+
+class UnconcernedTasks(Tasks):
+    """Says nothing of a task that was stopped (B2)."""
+
+    def warn(self) -> list[str]:
+        """Take it for one that has ended."""
+        return [one for one in super().warn() if "were stopped" not in one]
 
 
 class WaitingLadder(Ladder):

@@ -37,6 +37,7 @@ __all__ = [
     "NullCodeEnding",
     "PipeEndEnding",
     "RawCodeEnding",
+    "SilentEnding",
     "StopAloneCompletion",
     "StubbornCompletion",
     "TimerFirstEnding",
@@ -293,3 +294,11 @@ class MissingEnding(Ending):
     def is_missing(self, errno: int) -> bool:
         """Look at no number."""
         return True
+
+
+class SilentEnding(Ending):
+    """Says nothing of an exit without a result (C4)."""
+
+    def explain(self, told: str, words: str, stderr: bytes) -> str:
+        """Give the agent's own words, or none."""
+        return told

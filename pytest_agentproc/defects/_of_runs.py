@@ -55,6 +55,8 @@ _TOOLS = (
     ("subagent-tools-count", "A6", "takes a sub-agent's tools for the agent's own", tools.NestedCountTools),
     ("first-end-restores-limit", "A6", "restores the short limit when the first tool ends", tools.FirstEndTools),
     ("background-agent-forgotten", "A6", "takes a launched agent for a tool that is done", tools.ForgetfulTools),
+    ("compaction-is-silence", "A6", "keeps the short limit while the agent compacts", tools.SilentCompactionTools),
+    ("compaction-never-ends", "A6", "keeps the long limit after a compaction", tools.EndlessCompactionTools),
     ("long-limit-stays", "A6", "keeps the long limit when the tool has ended", tools.EndlessTools),
     ("any-tool-is-hosts", "A7", "ends at every tool, also at the agent's own", tools.AnyToolTools),
     ("host-tool-waits", "A7", "waits on when the agent has asked for a tool of the host's", tools.WaitingTools),
@@ -92,6 +94,7 @@ _ENDINGS = (
     ("exit-0-is-success", "C2", "takes exit 0 for a good result", ends.ZeroIsGoodEnding),
     ("signal-is-exit-0", "C4", "takes a death by signal for exit 0", ends.NullCodeEnding),
     ("exit-code-unread", "C4", "takes every exit for a good one", ends.BlindCodeEnding),
+    ("exit-says-nothing", "C4", "reports a death without a result, and not how the agent died", ends.SilentEnding),
     ("waits-for-eof", "C4", "believes an exit only once stdout has ended", ends.PipeEndEnding),
     ("epipe-is-fatal", "F5", "fails the run when stdin breaks", ends.FatalPipeEnding),
     ("unstarted-has-failed", "P6", "takes an agent that never ran for one that failed", ends.UnstartedEnding),
@@ -123,6 +126,7 @@ _FRAMINGS = (
     ("line-end-counts", "F3", "counts a CRLF to the line before it", streams.WholeLineFraming),
     ("carriage-return-is-text", "F1", "takes the carriage return at a line's end for text", streams.CarriageFraming),
     ("any-break-ends-a-line", "F1", "ends a line at whatever may break one", streams.BreakFraming),
+    ("escape-costs-the-frame", "F1", "reads no frame that follows an escape sequence", streams.EscapeFraming),
     ("bom-is-data", "F1", "takes a byte order mark for text", streams.BomFraming),
 )
 _FEEDERS = (
@@ -157,6 +161,7 @@ _IN_SESSIONS: dict[str, dict[str, Any]] = {
     "exit-overrules-result": {"turns": results.ExitOverTurns},
     "exit-0-is-success": {"turns": results.ZeroIsGoodTurns},
     "signal-is-exit-0": {"turns": results.NullCodeTurns},
+    "exit-says-nothing": {"turns": results.SilentTurns},
 }
 """What sessions judge as wrongly as runs, by the name of the defect."""
 

@@ -80,6 +80,7 @@ _RESTARTS = (
     ("backoff-does-not-double", "P6", "waits the same time before every restart", agents.SteadyRestarts),
     ("backoff-has-no-end", "P6", "doubles the time before a restart without end", agents.BoundlessRestarts),
     ("restarts-for-ever", "P6", "starts an agent again however often it crashes", agents.EndlessRestarts),
+    ("first-start-is-tried-again", "P6", "starts an agent again that never did its handshake", agents.HopefulRestarts),
     ("never-restarts", "P6", "gives up at the first crash", agents.NoRestarts),
     ("crashes-count-for-ever", "P6", "counts crashes of long ago", agents.UnforgettingRestarts),
 )
@@ -154,6 +155,7 @@ _OTHERS: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
     ("expects-one-background-turn", "B2", "takes the second of two for the prompt's", {"turns": back.OnceTurns}),
     ("agents-are-tasks", "B2", "tracks background agents as if they were commands", {"tasks": back.AgentTasks}),
     ("task-ends-unheard", "B2", "takes a task that ended for one that runs", {"tasks": back.EndlessTasks}),
+    ("stopped-task-unmentioned", "B2", "says nothing of a task that was stopped", {"tasks": back.UnconcernedTasks}),
     ("unfinished-task-unmentioned", "B2", "says nothing of a task that never ended", {"tasks": back.SilentTasks}),
     (
         "close-waits-for-tasks",

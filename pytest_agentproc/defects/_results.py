@@ -11,7 +11,7 @@ from pytest_agentproc.supervisor.dialects import Ended, Named
 if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects import Said, Turned
 
-__all__ = ["AnyGoodTurns", "ExitOverTurns", "FirstStopTurns", "NullCodeTurns", "ZeroIsGoodTurns"]
+__all__ = ["AnyGoodTurns", "ExitOverTurns", "FirstStopTurns", "NullCodeTurns", "SilentTurns", "ZeroIsGoodTurns"]
 
 
 class AnyGoodTurns(Turns):
@@ -75,3 +75,11 @@ class NullCodeTurns(Turns):
         status, forced, executable = self.ended_with
         self.ended_with = (0 if status is not None and status < 0 else status, forced, executable)
         super().lose(outcome, now, error)
+
+
+class SilentTurns(Turns):
+    """Says nothing of the exit that a turn is lost with (C4)."""
+
+    def lose(self, outcome: Outcome, now: int, error: str) -> None:
+        """Give no reason for a loss."""
+        super().lose(outcome, now, "" if outcome is Outcome.AGENT_LOST else error)

@@ -17,6 +17,7 @@ __all__ = [
     "ChunkFraming",
     "EndlessFeeder",
     "EndlessLineFraming",
+    "EscapeFraming",
     "FirstObjectFraming",
     "OpenFeeder",
     "ShortLineFraming",
@@ -60,6 +61,14 @@ class FirstObjectFraming(Framing):
             return text[: json.JSONDecoder().raw_decode(text)[1]].encode(errors="surrogateescape")
         except ValueError:
             return line
+
+
+class EscapeFraming(Framing):
+    """Drops a line on which an escape sequence for a terminal stands before the frame (F1)."""
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """Make of such a line what no decoder reads."""
+        return [b"?" * line.startswith(b"\x1b") + line for line in super().feed(data)]
 
 
 class BomFraming(Framing):

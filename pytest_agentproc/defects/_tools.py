@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.supervisor import Patience, Tools, Watchdog
-from pytest_agentproc.supervisor.dialects import Asked, Nested, ToolEnded, ToolStarted
+from pytest_agentproc.supervisor.dialects import Asked, Compaction, Nested, ToolEnded, ToolStarted
 
 if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects import Meaning
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AnyToolTools",
     "DurationWatchdog",
+    "EndlessCompactionTools",
     "EndlessTools",
     "FirstEndTools",
     "ForgetfulTools",
@@ -22,6 +23,7 @@ __all__ = [
     "NestedCountTools",
     "NestedHostTools",
     "NestedRestoresTools",
+    "SilentCompactionTools",
     "UnlimitedPatience",
     "UnlimitedWatchdog",
     "UnsettledTools",
@@ -79,6 +81,24 @@ class EndlessTools(Tools):
     def feed(self, meaning: Meaning) -> None:
         """Hear of no end."""
         if not isinstance(meaning, ToolEnded):
+            super().feed(meaning)
+
+
+class SilentCompactionTools(Tools):
+    """Takes a compaction for silence (A6)."""
+
+    def feed(self, meaning: Meaning) -> None:
+        """Take note of tools alone."""
+        if not isinstance(meaning, Compaction):
+            super().feed(meaning)
+
+
+class EndlessCompactionTools(Tools):
+    """Keeps the long limit once the agent has compacted its context (A6)."""
+
+    def feed(self, meaning: Meaning) -> None:
+        """Ignore the end."""
+        if not isinstance(meaning, Compaction) or not meaning.is_over:
             super().feed(meaning)
 
 

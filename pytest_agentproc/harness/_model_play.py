@@ -158,7 +158,8 @@ def add_run(model: Model, bound: Bound, subject: _Judges, kept: Artifacts | None
     scenario = bound.scenario
     prompt = scenario.prompt if scenario.prompt_by == "stdin" else ""
     dialect = scenario.contributed or scenario.dialect
-    machine = Machine(Task(dialect, prompt.encode(), bound.policy, scenario.mode), subject.deciders)
+    argv = ("agent", *command_line(scenario))
+    machine = Machine(Task(dialect, prompt.encode(), bound.policy, scenario.mode, argv), subject.deciders)
     keep = kept.take if kept else None
     spawn = _spawner(model, bound)
     model.drivers.append(model.driver_type(machine, spawn, model.now, model.record.add, keep))

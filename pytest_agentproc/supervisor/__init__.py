@@ -3,9 +3,10 @@
 The agent is never killed while it works, never waited for once it is done, and never leaves a process behind.
 `_machine` decides (with the deciders `_watchdog`, `_tools`, `_completion`, `_ladder`, `_framing`, `_feeder`,
 `_ending`, `_abandonment`), `_driver` carries out, `_artifacts` writes down what came of it, `_run` is the door; `_tail`
-holds what is kept of what may be endless. A session is `_conversation` (with `_succession`, `_turns`, `_router`,
-`_patience`, `_questions`, `_hooks`, `_tasks`), `_session_driver`, and the doors `_open`, `_session` and `_handles`, for
-which `_attendant` runs the caller's functions; `_life` is what both machines share.
+holds what is kept of what may be endless, `_diagnosis` explains a bad ending. A session is `_conversation` (with
+`_succession`, `_turns`, `_router`, `_patience`, `_questions`, `_hooks`, `_tasks`), `_session_driver`, and the doors
+`_open`, `_session` and `_handles`, for which `_attendant` runs the caller's functions; `_life` is what both machines
+share.
 """
 
 from __future__ import annotations

@@ -168,7 +168,7 @@ def _words(meaning: Meaning) -> dict[str, Any]:
     return words
 
 
-_UNSAID = {"is_torn": False, "lines": 1, "is_progress": True}
+_UNSAID = {"is_over": False, "is_torn": False, "lines": 1, "is_progress": True, "was_stopped": False}
 
 
 def _json(value: Any, encoder: json.JSONEncoder) -> str:

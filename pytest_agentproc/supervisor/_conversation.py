@@ -16,6 +16,7 @@ from pytest_agentproc.supervisor._status import Status
 from pytest_agentproc.supervisor._succession import Succession
 from pytest_agentproc.supervisor.dialects import (
     Asked,
+    Compaction,
     Hook,
     Malformed,
     Nested,
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 __all__ = ["Conversation"]
 
 _READY = Status.READY
-_OF_TOOLS = (Asked, Nested, ToolEnded, ToolStarted)
+_OF_WORK = (Asked, Compaction, Nested, ToolEnded, ToolStarted)
 
 
 class Conversation(Succession):
@@ -181,7 +182,7 @@ class Conversation(Succession):
         understood = self._meanings.get(type(meaning))
         if understood is not None:
             return understood(meaning, now)
-        if isinstance(meaning, _OF_TOOLS):
+        if isinstance(meaning, _OF_WORK):
             return self._reply(self.turns.work(meaning, now), now)
         return self._reply(self.turns.hear(meaning, now), now)  # type: ignore[arg-type]  # all others are in the table
 

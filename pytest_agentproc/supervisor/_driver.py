@@ -192,7 +192,7 @@ class Driver:
         try:
             self.ports = self._spawn(command.containment)
         except OSError as error:
-            return on.SpawnFailed(error.errno or 0, f"{error.filename or 'agent'}: {error.strerror}")
+            return on.SpawnFailed(error.errno or 0, f"{error.filename or 'agent'}: {error.strerror or error}")
         return on.Spawned(self.ports.pid)
 
     def _do_watch(self, command: on.Watch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pytest_agentproc.supervisor._diagnosis import with_stderr
 from pytest_agentproc.vocabulary import Outcome, exit_code
 
 if TYPE_CHECKING:
@@ -53,6 +54,16 @@ class Ending:
     def of_result(self, completion: Completion) -> Outcome:
         """Say the outcome of a completion."""
         return Outcome.COMPLETED if completion.ok else Outcome.FAILED
+
+    def explain(self, told: str, words: str, stderr: bytes) -> str:
+        """Explain an exit without a result.
+
+        Args:
+            told: the agent's own words about an error, if it had any.
+            words: how it exited, and when.
+            stderr: the end of what it printed there; it is quoted if the agent had no words of its own.
+        """
+        return f"{told}; {words}" if told else with_stderr(words, stderr)
 
     def exit_code(self, outcome: Outcome, status: int | None, *, forced: bool, executable: bool) -> int:
         """Say what the supervising program should exit with."""

@@ -34,7 +34,8 @@ class Life(ABC):
     """Follow one process at a time.
 
     `status` is its exit code, or minus a signal's number, once it is gone; `forced` says that a signal of ours went out
-    before. `outcome` is a run's; a session has none.
+    before. `spawned_at` is when it was started, `output_at` when its last byte came, None while there was none.
+    `outcome` is a run's; a session has none.
     """
 
     outcome: Outcome | None = None
@@ -51,6 +52,8 @@ class Life(ABC):
         framing.limit = max_line_bytes
         self.status = None
         self.forced = False
+        self.spawned_at = 0
+        self.output_at: int | None = None
         self.meanings: list[Meaning] = []
         self._stderr = Tail(_TAIL)
         self._reads = 0
@@ -98,6 +101,8 @@ class Life(ABC):
 
     def _output(self, event: on.Output, now: int) -> list[Command]:
         self._stir(event, now)
+        if event.data:
+            self.output_at = now
         self._reads += 1
         is_enough = event.drained or self._reads >= _MOST_READS
         more = [] if is_enough else self._to_read[event.stream]

@@ -17,6 +17,7 @@ from pytest_agentproc.supervisor import _events as on
 from pytest_agentproc.supervisor._abandonment import Abandonment
 from pytest_agentproc.supervisor._artifacts import Artifacts
 from pytest_agentproc.supervisor._completion import Completion
+from pytest_agentproc.supervisor._diagnosis import explain_exit, explain_start, with_command
 from pytest_agentproc.supervisor._ending import Ending
 from pytest_agentproc.supervisor._feeder import Feeder
 from pytest_agentproc.supervisor._framing import Framing
@@ -25,11 +26,11 @@ from pytest_agentproc.supervisor._life import Life
 from pytest_agentproc.supervisor._tasks import Tasks
 from pytest_agentproc.supervisor._tools import Tools
 from pytest_agentproc.supervisor._watchdog import Watchdog
-from pytest_agentproc.supervisor.dialects import Asked, Nested, TaskBegun, TaskOver, ToolEnded, ToolStarted, decoder
+from pytest_agentproc.supervisor.dialects import OF_WORK, decoder
 from pytest_agentproc.vocabulary import Dialect, Outcome, Policy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from pytest_agentproc.supervisor._artifacts import Headline
     from pytest_agentproc.supervisor._events import Command, Event
@@ -56,18 +57,19 @@ _ALIVE = (State.RUNNING, State.ENDING)
 _TOOL_USE = Outcome.TOOL_USE
 """Members that are looked at for every line: until Python 3.12 naming one through its class costs a call."""
 
-_OF_WORK = frozenset({Asked, Nested, TaskBegun, TaskOver, ToolEnded, ToolStarted})
-"""What an agent says of its tools and tasks; nothing else changes who works."""
-
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What one run is to do: the dialect it reads and its mode, the bytes it writes to stdin, the limits it keeps."""
+    """What one run is to do: the dialect it reads and its mode, the bytes it writes to stdin, the limits it keeps.
+
+    `argv` is the agent's command, for messages.
+    """
 
     dialect: str | Dialect = "raw"
     prompt: bytes = b""
     policy: Policy = field(default_factory=Policy)
     mode: str = ""
+    argv: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,13 +156,15 @@ class Machine(Life):
 
     def _spawned(self, event: on.Spawned, now: int) -> list[Command]:
         self.state = State.RUNNING
+        self.spawned_at = now
         self.watchdog.start(now)
         delivered = self.feeder.is_delivered
         return [*self._watch(), *(self.feeder.end() if delivered else [on.Watch("stdin", True)])]
 
     def _spawn_failed(self, event: on.SpawnFailed, now: int) -> list[Command]:
         self.executable = self.ending.is_missing(event.errno)
-        self._conclude(self.ending.unstarted, now, event.reason)
+        why = explain_start(event.reason, event.errno)
+        self._conclude(self.ending.unstarted, now, with_command(self.task.argv, why))
         self.state = State.DONE
         return [on.Finish()]
 
@@ -210,17 +214,18 @@ class Machine(Life):
         if self.outcome is _TOOL_USE:
             return []
         completion, dog = self.completion, self.watchdog
-        before, is_of_work = completion.at, type(meaning) in _OF_WORK
+        before, is_of_work = completion.at, type(meaning) in OF_WORK
         self.meanings.append(meaning)
         completion.feed(meaning, now)
         if dog.last_progress != now and dog.is_progress(meaning):
             dog.progress(now)
+        if is_of_work:
+            self.tasks.feed(meaning)  # also what an agent says of them as it is ended
         if (completion.at is before and not is_of_work) or self.state not in _ALIVE or self.ladder.has_signalled:
             return []
         if is_of_work:
             self.tools.feed(meaning)
-            self.tasks.feed(meaning)
-            dog.work(now, busy=self.tools.is_busy)
+            dog.work(now, busy=self.tools.is_busy, doing=self.tools.doing)
             if self.state is _RUNNING and self.tools.is_handed_over(meaning):
                 return self._hand_over(now)
         if before is None and completion.at is not None:
@@ -285,10 +290,19 @@ class Machine(Life):
             has = self.decoder.has_completion
             outcome = self.ending.on_exit(self.completion, self.status, self.watchdog, now, has_completion=has)
             at = now if self.completion.at is None else self.completion.at
-            self._conclude(outcome, at, "" if outcome is Outcome.COMPLETED else self.completion.error)
+            self._conclude(outcome, at, "" if outcome is Outcome.COMPLETED else self._explain_end(now))
         self.watchdog.rest()
         self.state = State.SWEEPING
         return [on.Sweep()] if self.ladder.reach == "tree" else self._finish()
+
+    def _explain_end(self, now: int) -> str:
+        """Give the agent's own words about a bad result; without a result say how it exited, too."""
+        told = self.completion.error
+        if self.completion.at is not None:
+            return told
+        assert self.status is not None
+        words = explain_exit(self.status, now, self.spawned_at, self.output_at)
+        return self.ending.explain(told, words, self.stderr_tail)
 
     def _swept(self, event: on.Swept, now: int) -> list[Command]:
         if self.state is not State.SWEEPING:

@@ -50,7 +50,7 @@ async def open_session(
 
     What the agent does is never raised: it is a turn's outcome, or the session's status. The end of the block closes
     the session as `Session.close` does. Cancelled anywhere, also while it closes, it kills the tree and reaps the agent
-    before the cancellation goes on.
+    before the cancellation goes on. A death before the first handshake is final; `Session` says what follows it.
 
     Args:
         argv: the agent's command, with what makes it speak the dialect: `pi --mode rpc`; an ACP agent's own flag;

@@ -40,6 +40,7 @@ class Patience:
         self.deadlines: dict[str, int] = {}
         self.closed: list[str] = []
         self.is_busy = False
+        self.doing = ""
         self.started = 0
         self.last_activity = 0
         self.last_progress = 0
@@ -59,8 +60,9 @@ class Patience:
         is_longer = short is not None and (long is None or long > short)
         return "internal_tool_timeout" if self.is_busy and is_longer else "inactivity_timeout"
 
-    def work(self, *, busy: bool) -> None:
-        """Take note of whether tools of the agent's own are in flight."""
+    def work(self, *, busy: bool, doing: str = "a tool ran") -> None:
+        """Take note of whether the agent works in silence, and at what, in a clause."""
+        self.doing = doing
         before, self.is_busy = self.silence, busy
         if self._is_armed and self.silence != before:
             at, limit = self.deadlines, self.limits[self.silence]
@@ -118,7 +120,7 @@ class Patience:
     def _explain(self, name: str, now: int) -> str:
         closed = f", and {' and '.join(self.closed)} closed" if self.closed else ""
         if name in _OF_SILENCE:
-            running = " while a tool ran" if name == "internal_tool_timeout" else ""
+            running = f" while {self.doing}" if name == "internal_tool_timeout" else ""
             return f"no output for {(now - self.last_activity) / 1e9:g} s{running}{closed}"
         if name == "max_runtime":
             return f"still running after {(now - self.started) / 1e9:g} s"

@@ -32,6 +32,10 @@ class Restarts:
         self.backoff = policy.restart_backoff
         self._crashes: list[int] = []
 
+    def is_given_up(self, *, was_ready: bool) -> bool:
+        """Say whether another start is useless: so it is if no agent of the session has ever done its handshake."""
+        return not was_ready
+
     def crash(self, now: int) -> int | None:
         """Take note of a crash; say how long to wait before the next start, or None: do not start again."""
         self._crashes = [at for at in self._crashes if now - at < self.WINDOW]

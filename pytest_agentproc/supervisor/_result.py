@@ -29,9 +29,11 @@ class Result:
         stop_reason: the last one that the agent gave.
         model: the model that the agent named.
         usage: what the agent said that it used.
-        error: one sentence about a bad ending.
-        warnings: names of oddities: `exit_contradicts_result`, `transcript_truncated`.
-        noise: how many lines meant nothing.
+        error: why the ending is bad. For an exit without a result: the agent's own words about an error, the exit code
+            or signal, the time since the last output, and the end of stderr. For a failed start: argv and errno.
+        warnings: names of oddities: `exit_contradicts_result`, `transcript_truncated`; and a sentence that names the
+            background tasks that were stopped, or whose end was never reported.
+        noise: how many lines meant nothing; escape sequences on the line of a frame are not counted.
         stderr_tail: the last 64 KiB of stderr.
         elapsed: nanoseconds from the spawn to the outcome.
         returned: nanoseconds from the spawn to the answer.
@@ -93,7 +95,11 @@ class Result:
             model=completion.model,
             usage=completion.usage,
             error=machine.error,
-            warnings=(*machine.ending.warnings(outcome, status, forced=forced), *completion.warnings),
+            warnings=(
+                *machine.ending.warnings(outcome, status, forced=forced),
+                *completion.warnings,
+                *machine.tasks.warn(),
+            ),
             noise=completion.noise,
             stderr_tail=machine.stderr_tail,
             elapsed=at - started,

@@ -77,7 +77,8 @@ async def run_once(
     check_command(argv, cwd, env, 'run_once(["pi", "--mode", "json"])')
     policy = _limits(dialect, policy, timeout, made)
     clock = clock or current_clock() or SystemClock()
-    machine = Machine(Task(dialect, prompt.encode() if isinstance(prompt, str) else prompt, policy, mode), made)
+    data = prompt.encode() if isinstance(prompt, str) else prompt
+    machine = Machine(Task(dialect, data, policy, mode, argv), made)
     kept = None
     if artifacts is not None:
         store = Folder(artifacts) if isinstance(artifacts, (str, os.PathLike)) else artifacts

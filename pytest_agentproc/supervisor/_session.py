@@ -48,6 +48,11 @@ class _Stop:
 class Session:
     """A conversation with one agent after the other; made by `open_session`.
 
+    An agent that cannot start, dies, or refuses before the session's first handshake is not started again. The session
+    has then failed: every prompt, later ones too, ends as `spawn_failed` or `handshake_failed`; `error` says
+    why. Once a handshake is done, a death is a crash: the prompt in flight is `agent_lost`, queued prompts wait, and a
+    new agent starts after `restart_backoff`. A later agent that dies before its own handshake has crashed, too.
+
     `transcript` are the events from the beginning, `background` the results of the background turns in their order;
     of each the last 16 Mi characters are kept, where an event counts 200 beside its words, and the last one always.
     """

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from pytest_agentproc.supervisor._diagnosis import with_command, with_stderr
 from pytest_agentproc.supervisor._framing import Framing
 from pytest_agentproc.supervisor._hooks import Hooks
 from pytest_agentproc.supervisor._ladder import Ladder
@@ -41,8 +42,7 @@ class SessionTask:
 
     def complaint(self, why: str, stderr: bytes) -> str:
         """Tell what is wrong with an agent: its command, why, the end of its stderr."""
-        tail = stderr[-1000:].decode(errors="replace").strip()
-        return f"{' '.join(self.argv)}: {why}" + (f": {tail}" if tail else "")
+        return with_command(self.argv, with_stderr(why, stderr))
 
 
 @dataclass(frozen=True, slots=True)

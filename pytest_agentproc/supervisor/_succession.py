@@ -1,6 +1,8 @@
 """The agents of a session, one after the other: start, streams, end, restart. Pure; knows no turn's judgement.
 
-One agent lives at a time, with its descendants. A start that never worked is not tried again (P6).
+One agent lives at a time, with its descendants. Before the first handshake a failed start, a death or a refusal is
+final: it is not tried again, and every prompt ends as `spawn_failed` or `handshake_failed`. After it, a death is a
+crash, also that of a later agent before its own handshake: a restart follows (P6).
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.supervisor import _events as on
+from pytest_agentproc.supervisor._diagnosis import explain_exit, explain_start, with_stderr
 from pytest_agentproc.supervisor._ending import Ending
 from pytest_agentproc.supervisor._life import Life
 from pytest_agentproc.supervisor._outbox import Outbox
@@ -79,14 +82,14 @@ class Succession(Life):
 
     def _spawned(self, event: on.Spawned, now: int) -> list[Command]:
         limit = self.limits["handshake_timeout"]
-        self.has_agent = True
+        self.has_agent, self.spawned_at = True, now
         self._timers = {} if limit is None else {"handshake_timeout": now + limit}
         return [*self._watch(), *self.feeder.put(self.talk.greet())]
 
     def _spawn_failed(self, event: on.SpawnFailed, now: int) -> list[Command]:
         self.feeder.is_broken = True
         self.turns.ended_with = (None, False, Ending().is_missing(event.errno))
-        self._lament(Outcome.SPAWN_FAILED, self._complain(f"{event.reason} (errno {event.errno})"), now)
+        self._lament(Outcome.SPAWN_FAILED, self._complain(explain_start(event.reason, event.errno)), now)
         return self._next(now)
 
     # Streams.
@@ -146,15 +149,15 @@ class Succession(Life):
         if not self.feeder.is_broken:
             self.turns.take_back(self.feeder.taken)
         self.feeder.is_broken = True
-        words = f"it exited with {event.status}" if event.status >= 0 else f"signal {-event.status} ended it"
+        words = explain_exit(event.status, now, self.spawned_at, self.output_at)
         self.agent_status, self.was_forced = event.status, self.forced
         self.turns.ended_with = (event.status, self.forced, True)
-        self.turns.lose(Outcome.AGENT_LOST, now, words)
+        self.turns.lose(Outcome.AGENT_LOST, now, with_stderr(words, self.stderr_tail))
         was_greeted, self._is_greeted, self._was_ended = self._is_greeted, False, True
         self._timers, self._is_sweeping = {}, True
         self.hooks.lose()
-        if unfinished := self.tasks.warn():
-            self._tell("warning", None, unfinished)
+        for lost in self.tasks.warn():
+            self._tell("warning", None, lost)
         if self._is_stopped and self.restarts.backoff is not None:
             self._start_at = now
         elif not self._is_closing:
@@ -171,7 +174,8 @@ class Succession(Life):
         """Decide about a next start: a first one that failed was the last; then come the restarts, until too many."""
         if self.failure is not None:
             return
-        delay = self.restarts.crash(now) if self._was_ready else None
+        is_given_up = self.restarts.is_given_up(was_ready=self._was_ready)
+        delay = None if is_given_up else self.restarts.crash(now)
         if delay is None:
             self.failure = (Outcome.AGENT_LOST if self._was_ready else outcome, error)
             self.turns.refuse(*self.failure, now)

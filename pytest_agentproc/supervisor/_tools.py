@@ -5,7 +5,7 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.supervisor.dialects import LONGEST_ID, MOST_TOOLS, Asked, ToolEnded, ToolStarted
+from pytest_agentproc.supervisor.dialects import LONGEST_ID, MOST_TOOLS, Asked, Compaction, ToolEnded, ToolStarted
 
 if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects import Meaning
@@ -19,6 +19,8 @@ _AGENT = "local_agent"
 class Tools:
     """Follow the tools of one agent process, each by its id. What a sub-agent says changes nothing here (A6).
 
+    A compaction that the agent announces is work like a tool of its own, until it says the end or the turn is over.
+
     Args:
         policy: says which tools are the host's.
     """
@@ -26,6 +28,7 @@ class Tools:
     def __init__(self, policy: Policy) -> None:
         self.host_tools = policy.host_tools
         self.running: set[str] = set()
+        self.is_compacting = False
         self._agents: set[str] = set()
 
     def feed(self, meaning: Meaning) -> None:
@@ -38,15 +41,23 @@ class Tools:
         elif isinstance(meaning, ToolEnded):
             self.running.discard(meaning.id[:LONGEST_ID])
             self._agents.discard(meaning.id[:LONGEST_ID])
+        elif isinstance(meaning, Compaction):
+            self.is_compacting = not meaning.is_over
 
     def settle(self) -> None:
         """Take note that a session's turn is over: nothing of it is in flight any more but agents that it launched."""
         self.running &= self._agents
+        self.is_compacting = False
 
     @property
     def is_busy(self) -> bool:
-        """Whether a tool of the agent's own is in flight."""
-        return bool(self.running)
+        """Whether a tool of the agent's own is in flight, or it compacts its context."""
+        return self.is_compacting or bool(self.running)
+
+    @property
+    def doing(self) -> str:
+        """What the agent is busy with, in a clause."""
+        return "it compacted its context" if self.is_compacting and not self.running else "a tool ran"
 
     def is_hosts(self, name: str) -> bool:
         """Say whether a tool is executed by the host."""

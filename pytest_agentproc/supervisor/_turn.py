@@ -28,7 +28,8 @@ class TurnResult:
         stop_reason: the last one that the agent gave.
         model: the model that the agent named.
         usage: what the agent said that it used.
-        error: one sentence about a bad ending.
+        error: why the ending is bad. If the agent is lost: the exit code or signal, the time since its last output, and
+            the end of stderr.
         elapsed: nanoseconds from the prompt's delivery to the outcome; 0 if it was never delivered. For a background
             turn: from its first event to its end.
         transcript: all messages of the turn, each on a line of its own: the last `max_transcript_bytes` of them.

@@ -180,7 +180,7 @@ class Turns:
                 self._said(heard, number, now)
             return b""
         self._tools.settle()
-        self.patience.work(busy=self._tools.is_busy)
+        self.patience.work(busy=self._tools.is_busy, doing=self._tools.doing)
         for number in owners:
             self._ended(heard, number, now)
         return b""
@@ -239,7 +239,7 @@ class Turns:
         does till it acknowledges that is late, and then the next prompt goes out.
         """
         self._tools.feed(worked)
-        self.patience.work(busy=self._tools.is_busy)
+        self.patience.work(busy=self._tools.is_busy, doing=self._tools.doing)
         turn = self.flight
         is_its_own = turn is not None and turn.cause is None and turn.number in self._router.running
         if turn is None or not is_its_own or not self._tools.is_handed_over(worked):

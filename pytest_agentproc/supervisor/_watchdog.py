@@ -1,8 +1,8 @@
 """The one watchdog: every deadline of a run. Pure; knows instants and limits, and nobody who acts on them.
 
 Armed from the spawn until the outcome. Activity is any byte on stdout or stderr (A1), progress an event of the dialect
-(A8); while tools run the limit on silence is a longer one (A6); at one instant the gentler deadline wins, among equals
-progress, then silence, then max_runtime (A3).
+(A8); while tools run, or the agent compacts its context, the limit on silence is a longer one (A6); at one instant the
+gentler deadline wins, among equals progress, then silence, then max_runtime (A3).
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ class Watchdog:
         self.deadlines: dict[str, int] = {}
         self.is_armed = False
         self.is_busy = False
+        self.doing = ""
         self.started = 0
         self.last_activity = 0
         self.last_progress = 0
@@ -81,8 +82,9 @@ class Watchdog:
         is_longer = short is not None and (long is None or long > short)
         return "internal_tool_timeout" if self.is_busy and is_longer else "inactivity_timeout"
 
-    def work(self, now: int, *, busy: bool) -> None:
-        """Take note of whether tools run."""
+    def work(self, now: int, *, busy: bool, doing: str = "a tool ran") -> None:
+        """Take note of whether the agent works in silence, and at what, in a clause."""
+        self.doing = doing
         if busy is not self.is_busy:
             self.is_busy = busy
             if self.is_armed:
@@ -129,7 +131,7 @@ class Watchdog:
             return f"no progress for {(now - self.last_progress) / 1e9:g} s, with {self.count} bytes of output"
         if name != "max_runtime":
             silent = (now - self.last_activity) / 1e9
-            running = " while a tool ran" if name == "internal_tool_timeout" else ""
+            running = f" while {self.doing}" if name == "internal_tool_timeout" else ""
             closed = f", and {' and '.join(self.closed)} closed" if self.closed else ""
             return f"no output for {silent:g} s{running}, after {self.count} bytes{closed}"
         return f"still running after {(now - self.started) / 1e9:g} s, with {self.count} bytes of output"

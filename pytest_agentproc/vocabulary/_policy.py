@@ -76,8 +76,9 @@ class Policy(_Counted):
     Args:
         inactivity_timeout: silence (no byte on stdout or stderr) after which a run ends as `inactive` (A1); in a
             session, where it cancels the turn, it is off unless it is given.
-        internal_tool_timeout: the same while the agent executes tools of its own (A6). It makes the limit longer, never
-            shorter: the longer of the two holds, and no limit where one of them is off.
+        internal_tool_timeout: the same while the agent executes tools of its own, or says that it compacts its context
+            (A6). It makes the limit longer, never shorter: the longer of the two holds, and no limit where one of them
+            is off.
         progress_timeout: time without an event of the dialect after which a run ends as `stalled`, whatever bytes it
             prints (A8).
         max_runtime: the longest a run may take, whatever its activity; it then ends as `overran` (A2).
@@ -94,7 +95,8 @@ class Policy(_Counted):
             registered and then for its word; then: denied (B4).
         handshake_timeout: from the start of a session's agent to the end of its handshake (P6); None: it may have none.
         restart_backoff: from a crash to the next start; it doubles with each of the last 10 minutes, up to 60 s (P6);
-            None: a session whose agent has ended gets no other, and refuses its prompts.
+            None: a session whose agent has ended gets no other, and refuses its prompts. A session whose first agent
+            never did its handshake gets no other either, whatever the limit.
         close_grace: from the end of a session's stdin to TERM (P8).
         max_line_bytes: the longest line on stdout, without its end; a longer one is a `protocol_error` (F3).
         max_transcript_bytes: what is kept of all messages: the last ones; of one that came in one line all, of one

@@ -61,7 +61,7 @@ def test_an_agent_that_cannot_start_leaves_a_result(backend: str, tmp_path: Path
     assert names(tmp_path) == sorted(ARTIFACTS)
     fields = told(tmp_path)
     assert (fields["outcome"], fields["exit_code"], fields["agent_status"]) == ("spawn_failed", 127, None)
-    assert fields["error"] == "/nope/agent: No such file or directory"
+    assert fields["error"] == "/nope/agent: /nope/agent: No such file or directory (errno 2)"
     assert len(fields["run_id"]) == 32
 
 

@@ -129,7 +129,7 @@ def test_a_command_that_does_not_exist_is_spawn_failed(backend: str) -> None:
     """It is an outcome and not an exception, and it says what was not found."""
     result = once(backend, "/nope/agent")
     assert (result.outcome, result.exit_code, result.agent_status) == (Outcome.SPAWN_FAILED, 127, None)
-    assert result.error == "/nope/agent: No such file or directory"
+    assert result.error == "/nope/agent: /nope/agent: No such file or directory (errno 2)"
 
 
 def test_a_command_that_cannot_be_executed_is_spawn_failed_with_126(backend: str, tmp_path: Path) -> None:
@@ -137,7 +137,7 @@ def test_a_command_that_cannot_be_executed_is_spawn_failed_with_126(backend: str
     (tmp_path / "agent").write_text("no program", "utf-8")
     result = once(backend, str(tmp_path / "agent"))
     assert (result.outcome, result.exit_code) == (Outcome.SPAWN_FAILED, 126)
-    assert result.error.endswith("agent: Permission denied")
+    assert result.error.endswith("agent: Permission denied (errno 13)")
 
 
 def test_no_command_is_a_callers_mistake(backend: str) -> None:

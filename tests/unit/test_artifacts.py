@@ -97,7 +97,7 @@ def test_result_json_has_the_documented_fields_in_their_order() -> None:
         "requested_model": "m0",
         "resolved_model": None,
         "usage": None,
-        "error": "",
+        "error": "the agent exited with code 3, 1 s after its last output",
         "warnings": [],
         "leaks": [],
         "containment": None,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pytest_agentproc.supervisor import Deciders, Machine, Outcome, Policy, Task, Tasks
+from pytest_agentproc.supervisor import Deciders, Machine, Outcome, Policy, Result, Signal, Task, Tasks
 from pytest_agentproc.supervisor import _events as on
 
 SECOND = 1_000_000_000
@@ -49,6 +49,59 @@ def test_the_outcome_is_that_of_the_result() -> None:
     machine.feed(on.Exited(0), 50 * SECOND)
     machine.feed(on.Swept(alone=True), 50 * SECOND)
     assert (machine.outcome, machine.outcome_at) == (Outcome.COMPLETED, SECOND)
+
+
+def over(machine: Machine, status: int = 0) -> Result:
+    """Have the agent exit, alone, and sum its run up."""
+    machine.feed(on.Exited(status), 70 * SECOND)
+    machine.feed(on.Swept(alone=True), 70 * SECOND)
+    return Result.of(machine, 0)
+
+
+def told(machine: Machine, *lines: dict[str, Any]) -> Machine:
+    """Have the agent print these lines after its result."""
+    for line in lines:
+        machine.feed(on.Output("stdout", json.dumps(line).encode() + b"\n", drained=True), 2 * SECOND)
+    return machine
+
+
+@pytest.mark.parametrize("kind", ["local_bash", "local_agent", "local_workflow"])
+def test_a_task_whose_end_is_never_reported_is_named(kind: str) -> None:
+    """The run is good, and the work of the task is lost."""
+    result = over(finished({**STARTED, "task_type": kind, "description": "serve"}))
+    assert (result.outcome, result.warnings) == (Outcome.COMPLETED, ("background tasks never ended: b (serve)",))
+
+
+def test_a_task_that_ends_after_the_result_is_not_lost() -> None:
+    """Claude waits for it, and reports its end."""
+    assert over(told(finished(STARTED), ENDED)).warnings == ()
+
+
+def test_a_task_that_is_stopped_after_the_result_is_named() -> None:
+    """Claude ends what it started, and reports success all the same."""
+    stopped = {**ENDED, "status": "stopped"}
+    assert over(told(finished(STARTED), stopped)).warnings == ("background tasks were stopped: b",)
+
+
+def test_a_task_that_begins_after_the_result_is_followed_too() -> None:
+    """A background turn may start one."""
+    assert over(told(finished(), STARTED)).warnings == ("background tasks never ended: b",)
+
+
+def test_a_task_that_dies_with_the_agent_is_named() -> None:
+    """What an agent reports as it is ended counts: it is the last word about the task."""
+    machine = finished(STARTED, grace=0.0)
+    assert machine.feed(on.Due(), 5 * SECOND // 4) == [Signal("TERM")]
+    stopped = {**ENDED, "status": "stopped"}
+    assert over(told(machine, stopped), 143).warnings == ("background tasks were stopped: b",)
+
+
+def test_nothing_else_counts_after_the_result() -> None:
+    """Neither a compaction nor a background agent brings the limits back."""
+    status = {"type": "system", "subtype": "status", "status": "compacting"}
+    machine = told(finished(grace=0.0), status, {**STARTED, "task_type": "local_agent"}, {**RESULT, "result": "late"})
+    assert machine.deadlines == {"linger_grace": 5 * SECOND // 4}
+    assert over(machine).text == "done"
 
 
 def test_the_judgement_about_tasks_is_replaceable() -> None:

@@ -72,7 +72,46 @@ def test_an_exit_before_the_handshake_fails_with_the_code() -> None:
     stage.prompt()
     stage.exits(2)
     assert stage.ended(1) == ("handshake_failed", 0.0, None)
-    assert errors(stage) == ["agent: it exited with 2"]
+    assert errors(stage) == ["agent: the agent exited with code 2, 0 s after its start, without any output"]
+
+
+@pytest.mark.parametrize("way", ["exits", "cannot start"])
+def test_before_the_first_handshake_no_end_is_tried_again(way: str) -> None:
+    """All prompts end at once, those of later too, and nobody waits for a restart (P6)."""
+    stage = Stage(policy=POLICY, failures=[OSError(2, "no", "agent")] if way == "cannot start" else [])
+    if way == "exits":
+        stage.prompt("one")
+        stage.prompt("two")
+        stage.exits(0)
+        assert stage.ended(1) == stage.ended(2) == ("handshake_failed", 0.0, None)
+    outcome = "handshake_failed" if way == "exits" else "spawn_failed"
+    assert stage.ended(stage.prompt("later")) == (outcome, 0.0, None)
+    assert (stage.status, stage.machine.deadlines) == ("failed", {})
+    stage.until(10_000)
+    assert len(stage.agents) == (way == "exits")
+
+
+def test_a_stop_before_the_first_handshake_brings_a_new_agent() -> None:
+    """The caller's word is no failure: the queue waits for the next agent (P3)."""
+    stage = Stage(policy=POLICY)
+    stage.prompt("one")
+    stage.tells(to.StopIt())
+    assert (stage.status, len(stage.agents)) == ("restarting", 2)
+    stage.greet()
+    assert [line["message"] for line in stage.sent()] == ["one"]
+
+
+def test_a_later_agent_that_dies_before_its_handshake_is_one_more_crash() -> None:
+    """The command has worked once; the queue waits for an agent that greets (P6)."""
+    stage = ready()
+    stage.exits(1)
+    stage.prompt("one")
+    stage.until(1)
+    stage.exits(1)
+    assert (stage.ended(1), stage.machine.deadlines) == (None, {"restart_backoff": 3 * SECOND})
+    stage.until(3)
+    stage.greet()
+    assert [line["message"] for line in stage.sent()] == ["one"]
 
 
 @pytest.mark.parametrize(("number", "code"), [(2, 127), (13, 126)])
@@ -94,9 +133,10 @@ def test_a_crash_loses_the_prompt_in_flight_and_keeps_the_queue() -> None:
     stage.prompt("two")
     stage.until(5)
     stage.exits(3)
+    error = "the agent exited with code 3, 5 s after its last output"
     [outcome] = [event for event in stage.events if event.kind == "outcome"]
     assert outcome.result is not None
-    assert (outcome.text, outcome.result.exit_code, outcome.result.error) == ("agent_lost", 3, "it exited with 3")
+    assert (outcome.text, outcome.result.exit_code, outcome.result.error) == ("agent_lost", 3, error)
     assert (stage.status, stage.agents[0].is_reaped) == ("restarting", True)
     assert stage.machine.deadlines == {"restart_backoff": 6 * SECOND}
     stage.until(6)

@@ -24,9 +24,12 @@ class Claude(Stage):
         self.says({"type": "system", "subtype": "task_started", **told})
 
 
-@pytest.mark.parametrize("status", ["completed", "failed", "stopped"])
-def test_a_task_is_followed_to_its_terminal_status(status: str) -> None:
-    """Whichever it is, nothing is left to warn of."""
+@pytest.mark.parametrize(
+    ("status", "warnings"),
+    [("completed", ()), ("failed", ()), ("stopped", ("background tasks were stopped: b",))],
+)
+def test_a_task_is_followed_to_its_terminal_status(status: str, warnings: tuple[str, ...]) -> None:
+    """Its work is lost only if it was stopped."""
     stage = Claude()
     stage.begins("b")
     seen = [stage.session.tasks]
@@ -34,7 +37,7 @@ def test_a_task_is_followed_to_its_terminal_status(status: str) -> None:
     seen.append(stage.session.tasks)
     assert seen == [("b",), ()]
     stage.exits(0)
-    assert stage.session.warnings == ()
+    assert stage.session.warnings == warnings
 
 
 @pytest.mark.parametrize(("status", "left"), [("running", ("b",)), ("completed", ()), ("failed", ()), ("killed", ())])
@@ -68,10 +71,54 @@ def test_a_task_that_never_ends_is_named_when_the_agent_dies() -> None:
     assert stage.session.tasks == ()
 
 
-def test_a_background_agent_is_no_task() -> None:
-    """The CLI itself defers the result until it has ended."""
+def test_a_background_agent_is_no_task_and_is_named_all_the_same() -> None:
+    """It is followed as a tool is; if its end is never reported, its work is lost as that of a command is."""
     stage = Claude()
-    stage.begins("a", "local_agent")
+    stage.begins("a", "local_agent", "look around")
+    assert stage.session.tasks == ()
+    stage.exits(0)
+    assert stage.session.warnings == ("background tasks never ended: a (look around)",)
+
+
+@pytest.mark.parametrize(
+    ("tool", "key"), [("KillShell", "shell_id"), ("KillBash", "shell_id"), ("TaskStop", "task_id")]
+)
+def test_a_task_that_a_tool_was_to_stop_is_no_loss(tool: str, key: str) -> None:
+    """The agent itself wanted it to end."""
+    stage = Claude()
+    stage.begins("b")
+    stage.begins("c")
+    block = {"type": "tool_use", "id": "t", "name": tool, "input": {key: "b"}}
+    stage.says({"type": "assistant", "message": {"id": "m", "content": [block]}, "parent_tool_use_id": None})
+    for name in ("b", "c"):
+        stage.says({"type": "system", "subtype": "task_updated", "task_id": name, "patch": {"status": "killed"}})
+        stage.says({"type": "system", "subtype": "task_notification", "task_id": name, "status": "stopped"})
+    stage.exits(0)
+    assert stage.session.warnings == ("background tasks were stopped: c",)
+
+
+def test_what_is_no_call_of_a_tool_stops_nothing() -> None:
+    """Lines of any shape are read."""
+    stage = Claude()
+    stage.begins("b")
+    for content in (
+        "KillShell",
+        [None],
+        [{"name": "KillShell"}],
+        [{"name": ["KillShell"], "input": {"shell_id": "b"}}],
+    ):
+        stage.says({"type": "assistant", "message": {"id": "m", "content": content}, "parent_tool_use_id": None})
+    stage.says({"type": "assistant", "message": None, "parent_tool_use_id": None})
+    stage.says({"type": "system", "subtype": "task_notification", "task_id": "b", "status": "stopped"})
+    stage.exits(0)
+    assert stage.session.warnings == ("background tasks were stopped: b",)
+
+
+def test_an_agent_in_the_foreground_is_its_tool_alone() -> None:
+    """Its end is the tool's."""
+    stage = Claude()
+    told = {"task_id": "a", "task_type": "local_agent", "is_backgrounded": False}
+    stage.says({"type": "system", "subtype": "task_started", **told})
     stage.exits(0)
     assert stage.session.warnings == ()
 
@@ -94,7 +141,7 @@ def test_many_tasks_are_named_in_short() -> None:
         tasks.feed(TaskBegun(f"t{number}", "local_bash", "x" * 1000))
     tasks.feed(TaskOver("t0"))
     tasks.feed(TaskOver("unknown"))
-    warning = tasks.warn()
+    [warning] = tasks.warn()
     assert warning.startswith("background tasks never ended: t1 (xxx")
     assert warning.endswith(") and 1 more")
     assert len(warning) < 1000
@@ -104,8 +151,8 @@ def test_the_judgement_about_tasks_is_replaceable() -> None:
     """A defect may forget them."""
 
     class Forgetful(Tasks):
-        def warn(self) -> str:
-            return ""
+        def warn(self) -> list[str]:
+            return []
 
     stage = Claude(SessionDeciders(tasks=Forgetful))
     stage.begins("b")

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 __all__ = [
+    "OF_WORK",
     "Asked",
+    "Compaction",
     "Decoder",
     "Failure",
     "Finished",
@@ -112,6 +114,13 @@ class ToolEnded:
 
 
 @dataclass(frozen=True, slots=True)
+class Compaction:
+    """The agent begins to compact its context, or has done it: work of its own, as a tool is, and often silent."""
+
+    is_over: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Asked:
     """A message that asks for these tools, by name, is complete."""
 
@@ -135,9 +144,13 @@ class TaskBegun:
 
 @dataclass(frozen=True, slots=True)
 class TaskOver:
-    """What went on beside the turns is over, well or not."""
+    """What went on beside the turns is over, well or not.
+
+    `was_stopped` says that it was stopped, and that the agent itself had not asked for that.
+    """
 
     id: str
+    was_stopped: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +184,7 @@ Meaning = (
     | Resumed
     | ToolStarted
     | ToolEnded
+    | Compaction
     | Asked
     | TaskBegun
     | TaskOver
@@ -178,6 +192,9 @@ Meaning = (
     | Noise
     | Other
 )
+
+OF_WORK = frozenset({Asked, Compaction, Nested, TaskBegun, TaskOver, ToolEnded, ToolStarted})
+"""What an agent says of its tools, its tasks and its context; nothing else changes who works."""
 
 
 class Decoder(Protocol):

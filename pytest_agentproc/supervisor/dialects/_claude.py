@@ -7,16 +7,17 @@ and no run of the agent's own (A6, A7).
 
 The result completes. One whose origin is a `task-notification` belongs to a background turn, and so does all that comes
 after the prompt's own result: neither is ever the prompt's (B1). Nothing marks a background turn before its result, so
-the messages of one that comes first, as after `--resume`, stand in the transcript; the text is the result's own.
+the messages of one that comes first, as after `--resume`, stand in the transcript; the text is the result's own. What
+counts after the result are background tasks: how each of them ends, or that it never does (B2).
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.supervisor.dialects._base import Finished, Noise, Other
+from pytest_agentproc.supervisor.dialects._base import Finished, Noise, Other, TaskBegun, TaskOver
 from pytest_agentproc.supervisor.dialects._claude_speakers import Speakers, word
-from pytest_agentproc.supervisor.dialects._claude_tasks import follow
+from pytest_agentproc.supervisor.dialects._claude_tasks import SystemLines
 from pytest_agentproc.supervisor.dialects._json import ObjectDecoder
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ class ClaudePrintDecoder(ObjectDecoder):
     def __init__(self) -> None:
         self._model: str | None = None
         self._speakers = Speakers()
+        self._system_lines = SystemLines()
         self._is_over = False
 
     def end(self, stderr: bytes) -> list[Meaning]:
@@ -44,8 +46,10 @@ class ClaudePrintDecoder(ObjectDecoder):
         kind = event.get("type")
         if not isinstance(kind, str):
             return [Noise(line)]
+        if kind == "assistant":
+            self._system_lines.note(event)
         if self._is_over:
-            return [Other(kind)]
+            return self._after(kind, event)
         if kind == "result":
             return self._result(event)
         if kind == "system":
@@ -53,10 +57,15 @@ class ClaudePrintDecoder(ObjectDecoder):
         self._speakers.limit = self.limit
         return self._speakers.hear(kind, event) or [Other(kind, is_progress=kind != "keep_alive")]
 
+    def _after(self, kind: str, event: dict[str, Any]) -> list[Meaning]:
+        """Follow background tasks to their end; nothing else counts after the result."""
+        told = self._system_lines.follow(event) if kind == "system" else []
+        return [one for one in told if isinstance(one, (TaskBegun, TaskOver))] or [Other(kind)]
+
     def _system(self, event: dict[str, Any]) -> list[Meaning]:
         if event.get("subtype") == "init":
             self._model = word(event.get("model"))
-        return [*follow(event)]
+        return [*self._system_lines.follow(event)]
 
     def _result(self, event: dict[str, Any]) -> list[Meaning]:
         origin = event.get("origin")

@@ -13,9 +13,17 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.supervisor.dialects._base import LONGEST_ID, Asked, Nested, Other, ToolEnded, ToolStarted
+from pytest_agentproc.supervisor.dialects._base import (
+    LONGEST_ID,
+    Asked,
+    Compaction,
+    Nested,
+    Other,
+    ToolEnded,
+    ToolStarted,
+)
 from pytest_agentproc.supervisor.dialects._claude_speakers import Speakers
-from pytest_agentproc.supervisor.dialects._claude_tasks import follow
+from pytest_agentproc.supervisor.dialects._claude_tasks import SystemLines
 from pytest_agentproc.supervisor.dialects._json import to_line
 from pytest_agentproc.supervisor.dialects._talk import (
     BACKGROUND,
@@ -33,6 +41,8 @@ from pytest_agentproc.supervisor.dialects._talk import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pytest_agentproc.supervisor.dialects._base import Meaning
     from pytest_agentproc.supervisor.dialects._talk import Setting, Spoken
 
@@ -53,6 +63,7 @@ class ClaudeTalk(JsonTalk):
         super().__init__(setting)
         self._numbers: dict[str, int] = {}
         self._speakers = Speakers(1)
+        self._system_lines = SystemLines()
         self.readers = {
             "control_response": self._responded,
             "control_request": self._requested,
@@ -140,10 +151,15 @@ class ClaudeTalk(JsonTalk):
 
     def _system(self, value: dict[str, Any]) -> list[Spoken]:
         if value.get("subtype") != "init":
-            return [*follow(value)]
+            return self._work(self._system_lines.follow(value))
         self._speakers.forget()
         session = value.get("session_id")
         return [Welcome(session if isinstance(session, str) else None), Begun(self._marks(value))]
+
+    def _work(self, told: Sequence[Spoken]) -> list[Spoken]:
+        """Say of a compaction that it is progress, too."""
+        is_progress = any(isinstance(one, Compaction) for one in told)
+        return [Said("tool", "compaction"), *told] if is_progress else [*told]
 
     def _tools(self, kind: str, value: dict[str, Any]) -> list[Spoken]:
         """Say what a line does with tools; a message that it ends comes before what it says itself."""
@@ -158,6 +174,7 @@ class ClaudeTalk(JsonTalk):
         return [Said("delta", text, self._marks(value), is_end=event.get("type") == "message_start")]
 
     def _assistant(self, value: dict[str, Any]) -> list[Spoken]:
+        self._system_lines.note(value)
         if value.get("parent_tool_use_id"):
             return [Said("tool")]
         message, marks = _dict(value.get("message")), self._marks(value)
@@ -174,6 +191,7 @@ class ClaudeTalk(JsonTalk):
         return [Said("tool")] if is_tool else [Other("user")]
 
     def _result(self, value: dict[str, Any]) -> list[Spoken]:
+        self._system_lines.settle()
         is_own = _dict(value.get("origin")).get("kind") == "task-notification"
         marks = (BACKGROUND,) if is_own else self._marks(value)
         ok = value.get("subtype") == "success" and not value.get("is_error")

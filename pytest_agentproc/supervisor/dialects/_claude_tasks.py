@@ -1,34 +1,85 @@
-"""What claude's lines tell of background work. Knows no turn and no result.
+"""What claude's lines of type `system` say of its work: background tasks and compactions. Knows no turn, no result.
 
 A background agent (`local_agent`) is in flight as a tool is, from task_started to task_notification. A command in the
 background (`local_bash`) has a terminal status; of the two lines that tell it either may come first, or alone. One in
-the foreground that takes long is told as a task too, and is no more than its tool.
+the foreground that takes long is told as a task too, and is no more than its tool. If a task is stopped, and no tool of
+the agent's was to stop it, claude itself or somebody else ended it: its work is lost.
+
+A compaction is announced by the status `compacting`, which may come again and again with a count. Another status or the
+`compact_boundary` ends it, whichever comes first.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.supervisor.dialects._base import Other, TaskBegun, TaskOver, ToolEnded, ToolStarted
+from pytest_agentproc.supervisor.dialects._base import (
+    LONGEST_ID,
+    MOST_TOOLS,
+    Compaction,
+    Other,
+    TaskBegun,
+    TaskOver,
+    ToolEnded,
+    ToolStarted,
+)
 
 if TYPE_CHECKING:
-    _Told = TaskBegun | TaskOver | ToolEnded | ToolStarted | Other
+    _Told = Compaction | TaskBegun | TaskOver | ToolEnded | ToolStarted | Other
 
-__all__ = ["follow"]
+__all__ = ["SystemLines"]
 
-_OVER = ("completed", "failed", "stopped", "killed")
+_STOPPED = ("stopped", "killed")
+_OVER = ("completed", "failed", *_STOPPED)
+_STOPPING = ("KillShell", "KillBash", "TaskStop")
+_NAMING = ("shell_id", "task_id", "bash_id")
 _STATUS = ("status", "session_state_changed")
+_OF_COMPACTIONS = ("status", "compact_boundary")
 
 
-def follow(event: dict[str, Any]) -> list[_Told]:
-    """Say what a line of type `system` tells of a task."""
-    subtype, name = event.get("subtype"), str(event.get("task_id"))
+class SystemLines:
+    """Follow the lines of type `system` of one agent process."""
+
+    def __init__(self) -> None:
+        self._is_compacting = False
+        self._to_stop: set[str] = set()
+
+    def note(self, event: dict[str, Any]) -> None:
+        """Take note, from a line of type `assistant`, of the tasks that a tool is to stop."""
+        message = event.get("message")
+        content = message.get("content") if isinstance(message, dict) else None
+        for block in content if isinstance(content, list) else ():
+            asked = block.get("input") if isinstance(block, dict) and block.get("name") in _STOPPING else None
+            if isinstance(asked, dict) and len(self._to_stop) < MOST_TOOLS:
+                self._to_stop |= {str(asked[key])[:LONGEST_ID] for key in _NAMING if key in asked}
+
+    def follow(self, event: dict[str, Any]) -> list[_Told]:
+        """Say what a line means."""
+        subtype = event.get("subtype")
+        if subtype in _OF_COMPACTIONS and event.get("parent_tool_use_id") is None:
+            return [self._compaction(str(subtype), event)]
+        return [self._ended(one) if isinstance(one, TaskOver) else one for one in _of_task(subtype, event)]
+
+    def settle(self) -> None:
+        """Take note that a turn is over: nothing is compacted for it any more."""
+        self._is_compacting = False
+
+    def _ended(self, over: TaskOver) -> TaskOver:
+        return TaskOver(over.id, over.was_stopped and over.id[:LONGEST_ID] not in self._to_stop)
+
+    def _compaction(self, subtype: str, event: dict[str, Any]) -> _Told:
+        """Give a compaction's beginning and its end, once each; a status that changes nothing is a sign of life."""
+        is_compacting = subtype == "status" and event.get("status") == "compacting"
+        if is_compacting is self._is_compacting:
+            return Other(f"system {subtype}", is_progress=subtype not in _STATUS)
+        self._is_compacting = is_compacting
+        return Compaction(is_over=not is_compacting)
+
+
+def _of_task(subtype: object, event: dict[str, Any]) -> list[_Told]:
+    name = str(event.get("task_id"))
     if subtype == "task_started":
-        kind = str(event.get("task_type"))
-        if kind == "local_bash" and event.get("is_backgrounded") is False:
-            return [Other("system task_started")]
-        begun = TaskBegun(name, kind, str(event.get("description") or ""))
-        return [ToolStarted(f"task {name}", kind), begun] if kind == "local_agent" else [begun]
+        return _begun(name, event)
     if subtype == "task_notification":
         return [ToolEnded(f"task {name}"), *_over(name, event.get("status"))]
     if subtype == "task_updated":
@@ -37,5 +88,12 @@ def follow(event: dict[str, Any]) -> list[_Told]:
     return [Other(f"system {subtype}", is_progress=subtype not in _STATUS)]
 
 
+def _begun(name: str, event: dict[str, Any]) -> list[_Told]:
+    kind, is_tool = str(event.get("task_type")), event.get("is_backgrounded") is False
+    told: list[_Told] = [ToolStarted(f"task {name}", kind)] if kind == "local_agent" else []
+    told += [] if is_tool else [TaskBegun(name, kind, str(event.get("description") or ""))]
+    return told or [Other("system task_started")]
+
+
 def _over(name: str, status: object) -> list[_Told]:
-    return [TaskOver(name)] if status in _OVER else []
+    return [TaskOver(name, was_stopped=status in _STOPPED)] if status in _OVER else []

@@ -21,7 +21,7 @@ from pytest_agentproc.supervisor.dialects._base import (
     ToolEnded,
     ToolStarted,
 )
-from pytest_agentproc.supervisor.dialects._json import ObjectDecoder, objects
+from pytest_agentproc.supervisor.dialects._json import ObjectDecoder, objects, without_escapes
 
 if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects._base import Meaning
@@ -106,15 +106,16 @@ class GeminiJsonDecoder:
 
     def decode(self, line: bytes) -> list[Meaning]:
         """Say what a line means; an object means something at its last line."""
-        begins = line.startswith(b"{")
+        bare = without_escapes(line)
+        begins = bare.startswith(b"{")
         given_up: list[Meaning] = self._give_up() if begins else []
         if not begins and not self._text:
             return [Noise(line)] if line.strip() else []
-        self._text += line + b"\n"
+        self._text += bare + b"\n"
         if len(self._text) > _LARGEST:
             return [*given_up, *self._give_up()]
-        bare = _STRING.sub(b"", line)
-        self._depth += bare.count(b"{") - bare.count(b"}")
+        braces = _STRING.sub(b"", bare)
+        self._depth += braces.count(b"{") - braces.count(b"}")
         return given_up if self._depth > 0 else [*given_up, *self._closed()]
 
     def end(self, stderr: bytes) -> list[Meaning]:

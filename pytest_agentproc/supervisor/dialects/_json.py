@@ -1,8 +1,14 @@
-"""JSON objects on a line: one, several, or none read; one written. Pure; knows no dialect's objects."""
+"""JSON objects on a line: one, several, or none read; one written. Pure; knows no dialect's objects.
+
+Escape sequences for a terminal, such as the title of its window, are no part of a frame: programs print them to the
+same stdout, and seldom end them with a line break. They are passed over before, between and after the objects of a
+line, and make no noise. A line that holds nothing else is noise.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 from abc import ABC, abstractmethod
 from json.scanner import make_scanner
 from typing import TYPE_CHECKING, Any
@@ -12,10 +18,24 @@ from pytest_agentproc.supervisor.dialects._base import Noise
 if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects._base import Meaning
 
-__all__ = ["ObjectDecoder", "objects", "to_line"]
+__all__ = ["ObjectDecoder", "objects", "to_line", "without_escapes"]
 
 _scan = make_scanner(json.JSONDecoder())  # type: ignore[arg-type]  # what it takes is typed as what it makes
 """What `raw_decode` calls: several thousand lines a second are worth a frame each."""
+
+_ESCAPE = b"\x1b"
+_SEQUENCE = (
+    r"\x1b(?:"
+    r"\[[0-?]*[ -/]*[@-~]"  # CSI: colours, the cursor
+    r"|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)"  # OSC, DCS, SOS, PM, APC: a title, a notification
+    r"|[ -/]+[0-~]"  # a character set
+    r"|[0-OQ-WYZ\\`-~]"  # what is one character long
+    r")"
+)
+"""One escape sequence of ECMA-48, with the BEL that terminals take for the end of an OSC."""
+
+_IN_FRONT = re.compile(rf"\s*(?:{_SEQUENCE}\s*)+".encode())
+_BETWEEN = re.compile(rf"\s*(?:{_SEQUENCE}\s*)*")
 
 
 class ObjectDecoder(ABC):
@@ -34,10 +54,16 @@ class ObjectDecoder(ABC):
     def _meanings(self, event: dict[str, Any], line: bytes) -> list[Meaning]: ...
 
 
+def without_escapes(line: bytes) -> bytes:
+    """Give a line without the escape sequences that it begins with; their own text may be in any encoding."""
+    found = _IN_FRONT.match(line) if _ESCAPE in line else None
+    return line if found is None else line[found.end() :]
+
+
 def objects(line: bytes) -> list[dict[str, Any]] | None:
-    """Give the JSON objects of a line, in order; None if it holds anything else (F1, F2)."""
+    """Give the JSON objects of a line, in order; None if it holds anything else but escape sequences (F1, F2)."""
     try:
-        text = line.decode().strip()
+        text = without_escapes(line).decode().strip()
     except UnicodeDecodeError:
         return None
     found: list[dict[str, Any]] = []
@@ -50,9 +76,11 @@ def objects(line: bytes) -> list[dict[str, Any]] | None:
         if not isinstance(value, dict):
             return None
         found.append(value)
-        while at < end and text[at].isspace():
-            at += 1
-    return found
+        if at < end:
+            passed = _BETWEEN.match(text, at)
+            assert passed is not None  # it matches nothing, too
+            at = passed.end()
+    return found if found or _ESCAPE not in line else None
 
 
 def to_line(value: dict[str, Any]) -> bytes:

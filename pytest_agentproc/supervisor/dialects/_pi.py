@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.supervisor.dialects._base import (
     Asked,
+    Compaction,
     Finished,
     Message,
     Noise,
@@ -24,11 +25,19 @@ from pytest_agentproc.supervisor.dialects._json import ObjectDecoder
 if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects._base import Meaning
 
-__all__ = ["BAD", "PiDecoder", "asked", "text_of"]
+__all__ = ["BAD", "COMPACTIONS", "PiDecoder", "asked", "text_of"]
 
 _GOOD = frozenset({"stop", "length"})
 BAD = frozenset({"error", "aborted"})
 """The stop reasons of a message that failed."""
+
+COMPACTIONS = {
+    "compaction_start": Compaction(),
+    "auto_compaction_start": Compaction(),
+    "compaction_end": Compaction(is_over=True),
+    "auto_compaction_end": Compaction(is_over=True),
+}
+"""What it says of a compaction; older versions said `auto_` before it."""
 
 _GOES_ON = frozenset({"turn_start", "message_start", "auto_retry_start"})
 
@@ -78,7 +87,7 @@ def _plain(kind: str, event: dict[str, Any]) -> Meaning:
         return ToolStarted(str(event.get("toolCallId")), str(event.get("toolName")))
     if kind == "tool_execution_end":
         return ToolEnded(str(event.get("toolCallId")))
-    return Other(kind)
+    return COMPACTIONS.get(kind) or Other(kind)
 
 
 def asked(message: dict[str, Any]) -> list[Asked]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.supervisor.dialects._base import Other, ToolEnded, ToolStarted
 from pytest_agentproc.supervisor.dialects._json import to_line
-from pytest_agentproc.supervisor.dialects._pi import BAD, asked, text_of
+from pytest_agentproc.supervisor.dialects._pi import BAD, COMPACTIONS, asked, text_of
 from pytest_agentproc.supervisor.dialects._talk import (
     Begun,
     Declined,
@@ -55,6 +55,7 @@ class PiTalk(JsonTalk):
             "tool_execution_update": lambda event: [_tool(event)],
             "tool_execution_start": lambda event: [_tool(event), ToolStarted(_id(event), str(event.get("toolName")))],
             "tool_execution_end": lambda event: [_tool(event), ToolEnded(_id(event))],
+            **{kind: lambda event: [Said("tool", "compaction"), COMPACTIONS[event["type"]]] for kind in COMPACTIONS},
         }
 
     def greet(self) -> bytes:

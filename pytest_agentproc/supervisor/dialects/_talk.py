@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from pytest_agentproc.supervisor.dialects._base import (
     Asked,
+    Compaction,
     Nested,
     Noise,
     Other,
@@ -215,8 +216,8 @@ class Withdrawn:
 Turned = Named | Begun | Said | Ended | Declined | Settled | Question | Withdrawn
 """What a turn hears."""
 
-Worked = Asked | Nested | ToolEnded | ToolStarted
-"""What the agent does with tools, in the words of a run: it is the doing of whoever runs."""
+Worked = Asked | Compaction | Nested | ToolEnded | ToolStarted
+"""The agent's work with tools and with its context, in the words of a run: it belongs to the turn that runs."""
 
 Tasked = TaskBegun | TaskOver
 """What goes on beside the turns."""

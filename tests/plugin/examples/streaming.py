@@ -59,6 +59,10 @@ class PiRun(Run):
             self.tools.add(event["toolCallId"])
         elif kind == "tool_execution_end":
             self.tools.discard(event["toolCallId"])
+        elif kind == "compaction_start":
+            self.tools.add(kind)
+        elif kind == "compaction_end":
+            self.tools.discard("compaction_start")
         elif kind in GOES_ON and not self.is_final:
             self.done = None
         elif kind == "agent_end":

@@ -1,0 +1,161 @@
+"""A compaction that the agent announces is work, not silence: the longer limit holds until its end (A6)."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from pytest_agentproc.supervisor import Machine, Outcome, Policy, Task
+from pytest_agentproc.supervisor import _events as on
+from pytest_agentproc.supervisor.dialects import Compaction, Other, Said, decoder, talk
+from tests.unit.session_stage import Stage
+
+SECOND = 1_000_000_000
+LIMITS = Policy(inactivity_timeout=10.0, internal_tool_timeout=60.0, progress_timeout=None)
+BEGINS = {"type": "system", "subtype": "status", "status": "compacting"}
+ENDS = {"type": "system", "subtype": "status", "status": None, "compact_result": "success"}
+BOUNDARY = {"type": "system", "subtype": "compact_boundary", "compact_metadata": {"trigger": "auto"}}
+BEGUN, OVER = Compaction(), Compaction(is_over=True)
+LIFE, WORD = Other("system status", is_progress=False), Other("system compact_boundary")
+
+
+def line(event: dict[str, Any]) -> bytes:
+    """Write an event."""
+    return json.dumps(event).encode()
+
+
+def running(dialect: str, *events: dict[str, Any], policy: Policy = LIMITS) -> Machine:
+    """Have an agent print these events, one each second from its start on."""
+    machine = Machine(Task(dialect, b"", policy))
+    machine.feed(on.Start(), 0)
+    machine.feed(on.Spawned(7), 0)
+    for number, event in enumerate(events):
+        machine.feed(on.Output("stdout", line(event) + b"\n", drained=True), number * SECOND)
+    return machine
+
+
+@pytest.mark.parametrize(
+    ("events", "meanings"),
+    [
+        ([BEGINS, ENDS, BOUNDARY], [BEGUN, OVER, WORD]),
+        ([BEGINS, BOUNDARY, ENDS], [BEGUN, OVER, LIFE]),
+        ([BEGINS, {**BEGINS, "compact_output_chars": 400}, ENDS], [BEGUN, LIFE, OVER]),
+        ([BEGINS, {**BEGINS, "status": "requesting"}], [BEGUN, OVER]),
+        ([BOUNDARY], [WORD]),
+        ([ENDS], [LIFE]),
+        ([{**BEGINS, "parent_tool_use_id": "t"}], [LIFE]),
+    ],
+    ids=["as recorded", "boundary first", "with a count", "goes on", "unannounced", "no beginning", "a sub-agent's"],
+)
+def test_claude_announces_a_compaction_and_its_end(events: list[dict[str, Any]], meanings: list[Any]) -> None:
+    """Each is said once; a status that is repeated is a sign of life and no progress."""
+    reader = decoder("claude")
+    assert [meaning for event in events for meaning in reader.decode(line(event))] == meanings
+
+
+@pytest.mark.parametrize("prefix", ["", "auto_"])
+def test_pi_announces_a_compaction_and_its_end(prefix: str) -> None:
+    """Older versions have another name for it."""
+    begins, ends = {"type": f"{prefix}compaction_start"}, {"type": f"{prefix}compaction_end"}
+    reader, conversation = decoder("pi"), talk("pi")
+    assert reader.decode(line(begins)) + reader.decode(line(ends)) == [BEGUN, OVER]
+    assert conversation.decode(line(begins)) == [Said("tool", "compaction"), BEGUN]
+    assert conversation.decode(line(ends)) == [Said("tool", "compaction"), OVER]
+
+
+@pytest.mark.parametrize(
+    ("dialect", "begins", "ends"),
+    [("claude", BEGINS, ENDS), ("pi", {"type": "compaction_start"}, {"type": "compaction_end"})],
+)
+def test_a_run_that_compacts_has_the_longer_limit(dialect: str, begins: dict[str, Any], ends: dict[str, Any]) -> None:
+    """And the shorter one again after the end."""
+    machine = running(dialect, begins)
+    assert machine.deadlines == {"internal_tool_timeout": 60 * SECOND}
+    machine = running(dialect, begins, ends)
+    assert machine.deadlines == {"inactivity_timeout": 11 * SECOND}
+
+
+def test_a_compaction_without_an_end_ends_the_run_at_the_longer_limit() -> None:
+    """The error says what the agent was at."""
+    machine = running("claude", BEGINS)
+    machine.feed(on.Due(), 60 * SECOND)
+    assert machine.outcome is Outcome.INACTIVE
+    assert machine.error.startswith("no output for 60 s while it compacted its context, after ")
+
+
+def test_a_tool_that_runs_too_is_named_instead() -> None:
+    """It is what a reader looks for first."""
+    block = {"type": "tool_use", "id": "t", "name": "Bash", "input": {}}
+    asks = {"type": "assistant", "message": {"id": "m", "content": [block]}, "parent_tool_use_id": None}
+    machine = running("claude", BEGINS, asks)
+    machine.feed(on.Due(), 61 * SECOND)
+    assert "while a tool ran" in machine.error
+
+
+def test_the_beginning_and_the_end_are_progress() -> None:
+    """A status that is repeated is not: an agent that hangs in a compaction is found to be stalled (A8)."""
+    limits = Policy(inactivity_timeout=None, progress_timeout=10.0)
+    assert running("claude", BEGINS, BEGINS, policy=limits).deadlines == {"progress_timeout": 10 * SECOND}
+    assert running("claude", BEGINS, ENDS, policy=limits).deadlines == {"progress_timeout": 11 * SECOND}
+
+
+class Claude(Stage):
+    """A claude that has greeted, in a session with limits on silence."""
+
+    def __init__(self) -> None:
+        super().__init__("claude", policy=LIMITS)
+        response = {"subtype": "success", "request_id": "greet-0", "response": {}}
+        self.says({"type": "control_response", "response": response})
+        self.sent()
+
+    def begins(self) -> str:
+        """Ask a prompt, and have its turn begin; give the turn's mark."""
+        self.prompt()
+        mark: str = self.sent()[-1]["uuid"]
+        self.says({"type": "system", "subtype": "init", "user_message_uuid": mark})
+        return mark
+
+
+def test_a_turn_that_compacts_has_the_longer_limit() -> None:
+    """Both limits cancel the turn, and the agent lives on."""
+    stage = Claude()
+    stage.begins()
+    stage.says(BEGINS)
+    stage.until(40)
+    assert stage.ended(1) is None
+    stage.says(ENDS)
+    stage.until(60)
+    assert stage.ended(1) == ("inactive", 50.0, None)
+
+
+def test_a_compaction_without_an_end_is_over_with_its_turn() -> None:
+    """It lengthens no later turn's limit."""
+    stage = Claude()
+    mark = stage.begins()
+    stage.says(BEGINS)
+    stage.says({"type": "result", "subtype": "success", "result": "x", "user_message_uuids": [mark]})
+    assert stage.ended(1) == ("completed", 0.0, "x")
+    stage.begins()
+    stage.until(30)
+    assert stage.ended(2) == ("inactive", 10.0, None)
+
+
+def test_viewers_see_that_it_compacts() -> None:
+    """As they see what its tools do."""
+    stage = Claude()
+    stage.begins()
+    stage.says(BEGINS)
+    [event] = [event for event in stage.events if event.kind == "tool"]
+    assert (event.turn, event.text) == (1, "compaction")
+
+
+def test_a_turn_that_hangs_in_a_compaction_says_so() -> None:
+    """The caller can raise the limit, or ask for less."""
+    stage = Claude()
+    stage.begins()
+    stage.says(BEGINS)
+    stage.until(100)
+    [error] = [event.text for event in stage.events if event.kind == "error"]
+    assert error.startswith("no output for 60 s while it compacted its context: the turn was cancelled")

@@ -1,0 +1,128 @@
+"""What a bad ending says: how the agent exited, how long after its last output, and its last words (C4, P6)."""
+
+from __future__ import annotations
+
+import pytest
+
+from pytest_agentproc.supervisor import Machine, Policy, Result, Task
+from pytest_agentproc.supervisor import _events as on
+from pytest_agentproc.supervisor._diagnosis import explain_exit, explain_start, with_command, with_stderr
+from tests.unit.session_stage import Stage
+
+SECOND = 1_000_000_000
+
+
+def error_of(dialect: str, *events: object) -> str:
+    """Give the error of a run whose agent starts at 1 s; each further event comes a second after the one before."""
+    machine = Machine(Task(dialect, b"", Policy()))
+    machine.feed(on.Start(), SECOND)
+    machine.feed(on.Spawned(7), SECOND)
+    for number, event in enumerate(events, 2):
+        machine.feed(event, number * SECOND)  # type: ignore[arg-type]  # the tests give events alone
+    return Result.of(machine, SECOND).error
+
+
+def printed(text: str, stream: str = "stdout") -> on.Output:
+    """Give the event of a text that the agent prints."""
+    return on.Output(stream, text.encode(), drained=True)
+
+
+def test_a_run_without_a_result_says_the_code_the_time_and_the_end_of_stderr() -> None:
+    """An empty error leaves the reader with a guess."""
+    assert error_of("claude", printed("out of memory\n", "stderr"), on.Exited(3)) == (
+        "the agent exited with code 3, 1 s after its last output: out of memory"
+    )
+
+
+def test_a_run_that_a_signal_ended_names_it() -> None:
+    """Nobody should have to look up a number."""
+    assert error_of("claude", printed("{}\n"), on.Exited(-15)) == "SIGTERM ended the agent, 1 s after its last output"
+
+
+def test_a_run_that_fails_by_its_exit_code_is_explained_too() -> None:
+    """Plain output has no other result than the exit."""
+    assert error_of("raw", on.Exited(2)) == "the agent exited with code 2, 1 s after its start, without any output"
+
+
+def test_the_agents_own_words_come_first() -> None:
+    """They say why, and the exit says that nothing came after them."""
+    words = printed('{"type": "error", "message": "stream disconnected"}\n')
+    assert error_of("codex", words, on.Exited(1)) == (
+        "stream disconnected; the agent exited with code 1, 1 s after its last output"
+    )
+
+
+def test_a_result_is_explained_by_its_own_words_alone() -> None:
+    """The exit code after an error result says nothing new."""
+    failed = printed('{"type": "turn.failed", "error": {"message": "no credit"}}\n')
+    assert error_of("codex", failed, on.Exited(1)) == "no credit"
+
+
+@pytest.mark.parametrize(("dialect", "code"), [("raw", 0), ("claude", 0)])
+def test_only_a_bad_ending_is_explained(dialect: str, code: int) -> None:
+    """Exit 0 is good where nothing else says so, and bad where a result is missing."""
+    assert bool(error_of(dialect, on.Exited(code))) is (dialect == "claude")
+
+
+def test_a_lost_turn_says_the_same() -> None:
+    """In a session the reader is left alone as easily."""
+    stage = Stage()
+    stage.greet()
+    stage.prompt()
+    stage.takes(1)
+    stage.agent.output["stderr"] += b"heap\nout of memory\n"
+    stage.look()
+    stage.until(4)
+    stage.exits(-6)
+    [outcome] = [event for event in stage.events if event.kind == "outcome"]
+    assert outcome.result is not None
+    assert outcome.result.error == "SIGABRT ended the agent, 4 s after its last output: heap\nout of memory"
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (143, "the agent exited with code 143 (128 + SIGTERM), 1.5 s after its start, without any output"),
+        (255, "the agent exited with code 255, 1.5 s after its start, without any output"),
+        (-99, "signal 99 ended the agent, 1.5 s after its start, without any output"),
+    ],
+)
+def test_a_code_above_128_names_the_signal_if_there_is_one(status: int, words: str) -> None:
+    """Programs that handle a signal exit with 128 and its number."""
+    assert explain_exit(status, 2 * SECOND, SECOND // 2, None) == words
+
+
+def test_the_end_of_stderr_is_bounded_and_begins_with_a_whole_line() -> None:
+    """A stack trace of many pages is for the log."""
+    stderr = b"".join(b"line %d\n" % number for number in range(1000)) + b"\n\n"
+    words = with_stderr("it ended", stderr)
+    assert words.startswith("it ended: line ")
+    assert words.endswith("line 998\nline 999")
+    assert len(words) < 1020
+    assert with_stderr("it ended", b"x" * 5000) == "it ended: " + "x" * 1000
+
+
+def test_blank_stderr_adds_nothing() -> None:
+    """There is nothing to read in it."""
+    assert with_stderr("it ended", b" \n\n") == "it ended"
+
+
+def test_a_long_command_is_cut() -> None:
+    """The prompt may be part of it."""
+    words = with_command(["pi", "x" * 5000], "no")
+    assert words.startswith("pi xxx")
+    assert words.endswith("...: no")
+    assert len(words) < 1020
+
+
+def test_a_start_without_an_error_number_names_none() -> None:
+    """Errno 0 would say that nothing is wrong."""
+    assert (explain_start("no", 0), explain_start("no", 2)) == ("no", "no (errno 2)")
+
+
+def test_a_run_that_cannot_start_names_the_command_and_the_error_number() -> None:
+    """As a session does (P6)."""
+    machine = Machine(Task("raw", argv=("pi", "--mode", "json")))
+    machine.feed(on.Start(), 0)
+    machine.feed(on.SpawnFailed(2, "pi: No such file or directory"), 0)
+    assert machine.error == "pi --mode json: pi: No such file or directory (errno 2)"
