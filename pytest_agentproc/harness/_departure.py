@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from pytest_agentproc.errors import AdapterError
+from pytest_agentproc.errors import AdapterError, Declined
 from pytest_agentproc.vocabulary import NANOSECONDS, Answer
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario import Bound
     from pytest_agentproc.vocabulary import Deed, Subject
 
-    Said = Answer | AdapterError
+    Said = Answer | AdapterError | Declined
     Ask = Callable[[], Coroutine[Any, Any, Said]]
 
 __all__ = ["NOBODY", "ModelDeparture", "aftermath", "asked_until"]
@@ -84,7 +84,7 @@ async def _asyncio(seconds: float, ask: Ask, leave: Callable[[], None]) -> Said:
         return NOBODY
     finally:
         timer.cancel()
-    return NOBODY if has_left and isinstance(said, AdapterError) else said
+    return NOBODY if has_left and isinstance(said, AdapterError | Declined) else said
 
 
 async def _trio(seconds: float, ask: Ask, leave: Callable[[], None]) -> Said:
@@ -103,7 +103,7 @@ async def _trio(seconds: float, ask: Ask, leave: Callable[[], None]) -> Said:
         with anyio.CancelScope() as scope:
             said = await ask()
         group.cancel_scope.cancel()
-    return NOBODY if has_left and isinstance(said, AdapterError) else said
+    return NOBODY if has_left and isinstance(said, AdapterError | Declined) else said
 
 
 class ModelDeparture:

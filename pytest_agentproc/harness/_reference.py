@@ -18,12 +18,10 @@ from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.supervisor import Deciders, SessionDeciders
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from pytest_agentproc.clock import Host
     from pytest_agentproc.harness._played import Played
     from pytest_agentproc.scenario import Bound, Scenario
-    from pytest_agentproc.vocabulary import Policy, Subject
+    from pytest_agentproc.vocabulary import LimitsRequest, Policy, Subject
 
 __all__ = ["REFERENCE", "FiniteRule", "Reference"]
 
@@ -38,8 +36,8 @@ class _Core:
     deciders = Deciders()
     session_deciders = SessionDeciders()
 
-    def policy(self, overrides: Mapping[str, Any], dialect: str) -> Policy:
-        return self.deciders.policy(overrides, dialect)
+    def policy(self, request: LimitsRequest) -> Policy:
+        return self.deciders.policy(request.limits, request.dialect)
 
 
 REFERENCE = _Core()

@@ -13,7 +13,7 @@ from pytest_agentproc.scenario._expressions import NotApplicable
 from pytest_agentproc.scenario._open import Choice, Opening, filled
 from pytest_agentproc.scenario._script import ProgramStep, Scope, Step
 from pytest_agentproc.scenario._wanted import split
-from pytest_agentproc.vocabulary import Outcome, Policy
+from pytest_agentproc.vocabulary import LimitsRequest, Outcome, Policy
 
 if TYPE_CHECKING:
     from pytest_agentproc.scenario._drive import Item
@@ -38,7 +38,7 @@ Terms = Policy | Mapping[str, Policy]
 class _States(Protocol):
     """Who states limits: a subject, and what stands for one in the model."""
 
-    def policy(self, overrides: Mapping[str, Any], dialect: str) -> Policy: ...
+    def policy(self, request: LimitsRequest) -> Policy: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +180,7 @@ class Scenario:
 
     def own_terms(self, subject: _States) -> Policy:
         """Give the limits that a subject states for the one agent of this scenario."""
-        policy = subject.policy(self.policy, self.dialect)
+        policy = subject.policy(LimitsRequest(self.policy, self.dialect, self.mode, self.is_session))
         return policy.in_session() if self.is_session else policy
 
     @property

@@ -8,7 +8,6 @@ and back, and to `closed`. One prompt is asked at a time, the others wait here: 
 from __future__ import annotations
 
 import math
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -16,6 +15,7 @@ import anyio
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.subjects._client import Client
 from pytest_agentproc.subjects._function import Function, unwatched
+from pytest_agentproc.subjects._guarded import unwrap_decline
 from pytest_agentproc.subjects._stated import limits_of, require_deeds
 from pytest_agentproc.vocabulary import NANOSECONDS, Caller, Role
 
@@ -136,8 +136,11 @@ class _Driver:
 
     async def _through(self) -> None:
         """Have the client cancel; what becomes of the turn is the turn's to say, also where this fails."""
-        with suppress(Exception):
+        try:
             await self._client.cancel()
+        except Exception as error:  # noqa: BLE001  # what a cancel raises is ignored, unless it declines
+            if (declined := unwrap_decline(error)) is not None:
+                raise declined from None
 
     async def _permit(self) -> bool:
         number = self._caller.saw_question(self._now())
@@ -160,6 +163,8 @@ class _Driver:
                 await self._serve()
                 await self._client.close()
         except Exception as error:
+            if (declined := unwrap_decline(error)) is not None:
+                raise declined from None
             if not self._is_started:
                 await self._give_up(_alone(error))
             elif self._client.lost(_alone(error)) != "agent_lost":
@@ -198,6 +203,8 @@ class _Driver:
                 given = await self._client.prompt(self._prompts[number - 1])
                 said.update({"outcome": given} if isinstance(given, str) else given)
             except Exception as raised:  # noqa: BLE001  # which of them are an outcome, the client says
+                if (declined := unwrap_decline(raised)) is not None:
+                    raise declined from None
                 error = _alone(raised)
                 said.update(outcome=self._client.lost(error), error=str(error))
             turn.cancel_scope.cancel()

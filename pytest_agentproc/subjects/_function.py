@@ -13,8 +13,15 @@ import anyio.to_thread
 
 from pytest_agentproc.errors import AdapterError, UsageError
 from pytest_agentproc.subjects._guarded import ask, stated
-from pytest_agentproc.subjects._stated import keeps_time, limits_of, policy_of, require_deeds, require_dialects
-from pytest_agentproc.vocabulary import Dialect, Order, Policy
+from pytest_agentproc.subjects._stated import (
+    keeps_time,
+    limits_of,
+    policy_of,
+    require_deeds,
+    require_dialects,
+    require_limits_function,
+)
+from pytest_agentproc.vocabulary import Dialect, LimitsRequest, Order, Policy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,11 +30,14 @@ if TYPE_CHECKING:
 
 __all__ = ["Function", "unwatched"]
 
-Limits = Mapping[str, Any] | Callable[[Mapping[str, Any], str], Mapping[str, Any]]
+Limits = Mapping[str, Any] | Callable[[LimitsRequest], Mapping[str, Any] | Policy]
 
 
 class Function:
     """A function that is given an order, supervises its agent, and returns what it knows.
+
+    It raises `Declined("reason")` for an order that it cannot take: the scenario is then not applicable, as long as no
+    agent was started.
 
     It returns an `Answer`; or a mapping of an answer's fields, with times in seconds as its own clock measured them
     (`elapsed` is multiplied by the order's scale); or the name of an outcome; or None: then only what the record shows
@@ -40,8 +50,9 @@ class Function:
     Args:
         function: takes an `Order`.
         name: what the verdict calls it; None: the function's own name.
-        limits: the limits that it keeps: names of `Policy` with seconds, bytes or names, whatever a scenario tells; or
-            a function of (what the scenario tells, the dialect) that gives such a mapping. None as a value: it has no
+        limits: the limits that it keeps: names of `Policy` with seconds, bytes or names, whatever a scenario gives; or
+            a function that takes a `LimitsRequest` (limits, dialect, mode, is_session) and returns such a mapping, or a
+            whole `Policy`, or raises `Declined`. None as a value: it has no
             such limit. Of what is not named, it does not have a limit that can be switched off, and keeps the default
             of any other. `host_tools` are those that the host executes: scenarios of others are not applicable. Who
             kills without TERM says so: 0 as `kill_grace` and as `linger_kill_grace`.
@@ -85,25 +96,29 @@ class Function:
         self.keeps_artifacts = artifacts
         self.cancellable = cancellable
         self.dialects = require_dialects(dialects)
-        self._limits = limits if callable(limits) else limits_of({} if limits is None else limits)
+        self._limits = (
+            require_limits_function(limits) if callable(limits) else limits_of({} if limits is None else limits)
+        )
         self._keeps_time = callable(limits) or keeps_time(limits or {})
         self._is_async = _is_async(function)
         self.real_time_only = "" if self._is_async else _why(function)
 
-    def policy(self, overrides: Mapping[str, Any], dialect: str) -> Policy:
+    def policy(self, request: LimitsRequest) -> Policy:
         """State the limits that it keeps.
 
         Raises:
             AdapterError: the function that states them raised, or gave none.
+            Declined: that function raised it.
         """
         limits = self._limits
-        return stated(lambda: _policy(limits(overrides, dialect) if callable(limits) else limits, dialect))
+        return stated(lambda: _policy(limits(request) if callable(limits) else limits, request.dialect))
 
     async def run(self, order: Order) -> Answer:
         """Call the function.
 
         Raises:
             AdapterError: it raised, or returned no answer.
+            Declined: it raised that.
         """
         if order.scale == 1 or order.sessions or not self._keeps_time:
             return await ask(self._call, order)
@@ -121,6 +136,8 @@ class Function:
 
 
 def _policy(limits: Any, dialect: str) -> Policy:
+    if isinstance(limits, Policy):
+        return limits
     if not isinstance(limits, Mapping):
         raise AdapterError(f"its limits are {limits!r}, and no mapping\ngive {{'inactivity_timeout': 60}}, for example")
     return policy_of(limits, dialect)

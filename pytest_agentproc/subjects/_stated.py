@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
+import inspect
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.supervisor.dialects import DIALECTS, SESSIONS, VARIANTS
-from pytest_agentproc.vocabulary import DEEDS, OPTIONAL_NAMES, POLICY_NAMES, TIME_NAMES, Dialect, Policy
+from pytest_agentproc.vocabulary import DEEDS, OPTIONAL_NAMES, POLICY_NAMES, TIME_NAMES, Dialect, LimitsRequest, Policy
 
-__all__ = ["keeps_time", "limits_of", "policy_of", "require_deeds", "require_dialects"]
+__all__ = ["keeps_time", "limits_of", "policy_of", "require_deeds", "require_dialects", "require_limits_function"]
 
 _KNOWN = tuple(dict.fromkeys((*DIALECTS, *SESSIONS)))
 
@@ -25,6 +26,25 @@ def limits_of(limits: Any) -> dict[str, Any]:
         raise UsageError(f"limits is {limits!r}", "write limits={'inactivity_timeout': 60}, for example")
     policy_of(limits, "raw")
     return dict(limits)
+
+
+def require_limits_function(function: Callable[..., Any]) -> Callable[[LimitsRequest], Any]:
+    """Give a function of limits as it is, if it takes a `LimitsRequest` and nothing else.
+
+    Raises:
+        UsageError: it takes other arguments.
+    """
+    try:
+        inspect.signature(function).bind(None)
+    except TypeError:
+        name = getattr(function, "__name__", repr(function))
+        raise UsageError(
+            f"limits is the function {name}{inspect.signature(function)}, and it must take one argument, the request",
+            "write `def limits(request):`; it has request.limits, request.dialect, request.mode, request.is_session",
+        ) from None
+    except ValueError:  # a builtin that does not say
+        pass
+    return function
 
 
 def policy_of(limits: Mapping[str, Any], dialect: str) -> Policy:

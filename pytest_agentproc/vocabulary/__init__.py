@@ -23,7 +23,7 @@ from pytest_agentproc.vocabulary._policy import (
 from pytest_agentproc.vocabulary._rules import RULES
 from pytest_agentproc.vocabulary._script_step import VALUE_TYPES, ScriptStep
 from pytest_agentproc.vocabulary._signals import SIGNALS
-from pytest_agentproc.vocabulary._subject import Answer, Order, Subject, View
+from pytest_agentproc.vocabulary._subject import Answer, LimitsRequest, Order, Subject, View
 
 __all__ = [
     "ARCHETYPES",
@@ -49,6 +49,7 @@ __all__ = [
     "Dialect",
     "Handler",
     "HookUse",
+    "LimitsRequest",
     "Order",
     "Outcome",
     "Policy",
