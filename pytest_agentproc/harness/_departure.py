@@ -61,7 +61,8 @@ def aftermath(bound: Bound, subject: Subject) -> float:
     """
     if bound.abandoned is None or hasattr(subject, "deciders"):
         return 0
-    return bound.policy.kill_grace + bound.policy.linger_kill_grace + _REST
+    policy = bound.policy
+    return policy.kill_grace + policy.linger_kill_grace + policy.leftover_kill_grace + _REST
 
 
 async def _asyncio(seconds: float, ask: Ask, leave: Callable[[], None]) -> Said:

@@ -38,6 +38,7 @@ _TOLD = {
     "internal_tool_timeout": 180.0,
     "linger_grace": 3.0,
     "linger_kill_grace": 3.0,
+    "leftover_kill_grace": 3.0,
     "kill_grace": 6.0,
 }
 """What it is told of a limit, in seconds, where no scenario says more: in real time a grace of a quarter of a second

@@ -84,7 +84,8 @@ class Policy(_Counted):
         linger_grace: how long a one-shot agent may live on after its completion (C1).
         background_grace: how much longer it may live on if it has announced background commands and not their end: it
             is waiting for them, and would without limit (C1).
-        linger_kill_grace: from TERM to KILL for an agent, or its leftovers, after a good end (C1, T6).
+        linger_kill_grace: from TERM to KILL for an agent that lives on after its completion (C1).
+        leftover_kill_grace: from TERM to KILL for descendants that are left by an agent that exits by itself (T6).
         kill_grace: from TERM to KILL otherwise (T1).
         prompt_timeout: time without progress of a session's turn after which the turn is cancelled, not the agent; it
             ends as `timed_out` (P1, P2).
@@ -115,6 +116,7 @@ class Policy(_Counted):
     linger_grace: float = 0.25
     background_grace: float = 0.0
     linger_kill_grace: float = 0.25
+    leftover_kill_grace: float = 0.25
     kill_grace: float = 2.0
     prompt_timeout: float | None = 3600.0
     cancel_grace: float = 300.0

@@ -21,6 +21,7 @@ OTHER = {
     "max_runtime": 1001.0,
     "linger_grace": 0.7,
     "linger_kill_grace": 0.11,
+    "leftover_kill_grace": 0.13,
     "kill_grace": 5.3,
 }
 """Another supervisor's numbers, odd enough that no sum of some is another."""
