@@ -39,6 +39,7 @@ class Script:
     catches: Mapping[str, str] = field(default_factory=dict)
     tier: str = "must"
     mode: str = "json"
+    is_session: bool = False
 
 
 @dataclass(frozen=True)
