@@ -16,7 +16,7 @@ from pytest_agentproc.clock import signal_name
 from pytest_agentproc.errors import AdapterError, Declined, UsageError
 from pytest_agentproc.subjects._answers import answer_of
 from pytest_agentproc.subjects._said import End, said, sources_of
-from pytest_agentproc.subjects._stated import keeps_time, limits_of, require_dialects
+from pytest_agentproc.subjects._stated import keeps_time, limits_of, require_dialects, require_inabilities
 from pytest_agentproc.vocabulary import NANOSECONDS, OPTIONAL_NAMES, TIME_NAMES, Answer, LimitsRequest, Order, Policy
 
 if TYPE_CHECKING:
@@ -72,6 +72,7 @@ class Command:
             `{folder}`; its own exit code counts as the answer's only if `{"exit_code": "exit_code"}` is there. None:
             its exit code is all it says.
         dialects: the dialects whose agents it can run; see `Function`.
+        cannot: what it cannot do, such as `["stdin"]`; see `Function`.
         declines: `{"exit_code": 77}` says that it exits with code 77, and has started no agent, if it cannot take an
             order: the scenario is not applicable, and the last line of its stderr is the reason.
         on_path: whether it starts the agent by its name on PATH (`claude`, `pi`, `codex`, `gemini`; else `agent`).
@@ -99,6 +100,7 @@ class Command:
         says: Mapping[str, Any] | None = None,
         dialects: Iterable[str] | None = None,
         declines: Mapping[str, int] | None = None,
+        cannot: Iterable[str] = (),
         on_path: bool = False,
         cwd: str | None = None,
     ) -> None:
@@ -118,6 +120,7 @@ class Command:
         self.name = name or Path(argv[0]).name
         self.prints_text = prints_text
         self.dialects = require_dialects(dialects)
+        self.cannot = require_inabilities(cannot)
         self._says = sources_of({"exit_code": "exit_code"} if says is None else says)
         self._declines = _code_of_decline(declines)
         self._says |= sources_of({"text": "stdout"} if prints_text else {})

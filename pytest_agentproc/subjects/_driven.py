@@ -16,7 +16,7 @@ from pytest_agentproc.errors import UsageError
 from pytest_agentproc.subjects._client import Client
 from pytest_agentproc.subjects._function import Function, unwatched
 from pytest_agentproc.subjects._guarded import unwrap_decline
-from pytest_agentproc.subjects._stated import limits_of, require_deeds
+from pytest_agentproc.subjects._stated import limits_of
 from pytest_agentproc.vocabulary import NANOSECONDS, Caller, Role
 
 if TYPE_CHECKING:
@@ -47,10 +47,10 @@ class Driven(Function):
         limits: see `Function`, also of what a client does with them in real time; a `restart_backoff` that is not named
             is 0, a new agent for the next prompt, if any; None says that who has lost its agent is of no use any more.
         dialects: see `Function`.
-        without: what of prompt, cancel, close and permission it cannot do either.
+        cannot: what else it cannot do; see `Function`. Of `DEEDS` a client has prompt, cancel, close and permission.
 
     Raises:
-        UsageError: it is no subclass of `Client`, or there is no such limit or dialect.
+        UsageError: it is no subclass of `Client`, or there is no such limit, dialect or ability.
     """
 
     def __init__(
@@ -60,16 +60,15 @@ class Driven(Function):
         name: str | None = None,
         limits: Limits | None = None,
         dialects: Iterable[str | Dialect] | str | None = None,
-        without: Iterable[str] = (),
+        cannot: Iterable[str] = (),
     ) -> None:
         if not (isinstance(client, type) and issubclass(client, Client)):
             raise UsageError(f"{client!r} is no client", "write Driven(Mine), with `class Mine(Client):`")
         self.client = client
-        deeds = [deed for deed in _DEEDS if deed not in require_deeds(without)]
         if not callable(limits):
             limits = {"restart_backoff": 0, **limits_of({} if limits is None else limits)}
         said = {"name": name or client.__name__, "limits": limits, "dialects": dialects}
-        super().__init__(self._hold, sessions=deeds, runs=False, **said)  # type: ignore[arg-type]
+        super().__init__(self._hold, sessions=_DEEDS, runs=False, cannot=cannot, **said)  # type: ignore[arg-type]
 
     async def _hold(self, order: Order) -> dict[str, Any]:
         return await _Driver(order, self.client).run()

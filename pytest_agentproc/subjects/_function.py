@@ -19,9 +19,10 @@ from pytest_agentproc.subjects._stated import (
     policy_of,
     require_deeds,
     require_dialects,
+    require_inabilities,
     require_limits_function,
 )
-from pytest_agentproc.vocabulary import Dialect, LimitsRequest, Order, Policy
+from pytest_agentproc.vocabulary import DEEDS, Dialect, LimitsRequest, Order, Policy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -63,11 +64,14 @@ class Function:
         artifacts: whether it writes the files of C3 into the order's directory.
         cancellable: whether its task may be cancelled, and nobody is left then (T4). None: it says nothing of that, so
             that scenarios of it are for information.
+        cannot: what it cannot do, of `vocabulary.ABILITIES` ("stdin", "pause", "deny") and `DEEDS`: scenarios that need
+            it are not applicable. "stdin": a one-shot agent is never given its prompt on stdin. "pause": a session is
+            given all prompts at once. "deny": the caller allows everything at once.
         dialects: the dialects whose agents it can run, by name (`gemini stream` is one mode of one), or as `Dialect`
             where another package adds them; None: all. Scenarios of others are not applicable.
 
     Raises:
-        UsageError: it is no function, or there is no such limit or dialect.
+        UsageError: it is no function, or there is no such limit, dialect, deed or ability.
     """
 
     needs_keeper = False
@@ -82,6 +86,7 @@ class Function:
         runs: bool = True,
         artifacts: bool = False,
         cancellable: bool | None = None,
+        cannot: Iterable[str] = (),
         dialects: Iterable[str | Dialect] | str | None = None,
     ) -> None:
         if not callable(function):
@@ -90,7 +95,9 @@ class Function:
             )
         self.function = function
         self.name = name or _name(function)
-        self.deeds = None if isinstance(sessions, bool) else require_deeds(sessions)
+        self.cannot = require_inabilities(cannot)
+        deeds = DEEDS if isinstance(sessions, bool) else require_deeds(sessions)
+        self.deeds = tuple(deed for deed in deeds if deed not in self.cannot)
         self.holds_sessions = bool(sessions)
         self.takes_runs = runs
         self.keeps_artifacts = artifacts

@@ -41,6 +41,7 @@ class Guarded:
         self.takes_runs = getattr(subject, "takes_runs", True)
         self.dialects = getattr(subject, "dialects", None)
         self.deeds = getattr(subject, "deeds", None)
+        self.cannot = getattr(subject, "cannot", ())
         self.cancellable = getattr(subject, "cancellable", None)
         self.real_time_only = getattr(subject, "real_time_only", "")
 

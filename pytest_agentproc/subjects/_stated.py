@@ -9,9 +9,26 @@ from typing import Any
 
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.supervisor.dialects import DIALECTS, SESSIONS, VARIANTS
-from pytest_agentproc.vocabulary import DEEDS, OPTIONAL_NAMES, POLICY_NAMES, TIME_NAMES, Dialect, LimitsRequest, Policy
+from pytest_agentproc.vocabulary import (
+    ABILITIES,
+    DEEDS,
+    OPTIONAL_NAMES,
+    POLICY_NAMES,
+    TIME_NAMES,
+    Dialect,
+    LimitsRequest,
+    Policy,
+)
 
-__all__ = ["keeps_time", "limits_of", "policy_of", "require_deeds", "require_dialects", "require_limits_function"]
+__all__ = [
+    "keeps_time",
+    "limits_of",
+    "policy_of",
+    "require_deeds",
+    "require_dialects",
+    "require_inabilities",
+    "require_limits_function",
+]
 
 _KNOWN = tuple(dict.fromkeys((*DIALECTS, *SESSIONS)))
 
@@ -100,10 +117,22 @@ def require_deeds(deeds: Iterable[str]) -> tuple[str, ...]:
     return listed
 
 
-def _require(what: str, name: Any, known: tuple[str, ...], more: str = "") -> None:
+def require_inabilities(words: Iterable[str]) -> tuple[str, ...]:
+    """Give what a supervisor cannot do as it is listed: `ABILITIES`, and `DEEDS` of its sessions.
+
+    Raises:
+        UsageError: there is no such word.
+    """
+    listed = tuple([words] if isinstance(words, str) else words)
+    for word in listed:
+        _require("ability", word, (*ABILITIES, *DEEDS), plural="abilities")
+    return listed
+
+
+def _require(what: str, name: Any, known: tuple[str, ...], more: str = "", plural: str = "") -> None:
     if name not in known:
         near = difflib.get_close_matches(str(name), known, 1)
         raise UsageError(
             f"there is no {what} {name!r}" + (f", did you mean {near[0]}?" if near else ""),
-            f"{what}s are {', '.join(known)}{more}",
+            f"{plural or what + 's'} are {', '.join(known)}{more}",
         )

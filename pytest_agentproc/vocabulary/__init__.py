@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pytest_agentproc.vocabulary._abilities import ABILITIES
 from pytest_agentproc.vocabulary._archetypes import ARCHETYPES
 from pytest_agentproc.vocabulary._artifacts import ARTIFACTS, INCOMPLETE, RESULT_FIELDS
 from pytest_agentproc.vocabulary._dialect import Dialect
@@ -26,6 +27,7 @@ from pytest_agentproc.vocabulary._signals import SIGNALS
 from pytest_agentproc.vocabulary._subject import Answer, LimitsRequest, Order, Subject, View
 
 __all__ = [
+    "ABILITIES",
     "ARCHETYPES",
     "ARTIFACTS",
     "CONTAINMENTS",

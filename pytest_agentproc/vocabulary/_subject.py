@@ -159,11 +159,12 @@ class Subject(Protocol):
 
     `policy` and `run` may raise `subjects.Declined` for what it cannot take: the scenario is then not applicable.
 
-    It may have six more: `takes_runs`, false for one that takes nothing but drives; `dialects`, those whose agents it
-    can run, or modes of them, as `gemini stream` (None: all); `deeds`, the `DEEDS` that it can have done to its
-    sessions (None: all); `needs_keeper`, true for one that starts programs of its own, which a keeper holds in real
-    time; `real_time_only`, why it cannot be played in virtual time ("": it can); and `cancellable`, whether its task
-    may be cancelled without leaving anybody (None: it does not say).
+    It may have seven more: `takes_runs`, false for one that takes nothing but drives; `dialects`, those whose
+    agents it can run, or modes of them, as `gemini stream` (None: all); `deeds`, the `DEEDS` that it can have done
+    to its sessions (None: all); `cannot`, the `ABILITIES` that it lacks; `needs_keeper`, true for one that starts
+    programs of its own, which a keeper holds in real time; `real_time_only`, why it cannot be played in virtual
+    time ("": it can); and `cancellable`, whether its task may be cancelled without leaving anybody (None: it does
+    not say).
     """
 
     name: str
