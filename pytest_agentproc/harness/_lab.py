@@ -26,7 +26,7 @@ from pytest_agentproc.harness._reference import Reference
 from pytest_agentproc.harness._room import Room
 from pytest_agentproc.harness._standalone import COMMANDS
 from pytest_agentproc.harness._supervise import real_time_only, supervise, supervise_real
-from pytest_agentproc.harness._turns import Turns, later, may_look_in_turns, patience_of
+from pytest_agentproc.harness._turns import Turns, later, may_look_in_turns, naps_of, patience_of
 from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.tree import disown
@@ -100,14 +100,15 @@ class Lab:
         bound = bind_to(scenario, subject).in_virtual_time()
         played, pulse = self._play(bound, subject, backend, self.new_record({}) if record is None else record)
         played = replace(played, reference=Reference.of(scenario, subject))
-        if not may_look_in_turns(subject, bound, pulse):
-            return played
-        if not pulse.period:
-            pulse = self._play(later(bound), subject, backend, Record())[1]
-        if not pulse.period:
-            return played
-        margin = foresee(scenario, scenario.terms(subject)).margin
-        return replace(played, turns=Turns.of(bound, played.record, pulse.period, margin))
+        naps = naps_of(subject, bound, pulse)
+        period, began = pulse.period, pulse.began
+        if not period and may_look_in_turns(subject, bound, pulse):
+            period = self._play(later(bound), subject, backend, Record())[1].period
+            began = naps[0][0] if naps else 0
+        if period and not hasattr(subject, "deciders"):
+            margin = foresee(scenario, scenario.terms(subject)).margin
+            return replace(played, turns=Turns.of(bound, played.record, period, margin, began))
+        return replace(played, turns=Turns(0, None, naps=naps)) if naps else played
 
     def _play(self, bound: Bound, subject: Subject, backend: str, record: Record) -> tuple[Played, Pulse]:
         """Play in virtual time; give the pace of the subject's own loop, too."""

@@ -77,6 +77,10 @@ class Played:
         bounds = (self.bound, *self.bound.parts.values())
         return _ROUNDINGS if any(one.policy.has_parts for one in bounds) else 0
 
+    def late(self, at: int) -> int:
+        """How much later than expected a thing may happen at an instant of the play, in nanoseconds."""
+        return self.tolerance if self.turns is None else self.turns.late(at)
+
     @property
     def undecided(self) -> str:
         """Why nothing follows from what broke.

@@ -202,7 +202,7 @@ def _time_finding(played: Played, wanted: int, seen: int) -> Finding:
         return Finding(Verdict.PASSED, instant(seen))
     hint = difference(wanted, seen)
     if played.tolerance and seen > wanted:
-        hint += f", and {duration(played.tolerance)} are allowed here"
+        hint += f", and {duration(played.late(seen))} are allowed here"
     policy = {} if played.bound.parts else played.bound.policy.nanoseconds()
     is_session = played.answer is not None and played.answer.turns is not None
     theirs = policy.keys() & {*time_names(is_session=is_session)}
@@ -215,7 +215,9 @@ def _time_finding(played: Played, wanted: int, seen: int) -> Finding:
 def _elapsed(played: Played, wanted: int) -> Finding:
     assert played.answer is not None
     seen = played.answer.elapsed
-    if seen is not None and fits_duration(played, wanted, seen):  # it counts from when the start was through
+    started = _facts.appeared(played.record, "agent")
+    end = None if seen is None or started is None else started + seen
+    if seen is not None and fits_duration(played, wanted, seen, end):  # it counts from when the start was through
         return Finding(Verdict.PASSED, instant(seen))
     return _NOT_REPORTED if seen is None else _time_finding(played, wanted, seen)
 
@@ -226,7 +228,7 @@ def _elapsed_of_run(played: Played, wanted: int) -> Finding:
     started, acted = _facts.appeared(played.record, "agent"), _facts.acted_at(played.record)
     if finding is not _NOT_REPORTED or started is None or acted is None:
         return finding
-    fits = fits_duration(played, wanted, acted - started)
+    fits = fits_duration(played, wanted, acted - started, acted)
     return Finding(Verdict.PASSED, f"acted at {instant(acted)}") if fits else finding
 
 

@@ -68,15 +68,17 @@ class Row:
 
 def fits_time(played: Played, wanted: int, seen: int) -> bool:
     """Say whether an instant is the one that was wanted: in real time not before it, and not long after."""
-    return wanted <= seen <= wanted + played.tolerance
+    return wanted <= seen <= wanted + played.late(seen)
 
 
-def fits_duration(played: Played, wanted: int, seen: int) -> bool:
+def fits_duration(played: Played, wanted: int, seen: int, end: int | None = None) -> bool:
     """Say whether a time is the one that was wanted that does not begin with the run.
 
-    In real time its beginning may come late as its end may, so that it can also be somewhat shorter.
+    In real time its beginning may come late as its end may, so that it can also be somewhat shorter. `end` is the
+    instant at which it was over, if that is known.
     """
-    return wanted - played.tolerance // 4 <= seen <= wanted + played.tolerance
+    late = played.tolerance if end is None else played.late(end)
+    return wanted - late // 4 <= seen <= wanted + late
 
 
 class Finding(NamedTuple):
@@ -140,9 +142,10 @@ class Bound(Protocol):
 class Played(Protocol):
     """A scenario that was played: what was bound, recorded and kept, and the subject's answer or the clock's fault.
 
-    `tolerance` is how much later than expected a thing may have happened, in nanoseconds: 0 in virtual time, but for a
-    supervisor that looks in turns; `undecided` says why nothing follows from what broke, nothing if something does;
-    `reference` is what the kit's own supervisor makes of the scenario, None if no other limits are in play.
+    `tolerance` is how much later than expected a thing may have happened, in nanoseconds: 0 in virtual time, but
+    for a supervisor that looks in turns; `late` is the same at one instant, as not all begin to look at once;
+    `undecided` says why nothing follows from what broke, nothing if something does; `reference` is what the kit's
+    own supervisor makes of the scenario, None if no other limits are in play.
     """
 
     @property
@@ -155,6 +158,7 @@ class Played(Protocol):
     def fault(self) -> Exception | None: ...
     @property
     def tolerance(self) -> int: ...
+    def late(self, at: int, /) -> int: ...
     @property
     def undecided(self) -> str: ...
     @property

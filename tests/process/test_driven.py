@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import signal
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -314,41 +311,3 @@ def test_what_is_no_client_is_refused() -> None:
         Driven(42)  # type: ignore[arg-type]  # the point of the test
     with pytest.raises(UsageError, match="there is no ability 'cancle', did you mean cancel"):
         Driven(Pi, cannot=["cancle"])
-
-
-TERMINATED = (
-    ONCE
-    + """answer: done
-  - linger: until signal
-drive: [{prompt: hi}, {wait_for: turn 1}, {close: {}}]
-expect:
-  signals: [{TERM: close_grace}]
-  agent_status: {signal: TERM, forced: true}
-  returned: close_grace
-"""
-)
-
-
-class Kills(Pi):
-    """A client that ends its agent with SIGKILL at the close, and whatever else is in its session."""
-
-    async def close(self) -> None:
-        """Give it the grace of the close, and no other."""
-        await super().close()
-        with anyio.move_on_after(2):
-            await self.agent.wait()
-        with suppress(ProcessLookupError):
-            os.killpg(self.agent.pid, signal.SIGKILL)
-        await self.agent.wait()
-
-
-@pytest.mark.parametrize(
-    "name", ["session-close-kills-the-deaf-of-pi", "session-close-kills-a-deaf-helper-of-pi", "ends by TERM"]
-)
-def test_a_client_without_a_grace_is_believed(lab: Lab, name: str) -> None:
-    """A grace of 0 is honoured in sessions as it is in runs, for the agent and for its descendants."""
-    file = ROOT / "scenarios" / f"{name}.scenario.yaml"
-    scenario = load(file) if "-" in name else loads(TERMINATED)
-    limits = {"close_grace": 2, "kill_grace": 0}
-    rows = compare(lab.play(scenario, Driven(Kills, limits=limits)))
-    assert conclude(rows) is Verdict.PASSED, [row for row in rows if row.verdict is not Verdict.PASSED]

@@ -65,6 +65,10 @@ class Played:
     undecided: str = ""
     reference: Reference | None = None
 
+    def late(self, at: int) -> int:
+        """Give the same at every instant."""
+        return self.tolerance if at >= 0 else 0
+
 
 @dataclass(frozen=True)
 class Reference:
