@@ -40,6 +40,10 @@ class Function:
     It raises `Declined("reason")` for an order that it cannot take: the scenario is then not applicable, as long as no
     agent was started.
 
+    If it does not report `elapsed`, the kit looks at its first signal to the tree, or at its return. That is right at
+    the expected instant, or, for a signal to an agent that lingers, a stated `linger_grace` after it. A return before
+    that instant fails. A later act leaves `elapsed` undecided: the function may have known earlier, and waited.
+
     It returns an `Answer`; or a mapping of an answer's fields, with times in seconds as its own clock measured them
     (`elapsed` is multiplied by the order's scale); or the name of an outcome; or None: then only what the record shows
     is judged. What it raises, and what it returns wrongly, is an adapter error.
