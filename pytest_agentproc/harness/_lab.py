@@ -27,6 +27,7 @@ from pytest_agentproc.harness._room import Room
 from pytest_agentproc.harness._standalone import COMMANDS
 from pytest_agentproc.harness._supervise import real_time_only, supervise, supervise_real
 from pytest_agentproc.harness._turns import Turns, later, may_look_in_turns, naps_of, patience_of
+from pytest_agentproc.harness._unstated import Unstated
 from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.tree import disown
@@ -99,7 +100,8 @@ class Lab:
             raise NotApplicable("virtual time", 1)
         bound = bind_to(scenario, subject).in_virtual_time()
         played, pulse = self._play(bound, subject, backend, self.new_record({}) if record is None else record)
-        played = replace(played, reference=Reference.of(scenario, subject))
+        unstated = Unstated.of(scenario, bound)
+        played = replace(played, reference=Reference.of(scenario, subject), unstated=unstated)
         naps = naps_of(subject, bound, pulse)
         period, began = pulse.period, pulse.began
         if not period and may_look_in_turns(subject, bound, pulse):
@@ -156,7 +158,8 @@ class Lab:
                 told = {"stray": hit.signal, "to": "canary", "who": hit.canary, "origin": hit.origin}
                 record.add(clock.instant(), "m", {"process": "supervisor", **told})
             self._require_broker()
-            return replace(played, reference=Reference.of(scenario, subject))
+            unstated = Unstated.of(scenario, bound)
+            return replace(played, reference=Reference.of(scenario, subject), unstated=unstated)
         finally:
             for fake in fakes:
                 fake.watch.end()

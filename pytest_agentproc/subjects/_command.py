@@ -17,7 +17,16 @@ from pytest_agentproc.errors import AdapterError, Declined, UsageError
 from pytest_agentproc.subjects._answers import answer_of
 from pytest_agentproc.subjects._said import End, said, sources_of
 from pytest_agentproc.subjects._stated import keeps_time, limits_of, require_dialects, require_inabilities
-from pytest_agentproc.vocabulary import NANOSECONDS, OPTIONAL_NAMES, TIME_NAMES, Answer, LimitsRequest, Order, Policy
+from pytest_agentproc.vocabulary import (
+    NANOSECONDS,
+    OPTIONAL_NAMES,
+    TIME_NAMES,
+    Answer,
+    LimitsRequest,
+    Order,
+    Policy,
+    with_unstated,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -136,7 +145,7 @@ class Command:
         limits: dict[str, Any] = {name: None for name in OPTIONAL_NAMES if name not in self._told}
         limits |= {name: _TOLD.get(name, getattr(default, name)) for name in self._told} | self._limits
         limits |= {name: value for name, value in request.limits.items() if name in self._told}
-        return Policy.for_dialect(request.dialect, **limits)
+        return with_unstated(Policy.for_dialect(request.dialect, **limits), {*self._told, *self._limits})
 
     async def run(self, order: Order) -> Answer:
         """Start it below the order's keeper and wait for its end, as long as the caller lets it.

@@ -18,6 +18,7 @@ from pytest_agentproc.vocabulary import (
     Dialect,
     LimitsRequest,
     Policy,
+    with_unstated,
 )
 
 __all__ = [
@@ -65,7 +66,9 @@ def require_limits_function(function: Callable[..., Any]) -> Callable[[LimitsReq
 
 
 def policy_of(limits: Mapping[str, Any], dialect: str) -> Policy:
-    """Give the policy of who keeps certain limits: it has no other that can be switched off, but it has restarts.
+    """Give the policy of a supervisor that states certain limits: it has no other that can be switched off.
+
+    Of any other it has some value, which is unstated.
 
     Raises:
         UsageError: there is no such limit or value.
@@ -73,7 +76,7 @@ def policy_of(limits: Mapping[str, Any], dialect: str) -> Policy:
     for name in limits:
         _require("limit", name, POLICY_NAMES)
     off = dict.fromkeys(OPTIONAL_NAMES - {"restart_backoff"})
-    return Policy.for_dialect(dialect, **(off | dict(limits)))
+    return with_unstated(Policy.for_dialect(dialect, **(off | dict(limits))), limits)
 
 
 def keeps_time(limits: Mapping[str, Any]) -> bool:

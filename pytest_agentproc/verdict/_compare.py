@@ -13,6 +13,7 @@ from pytest_agentproc.verdict._facts import leaks
 from pytest_agentproc.verdict._rows import Expectation, Finding, Played, Reference, Row, Verdict
 from pytest_agentproc.verdict._session import has_ended, is_before, is_of_turn
 from pytest_agentproc.verdict._sessions import any_was_started, of_session
+from pytest_agentproc.verdict._unstated import excuse_unstated, remedy_of, withhold_passes
 from pytest_agentproc.verdict._words import show_wanted
 
 if TYPE_CHECKING:
@@ -32,14 +33,14 @@ def compare(played: Played) -> tuple[Row, ...]:
     """Judge every expectation of a scenario.
 
     Bystanders are looked after whether or not the file says so; without a word in it they have a row if one was harmed.
-    A fault of the clock (deadlock, stall, spin) fails the check `outcome`, whether or not the file states one, or the
-    checks of the turns that had no end then; what broke in the subject is a row of its own. What the run never came to
-    is not exercised, and neither is anything that would be green though no agent was started. A limit that the subject
-    does not have makes a check not applicable. So is what failed under a subject that looks in turns, where instants
-    that decide it are nearer to one another than its looks may be late: but for who was left, or hit. So is, with the
-    same exception, what the kit's own supervisor meets under the limits of the file and misses under the subject's.
-    What failed in real time under a subject that keeps limits and does not divide them is its adapter's error, and says
-    nothing of it.
+    A fault of the clock (deadlock, stall, spin) fails the check `outcome`, whether or not the file states one, or
+    the checks of the turns that had no end then; what broke in the subject is a row of its own. What the run never
+    came to is not exercised, and neither is anything that would be green though no agent was started. A limit that
+    the subject does not have, or does not state, makes a check not applicable that depends on it. So is what failed
+    under a subject that looks in turns, where instants that decide it are nearer to one another than its looks may
+    be late: but for who was left, or hit. So is, with the same exception, what the kit's own supervisor meets under
+    the limits of the file and misses under the subject's. What failed in real time under a subject that keeps
+    limits and does not divide them is its adapter's error, and says nothing of it.
 
     Args:
         played: what was bound, recorded, and answered.
@@ -47,6 +48,12 @@ def compare(played: Played) -> tuple[Row, ...]:
     Returns:
         one row per expectation, in the file's order.
     """
+    rows = withhold_passes(_judged(played), _deciding(played))
+    return tuple(_of_moot(played, _of_undecided(played, rows)))
+
+
+def _judged(played: Played) -> list[Row]:
+    """Judge every expectation, also where nothing is left that decides the scenario."""
     rows = _of_unreported(played, [_row(played, expectation) for expectation in played.bound.expect])
     if isinstance(played.fault, AdapterError):
         rows.insert(0, Row("answer", 0, "an answer", str(played.fault), Verdict.ADAPTER_ERROR))
@@ -55,7 +62,8 @@ def compare(played: Played) -> tuple[Row, ...]:
     harm = check_bystanders(played, "unharmed")
     if harm.verdict is Verdict.FAILED and all(row.key != "bystanders" for row in rows):
         rows.append(Row("bystanders", 0, "unharmed", harm.seen, harm.verdict, harm.hint))
-    return tuple(_of_moot(played, _of_undecided(played, _of_unscaled(played, _of_other_limits(played, rows)))))
+    rows = _of_unscaled(played, _of_other_limits(played, rows))
+    return excuse_unstated(played, rows, _judged, _BY_RECORD)
 
 
 def conclude(rows: Iterable[Row]) -> Verdict:
@@ -91,7 +99,7 @@ def _of_other_limits(played: Played, rows: list[Row]) -> list[Row]:
     missed = _missed(played.reference)
     if played.fault is not None and played.reference.there.fault is None:
         return rows
-    deciding = _deciding(played, rows)
+    deciding = _deciding(played)
     is_moot = bool(deciding) and deciding <= missed.keys()
     others = {key: seen for key, seen in missed.items() if is_moot or _leaf(key) == "outcome"}
     other = next(iter(others.values()), "")
@@ -176,9 +184,10 @@ def _leaf(key: str) -> str:
 
 def _row(played: Played, expectation: Expectation) -> Row:
     finding = _finding(played, expectation)
-    missing = expectation.not_applicable
+    missing = expectation.not_applicable or ", ".join(expectation.unstated)
     wanted = f"it depends on {missing}" if missing else _show(expectation.key, expectation.wanted)
-    return Row(expectation.key, expectation.line or finding.line, wanted, finding.seen, finding.verdict, finding.hint)
+    line, unstated = expectation.line or finding.line, expectation.unstated
+    return Row(expectation.key, line, wanted, finding.seen, finding.verdict, finding.hint, unstated)
 
 
 def _show(key: str, wanted: Any) -> str:
@@ -189,6 +198,8 @@ def _show(key: str, wanted: Any) -> str:
 def _finding(played: Played, expectation: Expectation) -> Finding:
     if expectation.not_applicable is not None:
         return Finding(Verdict.NOT_APPLICABLE, f"the subject has no {expectation.not_applicable}")
+    if expectation.unstated:
+        return Finding(Verdict.NOT_APPLICABLE, remedy_of(expectation.unstated))
     played, key = of_session(played, expectation.key)
     wanted = expectation.wanted
     if played.fault is not None:
@@ -203,9 +214,9 @@ def _finding(played: Played, expectation: Expectation) -> Finding:
     return finding
 
 
-def _deciding(played: Played, rows: list[Row]) -> set[str]:
+def _deciding(played: Played) -> set[str]:
     """Give the keys on which a scenario turns: those that its defects turn red; none if it names none."""
-    return {row.key for row in rows} & {*played.bound.scenario.catches.values()}
+    return {one.key for one in played.bound.expect} & {*played.bound.scenario.catches.values()}
 
 
 def _of_unreported(played: Played, rows: list[Row]) -> list[Row]:
@@ -213,7 +224,7 @@ def _of_unreported(played: Played, rows: list[Row]) -> list[Row]:
 
     That is what its defects turn red. One that names none turns on all that it states.
     """
-    deciding = _deciding(played, rows)
+    deciding = _deciding(played)
     is_decided = any(row.key in deciding and row.verdict in (Verdict.PASSED, Verdict.FAILED) for row in rows)
     return [
         replace(row, verdict=Verdict.NOT_APPLICABLE)

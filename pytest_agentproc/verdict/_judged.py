@@ -24,6 +24,7 @@ class JudgedRow:
     verdict: str
     expected: str
     seen: str
+    unstated: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +69,7 @@ class Judged:
     def of_line(cls, line: str) -> Judged:
         """Read what `line` wrote."""
         fields = json.loads(line)
-        rows = tuple(JudgedRow(**row) for row in fields.pop("rows"))
+        rows = tuple(JudgedRow(**{**row, "unstated": tuple(row["unstated"])}) for row in fields.pop("rows"))
         return cls(**{**fields, "covers": tuple(fields["covers"]), "rows": rows})
 
     @property

@@ -21,6 +21,7 @@ __all__ = [
     "Reference",
     "Row",
     "Scenario",
+    "Unstated",
     "Verdict",
     "fits_duration",
     "fits_time",
@@ -56,6 +57,7 @@ class Row:
         seen: what was there, in words.
         verdict: what follows.
         hint: what may explain a difference; empty if nothing is known to.
+        unstated: the limits that have to be stated before this can be judged.
     """
 
     key: str
@@ -64,6 +66,7 @@ class Row:
     seen: str
     verdict: Verdict
     hint: str = ""
+    unstated: tuple[str, ...] = ()
 
 
 def fits_time(played: Played, wanted: int, seen: int) -> bool:
@@ -101,9 +104,13 @@ class Expectation(Protocol):
     def wanted(self) -> Any: ...
     @property
     def not_applicable(self) -> str | None: ...
+    @property
+    def unstated(self) -> tuple[str, ...]: ...
 
 
 class _Policy(Protocol):
+    @property
+    def unstated(self) -> frozenset[str]: ...
     def nanoseconds(self) -> Mapping[str, int | None]: ...
 
 
@@ -165,6 +172,8 @@ class Played(Protocol):
     def artifacts(self) -> Mapping[str, bytes] | None: ...
     @property
     def reference(self) -> Reference | None: ...
+    @property
+    def unstated(self) -> Unstated | None: ...
 
 
 class Reference(Protocol):
@@ -174,3 +183,14 @@ class Reference(Protocol):
     def there(self) -> Played: ...
     @property
     def here(self) -> Played: ...
+
+
+class Unstated(Protocol):
+    """Limits that a subject does not state, and the reference supervisor with the default of each, and other values."""
+
+    @property
+    def names(self) -> Sequence[str]: ...
+    @property
+    def default(self) -> Played: ...
+    @property
+    def variants(self) -> Mapping[str, Sequence[Played]]: ...

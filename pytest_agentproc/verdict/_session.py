@@ -43,6 +43,7 @@ class _OfTurn:
     artifacts: Mapping[str, bytes] | None
     undecided: str = ""
     reference: None = None
+    unstated: None = None
 
 
 def session_check(key: str, check_of: Callable[[str], Check | None]) -> Check | None:

@@ -31,6 +31,7 @@ class _OfSession:
     artifacts: Mapping[str, bytes] | None
     undecided: str = ""
     reference: None = None
+    unstated: None = None
 
 
 def of_session(played: Played, key: str) -> tuple[Played, str]:

@@ -24,6 +24,7 @@ from pytest_agentproc.vocabulary._policy import (
 from pytest_agentproc.vocabulary._rules import RULES
 from pytest_agentproc.vocabulary._script_step import VALUE_TYPES, ScriptStep
 from pytest_agentproc.vocabulary._signals import SIGNALS
+from pytest_agentproc.vocabulary._stated import PartlyStated, with_unstated
 from pytest_agentproc.vocabulary._subject import Answer, LimitsRequest, Order, Subject, View
 
 __all__ = [
@@ -54,6 +55,7 @@ __all__ = [
     "LimitsRequest",
     "Order",
     "Outcome",
+    "PartlyStated",
     "Policy",
     "Role",
     "ScriptStep",
@@ -63,4 +65,5 @@ __all__ = [
     "required",
     "time_names",
     "to_nanoseconds",
+    "with_unstated",
 ]

@@ -164,6 +164,11 @@ class Policy(_Counted):
                 'write containment="keeper", for example',
             )
 
+    @property
+    def unstated(self) -> frozenset[str]:
+        """Name the limits whose value nobody knows: none, but for a supervisor under test that leaves some out."""
+        return frozenset()
+
     def holds(self, containment: str) -> bool:
         """Say whether the tree is held as strongly as this containment holds it, or more so."""
         return CONTAINMENTS.index(self.containment) >= CONTAINMENTS.index(containment)

@@ -26,6 +26,7 @@ class Expected:
     wanted: Any
     line: int = 9
     not_applicable: str | None = None
+    unstated: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,7 @@ class Played:
     artifacts: Mapping[str, bytes] | None = None
     undecided: str = ""
     reference: Reference | None = None
+    unstated: Unstated | None = None
 
     def late(self, at: int) -> int:
         """Give the same at every instant."""
@@ -76,6 +78,15 @@ class Reference:
 
     there: Played
     here: Played
+
+
+@dataclass(frozen=True)
+class Unstated:
+    """What depends on limits that are not stated, written by hand."""
+
+    names: tuple[str, ...]
+    default: Played
+    variants: Mapping[str, tuple[Played, ...]]
 
 
 def judged(

@@ -68,6 +68,7 @@ class PollingTheEnd(Run):
 
     async def gone(self, processes: Iterable[psutil.Process], longest: float | None) -> None:
         """Look until all have ended, as long as may be; the first look comes after a pause."""
+        self.loop.remove_reader(self.pidfd)
         until = None if longest is None else self.loop.time() + longest
         found = [*processes]
         while found and (until is None or self.loop.time() < until):
