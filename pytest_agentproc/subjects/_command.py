@@ -87,7 +87,8 @@ class Command:
         on_path: whether it starts the agent by its name on PATH (`claude`, `pi`, `codex`, `gemini`; else `agent`).
         cwd: where it runs; None: where this process does.
 
-    A limit that can be switched off, and that it neither is told nor keeps, it does not have.
+    A limit that can be switched off, and that it is neither given nor keeps, it does not have. Any other of these is
+    unstated; see `Function`.
 
     Raises:
         UsageError: no command, no `{agent}` in it, a word in braces that stands for nothing, or a limit, a dialect or a

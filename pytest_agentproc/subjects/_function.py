@@ -57,10 +57,10 @@ class Function:
         name: what the verdict calls it; None: the function's own name.
         limits: the limits that it keeps: names of `Policy` with seconds, bytes or names, whatever a scenario gives; or
             a function that takes a `LimitsRequest` (limits, dialect, mode, is_session) and returns such a mapping, or a
-            whole `Policy`, or raises `Declined`. None as a value: it has no
-            such limit. Of what is not named, it does not have a limit that can be switched off, and keeps the default
-            of any other. `host_tools` are those that the host executes: scenarios of others are not applicable. Who
-            kills without TERM says so: 0 as `kill_grace` and as `linger_kill_grace`.
+            whole `Policy`, or raises `Declined`. None as a value: it has no such limit. A limit that is not named and
+            can be switched off it does not have. Any other is unstated: checks that depend on it are not applicable,
+            and say what to state. 0 as `kill_grace`, `linger_kill_grace` or `leftover_kill_grace`: it may kill without
+            TERM there. `host_tools` are those that the host executes: scenarios of others are not applicable.
         sessions: whether it takes orders with a drive; or what the drive may hold, of `vocabulary.DEEDS`, such as
             `["prompt", "cancel"]`. Scenarios with more than that are not applicable.
         runs: whether it takes orders without a drive: agents that get one prompt and end. Scenarios of such agents are

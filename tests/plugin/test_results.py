@@ -50,9 +50,15 @@ def test_it_has_every_scenario_with_its_rows(pytester: pytest.Pytester) -> None:
         "reason": "",
         "virtual_s": 2,
         "rows": [
-            {"key": "outcome", "verdict": "passed", "expected": "completed", "seen": "completed"},
-            {"key": "exit_code", "verdict": "undecided", "expected": "0", "seen": "not reported by the subject"},
-            {"key": "leaks", "verdict": "passed", "expected": "none", "seen": "none"},
+            {"key": "outcome", "verdict": "passed", "expected": "completed", "seen": "completed", "unstated": []},
+            {
+                "key": "exit_code",
+                "verdict": "undecided",
+                "expected": "0",
+                "seen": "not reported by the subject",
+                "unstated": [],
+            },
+            {"key": "leaks", "verdict": "passed", "expected": "none", "seen": "none", "unstated": []},
         ],
     }
 

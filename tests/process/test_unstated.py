@@ -13,6 +13,7 @@ from pytest_agentproc.subjects import Command, Driven, Function, core
 from pytest_agentproc.verdict import Verdict, compare, conclude
 from pytest_agentproc.vocabulary import LimitsRequest
 from tests.architecture.sources import ROOT
+from tests.process.stand import is_gone
 from tests.process.test_driven import Pi
 
 if TYPE_CHECKING:
@@ -76,14 +77,16 @@ def test_an_own_grace_that_is_not_stated_is_not_the_default(lab: Lab) -> None:
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 def test_what_no_unstated_limit_touches_is_judged(lab: Lab) -> None:
     """A wrong outcome is red, and so is an agent that is left."""
+    started = []
 
     async def wrong(order: Order) -> str:
-        await anyio.open_process(order.argv, env=order.env, start_new_session=True)
+        started.append((await anyio.open_process(order.argv, env=order.env, start_new_session=True)).pid)
         await anyio.sleep(60)
         return "completed"
 
     seen = verdicts(lab, "silent-past-the-limit", wrong)
     assert (seen["outcome"], seen["leaks"]) == ("failed", "failed")
+    assert all(map(is_gone, started))
 
 
 class Impatient(Pi):
