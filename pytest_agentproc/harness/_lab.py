@@ -100,7 +100,7 @@ class Lab:
             raise NotApplicable("virtual time", 1)
         bound = bind_to(scenario, subject).in_virtual_time()
         played, pulse = self._play(bound, subject, backend, self.new_record({}) if record is None else record)
-        unstated = Unstated.of(scenario, bound)
+        unstated = Unstated.of(bound)
         played = replace(played, reference=Reference.of(scenario, subject), unstated=unstated)
         naps = naps_of(subject, bound, pulse)
         period, began = pulse.period, pulse.began
@@ -158,7 +158,7 @@ class Lab:
                 told = {"stray": hit.signal, "to": "canary", "who": hit.canary, "origin": hit.origin}
                 record.add(clock.instant(), "m", {"process": "supervisor", **told})
             self._require_broker()
-            unstated = Unstated.of(scenario, bound)
+            unstated = Unstated.of(bound)
             return replace(played, reference=Reference.of(scenario, subject), unstated=unstated)
         finally:
             for fake in fakes:

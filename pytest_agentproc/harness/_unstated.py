@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pytest_agentproc.harness._played import Played
-    from pytest_agentproc.scenario import Bound, Scenario
+    from pytest_agentproc.scenario import Bound
     from pytest_agentproc.vocabulary import Policy
 
 __all__ = ["Unstated"]
@@ -48,9 +48,9 @@ class Unstated:
         self.names = tuple(name for name in POLICY_NAMES if name in found)
 
     @classmethod
-    def of(cls, scenario: Scenario, bound: Bound) -> Unstated | None:
-        """Give them for what was played of a scenario; None if every limit is stated."""
-        plays = cls(replace(bound, scenario=scenario))
+    def of(cls, bound: Bound) -> Unstated | None:
+        """Give them for what was played; None if every limit is stated."""
+        plays = cls(bound)
         return plays if plays.names else None
 
     @cached_property

@@ -8,6 +8,7 @@ and back, and to `closed`. One prompt is asked at a time, the others wait here: 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -16,7 +17,7 @@ from pytest_agentproc.errors import UsageError
 from pytest_agentproc.subjects._client import Client
 from pytest_agentproc.subjects._function import Function, unwatched
 from pytest_agentproc.subjects._guarded import unwrap_decline
-from pytest_agentproc.subjects._stated import limits_of
+from pytest_agentproc.subjects._stated import limits_of, require_limits_function
 from pytest_agentproc.vocabulary import NANOSECONDS, Caller, Role
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from anyio.abc import TaskGroup
 
     from pytest_agentproc.subjects._function import Limits
-    from pytest_agentproc.vocabulary import Deed, Dialect, Order
+    from pytest_agentproc.vocabulary import Deed, Dialect, LimitsRequest, Order
 
 __all__ = ["Driven"]
 
@@ -65,13 +66,25 @@ class Driven(Function):
         if not (isinstance(client, type) and issubclass(client, Client)):
             raise UsageError(f"{client!r} is no client", "write Driven(Mine), with `class Mine(Client):`")
         self.client = client
-        if not callable(limits):
+        if callable(limits):
+            limits = _without_backoff(require_limits_function(limits))
+        else:
             limits = {"restart_backoff": 0, **limits_of({} if limits is None else limits)}
         said = {"name": name or client.__name__, "limits": limits, "dialects": dialects}
         super().__init__(self._hold, sessions=_DEEDS, runs=False, cannot=cannot, **said)  # type: ignore[arg-type]
 
     async def _hold(self, order: Order) -> dict[str, Any]:
         return await _Driver(order, self.client).run()
+
+
+def _without_backoff(limits: Callable[[LimitsRequest], Any]) -> Callable[[LimitsRequest], Any]:
+    """Give a function of limits that states a new agent for the next prompt, unless the other one says more."""
+
+    def stated(request: LimitsRequest) -> Any:
+        given = limits(request)
+        return {"restart_backoff": 0, **given} if isinstance(given, Mapping) else given
+
+    return stated
 
 
 class _Driver:

@@ -6,11 +6,13 @@ import asyncio
 import os
 import sysconfig
 import traceback
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from pytest_agentproc.errors import AdapterError, ClockError, Declined, KitError
 from pytest_agentproc.subjects._answers import answer_of
+from pytest_agentproc.subjects._stated import policy_of
 from pytest_agentproc.vocabulary import Policy
 
 if TYPE_CHECKING:
@@ -52,7 +54,7 @@ class Guarded:
             AdapterError: it raised, or they are none.
             Declined: it cannot take such agents.
         """
-        return stated(lambda: self.subject.policy(request))
+        return stated(lambda: _whole(self.subject.policy(request), request.dialect))
 
     async def run(self, order: Order) -> Answer:
         """Have it supervise.
@@ -62,6 +64,10 @@ class Guarded:
             Declined: it cannot take the order.
         """
         return await ask(self.subject.run, order)
+
+
+def _whole(limits: Any, dialect: str) -> Any:
+    return policy_of(limits, dialect) if isinstance(limits, Mapping) else limits
 
 
 def stated(policy: Callable[[], Any]) -> Policy:

@@ -172,7 +172,10 @@ class Subject(Protocol):
     holds_sessions: bool
 
     def policy(self, request: LimitsRequest) -> Policy:
-        """State the limits that hold for the agents of a request, once it was given those of the request."""
+        """State the limits that hold for the agents of a request, once it was given those of the request.
+
+        A whole `Policy` states all of them. A mapping of names to values states those alone; see `subjects.Function`.
+        """
 
     async def run(self, order: Order) -> Answer:
         """Supervise one run, or one session, or all sessions of an order, to their end."""

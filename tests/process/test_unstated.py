@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 
+from pytest_agentproc.harness._unstated import Unstated
 from pytest_agentproc.scenario import load, loads
-from pytest_agentproc.subjects import Command, Driven, Function, core
+from pytest_agentproc.subjects import Command, Driven, Function, core, taken
 from pytest_agentproc.verdict import Verdict, compare, conclude
 from pytest_agentproc.vocabulary import LimitsRequest
 from tests.architecture.sources import ROOT
@@ -166,3 +167,43 @@ def test_every_defect_of_a_bare_function_is_not_excused(lab: Lab) -> None:
 
     rows = compare(lab.play(loads("scenario: x\nagent: raw\nscript: [{say: a}]\nexpect: {text: a}\n"), Function(loses)))
     assert conclude(rows) is Verdict.FAILED
+
+
+class Mapped:
+    """A subject that is no function, and states one limit in a mapping."""
+
+    name = "mapped"
+    keeps_artifacts = holds_sessions = False
+
+    def policy(self, _request: LimitsRequest) -> dict[str, float]:
+        """State one limit."""
+        return {"kill_grace": 5}
+
+    async def run(self, _order: Order) -> None:
+        """Do nothing."""
+
+
+def test_an_object_may_state_some_limits_only() -> None:
+    """A whole Policy states all, a mapping those that are in it."""
+    policy = taken(Mapped()).policy(LimitsRequest({}, "raw"))
+    assert (policy.kill_grace, policy.inactivity_timeout) == (5, None)
+    assert "linger_grace" in policy.unstated
+    assert "kill_grace" not in policy.unstated
+
+
+def test_a_client_whose_limits_are_a_function_starts_anew_for_the_next_prompt() -> None:
+    """As one does whose limits are a mapping; a word of its own counts."""
+    ask = LimitsRequest({}, "pi", "rpc", is_session=True)
+    assert Driven(Pi, limits=lambda _request: {}).policy(ask).restart_backoff == 0
+    assert Driven(Pi, limits=lambda _request: {"restart_backoff": 3}).policy(ask).restart_backoff == 3
+
+
+def test_limits_of_several_sessions_are_varied_in_each() -> None:
+    """Each session has limits of its own, and the reference supervisor holds them all."""
+    scenario = bundled("sessions-cancel-stays-in-one")
+    bound = scenario.bind(scenario.terms(Function(AT_ONCE, limits={"prompt_timeout": 60}, sessions=True)))
+    plays = Unstated.of(bound)
+    assert plays is not None
+    assert {"cancel_grace", "close_grace"} <= plays.variants.keys()
+    assert "hook_timeout" not in plays.variants, "it never counted"
+    assert all(play.bound is bound for ones in plays.variants.values() for play in ones)
