@@ -186,7 +186,10 @@ class Reference(Protocol):
 
 
 class Unstated(Protocol):
-    """Limits that a subject does not state, and the reference supervisor with the default of each, and other values."""
+    """Limits that a subject does not state, and the reference supervisor with the default of each, and other values.
+
+    Of the other values of a limit the shortest comes first.
+    """
 
     @property
     def names(self) -> Sequence[str]: ...

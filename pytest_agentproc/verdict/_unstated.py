@@ -20,6 +20,9 @@ __all__ = ["excuse_unstated", "remedy_of", "withhold_passes"]
 
 _GRACES = ("linger_kill_grace", "leftover_kill_grace", "kill_grace")
 _FAILED = (Verdict.FAILED, Verdict.NOT_EXERCISED)
+_CUT = "noise"
+"""With the shortest value an agent may be ended in the middle of a line. That says nothing of how lines are counted."""
+
 Compare = Callable[[Played], Sequence[Row]]
 
 
@@ -106,12 +109,14 @@ def _swayed(played: Played, unstated: Unstated, compare: Compare, keys: set[str]
     met = {row.key for row in compare(unstated.default) if row.verdict is Verdict.PASSED}
     found: dict[str, dict[str, None]] = {}
     for name, plays in unstated.variants.items():
-        for play in plays:
+        for place, play in enumerate(plays):
             if played.fault is not None and play.fault is None:
                 continue
             missed = {row.key for row in compare(play) if row.verdict is not Verdict.PASSED} & met
             others = [key for key in missed if key.rpartition(".")[2] == "outcome"]
             for key in keys:
+                if place == 0 and key.rpartition(".")[2] == _CUT:
+                    continue
                 if key in missed or (others and not is_before(key, others)):
                     found.setdefault(key, {})[name] = None
     return {key: tuple(names) for key, names in found.items()}

@@ -87,6 +87,19 @@ def test_a_run_that_never_ends_is_right_under_no_limit() -> None:
     assert set(verdicts(play(Deadlock("nobody"), under(Deadlock("nobody")))).values()) == {"not applicable"}
 
 
+def test_a_line_that_the_shortest_value_cuts_excuses_no_count() -> None:
+    """Under a grace of 0 an agent is ended in the middle of a line, which is noise then."""
+    file = (*FILE, Expected("noise", 3))
+
+    def with_noise(count: int, unstated: Unstated | None = None) -> Played:
+        return play({**RIGHT, "noise": count}, unstated, file=file)
+
+    for variants, seen in [((4, 3), "failed"), ((4, 4), "not applicable")]:
+        plays = tuple(with_noise(count) for count in variants)
+        unstated = Unstated(("kill_grace",), with_noise(3), {"kill_grace": plays})
+        assert verdicts(with_noise(0, unstated))["noise"] == seen
+
+
 SIGNALS = (Expected("signals", [("TERM", SECOND)]), Expected("outcome", "inactive"))
 GRACELESS = with_unstated(Policy(), {"linger_kill_grace"})
 
