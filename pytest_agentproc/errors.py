@@ -8,15 +8,21 @@ in the supervisor under test is none of these: that is an `AdapterError`.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 __all__ = [
     "AdapterError",
     "AgentprocError",
     "ClockError",
     "Deadlock",
+    "Declined",
     "Foreign",
     "Hang",
     "KitError",
+    "NotApplicable",
     "Problem",
     "ScenarioError",
     "Spin",
@@ -66,6 +72,56 @@ class ScenarioError(AgentprocError):
     def __reduce__(self) -> tuple[type[ScenarioError], tuple[tuple[Problem, ...]]]:
         """Have a copy, in another process, made of the problems."""
         return type(self), (self.problems,)
+
+
+class NotApplicable(AgentprocError):
+    """A scenario, or one check of it, needs a limit or an ability that the supervisor under test does not have.
+
+    Args:
+        name: the name of the limit, or what else it needs.
+        line: the line that needs it.
+        where: `script` when the whole scenario needs it.
+    """
+
+    def __init__(self, name: str, line: int, where: str = "script") -> None:
+        super().__init__(f"line {line} needs {name}, which the subject does not have")
+        self.name = name
+        self.line = line
+        self.where = where
+
+    def __reduce__(self) -> tuple[Callable[..., NotApplicable], tuple[object, ...]]:
+        """Have a copy, in another process, made of the same values."""
+        return type(self), (self.name, self.line, self.where)
+
+    def reason(self, owner: str = "subject") -> str:
+        """Say why on one line.
+
+        Args:
+            owner: what the text calls the supervisor under test.
+        """
+        return f"line {self.line} needs {self.name}, which the {owner} does not have"
+
+
+class Declined(NotApplicable):
+    """An adapter raises this for an order that its supervisor cannot take: the scenario is not applicable.
+
+    It counts only before an agent was started. Raised later it is an adapter error, because something was tried.
+
+    Args:
+        why: the reason, which the report shows.
+    """
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why, 0)
+        self.args = (why,)
+
+    def __reduce__(self) -> tuple[Callable[..., NotApplicable], tuple[object, ...]]:
+        """Have a copy, in another process, made of the same values."""
+        return type(self), (self.name,)
+
+    def reason(self, owner: str = "subject") -> str:  # the adapter chose the words
+        """Give the reason of the adapter, on one line."""
+        return ": ".join(line.strip() for line in self.name.splitlines() if line.strip()) or "no reason was given"
 
 
 class ClockError(AgentprocError):

@@ -129,8 +129,7 @@ def _judgement(way: _Way) -> Judgement:
     except NotForReal as error:
         return Judgement(Verdict.NOT_APPLICABLE, reason=f"in real time {error}")
     except NotApplicable as limit:
-        reason = f"line {limit.line} needs {limit.name}, which the supervisor does not have"
-        return Judgement(Verdict.NOT_APPLICABLE, reason=reason)
+        return Judgement(Verdict.NOT_APPLICABLE, reason=limit.reason("supervisor"))
 
 
 class _Live:

@@ -167,7 +167,7 @@ def _searched(
         how = {"lab": lab, "backend": options.backend}
         came = look(scenario, subject, runs=options.runs, seed=options.seed, seconds=options.seconds, **how)
     except NotApplicable as limit:
-        say(f"{scenario.id}: not applicable: line {limit.line} needs {limit.name}, which the supervisor does not have")
+        say(f"{scenario.id}: not applicable: {limit.reason('supervisor')}")
         return 0
     if came.runs == 0:
         say(f"{scenario.id}: not searched: the time was over before the first setting")

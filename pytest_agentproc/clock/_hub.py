@@ -203,6 +203,7 @@ class Hub:
             self.is_waiting = False
 
     def _turn(self, deadline: int | None) -> bool:
+        self.pulse.park(self.now, deadline)
         runs, rule, roll, participants = self.runs, self.rule, self.roll, self.roll.participants
         grant, stuck, fire = Move.GRANT, Move.STUCK, Move.FIRE
         while True:

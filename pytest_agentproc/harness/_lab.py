@@ -14,6 +14,7 @@ from pytest_agentproc.clock import SystemClock, VirtualClock
 from pytest_agentproc.errors import KitError, UsageError
 from pytest_agentproc.harness._bystanders import plays
 from pytest_agentproc.harness._canaries import Canaries
+from pytest_agentproc.harness._claims import bind_to, parts_of
 from pytest_agentproc.harness._diaries import Diaries
 from pytest_agentproc.harness._fake import FakeAgent, Lockstep
 from pytest_agentproc.harness._launch import Workshop, interpreter
@@ -24,19 +25,20 @@ from pytest_agentproc.harness._probes import probes_of
 from pytest_agentproc.harness._reference import Reference
 from pytest_agentproc.harness._room import Room
 from pytest_agentproc.harness._standalone import COMMANDS
-from pytest_agentproc.harness._supervise import needs_keeper, real_time_only, supervise, supervise_real
-from pytest_agentproc.harness._turns import Turns, later, may_look_in_turns, patience_of
+from pytest_agentproc.harness._supervise import real_time_only, supervise, supervise_real
+from pytest_agentproc.harness._turns import Turns, later, may_look_in_turns, naps_of, patience_of
+from pytest_agentproc.harness._unstated import Unstated
 from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.tree import disown
-from pytest_agentproc.vocabulary import Policy, required
+from pytest_agentproc.vocabulary import Policy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from types import TracebackType
 
     from pytest_agentproc.clock import Pulse
-    from pytest_agentproc.scenario import Bound, Expectation, Scenario
+    from pytest_agentproc.scenario import Bound, Scenario
     from pytest_agentproc.vocabulary import Subject
 
 __all__ = ["LIFETIME", "Lab"]
@@ -96,17 +98,19 @@ class Lab:
         """
         if real_time_only(subject):
             raise NotApplicable("virtual time", 1)
-        bound = _bound(scenario, subject).in_virtual_time()
+        bound = bind_to(scenario, subject).in_virtual_time()
         played, pulse = self._play(bound, subject, backend, self.new_record({}) if record is None else record)
-        played = replace(played, reference=Reference.of(scenario, subject))
-        if not may_look_in_turns(subject, bound, pulse):
-            return played
-        if not pulse.period:
-            pulse = self._play(later(bound), subject, backend, Record())[1]
-        if not pulse.period:
-            return played
-        margin = foresee(scenario, scenario.terms(subject)).margin
-        return replace(played, turns=Turns.of(bound, played.record, pulse.period, margin))
+        unstated = Unstated.of(bound)
+        played = replace(played, reference=Reference.of(scenario, subject), unstated=unstated)
+        naps = naps_of(subject, bound, pulse)
+        period, began = pulse.period, pulse.began
+        if not period and may_look_in_turns(subject, bound, pulse):
+            period = self._play(later(bound), subject, backend, Record())[1].period
+            began = naps[0][0] if naps else 0
+        if period and not hasattr(subject, "deciders"):
+            margin = foresee(scenario, scenario.terms(subject)).margin
+            return replace(played, turns=Turns.of(bound, played.record, period, margin, began))
+        return replace(played, turns=Turns(0, None, naps=naps)) if naps else played
 
     def _play(self, bound: Bound, subject: Subject, backend: str, record: Record) -> tuple[Played, Pulse]:
         """Play in virtual time; give the pace of the subject's own loop, too."""
@@ -115,7 +119,7 @@ class Lab:
         record.header.update(header(bound, subject.name))
         fakes: list[FakeAgent] = []
         try:
-            fakes += [self._make(part, clock, record) for part in _parts(bound)]
+            fakes += [self._make(part, clock, record) for part in parts_of(bound)]
             played = supervise(subject, bound, fakes, clock, backend, room)
             self._require_broker()
             return played, clock.pulse
@@ -141,7 +145,7 @@ class Lab:
             NotApplicable: the script needs a limit that the subject does not have, or its host a disk that it has not.
             KitError: the harness failed, so there is no verdict on the subject.
         """
-        bound = _bound(scenario, subject)
+        bound = bind_to(scenario, subject)
         if bound.blocked is not None:
             raise NotApplicable("virtual time", bound.blocked.line)
         pace = pace_of(foresee(scenario, scenario.terms(subject)), scale, LIFETIME)
@@ -149,14 +153,15 @@ class Lab:
         room = Room(scenario, self._shop().folder, keeps_artifacts=subject.keeps_artifacts)
         record = self.new_record({**header(bound, subject.name), "clock": "real", "scale": pace.scale})
         clock = SystemClock(pace.scale, time.monotonic_ns())
-        fakes = [self._make(part, clock, record) for part in _parts(bound)]
+        fakes = [self._make(part, clock, record) for part in parts_of(bound)]
         try:
             played = supervise_real(subject, bound, fakes, pace, backend, room)
             for hit in self._canaries.hits():
                 told = {"stray": hit.signal, "to": "canary", "who": hit.canary, "origin": hit.origin}
                 record.add(clock.instant(), "m", {"process": "supervisor", **told})
             self._require_broker()
-            return replace(played, reference=Reference.of(scenario, subject))
+            unstated = Unstated.of(bound)
+            return replace(played, reference=Reference.of(scenario, subject), unstated=unstated)
         finally:
             for fake in fakes:
                 fake.watch.end()
@@ -272,67 +277,9 @@ class Lab:
         return self._lifeline
 
 
-def _bound(scenario: Scenario, subject: Subject) -> Bound:
-    """Bind a scenario to the limits that a subject states, if it can play such a one at all."""
-    if scenario.is_session and not subject.holds_sessions:
-        raise NotApplicable("sessions", 1)
-    if not (scenario.is_session or scenario.parts or getattr(subject, "takes_runs", True)):
-        raise NotApplicable("agents that get one prompt and end", 1)
-    for part in scenario.parts.values() or (scenario,):
-        variant = f"{part.dialect} {part.mode}"
-        if not {part.dialect, variant} & set(getattr(subject, "dialects", None) or (variant,)):
-            raise NotApplicable(f"agents of {variant}", 1)
-    bound = scenario.bind(scenario.terms(subject))
-    for one in _parts(bound):
-        if not set(one.scenario.policy.get("host_tools", ())) <= set(one.policy.host_tools):
-            raise NotApplicable("host_tools", one.scenario.told_lines["host_tools"])
-    if needs_keeper(subject):
-        bound = replace(bound, expect=tuple(map(_of_program, bound.expect)))
-    if bound.abandoned is not None:
-        bound = _cancelled(bound, subject, bound.abandoned.line)
-    if scenario.is_session or scenario.parts:
-        _require_deeds(bound, getattr(subject, "deeds", None))
-    return bound
-
-
-def _of_program(expectation: Expectation) -> Expectation:
-    """Ask no program what its agent is given beside its command: it has its own environment and folder to give."""
-    if expectation.key not in ("saw.env", "saw.cwd"):
-        return expectation
-    return replace(expectation, wanted=None, not_applicable="word of what environment and folder its agent is to have")
-
-
-def _cancelled(bound: Bound, subject: Subject, line: int) -> Bound:
-    """Have a cancelled run count for a subject that says it can be cancelled so, and inform where it says nothing."""
-    can = getattr(subject, "cancellable", None)
-    if can is False or needs_keeper(subject) or real_time_only(subject):
-        raise NotApplicable("a supervisor that is async, and can be cancelled", line)
-    if can == "task" and bound.abandoned is not None and bound.abandoned.value == "scope":
-        raise NotApplicable("a supervisor that a cancel scope of anyio's may cancel", line)
-    if can:
-        return bound
-    expect = tuple(replace(one, level="info") for one in bound.expect)
-    return replace(bound, expect=expect, scenario=replace(bound.scenario, level="info"))
-
-
-def _require_deeds(bound: Bound, deeds: tuple[str, ...] | None) -> None:
-    needed = required(bound.drive)
-    for part in (bound, *bound.parts.values()):
-        needed |= ({"permission": 1} if part.handler else {}) | ({"hook": 1} if part.hooks else {})
-    needed |= {"several": 1} if bound.parts else {}
-    for deed, line in needed.items():
-        if deeds is not None and deed not in deeds:
-            raise NotApplicable(f"sessions with {deed}", line)
-
-
 def _telling(bound: Bound) -> Bound:
     """Have an agent tell first what it was given, at each start."""
     program = {**bound.program, "steps": [_TELL, *bound.program["steps"]]}
     if "then" in program:
         program["then"] = [[_TELL, *steps] for steps in program["then"]]
     return replace(bound, program=program)
-
-
-def _parts(bound: Bound) -> list[Bound]:
-    """Give what there is a fake for: each of several sessions, or the one agent."""
-    return [*bound.parts.values()] or [bound]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import gc
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from fake_agents.program import LONGEST
 from pytest_agentproc.errors import ClockError
@@ -26,12 +26,12 @@ from pytest_agentproc.record import Record, of_session
 from pytest_agentproc.supervisor import Conversation, Headline, Machine, Result, SessionTask, Setting, Task
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from pytest_agentproc.harness._actors import World
     from pytest_agentproc.scenario import Bound, Scenario
     from pytest_agentproc.supervisor import Artifacts, Deciders, SessionDeciders
-    from pytest_agentproc.vocabulary import Answer, Deed, Policy
+    from pytest_agentproc.vocabulary import Answer, Deed, LimitsRequest, Policy
 
 __all__ = ["CoreSubject", "add_run", "model_play", "play_bound"]
 
@@ -47,7 +47,7 @@ class _Judges(Protocol):
 class CoreSubject(_Judges, Protocol):
     """The core as a subject: its judgements are what the model needs of it."""
 
-    def policy(self, overrides: Mapping[str, Any], dialect: str) -> Policy: ...
+    def policy(self, request: LimitsRequest) -> Policy: ...
 
 
 def model_play(scenario: Scenario, subject: CoreSubject, *, model: type[Model] = Model) -> Played:

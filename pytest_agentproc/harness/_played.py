@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.harness._pace import Pace
     from pytest_agentproc.harness._reference import Reference
     from pytest_agentproc.harness._turns import Turns
+    from pytest_agentproc.harness._unstated import Unstated
     from pytest_agentproc.record import Record
     from pytest_agentproc.scenario import Bound, Scenario
     from pytest_agentproc.vocabulary import Answer
@@ -52,6 +53,7 @@ class Played:
         lateness: the most nanoseconds of the scenario's time by which a step of the fake came late.
         turns: how often the supervisor looked, if it looks in turns; None: it is woken.
         reference: what the kit's own supervisor makes of it; None: it played itself, or its limits are the file's.
+        unstated: what depends on limits that the subject does not state; None: it states all.
     """
 
     bound: Bound
@@ -63,6 +65,7 @@ class Played:
     lateness: int = 0
     turns: Turns | None = None
     reference: Reference | None = None
+    unstated: Unstated | None = None
 
     @property
     def tolerance(self) -> int:
@@ -76,6 +79,10 @@ class Played:
             return self.pace.tolerance
         bounds = (self.bound, *self.bound.parts.values())
         return _ROUNDINGS if any(one.policy.has_parts for one in bounds) else 0
+
+    def late(self, at: int) -> int:
+        """How much later than expected a thing may happen at an instant of the play, in nanoseconds."""
+        return self.tolerance if self.turns is None else self.turns.late(at)
 
     @property
     def undecided(self) -> str:

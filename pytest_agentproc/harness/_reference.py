@@ -16,16 +16,15 @@ from pytest_agentproc.harness._model import Model
 from pytest_agentproc.harness._model_play import play_bound
 from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.supervisor import Deciders, SessionDeciders
+from pytest_agentproc.vocabulary import Policy
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from pytest_agentproc.clock import Host
     from pytest_agentproc.harness._played import Played
-    from pytest_agentproc.scenario import Bound, Scenario
-    from pytest_agentproc.vocabulary import Policy, Subject
+    from pytest_agentproc.scenario import Bound, Scenario, Terms
+    from pytest_agentproc.vocabulary import LimitsRequest, Subject
 
-__all__ = ["REFERENCE", "FiniteRule", "Reference"]
+__all__ = ["REFERENCE", "FiniteModel", "FiniteRule", "Reference"]
 
 _MOVES = 20_000
 """So many steps no run has that somebody's limits end: eight mebibytes of a flood take two thousand."""
@@ -38,8 +37,8 @@ class _Core:
     deciders = Deciders()
     session_deciders = SessionDeciders()
 
-    def policy(self, overrides: Mapping[str, Any], dialect: str) -> Policy:
-        return self.deciders.policy(overrides, dialect)
+    def policy(self, request: LimitsRequest) -> Policy:
+        return self.deciders.policy(request.limits, request.dialect)
 
 
 REFERENCE = _Core()
@@ -63,8 +62,17 @@ class FiniteRule(JumpRule):
         return move, target
 
 
-class _FiniteModel(Model):
+class FiniteModel(Model):
+    """The model of a run that nobody may ever end."""
+
     rule_type = FiniteRule
+
+
+def _limits(terms: Terms) -> Any:
+    """Give limits as values, whether or not all of them are stated."""
+    if isinstance(terms, Policy):
+        return terms.items()
+    return {name: policy.items() for name, policy in terms.items()}
 
 
 class Reference:
@@ -89,16 +97,16 @@ class Reference:
             return None
         terms, own = scenario.terms(subject), scenario.terms(REFERENCE)
         try:
-            return None if terms == own else cls(scenario.bind(terms), scenario.bind(own))
+            return None if _limits(terms) == _limits(own) else cls(scenario.bind(terms), scenario.bind(own))
         except NotApplicable:
             return None
 
     @cached_property
     def there(self) -> Played:
         """What it makes of it under the subject's limits."""
-        return play_bound(self._there, REFERENCE, model=_FiniteModel)
+        return play_bound(self._there, REFERENCE, model=FiniteModel)
 
     @cached_property
     def here(self) -> Played:
         """What it makes of it under those of the file."""
-        return play_bound(self._here, REFERENCE, model=_FiniteModel)
+        return play_bound(self._here, REFERENCE, model=FiniteModel)

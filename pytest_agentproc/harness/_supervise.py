@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from pytest_agentproc.clock import SystemClock, hush_at_end, require_backend
-from pytest_agentproc.errors import AdapterError, ClockError, Foreign, Stall
+from pytest_agentproc.errors import AdapterError, ClockError, Declined, Foreign, Stall
 from pytest_agentproc.harness._blockage import blocked_meanwhile
 from pytest_agentproc.harness._departure import aftermath, asked_until
 from pytest_agentproc.harness._kept import Kept
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario import Bound
     from pytest_agentproc.vocabulary import Answer, Deed, Subject
 
+    Said = Answer | AdapterError | Declined
+
 __all__ = ["needs_keeper", "order_of", "real_time_only", "supervise", "supervise_real"]
 
 
@@ -46,18 +48,22 @@ def real_time_only(subject: Subject) -> str:
 def supervise(
     subject: Subject, bound: Bound, fakes: Sequence[FakeAgent], clock: VirtualClock, backend: str, room: Room
 ) -> Played:
-    """Have a subject supervise a scenario's fakes in virtual time, and see who is left."""
+    """Have a subject supervise a scenario's fakes in virtual time, and see who is left.
+
+    Raises:
+        Declined: the subject did not take the order, and started no agent.
+    """
     record = fakes[0].record
     order = replace(_order_of_all(bound, fakes, clock, record.add), artifacts=room.path, disk=room.disk)
 
-    async def supervising() -> Answer | AdapterError:
+    async def supervising() -> Said:
         return await _asked(subject, order, bound.abandoned, backend)
 
     def block(deed: Deed) -> None:
         record.add(clock.instant(), "m", deed.show())
         clock.block(deed.value / NANOSECONDS)
 
-    async def run() -> Answer | AdapterError:
+    async def run() -> Said:
         with warden(_noting(record, clock), participants_of(clock)):
             said = await (
                 supervising() if bound.blocked is None else blocked_meanwhile(bound.blocked, supervising, block)
@@ -78,9 +84,10 @@ def supervise(
     with Others(fakes) as others:
         try:
             said = clock.run(run, backend=backend)
-            answer, fault = (None, said) if isinstance(said, AdapterError) else (said, None)
             for fake in fakes:
                 fake.watch.collect(record)
+            said = _without_decline(said, record)
+            answer, fault = (None, said) if isinstance(said, AdapterError) else (said, None)
         except ClockError as error:
             fault = _out_of_reach(error) or error
             if not marks:
@@ -108,14 +115,18 @@ _REAL = "this says nothing of the supervisor; play it in real time (--clock real
 def supervise_real(
     subject: Subject, bound: Bound, fakes: Sequence[FakeAgent], pace: Pace, backend: str, room: Room
 ) -> Played:
-    """Have a subject supervise a scenario's fakes in real time, and see who is left."""
+    """Have a subject supervise a scenario's fakes in real time, and see who is left.
+
+    Raises:
+        Declined: the subject did not take the order, and started no agent.
+    """
     require_backend(backend)
     record, clock = fakes[0].record, fakes[0].watch.clock
     assert isinstance(clock, SystemClock)
     order = _order_of_all(bound, fakes, clock, record.add)
     sessions = tuple(replace(one, scale=pace.scale) for one in order.sessions)
     order = replace(order, artifacts=room.path, disk=room.disk, scale=pace.scale, sessions=sessions)
-    said: list[Answer | AdapterError] = []
+    said: list[Said] = []
 
     async def run() -> None:
         if backend == "asyncio":
@@ -123,7 +134,7 @@ def supervise_real(
         clock.start()
         with anyio.move_on_after(pace.limit) as scope, warden(_noting(record, clock)):
             ended = await _asked(subject, order, bound.abandoned, backend)
-            if not (scope.cancel_called and isinstance(ended, AdapterError)):
+            if not (scope.cancel_called and isinstance(ended, AdapterError | Declined)):
                 said.append(ended)
                 _note_end(record, clock, ended)
                 if rest := aftermath(bound, subject):
@@ -134,6 +145,7 @@ def supervise_real(
         anyio.run(kept.hold, run, backend=backend)
         answer = said[0] if said else Stall(f"the supervisor did not return within {pace.limit:.0f} real seconds")
         lateness = max(*(fake.watch.collect(record) for fake in fakes), _latest_timer(record))
+        answer = answer if isinstance(answer, Stall) else _without_decline(answer, record)
         kept.tell(record, clock.instant())
         others.tell(record, clock.instant())
     if isinstance(answer, Stall):
@@ -144,11 +156,11 @@ def supervise_real(
     return Played(bound, record, answer, None, room.files(), pace, lateness)
 
 
-async def _asked(subject: Subject, order: Order, left: Deed | None, backend: str) -> Answer | AdapterError:
-    async def ask() -> Answer | AdapterError:
+async def _asked(subject: Subject, order: Order, left: Deed | None, backend: str) -> Said:
+    async def ask() -> Said:
         try:
             return await subject.run(order)
-        except AdapterError as error:
+        except (AdapterError, Declined) as error:
             return error
 
     def leave() -> None:
@@ -158,9 +170,28 @@ async def _asked(subject: Subject, order: Order, left: Deed | None, backend: str
     return await (ask() if left is None else asked_until(left, ask, leave, order.scale, backend))
 
 
-def _note_end(record: Record, clock: Clock, said: Answer | AdapterError) -> None:
-    """Note that a subject was done, or that it broke."""
+def _without_decline(said: Said, record: Record) -> Answer | AdapterError:
+    """Give an answer or an error as it is; a decline that came after the start of an agent is an error.
+
+    Raises:
+        Declined: no agent was started.
+    """
+    if not isinstance(said, Declined):
+        return said
+    if any(event.code == "p" and "seen" in event.data and "by" not in event.data for event in record.events):
+        reason = said.reason()
+        return AdapterError(f"it declined the order after it had started an agent: {reason}\n{_EARLIER}")
+    raise said
+
+
+_EARLIER = "raise Declined before an agent is started, or give an answer"
+
+
+def _note_end(record: Record, clock: Clock, said: Said) -> None:
+    """Note that a subject was done, that it broke, or that it declined."""
     end: dict[str, Any] = {"returned": True}
+    if isinstance(said, Declined):
+        end = {"fault": "decline", "message": said.reason()}
     if isinstance(said, AdapterError):
         end = {"fault": said.reason, "message": str(said).partition("\n")[0]}
     record.add(clock.instant(), "m", {"process": "supervisor", **end})

@@ -42,7 +42,8 @@ def play(node: pytest.Item, scenario: Scenario, backend: str, subject: Subject) 
 
     Raises:
         NotGreen: the subject broke when it was asked for its limits.
-        pytest.skip.Exception: the subject has none of the limits that the script needs, or is for real time only.
+        pytest.skip.Exception: the subject has none of the limits that the script needs, declined the order, or is for
+            real time only.
     """
     reason = real_time_only(subject)
     if reason:
@@ -76,7 +77,7 @@ def _shown(node: pytest.Item, play: Callable[[], Played]) -> Played:
     except AdapterError as error:
         raise NotGreen(f"{Verdict.ADAPTER_ERROR}: {error}") from error
     except NotApplicable as limit:
-        pytest.skip(f"not applicable: line {limit.line} needs {limit.name}, which the subject does not have")
+        pytest.skip(f"not applicable: {limit.reason()}")
     node.ihook.pytest_agentproc_record(nodeid=node.nodeid, record=played.record)
     return played
 

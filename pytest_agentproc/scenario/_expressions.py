@@ -14,7 +14,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.errors import AgentprocError
+from pytest_agentproc.errors import NotApplicable
 from pytest_agentproc.scenario._words import nearest, shorten, unknown
 from pytest_agentproc.vocabulary import SIZE_NAMES, TIME_NAMES
 
@@ -87,25 +87,6 @@ SIZES = Measure(
     " B",
 )
 LONGEST_TIME = 100 * 365 * 24 * TIMES.units["h"]
-
-
-class NotApplicable(AgentprocError):
-    """A scenario, or one check of it, needs a limit that the subject does not have.
-
-    Args:
-        name: the limit's name in the policy, or what else it needs.
-        line: the line that needs it.
-        where: `script` when the whole scenario needs it.
-    """
-
-    def __init__(self, name: str, line: int, where: str = "script") -> None:
-        super().__init__(f"line {line} needs {name}, which the subject does not have")
-        self.name = name
-        self.line = line
-        self.where = where
-
-    def __reduce__(self) -> tuple[type[NotApplicable], tuple[str, int, str]]:
-        return type(self), (self.name, self.line, self.where)
 
 
 class ExpressionError(Exception):

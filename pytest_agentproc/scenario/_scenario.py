@@ -11,9 +11,9 @@ from pytest_agentproc.scenario._caller import bind_deed, bind_handler, bind_hook
 from pytest_agentproc.scenario._expect import Expected, bind_value
 from pytest_agentproc.scenario._expressions import NotApplicable
 from pytest_agentproc.scenario._open import Choice, Opening, filled
-from pytest_agentproc.scenario._script import ProgramStep, Scope, Step
+from pytest_agentproc.scenario._script import Noting, ProgramStep, Scope, Step
 from pytest_agentproc.scenario._wanted import split
-from pytest_agentproc.vocabulary import Outcome, Policy
+from pytest_agentproc.vocabulary import POLICY_NAMES, LimitsRequest, Outcome, Policy
 
 if TYPE_CHECKING:
     from pytest_agentproc.scenario._drive import Item
@@ -38,7 +38,7 @@ Terms = Policy | Mapping[str, Policy]
 class _States(Protocol):
     """Who states limits: a subject, and what stands for one in the model."""
 
-    def policy(self, overrides: Mapping[str, Any], dialect: str) -> Policy: ...
+    def policy(self, request: LimitsRequest) -> Policy: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,9 @@ class Expectation:
     """One check: a key, where it stands, and the normal form of what it wants.
 
     `not_applicable` names the limit that the check needs and the subject does not have; `wanted` is None then.
-    Line and column are 0 for the check on leaks that every scenario has without saying so.
+    `unstated` names the limits that the check depends on and that the subject does not state: `wanted` is then what
+    it would be with their defaults. Line and column are 0 for the check on leaks that every scenario has without
+    saying so.
     """
 
     key: str
@@ -55,6 +57,7 @@ class Expectation:
     wanted: Any
     not_applicable: str | None = None
     level: str = "must"
+    unstated: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +191,7 @@ class Scenario:
 
     def own_terms(self, subject: _States) -> Policy:
         """Give the limits that a subject states for the one agent of this scenario."""
-        policy = subject.policy(self.policy, self.dialect)
+        policy = subject.policy(LimitsRequest(self.policy, self.dialect, self.mode, self.is_session))
         return policy.in_session() if self.is_session else policy
 
     @property
@@ -219,7 +222,7 @@ class Scenario:
 
     def _bind_parts(self, terms: Mapping[str, Policy]) -> Bound:
         parts = {name: part.bind(terms[name]) for name, part in self.parts.items()}
-        scopes = {name: Scope(policy.exact(), self.language.steps) for name, policy in terms.items()}
+        scopes = {name: Scope(policy.exact(), self.language.steps, policy.unstated) for name, policy in terms.items()}
         scopes[""] = Scope(Policy().whole(), self.language.steps)
         drive = tuple(bind_deed(item, scopes[item.session]) for item in self.drive)
         blocked = self._blocked(scopes[""])
@@ -254,7 +257,7 @@ class Scenario:
                 raise NotApplicable(limit, expected.line)
             if is_outcome and expected.value == Outcome.TOOL_USE and not self._hosts(policy):
                 raise NotApplicable("host_tools", expected.line)
-        scope = Scope(policy.exact(), self.language.steps)
+        scope = Scope(policy.exact(), self.language.steps, policy.unstated)
         asked = _asked(self.expected)
         first, *then = [[*asked, *scope.steps(script)] for script in self.scripts]
         program = {
@@ -295,11 +298,13 @@ def _asked(expected: tuple[Expected, ...]) -> list[ProgramStep]:
 
 def _expectation(expected: Expected, scope: Scope) -> Expectation:
     wanted, missing = None, None
+    limits = Noting(scope.limits)
     try:
-        wanted = bind_value(expected, scope)
+        wanted = bind_value(expected, replace(scope, limits=limits))
     except NotApplicable as limit:
         missing = limit.name
-    return Expectation(expected.key, expected.line, expected.column, wanted, missing)
+    unstated = tuple(name for name in POLICY_NAMES if name in limits.used & scope.unstated and missing is None)
+    return Expectation(expected.key, expected.line, expected.column, wanted, missing, unstated=unstated)
 
 
 def _pauseless(steps: Any) -> int:

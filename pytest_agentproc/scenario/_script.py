@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.scenario._check import Check
 
-__all__ = ["Entry", "ProgramStep", "Scope", "Step", "Steps", "Table"]
+__all__ = ["Entry", "Noting", "ProgramStep", "Scope", "Step", "Steps", "Table"]
 
 ProgramStep = tuple[int, str, tuple[Any, ...]]
 
@@ -35,12 +35,26 @@ class Step:
     also: Any = None
 
 
+class Noting(dict[str, "int | Fraction | None"]):
+    """Limits that note which of them are asked for."""
+
+    def __init__(self, limits: Mapping[str, int | Fraction | None]) -> None:
+        super().__init__(limits)
+        self.used: set[str] = set()
+
+    def __getitem__(self, name: str) -> int | Fraction | None:
+        """Give a limit."""
+        self.used.add(name)
+        return super().__getitem__(name)
+
+
 @dataclass(frozen=True)
 class Scope:
-    """What compiling needs: the limits of the subject and the table of steps."""
+    """What compiling needs: the limits of the subject, the table of steps, and which limits it does not state."""
 
     limits: Mapping[str, int | Fraction | None]
     table: Table
+    unstated: frozenset[str] = frozenset()
     _taken: list[int] = field(default_factory=list)
 
     def steps(self, steps: tuple[Step, ...]) -> list[ProgramStep]:

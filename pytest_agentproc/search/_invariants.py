@@ -130,7 +130,9 @@ def _waited(played: Played) -> str:
     if not _is_run(played.answer) or at is None or over is None:
         return ""
     limits = played.bound.policy.nanoseconds()
-    names = ("background_grace", "linger_grace", "linger_kill_grace", "kill_grace")
+    names = ("background_grace", "linger_grace", "linger_kill_grace", "leftover_kill_grace", "kill_grace")
+    if played.bound.policy.unstated & {*names}:
+        return ""  # nobody knows how long that may be
     allowed = sum(limits[name] or 0 for name in names)
     return f"it returned {at - over} ns after the outcome" if at - over > allowed else ""
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pytest_agentproc.subjects import Core
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from pytest_agentproc.vocabulary import Policy, Subject
+    from pytest_agentproc.vocabulary import LimitsRequest, Policy, Subject
 
 __all__ = ["Reference"]
 
@@ -25,6 +23,6 @@ class Reference(Core):
         super().__init__("reference")
         self._subject = subject
 
-    def policy(self, overrides: Mapping[str, Any], dialect: str) -> Policy:
+    def policy(self, request: LimitsRequest) -> Policy:
         """Ask the other one."""
-        return self._subject.policy(overrides, dialect)
+        return self._subject.policy(request)

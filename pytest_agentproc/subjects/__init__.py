@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pytest_agentproc.errors import Declined
 from pytest_agentproc.subjects._client import Client
 from pytest_agentproc.subjects._command import Command
 from pytest_agentproc.subjects._core import Core, core
@@ -19,6 +20,7 @@ __all__ = [
     "Client",
     "Command",
     "Core",
+    "Declined",
     "Driven",
     "Function",
     "Guarded",

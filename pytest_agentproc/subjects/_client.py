@@ -22,6 +22,8 @@ class Client:
     """One session with one agent, to be subclassed: `prompt` at least, and what else the client under test can do.
 
     A method calls the client under test and nothing more: no limit, no second try, nothing that would be to its credit.
+    A method that raises `Declined("reason")` before an agent is started makes the scenario not applicable.
+
     `Driven` calls `start`, then `prompt` for one prompt after the other, `cancel` beside it, and `close`; `start` and
     `close` run in one task. In virtual time all of them may wait for whatever an event loop waits for.
 

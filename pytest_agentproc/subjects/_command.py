@@ -6,20 +6,30 @@ import os
 import re
 import shlex
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio
 
 from pytest_agentproc.clock import signal_name
-from pytest_agentproc.errors import AdapterError, UsageError
+from pytest_agentproc.errors import AdapterError, Declined, UsageError
 from pytest_agentproc.subjects._answers import answer_of
 from pytest_agentproc.subjects._said import End, said, sources_of
-from pytest_agentproc.subjects._stated import keeps_time, limits_of, require_dialects
-from pytest_agentproc.vocabulary import NANOSECONDS, OPTIONAL_NAMES, TIME_NAMES, Answer, Order, Policy
+from pytest_agentproc.subjects._stated import keeps_time, limits_of, require_dialects, require_inabilities
+from pytest_agentproc.vocabulary import (
+    NANOSECONDS,
+    OPTIONAL_NAMES,
+    TIME_NAMES,
+    Answer,
+    LimitsRequest,
+    Order,
+    Policy,
+    with_unstated,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
 __all__ = ["Command"]
 
@@ -28,6 +38,7 @@ _NEARLY = re.compile(r"\{([A-Za-z_]+)\}")
 _KNOWN = ("agent", "prompt", "folder", "here", "scale", *TIME_NAMES)
 _EXAMPLE = 'write Command(["my-supervisor", "--timeout", "{inactivity_timeout}", "--", "{agent}"]), for example'
 
+_HIGHEST_CODE = 255
 _TAIL = 2048
 """So many bytes of what it says on stderr are shown: the last ones."""
 
@@ -36,6 +47,7 @@ _TOLD = {
     "internal_tool_timeout": 180.0,
     "linger_grace": 3.0,
     "linger_kill_grace": 3.0,
+    "leftover_kill_grace": 3.0,
     "kill_grace": 6.0,
 }
 """What it is told of a limit, in seconds, where no scenario says more: in real time a grace of a quarter of a second
@@ -69,10 +81,14 @@ class Command:
             `{folder}`; its own exit code counts as the answer's only if `{"exit_code": "exit_code"}` is there. None:
             its exit code is all it says.
         dialects: the dialects whose agents it can run; see `Function`.
+        cannot: what it cannot do, such as `["stdin"]`; see `Function`.
+        declines: `{"exit_code": 77}` says that it exits with code 77, and has started no agent, if it cannot take an
+            order: the scenario is not applicable, and the last line of its stderr is the reason.
         on_path: whether it starts the agent by its name on PATH (`claude`, `pi`, `codex`, `gemini`; else `agent`).
         cwd: where it runs; None: where this process does.
 
-    A limit that can be switched off, and that it neither is told nor keeps, it does not have.
+    A limit that can be switched off, and that it is neither given nor keeps, it does not have. Any other of these is
+    unstated; see `Function`.
 
     Raises:
         UsageError: no command, no `{agent}` in it, a word in braces that stands for nothing, or a limit, a dialect or a
@@ -93,6 +109,8 @@ class Command:
         env: Mapping[str, str] | None = None,
         says: Mapping[str, Any] | None = None,
         dialects: Iterable[str] | None = None,
+        declines: Mapping[str, int] | None = None,
+        cannot: Iterable[str] = (),
         on_path: bool = False,
         cwd: str | None = None,
     ) -> None:
@@ -112,7 +130,9 @@ class Command:
         self.name = name or Path(argv[0]).name
         self.prints_text = prints_text
         self.dialects = require_dialects(dialects)
+        self.cannot = require_inabilities(cannot)
         self._says = sources_of({"exit_code": "exit_code"} if says is None else says)
+        self._declines = _code_of_decline(declines)
         self._says |= sources_of({"text": "stdout"} if prints_text else {})
         self._limits = limits_of(limits or {})
         self._told = frozenset(told) & frozenset(TIME_NAMES)
@@ -120,20 +140,20 @@ class Command:
         self._is_scaled = "scale" in told or not keeps_time(own)
         self._cwd = cwd
 
-    def policy(self, overrides: Mapping[str, Any], dialect: str) -> Policy:
+    def policy(self, request: LimitsRequest) -> Policy:
         """Take the limits that it can be told; of the others it has what it keeps by itself."""
-        default = Policy.for_dialect(dialect)
+        default = Policy.for_dialect(request.dialect)
         limits: dict[str, Any] = {name: None for name in OPTIONAL_NAMES if name not in self._told}
         limits |= {name: _TOLD.get(name, getattr(default, name)) for name in self._told} | self._limits
-        return Policy.for_dialect(
-            dialect, **(limits | {name: value for name, value in overrides.items() if name in self._told})
-        )
+        limits |= {name: value for name, value in request.limits.items() if name in self._told}
+        return with_unstated(Policy.for_dialect(request.dialect, **limits), {*self._told, *self._limits})
 
     async def run(self, order: Order) -> Answer:
         """Start it below the order's keeper and wait for its end, as long as the caller lets it.
 
         Raises:
             AdapterError: it could not be started, or what it says is no answer.
+            Declined: its exit code says that it cannot take the order.
         """
         if not self._is_scaled and order.scale != 1:
             order.trace(order.clock.instant(), "m", {"process": "supervisor", "unscaled": "{scale}"})
@@ -142,6 +162,8 @@ class Command:
             end = End(status if status >= 0 else 128 - status, stdout, lambda name: _content(Path(folder, name)))
             ended = f"exits with code {status}" if status >= 0 else f"dies of {signal_name(-status)}"
             order.trace(order.clock.instant(), "m", {"process": "supervisor", "program": ended, "stderr": stderr})
+            if self._declines is not None and status == self._declines:
+                raise Declined(stderr.strip().rpartition("\n")[2] or f"it exits with code {status}")
             fields, missing = said(self._says, end)
             for field, why in missing.items():
                 order.trace(order.clock.instant(), "m", {"process": "supervisor", "unsaid": field, "why": why})
@@ -177,6 +199,15 @@ class Command:
         for word in self.argv:
             words += order.argv if word == "{agent}" else [_WORD.sub(lambda found: values[found[1]], word)]
         return words
+
+
+def _code_of_decline(declines: Any) -> int | None:
+    if declines is None:
+        return None
+    code = declines.get("exit_code") if isinstance(declines, Mapping) and len(declines) == 1 else None
+    if isinstance(code, bool) or not isinstance(code, int) or not 0 < code <= _HIGHEST_CODE:
+        raise UsageError(f"declines is {declines!r}", 'write declines={"exit_code": 77}, with a code from 1 to 255')
+    return code
 
 
 def _values(order: Order, folder: str, here: str) -> dict[str, str]:

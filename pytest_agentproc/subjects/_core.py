@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pytest_agentproc.subjects._full import FullFolder
 from pytest_agentproc.subjects._talk import Talk
 from pytest_agentproc.supervisor import Deciders, Folder, SessionDeciders, run_once
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from pytest_agentproc.vocabulary import Answer, Order, Policy
+    from pytest_agentproc.vocabulary import Answer, LimitsRequest, Order, Policy
 
 __all__ = ["Core", "core"]
 
@@ -36,9 +34,9 @@ class Core:
         self.deciders = deciders or Deciders()
         self.session_deciders = session_deciders or SessionDeciders()
 
-    def policy(self, overrides: Mapping[str, Any], dialect: str) -> Policy:
-        """Keep the dialect's limits but for the overrides; see `Deciders`."""
-        return self.deciders.policy(overrides, dialect)
+    def policy(self, request: LimitsRequest) -> Policy:
+        """Keep the limits of the dialect, but for those of the request; see `Deciders`."""
+        return self.deciders.policy(request.limits, request.dialect)
 
     async def run(self, order: Order) -> Answer:
         """Run the agent once, or hold a session with it, or one with each of several."""

@@ -8,7 +8,7 @@ and back, and to `closed`. One prompt is asked at a time, the others wait here: 
 from __future__ import annotations
 
 import math
-from contextlib import suppress
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -16,7 +16,8 @@ import anyio
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.subjects._client import Client
 from pytest_agentproc.subjects._function import Function, unwatched
-from pytest_agentproc.subjects._stated import limits_of, require_deeds
+from pytest_agentproc.subjects._guarded import unwrap_decline
+from pytest_agentproc.subjects._stated import limits_of, require_limits_function
 from pytest_agentproc.vocabulary import NANOSECONDS, Caller, Role
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from anyio.abc import TaskGroup
 
     from pytest_agentproc.subjects._function import Limits
-    from pytest_agentproc.vocabulary import Deed, Dialect, Order
+    from pytest_agentproc.vocabulary import Deed, Dialect, LimitsRequest, Order
 
 __all__ = ["Driven"]
 
@@ -47,10 +48,10 @@ class Driven(Function):
         limits: see `Function`, also of what a client does with them in real time; a `restart_backoff` that is not named
             is 0, a new agent for the next prompt, if any; None says that who has lost its agent is of no use any more.
         dialects: see `Function`.
-        without: what of prompt, cancel, close and permission it cannot do either.
+        cannot: what else it cannot do; see `Function`. Of `DEEDS` a client has prompt, cancel, close and permission.
 
     Raises:
-        UsageError: it is no subclass of `Client`, or there is no such limit or dialect.
+        UsageError: it is no subclass of `Client`, or there is no such limit, dialect or ability.
     """
 
     def __init__(
@@ -60,19 +61,30 @@ class Driven(Function):
         name: str | None = None,
         limits: Limits | None = None,
         dialects: Iterable[str | Dialect] | str | None = None,
-        without: Iterable[str] = (),
+        cannot: Iterable[str] = (),
     ) -> None:
         if not (isinstance(client, type) and issubclass(client, Client)):
             raise UsageError(f"{client!r} is no client", "write Driven(Mine), with `class Mine(Client):`")
         self.client = client
-        deeds = [deed for deed in _DEEDS if deed not in require_deeds(without)]
-        if not callable(limits):
+        if callable(limits):
+            limits = _without_backoff(require_limits_function(limits))
+        else:
             limits = {"restart_backoff": 0, **limits_of({} if limits is None else limits)}
         said = {"name": name or client.__name__, "limits": limits, "dialects": dialects}
-        super().__init__(self._hold, sessions=deeds, runs=False, **said)  # type: ignore[arg-type]
+        super().__init__(self._hold, sessions=_DEEDS, runs=False, cannot=cannot, **said)  # type: ignore[arg-type]
 
     async def _hold(self, order: Order) -> dict[str, Any]:
         return await _Driver(order, self.client).run()
+
+
+def _without_backoff(limits: Callable[[LimitsRequest], Any]) -> Callable[[LimitsRequest], Any]:
+    """Give a function of limits that states a new agent for the next prompt, unless the other one says more."""
+
+    def stated(request: LimitsRequest) -> Any:
+        given = limits(request)
+        return {"restart_backoff": 0, **given} if isinstance(given, Mapping) else given
+
+    return stated
 
 
 class _Driver:
@@ -136,8 +148,11 @@ class _Driver:
 
     async def _through(self) -> None:
         """Have the client cancel; what becomes of the turn is the turn's to say, also where this fails."""
-        with suppress(Exception):
+        try:
             await self._client.cancel()
+        except Exception as error:  # noqa: BLE001  # what a cancel raises is ignored, unless it declines
+            if (declined := unwrap_decline(error)) is not None:
+                raise declined from None
 
     async def _permit(self) -> bool:
         number = self._caller.saw_question(self._now())
@@ -160,6 +175,8 @@ class _Driver:
                 await self._serve()
                 await self._client.close()
         except Exception as error:
+            if (declined := unwrap_decline(error)) is not None:
+                raise declined from None
             if not self._is_started:
                 await self._give_up(_alone(error))
             elif self._client.lost(_alone(error)) != "agent_lost":
@@ -198,6 +215,8 @@ class _Driver:
                 given = await self._client.prompt(self._prompts[number - 1])
                 said.update({"outcome": given} if isinstance(given, str) else given)
             except Exception as raised:  # noqa: BLE001  # which of them are an outcome, the client says
+                if (declined := unwrap_decline(raised)) is not None:
+                    raise declined from None
                 error = _alone(raised)
                 said.update(outcome=self._client.lost(error), error=str(error))
             turn.cancel_scope.cancel()

@@ -13,8 +13,16 @@ import anyio.to_thread
 
 from pytest_agentproc.errors import AdapterError, UsageError
 from pytest_agentproc.subjects._guarded import ask, stated
-from pytest_agentproc.subjects._stated import keeps_time, limits_of, policy_of, require_deeds, require_dialects
-from pytest_agentproc.vocabulary import Dialect, Order, Policy
+from pytest_agentproc.subjects._stated import (
+    keeps_time,
+    limits_of,
+    policy_of,
+    require_deeds,
+    require_dialects,
+    require_inabilities,
+    require_limits_function,
+)
+from pytest_agentproc.vocabulary import DEEDS, Dialect, LimitsRequest, Order, Policy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,11 +31,18 @@ if TYPE_CHECKING:
 
 __all__ = ["Function", "unwatched"]
 
-Limits = Mapping[str, Any] | Callable[[Mapping[str, Any], str], Mapping[str, Any]]
+Limits = Mapping[str, Any] | Callable[[LimitsRequest], Mapping[str, Any] | Policy]
 
 
 class Function:
     """A function that is given an order, supervises its agent, and returns what it knows.
+
+    It raises `Declined("reason")` for an order that it cannot take: the scenario is then not applicable, as long as no
+    agent was started.
+
+    If it does not report `elapsed`, the kit looks at its first signal to the tree, or at its return. That is right at
+    the expected instant, or, for a signal to an agent that lingers, a stated `linger_grace` after it. A return before
+    that instant fails. A later act leaves `elapsed` undecided: the function may have known earlier, and waited.
 
     It returns an `Answer`; or a mapping of an answer's fields, with times in seconds as its own clock measured them
     (`elapsed` is multiplied by the order's scale); or the name of an outcome; or None: then only what the record shows
@@ -40,11 +55,12 @@ class Function:
     Args:
         function: takes an `Order`.
         name: what the verdict calls it; None: the function's own name.
-        limits: the limits that it keeps: names of `Policy` with seconds, bytes or names, whatever a scenario tells; or
-            a function of (what the scenario tells, the dialect) that gives such a mapping. None as a value: it has no
-            such limit. Of what is not named, it does not have a limit that can be switched off, and keeps the default
-            of any other. `host_tools` are those that the host executes: scenarios of others are not applicable. Who
-            kills without TERM says so: 0 as `kill_grace` and as `linger_kill_grace`.
+        limits: the limits that it keeps: names of `Policy` with seconds, bytes or names, whatever a scenario gives; or
+            a function that takes a `LimitsRequest` (limits, dialect, mode, is_session) and returns such a mapping, or a
+            whole `Policy`, or raises `Declined`. None as a value: it has no such limit. A limit that is not named and
+            can be switched off it does not have. Any other is unstated: checks that depend on it are not applicable,
+            and say what to state. 0 as `kill_grace`, `linger_kill_grace` or `leftover_kill_grace`: it may kill without
+            TERM there. `host_tools` are those that the host executes: scenarios of others are not applicable.
         sessions: whether it takes orders with a drive; or what the drive may hold, of `vocabulary.DEEDS`, such as
             `["prompt", "cancel"]`. Scenarios with more than that are not applicable.
         runs: whether it takes orders without a drive: agents that get one prompt and end. Scenarios of such agents are
@@ -53,11 +69,14 @@ class Function:
         cancellable: whether it may be cancelled, and nobody is left then (T4): True by asyncio's `Task.cancel` and by
             an anyio scope, which cancels at every await; "task" by the former alone. None: it says nothing of that, so
             that scenarios of it are informational.
+        cannot: what it cannot do, of `vocabulary.ABILITIES` ("stdin", "pause", "deny") and `DEEDS`: scenarios that need
+            it are not applicable. "stdin": a one-shot agent is never given its prompt on stdin. "pause": a session is
+            given all prompts at once. "deny": the caller allows everything at once.
         dialects: the dialects whose agents it can run, by name (`gemini stream` is one mode of one), or as `Dialect`
             where another package adds them; None: all. Scenarios of others are not applicable.
 
     Raises:
-        UsageError: it is no function, or there is no such limit, dialect, or way to be cancelled.
+        UsageError: it is no function, or there is no such limit, dialect, deed, ability, or way to be cancelled.
     """
 
     needs_keeper = False
@@ -72,6 +91,7 @@ class Function:
         runs: bool = True,
         artifacts: bool = False,
         cancellable: bool | Literal["task"] | None = None,
+        cannot: Iterable[str] = (),
         dialects: Iterable[str | Dialect] | str | None = None,
     ) -> None:
         if not callable(function):
@@ -82,31 +102,37 @@ class Function:
             raise UsageError(f"cancellable is {cancellable!r}", 'write True, False, or "task"')
         self.function = function
         self.name = name or _name(function)
-        self.deeds = None if isinstance(sessions, bool) else require_deeds(sessions)
+        self.cannot = require_inabilities(cannot)
+        deeds = DEEDS if isinstance(sessions, bool) else require_deeds(sessions)
+        self.deeds = tuple(deed for deed in deeds if deed not in self.cannot)
         self.holds_sessions = bool(sessions)
         self.takes_runs = runs
         self.keeps_artifacts = artifacts
         self.cancellable = cancellable
         self.dialects = require_dialects(dialects)
-        self._limits = limits if callable(limits) else limits_of({} if limits is None else limits)
+        self._limits = (
+            require_limits_function(limits) if callable(limits) else limits_of({} if limits is None else limits)
+        )
         self._keeps_time = callable(limits) or keeps_time(limits or {})
         self._is_async = _is_async(function)
         self.real_time_only = "" if self._is_async else _why(function)
 
-    def policy(self, overrides: Mapping[str, Any], dialect: str) -> Policy:
+    def policy(self, request: LimitsRequest) -> Policy:
         """State the limits that it keeps.
 
         Raises:
             AdapterError: the function that states them raised, or gave none.
+            Declined: that function raised it.
         """
         limits = self._limits
-        return stated(lambda: _policy(limits(overrides, dialect) if callable(limits) else limits, dialect))
+        return stated(lambda: _policy(limits(request) if callable(limits) else limits, request.dialect))
 
     async def run(self, order: Order) -> Answer:
         """Call the function.
 
         Raises:
             AdapterError: it raised, or returned no answer.
+            Declined: it raised that.
         """
         if order.scale == 1 or order.sessions or not self._keeps_time:
             return await ask(self._call, order)
@@ -124,6 +150,8 @@ class Function:
 
 
 def _policy(limits: Any, dialect: str) -> Policy:
+    if isinstance(limits, Policy):
+        return limits
     if not isinstance(limits, Mapping):
         raise AdapterError(f"its limits are {limits!r}, and no mapping\ngive {{'inactivity_timeout': 60}}, for example")
     return policy_of(limits, dialect)

@@ -6,19 +6,21 @@ import asyncio
 import os
 import sysconfig
 import traceback
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from pytest_agentproc.errors import AdapterError, ClockError, KitError
+from pytest_agentproc.errors import AdapterError, ClockError, Declined, KitError
 from pytest_agentproc.subjects._answers import answer_of
+from pytest_agentproc.subjects._stated import policy_of
 from pytest_agentproc.vocabulary import Policy
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable
 
-    from pytest_agentproc.vocabulary import Answer, Order, Subject
+    from pytest_agentproc.vocabulary import Answer, LimitsRequest, Order, Subject
 
-__all__ = ["Guarded", "ask", "stated"]
+__all__ = ["Guarded", "ask", "stated", "unwrap_decline"]
 
 _KIT = f"{Path(__file__).resolve().parent.parent}{os.sep}"
 _FOREIGN = tuple(f"{sysconfig.get_path(name)}{os.sep}" for name in ("stdlib", "platstdlib", "purelib", "platlib"))
@@ -41,24 +43,31 @@ class Guarded:
         self.takes_runs = getattr(subject, "takes_runs", True)
         self.dialects = getattr(subject, "dialects", None)
         self.deeds = getattr(subject, "deeds", None)
+        self.cannot = getattr(subject, "cannot", ())
         self.cancellable = getattr(subject, "cancellable", None)
         self.real_time_only = getattr(subject, "real_time_only", "")
 
-    def policy(self, overrides: Mapping[str, Any], dialect: str) -> Policy:
+    def policy(self, request: LimitsRequest) -> Policy:
         """Have it state its limits.
 
         Raises:
             AdapterError: it raised, or they are none.
+            Declined: it cannot take such agents.
         """
-        return stated(lambda: self.subject.policy(overrides, dialect))
+        return stated(lambda: _whole(self.subject.policy(request), request.dialect))
 
     async def run(self, order: Order) -> Answer:
         """Have it supervise.
 
         Raises:
             AdapterError: it raised, or its answer is none.
+            Declined: it cannot take the order.
         """
         return await ask(self.subject.run, order)
+
+
+def _whole(limits: Any, dialect: str) -> Any:
+    return policy_of(limits, dialect) if isinstance(limits, Mapping) else limits
 
 
 def stated(policy: Callable[[], Any]) -> Policy:
@@ -66,10 +75,11 @@ def stated(policy: Callable[[], Any]) -> Policy:
 
     Raises:
         AdapterError: it raised, or they are none.
+        Declined: it was raised.
     """
     try:
         limits = policy()
-    except AdapterError:
+    except (AdapterError, Declined):
         raise
     except Exception as error:
         raise AdapterError(f"asked for its limits, it {_told(error)}") from error
@@ -83,10 +93,11 @@ async def ask(supervise: Callable[[Order], Awaitable[Any]], order: Order) -> Ans
 
     Raises:
         AdapterError: the function raised, or what it returned is no answer.
+        Declined: it was raised, alone or in groups.
     """
     try:
         given = await _awaitable(supervise(order))
-    except (AdapterError, ClockError, KitError):
+    except (AdapterError, ClockError, Declined, KitError):
         raise
     except asyncio.CancelledError as error:
         task = asyncio.current_task()
@@ -94,8 +105,17 @@ async def ask(supervise: Callable[[Order], Awaitable[Any]], order: Order) -> Ans
             raise
         raise AdapterError(f"it {_told(error)}") from error  # nobody cancelled it
     except (Exception, SystemExit) as error:
+        if (declined := unwrap_decline(error)) is not None:
+            raise declined from None
         raise AdapterError(f"it {_told(error)}") from error
     return answer_of(given, order.scale)
+
+
+def unwrap_decline(error: BaseException) -> Declined | None:
+    """Give the decline in an exception: itself, or from a group that holds nothing else; None: it is another."""
+    while isinstance(error, BaseExceptionGroup) and error.split(Declined)[1] is None:
+        error = error.exceptions[0]
+    return error if isinstance(error, Declined) else None
 
 
 def _awaitable(given: Any) -> Awaitable[Any]:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from pytest_agentproc.supervisor import open_session, report
-from pytest_agentproc.vocabulary import Answer, Deed, Order, Policy
+from pytest_agentproc.vocabulary import Answer, Deed, LimitsRequest, Order, Policy
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable
 
     from pytest_agentproc.clock import Clock
     from pytest_agentproc.subjects._core import Core
@@ -141,9 +141,9 @@ class Live:
 
     # The loop's side.
 
-    def policy(self, overrides: Mapping[str, Any], dialect: str) -> Policy:
+    def policy(self, request: LimitsRequest) -> Policy:
         """See `Core.policy`."""
-        return self._core.policy(overrides, dialect)
+        return self._core.policy(request)
 
     async def run(self, order: Order) -> Answer:
         """Open the session, and do what its caller wants until it wants no more."""

@@ -3,14 +3,33 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
+import inspect
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.supervisor.dialects import DIALECTS, SESSIONS, VARIANTS
-from pytest_agentproc.vocabulary import DEEDS, OPTIONAL_NAMES, POLICY_NAMES, TIME_NAMES, Dialect, Policy
+from pytest_agentproc.vocabulary import (
+    ABILITIES,
+    DEEDS,
+    OPTIONAL_NAMES,
+    POLICY_NAMES,
+    TIME_NAMES,
+    Dialect,
+    LimitsRequest,
+    Policy,
+    with_unstated,
+)
 
-__all__ = ["keeps_time", "limits_of", "policy_of", "require_deeds", "require_dialects"]
+__all__ = [
+    "keeps_time",
+    "limits_of",
+    "policy_of",
+    "require_deeds",
+    "require_dialects",
+    "require_inabilities",
+    "require_limits_function",
+]
 
 _KNOWN = tuple(dict.fromkeys((*DIALECTS, *SESSIONS)))
 
@@ -27,8 +46,29 @@ def limits_of(limits: Any) -> dict[str, Any]:
     return dict(limits)
 
 
+def require_limits_function(function: Callable[..., Any]) -> Callable[[LimitsRequest], Any]:
+    """Give a function of limits as it is, if it takes a `LimitsRequest` and nothing else.
+
+    Raises:
+        UsageError: it takes other arguments.
+    """
+    try:
+        inspect.signature(function).bind(None)
+    except TypeError:
+        name = getattr(function, "__name__", repr(function))
+        raise UsageError(
+            f"limits is the function {name}{inspect.signature(function)}, and it must take one argument, the request",
+            "write `def limits(request):`; it has request.limits, request.dialect, request.mode, request.is_session",
+        ) from None
+    except ValueError:  # a builtin that does not say
+        pass
+    return function
+
+
 def policy_of(limits: Mapping[str, Any], dialect: str) -> Policy:
-    """Give the policy of who keeps certain limits: it has no other that can be switched off, but it has restarts.
+    """Give the policy of a supervisor that states certain limits: it has no other that can be switched off.
+
+    Of any other it has some value, which is unstated.
 
     Raises:
         UsageError: there is no such limit or value.
@@ -36,7 +76,7 @@ def policy_of(limits: Mapping[str, Any], dialect: str) -> Policy:
     for name in limits:
         _require("limit", name, POLICY_NAMES)
     off = dict.fromkeys(OPTIONAL_NAMES - {"restart_backoff"})
-    return Policy.for_dialect(dialect, **(off | dict(limits)))
+    return with_unstated(Policy.for_dialect(dialect, **(off | dict(limits))), limits)
 
 
 def keeps_time(limits: Mapping[str, Any]) -> bool:
@@ -80,10 +120,22 @@ def require_deeds(deeds: Iterable[str]) -> tuple[str, ...]:
     return listed
 
 
-def _require(what: str, name: Any, known: tuple[str, ...], more: str = "") -> None:
+def require_inabilities(words: Iterable[str]) -> tuple[str, ...]:
+    """Give what a supervisor cannot do as it is listed: `ABILITIES`, and `DEEDS` of its sessions.
+
+    Raises:
+        UsageError: there is no such word.
+    """
+    listed = tuple([words] if isinstance(words, str) else words)
+    for word in listed:
+        _require("ability", word, (*ABILITIES, *DEEDS), plural="abilities")
+    return listed
+
+
+def _require(what: str, name: Any, known: tuple[str, ...], more: str = "", plural: str = "") -> None:
     if name not in known:
         near = difflib.get_close_matches(str(name), known, 1)
         raise UsageError(
             f"there is no {what} {name!r}" + (f", did you mean {near[0]}?" if near else ""),
-            f"{what}s are {', '.join(known)}{more}",
+            f"{plural or what + 's'} are {', '.join(known)}{more}",
         )

@@ -46,6 +46,8 @@ def taken(thing: Any) -> Subject:
     for name in ("policy", "run"):
         if not callable(getattr(thing, name)):
             raise UsageError(f"its {name} is {getattr(thing, name)!r}, and no method", _REMEDY)
+    if not _takes(thing.policy, 1):
+        raise UsageError("its policy does not take one argument, the request for limits", _REMEDY)
     return thing if isinstance(thing, Core | Function | Guarded) else Guarded(thing)
 
 

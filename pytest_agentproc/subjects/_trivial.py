@@ -7,14 +7,11 @@ from __future__ import annotations
 
 import subprocess
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 
-from pytest_agentproc.vocabulary import Answer, Order, Outcome, Policy, View, exit_code
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from pytest_agentproc.vocabulary import Answer, LimitsRequest, Order, Outcome, Policy, View, exit_code
 
 __all__ = ["TRIVIAL", "KillAtOnce", "Null", "SpawnAndForget", "SubprocessRun"]
 
@@ -26,9 +23,9 @@ class Null:
     keeps_artifacts = True
     holds_sessions = True
 
-    def policy(self, overrides: Mapping[str, Any], dialect: str) -> Policy:
-        """Claim the dialect's default limits but for the overrides."""
-        return Policy.for_dialect(dialect, **overrides)
+    def policy(self, request: LimitsRequest) -> Policy:
+        """Claim the default limits of the dialect, but for those of the request."""
+        return Policy.for_dialect(request.dialect, **request.limits)
 
     async def run(self, order: Order) -> Answer:
         """Do the same with each session of an order, one after the other."""

@@ -94,5 +94,7 @@ _KEYS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "dialects": (_are_texts, "a list of texts"),
     "says": (_is_table, "a table, such as text = 'stdout'"),
     "env": (lambda value: _is_table(value) and _are_texts(list(value.values())), "a table of texts"),
+    "cannot": (_are_texts, "a list of texts"),
+    "declines": (_is_table, "a table: {exit_code = 77}"),
     "on_path": (lambda value: isinstance(value, bool), "true or false"),
 }

@@ -2,6 +2,7 @@
 
 LINGER --linger_grace (and background_grace, while tasks run)--> TERM --linger_kill_grace or kill_grace--> KILL
 stdin ends --close_grace--> TERM --kill_grace--> KILL
+the agent exits by itself, descendants are left --> TERM --leftover_kill_grace--> KILL
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ class Ladder:
     def terminate(self, now: int, *, leftovers: bool = False) -> Signal:
         """Terminate now; the kill comes after its grace."""
         if leftovers:
-            self._kill_grace = "linger_kill_grace"
+            self._kill_grace = "leftover_kill_grace"
         self._wait(Rung.KILL, self._kill_grace, now)
         return Signal("TERM", self.reach)
 

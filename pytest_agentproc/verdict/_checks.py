@@ -218,7 +218,7 @@ def _time_finding(played: Played, wanted: int, seen: int) -> Finding:
         return Finding(Verdict.PASSED, instant(seen))
     hint = difference(wanted, seen)
     if played.tolerance and seen > wanted:
-        hint += f", and {duration(played.tolerance)} are allowed here"
+        hint += f", and {duration(played.late(seen))} are allowed here"
     policy = {} if played.bound.parts else played.bound.policy.nanoseconds()
     is_session = played.answer is not None and played.answer.turns is not None
     theirs = policy.keys() & {*time_names(is_session=is_session)}
@@ -231,19 +231,39 @@ def _time_finding(played: Played, wanted: int, seen: int) -> Finding:
 def _elapsed(played: Played, wanted: int) -> Finding:
     assert played.answer is not None
     seen = played.answer.elapsed
-    if seen is not None and fits_duration(played, wanted, seen):  # it counts from when the start was through
+    started = _facts.appeared(played.record, "agent")
+    end = None if seen is None or started is None else started + seen
+    if seen is not None and fits_duration(played, wanted, seen, end):  # it counts from when the start was through
         return Finding(Verdict.PASSED, instant(seen))
     return _NOT_REPORTED if seen is None else _time_finding(played, wanted, seen)
 
 
 def _elapsed_of_run(played: Played, wanted: int) -> Finding:
-    """Take what a supervisor did for when it knew, if it did that at the wanted instant and does not say."""
+    """Judge when a supervisor knew its outcome by what it did, if it does not say.
+
+    It had its outcome when it first signalled the tree, or returned. That is right at the wanted instant, or, for a
+    signal, a stated grace of a lingering agent after it. A return before the wanted instant is wrong whatever it knew.
+    Anything later shows nothing: it may have known, and waited.
+    """
     finding = _elapsed(played, wanted)
     started, acted = _facts.appeared(played.record, "agent"), _facts.acted_at(played.record)
     if finding is not _NOT_REPORTED or started is None or acted is None:
         return finding
-    fits = fits_duration(played, wanted, acted - started)
-    return Finding(Verdict.PASSED, f"acted at {instant(acted)}") if fits else finding
+    returned = _facts.returned_at(played.record)
+    graces = (0,) if acted == returned else _graces_after_completion(played)
+    if any(fits_duration(played, wanted, acted - started - grace, acted) for grace in graces):
+        return Finding(Verdict.PASSED, f"acted at {instant(acted)}")
+    if returned is not None and returned - started < wanted - played.late(returned) // 4:
+        return Finding(Verdict.FAILED, f"returned at {instant(returned)}", difference(wanted, returned - started))
+    return finding
+
+
+def _graces_after_completion(played: Played) -> tuple[int, ...]:
+    """Give the times, as stated, that may lie between the outcome of a completed run and its first signal."""
+    limits = played.bound.policy.nanoseconds()
+    linger, background = (limits.get(name) or 0 for name in ("linger_grace", "background_grace"))
+    is_open = any(one.key == "outcome" and one.wanted not in ("completed", "failed") for one in played.bound.expect)
+    return (0,) if is_open else (0, linger, linger + background)
 
 
 def _returned(played: Played, wanted: int) -> Finding:

@@ -13,6 +13,7 @@ from pytest_agentproc.verdict._facts import leaks
 from pytest_agentproc.verdict._rows import Expectation, Finding, Played, Reference, Row, Verdict
 from pytest_agentproc.verdict._session import has_ended, is_before, is_of_turn
 from pytest_agentproc.verdict._sessions import any_was_started, of_session
+from pytest_agentproc.verdict._unstated import excuse_unstated, remedy_of, withhold_passes
 from pytest_agentproc.verdict._words import show_wanted
 
 if TYPE_CHECKING:
@@ -35,14 +36,15 @@ def compare(played: Played) -> tuple[Row, ...]:
     """Judge every expectation of a scenario.
 
     Bystanders are looked after whether or not the file says so; without a word in it they have a row if one was harmed.
-    A clock fault (deadlock, hang, stall, spin) fails the check `outcome`, whether or not the file states one, or the
-    checks of the turns that had no end then; what broke in the subject is a row of its own. What the run never came to
-    is not exercised, and neither is anything that would be green though no agent was started. A limit that the subject
-    does not have makes a check not applicable. So is what failed under a subject that looks in turns, where instants
-    that decide it are nearer to one another than its looks may be late: but for who was left, or hit. So is, with the
-    same exception, what the kit's own supervisor meets under the limits of the file and misses under the subject's.
-    What failed in real time under a subject that keeps limits and does not divide them is its adapter's error, and says
-    nothing of it. A scenario that withholds a handshake is not applicable to a client that asks for none.
+    A clock fault (deadlock, hang, stall, spin) fails the check `outcome`, whether or not the file states one, or
+    the checks of the turns that had no end then; what broke in the subject is a row of its own. What the run never
+    came to is not exercised, and neither is anything that would be green though no agent was started. A limit that
+    the subject does not have, or does not state, makes a check not applicable that depends on it. So is what failed
+    under a subject that looks in turns, where instants that decide it are nearer to one another than its looks may
+    be late: but for who was left, or hit. So is, with the same exception, what the kit's own supervisor meets under
+    the limits of the file and misses under the subject's. What failed in real time under a subject that keeps
+    limits and does not divide them is its adapter's error, and says nothing of it. A scenario that withholds a
+    handshake is not applicable to a client that asks for none.
 
     Args:
         played: what was bound, recorded, and answered.
@@ -50,6 +52,12 @@ def compare(played: Played) -> tuple[Row, ...]:
     Returns:
         one row per expectation, in the file's order.
     """
+    rows = withhold_passes(_judged(played), _deciding(played))
+    return tuple(_of_moot(played, _of_undecided(played, rows)))
+
+
+def _judged(played: Played) -> list[Row]:
+    """Judge every expectation, also where nothing is left that decides the scenario."""
     level = played.bound.scenario.level
     rows = _of_unreported(played, [_row(played, expectation) for expectation in played.bound.expect])
     if isinstance(played.fault, AdapterError):
@@ -59,8 +67,8 @@ def compare(played: Played) -> tuple[Row, ...]:
     harm = check_bystanders(played, "unharmed")
     if harm.verdict is Verdict.FAILED and all(row.key != "bystanders" for row in rows):
         rows.append(Row("bystanders", 0, "unharmed", harm.seen, harm.verdict, harm.hint, level))
-    rows = _of_no_handshake(played, _of_other_limits(played, rows))
-    return tuple(_of_moot(played, _of_undecided(played, _of_unscaled(played, rows))))
+    rows = _of_unscaled(played, _of_no_handshake(played, _of_other_limits(played, rows)))
+    return excuse_unstated(played, rows, _judged, _BY_RECORD)
 
 
 def conclude(rows: Iterable[Row], *, counts_info: bool = True) -> Verdict:
@@ -104,7 +112,7 @@ def _of_other_limits(played: Played, rows: list[Row]) -> list[Row]:
     missed = _missed(played.reference)
     if played.fault is not None and played.reference.there.fault is None:
         return rows
-    deciding = _deciding(played, rows)
+    deciding = _deciding(played)
     is_moot = bool(deciding) and deciding <= missed.keys()
     others = {key: seen for key, seen in missed.items() if is_moot or _leaf(key) == "outcome"}
     other = next(iter(others.values()), "")
@@ -208,10 +216,10 @@ def _leaf(key: str) -> str:
 
 def _row(played: Played, expectation: Expectation) -> Row:
     finding = _finding(played, expectation)
-    missing = expectation.not_applicable
+    missing = expectation.not_applicable or ", ".join(expectation.unstated)
     wanted = f"it depends on {missing}" if missing else _show(expectation.key, expectation.wanted)
-    line = expectation.line or finding.line
-    return Row(expectation.key, line, wanted, finding.seen, finding.verdict, finding.hint, expectation.level)
+    line, level, unstated = expectation.line or finding.line, expectation.level, expectation.unstated
+    return Row(expectation.key, line, wanted, finding.seen, finding.verdict, finding.hint, level, unstated)
 
 
 def _show(key: str, wanted: Any) -> str:
@@ -222,6 +230,8 @@ def _show(key: str, wanted: Any) -> str:
 def _finding(played: Played, expectation: Expectation) -> Finding:
     if expectation.not_applicable is not None:
         return Finding(Verdict.NOT_APPLICABLE, f"the subject has no {expectation.not_applicable}")
+    if expectation.unstated:
+        return Finding(Verdict.NOT_APPLICABLE, remedy_of(expectation.unstated))
     played, key = of_session(played, expectation.key)
     wanted = expectation.wanted
     if played.fault is not None:
@@ -236,9 +246,9 @@ def _finding(played: Played, expectation: Expectation) -> Finding:
     return finding
 
 
-def _deciding(played: Played, rows: list[Row]) -> set[str]:
+def _deciding(played: Played) -> set[str]:
     """Give the keys on which a scenario turns: those that its defects turn red; none if it names none."""
-    return {row.key for row in rows} & {*played.bound.scenario.catches.values()}
+    return {one.key for one in played.bound.expect} & {*played.bound.scenario.catches.values()}
 
 
 def _of_unreported(played: Played, rows: list[Row]) -> list[Row]:
@@ -246,7 +256,7 @@ def _of_unreported(played: Played, rows: list[Row]) -> list[Row]:
 
     That is what its defects turn red. One that names none turns on all that it states.
     """
-    deciding = _deciding(played, rows)
+    deciding = _deciding(played)
     is_decided = any(row.key in deciding and row.verdict in (Verdict.PASSED, Verdict.FAILED) for row in rows)
     return [
         replace(row, verdict=Verdict.NOT_APPLICABLE)

@@ -17,6 +17,7 @@ __all__ = [
     "acted_at",
     "appeared",
     "gone_at",
+    "had_ended_alone",
     "invocations",
     "last_byte_at",
     "last_step",
@@ -107,6 +108,17 @@ def status(record: Record, process: str | None = None) -> Status | None:
             signal = data.get("signal")
             return Status(data.get("code"), signal, reached or bool(signal and not step.startswith("die")), event.at)
     return None
+
+
+def had_ended_alone(record: Record, before: int) -> bool:
+    """Say whether the agent that ended last, at or before an instant, had got no signal of its supervisor's."""
+    ends = [one for name in _started(record) if (one := status(record, name)) is not None and one.at <= before]
+    return bool(ends) and not max(ends, key=lambda end: end.at).forced
+
+
+def _started(record: Record) -> list[str]:
+    """List the processes that the supervisor itself started, each start of an agent as one."""
+    return [name for name, _ in invocations(record)] or ["agent"]
 
 
 def was_started(record: Record) -> bool:

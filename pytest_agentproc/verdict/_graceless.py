@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pytest_agentproc.verdict import _facts
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -17,18 +19,32 @@ __all__ = ["as_one_end", "gives_no_grace", "is_killed_at_once"]
 
 _LADDER = ("TERM", "KILL")
 _AFTER_AN_END = ("completed", "failed", "incomplete")
-"""Outcomes after which `linger_kill_grace` is the grace, for the agent and for what it left."""
+"""Outcomes after which `linger_kill_grace` is the grace of an agent that lives on."""
 
 
-def gives_no_grace(played: Played) -> bool:
-    """Say whether the grace that counts at the end of this run is 0; where it is not known which, whether both are."""
+def gives_no_grace(played: Played, process: str | None = None, at: int | None = None) -> bool:
+    """Say whether the grace between TERM and KILL is 0 for a process; where several may count, whether all are.
+
+    Args:
+        played: what was played, with the limits that its supervisor states.
+        process: the process, as the record calls it; None: any agent.
+        at: the instant at which it was to get TERM; None: not known.
+    """
     limits = played.bound.policy.nanoseconds()
+    return all(limits.get(name) == 0 for name in _graces(played, process, at))
+
+
+def _graces(played: Played, process: str | None, at: int | None) -> list[str]:
+    """Name the graces that may count: of a descendant whose agent had ended by itself it is that of leftovers."""
+    is_agent = process is None or process.partition(" ")[0] == "agent"
+    if not is_agent and at is not None and _facts.had_ended_alone(played.record, at + played.tolerance):
+        return ["leftover_kill_grace"]
+    if played.bound.scenario.is_session:
+        return ["kill_grace"]
     wanted = next((one.wanted for one in played.bound.expect if one.key == "outcome"), None)
     outcome = wanted if isinstance(wanted, str) else None  # else it may be one of several
-    names = ["kill_grace"] * (outcome not in _AFTER_AN_END) + ["linger_kill_grace"] * (
-        outcome is None or outcome in _AFTER_AN_END
-    )
-    return all(limits.get(name) == 0 for name in names)
+    names = ["kill_grace"] * (outcome not in _AFTER_AN_END)
+    return names + ["linger_kill_grace"] * (outcome is None or outcome in _AFTER_AN_END)
 
 
 def as_one_end(signals: Sequence[tuple[str, int]], tolerance: int) -> list[tuple[str, int]]:

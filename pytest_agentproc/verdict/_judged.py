@@ -28,6 +28,7 @@ class JudgedRow:
     expected: str
     seen: str
     level: str = LEVELS[0]
+    unstated: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +73,7 @@ class Judged:
     def of_line(cls, line: str) -> Judged:
         """Read what `line` wrote."""
         fields = json.loads(line)
-        rows = tuple(JudgedRow(**row) for row in fields.pop("rows"))
+        rows = tuple(JudgedRow(**{**row, "unstated": tuple(row["unstated"])}) for row in fields.pop("rows"))
         return cls(**{**fields, "covers": tuple(fields["covers"]), "rows": rows})
 
     def at(self, level: str) -> Verdict | None:

@@ -57,7 +57,7 @@ def judged(
     deciding = [row for row in rows if row.verdict is verdict]
     reason = ""
     if verdict is Verdict.NOT_APPLICABLE:
-        reason = deciding[0].seen
+        reason = next((row for row in deciding if row.unstated), deciding[0]).seen
     elif verdict is Verdict.KNOWN:
         reason = "; ".join(f"{row.key}: {row.hint}" for row in deciding)
     return Judgement(verdict, rows, played, reason)
@@ -117,5 +117,8 @@ def kept(judgement: Judgement, scenario: Scenario, *, subject: str, clock: str, 
         digest=played.record.digest() if played is not None else "",
         virtual_s=(events[-1].at if events else 0) / _NANOSECONDS,
         real_s=round(real, 6),
-        rows=tuple(JudgedRow(row.key, str(row.verdict), row.wanted, row.seen, row.level) for row in judgement.rows),
+        rows=tuple(
+            JudgedRow(row.key, str(row.verdict), row.wanted, row.seen, row.level, row.unstated)
+            for row in judgement.rows
+        ),
     )

@@ -30,8 +30,8 @@ def results(judged: Sequence[Judged], version: str) -> str:
     Returns:
         `version` (of this form), `kit`, `corpus` (the hash of the scenarios), `subjects` (each with `name`,
         `conformant`, `undecided`, `corpus` and `digest`), and `results`: for each scenario, subject, clock and backend
-        the verdict and why, the rows (`key`, `level`, `verdict`, `expected`, `seen`), `covers`, `digest`, `virtual_s`
-        and `real_s`.
+        the verdict and why, the rows (`key`, `level`, `verdict`, `expected`, `seen`, `unstated`), `covers`, `digest`,
+        `virtual_s` and `real_s`.
     """
     ordered = sorted(judged, key=lambda one: one.place)
     names = dict.fromkeys(one.subject for one in ordered)

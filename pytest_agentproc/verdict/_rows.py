@@ -23,6 +23,7 @@ __all__ = [
     "Reference",
     "Row",
     "Scenario",
+    "Unstated",
     "Verdict",
     "fits_duration",
     "fits_time",
@@ -59,6 +60,7 @@ class Row:
         verdict: what follows.
         hint: what may explain a difference; empty if nothing is known to.
         level: how much it counts: `must`, `should` or `info`.
+        unstated: the limits that have to be stated before this can be judged.
     """
 
     key: str
@@ -68,19 +70,22 @@ class Row:
     verdict: Verdict
     hint: str = ""
     level: str = LEVELS[0]
+    unstated: tuple[str, ...] = ()
 
 
 def fits_time(played: Played, wanted: int, seen: int) -> bool:
     """Say whether an instant is the one that was wanted: in real time not before it, and not long after."""
-    return wanted <= seen <= wanted + played.tolerance
+    return wanted <= seen <= wanted + played.late(seen)
 
 
-def fits_duration(played: Played, wanted: int, seen: int) -> bool:
+def fits_duration(played: Played, wanted: int, seen: int, end: int | None = None) -> bool:
     """Say whether a time is the one that was wanted that does not begin with the run.
 
-    In real time its beginning may come late as its end may, so that it can also be somewhat shorter.
+    In real time its beginning may come late as its end may, so that it can also be somewhat shorter. `end` is the
+    instant at which it was over, if that is known.
     """
-    return wanted - played.tolerance // 4 <= seen <= wanted + played.tolerance
+    late = played.tolerance if end is None else played.late(end)
+    return wanted - late // 4 <= seen <= wanted + late
 
 
 class Finding(NamedTuple):
@@ -105,9 +110,13 @@ class Expectation(Protocol):
     def not_applicable(self) -> str | None: ...
     @property
     def level(self) -> str: ...
+    @property
+    def unstated(self) -> tuple[str, ...]: ...
 
 
 class _Policy(Protocol):
+    @property
+    def unstated(self) -> frozenset[str]: ...
     def nanoseconds(self) -> Mapping[str, int | None]: ...
 
 
@@ -130,6 +139,8 @@ class Scenario(Protocol):
     def harm(self) -> str: ...
     @property
     def mode(self) -> str: ...
+    @property
+    def is_session(self) -> bool: ...
 
 
 class Bound(Protocol):
@@ -146,9 +157,10 @@ class Bound(Protocol):
 class Played(Protocol):
     """A scenario that was played: what was bound, recorded and kept, and the subject's answer or the clock's fault.
 
-    `tolerance` is how much later than expected a thing may have happened, in nanoseconds: 0 in virtual time, but for a
-    supervisor that looks in turns; `undecided` says why nothing follows from what broke, nothing if something does;
-    `reference` is what the kit's own supervisor makes of the scenario, None if no other limits are in play.
+    `tolerance` is how much later than expected a thing may have happened, in nanoseconds: 0 in virtual time, but
+    for a supervisor that looks in turns; `late` is the same at one instant, as not all begin to look at once;
+    `undecided` says why nothing follows from what broke, nothing if something does; `reference` is what the kit's
+    own supervisor makes of the scenario, None if no other limits are in play.
     """
 
     @property
@@ -161,12 +173,15 @@ class Played(Protocol):
     def fault(self) -> Exception | None: ...
     @property
     def tolerance(self) -> int: ...
+    def late(self, at: int, /) -> int: ...
     @property
     def undecided(self) -> str: ...
     @property
     def artifacts(self) -> Mapping[str, bytes] | None: ...
     @property
     def reference(self) -> Reference | None: ...
+    @property
+    def unstated(self) -> Unstated | None: ...
 
 
 class Reference(Protocol):
@@ -176,3 +191,17 @@ class Reference(Protocol):
     def there(self) -> Played: ...
     @property
     def here(self) -> Played: ...
+
+
+class Unstated(Protocol):
+    """Limits that a subject does not state, and the reference supervisor with the default of each, and other values.
+
+    Of the other values of a limit the shortest comes first.
+    """
+
+    @property
+    def names(self) -> Sequence[str]: ...
+    @property
+    def default(self) -> Played: ...
+    @property
+    def variants(self) -> Mapping[str, Sequence[Played]]: ...

@@ -39,9 +39,11 @@ class _OfTurn:
     answer: Answer | None
     fault: Exception | None
     tolerance: int
+    late: Callable[[int], int]
     artifacts: Mapping[str, bytes] | None
     undecided: str = ""
     reference: None = None
+    unstated: None = None
 
 
 def session_check(key: str, check_of: Callable[[str], Check | None]) -> Check | None:
@@ -98,7 +100,15 @@ def _turn_check(head: str, number: int, leaf: str, check: Check) -> Check:
         may_wait = leaf == "elapsed" and head == "turns" and _waits_for_agent(played, number, wanted)
         if leaf == "elapsed" and seen is not None and (may_wait or fits_duration(played, wanted, seen)):
             return Finding(Verdict.PASSED, instant(seen))
-        turn = _OfTurn(played.bound, played.record, turns[number - 1], played.fault, played.tolerance, played.artifacts)
+        turn = _OfTurn(
+            played.bound,
+            played.record,
+            turns[number - 1],
+            played.fault,
+            played.tolerance,
+            played.late,
+            played.artifacts,
+        )
         return check(turn, wanted)
 
     return checked

@@ -10,7 +10,7 @@ from pytest_agentproc.verdict._facts import was_started
 from pytest_agentproc.vocabulary import Answer
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from pytest_agentproc.record import Record
     from pytest_agentproc.verdict._rows import Bound, Played
@@ -27,9 +27,11 @@ class _OfSession:
     answer: Answer | None
     fault: Exception | None
     tolerance: int
+    late: Callable[[int], int]
     artifacts: Mapping[str, bytes] | None
     undecided: str = ""
     reference: None = None
+    unstated: None = None
 
 
 def of_session(played: Played, key: str) -> tuple[Played, str]:
@@ -42,7 +44,8 @@ def of_session(played: Played, key: str) -> tuple[Played, str]:
     if answer is not None:
         answer = (answer.sessions or {}).get(name, Answer())
     record = one_session(played.record, name)
-    return _OfSession(played.bound.parts[name], record, answer, played.fault, played.tolerance, None), own
+    part = played.bound.parts[name]
+    return _OfSession(part, record, answer, played.fault, played.tolerance, played.late, None), own
 
 
 def any_was_started(played: Played) -> bool:

@@ -25,7 +25,8 @@ def check_signals(played: Played, process: str | None, wanted: Sequence[Sent]) -
     seen = _facts.signals(played.record, process)
     if _names(seen) != _names(pairs):
         seen = _once(seen, _near(played))
-    if any(name == "TERM" for name, _ in pairs) and gives_no_grace(played):
+    term = next((at for name, at in pairs if name == "TERM"), None)
+    if term is not None and gives_no_grace(played, process, term):
         ends, due_ends = as_one_end(seen, played.tolerance), as_one_end(pairs, 0)
         if _names(ends) == _names(due_ends) and all(
             fits_time(played, due, at) for (_, due), (_, at) in zip(due_ends, ends, strict=True)

@@ -52,9 +52,9 @@ def summary(judged: Sequence[Judged], version: str, width: int = 80) -> list[str
 
     Returns:
         a table by rule, those that failed first, with a column for errors of an adapter's or the kit's if there are
-        any; those of which nothing applied in a line of their own, and those of which real time could show nothing in
-        another; a table of the archetypes of bug reports in which
-        something failed; and the sentence that says whether the subject is conformant.
+        any; those of which nothing applied in a line of their own, and those of which real time could show nothing
+        in another; a table of the archetypes of bug reports in which something failed; the limits to state so that
+        more is judged; and the sentence that says whether the subject is conformant.
     """
     counted = [one for one in judged if one.level != "info"]
     by_rule = {rule: [one for one in counted if rule in one.covers] for rule in RULES}
@@ -69,7 +69,19 @@ def summary(judged: Sequence[Judged], version: str, width: int = 80) -> list[str
     lines += textwrap.wrap(f"nothing applied of: {', '.join(others)}", width) if others else []
     lines += textwrap.wrap(f"real time could show nothing of: {', '.join(unseen)}", width) if unseen else []
     lines += _by_archetype(counted, columns, width)
+    lines += _not_stated(counted, width)
     return [*lines, *([""] if lines else []), _sentence(judged, counted, version)]
+
+
+def _not_stated(judged: Sequence[Judged], width: int) -> list[str]:
+    """Say how many checks were not judged because the supervisor does not state a limit, and which ones to state."""
+    rows = [row for one in judged for row in one.rows if row.unstated]
+    found = Counter(name for row in rows for name in row.unstated)
+    if not rows:
+        return []
+    checks = "1 more check" if len(rows) == 1 else f"{len(rows)} more checks"
+    names = ", ".join(sorted(found, key=lambda name: (-found[name], name)))
+    return ["", *textwrap.wrap(f"state {names} to have {checks} judged", width)]
 
 
 def _columns(counted: Sequence[Judged]) -> list[str]:

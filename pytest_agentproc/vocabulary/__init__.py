@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pytest_agentproc.vocabulary._abilities import ABILITIES
 from pytest_agentproc.vocabulary._archetypes import ARCHETYPES
 from pytest_agentproc.vocabulary._artifacts import ARTIFACTS, INCOMPLETE, RESULT_FIELDS
 from pytest_agentproc.vocabulary._dialect import Dialect
@@ -23,9 +24,11 @@ from pytest_agentproc.vocabulary._policy import (
 from pytest_agentproc.vocabulary._rules import RULES
 from pytest_agentproc.vocabulary._script_step import VALUE_TYPES, ScriptStep
 from pytest_agentproc.vocabulary._signals import SIGNALS
-from pytest_agentproc.vocabulary._subject import Answer, Order, Subject, View
+from pytest_agentproc.vocabulary._stated import PartlyStated, with_unstated
+from pytest_agentproc.vocabulary._subject import Answer, LimitsRequest, Order, Subject, View
 
 __all__ = [
+    "ABILITIES",
     "ARCHETYPES",
     "ARTIFACTS",
     "CONTAINMENTS",
@@ -50,8 +53,10 @@ __all__ = [
     "Dialect",
     "Handler",
     "HookUse",
+    "LimitsRequest",
     "Order",
     "Outcome",
+    "PartlyStated",
     "Policy",
     "Role",
     "ScriptStep",
@@ -61,4 +66,5 @@ __all__ = [
     "required",
     "time_names",
     "to_nanoseconds",
+    "with_unstated",
 ]

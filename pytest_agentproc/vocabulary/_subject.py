@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.vocabulary._drive import Deed, Handler, HookUse
     from pytest_agentproc.vocabulary._policy import Policy
 
-__all__ = ["Answer", "Order", "Subject", "View"]
+__all__ = ["Answer", "LimitsRequest", "Order", "Subject", "View"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,25 +135,48 @@ class View:
     transcript: str
 
 
+@dataclass(frozen=True, slots=True)
+class LimitsRequest:
+    """For which agents a supervisor is asked to state its limits.
+
+    Args:
+        limits: the limits that the scenario gives it, by name: seconds, bytes or words; None switches one off.
+        dialect: the wire format of the agent.
+        mode: its variant.
+        is_session: whether the agent lives on for further prompts.
+    """
+
+    limits: Mapping[str, Any]
+    dialect: str
+    mode: str = ""
+    is_session: bool = False
+
+
 class Subject(Protocol):
     """A supervisor under test.
 
     `keeps_artifacts` says whether it writes the files of C3; where it does not, checks of them are not applicable.
     `holds_sessions` says whether it can be given a drive.
 
-    It may have six more: `takes_runs`, false for one that takes nothing but drives; `dialects`, those whose agents it
-    can run, or modes of them, as `gemini stream` (None: all); `deeds`, the `DEEDS` that it can have done to its
-    sessions (None: all); `needs_keeper`, true for one that starts programs of its own, which a keeper holds in real
-    time; `real_time_only`, why it cannot be played in virtual time ("": it can); and `cancellable`, whether it may
-    be cancelled without leaving anybody (None: it does not say; "task": by `Task.cancel`, and by no scope).
+    `policy` and `run` may raise `subjects.Declined` for what it cannot take: the scenario is then not applicable.
+
+    It may have seven more: `takes_runs`, false for one that takes nothing but drives; `dialects`, those whose
+    agents it can run, or modes of them, as `gemini stream` (None: all); `deeds`, the `DEEDS` that it can have done
+    to its sessions (None: all); `cannot`, the `ABILITIES` that it lacks; `needs_keeper`, true for one that starts
+    programs of its own, which a keeper holds in real time; `real_time_only`, why it cannot be played in virtual
+    time ("": it can); and `cancellable`, whether it may be cancelled without leaving anybody
+    (None: it does not say; "task": by `Task.cancel`, and by no scope).
     """
 
     name: str
     keeps_artifacts: bool
     holds_sessions: bool
 
-    def policy(self, overrides: Mapping[str, Any], dialect: str) -> Policy:
-        """State the limits that hold for agents of a dialect once the overrides (seconds, bytes, names) were told."""
+    def policy(self, request: LimitsRequest) -> Policy:
+        """State the limits that hold for the agents of a request, once it was given those of the request.
+
+        A whole `Policy` states all of them. A mapping of names to values states those alone; see `subjects.Function`.
+        """
 
     async def run(self, order: Order) -> Answer:
         """Supervise one run, or one session, or all sessions of an order, to their end."""

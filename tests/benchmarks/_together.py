@@ -68,7 +68,7 @@ class _Declared:
 
 def bind_all(scenarios: Sequence[Scenario]) -> list[Bound]:
     """Bind each scenario to the core's limits, and name its agent after its number."""
-    bounds = [scenario.bind(core().policy(scenario.policy, scenario.dialect)) for scenario in scenarios]
+    bounds = [scenario.bind(scenario.terms(core())) for scenario in scenarios]
     return [
         replace(bound, program={**bound.program, "name": f"agent{number}"}) for number, bound in enumerate(bounds, 1)
     ]

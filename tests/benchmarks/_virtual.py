@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from pytest_agentproc.harness import Lab
-    from pytest_agentproc.vocabulary import Answer, Order, Policy
+    from pytest_agentproc.vocabulary import Answer, LimitsRequest, Order, Policy
 
 __all__ = ["DRIP", "SPOKEN", "WARM_UP", "ScenarioPart", "StartPart", "StepPart", "Stopwatch"]
 
@@ -121,8 +121,8 @@ class _Traced:
         self._trace = trace
         self.started = 0.0
 
-    def policy(self, overrides: Mapping[str, Any], dialect: str) -> Policy:
-        return core().policy(overrides, dialect)
+    def policy(self, request: LimitsRequest) -> Policy:
+        return core().policy(request)
 
     async def run(self, order: Order) -> Answer:
         record = order.trace

@@ -22,6 +22,7 @@ from pytest_agentproc.harness import Lab, order_of
 from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import core
+from pytest_agentproc.vocabulary import Policy
 from tests.architecture.sources import ROOT
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ def _apart(case: str, size: str, backend: str) -> dict[str, Any]:
 def _play(case: str, size: str, backend: str) -> dict[str, Any]:
     stream, has_lines, outcome = CASES[case]
     scenario = loads(SCENARIO.format(stream=stream, size=size, outcome=outcome))
-    bound, record = scenario.bind(core().policy({}, "pi")), Record()
+    bound, record = scenario.bind(Policy.for_dialect("pi")), Record()
     begun = time.perf_counter()
     with Lab() as lab, lab.virtual_clock() as clock:
         fake = lab.fake(scenario, clock=clock, record=record)

@@ -134,6 +134,7 @@ def program(seed: int) -> Scenario:
             "kill_grace": "1s",
             "linger_grace": "1s",
             "linger_kill_grace": "1s",
+            "leftover_kill_grace": "1s",
             "max_runtime": "40s",
         },
         "drive": [{"prompt": {"repeat": "y", "size": size}}],

@@ -85,7 +85,7 @@ def test_limits_in_another_order_excuse_no_orphan(pytester: pytest.Pytester) -> 
 
 @pytest.mark.once
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["subject", "pi"])
+@pytest.mark.parametrize("name", ["subject", "at_the_end", "pi"])
 def test_a_supervisor_that_looks_in_turns_is_conformant(name: str, pytester: pytest.Pytester) -> None:
     """It is told nothing, and so is later by up to a look at each step: that is a style, like any other."""
     subject = f"--agentproc-subject=tests.plugin.examples.polling:{name}"

@@ -7,9 +7,12 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from pytest_agentproc.subjects import Function
+from pytest_agentproc.vocabulary import LimitsRequest
 from tests.architecture.sources import ROOT
 from tests.process.pi_scripts import PI
 from tests.process.stand import CEILING
@@ -107,6 +110,17 @@ def test_a_supervisor_of_ones_own_is_judged_as_shown(pytester: pytest.Pytester) 
     assert (len(mine.splitlines()), len([line for line in conftest.splitlines() if line])) <= (14, 10)
     pytester.makepyfile(mine=mine, conftest=conftest)
     _prints_as_shown(pytester, _with("silent-past-the-limit or leftover", "console"))
+
+
+def test_a_function_of_limits_is_asked_as_shown() -> None:
+    """It gives other graces in a session, and what the scenario gives counts."""
+    written: dict[str, Any] = {}
+    exec(_with("def limits(request)"), written)  # noqa: S102  # it is ours
+    limits = written["limits"]
+    assert limits(LimitsRequest({}, "raw")) == {"inactivity_timeout": 60, "kill_grace": 1}
+    given = LimitsRequest({"kill_grace": 9}, "pi", "rpc", is_session=True)
+    assert limits(given) == {"inactivity_timeout": 60, "kill_grace": 9}
+    assert Function(print, limits=limits).policy(LimitsRequest({}, "pi", "rpc", is_session=True)).kill_grace == 5
 
 
 @pytest.mark.slow

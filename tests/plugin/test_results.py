@@ -55,15 +55,30 @@ def test_it_has_every_scenario_with_its_rows(pytester: pytest.Pytester) -> None:
         "reason": "",
         "virtual_s": 2,
         "rows": [
-            {"key": "outcome", "verdict": "passed", "expected": "completed", "seen": "completed", "level": "must"},
+            {
+                "key": "outcome",
+                "verdict": "passed",
+                "expected": "completed",
+                "seen": "completed",
+                "level": "must",
+                "unstated": [],
+            },
             {
                 "key": "exit_code",
                 "verdict": "undecided",
                 "expected": "0",
                 "seen": "not reported by the subject",
                 "level": "must",
+                "unstated": [],
             },
-            {"key": "leaks", "verdict": "passed", "expected": "none", "seen": "none", "level": "must"},
+            {
+                "key": "leaks",
+                "verdict": "passed",
+                "expected": "none",
+                "seen": "none",
+                "level": "must",
+                "unstated": [],
+            },
         ],
     }
 

@@ -33,8 +33,8 @@ def two(a, b):
 class Whole:
     name, keeps_artifacts, holds_sessions = "whole", False, False
 
-    def policy(self, overrides, dialect):
-        return Policy.for_dialect(dialect)
+    def policy(self, request):
+        return Policy.for_dialect(request.dialect)
 
     async def run(self, order):
         return await supervise(order)

@@ -11,6 +11,7 @@ from pytest_agentproc.errors import UsageError
 from pytest_agentproc.scenario import NotApplicable, load, loads
 from pytest_agentproc.subjects import Command, Function, command_of_file
 from pytest_agentproc.verdict import Row, Verdict, compare, conclude, explain
+from pytest_agentproc.vocabulary import LimitsRequest
 from tests.architecture.sources import ROOT
 
 if TYPE_CHECKING:
@@ -214,7 +215,7 @@ def test_a_program_claims_what_its_file_says(tmp_path: Path, lab: Lab) -> None:
         False,
         False,
     )
-    policy = subject.policy({"max_runtime": 9, "kill_grace": 1}, "pi")
+    policy = subject.policy(LimitsRequest({"max_runtime": 9, "kill_grace": 1}, "pi"))
     assert (policy.max_runtime, policy.kill_grace, policy.inactivity_timeout) == (9, 5, None)
     with pytest.raises(NotApplicable, match="agents of raw"):
         lab.play_real(HELLO, subject)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,11 +12,9 @@ from pytest_agentproc.verdict import Verdict, compare, conclude, explain
 from tests.process.kill_matrix import corpus
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from pytest_agentproc.harness import Lab
     from pytest_agentproc.scenario import Scenario
-    from pytest_agentproc.vocabulary import Policy
+    from pytest_agentproc.vocabulary import LimitsRequest, Policy
 
 OF_TREES = [scenario for scenario in corpus() if {"T1", "T3", "T6", "C1", "P8"} & set(scenario.covers)]
 
@@ -28,9 +26,9 @@ class Holding(Core):
         super().__init__(containment)
         self._containment = containment
 
-    def policy(self, overrides: Mapping[str, Any], dialect: str) -> Policy:
+    def policy(self, request: LimitsRequest) -> Policy:
         """Ask for more where less was asked for."""
-        policy = super().policy(overrides, dialect)
+        policy = super().policy(request)
         return policy if policy.holds(self._containment) else replace(policy, containment=self._containment)
 
 

@@ -11,10 +11,11 @@ from pytest_agentproc.record import normal_form
 from pytest_agentproc.scenario import NotApplicable, loads
 from pytest_agentproc.subjects import core
 from pytest_agentproc.verdict import Verdict, compare
+from pytest_agentproc.vocabulary import Policy
 
 if TYPE_CHECKING:
     from pytest_agentproc.harness import Lab
-    from pytest_agentproc.vocabulary import Answer, Order, Policy
+    from pytest_agentproc.vocabulary import Answer, LimitsRequest, Order
 
 EVERYTHING = """
 scenario: viewers come and go, questions are answered, the agent is stopped, a turn is cancelled at an instant
@@ -103,8 +104,8 @@ class _OneShot:
     keeps_artifacts = False
     holds_sessions = False
 
-    def policy(self, overrides: object, dialect: str) -> Policy:
-        return core().policy({}, dialect)
+    def policy(self, request: LimitsRequest) -> Policy:
+        return Policy.for_dialect(request.dialect)
 
     async def run(self, order: Order) -> Answer:
         raise AssertionError("it is never asked")

@@ -274,7 +274,7 @@ def test_what_no_client_can_do_is_not_applicable(lab: Lab, drive: str, need: str
     """What the kit does in its place, or waits for in vain, says nothing of it."""
     scenario = loads(f"{TALK}drive: {drive}\nscript: [answer: hi]\n".replace("pi, mode: rpc", "claude, mode: session"))
     with pytest.raises(NotApplicable, match=need):
-        lab.play(scenario, Driven(Pi, without=["cancel"]))
+        lab.play(scenario, Driven(Pi, cannot=["cancel"]))
 
 
 @pytest.mark.slow
@@ -309,5 +309,5 @@ def test_what_is_no_client_is_refused() -> None:
     """With how one is written; an object of one is none, as each session has its own."""
     with pytest.raises(UsageError, match="42 is no client\nwrite Driven"):
         Driven(42)  # type: ignore[arg-type]  # the point of the test
-    with pytest.raises(UsageError, match="there is no deed 'cancle', did you mean cancel"):
-        Driven(Pi, without=["cancle"])
+    with pytest.raises(UsageError, match="there is no ability 'cancle', did you mean cancel"):
+        Driven(Pi, cannot=["cancle"])

@@ -115,13 +115,33 @@ def test_a_fault_is_red_though_its_supervisor_looks_in_turns(lab: Lab, name: str
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("subject", "table"),
-    [(careful.subject, PLAIN), (streaming.subject, OF_PI), (polling.subject, PLAIN), (polling.pi, OF_PI)],
-    ids=["plain", "pi", "polling", "polling pi"],
+    [
+        (careful.subject, PLAIN),
+        (streaming.subject, OF_PI),
+        (polling.subject, PLAIN),
+        (polling.pi, OF_PI),
+        (polling.at_the_end, PLAIN),
+    ],
+    ids=["plain", "pi", "polling", "polling pi", "polling the end"],
 )
 def test_without_the_fault_it_is_green_there(lab: Lab, subject: Subject, table: dict[str, str]) -> None:
     """A check that is red for everybody catches nobody."""
     names = dict.fromkeys(caught.partition(": ")[0] for caught in table.values())
     assert {name: checks for name in names if (checks := red(lab, name, subject))} == {}
+
+
+LATE = [*LOOKED_AT, "PollsNowAndThen", "ClosedOutputIsTheEnd", "TimerBeatsExit", "LosesLastWords", "AnyExitIsCode1"]
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.once
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LATE)
+def test_a_fault_is_red_though_its_supervisor_looks_at_the_end(lab: Lab, name: str) -> None:
+    """What it did before the first look is exact, and what follows is late by its looks alone."""
+    scenario, _, key = PLAIN[name].partition(": ")
+    fault = type(name, (getattr(faulty, name), polling.PollingTheEnd), {})
+    assert key in red(lab, scenario, careful.of_plain(fault))
 
 
 @pytest.mark.slow

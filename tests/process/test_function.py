@@ -15,7 +15,7 @@ from pytest_agentproc.errors import AdapterError, UsageError
 from pytest_agentproc.scenario import NotApplicable, loads
 from pytest_agentproc.subjects import Function, Guarded
 from pytest_agentproc.verdict import Verdict, compare, conclude, explain
-from pytest_agentproc.vocabulary import Answer, Policy
+from pytest_agentproc.vocabulary import Answer, LimitsRequest, Policy
 from tests.process.stand import is_gone
 
 if TYPE_CHECKING:
@@ -159,9 +159,9 @@ class Raises:
     def __init__(self, error: BaseException) -> None:
         self.error = error
 
-    def policy(self, overrides: object, dialect: str) -> Policy:
+    def policy(self, request: LimitsRequest) -> Policy:
         """Keep the default."""
-        return Policy.for_dialect(dialect)
+        return Policy.for_dialect(request.dialect)
 
     async def run(self, order: Order) -> Answer:
         """Raise."""
@@ -230,7 +230,7 @@ def test_a_cancellation_that_nobody_asked_for_is_an_error_like_any_other(lab: La
         (None, False),
         ({"inactivity_timeout": None}, False),
         ({"inactivity_timeout": 60}, True),
-        (lambda told, _dialect: {"inactivity_timeout": 7, **told}, True),
+        (lambda request: {"inactivity_timeout": 7, **request.limits}, True),
     ],
 )
 def test_it_is_judged_by_the_limits_that_it_states(lab: Lab, limits: Any, applies: bool) -> None:
@@ -265,12 +265,12 @@ def test_limits_that_are_none_are_the_callers_mistake_or_the_adapters_error() ->
     with pytest.raises(UsageError, match="3 is no function"):
         Function(3)  # type: ignore[arg-type]
     for limits, message in [
-        (lambda _told, _dialect: None, "its limits are None, and no mapping"),
-        (lambda _told, _dialect: {"inactivity": 3}, "asked for its limits, it raised .*there is no limit 'inactivity'"),
-        (lambda told, _dialect: told["x"], "asked for its limits, it raised KeyError: 'x'\n  tests/process/test_func"),
+        (lambda _request: None, "its limits are None, and no mapping"),
+        (lambda _request: {"inactivity": 3}, "asked for its limits, it raised .*there is no limit 'inactivity'"),
+        (lambda request: request.limits["x"], "asked for its limits, it raised KeyError: 'x'\n  tests/process"),
     ]:
         with pytest.raises(AdapterError, match=message):
-            Function(asyncio_run, limits=limits).policy({}, "raw")
+            Function(asyncio_run, limits=limits).policy(LimitsRequest({}, "raw"))
 
 
 def test_a_dialect_that_it_does_not_claim_is_not_applicable(lab: Lab) -> None:

@@ -25,7 +25,9 @@ from tests.process.stand import CEILING, descriptors, is_gone
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
-QUICK = Policy(inactivity_timeout=CEILING, linger_grace=0.05, linger_kill_grace=0.05, kill_grace=0.05)
+QUICK = Policy(
+    inactivity_timeout=CEILING, linger_grace=0.05, linger_kill_grace=0.05, leftover_kill_grace=0.05, kill_grace=0.05
+)
 PYTHON = sys.executable
 MIB = 1 << 20
 GRACE = 0.2
@@ -222,7 +224,7 @@ def test_leftovers_end_before_the_run_returns(backend: str, streams: str) -> Non
 def test_deaf_leftovers_are_killed_after_their_grace(backend: str) -> None:
     """They had their chance, which was no shorter than promised (T6)."""
     trace = Trace()
-    policy = Policy(linger_kill_grace=GRACE)
+    policy = Policy(leftover_kill_grace=GRACE)
     result = shell(backend, f"trap '' TERM; {NEVER} & echo $!; exit 3", policy=policy, trace=trace)
     assert (result.outcome, result.agent_status, result.forced) == (Outcome.FAILED, 3, False)
     assert list(trace.signals()) == ["TERM", "KILL"]

@@ -40,6 +40,7 @@ _NUMBERS = {
     "inactivity_timeout": careful.SILENCE,
     "kill_grace": careful.LADDER,
     "linger_kill_grace": careful.LADDER,
+    "leftover_kill_grace": careful.LADDER,
 }
 
 

@@ -297,7 +297,8 @@ def test_a_right_supervisor_is_right_behind_a_shell_as_well(lab: Lab) -> None:
         argv = ("/bin/sh", "-c", '"$0" "$@"; exit $?', *order.argv)
         return await careful.supervise(replace(order, argv=argv), careful.Run)
 
-    limits = {"inactivity_timeout": careful.SILENCE, "kill_grace": careful.LADDER, "linger_kill_grace": careful.LADDER}
+    graces = dict.fromkeys(("kill_grace", "linger_kill_grace", "leftover_kill_grace"), careful.LADDER)
+    limits = {"inactivity_timeout": careful.SILENCE, **graces}
     subject = Function(supervise, limits=limits, dialects=["raw"])
     verdicts = {
         name: conclude(compare(lab.play(load(ROOT / "scenarios" / f"{name}.scenario.yaml"), subject)))

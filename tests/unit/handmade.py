@@ -27,6 +27,7 @@ class Expected:
     line: int = 9
     not_applicable: str | None = None
     level: str = "must"
+    unstated: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,7 @@ class Script:
     level: str = "must"
     harm: str = ""
     mode: str = "json"
+    is_session: bool = False
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,11 @@ class Played:
     artifacts: Mapping[str, bytes] | None = None
     undecided: str = ""
     reference: Reference | None = None
+    unstated: Unstated | None = None
+
+    def late(self, at: int) -> int:
+        """Give the same at every instant."""
+        return self.tolerance if at >= 0 else 0
 
 
 @dataclass(frozen=True)
@@ -73,6 +80,15 @@ class Reference:
 
     there: Played
     here: Played
+
+
+@dataclass(frozen=True)
+class Unstated:
+    """What depends on limits that are not stated, written by hand."""
+
+    names: tuple[str, ...]
+    default: Played
+    variants: Mapping[str, tuple[Played, ...]]
 
 
 def judged(

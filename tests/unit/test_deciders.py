@@ -11,7 +11,14 @@ from pytest_agentproc.supervisor.dialects import Failure, Finished, Line, Meanin
 from pytest_agentproc.vocabulary import Outcome, Policy
 
 SECOND = 1_000_000_000
-POLICY = Policy(inactivity_timeout=10.0, max_runtime=60.0, linger_grace=1.0, linger_kill_grace=2.0, kill_grace=5.0)
+POLICY = Policy(
+    inactivity_timeout=10.0,
+    max_runtime=60.0,
+    linger_grace=1.0,
+    linger_kill_grace=2.0,
+    leftover_kill_grace=3.0,
+    kill_grace=5.0,
+)
 
 
 def watchdog(inactivity_timeout: float | None = 10.0, max_runtime: float | None = 60.0, start: int = 0) -> Watchdog:
@@ -155,11 +162,11 @@ def test_nothing_is_withdrawn_after_the_signal() -> None:
     assert (ladder.rung, ladder.deadline) == (Rung.KILL, 3 * SECOND)
 
 
-def test_leftovers_are_terminated_with_the_short_grace_and_once() -> None:
+def test_leftovers_are_terminated_with_a_grace_of_their_own_and_once() -> None:
     """The agent has ended well or ill by itself; its descendants are only in the way (T6)."""
     ladder = Ladder(POLICY)
     assert ladder.leftovers(SECOND) == [Signal("TERM")]
-    assert (ladder.timer, ladder.deadline) == ("linger_kill_grace", 3 * SECOND)
+    assert (ladder.timer, ladder.deadline) == ("leftover_kill_grace", 4 * SECOND)
     assert ladder.leftovers(2 * SECOND) == []
 
 

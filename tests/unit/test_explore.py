@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.harness import Lab, Played
     from pytest_agentproc.scenario import Scenario
     from pytest_agentproc.search import Searched
-    from pytest_agentproc.vocabulary import Policy
+    from pytest_agentproc.vocabulary import LimitsRequest, Policy
 
 _DOTS = """\
 scenario: an agent that prints a dot now and then is at work
@@ -229,8 +229,8 @@ class _Foreign:
     def __init__(self, inner: Core) -> None:
         self.inner = inner
 
-    def policy(self, overrides: Any, dialect: str) -> Policy:
-        return self.inner.policy(overrides, dialect)
+    def policy(self, request: LimitsRequest) -> Policy:
+        return self.inner.policy(request)
 
     def play(self, scenario: Scenario, _subject: Any, *, backend: str = "asyncio") -> Played:
         """Play it, as a lab would."""

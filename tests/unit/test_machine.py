@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor._events import Command, Event
 
 SECOND = 1_000_000_000
-POLICY = Policy(inactivity_timeout=10.0, linger_grace=1.0, linger_kill_grace=2.0, kill_grace=5.0)
+POLICY = Policy(
+    inactivity_timeout=10.0, linger_grace=1.0, linger_kill_grace=2.0, leftover_kill_grace=3.0, kill_grace=5.0
+)
 TERM, KILL = Signal("TERM"), Signal("KILL")
 WATCHES: list[Command] = [on.Watch("stdout", True), on.Watch("stderr", True)]
 FINISH: list[Command] = [on.Reap(), on.Finish()]
@@ -60,8 +62,8 @@ def test_leftovers_are_terminated_and_killed_before_the_run_is_over() -> None:
     machine.feed(on.Exited(0), SECOND)
     assert machine.feed(on.Swept(alone=False), SECOND) == [TERM]
     assert machine.feed(on.Swept(alone=False), 2 * SECOND) == []
-    assert machine.deadlines == {"linger_kill_grace": 3 * SECOND}
-    assert machine.feed(on.Due(), 3 * SECOND) == [KILL]
+    assert machine.deadlines == {"leftover_kill_grace": 4 * SECOND}
+    assert machine.feed(on.Due(), 4 * SECOND) == [KILL]
     assert machine.feed(on.Swept(alone=True), 3 * SECOND) == FINISH
     assert (machine.outcome, machine.outcome_at, machine.forced) == (Outcome.COMPLETED, SECOND, False)
 

@@ -50,14 +50,14 @@ def test_a_death_by_signal_competes_with_the_kill_that_would_follow() -> None:
 def test_two_processes_compete_with_one_another() -> None:
     """Who of them goes first may matter."""
     script = "  - spawn: {id: helper, script: [{silence: 3s}]}\n  - silence: 2s"
-    assert margin(script, linger_kill_grace=10) == SECOND
+    assert margin(script, leftover_kill_grace=10) == SECOND
 
 
 @pytest.mark.parametrize("every", ["1ms", "0s"])
 def test_what_reforks_competes_as_one_process(every: str) -> None:
     """Its forks change nothing for anybody else, with a pause between them or with none."""
     script = f"  - spawn: {{id: helper, how: refork, every: {every}, for: 3s}}\n  - silence: 2s"
-    assert margin(script, linger_kill_grace=10) == SECOND
+    assert margin(script, leftover_kill_grace=10) == SECOND
 
 
 def test_nothing_competes_in_an_agent_that_cannot_be_started() -> None:

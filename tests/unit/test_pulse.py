@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pytest_agentproc.clock import Pulse
-from pytest_agentproc.harness._turns import Turns, later, may_look_in_turns
+from pytest_agentproc.harness._turns import Turns, later, may_look_in_turns, naps_of
 from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import SpawnAndForget, core
@@ -65,6 +65,58 @@ def test_steps_bytes_and_deeds_each_take_looks() -> None:
     assert Turns(50 * MS, None).tolerance == 500 * MS
     assert Turns(50 * MS, None, size=1 << 20).tolerance == (10 + 32) * 50 * MS
     assert Turns(50 * MS, None, deeds=3).tolerance == (10 + 12) * 50 * MS
+
+
+def test_nothing_is_late_before_the_first_look() -> None:
+    """A supervisor may look in turns only while it ends a tree: whatever it did before is exact."""
+    steady = Turns(20 * MS, None, began=60_000 * MS)
+    assert (steady.late(59_999 * MS), steady.late(60_000 * MS), steady.tolerance) == (0, 200 * MS, 200 * MS)
+    twice = Turns(0, 0, naps=((60_000 * MS, 60_020 * MS), (60_030 * MS, 60_050 * MS)))
+    assert [twice.late(at * MS) for at in (60_019, 60_020, 60_049, 60_050)] == [0, 20 * MS, 20 * MS, 40 * MS]
+    assert (twice.tolerance, twice.undecided) == (40 * MS, "")
+
+
+def test_looks_that_begin_with_the_end_decide_no_outcome() -> None:
+    """However near to one another its instants are, a run was decided before its supervisor began to look."""
+    bound = loads("scenario: x\nagent: raw\nscript: [{say: a}]\n").bind(Policy())
+    record = Record()
+    record.add(60_000 * MS, "x", {"process": "agent", "signal": "TERM"})
+    assert Turns.of(bound, record, 20 * MS, 0, 60_000 * MS).undecided == ""
+    assert Turns.of(bound, record, 20 * MS, 0, 59_999 * MS).undecided.startswith("it looks every 20 ms, and two of")
+
+
+def test_a_nap_is_a_short_timer_that_is_slept_through() -> None:
+    """A timer that was set long ago, and rings soon after something else happened, is none."""
+    pulse = Pulse()
+    for now, due in ((0, 60_000), (59_990, 60_000)):
+        pulse.park(now * MS, due * MS)
+    pulse.beat(60_000 * MS)
+    assert pulse.naps == []
+    pulse.park(60_000 * MS, 60_020 * MS)
+    pulse.beat(60_020 * MS)
+    pulse.park(60_020 * MS, None)
+    pulse.park(60_500 * MS, 60_520 * MS)
+    pulse.park(60_510 * MS, 60_520 * MS)
+    pulse.beat(60_520 * MS)
+    assert pulse.naps == [(60_000 * MS, 60_020 * MS), (60_500 * MS, 60_520 * MS)]
+    assert (pulse.period, pulse.began) == (0, -1)
+
+
+def test_a_nap_as_long_as_a_limit_is_none() -> None:
+    """A grace is slept through, too; of the reference supervisor it is known that it is woken."""
+    bound = loads("scenario: x\nagent: raw\nscript: [{say: a}]\n").bind(Policy())
+    pulse = Pulse()
+    pulse.naps = [(0, 250 * MS), (300 * MS, 320 * MS)]
+    assert naps_of(SpawnAndForget(), bound, pulse) == ((300 * MS, 320 * MS),)
+    assert naps_of(core(), bound, pulse) == ()
+
+
+def test_a_steady_pace_has_a_beginning() -> None:
+    """It is the instant before the first of its looks."""
+    pulse = Pulse()
+    for at in (60_000, 60_020, 60_040, 60_060, 60_080):
+        pulse.beat(at * MS)
+    assert (pulse.period, pulse.began) == (20 * MS, 60_000 * MS)
 
 
 @pytest.mark.parametrize(

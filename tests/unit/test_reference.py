@@ -62,5 +62,5 @@ def test_a_run_that_no_limit_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize("name", ["core", "its limits"])
 def test_who_keeps_the_limits_of_the_file_has_none(name: str) -> None:
     """There is nothing to measure."""
-    same = Function(_nobody, limits=dict(core().policy(SILENT.policy, SILENT.dialect).items()))
+    same = Function(_nobody, limits=dict(SILENT.own_terms(core()).items()))
     assert Reference.of(SILENT, core() if name == "core" else same) is None

@@ -21,6 +21,7 @@ OTHER = {
     "max_runtime": 1001.0,
     "linger_grace": 0.7,
     "linger_kill_grace": 0.11,
+    "leftover_kill_grace": 0.13,
     "kill_grace": 5.3,
 }
 """Another supervisor's numbers, odd enough that no sum of some is another."""
@@ -95,6 +96,7 @@ def test_the_examples_of_the_page_are_scenarios() -> None:
     page = (SCENARIOS / "README.md").read_text("utf-8")
     examples = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
     assert [loads(example).dialect or [*loads(example).parts] for example in examples] == [
+        "pi",
         "pi",
         "claude",
         "acp",

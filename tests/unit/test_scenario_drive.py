@@ -6,7 +6,7 @@ import pytest
 
 from pytest_agentproc.errors import ScenarioError
 from pytest_agentproc.scenario import Bound, NotApplicable, loads
-from pytest_agentproc.vocabulary import Deed, Handler, HookUse, Policy
+from pytest_agentproc.vocabulary import Deed, Handler, HookUse, LimitsRequest, Policy
 
 SECOND = 1_000_000_000
 RPC = "{dialect: pi, mode: rpc}"
@@ -99,8 +99,8 @@ def test_a_session_has_no_limit_of_silence_unless_it_is_told_one() -> None:
     """Silence is no fault of an agent that waits for its caller."""
 
     class Subject:
-        def policy(self, overrides: object, dialect: str) -> Policy:
-            return Policy.for_dialect(dialect)
+        def policy(self, request: LimitsRequest) -> Policy:
+            return Policy.for_dialect(request.dialect)
 
     text = "scenario: a\nagent: {dialect: claude, mode: session}\nscript: []\n"
     assert loads(text).own_terms(Subject()).inactivity_timeout is None

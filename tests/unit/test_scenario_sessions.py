@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pytest_agentproc.scenario import NotApplicable, Scenario, loads
-from pytest_agentproc.vocabulary import Deed, Handler, HookUse, Policy
+from pytest_agentproc.vocabulary import Deed, Handler, HookUse, LimitsRequest, Policy
 
 SECOND = 1_000_000_000
 TEXT = """
@@ -45,10 +45,10 @@ class States:
     def __init__(self) -> None:
         self.asked: list[tuple[dict[str, Any], str]] = []
 
-    def policy(self, overrides: Any, dialect: str) -> Policy:
+    def policy(self, request: LimitsRequest) -> Policy:
         """State the defaults."""
-        self.asked.append((dict(overrides), dialect))
-        return Policy.for_dialect(dialect, **overrides)
+        self.asked.append((dict(request.limits), request.dialect))
+        return Policy.for_dialect(request.dialect, **request.limits)
 
 
 def scenario() -> Scenario:

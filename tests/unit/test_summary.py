@@ -167,3 +167,15 @@ def test_both_clocks_are_named() -> None:
         r" is conformant: must: 0 failed, should: 0 failed, undecided: 0; 2 passed, .* virtual and real clock, ",
         lines[-1],
     )
+
+
+def test_limits_that_are_not_stated_are_named_with_what_they_cost() -> None:
+    """The one that is asked for most comes first; what is for information is not counted."""
+    kill, both = ("kill_grace",), ("close_grace", "kill_grace")
+    rows = (*ONE.rows, *(JudgedRow("signals", "not applicable", "", "", "must", names) for names in (kill, both)))
+    lines = summary([of("passed", rows=rows), of("passed", level="info", rows=rows)], "1.2.3")
+    assert "state kill_grace, close_grace to have 2 more checks judged" in lines
+    assert "state kill_grace to have 1 more check judged" in summary([of("passed", rows=rows[:2])], "1.2.3")
+    assert not any(line.startswith("state ") for line in summary([ONE], "1.2.3"))
+    crossed = Judged.of_line(of("passed", rows=rows).line())
+    assert [row.unstated for row in crossed.rows] == [(), kill, both]

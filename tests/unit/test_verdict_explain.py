@@ -34,7 +34,7 @@ SCENARIO = SimpleNamespace(
 
 def expected(key: str, wanted: object, line: int) -> SimpleNamespace:
     """State one expect key as the scenario binds it."""
-    return SimpleNamespace(key=key, wanted=wanted, line=line, not_applicable=None, level="must")
+    return SimpleNamespace(key=key, wanted=wanted, line=line, not_applicable=None, level="must", unstated=())
 
 
 def played(record: Record, answer: SimpleNamespace | None, fault: Exception | None = None) -> SimpleNamespace:
@@ -47,7 +47,7 @@ def played(record: Record, answer: SimpleNamespace | None, fault: Exception | No
     )
     bound = SimpleNamespace(scenario=SCENARIO, policy=Policy(), expect=expect, parts={})
     seen = {"bound": bound, "record": record, "answer": answer, "fault": fault}
-    return SimpleNamespace(**seen, tolerance=0, undecided="", reference=None)
+    return SimpleNamespace(**seen, tolerance=0, late=lambda _at: 0, undecided="", unstated=None, reference=None)
 
 
 def test_a_failure_says_where_what_and_how_it_came_to_that() -> None:

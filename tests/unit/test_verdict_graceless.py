@@ -9,7 +9,7 @@ import pytest
 from pytest_agentproc.record import Record
 from pytest_agentproc.verdict import compare
 from pytest_agentproc.vocabulary import Answer, Policy
-from tests.unit.handmade import SECOND, Bound, Events, Expected, Played
+from tests.unit.handmade import SECOND, Bound, Events, Expected, Played, Script
 
 AT_ONCE = Policy(kill_grace=0, linger_kill_grace=0)
 TERM, KILL = ("TERM", SECOND), ("KILL", SECOND)
@@ -89,3 +89,55 @@ def test_without_a_grace_an_agent_may_die_of_kill(wanted: dict[str, Any]) -> Non
     """What it would have done with TERM needs time that it is not given."""
     assert verdict("agent_status", wanted, caught(KILL)) == "passed"
     assert verdict("agent_status", {**wanted, "forced": None}, caught(KILL)) == "failed"
+
+
+def helper_of(policy: Policy, agent: list[tuple[str, str]], *, is_session: bool) -> str:
+    """Judge a helper that was to get TERM at one second and got KILL, after an agent that ended so at that instant."""
+    record = Record()
+    record.add(0, "p", {"process": "agent", "seen": True, "parent": "supervisor", "line": 0})
+    record.add(0, "p", {"process": "helper", "seen": True, "parent": "agent", "line": 3})
+    for code, name in agent:
+        record.add(SECOND, code, {"process": "agent", **({"signal": name} if name else {"code": 0})})
+    record.add(SECOND, "x", {"process": "helper", "signal": "KILL"})
+    expect = Expected("outcome", "completed"), Expected("processes.helper.signals", [TERM])
+    bound = Bound(expect, policy, Script(is_session=is_session))
+    return compare(Played(bound, record, Answer(outcome="completed")))[1].verdict.value
+
+
+LEFT = Policy(leftover_kill_grace=0)
+EXITS, ENDED = [("x", "")], [("s", "TERM"), ("x", "TERM")]
+
+
+@pytest.mark.parametrize("is_session", [False, True])
+@pytest.mark.parametrize(("policy", "seen"), [(LEFT, "passed"), (AT_ONCE, "failed"), (Policy(), "failed")])
+def test_what_an_agent_leaves_that_exits_by_itself_has_a_grace_of_its_own(
+    policy: Policy, seen: str, is_session: bool
+) -> None:
+    """A supervisor may give its agent time, and none to what the agent left."""
+    assert helper_of(policy, EXITS, is_session=is_session) == seen
+
+
+@pytest.mark.parametrize(
+    ("policy", "in_run", "in_session"),
+    [
+        (LEFT, "failed", "failed"),
+        (Policy(kill_grace=0), "failed", "passed"),
+        (Policy(linger_kill_grace=0), "passed", "failed"),
+    ],
+)
+def test_a_helper_of_an_agent_that_is_ended_has_the_grace_of_the_agent(
+    policy: Policy, in_run: str, in_session: str
+) -> None:
+    """A session knows one grace for an agent that it ends; a run has a short one after a good end."""
+    assert helper_of(policy, ENDED, is_session=False) == in_run
+    assert helper_of(policy, ENDED, is_session=True) == in_session
+
+
+def test_in_a_session_the_grace_of_the_kill_alone_counts() -> None:
+    """Nobody states a grace after a completion for an agent that lives on for further prompts."""
+    record = Record()
+    record.add(0, "p", {"process": "agent", "seen": True, "parent": "supervisor", "line": 0})
+    record.add(SECOND, "x", {"process": "agent", "signal": "KILL"})
+    expect = Expected("signals", [TERM, ("KILL", SECOND)]), Expected("agent_status", STATUS)
+    bound = Bound(expect, Policy(kill_grace=0), Script(is_session=True))
+    assert [row.verdict.value for row in compare(Played(bound, record, Answer(turns=())))] == ["passed", "passed"]

@@ -111,6 +111,6 @@ async def supervise(order: Order) -> dict[str, Any]:
 subject = Function(
     supervise,
     name="at-once",
-    limits={"inactivity_timeout": SILENCE, "kill_grace": 0, "linger_kill_grace": 0},
+    limits={"inactivity_timeout": SILENCE, "kill_grace": 0, "linger_kill_grace": 0, "leftover_kill_grace": 0},
     dialects=["raw"],
 )

@@ -213,7 +213,8 @@ def of_plain(make: type[Run], **others: float) -> Function:
     async def run(order: Order) -> dict[str, Any]:
         return await supervise(order, make)
 
-    limits = {"inactivity_timeout": SILENCE, "kill_grace": LADDER, "linger_kill_grace": LADDER, **others}
+    graces = dict.fromkeys(("kill_grace", "linger_kill_grace", "leftover_kill_grace"), LADDER)
+    limits = {"inactivity_timeout": SILENCE, **graces, **others}
     name = "careful" if make is Run else make.__name__
     return Function(run, name=name, limits=limits, dialects=["raw"], cancellable=True)
 

@@ -15,9 +15,10 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.vocabulary import Order
 
-__all__ = ["PERIOD", "Polling", "PollingPi", "pi", "subject"]
+__all__ = ["PERIOD", "SHORT_PERIOD", "Polling", "PollingPi", "PollingTheEnd", "at_the_end", "pi", "subject"]
 
 PERIOD = 0.05
+SHORT_PERIOD = 0.02
 
 
 class Polling(Run):
@@ -62,6 +63,19 @@ class Polling(Run):
             await asyncio.sleep(PERIOD)
 
 
+class PollingTheEnd(Run):
+    """One agent, at which somebody looks only while its tree is ended: fifty times a second."""
+
+    async def gone(self, processes: Iterable[psutil.Process], longest: float | None) -> None:
+        """Look until all have ended, as long as may be; the first look comes after a pause."""
+        self.loop.remove_reader(self.pidfd)
+        until = None if longest is None else self.loop.time() + longest
+        found = [*processes]
+        while found and (until is None or self.loop.time() < until):
+            await asyncio.sleep(SHORT_PERIOD)
+            found = [*filter(lives, found)]
+
+
 class PollingPi(PiRun, Polling):
     """One pi, at which somebody looks."""
 
@@ -74,4 +88,5 @@ class PollingPi(PiRun, Polling):
 
 
 subject = of_plain(Polling)
+at_the_end = of_plain(PollingTheEnd)
 pi = of_pi(PollingPi)

@@ -154,6 +154,7 @@ def of_pi(make: type[PiRun]) -> Function:
             "linger_grace": LINGER,
             "kill_grace": LADDER,
             "linger_kill_grace": LADDER,
+            "leftover_kill_grace": LADDER,
         },
         dialects=["pi"],
         cancellable=True,

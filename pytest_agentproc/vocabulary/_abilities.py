@@ -1,0 +1,12 @@
+"""What a supervisor under test may be unable to do: words that its adapter states. Knows no subject."""
+
+from __future__ import annotations
+
+__all__ = ["ABILITIES"]
+
+ABILITIES = {
+    "stdin": "write the prompt of a one-shot agent to its stdin: the prompt is always an argument",
+    "pause": "wait between two prompts of a session: it is given all prompts at once, as a batch client is",
+    "deny": "deny the agent anything, or let it wait for an answer: the caller allows everything at once",
+}
+"""What a scenario may need beside `DEEDS`, each with what it means to lack it."""

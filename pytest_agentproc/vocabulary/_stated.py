@@ -1,0 +1,47 @@
+"""The limits that a supervisor under test states, and those that it leaves out. Owns the difference; judges nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pytest_agentproc.vocabulary._policy import OPTIONAL_NAMES, POLICY_NAMES, TIME_NAMES, Policy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["PartlyStated", "with_unstated"]
+
+_ALWAYS_KEPT = (*TIME_NAMES, "max_line_bytes")
+_HAS_DEFAULT = OPTIONAL_NAMES - {"restart_backoff"}
+"""A supervisor that does not name one of these does not have it; of any other it has some value."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartlyStated(Policy):
+    """The limits of a supervisor that does not state all of them: of the others the defaults stand here.
+
+    Args:
+        left_out: the names of those that it keeps in some way, and does not state.
+    """
+
+    left_out: frozenset[str]
+
+    @property
+    def unstated(self) -> frozenset[str]:
+        """Name the limits whose value nobody knows."""
+        return self.left_out
+
+
+def with_unstated(policy: Policy, names: Iterable[str]) -> Policy:
+    """Give the same limits, with the names of those that a supervisor leaves out.
+
+    Args:
+        policy: its limits, and the defaults of those that it does not state.
+        names: what it states.
+    """
+    left_out = frozenset(_ALWAYS_KEPT) - _HAS_DEFAULT - frozenset(names)
+    if not left_out:
+        return policy
+    limits: dict[str, Any] = {name: getattr(policy, name) for name in POLICY_NAMES}
+    return PartlyStated(**limits, left_out=left_out)

@@ -1,0 +1,132 @@
+"""What a supervisor cannot do is stated in words, and scenarios that need it are not applicable."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_agentproc.errors import UsageError
+from pytest_agentproc.harness._claims import bind_to
+from pytest_agentproc.scenario import NotApplicable, loads
+from pytest_agentproc.subjects import Client, Command, Driven, Function, command_of_file, taken
+from pytest_agentproc.vocabulary import ABILITIES, Answer, LimitsRequest, Policy
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pytest_agentproc.harness import Lab
+    from pytest_agentproc.vocabulary import Order
+
+PI = "scenario: x\nagent: {dialect: pi, mode: rpc}\n"
+TWICE = "script: [{wait_for: prompt 1}, {answer: a}, {wait_for: prompt 2}, {answer: b}]\n"
+ASKS = "script: [{wait_for: prompt 1}, {ask: {permission: rm}}, {answer: a}]\ndrive: [{prompt: x}]\n"
+
+
+async def nobody(_order: Order) -> Answer:
+    """Do nothing."""
+    return Answer()
+
+
+def needs(text: str, *cannot: str) -> str:
+    """Give what a scenario needs that a supervisor of sessions and runs lacks; nothing if it lacks nothing."""
+    try:
+        bind_to(loads(text), Function(nobody, sessions=True, cannot=cannot))
+    except NotApplicable as limit:
+        return limit.reason()
+    return ""
+
+
+@pytest.mark.parametrize(
+    ("drive", "line"),
+    [
+        ("[{prompt: x}, {prompt: y}]", 0),
+        ("[{prompt: x}, {wait_for: turn 1}, {prompt: y}]", 0),
+        ("[{prompt: x}, {prompt: y}, {wait: 5s}, {close: {}}]", 0),
+        ("[{prompt: x, at: 5s}, {prompt: y}]", 0),
+        ("\n  - {prompt: x}\n  - {wait: 5s}\n  - {prompt: y}", 6),
+        ("\n  - {prompt: x}\n  - {wait_for: turn 1}\n  - {prompt: y, after: 1s}", 7),
+        ("\n  - {prompt: x}\n  - {prompt: y, at: 1s}", 6),
+        ("\n  - {prompt: x}\n  - {wait_for: status prompting}\n  - {prompt: y}", 6),
+    ],
+)
+def test_a_batch_client_knows_no_pause_between_prompts(drive: str, line: int) -> None:
+    """What it does after its last prompt, and the end of the turn before, are no pause."""
+    text = f"{PI}{TWICE}drive: {drive}\n"
+    assert needs(text) == ""
+    reason = f"line {line} needs a pause between two prompts, which the subject does not have" if line else ""
+    assert needs(text, "pause") == reason
+
+
+@pytest.mark.parametrize(
+    ("handler", "is_needed"),
+    [
+        ("", True),
+        ("handler: {permission: deny}\n", True),
+        ("handler: {permission: never}\n", True),
+        ("handler: {permission: allow, after: 2s}\n", True),
+        ("handler: {permission: allow}\n", False),
+    ],
+)
+def test_a_client_that_always_allows_cannot_deny_or_wait(handler: str, is_needed: bool) -> None:
+    """Without a handler a question is denied, which such a client does not do either."""
+    text = f"{PI}{handler}{ASKS}"
+    assert needs(text) == ""
+    reason = "line 1 needs a caller that denies, or that takes time to answer, which the subject does not have"
+    assert needs(text, "deny") == (reason if is_needed else "")
+
+
+def test_an_agent_that_asks_nothing_needs_no_denial() -> None:
+    """A question may stand deep in a script, in a second start, too."""
+    assert needs(f"{PI}{TWICE}drive: [{{prompt: x}}, {{prompt: y}}]\n", "deny") == ""
+    deep = PI + "script:\n  - wait_for: prompt 1\n  - meanwhile: [{ask: {permission: rm}}]\n  - answer: a\n"
+    assert "denies" in needs(deep + "drive: [{prompt: x}]\n", "deny")
+
+
+def test_a_prompt_on_stdin_is_one_ability() -> None:
+    """A session's prompts go by its stdin in any case."""
+    run = "scenario: x\nagent: {dialect: raw, prompt: stdin}\nscript: [{say: a}]\n"
+    assert needs(run) == ""
+    assert needs(run, "stdin") == "line 1 needs a prompt on stdin, which the subject does not have"
+    assert needs(run.replace("stdin", "argv"), "stdin") == ""
+    assert needs(f"{PI}{TWICE}drive: [{{prompt: x}}, {{prompt: y}}]\n", "stdin") == ""
+
+
+class Stated:
+    """A subject that is no function, and lacks everything."""
+
+    name = "stated"
+    keeps_artifacts, holds_sessions = False, True
+    cannot = tuple(ABILITIES)
+
+    def policy(self, request: LimitsRequest) -> Policy:
+        """Keep the defaults."""
+        return Policy.for_dialect(request.dialect)
+
+    async def run(self, order: Order) -> Answer:
+        """Do nothing."""
+        return await nobody(order)
+
+
+def test_every_kind_of_subject_states_it(lab: Lab, tmp_path: Path) -> None:
+    """A client of sessions, an object, a program and its file."""
+    file = tmp_path / "mine.toml"
+    file.write_text("command = 'x {agent}'\ncannot = ['stdin']\n", "utf-8")
+    run = loads("scenario: x\nagent: {dialect: raw, prompt: stdin}\nscript: [{say: a}]\n")
+    for subject in (Command(["x", "{agent}"], cannot=["stdin"]), command_of_file(file)):
+        with pytest.raises(NotApplicable, match="a prompt on stdin"):
+            lab.play_real(run, subject)
+    asks = loads(PI + ASKS)
+    subjects: list[Any] = [taken(Stated()), Driven(Client, cannot=["deny"])]
+    for subject in subjects:
+        with pytest.raises(NotApplicable, match="a caller that denies"):
+            lab.play(asks, subject)
+
+
+def test_deeds_are_abilities_too() -> None:
+    """One word states what is missing of a session, whoever drives it."""
+    cancels = f"{PI}{TWICE}drive: [{{prompt: x}}, {{cancel: {{}}, after: 1s}}]\n"
+    assert needs(cancels, "cancel") == "line 4 needs sessions with cancel, which the subject does not have"
+    with pytest.raises(UsageError, match="there is no ability 'pauses', did you mean pause"):
+        Function(nobody, cannot=["pauses"])
+    assert Function(nobody, sessions=["prompt", "close"], cannot="close").deeds == ("prompt",)

@@ -1,0 +1,218 @@
+"""Orders that an adapter declines: the scenario is not applicable, with the reason of the adapter."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+
+from pytest_agentproc.errors import UsageError
+from pytest_agentproc.scenario import NotApplicable, loads
+from pytest_agentproc.subjects import Client, Command, Declined, Driven, Function, Guarded, command_of_file, taken
+from pytest_agentproc.verdict import Verdict, compare, conclude
+from pytest_agentproc.vocabulary import Answer, LimitsRequest, Policy
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pytest_agentproc.harness import Lab
+    from pytest_agentproc.vocabulary import Order
+
+HELLO = loads("scenario: x\nagent: raw\nscript: [{say: hello}]\nexpect: {outcome: completed}\n")
+TALK = loads(
+    "scenario: x\nagent: {dialect: pi, mode: rpc}\nscript: [{wait_for: prompt 1}, {answer: hello}]\n"
+    "drive: [{prompt: hi}]\nexpect: {turns: [{outcome: completed}]}\n"
+)
+CANCELLED = loads(
+    "scenario: x\nagent: {dialect: pi, mode: rpc}\n"
+    "script: [{wait_for: prompt 1}, {wait_for: cancel}, {acknowledge: cancel}]\n"
+    "drive: [{prompt: hi}, {cancel: {turn: 1}, after: 5s}]\nexpect: {turns: [{outcome: cancelled}]}\n"
+)
+WHY = "it has no session mode"
+
+
+async def declines(_order: Order) -> Answer:
+    """Decline every order."""
+    raise Declined(WHY)
+
+
+def declines_at_once(_order: Order) -> Answer:
+    """Decline every order in a thread."""
+    raise Declined(WHY)
+
+
+async def declines_in_a_group(_order: Order) -> Answer:
+    """Decline inside a task group."""
+    async with anyio.create_task_group() as group:
+        group.start_soon(declines, _order)
+    return Answer()
+
+
+def states(request: LimitsRequest) -> dict[str, Any]:
+    """Decline agents of one mode."""
+    if request.mode == "text" and not request.is_session:
+        raise Declined(WHY)
+    return {}
+
+
+class Whole:
+    """A subject that is no function."""
+
+    name = "whole"
+    keeps_artifacts = holds_sessions = False
+
+    def policy(self, request: LimitsRequest) -> Policy:
+        """Keep the defaults."""
+        return Policy.for_dialect(request.dialect)
+
+    async def run(self, order: Order) -> Answer:
+        """Decline."""
+        return await declines(order)
+
+
+class DeclinesEarly(Whole):
+    """A subject that declines when it is asked for its limits."""
+
+    def policy(self, request: LimitsRequest) -> Policy:
+        """Decline."""
+        raise Declined(WHY)
+
+
+class Old(Whole):
+    """A subject whose `policy` takes other arguments."""
+
+    def policy(self, told: object, dialect: str) -> Policy:  # type: ignore[override]
+        """Keep the defaults."""
+        return Policy.for_dialect(dialect, kill_grace=told)
+
+
+def old_limits(told: object, dialect: str) -> dict[str, Any]:
+    """State limits in a form that is not taken any more."""
+    return {"kill_grace": told, "linger_grace": dialect}
+
+
+class Starts(Client):
+    """A client that declines as it is to start."""
+
+    async def start(self) -> None:
+        """Decline."""
+        raise Declined(WHY)
+
+
+class Prompts(Client):
+    """A client that declines its first prompt, and starts nobody before."""
+
+    async def prompt(self, text: str) -> str:
+        """Decline."""
+        raise Declined(WHY)
+
+
+class Cancels(Client):
+    """A client that declines to cancel, and starts nobody before."""
+
+    async def prompt(self, text: str) -> str:
+        """Wait for ever."""
+        await anyio.Event().wait()
+        return "completed"
+
+    async def cancel(self) -> None:
+        """Decline."""
+        raise Declined(WHY)
+
+
+@pytest.mark.parametrize(
+    ("subject", "scenario"),
+    [
+        (Function(declines), HELLO),
+        (Function(declines_in_a_group), HELLO),
+        (Function(declines, limits=states), HELLO),
+        (taken(Whole()), HELLO),
+        (Guarded(DeclinesEarly()), HELLO),
+        (Driven(Starts), TALK),
+        (Driven(Prompts), TALK),
+        (Driven(Cancels), CANCELLED),
+    ],
+    ids=["run", "group", "limits", "object", "policy", "start", "prompt", "cancel"],
+)
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+def test_an_order_may_be_declined_anywhere(lab: Lab, subject: Any, scenario: Any, backend: str) -> None:
+    """An adapter says in one way what its supervisor cannot do, and nobody calls that an error."""
+    with pytest.raises(NotApplicable) as caught:
+        lab.play(scenario, subject, backend=backend)
+    assert caught.value.reason() == WHY
+
+
+@pytest.mark.slow
+def test_a_thread_may_decline_too(lab: Lab) -> None:
+    """A supervisor that is not async is judged in real time."""
+    with pytest.raises(Declined, match=WHY):
+        lab.play_real(HELLO, Function(declines_at_once), scale=100)
+
+
+async def starts_and_declines(order: Order) -> Answer:
+    """Run the agent, and only then decline."""
+    await anyio.run_process(order.argv, env=order.env)
+    raise Declined(WHY)
+
+
+def test_a_decline_after_the_start_is_an_adapter_error(lab: Lab) -> None:
+    """Otherwise a supervisor could try, fail, and call the scenario not applicable."""
+    rows = compare(lab.play(HELLO, Function(starts_and_declines)))
+    assert conclude(rows) is Verdict.ADAPTER_ERROR
+    assert rows[0].seen.startswith(f"it declined the order after it had started an agent: {WHY}\nraise Declined before")
+
+
+@pytest.mark.slow
+def test_a_program_declines_by_its_exit_code(tmp_path: Path, lab: Lab) -> None:
+    """The last line of its stderr is the reason."""
+    file = tmp_path / "mine.toml"
+    file.write_text(
+        "command = ['sh', '-c', 'echo first >&2; echo no raw agents >&2; exit 77', '{agent}']\n"
+        "declines = {exit_code = 77}\n",
+        "utf-8",
+    )
+    with pytest.raises(Declined) as caught:
+        lab.play_real(HELLO, command_of_file(file), scale=100)
+    assert caught.value.reason() == "no raw agents"
+    silent = Command(["sh", "-c", "exit 77", "{agent}"], declines={"exit_code": 77})
+    with pytest.raises(Declined, match="it exits with code 77"):
+        lab.play_real(HELLO, silent, scale=100)
+    late = Command(["sh", "-c", '"$@"; exit 77', "sh", "{agent}"], declines={"exit_code": 77})
+    rows = compare(lab.play_real(HELLO, late, scale=100))
+    assert conclude(rows) is Verdict.ADAPTER_ERROR
+
+
+@pytest.mark.parametrize("declines", [77, {}, {"exit_code": 0}, {"exit_code": True}, {"code": 77}])
+def test_a_wrong_code_of_declining_is_a_mistake(declines: Any) -> None:
+    """Exit code 0 is no decline."""
+    with pytest.raises(UsageError, match=r"declines is .*\nwrite declines="):
+        Command(["x", "{agent}"], declines=declines)
+
+
+def test_a_function_of_limits_takes_the_request_alone() -> None:
+    """The form with two parameters is named in the error, so that nobody has to guess."""
+    with pytest.raises(UsageError) as caught:
+        Function(declines, limits=old_limits)  # type: ignore[arg-type]
+    assert str(caught.value) == (
+        "limits is the function old_limits(told: 'object', dialect: 'str') -> 'dict[str, Any]', "
+        "and it must take one argument, the request\n"
+        "write `def limits(request):`; it has request.limits, request.dialect, request.mode, request.is_session"
+    )
+    with pytest.raises(UsageError, match="its policy does not take one argument, the request for limits"):
+        taken(Old())
+
+
+def test_limits_may_depend_on_mode_and_session() -> None:
+    """A client of runs and sessions keeps other limits in each."""
+    asked: list[LimitsRequest] = []
+
+    def limits(request: LimitsRequest) -> Policy:
+        asked.append(request)
+        return Policy(kill_grace=7)
+
+    subject = Function(declines, limits=limits, sessions=True)
+    assert TALK.own_terms(subject).kill_grace == 7
+    HELLO.own_terms(subject)
+    seen = [(one.limits, one.dialect, one.mode, one.is_session) for one in asked]
+    assert seen == [({}, "pi", "rpc", True), ({}, "raw", "text", False)]

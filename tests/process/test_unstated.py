@@ -1,0 +1,209 @@
+"""Supervisors that keep limits of their own and do not state them: no demand follows from the defaults of the kit."""
+
+from __future__ import annotations
+
+import signal
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+
+from pytest_agentproc.harness._unstated import Unstated
+from pytest_agentproc.scenario import load, loads
+from pytest_agentproc.subjects import Command, Driven, Function, core, taken
+from pytest_agentproc.verdict import Verdict, compare, conclude
+from pytest_agentproc.vocabulary import LimitsRequest
+from tests.architecture.sources import ROOT
+from tests.process.stand import is_gone
+from tests.process.test_driven import Pi
+
+if TYPE_CHECKING:
+    from pytest_agentproc.harness import Lab
+    from pytest_agentproc.scenario import Scenario
+    from pytest_agentproc.vocabulary import Order
+
+SILENCE = {"inactivity_timeout": 60}
+
+
+def bundled(name: str) -> Scenario:
+    """Load a bundled scenario."""
+    return load(ROOT / "scenarios" / f"{name}.scenario.yaml")
+
+
+def supervisor(*signals: signal.Signals, grace: float = 0) -> Any:
+    """Make a supervisor that ends a silent agent by these signals, with a grace between them."""
+
+    async def supervise(order: Order) -> dict[str, Any]:
+        async with await anyio.open_process(order.argv, env=order.env, start_new_session=True) as agent:
+            assert agent.stdout is not None
+            await anyio.sleep(60)
+            for place, number in enumerate(signals):
+                agent.send_signal(number)
+                with anyio.move_on_after(grace if place < len(signals) - 1 else None):
+                    await agent.wait()
+            return {"outcome": "inactive", "elapsed": 60, "exit_code": 124}
+
+    return supervise
+
+
+def verdicts(lab: Lab, name: str, supervise: Any, **limits: float) -> dict[str, str]:
+    """Judge it, check by check."""
+    rows = compare(lab.play(bundled(name), Function(supervise, limits={**SILENCE, **limits})))
+    return {row.key: row.verdict.value for row in rows}
+
+
+AT_ONCE = supervisor(signal.SIGKILL)
+SHORT = supervisor(signal.SIGTERM, signal.SIGKILL, grace=0.5)
+
+
+def test_a_kill_without_a_stated_grace_is_judged_by_nobody(lab: Lab) -> None:
+    """A supervisor may give no grace; one that states a grace owes it."""
+    name = "silent-past-the-limit"
+    assert verdicts(lab, name, AT_ONCE, kill_grace=2)["signals"] == "failed"
+    assert verdicts(lab, name, AT_ONCE, kill_grace=0)["signals"] == "passed"
+    seen = verdicts(lab, name, AT_ONCE)
+    assert (seen["signals"], seen["outcome"], seen["elapsed"], seen["leaks"]) == ("not applicable", *["passed"] * 3)
+
+
+def test_an_own_grace_that_is_not_stated_is_not_the_default(lab: Lab) -> None:
+    """Half a second between TERM and KILL is wrong for two seconds, and right for half a second."""
+    name = "deaf-and-silent"
+    assert verdicts(lab, name, SHORT, kill_grace=2)["signals"] == "failed"
+    assert set(verdicts(lab, name, SHORT, kill_grace=0.5).values()) == {"passed"}
+    assert verdicts(lab, name, SHORT)["signals"] == "not applicable"
+    rows = compare(lab.play(bundled(name), Function(SHORT, limits=SILENCE)))
+    assert {row.seen for row in rows if row.unstated} == {"state limits={'kill_grace': ...} to have this judged"}
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+def test_what_no_unstated_limit_touches_is_judged(lab: Lab) -> None:
+    """A wrong outcome is red, and so is an agent that is left."""
+    started = []
+
+    async def wrong(order: Order) -> str:
+        started.append((await anyio.open_process(order.argv, env=order.env, start_new_session=True)).pid)
+        await anyio.sleep(60)
+        return "completed"
+
+    seen = verdicts(lab, "silent-past-the-limit", wrong)
+    assert (seen["outcome"], seen["leaks"]) == ("failed", "failed")
+    assert all(map(is_gone, started))
+
+
+class Impatient(Pi):
+    """A client that gives a cancelled agent ten seconds, and then kills it."""
+
+    is_cancelled = is_waiting = False
+
+    async def prompt(self, text: str) -> Any:
+        """Ask; what the kill cuts off was cancelled."""
+        self.is_waiting = True
+        try:
+            given = await super().prompt(text)
+            self.is_waiting = False
+        except anyio.EndOfStream:
+            if self.is_cancelled:
+                self.is_cancelled = False
+                return "cancelled"
+            raise
+        return given
+
+    async def cancel(self) -> None:
+        """Abort, and kill what has not acknowledged soon."""
+        self.is_cancelled = True
+        await super().cancel()
+        await anyio.sleep(10)
+        if self.is_waiting:
+            self.agent.kill()
+
+
+TALK = """
+scenario: x
+agent: {dialect: pi, mode: rpc}
+drive: [{prompt: slow}, {cancel: {}, after: 5s}, {wait_for: turn 1}, {prompt: next}]
+script:
+  - wait_for: prompt 1
+  - wait_for: cancel
+  - silence: SILENCE
+  - acknowledge: cancel
+  - wait_for: prompt 2
+  - answer: done
+expect: {turns: [{outcome: cancelled}, {outcome: completed}]}
+"""
+
+
+@pytest.mark.parametrize(
+    ("silence", "limits", "seen"),
+    [
+        ("cancel_grace / 4", {}, "not applicable"),
+        ("cancel_grace / 4", {"cancel_grace": 10}, "passed"),
+        ("cancel_grace / 4", {"cancel_grace": 300}, "failed"),
+        ("1s", {}, "passed"),
+    ],
+)
+def test_a_script_may_use_the_default_where_the_verdict_cannot_be_wrong(
+    lab: Lab, silence: str, limits: dict[str, float], seen: str
+) -> None:
+    """An agent that takes a quarter of the default is cut off by a shorter grace, and by no other."""
+    scenario = loads(TALK.replace("SILENCE", silence))
+    rows = compare(lab.play(scenario, Driven(Impatient, limits={"close_grace": 2, "kill_grace": 2, **limits})))
+    assert {row.key: row.verdict.value for row in rows}["turns.2.outcome"] == seen
+
+
+def test_the_reference_supervisor_states_all_its_limits(lab: Lab) -> None:
+    """So does an object that gives a whole Policy; a program states what it is told, and what its file says."""
+    assert lab.play(bundled("deaf-and-silent"), core()).unstated is None
+    told = Command(["x", "{agent}", "{kill_grace}"], limits={"close_grace": 1})
+    policy = told.policy(LimitsRequest({}, "raw"))
+    assert policy.unstated & {"kill_grace", "close_grace", "linger_grace"} == {"linger_grace"}
+
+
+def test_every_defect_of_a_bare_function_is_not_excused(lab: Lab) -> None:
+    """A supervisor that states nothing and loses the text is red."""
+
+    async def loses(order: Order) -> dict[str, Any]:
+        done = await anyio.run_process(order.argv, env=order.env)
+        return {"outcome": "completed" if done.returncode == 0 else "failed", "text": ""}
+
+    rows = compare(lab.play(loads("scenario: x\nagent: raw\nscript: [{say: a}]\nexpect: {text: a}\n"), Function(loses)))
+    assert conclude(rows) is Verdict.FAILED
+
+
+class Mapped:
+    """A subject that is no function, and states one limit in a mapping."""
+
+    name = "mapped"
+    keeps_artifacts = holds_sessions = False
+
+    def policy(self, _request: LimitsRequest) -> dict[str, float]:
+        """State one limit."""
+        return {"kill_grace": 5}
+
+    async def run(self, _order: Order) -> None:
+        """Do nothing."""
+
+
+def test_an_object_may_state_some_limits_only() -> None:
+    """A whole Policy states all, a mapping those that are in it."""
+    policy = taken(Mapped()).policy(LimitsRequest({}, "raw"))
+    assert (policy.kill_grace, policy.inactivity_timeout) == (5, None)
+    assert "linger_grace" in policy.unstated
+    assert "kill_grace" not in policy.unstated
+
+
+def test_a_client_whose_limits_are_a_function_starts_anew_for_the_next_prompt() -> None:
+    """As one does whose limits are a mapping; a word of its own counts."""
+    ask = LimitsRequest({}, "pi", "rpc", is_session=True)
+    assert Driven(Pi, limits=lambda _request: {}).policy(ask).restart_backoff == 0
+    assert Driven(Pi, limits=lambda _request: {"restart_backoff": 3}).policy(ask).restart_backoff == 3
+
+
+def test_limits_of_several_sessions_are_varied_in_each() -> None:
+    """Each session has limits of its own, and the reference supervisor holds them all."""
+    scenario = bundled("sessions-cancel-stays-in-one")
+    bound = scenario.bind(scenario.terms(Function(AT_ONCE, limits={"prompt_timeout": 60}, sessions=True)))
+    plays = Unstated.of(bound)
+    assert plays is not None
+    assert {"cancel_grace", "close_grace"} <= plays.variants.keys()
+    assert "hook_timeout" not in plays.variants, "it never counted"
+    assert all(play.bound is bound for ones in plays.variants.values() for play in ones)

@@ -1,0 +1,160 @@
+"""Limits that a supervisor does not state: what is demanded of it, and what is not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pytest_agentproc.errors import Deadlock
+from pytest_agentproc.record import Record
+from pytest_agentproc.scenario import loads
+from pytest_agentproc.verdict import Verdict, compare, conclude, judged
+from pytest_agentproc.vocabulary import POLICY_NAMES, Answer, Policy, with_unstated
+from tests.unit.handmade import SECOND, Bound, Events, Expected, Played, Script, Unstated
+
+REMEDY = "state limits={'kill_grace': ...} to have this judged"
+FILE = (Expected("outcome", "inactive"), Expected("text", {"exact": "hi"}), Expected("leaks", []))
+RIGHT: dict[str, Any] = {"outcome": "inactive", "text": "hi"}
+KILLED: Events = [(SECOND, "x", {"process": "agent", "signal": "KILL"})]
+ENDED: Events = [(SECOND, "s", {"process": "agent", "signal": "TERM"}), *KILLED]
+
+
+def play(
+    answer: dict[str, Any] | Exception,
+    unstated: Unstated | None = None,
+    *,
+    file: tuple[Expected, ...] = FILE,
+    policy: Policy | None = None,
+    events: Events = (),  # type: ignore[assignment]
+    catches: str = "",
+) -> Played:
+    """Write a run by hand: what was answered, or the fault."""
+    script = Script(catches={"x": catches} if catches else {})
+    bound = Bound(file, policy or Policy(), script)
+    record = Record()
+    record.add(0, "p", {"process": "agent", "seen": True, "parent": "supervisor", "line": 0})
+    for at, code, data in events:
+        record.add(at, code, data)
+    if isinstance(answer, Exception):
+        return Played(bound, record, None, answer, unstated=unstated)
+    return Played(bound, record, Answer(**answer), unstated=unstated)
+
+
+def verdicts(played: Played) -> dict[str, str]:
+    """Judge it, check by check."""
+    return {row.key: row.verdict.value for row in compare(played)}
+
+
+def under(*variants: dict[str, Any] | Exception, default: dict[str, Any] = RIGHT) -> Unstated:
+    """Write by hand what the reference supervisor does under other values of kill_grace."""
+    return Unstated(("kill_grace",), play(default), {"kill_grace": tuple(play(one) for one in variants)})
+
+
+def test_what_differs_under_another_value_is_not_demanded() -> None:
+    """The text that comes before the kill depends on when the kill comes."""
+    unstated = under(RIGHT, {**RIGHT, "text": ""})
+    wrong = {**RIGHT, "text": "h"}
+    assert verdicts(play(wrong)) == {"outcome": "passed", "text": "failed", "leaks": "passed"}
+    assert verdicts(play(wrong, unstated)) == {"outcome": "passed", "text": "not applicable", "leaks": "passed"}
+    row = compare(play(wrong, unstated))[1]
+    assert (row.seen, row.unstated) == (f'"h"; {REMEDY}', ("kill_grace",))
+
+
+def test_what_is_the_same_under_every_value_is_demanded() -> None:
+    """A wrong text stays one, whatever the grace is."""
+    assert verdicts(play({**RIGHT, "text": "h"}, under(RIGHT, RIGHT)))["text"] == "failed"
+
+
+def test_what_the_reference_misses_with_the_default_is_no_matter_of_that_limit() -> None:
+    """Other limits are looked at elsewhere."""
+    unstated = under({**RIGHT, "text": ""}, default={**RIGHT, "text": "other"})
+    assert verdicts(play({**RIGHT, "text": "h"}, unstated))["text"] == "failed"
+
+
+def test_of_another_outcome_nothing_is_judged_but_who_was_left() -> None:
+    """It is another story from there on."""
+    left: Events = [(SECOND, "m", {"process": "tool", "leaked": "alive", "line": 4})]
+    unstated = under({**RIGHT, "outcome": "completed"})
+    played = play({"outcome": "failed", "text": ""}, unstated, events=left)
+    assert verdicts(played) == {"outcome": "not applicable", "text": "not applicable", "leaks": "failed"}
+
+
+def test_a_run_that_never_ends_is_right_under_no_limit() -> None:
+    """Unless the reference supervisor does not end either."""
+    other = {**RIGHT, "outcome": "completed"}
+    assert verdicts(play(Deadlock("nobody"), under(other)))["outcome"] == "failed"
+    assert set(verdicts(play(Deadlock("nobody"), under(Deadlock("nobody")))).values()) == {"not applicable"}
+
+
+def test_a_line_that_the_shortest_value_cuts_excuses_no_count() -> None:
+    """Under a grace of 0 an agent is ended in the middle of a line, which is noise then."""
+    file = (*FILE, Expected("noise", 3))
+
+    def with_noise(count: int, unstated: Unstated | None = None) -> Played:
+        return play({**RIGHT, "noise": count}, unstated, file=file)
+
+    for variants, seen in [((4, 3), "failed"), ((4, 4), "not applicable")]:
+        plays = tuple(with_noise(count) for count in variants)
+        unstated = Unstated(("kill_grace",), with_noise(3), {"kill_grace": plays})
+        assert verdicts(with_noise(0, unstated))["noise"] == seen
+
+
+SIGNALS = (Expected("signals", [("TERM", SECOND)]), Expected("outcome", "inactive"))
+GRACELESS = with_unstated(Policy(), {"linger_kill_grace"})
+
+
+@pytest.mark.parametrize(
+    ("policy", "seen"),
+    [
+        (Policy(), "failed"),
+        (GRACELESS, "not applicable"),
+        (with_unstated(Policy(), {"kill_grace"}), "failed"),
+    ],
+)
+def test_a_grace_that_is_not_stated_may_be_none(policy: Policy, seen: str) -> None:
+    """Nobody demands TERM of a supervisor that may give no time between TERM and KILL."""
+    names = tuple(name for name in POLICY_NAMES if name in policy.unstated)
+    quiet = play({"outcome": "inactive"}, file=SIGNALS, events=ENDED)
+    unstated = Unstated(names, quiet, {}) if names else None
+    played = play({"outcome": "inactive"}, unstated, file=SIGNALS, policy=policy, events=KILLED)
+    assert verdicts(played)["signals"] == seen
+
+
+def test_a_check_that_names_an_unstated_limit_says_what_to_state() -> None:
+    """Its value would be the default of the reference supervisor, which is nobody else's."""
+    text = (
+        "scenario: x\nagent: raw\nscript: [{silence: for ever}]\n"
+        "expect: {outcome: inactive, returned: inactivity_timeout + kill_grace, elapsed: inactivity_timeout}\n"
+    )
+    bound = loads(text).bind(with_unstated(Policy(), {"inactivity_timeout"}))
+    assert {one.key: one.unstated for one in bound.expect} == {
+        "outcome": (),
+        "returned": ("kill_grace",),
+        "elapsed": (),
+        "leaks": (),
+    }
+    assert all(one.unstated == () for one in loads(text).bind(Policy()).expect)
+
+
+def test_a_scenario_that_nothing_decides_any_more_has_not_passed() -> None:
+    """What its defects turn red is not judged, and the rest is green for a faulty supervisor, too."""
+    file = (*FILE, Expected("returned", 5, unstated=("kill_grace",)))
+    rows = compare(play(RIGHT, file=file, catches="returned"))
+    assert (rows[-1].seen, rows[-1].wanted) == (REMEDY, "it depends on kill_grace")
+    assert conclude(rows) is Verdict.NOT_APPLICABLE
+    assert judged(play(RIGHT, file=file, catches="returned")).reason == REMEDY
+    assert conclude(compare(play(RIGHT, file=file, catches="text"))) is Verdict.PASSED
+    wrong = compare(play({**RIGHT, "text": ""}, file=file, catches="returned"))
+    assert conclude(wrong) is Verdict.FAILED
+
+
+def test_a_limit_that_can_be_switched_off_is_off_and_not_unstated() -> None:
+    """A supervisor that does not name it does not have it."""
+    assert "inactivity_timeout" not in with_unstated(Policy(), ()).unstated
+    assert with_unstated(Policy(), ()).unstated == {
+        *("linger_grace", "background_grace", "linger_kill_grace", "leftover_kill_grace", "kill_grace"),
+        *("cancel_grace", "permission_timeout", "hook_timeout", "restart_backoff", "close_grace", "max_line_bytes"),
+    }
+    assert type(with_unstated(Policy(), POLICY_NAMES)) is Policy
+    assert with_unstated(Policy(), ()).in_session().unstated == with_unstated(Policy(), ()).unstated
