@@ -15,6 +15,7 @@ from pytest_agentproc.verdict._session import has_ended, is_before, is_of_turn
 from pytest_agentproc.verdict._sessions import any_was_started, of_session
 from pytest_agentproc.verdict._unstated import excuse_unstated, remedy_of, withhold_passes
 from pytest_agentproc.verdict._words import show_wanted
+from pytest_agentproc.vocabulary import LEVELS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -52,7 +53,7 @@ def compare(played: Played) -> tuple[Row, ...]:
     Returns:
         one row per expectation, in the file's order.
     """
-    rows = withhold_passes(_judged(played), _deciding(played))
+    rows = withhold_passes(_judged(played), {level: _deciding(played, level) for level in LEVELS})
     return tuple(_of_moot(played, _of_undecided(played, rows)))
 
 
@@ -246,24 +247,28 @@ def _finding(played: Played, expectation: Expectation) -> Finding:
     return finding
 
 
-def _deciding(played: Played) -> set[str]:
-    """Give the keys on which a scenario turns: those that its defects turn red; none if it names none."""
-    return {one.key for one in played.bound.expect} & {*played.bound.scenario.catches.values()}
+def _deciding(played: Played, level: str = "") -> set[str]:
+    """Give the keys on which a scenario turns: those that its defects turn red; none if it names none.
+
+    A must turns on keys at level must alone: what is only good practice cannot show that no user is harmed.
+    """
+    keys = {one.key for one in played.bound.expect if level != "must" or one.level == "must"}
+    return keys & {*played.bound.scenario.catches.values()}
 
 
 def _of_unreported(played: Played, rows: list[Row]) -> list[Row]:
-    """Ask nobody for what he does not tell, as long as something is told on which the scenario turns.
+    """Ask for no value that is not reported, as long as something is reported on which the scenario turns.
 
     That is what its defects turn red. One that names none turns on all that it states.
     """
-    deciding = _deciding(played)
-    is_decided = any(row.key in deciding and row.verdict in (Verdict.PASSED, Verdict.FAILED) for row in rows)
-    return [
-        replace(row, verdict=Verdict.NOT_APPLICABLE)
-        if row.verdict is Verdict.UNDECIDED and (is_decided or (deciding and row.key not in deciding))
-        else row
-        for row in rows
-    ]
+    found = []
+    for row in rows:
+        deciding = _deciding(played, row.level)
+        is_decided = any(one.key in deciding and one.verdict in (Verdict.PASSED, Verdict.FAILED) for one in rows)
+        is_spared = is_decided or (bool(deciding) and row.key not in deciding)
+        is_open = row.verdict is Verdict.UNDECIDED
+        found.append(replace(row, verdict=Verdict.NOT_APPLICABLE) if is_open and is_spared else row)
+    return found
 
 
 def _is_unstartable(played: Played) -> bool:

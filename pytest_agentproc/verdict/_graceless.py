@@ -42,7 +42,9 @@ def _graces(played: Played, process: str | None, at: int | None) -> list[str]:
     if played.bound.scenario.is_session:
         return ["kill_grace"]
     wanted = next((one.wanted for one in played.bound.expect if one.key == "outcome"), None)
-    outcome = wanted if isinstance(wanted, str) else None  # else it may be one of several
+    outcome = wanted if isinstance(wanted, str) else None
+    if outcome is None and wanted is not None and played.answer is not None:
+        outcome = played.answer.outcome  # it may be one of several
     names = ["kill_grace"] * (outcome not in _AFTER_AN_END)
     return names + ["linger_kill_grace"] * (outcome is None or outcome in _AFTER_AN_END)
 

@@ -30,10 +30,11 @@ _SHORT = 12
 def is_conformant(judged: Sequence[Judged]) -> bool:
     """Say whether a supervisor keeps the rules by which it was judged, as far as it reports what it does.
 
-    No check at level `must` may have failed, or have ended in an error, and some check must have passed.
+    No check at level `must` may have failed, or have ended in an error, and some check must have passed. A file that
+    could not be read might have decided.
     """
     counted = [one for one in judged if one.level != "info"]
-    broken = any(one.at("must") in (Verdict.FAILED, *_ERRORS) for one in counted)
+    broken = any(one.at("must") in (Verdict.FAILED, *_ERRORS) or not one.file for one in counted)
     return any(one.verdict == Verdict.PASSED for one in counted) and not broken
 
 

@@ -60,23 +60,24 @@ def excuse_unstated(played: Played, rows: list[Row], compare: Compare, proven: I
     ]
 
 
-def withhold_passes(rows: list[Row], deciding: set[str]) -> list[Row]:
+def withhold_passes(rows: list[Row], deciding: Mapping[str, set[str]]) -> list[Row]:
     """Make what passed not applicable if nothing is left that decides the scenario: it would be green for nothing.
 
     Args:
         rows: the checks of a scenario.
-        deciding: the keys on which it turns; none: it turns on all of them.
+        deciding: for each level the keys on which its checks turn; none: they turn on all of them.
     """
-    left_out = [row for row in rows if row.key in deciding and row.verdict is Verdict.NOT_APPLICABLE]
-    names = dict.fromkeys(name for row in left_out for name in row.unstated)
-    if not names or len(left_out) < len(deciding):
-        return rows
-    return [
-        replace(row, verdict=Verdict.NOT_APPLICABLE, seen=f"{row.seen}; this decides nothing: {remedy_of(names)}")
-        if row.verdict is Verdict.PASSED
-        else row
-        for row in rows
-    ]
+    found = []
+    for row in rows:
+        keys = deciding[row.level]
+        left_out = [one for one in rows if one.key in keys and one.verdict is Verdict.NOT_APPLICABLE]
+        names = dict.fromkeys(name for one in left_out for name in one.unstated)
+        if row.verdict is Verdict.PASSED and names and len(left_out) == len(keys):
+            seen = f"{row.seen}; this decides nothing: {remedy_of(names)}"
+            found.append(replace(row, verdict=Verdict.NOT_APPLICABLE, seen=seen))
+        else:
+            found.append(row)
+    return found
 
 
 def _graceless(

@@ -273,7 +273,7 @@ def test_a_run_that_is_cancelled_counts_with_who_is_stated_to_bear_it(pytester: 
     result.stdout.fnmatch_lines_random(
         [
             told,
-            "*not applicable: line 4 needs a supervisor that is async, and can be cancelled*",
+            "*not applicable: line 5 needs a supervisor that is async, and can be cancelled*",
             "agentproc: stated is not conformant: must: 1 failed, *",
             "agentproc: unstated is not conformant: must: 0 failed, *; 0 passed, *, 1 informational; *",
         ]

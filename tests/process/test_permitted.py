@@ -58,6 +58,6 @@ def test_another_choice_is_no_mistake(monkeypatch: pytest.MonkeyPatch, choice: A
         for scenario in corpus()
         if scenario.is_session and scenario.level != "info"
         for row in compare(model_play(scenario, subject))
-        if row.verdict is Verdict.FAILED
+        if row.verdict is Verdict.FAILED and row.level != "info"
     }
     assert red == set()

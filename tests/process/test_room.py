@@ -81,7 +81,7 @@ def test_a_full_disk_that_takes_bytes_is_no_verdict_on_who_wrote_them(lab: Lab) 
     """Who writes under another name first cannot be given a full disk without its help; a red would be ours."""
     with pytest.raises(NotApplicable) as caught:
         lab.play(FULL, Renaming())
-    assert (caught.value.name, caught.value.line) == ("files that meet the kit's full disk", 4)
+    assert (caught.value.name, caught.value.line) == ("files that meet the kit's full disk", 5)
 
 
 @pytest.mark.parametrize("scenario", [READ_ONLY, FULL], ids=lambda scenario: scenario.id)
@@ -89,7 +89,7 @@ def test_a_scenario_about_the_disk_is_not_applicable_without_artifacts(lab: Lab,
     """A warning about files that it never wrote cannot be asked of a supervisor."""
     with pytest.raises(NotApplicable) as caught:
         lab.play(scenario, Bare())
-    assert (caught.value.name, caught.value.line) == ("artifacts", 4)
+    assert (caught.value.name, caught.value.line) == ("artifacts", 5)
 
 
 def test_checks_of_files_are_not_applicable_without_artifacts(lab: Lab) -> None:

@@ -77,7 +77,9 @@ def fake_of(stand: Stand, lab: Lab, text: str) -> FakeAgent:
 def test_a_supervisor_that_tries_again_is_red_on_its_starts(lab: Lab, backend: str) -> None:
     """And gets the answer that the second script has for it."""
     seen = red(lab, corpus("crashes-and-is-not-tried-again"), Retrying(), backend)
+    status = seen.pop("agent_status")
     assert seen == {"outcome": "completed", "exit_code": "0", "text": '"done"', "elapsed": "0 s", "spawns": "0 s, 2 s"}
+    assert status == "code 0, by itself", "of the agent that ended last"
 
 
 def test_a_supervisor_that_starts_another_one_beside_the_first_is_red_on_those_alive(lab: Lab, backend: str) -> None:

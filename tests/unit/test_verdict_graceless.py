@@ -68,15 +68,20 @@ def test_a_stated_grace_is_owed(policy: Policy, outcome: str) -> None:
     assert verdict("agent_status", STATUS, caught(KILL), policy, outcome) == "failed"
 
 
-@pytest.mark.parametrize(("linger", "seen"), [(0, "passed"), (1, "failed")])
-def test_where_more_than_one_outcome_is_right_both_graces_count(linger: float, seen: str) -> None:
-    """Nobody knows then which of them is the one at the end."""
+@pytest.mark.parametrize(
+    ("linger", "outcome", "seen"),
+    [(0, None, "passed"), (1, None, "failed"), (1, "inactive", "passed"), (1, "failed", "failed")],
+)
+def test_where_more_than_one_outcome_is_right_the_reported_one_counts(
+    linger: float, outcome: str | None, seen: str
+) -> None:
+    """If no outcome is reported, nobody knows which grace is the one at the end, and both count."""
     record = Record()
     record.add(0, "p", {"process": "agent", "seen": True, "parent": "supervisor", "line": 0})
     record.add(SECOND, "x", {"process": "agent", "signal": "KILL"})
     expect = Expected("outcome", {"not": "completed"}), Expected("signals", [TERM])
     bound = Bound(expect, Policy(kill_grace=0, linger_kill_grace=linger))
-    assert compare(Played(bound, record, Answer(outcome="inactive")))[1].verdict.value == seen
+    assert compare(Played(bound, record, Answer(outcome=outcome)))[1].verdict.value == seen
 
 
 def test_a_kill_that_is_expected_alone_is_no_term() -> None:
