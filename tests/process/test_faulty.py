@@ -61,7 +61,7 @@ OF_PI = {
     "ExitOverrules": "exits-3-after-a-good-result: outcome",
     "Exit0IsSuccess": "error-with-exit-0: outcome",
     "ExitCodeIsTheAgents": "traps-term-exits-143: exit_code",
-    "CrashIsFailure": "crashes-and-is-not-tried-again: outcome",
+    "CrashIsSuccess": "crashes-and-is-not-tried-again: outcome",
     "WaitsForTheExit": "lingers-after-its-answer: returned",
     "NoTimeAfterTheAnswer": "exits-inside-the-grace: signals",
     "ToolsHaveNoTime": "pi-runs-a-long-tool: outcome",
@@ -109,6 +109,11 @@ def test_a_fault_is_red_though_its_supervisor_looks_in_turns(lab: Lab, name: str
     scenario, _, key = PLAIN[name].partition(": ")
     fault = type(name, (getattr(faulty, name), polling.Polling), {})
     assert key in red(lab, scenario, careful.of_plain(fault))
+
+
+def test_a_crash_may_be_called_a_failure(lab: Lab) -> None:
+    """Both words are right for an agent that exits above 0 without a result, and the user loses nothing by either."""
+    assert red(lab, "crashes-and-is-not-tried-again", streaming.of_pi(faulty_streams.CrashIsFailure)) == []
 
 
 @pytest.mark.once

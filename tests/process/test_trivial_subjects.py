@@ -70,7 +70,6 @@ SCORES: dict[str, dict[str, list[str]]] = {
             "stdin-ends-with-the-prompt",
             "talks-before-it-reads",
         ],
-        "not exercised": ["session-leaves-a-deaf-helper"],
         "undecided": ["claude-subagent-has-another-model"],
     },
     "kill-at-once": {"passed": ["cannot-be-executed-plain", "cannot-be-executed", "cannot-be-found"]},

@@ -105,6 +105,12 @@ class CrashIsFailure(PiRun):
         return {**told, "outcome": "failed"} if told["outcome"] == "incomplete" else told
 
 
+class CrashIsSuccess(PiRun):
+    def told(self, outcome: str | None, status: int) -> dict[str, Any]:
+        told = super().told(outcome, status)
+        return {**told, "outcome": "completed"} if told["outcome"] == "incomplete" else told
+
+
 class WaitsForTheExit(PiRun):
     def limit(self) -> float:
         return self.last + (TOOL if self.tools else SILENCE)
