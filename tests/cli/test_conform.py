@@ -27,17 +27,17 @@ TOLD = """\
 rule (must, should: failed)                                    must  should  undecided  passed  n/a
 A9  the one-number form of a limit means silence, never du...     -       -          -       1    -
 
-agentproc: core is conformant: must: 0 failed, should: 0 failed, undecided: 0; 1 passed, 0 not applicable, 0 known; *
+agentproc: core is conformant: must: 0 failed, should: 0 failed, undecided: 0; 1 passed, ...
 
 rule (must, should: failed)                                    must  should  undecided  passed  n/a
-A9  the one-number form of a limit means silence, never du...     1       1          -       -    -
+A9  the one-number form of a limit means silence, never du...     -       1          1       -    -
 
 as in bug reports                                              must  should  undecided  passed  n/a
-F02  silent but alive, and killed for it                          1       1          -       -    -
+F02  silent but alive, and killed for it                          -       1          1       -    -
 
-  failed (must): one-number-is-silence
+  failed (should): one-number-is-silence
 
-agentproc: mine is not conformant: must: 1 failed, should: 1 failed, undecided: 0; 0 passed, 0 not applicable, *
+agentproc: mine is not conformant: must: 0 failed, should: 1 failed, undecided: 1; 0 passed, ...
 agentproc: pages in pages/index.html
 """
 
@@ -61,7 +61,7 @@ def test_conform_sums_up_each_supervisor_without_pytests_words(capsys: pytest.Ca
     argv = ["core", "mine", "--rule", "A9", "--results", "out/results.json", "--report", "pages"]
     assert main(["conform", *argv]) == 1
     told, errors = capsys.readouterr()
-    assert re.sub(r"(pytest-agentproc|corpus) [^\n]*?(?=, corpus|\n)", r"\1 *", told) == TOLD
+    assert re.sub(r"(?<= passed, ).*", "...", told) == TOLD
     assert errors == ""
     subjects = json.loads(Path("out/results.json").read_text("utf-8"))["subjects"]
     assert [(one["name"], one["conformant"]) for one in subjects] == [("core", True), ("mine", False)]
@@ -120,8 +120,8 @@ def test_a_mistake_that_all_scenarios_tell_of_is_told_once(capsys: pytest.Captur
     Path("conftest.py").write_text(RAISES, "utf-8")
     assert main(["conform", "broken", "-k", "deaf-run-is-cancelled or busy-and-silent or silent-past-the-limit"]) == 1
     assert capsys.readouterr().out.split("\n\n")[-2].splitlines() == [
-        "  adapter error (must): busy-and-silent",
         "  adapter error (must): silent-past-the-limit",
+        "  adapter error (should): busy-and-silent",
         "  adapter error (info): deaf-run-is-cancelled",
         "  3 times: it raised LookupError: no such loop",
     ]
