@@ -259,12 +259,16 @@ def _deciding(played: Played, level: str = "") -> set[str]:
 def _of_unreported(played: Played, rows: list[Row]) -> list[Row]:
     """Ask for no value that is not reported, as long as something is reported on which the scenario turns.
 
-    That is what its defects turn red. One that names none turns on all that it states.
+    That is what its defects turn red. One that names none turns on all that it states. A supervisor that keeps no
+    transcript is judged by the text of that turn, which is all that its user reads.
     """
     found = []
+    decided = {(row.level, row.key) for row in rows if row.verdict in (Verdict.PASSED, Verdict.FAILED)}
     for row in rows:
         deciding = _deciding(played, row.level)
-        is_decided = any(one.key in deciding and one.verdict in (Verdict.PASSED, Verdict.FAILED) for one in rows)
+        is_decided = any(one.key in deciding for one in rows if (one.level, one.key) in decided)
+        text = row.key.removesuffix("transcript") + "text"
+        is_decided = is_decided or (_leaf(row.key) == "transcript" and (row.level, text) in decided)
         is_spared = is_decided or (bool(deciding) and row.key not in deciding)
         is_open = row.verdict is Verdict.UNDECIDED
         found.append(replace(row, verdict=Verdict.NOT_APPLICABLE) if is_open and is_spared else row)

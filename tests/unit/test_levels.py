@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from pytest_agentproc.errors import ScenarioError
+from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import loads
-from pytest_agentproc.verdict import Row, Verdict, conclude
-from pytest_agentproc.vocabulary import Policy
+from pytest_agentproc.verdict import Row, Verdict, compare, conclude
+from pytest_agentproc.vocabulary import Answer, Policy
+from tests.unit.handmade import Bound, Expected, Played, Script
 
 FILE = """\
 scenario: a claim
@@ -106,3 +108,28 @@ def test_an_open_should_leaves_a_decided_must_alone(verdict: Verdict) -> None:
     assert conclude([row("must", Verdict.NOT_APPLICABLE), row("should", verdict)]) is verdict
     assert conclude([row("must", verdict), row("should", Verdict.PASSED)]) is verdict
     assert conclude([row("must", Verdict.PASSED), row("should", Verdict.FAILED)]) is Verdict.FAILED
+
+
+def test_a_must_that_is_not_reported_stays_undecided_whatever_a_should_says() -> None:
+    """What is only good practice cannot show that no user is harmed."""
+    expected = Expected("outcome", "completed"), Expected("elapsed", 0, level="should")
+    script = Script(catches={"some-defect": "elapsed"})
+    rows = compare(Played(Bound(expected, scenario=script), _started(), Answer(elapsed=0)))
+    assert [row.verdict for row in rows] == [Verdict.UNDECIDED, Verdict.PASSED]
+
+
+@pytest.mark.parametrize(
+    ("answer", "verdict"), [({"text": "a"}, Verdict.NOT_APPLICABLE), ({}, Verdict.UNDECIDED)], ids=["text", "no text"]
+)
+def test_a_supervisor_without_a_transcript_is_judged_by_its_text(answer: dict[str, str], verdict: Verdict) -> None:
+    """The text is all that its user reads."""
+    expected = Expected("text", {"exact": "a"}), Expected("transcript", {"exact": "a"})
+    script = Script(catches={"some-defect": "transcript"})
+    rows = compare(Played(Bound(expected, scenario=script), _started(), Answer(**answer)))  # type: ignore[arg-type]
+    assert rows[1].verdict is verdict
+
+
+def _started() -> Record:
+    record = Record()
+    record.add(0, "p", {"process": "agent", "seen": True, "pid": 7, "parent": "supervisor", "line": 0})
+    return record
