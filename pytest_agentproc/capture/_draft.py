@@ -12,6 +12,7 @@ from pytest_agentproc.capture._moments import moments
 from pytest_agentproc.capture._quoting import flow, text
 from pytest_agentproc.capture._replay import Given, replay
 from pytest_agentproc.capture._speakers import Speaker, prompts_of
+from pytest_agentproc.capture._targets import write_private
 from pytest_agentproc.errors import ScenarioError
 from pytest_agentproc.harness import model_play
 from pytest_agentproc.scenario import NotApplicable, Scenario, load
@@ -53,10 +54,10 @@ class Draft:
         return name
 
     def write(self) -> None:
-        """Write the file and those beside it."""
+        """Write the file and those beside it; its owner alone may read them."""
         for name, data in self.files.items():
-            (self.path.parent / name).write_bytes(data)
-        self.path.write_text(self.text, "utf-8")
+            write_private(self.path.parent / name, data)
+        write_private(self.path, self.text.encode())
 
 
 def draft(path: Path, events: Sequence[Event], speaker: Speaker, comments: Sequence[str], claim: str) -> Draft:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import base64
+import itertools
 import json
 import re
+from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING
 from urllib.parse import quote, quote_plus
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from pytest_agentproc.capture._views import View, flattened, layers
 
-__all__ = ["SHORTEST", "forms", "is_dull", "is_telling", "secrets_in"]
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+__all__ = ["SHORTEST", "forms", "is_dull", "is_telling", "secrets_in", "wrapped_in"]
 
 SHORTEST = 6
 """A value with fewer bytes is no secret that can be told from other words."""
@@ -46,16 +50,13 @@ _PREFIXED = {
     "Doppler token": rb"dp\.(?:pt|st|sa|ct|scim|audit)\.[\w.-]{20,}",
     "Mailgun key": rb"key-[0-9a-f]{32}",
     "age key": rb"AGE-SECRET-KEY-1[0-9A-Z]{20,}",
-    "JSON web token": rb"eyJ[\w-]{8,}\.eyJ[\w-]{8,}(?:\.[\w-]*)?",
+    "JSON web token": rb"eyJ(?<!\weyJ)[\w-]{8,2000}\.eyJ[\w-]{8,}(?:\.[\w-]*)?",
 }
-_VALUE = rb"""[^\s"'`\\&,;<>()\x00-\x1f]{6,}"""
 _NAMES = (
     rb"api[_-]?key|token|secret|passw(?:or)?d|passphrase|pwd|credentials?|private[_-]?key|access[_-]?key"
     rb"|account[_-]?key|auth[_-]?key|master[_-]?key|encryption[_-]?key|signing[_-]?key|session[_-]?key"
 )
 _PLACED = {
-    "private key": rb"(-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----[^\"]{0,20000}?"
-    rb"(?:-----END [A-Z0-9 ]*-----|(?=\")|\Z))",
     "authorization header": rb"(?i:authorization\\*[\"']?\s*[:=]\s*\\*[\"']?)((?:[A-Za-z]+ )?[^\s\"'\\,;\x00]{6,})",
     "bearer token": rb"[Bb]earer[ +]([\w.~+/=-]{6,})",
     "basic credentials": rb"[Bb]asic ([A-Za-z0-9+/=_-]{8,})",
@@ -64,30 +65,39 @@ _PLACED = {
     "URL parameter": rb"[?&](?i:sig|signature|x-amz-signature|x-amz-security-token|code|key|auth)"
     rb"=([^\s&#\"'\\\x00]{6,})",
     "Slack webhook": rb"hooks\.slack\.com/(?:services|workflows)/([\w/]{20,})",
-    "value of a telling key": rb"(?i:" + _NAMES + rb")\\*\"\s*:\s*\\*\"((?:[^\"\\]|\\[^\"])+)",
-    "value of a telling name": rb"(?i:" + _NAMES + rb")[\"']?\s?[=:]\s?[\"']?(" + _VALUE + rb")",
-    "value of a telling option": rb"--?(?i:[\w-]*?(?:" + _NAMES + rb"))[ =\x00][\"']?(" + _VALUE + rb")",
 }
 _LOOKS = {name: (re.compile(look), 0) for name, look in _PREFIXED.items()}
 _LOOKS |= {name: (re.compile(look), 1) for name, look in _PLACED.items()}
 _ANY = (b"",)
-_NAME_HEADS = (b"key", b"token", b"secret", b"passw", b"passphrase", b"pwd", b"credential")
 _HEADS: dict[str, tuple[bytes, ...]] = {
-    "private key": (b"-----begin",),
     "authorization header": (b"authorization",),
     "bearer token": (b"bearer",),
     "basic credentials": (b"basic",),
     "cookie": (b"cookie",),
     "URL credentials": (b"://",),
     "Slack webhook": (b"hooks.slack",),
-    "value of a telling key": _NAME_HEADS,
-    "value of a telling name": _NAME_HEADS,
-    "value of a telling option": _NAME_HEADS,
     "JSON web token": (b"eyj",),
     "Telegram token": (b":aa",),
 }
 """Words without which there is none of a kind; they are looked for first, as that costs next to nothing."""
+_NAME = re.compile(_NAMES)
+_IN_QUOTES = rb"\"((?:[^\"\\\r\n]++|\\[\x00-\xff])++)(?:\"|\Z)"
+_QUOTED = _IN_QUOTES + rb"|'((?:[^'\\\r\n]++|\\[\x00-\xff])++)(?:'|\Z)"
+_BARE = (
+    rb"""["']?((?:[^\s"'`\\&,;<>()\x00-\x1f]++|[&;](?![\w.-]{1,40}=)(?=[^\s"'`])|,(?![\w.-]{1,40}[=:])(?=[^\s"'`])"""
+    rb"""|[<>()](?=[^\s"'`,;]))++)"""
+)
+"""A value without quotes: `&`, `,` and `;` end it before the next assignment; a bracket at its end is no part of it."""
+_KEYED = re.compile(rb"\"\s{0,64}:\s{0,64}" + _IN_QUOTES)
+_ASSIGNED = re.compile(rb"[\"']?[ \t]*+(?::=|=>|[=:])[ \t]*+(?:" + _QUOTED + rb"|" + _BARE + rb")")
+_OPTION = re.compile(rb"[ \t=\x00]++(?:" + _QUOTED + rb"|" + _BARE + rb")")
+_OPTION_HEAD = re.compile(rb"(?<![\w-])--?[\w-]*\Z")
+_LONGEST_OPTION = 80
+_KEY_BEGIN = re.compile(rb"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
+_KEY_END = re.compile(rb"-----END [A-Z0-9 ]{0,60}-----")
+_LONGEST_KEY = 20_000
 _RUN = re.compile(rb"[\t\r\n\x20-\x7e]{6,}")
+_CHANCE = re.compile(rb"(?=[^0-9]*[0-9])(?=[^A-Za-z]*[A-Za-z])")
 _WORD_BYTES = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
 _TELLING = frozenset(
     (
@@ -127,6 +137,62 @@ def secrets_in(data: bytes) -> Iterator[tuple[str, int, int]]:
                     continue
                 if not is_dull(text[start:end]) or kind == "URL credentials":
                     yield kind, begin + start, begin + end
+        for kind, start, end in (*_named_in(text, small), *_keys_in(text)):
+            if not is_dull(text[start:end]):
+                yield kind, begin + start, begin + end
+
+
+def _named_in(text: bytes, small: bytes) -> Iterator[tuple[str, int, int]]:
+    """Yield the values of telling names: what stands after `password:`, `"token":` or `--secret`."""
+    tails = {
+        "value of a telling key": _KEYED,
+        "value of a telling name": _ASSIGNED,
+        "value of a telling option": _OPTION,
+    }
+    ends = dict.fromkeys(tails, 0)
+    for name in _NAME.finditer(small):
+        head = text[max(name.start() - _LONGEST_OPTION, 0) : name.start()]
+        for kind, tail in tails.items():
+            if name.start() < ends[kind] or (tail is _OPTION and not _OPTION_HEAD.search(head)):
+                continue
+            if (found := tail.match(text, name.end())) is not None:
+                ends[kind] = found.end()
+                yield kind, *found.span(found.lastindex or 0)
+
+
+def _keys_in(text: bytes) -> Iterator[tuple[str, int, int]]:
+    """Yield private keys: to their last line, to the quote that ends their text, or to the end of all."""
+    for begin in _KEY_BEGIN.finditer(text):
+        limit = begin.end() + _LONGEST_KEY
+        quote = text.find(b'"', begin.end(), limit)
+        last = text.find(b"-----END ", begin.end(), limit if quote < 0 else quote)
+        end = _KEY_END.match(text, last) if last >= 0 else None
+        if end is not None:
+            yield "private key", begin.start(), end.end()
+        elif quote >= 0:
+            yield "private key", begin.start(), quote
+        elif limit >= len(text):
+            yield "private key", begin.start(), len(text)
+
+
+def wrapped_in(text: bytes, breaks: Sequence[int]) -> Iterator[tuple[str, int, int]]:
+    """Yield secrets with a provider's prefix that the end of a line cuts.
+
+    Args:
+        text: what is read when lines are joined.
+        breaks: where lines were joined. What stands after one is part of a secret only if it looks like chance.
+    """
+    joined = set(breaks)
+    for kind in _PREFIXED if breaks else ():
+        for found in _LOOKS[kind][0].finditer(text):
+            start, end = found.span()
+            if start and text[start - 1] in _WORD_BYTES and start not in joined:
+                continue
+            inside = breaks[bisect_right(breaks, start) : bisect_left(breaks, end)]
+            pieces = [text[one:other] for one, other in itertools.pairwise((*inside, end))]
+            count = next((at for at, piece in enumerate(pieces) if not _CHANCE.match(piece)), len(pieces))
+            if count:
+                yield kind, start, (*inside, end)[count]
 
 
 def _texts(data: bytes) -> Iterator[tuple[int, bytes]]:
@@ -140,7 +206,7 @@ def _texts(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def forms(value: bytes) -> set[bytes]:
-    """Give the forms in which a value may be printed: as it is, escaped for JSON and URLs, in base64 and hex."""
+    """Give the forms in which a value may be read: as it is, escaped, with its escapes resolved, in base64 and hex."""
     text = value.decode(errors="surrogateescape")
     found = {value, value.hex().encode(), value.hex().upper().encode()}
     with_json = [text]
@@ -152,4 +218,8 @@ def forms(value: bytes) -> set[bytes]:
         whole = base64.b64encode(b"\0" * shift + value).rstrip(b"=")
         inner = whole[-(-8 * shift // 6) : len(whole) - (1 if (shift + len(value)) % 3 else 0)]
         found |= {inner, inner.replace(b"+", b"-").replace(b"/", b"_")}
+    for one in layers(View.plain(value)):
+        found.add(one.text)
+        if (flat := flattened(one, joins_lines=True)) is not None:
+            found.add(flat.text)
     return {one for one in found if len(one) >= SHORTEST}

@@ -1,4 +1,4 @@
-"""Says where a scenario may be written, and where programs can be recorded. Owns the names; writes nothing."""
+"""Says where a scenario may be written, by whom it may be read, and where programs can be recorded. Owns the names."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pytest_agentproc.errors import UsageError
 
-__all__ = ["SUFFIX", "check_target", "require_linux"]
+__all__ = ["SUFFIX", "check_target", "require_linux", "write_private"]
 
 SUFFIX = ".scenario.yaml"
 
@@ -27,6 +27,15 @@ def check_target(path: str) -> Path:
     if not os.access(target.parent, os.W_OK):
         raise UsageError(f'--out is "{path}", and nothing can be written there', "name another folder")
     return target
+
+
+def write_private(path: Path, data: bytes) -> None:
+    """Write a file that its owner alone may read, also where an older one was for all."""
+    number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    with os.fdopen(number, "wb") as file:
+        if os.fstat(number).st_mode & 0o077:
+            os.fchmod(number, 0o600)
+        file.write(data)
 
 
 def require_linux() -> None:

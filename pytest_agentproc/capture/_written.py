@@ -11,7 +11,7 @@ from pytest_agentproc.capture._draft import Draft, draft
 from pytest_agentproc.capture._redactor import Redacted, Redactor
 from pytest_agentproc.capture._shortened import shortened
 from pytest_agentproc.capture._speakers import speaker_of
-from pytest_agentproc.capture._targets import SUFFIX
+from pytest_agentproc.capture._targets import SUFFIX, write_private
 from pytest_agentproc.record import Event, Record
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def write_capture(
     clean = redacted_record(record, argv, env, redactor)
     stem = out.name.removesuffix(SUFFIX)
     kept = out.with_name(f"{stem}.record.jsonl")
-    kept.write_text("".join(f"{line}\n" for line in clean.lines()), "utf-8")
+    write_private(kept, "".join(f"{line}\n" for line in clean.lines()).encode())
     events, count = shortened(clean.events, shorten) if shorten else (clean.events, 0)
     words = clean.header["argv"]
     printed = b"".join(event.data["bytes"] for event in events if _is_of(event, "o"))

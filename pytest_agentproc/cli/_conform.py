@@ -132,6 +132,7 @@ def _judged(options: argparse.Namespace, folder: Path) -> str:
         "scale": options.scale,
         "baseline": options.baseline,
         "report": options.report,
+        "timeline": None if options.report else "off",  # without a folder for them, pages would stay where nobody looks
         "rule": ",".join(options.rule),
         "results": str(results),
     }

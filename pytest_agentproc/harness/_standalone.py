@@ -8,6 +8,8 @@ from __future__ import annotations
 import marshal
 import os
 import sys
+import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fake_agents.dialects import module_of
@@ -21,8 +23,6 @@ from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.vocabulary import Policy
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from pytest_agentproc.scenario import Scenario
 
 __all__ = ["COMMANDS", "REFUSED", "is_ours", "write_fake", "write_refusal"]
@@ -132,10 +132,16 @@ def is_ours(path: Path) -> bool:
 
 def _write(path: Path, text: str, *, is_executable: bool) -> None:
     """Write a file so that whoever starts it meanwhile starts the old one or the new one."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.write_text(text, encoding="utf-8")
-    temporary.chmod(0o755 if is_executable else 0o644)
-    temporary.replace(path)
+    number, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # a new file, never one that a link names
+    temporary = Path(name)
+    try:
+        with os.fdopen(number, "w", encoding="utf-8") as file:
+            os.fchmod(number, 0o755 if is_executable else 0o644)
+            file.write(text)
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
 
 
 def _started_at(pid: int) -> int:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["command_of_file", "command_of_line"]
 
+_BITS = 64
+
 
 def command_of_line(line: str) -> Command:
     """Make a subject of a command as a shell would split it.
@@ -40,13 +42,37 @@ def command_of_file(path: Path) -> Command:
         UsageError: it cannot be read, is no TOML, or a key or value is wrong; the text begins with the file.
     """
     try:
-        return _command(tomllib.loads(path.read_text("utf-8")), path)
+        return _command(_table(path.read_text("utf-8")), path)
     except OSError as error:
         raise UsageError(f"{path.name}: {error.strerror}", "name a file that can be read") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{path.name}: {error}", "write TOML") from None
     except UsageError as error:
         raise UsageError(f"{path.name}: {error.message}", error.remedy) from None
+
+
+def _table(text: str) -> dict[str, Any]:
+    """Read TOML; what Python itself refuses, or cannot print, is said as the file's mistake."""
+    try:
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        raise
+    except RecursionError:
+        raise UsageError("it is nested too deeply", "write TOML with fewer brackets in brackets") from None
+    except ValueError:  # more digits than Python converts
+        table = {"": 1 << _BITS}
+    if _has_huge(table):
+        raise UsageError("a number is too large", f"write a whole number of at most {_BITS} bits")
+    return table
+
+
+def _has_huge(value: Any) -> bool:
+    """Say whether a whole number is larger than TOML's own."""
+    if isinstance(value, Mapping):
+        return any(map(_has_huge, value.values()))
+    if isinstance(value, list):
+        return any(map(_has_huge, value))
+    return isinstance(value, int) and value.bit_length() >= _BITS
 
 
 def _command(table: dict[str, Any], path: Path) -> Command:

@@ -125,3 +125,17 @@ def test_a_mistake_that_all_scenarios_tell_of_is_told_once(capsys: pytest.Captur
         "  adapter error (info): deaf-run-is-cancelled",
         "  3 times: it raised LookupError: no such loop",
     ]
+
+
+@pytest.mark.slow
+def test_a_judgement_leaves_no_folder_that_it_does_not_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A page that nobody knows of fills the disk of a machine that judges every night."""
+    elsewhere = tmp_path / "temporary"
+    elsewhere.mkdir()
+    monkeypatch.setenv("TMPDIR", str(elsewhere))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    assert main(["conform", "null", "--rule", "A9"]) == 1
+    assert "not conformant" in capsys.readouterr().out
+    assert [*elsewhere.iterdir()] == []

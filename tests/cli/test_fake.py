@@ -177,3 +177,26 @@ def test_what_cannot_be_made_is_a_sentence(
     """Place, value and remedy, and no file."""
     assert main(["fake", *argv, "--dir", str(tmp_path / "none")]) == 2
     assert capsys.readouterr().err.startswith(f"agentproc fake: {told}")
+
+
+def test_a_fake_is_written_to_no_file_that_somebody_planted(made: Path, tmp_path: Path) -> None:
+    """In a folder that others may write to, a link of a name that can be guessed would lose its target."""
+    victim = tmp_path / "victim"
+    victim.write_text("mine", "utf-8")
+    for name in ("claude", "pi"):
+        (made / f".{name}.{os.getpid()}").symlink_to(victim)
+    assert main(["fake", "hello.scenario.yaml", "--dir", str(made)]) == 0
+    assert victim.read_text("utf-8") == "mine"
+    assert not (made / "claude").is_symlink()
+
+
+@pytest.mark.slow
+def test_a_fake_that_could_not_be_written_leaves_nothing(made: Path, tmp_path: Path) -> None:
+    """A disk that is full has no room for the half of a fake."""
+    limit = "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))"
+    words = f"['fake', 'hello.scenario.yaml', '--dir', {str(made)!r}]"
+    code = f"{limit}; from pytest_agentproc.cli import main; sys.exit(main({words}))"
+    before = {file.name: file.read_bytes() for file in made.iterdir()}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert (done.returncode, done.stderr.splitlines()[0]) == (2, f"agentproc fake: --dir {made}: File too large")
+    assert {file.name: file.read_bytes() for file in made.iterdir()} == before

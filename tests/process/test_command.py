@@ -193,6 +193,19 @@ def test_a_program_that_is_not_there_is_the_adapters_error(lab: Lab) -> None:
             "says.outcome.exit_code: 'zero' is no exit code\nwrite a number, or other",
         ),
         ("command = ", "Invalid value (at end of document)\nwrite TOML"),
+        *(
+            pytest.param(
+                f"limits = {{kill_grace = {digits}}}",
+                "a number is too large\nwrite a whole number of at most 64 bits",
+                id=f"digits, {digits[:3]}, {len(digits)}",
+            )
+            for digits in ("9" * 5000, "9" * 400, "0x" + "f" * 5000, "[{a = 0b1" + "0" * 20000 + "}]")
+        ),
+        pytest.param(
+            f"says = {'[' * 20000}",
+            "it is nested too deeply\nwrite TOML with fewer brackets in brackets",
+            id="brackets",
+        ),
     ],
 )
 def test_a_file_that_is_wrong_is_told_in_one_clause(tmp_path: Path, written: str, message: str) -> None:

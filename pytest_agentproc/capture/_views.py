@@ -1,0 +1,143 @@
+r"""Reads bytes as others will: unescaped, in one line, without colours. Owns where each byte of a reading stood.
+
+A secret is the same secret as `a\/b`, as `a\u002fb`, as `a%2Fb`, cut by a colour or by the end of a line. Each reading
+is a view; `ranges` gives the original places of what was found in it, so that it can be replaced there.
+
+    data ──unescape──> layer 1 ──unescape──> layer 2 ...      escapes in escapes: JSON in JSON, a URL in JSON
+      └──join lines      └──join lines                        the same without colours and line breaks
+"""
+
+from __future__ import annotations
+
+import html
+import itertools
+import re
+from bisect import bisect_right
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+__all__ = ["View", "flattened", "layers", "spliced"]
+
+_MOST_LAYERS = 4
+_ESCAPE = re.compile(
+    rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|u\{[0-9a-fA-F]{1,6}\}"
+    rb"|x[0-9a-fA-F]{2}|[\x00-\xff])"
+    rb"|&(?:\#[0-9]{1,7}|\#[xX][0-9a-fA-F]{1,6}|[A-Za-z]{2,6});"
+    rb"|%[0-9a-fA-F]{2}"
+)
+_LETTERS = {b"n": b"\n", b"r": b"\r", b"t": b"\t", b"b": b"\b", b"f": b"\f"}
+_COLOUR = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][0-9A-Z]|[@-Z\\^_])")
+_BREAK = re.compile(_COLOUR.pattern + rb"|(?<![ \t])[ \t]*[\r\n]\s*")
+
+
+class View:
+    """One reading of some bytes.
+
+    Args:
+        text: what is read.
+        starts: where in the text each segment begins.
+        sources: where in the data each segment stood: its beginning and its end. A segment of the same size stood there
+            byte for byte; any other stood there as a whole.
+        of: the view whose text the data is; None: the data is the original.
+    """
+
+    def __init__(self, text: bytes, starts: list[int], sources: list[tuple[int, int]], of: View | None = None) -> None:
+        self.text = text
+        self._starts = starts
+        self._sources = sources
+        self._of = of
+
+    @classmethod
+    def plain(cls, data: bytes) -> View:
+        """Read the bytes as they are."""
+        return cls(data, [0], [(0, len(data))])
+
+    def ranges(self, start: int, end: int) -> list[tuple[int, int]]:
+        """Give the original places of a part of the text, in order; those that touch are one range."""
+        found: list[tuple[int, int]] = []
+        index = bisect_right(self._starts, start) - 1
+        while index < len(self._starts) and self._starts[index] < end:
+            begin = self._starts[index]
+            size = (self._starts[index + 1] if index + 1 < len(self._starts) else len(self.text)) - begin
+            first, last = self._sources[index]
+            if size == last - first:
+                first, last = first + max(start - begin, 0), first + min(end - begin, size)
+            if found and found[-1][1] == first:
+                found[-1] = (found[-1][0], last)
+            else:
+                found.append((first, last))
+            index += 1
+        if self._of is None:
+            return found
+        return [place for part in found for place in self._of.ranges(*part)]
+
+    @property
+    def joints(self) -> list[int]:
+        """Where lines were joined that the data had apart."""
+        assert self._of is not None
+        data = self._of.text
+        pairs = zip(self._starts[1:], itertools.pairwise(self._sources), strict=True)
+        gaps = ((start, data[before[1] : after[0]]) for start, (before, after) in pairs)
+        return [start for start, gap in gaps if b"\n" in gap or b"\r" in gap]
+
+
+def spliced(view: View, parts: Iterable[tuple[int, int, bytes]]) -> View:
+    """Make a view of parts of another: of each part where it begins and ends there, and what is read for it."""
+    text, starts, sources = bytearray(), list[int](), list[tuple[int, int]]()
+    for start, end, read in parts:
+        if read:
+            starts.append(len(text))
+            sources.append((start, end))
+            text += read
+    return View(bytes(text), starts, sources, view)
+
+
+def layers(view: View) -> list[View]:
+    """Give a view, and what is read when its escapes are resolved once, twice and so on."""
+    found = [view]
+    while len(found) <= _MOST_LAYERS and (deeper := _rewritten(found[-1], _ESCAPE, _unescape)) is not None:
+        found.append(deeper)
+    return found
+
+
+def flattened(view: View, *, joins_lines: bool) -> View | None:
+    """Read a view without colours, and without line breaks and what indents the next line; None: it has none."""
+    return _rewritten(view, _BREAK if joins_lines else _COLOUR, lambda _found: b"")
+
+
+def _rewritten(view: View, look: re.Pattern[bytes], read: Callable[[re.Match[bytes]], bytes]) -> View | None:
+    text = view.text
+    found = [(one.start(), one.end(), read(one)) for one in look.finditer(text)]
+    if not found:
+        return None
+
+    def parts() -> Iterator[tuple[int, int, bytes]]:
+        at = 0
+        for start, end, shown in found:
+            if at < start:
+                yield at, start, text[at:start]
+            yield start, end, shown
+            at = end
+        if at < len(text):
+            yield at, len(text), text[at:]
+
+    return spliced(view, parts())
+
+
+def _unescape(found: re.Match[bytes]) -> bytes:
+    escape = found[0]
+    kind = escape[1:2]
+    if escape[:1] == b"%":
+        return bytes.fromhex(escape[1:].decode())
+    if escape[:1] == b"&":
+        return html.unescape(escape.decode()).encode(errors="surrogatepass")
+    if len(escape) == 2:  # noqa: PLR2004  # a backslash and what it protects
+        return _LETTERS.get(kind, kind)
+    if kind == b"x":
+        return bytes.fromhex(escape[2:].decode())
+    if escape.count(b"u") > 1:
+        return bytes.fromhex((escape[2:6] + escape[8:]).decode()).decode("utf-16-be").encode()
+    number = int(escape[2:].strip(b"{}"), 16)
+    return chr(number).encode(errors="surrogatepass") if number <= 0x10FFFF else escape  # noqa: PLR2004  # the last
