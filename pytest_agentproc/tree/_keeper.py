@@ -109,23 +109,12 @@ class Keeper:
         self.cgroup = new_cgroup()
         """The folder of the cgroup that it may make; "" where there can be none."""
         adopt_orphans()
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._socket = ours
-        ours.settimeout(_PATIENCE)
-        program = _file(_program())
-        command = [interpreter(), "-I", "-S", "-c", _STUB, str(theirs.fileno()), str(os.getpid()), self.cgroup]
-        none = subprocess.DEVNULL
         try:
-            self._process = _Process(
-                command, stdin=program, stdout=none, stderr=none, pass_fds=(theirs.fileno(),), start_new_session=True
-            )
-        except OSError:
-            ours.close()
+            self._process = self._begin()
+        except BaseException:
+            _marks.discard(self.mark)
             release_orphans()
             raise
-        finally:
-            theirs.close()
-            os.close(program)
         self.pid = self._process.pid
         keepers.add(self.pid)
         try:
@@ -133,6 +122,31 @@ class Keeper:
         except KeeperDied:
             self.close()
             raise
+
+    def _begin(self) -> _Process:
+        """Start the process; whatever fails, no descriptor is kept."""
+        none = subprocess.DEVNULL
+        with contextlib.ExitStack() as failed:
+            ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            failed.callback(ours.close)
+            with theirs:
+                ours.settimeout(_PATIENCE)
+                self._socket = ours
+                program = _file(_program())
+                command = [interpreter(), "-I", "-S", "-c", _STUB, str(theirs.fileno()), str(os.getpid()), self.cgroup]
+                try:
+                    process = _Process(
+                        command,
+                        stdin=program,
+                        stdout=none,
+                        stderr=none,
+                        pass_fds=(theirs.fileno(),),
+                        start_new_session=True,
+                    )
+                finally:
+                    os.close(program)
+            failed.pop_all()
+        return process
 
     @property
     def is_alive(self) -> bool:
@@ -231,8 +245,7 @@ class Keeper:
 
     def _end_orphans(self) -> None:
         """Kill and reap what this process adopted when the keeper died, as far as it is known to be the keeper's."""
-        nobody = os.pidfd_open(os.getpid())
-        members = Members(nobody, Adopted(-1, self.cookie, self.mark), _ignore, _ignore)
+        members = Members(None, Adopted(-1, self.cookie, self.mark), _ignore, _ignore)
         end = time.monotonic() + _PATIENCE
         turns = 0
         while time.monotonic() < end:
@@ -243,7 +256,6 @@ class Keeper:
                 break
             turns += 1
         members.close()
-        os.close(nobody)
 
     def _ask(self, op: str, *arguments: Any, descriptors: tuple[int, ...] = ()) -> Any:
         with self._lock:

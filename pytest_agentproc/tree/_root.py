@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import subprocess
 import time
 from typing import TYPE_CHECKING, Protocol
@@ -57,11 +58,21 @@ class Own:
         self, argv: Sequence[str], cwd: str | None, env: Mapping[str, str] | None, stdio: tuple[int, int, int]
     ) -> None:
         stdin, stdout, stderr = stdio
-        self._process = subprocess.Popen(
-            argv, stdin=stdin, stdout=stdout, stderr=stderr, cwd=cwd, env=env, start_new_session=True
-        )
+        room = _room()
+        try:
+            self._process = subprocess.Popen(
+                argv, stdin=stdin, stdout=stdout, stderr=stderr, cwd=cwd, env=env, start_new_session=True
+            )
+        finally:
+            os.close(room)
         self.pid = self._process.pid
-        self.pidfd = os.pidfd_open(self.pid)
+        try:
+            self.pidfd = os.pidfd_open(self.pid)
+        except OSError:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.pid, signal.SIGKILL)
+            self._process.wait()
+            raise
         started.add(self.pid)
 
     def status(self) -> int:
@@ -102,7 +113,11 @@ class Kept:
         stdio: tuple[int, int, int],
     ) -> None:
         self._keeper = keeper
-        self.pid = keeper.start(argv, cwd, env, stdio)
+        room = _room()
+        try:
+            self.pid = keeper.start(argv, cwd, env, stdio)
+        finally:
+            os.close(room)
         self.pidfd = os.pidfd_open(self.pid)
         started.add(self.pid)
 
@@ -124,6 +139,11 @@ class Kept:
         with contextlib.suppress(ChildProcessError):
             os.waitid(os.P_PIDFD, self.pidfd, os.WEXITED | os.WNOHANG)
         return True
+
+
+def _room() -> int:
+    """Take the place of the descriptor that a process will need at once when it is started."""
+    return os.eventfd(0, os.EFD_CLOEXEC)
 
 
 def _status(pidfd: int) -> int:
