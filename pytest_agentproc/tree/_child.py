@@ -249,8 +249,11 @@ class Child:
         killed.
         """
         if not self._is_reaped:
+            end = time.monotonic() + _LAST
+            if self._keeper is not None:
+                self._keeper.hurry(_LAST)
             self.kill()
-            self._await_end()
+            self._await_end(end)
             if self._status is None:
                 self._status = -signal.SIGKILL
             self._is_reaped = self._root.reap(0)
@@ -353,8 +356,7 @@ class Child:
             self._kin = self._members.kin = Adopted(self.pid, self._keeper.cookie, self._keeper.mark, self._before)
             action()
 
-    def _await_end(self) -> None:
-        end = time.monotonic() + _LAST
+    def _await_end(self, end: float) -> None:
         news = select.poll()
         news.register(self._pidfd, select.POLLIN)
         while time.monotonic() < end:

@@ -45,6 +45,8 @@ _FREEZING = 0.5
 _MOST = 500
 """So many processes one answer tells at most."""
 _LOOKS = 20
+_TRIES = 1000
+"""So often the keeper tries to remove its cgroup, a millisecond apart: the last may not have left it yet."""
 _EINVAL = 22
 
 
@@ -338,8 +340,10 @@ class Keeper:
             self.step()
         while not self.ask_kill(1.0):
             self.doze()
-        if self.cgroup:
-            attempt(posix.rmdir, self.cgroup)
+        for _ in range(_TRIES):
+            if not self.cgroup or attempt(posix.rmdir, self.cgroup) or not posix.access(self.cgroup, posix.F_OK):
+                break
+            self.doze()
 
 
 def main() -> None:

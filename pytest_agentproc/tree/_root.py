@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import subprocess
+import threading
 import time
 from typing import TYPE_CHECKING, Protocol
 
@@ -38,7 +39,10 @@ class Root(Protocol):
         """Tell how it ended, without reaping it; call this once it is dead."""
 
     def reap(self, seconds: float | None = None) -> bool:
-        """Leave no zombie of it; return False if it has not ended within so many real seconds; None: wait for it."""
+        """Leave no zombie of it; return False if it has not ended within so many real seconds; None: wait for it.
+
+        After False a thread waits for it, if it is a child of this process.
+        """
 
 
 class Own:
@@ -84,6 +88,7 @@ class Own:
         try:
             self._process.wait(seconds)
         except subprocess.TimeoutExpired:
+            threading.Thread(target=self.reap, name="agentproc-reap", daemon=True).start()
             return False
         started.discard(self.pid)
         return True
