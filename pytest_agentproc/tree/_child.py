@@ -47,7 +47,11 @@ _LAST = 3.0
 class Child:
     """Start an agent in a session of its own, with three pipes.
 
-    `containment` says which one holds: what cannot be had, or breaks while the agent runs, is replaced by the next
+    `containment` says which one holds. If this process ignores SIGCHLD, the kernel keeps the exit of none of its
+    children, and a keeper starts the agent if there can be one. If another part of this program reaps every child, the
+    exit is read from the pidfd (Linux 6.15), or else reported as 255.
+
+    What cannot be had, or breaks while the agent runs, is replaced by the next
     weaker one.
 
     Args:
@@ -112,7 +116,8 @@ class Child:
                 theirs.append(other)
                 os.set_blocking(ours, False)
             stdio = (theirs[0], theirs[1], theirs[2])
-            if containment == "keeper" and (keeper := _keeper()) is not None:
+            is_lost = signal.getsignal(signal.SIGCHLD) is signal.SIG_IGN  # an exit leaves nothing, but to a keeper
+            if (containment == "keeper" or is_lost) and (keeper := _keeper()) is not None:
                 self._keeper = keeper
                 with contextlib.suppress(KeeperDied):
                     kept = Kept(keeper, argv, cwd, env, stdio)

@@ -261,9 +261,10 @@ class Members:
             self._unreaped.add(pid)
 
     def _reap(self, pidfd: int) -> bool:
-        """Leave no zombie of an orphan that this process adopted, for no one else takes it; return if none is left."""
-        if not self.kin.adopts:
-            return True
+        """Leave no zombie of an orphan that this process adopted, for no one else takes it; return if none is left.
+
+        As the first process of a namespace it adopts orphans at every containment.
+        """
         try:
             os.waitid(os.P_PIDFD, pidfd, os.WEXITED | os.WNOHANG)
         except ChildProcessError:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import fcntl
 import os
 import signal
+import struct
 import subprocess
 import threading
 import time
@@ -21,6 +24,13 @@ __all__ = ["Kept", "Own", "Root", "started"]
 
 started: set[int] = set()
 """The pids of what this module started and has not reaped."""
+
+_GET_INFO = 0xC048FF0B
+"""The request for what a pidfd knows: 72 bytes, a mask of what is wanted first."""
+_HOW_IT_ENDED = 1 << 3
+_STATUS_AT = 60
+_UNKNOWN = 255
+"""The code that asyncio, too, reports for an exit that somebody else took."""
 
 _PATIENCE = 1.0
 """Real seconds that a process may take from the end of its threads to that of itself."""
@@ -72,9 +82,11 @@ class Own:
         self.pid = self._process.pid
         try:
             self.pidfd = os.pidfd_open(self.pid)
+        except ProcessLookupError:
+            self._process.wait()  # there is nothing to wait for, but it is noted that it has ended
+            raise ChildProcessError(errno.ECHILD, "another part of this program reaps every child") from None
         except OSError:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self.pid, signal.SIGKILL)
+            os.killpg(self.pid, signal.SIGKILL)
             self._process.wait()
             raise
         started.add(self.pid)
@@ -152,6 +164,22 @@ def _room() -> int:
 
 
 def _status(pidfd: int) -> int:
-    result = os.waitid(os.P_PIDFD, pidfd, os.WEXITED | os.WNOWAIT)
+    """Tell how a process ended, although somebody else in this program may have reaped it."""
+    try:
+        result = os.waitid(os.P_PIDFD, pidfd, os.WEXITED | os.WNOWAIT)
+    except ChildProcessError:
+        return _status_of_reaped(pidfd)
     assert result is not None
     return result.si_status if result.si_code == os.CLD_EXITED else -result.si_status
+
+
+def _status_of_reaped(pidfd: int) -> int:
+    """Ask the kernel how a process ended that is reaped already; Linux has known that since 6.15."""
+    words = bytearray(struct.pack("Q64x", _HOW_IT_ENDED))
+    try:
+        fcntl.ioctl(pidfd, _GET_INFO, words)
+    except OSError:
+        return _UNKNOWN
+    known: int = struct.unpack_from("Q", words)[0]
+    status: int = struct.unpack_from("i", words, _STATUS_AT)[0]
+    return os.waitstatus_to_exitcode(status) if known & _HOW_IT_ENDED else _UNKNOWN
