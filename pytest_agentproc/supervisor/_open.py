@@ -71,7 +71,8 @@ async def open_session(
         trace: called with (instant, code, data) for each thing that the supervisor does.
 
     Raises:
-        UsageError: no command that a process can be given, a dialect or mode without sessions, hooks where none are.
+        UsageError: no command that a process can be given, a dialect or mode without sessions, hooks where none are,
+            or a /proc that shows another pid namespace.
     """
     check_command(argv, cwd, env, 'open_session(["pi", ...])')
     name = _name(dialect, hooks)
