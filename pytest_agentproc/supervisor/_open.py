@@ -14,7 +14,7 @@ from pytest_agentproc.errors import UsageError
 from pytest_agentproc.supervisor._command import check_command
 from pytest_agentproc.supervisor._conversation import Conversation
 from pytest_agentproc.supervisor._session import Session
-from pytest_agentproc.supervisor._session_driver import SessionDriver
+from pytest_agentproc.supervisor._session_driver import Mute, SessionDriver
 from pytest_agentproc.supervisor._session_task import SessionDeciders, SessionTask
 from pytest_agentproc.supervisor._spawn import spawner
 from pytest_agentproc.supervisor.dialects import Setting
@@ -71,7 +71,8 @@ async def open_session(
         trace: called with (instant, code, data) for each thing that the supervisor does.
 
     Raises:
-        UsageError: no command that a process can be given, a dialect or mode without sessions, hooks where none are.
+        UsageError: no command that a process can be given, a dialect or mode without sessions, hooks where none are,
+            or a /proc that shows another pid namespace.
     """
     check_command(argv, cwd, env, 'open_session(["pi", ...])')
     name = _name(dialect, hooks)
@@ -86,10 +87,18 @@ async def open_session(
     machine = Conversation(task, made)
     session = Session(machine, clock, permission, made.transcript())
     spawn = spawner(argv, cwd, env, clock)
-    driver = SessionDriver(machine, spawn, Bell(), clock.instant, session.hear, trace)
+    driver = SessionDriver(machine, spawn, _bell(session), clock.instant, session.hear, trace)
     session.drive_by(driver)
     async with _driven(session, driver):
         yield session
+
+
+def _bell(session: Session) -> Bell | Mute:
+    """Give the session its descriptor, or what stands for one if none is left."""
+    try:
+        return Bell()
+    except OSError as error:
+        return session.mute(error)
 
 
 def _name(dialect: str | Dialect, hooks: Mapping[str, str] | None) -> str:

@@ -70,8 +70,8 @@ async def run_once(
         trace: called with (instant, code, data) for each thing that the supervisor does.
 
     Raises:
-        UsageError: no command or one that no process can be given, an unknown dialect or mode, or both a timeout and a
-            policy.
+        UsageError: no command or one that no process can be given, an unknown dialect or mode, both a timeout and a
+            policy, or a /proc that shows another pid namespace.
     """
     made = deciders or Deciders()
     check_command(argv, cwd, env, 'run_once(["pi", "--mode", "json"])')

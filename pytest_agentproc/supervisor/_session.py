@@ -12,6 +12,7 @@ import anyio
 from pytest_agentproc.supervisor import _intents as to
 from pytest_agentproc.supervisor._attendant import Attendant
 from pytest_agentproc.supervisor._handles import Turn, Viewer
+from pytest_agentproc.supervisor._session_driver import Mute
 from pytest_agentproc.supervisor._transcript import LONGEST, Transcript, size_of_result
 from pytest_agentproc.supervisor._turn import TurnResult
 from pytest_agentproc.vocabulary import Outcome
@@ -76,6 +77,7 @@ class Session:
         self._callbacks: dict[str, HookCallback] = {}
         self._warnings: deque[str] = deque(maxlen=_MOST_WARNINGS)
         self._changed: anyio.Event | None = None
+        self._mute: Mute | None = None
 
     # What the caller can ask for and know.
 
@@ -212,10 +214,19 @@ class Session:
         """Get the driver, which in its turn tells this session."""
         self._driver = driver
 
+    def mute(self, error: OSError) -> Mute:
+        """Give what stands for the session's descriptor, if there is none left."""
+        self._mute = Mute(error)
+        self._mute.wake = self._wake
+        return self._mute
+
     async def run(self) -> None:
         """Drive the session to its end; cancelled, kill and reap whoever lives, at once (T4)."""
         try:
-            await self._clock.drive(self._driver)
+            if self._mute is None:
+                await self._clock.drive(self._driver)
+            while self._mute is not None and not self._driver.look():
+                await self.change()
         finally:
             self._driver.abandon()
             self.is_over = True

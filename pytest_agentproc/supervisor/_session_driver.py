@@ -20,19 +20,50 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor._events import Event
     from pytest_agentproc.supervisor._intents import Intent, SessionEvent
 
-__all__ = ["Rings", "SessionDriver"]
+__all__ = ["Mute", "Rings", "SessionDriver"]
 
 
 class Rings(Protocol):
     """One descriptor for a whole session: readable when the caller rang, or when the agent of the day has news."""
 
     @property
-    def descriptor(self) -> int: ...
+    def descriptor(self) -> int | None: ...
     def ring(self) -> None: ...
     def hush(self) -> None: ...
     def follow(self, descriptor: int) -> None: ...
     def leave(self, descriptor: int) -> None: ...
     def close(self) -> None: ...
+
+
+class Mute:
+    """What a session rings that got no descriptor: it can start no agent, and fails.
+
+    Args:
+        error: why there is none.
+    """
+
+    descriptor = None
+
+    def __init__(self, error: OSError) -> None:
+        self.errno, self.reason = error.errno or 0, f"agent: {error.strerror}"
+        self.wake: Callable[[], None] = lambda: None
+        """What wakes the session instead."""
+
+    def ring(self) -> None:
+        """See `Rings`."""
+        self.wake()
+
+    def hush(self) -> None:
+        """See `Rings`."""
+
+    def follow(self, descriptor: int) -> None:
+        """See `Rings`."""
+
+    def leave(self, descriptor: int) -> None:
+        """See `Rings`."""
+
+    def close(self) -> None:
+        """See `Rings`."""
 
 
 class SessionDriver(Driver):
@@ -104,6 +135,8 @@ class SessionDriver(Driver):
         self._bell.close()
 
     def _do_spawn(self, command: on.Spawn) -> Event:
+        if isinstance(self._bell, Mute):
+            return on.SpawnFailed(self._bell.errno, self._bell.reason)
         answer = super()._do_spawn(command)
         if self.ports is not None:
             self._bell.follow(self.ports.descriptor)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.tree import Child
+from pytest_agentproc.tree import Child, check_proc
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -24,7 +24,11 @@ def spawner(
         cwd: where it runs; None: here.
         env: its whole environment; None: ours.
         clock: is told of an agent that is no child of this process.
+
+    Raises:
+        UsageError: /proc does not show the pid namespace of this process.
     """
+    check_proc()
 
     def spawn(containment: str) -> Child:
         child = Child(argv, cwd, env, containment)

@@ -12,6 +12,7 @@ from pytest_agentproc.tree._child import Child
 from pytest_agentproc.tree._custody import Custody, disown
 from pytest_agentproc.tree._keeper import Ended, Keeper, KeeperDied, Left
 from pytest_agentproc.tree._kernel import pidfd_of
+from pytest_agentproc.tree._proc import check_proc
 from pytest_agentproc.tree._sightings import Sighting, command_line, sight
 from pytest_agentproc.tree._subreaper import adopting
 from pytest_agentproc.tree._walk import command_of, descendants, group_of
@@ -28,6 +29,7 @@ __all__ = [
     "Left",
     "Sighting",
     "adopting",
+    "check_proc",
     "command_line",
     "command_of",
     "descendants",

@@ -10,11 +10,19 @@ __all__ = ["Bell"]
 
 
 class Bell:
-    """An epoll descriptor over an eventfd and the descriptor of the agent that lives now."""
+    """An epoll descriptor over an eventfd and the descriptor of the agent that lives now.
+
+    Raises:
+        OSError: no descriptor is left.
+    """
 
     def __init__(self) -> None:
         self._event = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
-        self._epoll = select.epoll()
+        try:
+            self._epoll = select.epoll()
+        except OSError:
+            os.close(self._event)
+            raise
         self._epoll.register(self._event, select.EPOLLIN)
 
     @property

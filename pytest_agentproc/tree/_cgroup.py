@@ -5,10 +5,11 @@ Owns the folder's name and its end; whoever starts the tree makes it, and each p
 
 from __future__ import annotations
 
-import contextlib
 import os
 import secrets
 import time
+
+from pytest_agentproc.tree._kernel import attempt, write_file
 
 __all__ = ["end_cgroup", "new_cgroup"]
 
@@ -38,8 +39,7 @@ def end_cgroup(folder: str) -> None:
     """Kill whoever is in a cgroup and remove it, if it is there."""
     if not folder or not os.path.isdir(folder):
         return
-    with contextlib.suppress(OSError), open(f"{folder}/cgroup.kill", "w", encoding="ascii") as file:
-        file.write("1")
+    attempt(write_file, f"{folder}/cgroup.kill", b"1")
     end = time.monotonic() + _PATIENCE
     while time.monotonic() < end:
         try:

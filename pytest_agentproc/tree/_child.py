@@ -15,7 +15,7 @@ import time
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.tree._keeper import Keeper, KeeperDied, baked, keepers
-from pytest_agentproc.tree._kernel import children
+from pytest_agentproc.tree._kernel import children, is_exhausted, release, reserve
 from pytest_agentproc.tree._kin import Adopted, Line, Sheltered
 from pytest_agentproc.tree._members import Members
 from pytest_agentproc.tree._prctl import Alarm, adopt_orphans, release_orphans
@@ -47,7 +47,11 @@ _LAST = 3.0
 class Child:
     """Start an agent in a session of its own, with three pipes.
 
-    `containment` says which one holds: what cannot be had, or breaks while the agent runs, is replaced by the next
+    `containment` says which one holds. If this process ignores SIGCHLD, the kernel keeps the exit of none of its
+    children, and a keeper starts the agent if there can be one. If another part of this program reaps every child, the
+    exit is read from the pidfd (Linux 6.15), or else reported as 255.
+
+    What cannot be had, or breaks while the agent runs, is replaced by the next
     weaker one.
 
     Args:
@@ -71,20 +75,30 @@ class Child:
         self._keeper: Keeper | None = None
         self._holds_orphans = False
         self._numbers: dict[str, int] = {}
-        self._before = children(os.getpid()) if containment != "group" else []
+        self._own: list[int] = []
+        """The bell, and what keeps the place of the alarm's descriptor."""
         self._kin: Kin
+        self._epoll = select.epoll()
         try:
+            reserve()
+        except OSError:
+            self._epoll.close()
+            raise
+        try:
+            for _ in range(2):
+                self._own.append(os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC))
+            self._before = children(os.getpid()) if containment != "group" else []
             self._root = self._start(argv, cwd, env, containment)
         except BaseException:
             self._close_pipes()
             self._let_go()
+            self._close_own()
             raise
         self.pid = self._root.pid
         self._pidfd = self._root.pidfd
-        self._epoll = select.epoll()
+        self._bell = self._own[0]
         self._names = {number: name for name, number in self._numbers.items()} | {self._pidfd: "exit"}
         self._epoll.register(self._pidfd, select.EPOLLIN)
-        self._bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._epoll.register(self._bell, select.EPOLLIN)
         self._alarm: Alarm | None = None
         self._members = Members(self._pidfd, self._kin, self._watch_member, self._epoll.unregister)
@@ -102,7 +116,8 @@ class Child:
                 theirs.append(other)
                 os.set_blocking(ours, False)
             stdio = (theirs[0], theirs[1], theirs[2])
-            if containment == "keeper" and (keeper := _keeper()) is not None:
+            is_lost = signal.getsignal(signal.SIGCHLD) is signal.SIG_IGN  # an exit leaves nothing, but to a keeper
+            if (containment == "keeper" or is_lost) and (keeper := _keeper()) is not None:
                 self._keeper = keeper
                 with contextlib.suppress(KeeperDied):
                     kept = Kept(keeper, argv, cwd, env, stdio)
@@ -139,7 +154,7 @@ class Child:
 
     def poll(self) -> set[str]:
         """Tell what is ready, without waiting: stdin, stdout, stderr, exit, members."""
-        if isinstance(self._kin, Adopted) and self._kin.stirs():
+        if isinstance(self._kin, Adopted) and self._stirs(self._kin):
             self._members.walk(end=time.monotonic() + _LOOK)
         ready = [number for number, _ in self._epoll.poll(0)]
         if self._alarm is not None and self._alarm.descriptor in ready:
@@ -147,6 +162,14 @@ class Child:
         if self._bell in ready:
             os.eventfd_read(self._bell)
         return {self._names.get(number, "members") for number in ready}
+
+    def _stirs(self, kin: Adopted) -> bool:
+        try:
+            return kin.stirs()
+        except OSError as error:
+            if not is_exhausted(error):
+                raise
+            return False
 
     def watch(self, name: str, *, wanted: bool) -> None:
         """Have a stream told by `poll`, or no longer."""
@@ -231,8 +254,11 @@ class Child:
         killed.
         """
         if not self._is_reaped:
+            end = time.monotonic() + _LAST
+            if self._keeper is not None:
+                self._keeper.hurry(_LAST)
             self.kill()
-            self._await_end()
+            self._await_end(end)
             if self._status is None:
                 self._status = -signal.SIGKILL
             self._is_reaped = self._root.reap(0)
@@ -259,10 +285,15 @@ class Child:
         if self._epoll.closed:
             return
         os.close(self._pidfd)
-        os.close(self._bell)
-        self._epoll.close()
+        self._close_own()
         if self._alarm is not None:
             self._alarm.close()
+
+    def _close_own(self) -> None:
+        while self._own:
+            os.close(self._own.pop())
+        self._epoll.close()
+        release()
 
     def _close_pipes(self) -> None:
         while self._numbers:
@@ -278,7 +309,7 @@ class Child:
 
     def _look(self) -> None:
         self._members.survey(_LOOK)
-        if not self._members.is_sure:
+        if self._members.has_unwatched or not self._members.is_sure:
             self._look_again()
 
     def _hunt(self) -> None:
@@ -292,7 +323,7 @@ class Child:
             assert self._killed_at is not None
             turn = int((time.monotonic() - self._killed_at) / _TURN)
             is_over = members.hunt(_AT_ONCE, freeze=turn % 2 == 1)
-        if not (is_over and members.is_sure):
+        if members.has_unwatched or not (is_over and members.is_sure):
             self._look_again()
 
     def _nudge(self) -> None:
@@ -305,10 +336,20 @@ class Child:
         if self._members.is_cut:
             os.eventfd_write(self._bell, 1)
             return
-        if self._alarm is None:
+        alarm = self._alarm or self._new_alarm()
+        if alarm is None:
+            os.eventfd_write(self._bell, 1)
+        else:
+            alarm.set(_AGAIN)
+
+    def _new_alarm(self) -> Alarm | None:
+        """Make the alarm in the place that was kept for it; give None if another thread took that."""
+        while len(self._own) > 1:
+            os.close(self._own.pop())
+        with contextlib.suppress(OSError):
             self._alarm = Alarm()
             self._epoll.register(self._alarm.descriptor, select.EPOLLIN)
-        self._alarm.set(_AGAIN)
+        return self._alarm
 
     def _held(self, action: Callable[[], None]) -> None:
         """Do what may need the keeper; once that is dead its children are ours, and held as such."""
@@ -320,8 +361,7 @@ class Child:
             self._kin = self._members.kin = Adopted(self.pid, self._keeper.cookie, self._keeper.mark, self._before)
             action()
 
-    def _await_end(self) -> None:
-        end = time.monotonic() + _LAST
+    def _await_end(self, end: float) -> None:
         news = select.poll()
         news.register(self._pidfd, select.POLLIN)
         while time.monotonic() < end:

@@ -20,7 +20,18 @@ import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from pytest_agentproc.tree._kernel import attempt, call, children, execute, name_of, pidfd_of, state_of, write_file
+    from pytest_agentproc.tree._kernel import (
+        attempt,
+        call,
+        children,
+        execute,
+        is_exhausted,
+        name_of,
+        pidfd_of,
+        reserve,
+        state_of,
+        write_file,
+    )
 
 _PR_SET_CHILD_SUBREAPER = 36
 _RLIMIT_MSGQUEUE = 12
@@ -34,6 +45,8 @@ _FREEZING = 0.5
 _MOST = 500
 """So many processes one answer tells at most."""
 _LOOKS = 20
+_TRIES = 1000
+"""So often the keeper tries to remove its cgroup, a millisecond apart: the last may not have left it yet."""
 _EINVAL = 22
 
 
@@ -197,7 +210,10 @@ class Keeper:
             attempt(write_file, self.cgroup + "/cgroup.kill", b"1")
 
     def freeze(self) -> bool:
-        """Stop who is new, the youngest first, and return whether somebody was; until `finish` nobody is reaped."""
+        """Stop who is new, the youngest first, and return whether somebody was; until `finish` nobody is reaped.
+
+        If no descriptor is left to hold anybody else, those who were stopped are killed first: they make room.
+        """
         self.is_holding = True
         before = len(self.frozen) + len(self.corpses)
         for pid in reversed(children(self.pid)):
@@ -214,7 +230,12 @@ class Keeper:
                 self.frozen.setdefault(pid, -1)
         is_new = len(self.frozen) + len(self.corpses) > before
         for pid in self.below():
-            pidfd = pidfd_of(pid)
+            try:
+                pidfd = pidfd_of(pid)
+            except OSError as error:
+                if not is_exhausted(error):
+                    raise
+                return False
             if pidfd is None:
                 is_new = True  # its parent took it, and may have started another
             elif pid in self.below() and self.send(pid, pidfd, _signal.SIGSTOP):
@@ -319,8 +340,10 @@ class Keeper:
             self.step()
         while not self.ask_kill(1.0):
             self.doze()
-        if self.cgroup:
-            attempt(posix.rmdir, self.cgroup)
+        for _ in range(_TRIES):
+            if not self.cgroup or attempt(posix.rmdir, self.cgroup) or not posix.access(self.cgroup, posix.F_OK):
+                break
+            self.doze()
 
 
 def main() -> None:
@@ -338,6 +361,7 @@ def main() -> None:
     posix.set_blocking(ring, False)
     _signal.set_wakeup_fd(ring, warn_on_full_buffer=False)
     _signal.signal(_signal.SIGCHLD, _hear)
+    reserve()
     keeper = Keeper(host, sys.argv[3], plain, wake)
     host.send(marshal.dumps((failed == 0, "prctl failed" if failed else "")))
     keeper.live(int(sys.argv[2]))

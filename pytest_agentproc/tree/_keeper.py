@@ -34,6 +34,14 @@ _STUB = "import marshal\nfor code in marshal.loads(open(0, 'rb', closefd=False).
 _MODULES = ("_kernel", "_keep")
 _PATIENCE = 5.0
 """Real seconds within which a keeper answers; then it is taken for dead, and killed."""
+_ENDING = 2.0
+"""Real seconds that a keeper may take to end everybody, before its socket is closed; it goes on after that."""
+_LEAST = 0.2
+"""Real seconds that whatever is done in a hurry has at least."""
+_ANSWER = 0.5
+"""Real seconds in which a keeper that lives answers even then, on a busy machine."""
+_SHARES = 3
+"""One answer may take this part of what is left in a hurry: if none comes, the rest must do without the keeper."""
 _LONGEST_ANSWER = 200_000
 _TURN = 0.1
 """Real seconds of killing as they come, and then of stopping all first, in turns."""
@@ -91,7 +99,7 @@ class Keeper:
 
     While it lives this process adopts orphans of its own, so that what a killed keeper leaves is not lost. Its methods
     may be called from any thread; each waits for at most 5 s of real time, and a keeper that has not answered by then
-    is killed.
+    is killed. After `hurry` all of them together take no longer than it says.
 
     Raises:
         KeeperDied: it did not come up.
@@ -104,28 +112,18 @@ class Keeper:
         self.mark = _new_mark()
         """The soft limit for message queues of all that it starts; None: it has none of its own."""
         self._lock = threading.RLock()
+        self._end: float | None = None
         self.started: set[int] = set()
         """Who was started, and is not reaped."""
         self.cgroup = new_cgroup()
         """The folder of the cgroup that it may make; "" where there can be none."""
         adopt_orphans()
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._socket = ours
-        ours.settimeout(_PATIENCE)
-        program = _file(_program())
-        command = [interpreter(), "-I", "-S", "-c", _STUB, str(theirs.fileno()), str(os.getpid()), self.cgroup]
-        none = subprocess.DEVNULL
         try:
-            self._process = _Process(
-                command, stdin=program, stdout=none, stderr=none, pass_fds=(theirs.fileno(),), start_new_session=True
-            )
-        except OSError:
-            ours.close()
+            self._process = self._begin()
+        except BaseException:
+            _marks.discard(self.mark)
             release_orphans()
             raise
-        finally:
-            theirs.close()
-            os.close(program)
         self.pid = self._process.pid
         keepers.add(self.pid)
         try:
@@ -133,6 +131,31 @@ class Keeper:
         except KeeperDied:
             self.close()
             raise
+
+    def _begin(self) -> _Process:
+        """Start the process; whatever fails, no descriptor is kept."""
+        none = subprocess.DEVNULL
+        with contextlib.ExitStack() as failed:
+            ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            failed.callback(ours.close)
+            with theirs:
+                ours.settimeout(_PATIENCE)
+                self._socket = ours
+                program = _file(_program())
+                command = [interpreter(), "-I", "-S", "-c", _STUB, str(theirs.fileno()), str(os.getpid()), self.cgroup]
+                try:
+                    process = _Process(
+                        command,
+                        stdin=program,
+                        stdout=none,
+                        stderr=none,
+                        pass_fds=(theirs.fileno(),),
+                        start_new_session=True,
+                    )
+                finally:
+                    os.close(program)
+            failed.pop_all()
+        return process
 
     @property
     def is_alive(self) -> bool:
@@ -203,37 +226,50 @@ class Keeper:
         killed, refused, is_over = self._ask("end", seconds)
         return Ended(dict(killed), dict(refused), is_over)
 
+    def hurry(self, seconds: float) -> None:
+        """Have everything that is asked from now on be over within so many real seconds."""
+        self._end = time.monotonic() + seconds
+
+    def _seconds(self, most: float) -> float:
+        """Give how long something may take, a little at least."""
+        return most if self._end is None else max(_LEAST, min(most, self._end - time.monotonic()))
+
     def close(self) -> None:
-        """End everybody and the keeper itself; of one that is dead, end what it left. May be called twice."""
+        """End everybody and the keeper itself; of one that is dead, end what it left. May be called twice.
+
+        No signal ends a process that the kernel does not let run. The keeper stays for it, and goes with the last one.
+        """
         with self._lock:
             if self._socket.fileno() < 0:
                 return
             is_adopting = True
             with contextlib.suppress(KeeperDied):
-                if self.end().is_over:
-                    release_orphans()  # whoever may not be signalled is nobody's child here
-                    is_adopting = False
+                self.end(self._seconds(_ENDING))
+                release_orphans()  # whoever lives is the keeper's, or may not be signalled and is nobody's child here
+                is_adopting = False
             self._socket.close()
-            self._bury()
-            end_cgroup(self.cgroup)
+            try:
+                self._process.wait(self._seconds(_PATIENCE))
+            except subprocess.TimeoutExpired:
+                threading.Thread(target=self._bury, name="agentproc-keeper", daemon=True).start()
+            else:
+                self._bury()
             if is_adopting:
                 self._end_orphans()
                 release_orphans()
-            _marks.discard(self.mark)
+                end_cgroup(self.cgroup)
 
     def _bury(self) -> None:
-        try:
-            self._process.wait(_PATIENCE)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+        """Wait for the end of the keeper, and leave nothing of it."""
+        self._process.wait()
+        end_cgroup(self.cgroup)
         keepers.discard(self.pid)
+        _marks.discard(self.mark)
 
     def _end_orphans(self) -> None:
         """Kill and reap what this process adopted when the keeper died, as far as it is known to be the keeper's."""
-        nobody = os.pidfd_open(os.getpid())
-        members = Members(nobody, Adopted(-1, self.cookie, self.mark), _ignore, _ignore)
-        end = time.monotonic() + _PATIENCE
+        members = Members(None, Adopted(-1, self.cookie, self.mark), _ignore, _ignore)
+        end = time.monotonic() + self._seconds(_PATIENCE)
         turns = 0
         while time.monotonic() < end:
             members.hunt(_TURN, freeze=turns % 2 == 1)
@@ -243,12 +279,13 @@ class Keeper:
                 break
             turns += 1
         members.close()
-        os.close(nobody)
 
     def _ask(self, op: str, *arguments: Any, descriptors: tuple[int, ...] = ()) -> Any:
         with self._lock:
             if not self.is_alive or self._socket.fileno() < 0:
                 raise KeeperDied(f"the keeper (pid {self.pid}) is gone")
+            if self._end is not None:
+                self._socket.settimeout(max(_ANSWER, self._seconds(_PATIENCE) / _SHARES))
             try:
                 socket.send_fds(self._socket, [marshal.dumps((op, arguments))], descriptors)
             except OSError as error:

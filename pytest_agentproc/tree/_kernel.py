@@ -1,8 +1,16 @@
 """What is asked of the kernel with C modules alone: a keeper starts with it. Owns /proc and exec; judges nothing."""
 
 import _ctypes
+import _thread
 import posix
 import select
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeVar
+
+    T = TypeVar("T")
 
 __all__ = [
     "attempt",
@@ -10,9 +18,13 @@ __all__ = [
     "children",
     "execute",
     "is_dead",
+    "is_exhausted",
     "name_of",
     "pidfd_of",
     "read_file",
+    "release",
+    "reserve",
+    "spared",
     "stat_of",
     "state_of",
     "write_file",
@@ -22,19 +34,87 @@ _ABSENT = (2, 20)
 """No such file, no such folder."""
 _NOBODY = (2, 3, 22)
 """No such process. For the number of a thread that leads none, newer kernels say: no such file; others: invalid."""
+_EXHAUSTED = (23, 24)
+"""Too many open files: of the machine, of this process."""
+_SPARES = 3
+"""Descriptors set aside: one for a process that is held, one for what is read about it, one for a nested look."""
 _has_lists = posix.access(f"/proc/self/task/{posix.getpid()}/children", posix.F_OK)
 """Whether this kernel lists children; else the parents of all processes tell."""
+
+
+_spares: list[int] = []
+_users = [0]
+_turn = _thread.RLock()
+
+
+def reserve() -> None:
+    """Set descriptors aside for `spared`, once for all callers; each of them calls `release` at its end.
+
+    Raises:
+        OSError: there are none left.
+    """
+    with _turn:
+        _users[0] += 1
+        try:
+            _refill()
+        except OSError:
+            release()
+            raise
+
+
+def release() -> None:
+    """Undo one `reserve`; the last one gives the descriptors back."""
+    with _turn:
+        _users[0] -= 1
+        while _spares and not _users[0]:
+            posix.close(_spares.pop())
+
+
+def _refill() -> None:
+    while len(_spares) < _SPARES:
+        _spares.append(posix.eventfd(0, posix.EFD_CLOEXEC))
+
+
+def is_exhausted(error: OSError) -> bool:
+    """Say whether a call failed only because no descriptor was left."""
+    return error.errno in _EXHAUSTED
+
+
+def spared(function: "Callable[..., T]", *arguments: object) -> "T":
+    """Call a function that gives back every descriptor it opens; if none is left, lend it one that was set aside.
+
+    The function may be called twice: it must do nothing before it opens its first descriptor.
+
+    Raises:
+        OSError: what the function raised, also if another thread took the last descriptor.
+    """
+    try:
+        return function(*arguments)
+    except OSError as error:
+        if error.errno not in _EXHAUSTED or not _spares:
+            raise
+    with _turn:
+        if _spares:
+            posix.close(_spares.pop())
+        try:
+            return function(*arguments)
+        finally:
+            if _users[0]:
+                attempt(_refill)
 
 
 def children(pid: int) -> list[int]:
     """List the children of a process that has one thread or many, zombies too; none of one that is gone."""
     found: list[int] = []
     try:
-        for task in posix.listdir(f"/proc/{pid}/task"):
+        for task in spared(posix.listdir, f"/proc/{pid}/task"):
             found += [int(word) for word in read_file(f"/proc/{pid}/task/{task}/children").split()]
-    except OSError:
+    except OSError as error:
+        if error.errno in _EXHAUSTED:
+            raise
         if not _has_lists:
-            return [int(name) for name in posix.listdir("/proc") if name.isdigit() and parent_of(int(name)) == pid]
+            everybody = [int(name) for name in spared(posix.listdir, "/proc") if name.isdigit()]
+            return [one for one in everybody if parent_of(one) == pid]
     return found
 
 
@@ -54,7 +134,9 @@ def stat_of(pid: int) -> list[bytes]:
     """Give what the kernel says of a process, from its state on; nothing once it is gone."""
     try:
         return read_file(f"/proc/{pid}/stat").rpartition(b")")[2].split()
-    except OSError:
+    except OSError as error:
+        if error.errno in _EXHAUSTED:
+            raise
         return []
 
 
@@ -86,6 +168,10 @@ def is_dead(pidfd: int) -> bool:
 
 def read_file(path: str) -> bytes:
     """Read a file of the kernel's whole."""
+    return spared(_read, path)
+
+
+def _read(path: str) -> bytes:
     number = posix.open(path, posix.O_RDONLY | posix.O_CLOEXEC)
     try:
         parts = b""
@@ -98,6 +184,10 @@ def read_file(path: str) -> bytes:
 
 def write_file(path: str, data: bytes) -> None:
     """Write a file of the kernel's."""
+    spared(_write, path, data)
+
+
+def _write(path: str, data: bytes) -> None:
     number = posix.open(path, posix.O_WRONLY | posix.O_CLOEXEC)
     try:
         posix.write(number, data)
@@ -129,7 +219,7 @@ def execute(argv: list[bytes], environment: dict[bytes, bytes]) -> None:
     raise why
 
 
-def call(name: str, *arguments: int | bytes) -> int:
+def call(name: str, *arguments: int | bytes | None) -> int:
     """Call a function of the C library that Python has no name for; `ctypes` itself is slow to import."""
     library = _ctypes.dlopen(None, 0)  # type: ignore[arg-type]  # typeshed has not heard that None is this process
     result: int = _ctypes.call_function(_ctypes.dlsym(library, name), arguments)

@@ -3,6 +3,8 @@
 A pid is only ever used to open a pidfd; then the kinship is read, and the process must have lived on: what is signalled
 is what was found. A walk during which somebody died or vanished proves nothing about whom it did not see: who died may
 have left a child that the walk had passed already.
+
+If no descriptor is left, a member is not held but known by its pid and birth: see `Loose`.
 """
 
 from __future__ import annotations
@@ -14,7 +16,8 @@ import signal
 import time
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.tree._kernel import is_dead, pidfd_of
+from pytest_agentproc.tree._kernel import is_dead, is_exhausted, pidfd_of, spared
+from pytest_agentproc.tree._loose import Loose
 from pytest_agentproc.tree._walk import group_of, session_of
 
 if TYPE_CHECKING:
@@ -34,13 +37,13 @@ class Members:
     `is_sure` says that the last walk missed nobody within its reach.
 
     Args:
-        root: the pidfd of the agent, which stays open as long as this object is used.
+        root: the pidfd of the agent, which stays open as long as this object is used; None: there is no agent.
         kin: who belongs to it; it may be replaced.
         watch: called with the descriptor of each member found: readable once it is dead.
         forget: called before such a descriptor is closed.
     """
 
-    def __init__(self, root: int, kin: Kin, watch: Callable[[int], None], forget: Callable[[int], None]) -> None:
+    def __init__(self, root: int | None, kin: Kin, watch: Callable[[int], None], forget: Callable[[int], None]) -> None:
         self.kin = kin
         self.is_sure = False
         self.leaks: list[int] = []
@@ -48,6 +51,7 @@ class Members:
         self._watch = watch
         self._forget = forget
         self._pidfds: dict[int, int] = {}
+        self._loose = Loose()
         self._unreaped: set[int] = set()
         """Of these, the dead that pin their session, or are somebody else's to reap, and ours after that one's end."""
         self._untouchable: dict[int, int] = {}
@@ -59,7 +63,12 @@ class Members:
     @property
     def is_empty(self) -> bool:
         """Whether no member is known that lives and may be signalled."""
-        return self._pidfds.keys() <= self._unreaped
+        return self._pidfds.keys() <= self._unreaped and not self._loose.births
+
+    @property
+    def has_unwatched(self) -> bool:
+        """Whether a member is known whose death nobody will hear of."""
+        return bool(self._loose.births)
 
     def survey(self, seconds: float) -> None:
         """Walk the tree until a walk is sure, or for about so many real seconds, however slow the machine is."""
@@ -97,25 +106,64 @@ class Members:
             signum: sent to each new member when it is found; after STOP nobody is reaped.
             end: the real, monotonic instant after which to look at no more than a few of many orphans.
         """
-        dead, root_is_dead = self._dead(), is_dead(self._root)
+        dead, root_is_dead, kin = self._dead(), self._root_is_dead(), self.kin
         self._forget_untouchable()
         self._strange, self._before = set(), self._strange
-        self.is_sure, is_new, kin = True, False, self.kin
-        for pid in kin.find(self._pidfds, end):
-            if pid not in self._pidfds and pid not in self._untouchable:
-                is_new = self._take(pid, signum) or is_new
-        is_same = self._dead() == dead and is_dead(self._root) == root_is_dead
+        is_new = False
+        try:
+            self.is_sure = not self._loose.prune()
+            for pid in kin.find(self._pidfds, end):
+                if pid not in self._pidfds and pid not in self._untouchable and pid not in self._loose.refused:
+                    is_new = self._take(pid, signum) or is_new
+        except OSError as error:
+            if not is_exhausted(error):
+                raise
+            self.is_sure = False  # another thread took the last descriptor: the next walk sees more
+        is_same = self._dead() == dead and self._root_is_dead() == root_is_dead
         self.is_sure = self.is_sure and kin.is_sure and is_same
         is_over = (self.is_sure and not is_new) or not kin.adopts
         self._gone = set() if signum is signal.SIGSTOP else dead if is_over else _spare(dead)
         return is_new
 
     def _take(self, pid: int, signum: signal.Signals | None) -> bool:
-        """Hold a process if it is a member and lives; return whether it is."""
+        """Hold a process if it is a member and lives; return whether it is, and was not known."""
+        try:
+            pidfd = pidfd_of(pid)
+        except OSError as error:
+            if not is_exhausted(error):
+                raise
+            return spared(self._glance, pid, signum)
+        if pidfd is None:
+            self.is_sure = False
+            return False
+        was_known = self._loose.births.pop(pid, None) is not None
+        return self._judge(pid, pidfd, signum) and not was_known
+
+    def _glance(self, pid: int, signum: signal.Signals | None) -> bool:
+        """Take in a process for which no descriptor can be kept; return whether it is a new member that lives."""
         pidfd = pidfd_of(pid)
         if pidfd is None:
             self.is_sure = False
             return False
+        try:
+            kin = self.kin
+            is_kin, lives = kin.confirm(pid, pidfd), not is_dead(pidfd)
+            if is_kin and lives:
+                is_new = self._loose.add(pid)
+                if is_new and signum is not None:
+                    self._loose.send(pid, signum)
+                return is_new
+            if not lives:
+                self._strange.add(pid)
+            self.is_sure = self.is_sure and (lives or pid in self._before) and (is_kin or kin.adopts)
+            if is_kin and signum is not signal.SIGSTOP:
+                self._reap(pidfd)
+            return False
+        finally:
+            os.close(pidfd)
+
+    def _judge(self, pid: int, pidfd: int, signum: signal.Signals | None) -> bool:
+        """Keep the descriptor of a process that is a member and lives, or pins a session; close any other."""
         kin = self.kin
         is_kin, lives = kin.confirm(pid, pidfd), not is_dead(pidfd)
         if is_kin and lives:
@@ -158,6 +206,9 @@ class Members:
         for pid in [pid for pid in self._pidfds if pid not in self._unreaped]:
             if group is None or group_of(pid) == group:
                 self._send(pid, *signals)
+        for pid in list(self._loose.births):
+            if group is None or group_of(pid) == group:
+                self._loose.send(pid, *signals)
 
     def _send(self, pid: int, *signals: signal.Signals) -> None:
         try:
@@ -183,6 +234,10 @@ class Members:
             self.leaks.append(pid)
             os.close(pidfd)
         self._untouchable.clear()
+        self.leaks += self._loose.left()
+
+    def _root_is_dead(self) -> bool:
+        return self._root is not None and is_dead(self._root)
 
     def _dead(self) -> set[int]:
         return {pid for pid, pidfd in self._pidfds.items() if is_dead(pidfd)}
@@ -206,9 +261,10 @@ class Members:
             self._unreaped.add(pid)
 
     def _reap(self, pidfd: int) -> bool:
-        """Leave no zombie of an orphan that this process adopted, for no one else takes it; return if none is left."""
-        if not self.kin.adopts:
-            return True
+        """Leave no zombie of an orphan that this process adopted, for no one else takes it; return if none is left.
+
+        As the first process of a namespace it adopts orphans at every containment.
+        """
         try:
             os.waitid(os.P_PIDFD, pidfd, os.WEXITED | os.WNOHANG)
         except ChildProcessError:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import struct
 import threading
 from functools import cache
 from typing import TYPE_CHECKING
+
+from pytest_agentproc.tree._kernel import call
 
 if TYPE_CHECKING:
     import ctypes
@@ -62,15 +65,17 @@ class Alarm:
     """A descriptor that becomes readable so many real milliseconds after it was set."""
 
     def __init__(self) -> None:
-        self.descriptor = _call("timerfd_create", _MONOTONIC, os.O_NONBLOCK | os.O_CLOEXEC)
+        self.descriptor = call("timerfd_create", _MONOTONIC, os.O_NONBLOCK | os.O_CLOEXEC)
+        if self.descriptor < 0:  # the C module that is loaded keeps no errno, and nothing else can be wrong
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
 
     def set(self, milliseconds: int) -> None:
         """Ring once, so many milliseconds from now; what was set before holds no more."""
-        _call("timerfd_settime", self.descriptor, 0, struct.pack("4l", 0, 0, 0, milliseconds * 1_000_000), None)
+        call("timerfd_settime", self.descriptor, 0, struct.pack("4l", 0, 0, 0, milliseconds * 1_000_000), None)
 
     def hush(self) -> None:
         """Take the ring."""
-        _call("timerfd_settime", self.descriptor, 0, struct.pack("4l", 0, 0, 0, 0), None)
+        call("timerfd_settime", self.descriptor, 0, struct.pack("4l", 0, 0, 0, 0), None)
 
     def close(self) -> None:
         """Give the descriptor back."""

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import fcntl
 import os
+import signal
+import struct
 import subprocess
+import threading
 import time
 from typing import TYPE_CHECKING, Protocol
 
@@ -19,6 +24,13 @@ __all__ = ["Kept", "Own", "Root", "started"]
 
 started: set[int] = set()
 """The pids of what this module started and has not reaped."""
+
+_GET_INFO = 0xC048FF0B
+"""The request for what a pidfd knows: 72 bytes, a mask of what is wanted first."""
+_HOW_IT_ENDED = 1 << 3
+_STATUS_AT = 60
+_UNKNOWN = 255
+"""The code that asyncio, too, reports for an exit that somebody else took."""
 
 _PATIENCE = 1.0
 """Real seconds that a process may take from the end of its threads to that of itself."""
@@ -37,7 +49,10 @@ class Root(Protocol):
         """Tell how it ended, without reaping it; call this once it is dead."""
 
     def reap(self, seconds: float | None = None) -> bool:
-        """Leave no zombie of it; return False if it has not ended within so many real seconds; None: wait for it."""
+        """Leave no zombie of it; return False if it has not ended within so many real seconds; None: wait for it.
+
+        After False a thread waits for it, if it is a child of this process.
+        """
 
 
 class Own:
@@ -57,11 +72,23 @@ class Own:
         self, argv: Sequence[str], cwd: str | None, env: Mapping[str, str] | None, stdio: tuple[int, int, int]
     ) -> None:
         stdin, stdout, stderr = stdio
-        self._process = subprocess.Popen(
-            argv, stdin=stdin, stdout=stdout, stderr=stderr, cwd=cwd, env=env, start_new_session=True
-        )
+        room = _room()
+        try:
+            self._process = subprocess.Popen(
+                argv, stdin=stdin, stdout=stdout, stderr=stderr, cwd=cwd, env=env, start_new_session=True
+            )
+        finally:
+            os.close(room)
         self.pid = self._process.pid
-        self.pidfd = os.pidfd_open(self.pid)
+        try:
+            self.pidfd = os.pidfd_open(self.pid)
+        except ProcessLookupError:
+            self._process.wait()  # there is nothing to wait for, but it is noted that it has ended
+            raise ChildProcessError(errno.ECHILD, "another part of this program reaps every child") from None
+        except OSError:
+            os.killpg(self.pid, signal.SIGKILL)
+            self._process.wait()
+            raise
         started.add(self.pid)
 
     def status(self) -> int:
@@ -73,6 +100,7 @@ class Own:
         try:
             self._process.wait(seconds)
         except subprocess.TimeoutExpired:
+            threading.Thread(target=self.reap, name="agentproc-reap", daemon=True).start()
             return False
         started.discard(self.pid)
         return True
@@ -102,7 +130,11 @@ class Kept:
         stdio: tuple[int, int, int],
     ) -> None:
         self._keeper = keeper
-        self.pid = keeper.start(argv, cwd, env, stdio)
+        room = _room()
+        try:
+            self.pid = keeper.start(argv, cwd, env, stdio)
+        finally:
+            os.close(room)
         self.pidfd = os.pidfd_open(self.pid)
         started.add(self.pid)
 
@@ -126,7 +158,28 @@ class Kept:
         return True
 
 
+def _room() -> int:
+    """Take the place of the descriptor that a process will need at once when it is started."""
+    return os.eventfd(0, os.EFD_CLOEXEC)
+
+
 def _status(pidfd: int) -> int:
-    result = os.waitid(os.P_PIDFD, pidfd, os.WEXITED | os.WNOWAIT)
+    """Tell how a process ended, although somebody else in this program may have reaped it."""
+    try:
+        result = os.waitid(os.P_PIDFD, pidfd, os.WEXITED | os.WNOWAIT)
+    except ChildProcessError:
+        return _status_of_reaped(pidfd)
     assert result is not None
     return result.si_status if result.si_code == os.CLD_EXITED else -result.si_status
+
+
+def _status_of_reaped(pidfd: int) -> int:
+    """Ask the kernel how a process ended that is reaped already; Linux has known that since 6.15."""
+    words = bytearray(struct.pack("Q64x", _HOW_IT_ENDED))
+    try:
+        fcntl.ioctl(pidfd, _GET_INFO, words)
+    except OSError:
+        return _UNKNOWN
+    known: int = struct.unpack_from("Q", words)[0]
+    status: int = struct.unpack_from("i", words, _STATUS_AT)[0]
+    return os.waitstatus_to_exitcode(status) if known & _HOW_IT_ENDED else _UNKNOWN

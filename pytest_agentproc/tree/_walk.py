@@ -11,7 +11,7 @@ import select
 
 import psutil
 
-from pytest_agentproc.tree._kernel import children, read_file, stat_of
+from pytest_agentproc.tree._kernel import children, is_exhausted, read_file, spared, stat_of
 
 __all__ = [
     "carries",
@@ -50,7 +50,7 @@ def descendants(pid: int) -> list[int]:
 def session_members(session: int) -> list[int]:
     """List the processes of a session, its leader left out: one system call a process of the machine."""
     found = []
-    for name in os.listdir("/proc"):
+    for name in spared(os.listdir, "/proc"):
         if name.isdecimal():
             pid = int(name)
             try:  # so many are asked that a call or a context manager for each would cost more than the answers
@@ -84,7 +84,9 @@ def environment_of(pid: int) -> bytes:
     for _ in range(_TRIES):
         try:
             found = read_file(f"/proc/{pid}/environ")
-        except OSError:
+        except OSError as error:
+            if is_exhausted(error):
+                raise
             return b""
         if found or not (now := _program(pid)) or (now == before and now[0] != _BECOMING):
             return found
@@ -107,12 +109,14 @@ def carries(pid: int, word: str) -> bool:
 
 def limit_of(pid: int) -> int | None:
     """Give a process's soft limit for message queues, in bytes, a zombie's too; None if it has none or is gone."""
-    with contextlib.suppress(OSError):
-        for line in read_file(f"/proc/{pid}/limits").splitlines():
-            if line.startswith(_LIMIT):
-                soft = line.removeprefix(_LIMIT).split()[0]
-                return int(soft) if soft.isdigit() else None
-    return None
+    try:
+        lines = read_file(f"/proc/{pid}/limits").splitlines()
+    except OSError as error:
+        if is_exhausted(error):
+            raise
+        return None
+    soft = next((line.removeprefix(_LIMIT).split()[0] for line in lines if line.startswith(_LIMIT)), b"")
+    return int(soft) if soft.isdigit() else None
 
 
 def command_of(pid: int) -> str:

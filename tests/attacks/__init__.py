@@ -1,0 +1,1 @@
+"""Attacks on the kit: faults, floods and hostile input, each bounded and repeatable."""

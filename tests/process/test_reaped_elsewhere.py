@@ -1,0 +1,61 @@
+"""Supervision holds where somebody else reaps, and where this process is the first one and must reap everybody."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PROGRAM = Path(__file__).with_name("reaping.py")
+ROOT = Path(__file__).parents[2]
+FIRST = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount-proc", "--kill-child"]
+KNOWS_EXITS = (6, 15)
+"""From this version on Linux reports the exit of a process that somebody else reaped."""
+
+pytestmark = pytest.mark.slow
+at_every_containment = pytest.mark.parametrize("containment", ["group", "subreaper", "keeper"])
+
+
+def report(how: str, containment: str, *before: str) -> dict[str, Any]:
+    """Run the program, and give what it reports."""
+    done = subprocess.run(
+        [*before, sys.executable, PROGRAM, how, containment],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+@at_every_containment
+@pytest.mark.parametrize("how", ["handler", "ignored"])
+def test_an_exit_that_somebody_else_took_is_still_known_and_nothing_is_kept(how: str, containment: str) -> None:
+    """A host with a handler of its own for SIGCHLD is no reason to lose a result."""
+    found = report(how, containment)
+    version = tuple(map(int, platform.release().split("-")[0].split(".")[:2]))
+    is_known = how == "ignored" or containment == "keeper" or version >= KNOWS_EXITS
+    code, killed = (3, -15) if is_known else (255, 255)
+    assert found == {"runs": [["failed", code, code], ["inactive", 124, killed]], "kept": 0, "zombies": 0}
+
+
+@at_every_containment
+def test_the_first_process_of_a_namespace_keeps_no_zombie(containment: str) -> None:
+    """In a container the supervisor may be process 1, and nobody reaps what it leaves."""
+    try:
+        probe = subprocess.run([*FIRST, "true"], check=False, timeout=60)
+    except FileNotFoundError:
+        pytest.skip("this machine has no unshare")
+    if probe.returncode != 0:
+        pytest.skip(f"this kernel does not permit {' '.join(FIRST)}")
+    found = report("nobody", containment, *FIRST)
+    assert found == {"runs": [["failed", 3, 3], ["inactive", 124, -15]], "kept": 0, "zombies": 0}
