@@ -214,10 +214,21 @@ def _play_by_grants(player: Player, stage: Stage, link: _socket.socket) -> None:
 def _connect(address: bytes) -> _socket.socket:
     """Connect, on a descriptor that no script and no client closes."""
     low = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
-    low.connect(address)
+    if len(address) <= wire.LONGEST_ADDRESS:
+        low.connect(address)
+    else:
+        _connect_through_folder(low, address)
     high = fcntl.fcntl(low.fileno(), fcntl.F_DUPFD_CLOEXEC, _HIGH)
     low.close()
     return _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET, 0, high)
+
+
+def _connect_through_folder(line: _socket.socket, address: bytes) -> None:
+    """Connect to a socket whose path is too long for an address."""
+    folder, _, name = address.rpartition(b"/")
+    number = posix.open(folder, posix.O_PATH | posix.O_DIRECTORY | posix.O_CLOEXEC)
+    line.connect(b"/proc/self/fd/%d/%s" % (number, name))
+    posix.close(number)
 
 
 _lifelines: list[_socket.socket] = []

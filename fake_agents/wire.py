@@ -1,6 +1,7 @@
 """The talk between a fake and the hub: one SEQPACKET message each. Owns the forms; refuses sockets and meaning.
 
-    fake -> hub   hello  ("H", token, parent pid, child index, name, line) with the fake's epoll descriptor
+    fake -> hub   hello  the bytes of the token, then (parent pid, child index, name, line); with the fake's epoll
+                         descriptor
                   wait   ("W", until or None, wants, notes)  parked; also woken when its epoll descriptor is ready
                   notes  ("N", notes)                  more of them than fit into one message
                   bye    ("B", notes)                  about to be gone
@@ -27,10 +28,21 @@ ROUSE = b"R"
 MESSAGE = 1 << 18
 """No message is longer than this."""
 
+TOKEN = 16
+"""So many bytes are a token: they stand before all else, so that nothing is decoded without one."""
+
+LONGEST_ADDRESS = 107
+"""So many bytes of a path fit into the address of a socket."""
+
 
 def hello(token: bytes, parent: int, index: int, name: str, line: int) -> bytes:
     """Introduce a process: root agents have index -1."""
-    return marshal.dumps(("H", token, parent, index, name, line))
+    return token + marshal.dumps((parent, index, name, line))
+
+
+def introduced(message: bytes) -> Any:
+    """Read a hello, once its token is known."""
+    return marshal.loads(memoryview(message)[TOKEN:])
 
 
 def wait(until: int | None, wants: tuple[bool, bool, bool], notes: list[Any]) -> bytes:

@@ -1,10 +1,10 @@
 """Time: the clock protocol, the real clock, and the virtual clock that spans real child processes.
 
-`_jump` is the rule that decides who moves next, `_hub` the lockstep that obeys it, `_participant` a process in it,
-`_ear` how it is heard, `_wrappers` what may be around it, `_waits` who of that counts in real time, `_runs` the host's
-side, `_window` what the host does, `_cores` where a child begins, `_sentry` a host that never comes back, `_blockage`
-one that comes back late, `_pulse` one that looks in turns, `_asyncio` and `_trio` the loops, `_quiet` their end,
-`_wall` dates. Heavy parts load when used.
+`_jump` is the rule that decides who moves next, `_hub` the lockstep that obeys it, `_door` where a process comes into
+it, `_participant` such a process, `_ear` how it is heard, `_wrappers` what may be around it, `_waits` who of that
+counts in real time, `_runs` the host's side, `_window` what the host does, `_cores` where a child begins, `_sentry` a
+host that never comes back, `_blockage` one that comes back late, `_pulse` one that looks in turns, `_asyncio` and
+`_trio` the loops, `_quiet` their end, `_wall` dates. Heavy parts load when used.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from pytest_agentproc.clock._pulse import LONGEST, ROUNDING, Pulse
 from pytest_agentproc.clock._system import SystemClock
 
 if TYPE_CHECKING:
+    from pytest_agentproc.clock._door import bind_in
     from pytest_agentproc.clock._quiet import hush_at_end
     from pytest_agentproc.clock._virtual import VirtualClock, is_in_loop, require_backend
     from pytest_agentproc.clock._wall import wall_clock
@@ -34,6 +35,7 @@ __all__ = [
     "SystemClock",
     "VirtualClock",
     "Watched",
+    "bind_in",
     "current_clock",
     "hush_at_end",
     "is_in_loop",
@@ -49,6 +51,10 @@ def __getattr__(name: str) -> Any:
         from pytest_agentproc.clock import _virtual
 
         return getattr(_virtual, name)
+    if name == "bind_in":
+        from pytest_agentproc.clock._door import bind_in
+
+        return bind_in
     if name == "hush_at_end":
         from pytest_agentproc.clock._quiet import hush_at_end
 

@@ -5,20 +5,18 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import socket
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from fake_agents import wire
 from pytest_agentproc.clock._events import signal_name
-from pytest_agentproc.errors import KitError
 
 if TYPE_CHECKING:
-    from collections.abc import Container
+    import socket
 
     from pytest_agentproc.clock._jump import Path
 
-__all__ = ["Participant", "State", "new_listener", "process_state", "receive_hello"]
+__all__ = ["Participant", "State", "process_state"]
 
 
 _send_signal = signal.pidfd_send_signal  # as it is before a host is watched: what the kit does is no signal of the host
@@ -219,36 +217,3 @@ def process_state(pid: int) -> str:
         return ""
     finally:
         os.close(number)
-
-
-def receive_hello(
-    listener: socket.socket, tokens: Container[bytes]
-) -> tuple[socket.socket, int, int, tuple[Any, ...]] | None:
-    """Accept one connection; None if nobody stands there or the caller does not belong to this run."""
-    try:
-        link, _ = listener.accept()
-    except BlockingIOError:
-        return None
-    link.settimeout(10.0)
-    pid = int.from_bytes(link.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)[:4], "little")
-    try:
-        message, descriptors, _, _ = socket.recv_fds(link, wire.MESSAGE, 1)
-    except TimeoutError as error:
-        raise KitError(f"process {pid} connected and said nothing for 10 s") from error
-    if not message or not descriptors:
-        link.close()
-        return None
-    said = wire.load(message)
-    if said[1] not in tokens:
-        link.close()
-        return None
-    return link, pid, descriptors[0], said
-
-
-def new_listener() -> tuple[socket.socket, bytes]:
-    """Open a listening socket in the abstract namespace: no path, no length limit, nothing to remove."""
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    listener.bind(b"")
-    listener.listen(256)
-    listener.setblocking(False)
-    return listener, listener.getsockname()

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from fake_agents import wire
 from fake_agents.program import numbered
+from pytest_agentproc.clock._door import Door
 from pytest_agentproc.clock._events import told
-from pytest_agentproc.clock._participant import Participant, State, new_listener, receive_hello
+from pytest_agentproc.clock._participant import Participant, State
 from pytest_agentproc.clock._wrappers import Wrappers, ancestors
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ class Roll:
         """How many bytes they have printed."""
         self._poller = poller
         self._rule = rule
-        self._listener, self.address = new_listener()
+        self._door = Door()
         self._sinks: dict[bytes, Sink] = {}
         self.by_pid: dict[int, Participant] = {}
         """Who said hello last from that pid."""
@@ -68,20 +69,27 @@ class Roll:
         self._buffer = bytearray(wire.MESSAGE)
         self._buffers = [self._buffer]
         self._roots = 0
-        poller.watch(self._listener.fileno(), self._accept)
+        poller.watch(self._door.fileno(), self._accept)
 
     @property
     def door(self) -> int:
         """The descriptor at which new participants knock."""
-        return self._listener.fileno()
+        return self._door.fileno()
 
-    def admit(self, sink: Sink) -> bytes:
+    @property
+    def address(self) -> bytes:
+        """Where new participants connect: the path of a socket; empty before the first `admit`."""
+        return self._door.address
+
+    def admit(self, sink: Sink, folder: str) -> bytes:
         """Give the token of one fake; its events, and those of its descendants, go to `sink`.
 
         Args:
             sink: called with (instant, code, data) in the record's codes.
+            folder: where the hub's socket may be: only this user can enter it. The first one counts.
         """
-        token = secrets.token_bytes(16)
+        self._door.open(folder)
+        token = secrets.token_bytes(wire.TOKEN)
         self._sinks[token] = sink
         return token
 
@@ -120,8 +128,7 @@ class Roll:
             self.expected.pop(pid, None)
 
     def _accept(self) -> None:
-        while (hello := receive_hello(self._listener, self._sinks)) is not None:
-            link, pid, stage, (_, token, parent, index, name, line) = hello
+        for link, pid, stage, token, (parent, index, name, line) in self._door.hellos(self._sinks):
             path = self.expected.pop(pid, None)
             if index >= 0:
                 path = (*self.by_pid[parent].path, index)
@@ -296,7 +303,7 @@ class Roll:
     def close(self) -> None:
         """End whoever is left and give every descriptor back, even if somebody interrupts that."""
         with contextlib.ExitStack() as stack:
-            stack.callback(self._listener.close)
+            stack.callback(self._door.close)
             stack.callback(self.wrappers.close)
             stack.callback(self.participants.clear)  # a second close must not meet descriptors of somebody else's
             for one in reversed(self.participants.values()):

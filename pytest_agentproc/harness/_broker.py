@@ -5,7 +5,8 @@ the kernel kills that fake, be it deaf, spinning or stopped. It goes when the ha
 after a hard real-time lifetime. When a line breaks, its fake is dead: who and when is noted in the file `deaths` of the
 harness's folder, since of a process that is nobody's child nobody else can tell. A harness that was killed leaves its
 folder: the broker removes it.
-Descriptor 0 is the listening socket; the arguments are the harness's pid, the lifetime in seconds, and the folder.
+Descriptor 0 is the listening socket, at a path in that folder, which only this user can enter. The arguments are the
+harness's pid, the lifetime in seconds, and the folder.
 """
 
 from __future__ import annotations
@@ -35,17 +36,23 @@ def main() -> None:
                 return
             if number == listener.fileno():
                 line, _address = listener.accept()
+                if peer(line)[1] not in (0, os.geteuid()):  # the folder keeps other users out, and so do we
+                    line.close()
+                    continue
                 lines[line.fileno()] = (line, time.monotonic() + lifetime)
                 poll.register(line, select.POLLIN)
             else:
-                pid = int.from_bytes(
-                    lines[number][0].getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)[:4], "little"
-                )
-                os.write(deaths, b"%d %d\n" % (pid, time.monotonic_ns()))
+                os.write(deaths, b"%d %d\n" % (peer(lines[number][0])[0], time.monotonic_ns()))
                 release(poll, lines, number)
         now = time.monotonic()
         for number in [number for number, (_, end) in lines.items() if end < now]:
             release(poll, lines, number)
+
+
+def peer(line: socket.socket) -> tuple[int, int]:
+    """Give the pid and the user of the process at the other end, as the kernel noted them when it connected."""
+    said = line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+    return int.from_bytes(said[:4], "little"), int.from_bytes(said[4:8], "little")
 
 
 def release(poll: select.poll, lines: dict[int, tuple[socket.socket, float]], number: int) -> None:

@@ -61,13 +61,14 @@ class Lockstep:
     Args:
         clock: the clock.
         record: where it writes what they do.
+        folder: where the clock's socket may be: only this user can enter it.
 
     `baked` is what the fake must be told.
     """
 
-    def __init__(self, clock: VirtualClock, record: Record) -> None:
+    def __init__(self, clock: VirtualClock, record: Record, folder: str) -> None:
         self.clock = clock
-        self._token = clock.hub.roll.admit(record.add)
+        self._token = clock.hub.roll.admit(record.add, folder)
         self.baked: dict[str, Any] = {
             "hub": clock.hub.roll.address,
             "token": self._token,

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import time
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.clock import SystemClock, VirtualClock
+from pytest_agentproc.clock import SystemClock, VirtualClock, bind_in
 from pytest_agentproc.errors import KitError, UsageError
 from pytest_agentproc.harness._bystanders import plays
 from pytest_agentproc.harness._canaries import Canaries
@@ -238,7 +237,7 @@ class Lab:
         name = name or bound.program["name"]
         watch: Lockstep | Diaries
         if isinstance(clock, VirtualClock):
-            watch = Lockstep(clock, record)
+            watch = Lockstep(clock, record, str(shop.folder))
         else:
             watch = Diaries(shop.new_diary(), shop.deaths, clock, name)
         program = {**bound.program, "name": name, "prompt": scenario.prompt[:PROMPT_SHOWN]}
@@ -265,10 +264,8 @@ class Lab:
     def _lifelines(self) -> bytes:
         """Give the broker's address, and start it if it does not run."""
         if self._broker is None or self._broker.poll() is not None:
-            with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
-                listener.bind(b"")
-                listener.listen(1024)
-                self._lifeline = listener.getsockname()
+            listener, self._lifeline = bind_in(str(self._shop().folder), "lifeline", 1024)
+            with listener:
                 self._shop().deaths.touch()
                 script = str(Path(__file__).with_name("_broker.py"))
                 command = [interpreter(), "-IS", script, str(os.getpid()), str(LIFETIME), str(self._shop().folder)]

@@ -7,10 +7,12 @@ import select
 import signal
 import subprocess
 import sys
-from contextlib import contextmanager
+import tempfile
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.clock._participant import new_listener, process_state, receive_hello
+from pytest_agentproc.clock._door import Door, Hello
+from pytest_agentproc.clock._participant import process_state
 from tests.architecture.sources import ROOT
 
 if TYPE_CHECKING:
@@ -30,23 +32,32 @@ def wait(player, stage, link):
 
 signal.alarm(60)
 main._play_by_grants = wait
-baked = {"hub": bytes.fromhex(sys.argv[1]), "token": b"token", "foreign": (), "host": 0}
+baked = {"hub": bytes.fromhex(sys.argv[1]), "token": b"t" * 16, "foreign": (), "host": 0}
 program = {"name": "agent", "dialect": "raw", "mode": "", "code": 0, "newline": "lf", "serves": False, "steps": []}
 main._live_by_grants(baked, 0, -1, {"id": "agent", "line": 0}, program)
 """
 
 
+def _open(door: Door, folder: str) -> str:
+    door.open(folder)
+    return door.address.hex()
+
+
 @contextmanager
 def _fake() -> Iterator[tuple[int, socket.socket]]:
     """Start a fake that is past Python's last look at the signals that came, and behind that waits; give its line."""
-    listener, address = new_listener()
-    with listener, subprocess.Popen([sys.executable, "-c", _DEAF, address.hex()], cwd=ROOT) as process:
+    with (
+        closing(Door()) as door,
+        tempfile.TemporaryDirectory() as folder,
+        subprocess.Popen([sys.executable, "-c", _DEAF, _open(door, folder)], cwd=ROOT) as process,
+    ):
         try:
-            assert select.select([listener], [], [], 30)[0], "no hello came"
-            hello = receive_hello(listener, {b"token"})
-            assert hello is not None
-            os.close(hello[2])
-            with hello[0] as link:
+            hellos: list[Hello] = []
+            while not hellos:
+                assert select.select([door], [], [], 30)[0], "no hello came"
+                hellos += door.hellos({b"t" * 16})
+            os.close(hellos[0].stage)
+            with hellos[0].link as link:
                 link.settimeout(10)
                 assert link.recv(16) == b"ready"
                 while process_state(process.pid) != "S":

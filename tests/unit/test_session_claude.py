@@ -99,6 +99,59 @@ def test_a_background_turn_is_never_a_prompts(place: str, *, echoes: bool) -> No
     assert stage.machine.session_id == "s1"
 
 
+def _asks(stage: Claude) -> None:
+    """Ask for a permission."""
+    request = {"subtype": "can_use_tool", "tool_name": "Bash", "input": {}}
+    stage.says({"type": "control_request", "request_id": "q", "request": request})
+
+
+@pytest.mark.parametrize("again", [True, False], ids=["an init for each turn", "one init"])
+@pytest.mark.parametrize("place", ["before", "after"])
+@pytest.mark.parametrize("echoes", [True, False])
+def test_an_init_near_the_first_prompt_is_that_prompts(place: str, *, echoes: bool, again: bool) -> None:
+    """The real CLI prints none before a prompt; of one that does, the owner must not depend on who was faster (P7)."""
+    stage = Claude(echoes=echoes, handler=True)
+    if place == "before":
+        stage.begins()
+    stage.ask("one")
+    if place == "after":
+        stage.begins()
+    if again:
+        stage.begins(1)
+    stage.until(50)
+    _asks(stage)
+    [question] = [event for event in stage.events if event.kind == "question"]
+    assert question.turn == 1
+    stage.until(300)
+    assert stage.ended(1) is None, "an open question holds the prompt's deadline"
+    stage.tells(to.AnswerIt("q", allowed=True))
+    stage.ends(1, "ONE")
+    assert stage.ended(1) == ("completed", 300.0, "ONE")
+    assert stage.background() == []
+
+
+@pytest.mark.parametrize("kind", ["message", "piece", "question", "result"])
+def test_an_init_before_the_first_prompt_is_a_background_turns_if_words_follow(kind: str) -> None:
+    """A program that is resumed may go on by itself: what it says then is no prompt's (B1)."""
+    stage = Claude(echoes=False, handler=True)
+    stage.begins()
+    said = {
+        "message": lambda: stage.speaks("bg"),
+        "piece": lambda: stage.streams("bg"),
+        "question": lambda: _asks(stage),
+        "result": lambda: stage.ends(None, "bg"),
+    }
+    said[kind]()
+    stage.ask("one")
+    if kind != "result":
+        stage.speaks("bg, too")
+        stage.ends(None, "bg")
+    assert stage.background() == ["bg"]
+    stage.turn(1, "ONE")
+    assert stage.ended(1) == ("completed", 0.0, "ONE")
+    assert all(event.turn in (0, None) for event in stage.events if event.text.startswith("bg"))
+
+
 def test_words_of_a_marked_background_turn_are_shown_as_its_own() -> None:
     """Where the agent marks its turns no viewer sees a background word in a prompt's turn, not for a moment."""
     stage = Claude()

@@ -3,7 +3,9 @@
 Every prompt carries a uuid of ours. The init, the first assistant line and the result of its turn carry it back; those
 of a background turn carry none, and its result has the origin `task-notification`. A CLI that echoes no uuid is read by
 the origin, else by the order of inits: words that come before the result may then be shown as a prompt's, and are given
-to the background turn when its result says so. An interrupt is acknowledged by the turn's result, not by its
+to the background turn when its result says so. The CLI prints no init before the first prompt (all recordings agree).
+One that does may print it just before or just after that prompt is written: either way it stands for that prompt's
+turn, unless words follow before the prompt does. An interrupt is acknowledged by the turn's result, not by its
 control_response, which only says that it was heard. A hook is announced for every tool and without a timeout: with one
 the CLI gives up itself, and runs what a late PostToolUse was to see, while without it waits for our own limit.
 """
@@ -56,11 +58,12 @@ class ClaudeTalk(JsonTalk):
     """Talk to `claude --input-format stream-json --output-format stream-json`."""
 
     is_marked = False
-    begins_at_once = False
     answers_cancel = False
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
+        self.begins_at_once = False
+        """Whether an init came before any prompt, and nothing after it: it is the first prompt's."""
         self._numbers: dict[str, int] = {}
         self._speakers = Speakers(1)
         self._system_lines = SystemLines()
@@ -86,6 +89,7 @@ class ClaudeTalk(JsonTalk):
 
     def prompt(self, number: int, text: str) -> bytes:
         """Give the prompt of a turn, with the uuid that its turn will name."""
+        self.begins_at_once = False
         mark = str(uuid.uuid5(_OURS, f"{self.setting.key}/{number}"))
         self._numbers[mark] = number
         message = {"role": "user", "content": text}
@@ -124,7 +128,7 @@ class ClaudeTalk(JsonTalk):
         name, request = str(value.get("request_id")), _dict(value.get("request"))
         kind = request.get("subtype")
         if kind == "can_use_tool":
-            return [Question(name, str(request.get("tool_name", "")), request)]
+            return [*self._unprompted(), Question(name, str(request.get("tool_name", "")), request)]
         if kind == "hook_callback":
             return [self._fired(name, request)]
         refused = {"subtype": "error", "request_id": name, "error": f"unsupported request: {kind}"}
@@ -153,8 +157,18 @@ class ClaudeTalk(JsonTalk):
         if value.get("subtype") != "init":
             return self._work(self._system_lines.follow(value))
         self._speakers.forget()
-        session = value.get("session_id")
-        return [Welcome(session if isinstance(session, str) else None), Begun(self._marks(value))]
+        session, marks = value.get("session_id"), self._marks(value)
+        welcome = Welcome(session if isinstance(session, str) else None)
+        if not marks and not self._numbers:
+            self.begins_at_once = True
+            return [welcome]
+        return [welcome, Begun(marks)]
+
+    def _unprompted(self) -> list[Spoken]:
+        """Say that a background turn began with an init before the first prompt: words follow, and no prompt has."""
+        begun: list[Spoken] = [Begun()] if self.begins_at_once else []
+        self.begins_at_once = False
+        return begun
 
     def _work(self, told: Sequence[Spoken]) -> list[Spoken]:
         """Say of a compaction that it is progress, too."""
@@ -163,7 +177,7 @@ class ClaudeTalk(JsonTalk):
 
     def _tools(self, kind: str, value: dict[str, Any]) -> list[Spoken]:
         """Say what a line does with tools; a message that it ends comes before what it says itself."""
-        return _of_tools(self._speakers.hear(kind, value))
+        return [*self._unprompted(), *_of_tools(self._speakers.hear(kind, value))]
 
     def _streamed(self, value: dict[str, Any]) -> list[Spoken]:
         if value.get("parent_tool_use_id"):
@@ -204,7 +218,7 @@ class ClaudeTalk(JsonTalk):
             "" if ok else _trouble(value),
             usage=usage if isinstance(usage, dict) else None,
         )
-        return [*_of_tools(self._speakers.end()), ended]
+        return [*self._unprompted(), *_of_tools(self._speakers.end()), ended]
 
 
 def _of_tools(meanings: list[Meaning]) -> list[Spoken]:

@@ -1,0 +1,172 @@
+"""The door of a hub: a socket in a private folder at which new participants say hello. Owns the refusal.
+
+    connected --another user's--> refused
+    connected --says nothing for 10 s, or anything but a hello with a token--> refused
+    connected --a hello with a token of this run--> let in
+
+Nothing is read from another user's process, and nothing is decoded before the token is known. A process that says
+nothing keeps nobody waiting: its link is put aside until it speaks.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import socket
+import struct
+import time
+from itertools import count
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from fake_agents import wire
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterator
+
+__all__ = ["Door", "Hello", "bind_in"]
+
+_ROOT = 0
+_SILENCE = 10.0
+"""Real seconds after which a process that has connected and said nothing is turned away."""
+
+_numbers = count()
+"""Each socket of this process has a name of its own."""
+
+
+class Hello(NamedTuple):
+    """What a process says first.
+
+    Args:
+        link: the connected socket.
+        pid: the process at its other end, as the kernel says.
+        stage: its epoll descriptor.
+        token: which fake it belongs to.
+        fields: the rest of `wire.hello`: parent pid, child index, name, line.
+    """
+
+    link: socket.socket
+    pid: int
+    stage: int
+    token: bytes
+    fields: tuple[Any, ...]
+
+
+class Door:
+    """Let in the fakes of one run. Its descriptor is readable when a process connects or speaks."""
+
+    def __init__(self) -> None:
+        self.address = b""
+        """The path of the socket; empty until the door is open."""
+        self._epoll = select.epoll()
+        self._listener: socket.socket | None = None
+        self._silent: dict[int, tuple[socket.socket, int, float]] = {}
+        """Connections without a word so far, by descriptor: the link, the pid, and since when."""
+
+    def fileno(self) -> int:
+        """Give the descriptor to wait at."""
+        return self._epoll.fileno()
+
+    def open(self, folder: str) -> None:
+        """Listen, unless the door is open already.
+
+        Args:
+            folder: a folder that only this user can enter.
+        """
+        if self._listener is None:
+            self._listener, self.address = bind_in(folder, f"hub-{next(_numbers)}", 256)
+            self._listener.setblocking(False)
+            self._epoll.register(self._listener, select.EPOLLIN)
+
+    def hellos(self, tokens: Container[bytes]) -> Iterator[Hello]:
+        """Give each hello that is there and has one of these tokens, without a wait."""
+        for number, _ in self._epoll.poll(0):
+            if number in self._silent:
+                link, pid, _since = self._silent[number]
+                yield from self._heard(link, pid, tokens)
+            else:
+                yield from self._connected(tokens)
+
+    def _connected(self, tokens: Container[bytes]) -> Iterator[Hello]:
+        """Accept every connection; most have brought their hello by then."""
+        assert self._listener is not None, "only what was registered is found"
+        while True:
+            try:
+                link, _ = self._listener.accept()
+            except BlockingIOError:
+                break
+            pid, user, _group = struct.unpack("iII", link.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+            if user not in (_ROOT, os.geteuid()):
+                link.close()
+                continue
+            link.setblocking(False)
+            yield from self._heard(link, pid, tokens)
+        self._turn_away()
+
+    def _heard(self, link: socket.socket, pid: int, tokens: Container[bytes]) -> Iterator[Hello]:
+        try:
+            message, descriptors, _, _ = socket.recv_fds(link, wire.MESSAGE, 1)
+        except BlockingIOError:
+            self._put_aside(link, pid)
+            return
+        except ConnectionError:
+            message, descriptors = b"", []
+        if self._silent.pop(link.fileno(), None) is not None:
+            self._epoll.unregister(link)
+        token = message[: wire.TOKEN]
+        if descriptors and token in tokens:
+            yield Hello(link, pid, descriptors[0], token, wire.introduced(message))
+            return
+        link.close()
+        for descriptor in descriptors:
+            os.close(descriptor)
+
+    def _put_aside(self, link: socket.socket, pid: int) -> None:
+        if link.fileno() not in self._silent:
+            self._silent[link.fileno()] = link, pid, time.monotonic()
+            self._epoll.register(link, select.EPOLLIN)
+
+    def _turn_away(self) -> None:
+        """Close each connection that has been silent for too long."""
+        if self._silent:
+            latest = time.monotonic() - _SILENCE
+            for number in [number for number, (_, _, since) in self._silent.items() if since < latest]:
+                self._silent.pop(number)[0].close()
+
+    def close(self) -> None:
+        """Give every descriptor back, and remove the socket."""
+        for link, _, _ in self._silent.values():
+            link.close()
+        self._silent.clear()
+        if self._listener is not None:
+            self._listener.close()
+            self._listener = None
+            with contextlib.suppress(FileNotFoundError):  # the folder went before
+                os.unlink(self.address)
+        self._epoll.close()
+
+
+def bind_in(folder: str, name: str, backlog: int) -> tuple[socket.socket, bytes]:
+    """Listen at a socket in a folder; give it, and its path. A file of that name is removed first.
+
+    A path that is too long for an address is reached through the folder's descriptor, as `fake_agents.main` does it.
+    """
+    path = os.path.join(os.fsencode(folder), name.encode("ascii"))
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    try:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path)
+        if len(path) <= wire.LONGEST_ADDRESS:
+            listener.bind(path)
+        else:
+            number = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                listener.bind(f"/proc/self/fd/{number}/{name}")
+            finally:
+                os.close(number)
+        os.chmod(path, 0o600)
+        listener.listen(backlog)
+    except BaseException:
+        listener.close()
+        raise
+    return listener, path
