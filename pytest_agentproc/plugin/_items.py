@@ -12,6 +12,7 @@ import pytest
 
 from pytest_agentproc.corpus import SUFFIX
 from pytest_agentproc.errors import AgentprocError, ScenarioError
+from pytest_agentproc.files import read_text_file
 from pytest_agentproc.plugin._contributions import language_of
 from pytest_agentproc.plugin._options import asked, ways_of
 from pytest_agentproc.plugin._scripts import shown_path
@@ -29,6 +30,8 @@ __all__ = ["ScenarioFile", "ScenarioItem", "Written"]
 
 
 _NAME = "agentproc-problems"
+_MOST_BYTES = 1 << 24
+"""So many bytes of a file are looked through for the line of its claim."""
 
 
 class Written:
@@ -62,7 +65,7 @@ class Written:
     def line_of_claim(self) -> int:
         """Give the line in which the claim stands, from 0; the first one of a file that has none or is no text."""
         with suppress(OSError, UnicodeDecodeError):
-            lines = self._path.read_text("utf-8-sig").splitlines()
+            lines = read_text_file(self._path, _MOST_BYTES).splitlines()
             return next((index for index, text in enumerate(lines) if text.startswith("scenario:")), 0)
         return 0
 
