@@ -20,6 +20,7 @@ from pytest_agentproc.harness._diaries import Diaries
 from pytest_agentproc.harness._fake import FakeAgent, Lockstep
 from pytest_agentproc.harness._faults import settle_fault
 from pytest_agentproc.harness._launch import Workshop, interpreter
+from pytest_agentproc.harness._machine import require_machine
 from pytest_agentproc.harness._margin import foresee
 from pytest_agentproc.harness._model_play import play_bound
 from pytest_agentproc.harness._pace import pace_of
@@ -267,6 +268,7 @@ class Lab:
 
     def _shop(self) -> Workshop:
         if self._workshop is None:
+            require_machine()
             self._workshop = Workshop()
         return self._workshop
 
