@@ -15,7 +15,7 @@ import sys
 
 from fake_agents import birth, wire
 from fake_agents.dialects import encoder
-from fake_agents.player import Player
+from fake_agents.player import Endless, Player
 from fake_agents.program import of_invocation
 from fake_agents.stage import Reborn, Stage, hear_signals, settle_signals, stop
 from fake_agents.vigil import Vigil
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     """Parent pid and child index (0 and -1: a root agent), what the spawn step says, and the program."""
 
 _F_SETSIG = 10
+_BROKEN = 70
+"""The exit code of a fake that failed by itself, or that has nobody to live for."""
 _HIGH = 200
 """Our own descriptors live up here, out of the way of what a scenario or a client does with low numbers."""
 
@@ -45,14 +47,40 @@ def main(path: str) -> None:
 def play(baked: dict[str, Any], path: str) -> None:
     """Play a baked program; what is counted over several starts is counted beside `path`."""
     settle_signals()
-    state = birth.handed_over()
-    born = _first(baked, path) if state is None else _again(baked, state)
-    while True:
-        try:
-            _live(baked, *born)
-        except Reborn as reborn:
-            born = reborn.parent, reborn.index, reborn.fields, reborn.program
-        _become(baked, *born)
+    try:
+        state = birth.handed_over()
+        born = _first(baked, path) if state is None else _again(baked, state)
+        while True:
+            try:
+                _live(baked, *born)
+            except Reborn as reborn:
+                born = reborn.parent, reborn.index, reborn.fields, reborn.program
+            _become(baked, *born)
+    except Exception as error:  # noqa: BLE001  # whatever it is, the agent of the scenario did not do it
+        _report_fault(baked, error)
+        posix._exit(_BROKEN)
+
+
+def _report_fault(baked: dict[str, Any], error: Exception) -> str:
+    """Write what broke, and at which step, where the kit looks for it; without the kit, on stderr. Give the words."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    is_endless = isinstance(error, Endless)
+    words = str(error)
+    if not is_endless and trace is not None:
+        file = trace.tb_frame.f_code.co_filename.rpartition("/")[2]
+        words = f"{type(error).__name__}: {error} ({file}:{trace.tb_lineno})"
+    line, step = vars(error).get("step", (0, ""))
+    if "faults" in baked:
+        number = posix.open(baked["faults"], posix.O_WRONLY | posix.O_CREAT | posix.O_APPEND | posix.O_CLOEXEC, 0o600)
+        entry = f"{line}\t{step}\t{is_endless:d}\t{' '.join(words.split())}\n"
+        posix.write(number, entry.encode("utf-8", "replace"))
+        posix.close(number)
+    told = f"line {line}, step {step}: {words}" if line else words
+    if "faults" not in baked:
+        posix.write(2, f"agentproc: the fake agent itself failed: {told}\n".encode("utf-8", "replace"))
+    return told
 
 
 def _first(baked: dict[str, Any], path: str) -> Born:
@@ -163,6 +191,10 @@ def _live_by_grants(baked: dict[str, Any], parent: int, index: int, fields: dict
         stage.epoll.close()  # the parent's, inherited by its fork
         link.close()
         raise
+    except Exception as error:  # noqa: BLE001  # see `play`; the hub hears of it at once
+        broken = ("q", {"broken": _report_fault(baked, error)})
+        link.send(wire.tell("B", [*stage.take_notes(), broken]))
+        posix._exit(_BROKEN)
 
 
 def _staged(link: _socket.socket, parent: int, foreign: Sequence[tuple[int, int]], *, is_seen: bool) -> Stage:

@@ -29,6 +29,19 @@ if TYPE_CHECKING:
 TIME, BUSY, SPACE, LINE, EOF, SIGNAL, NEVER, WHEN = range(8)  # the first two end at an instant
 _EPIPE = ("epipe", None)
 
+MOST_DRIPS = 25_000
+"""So often the drips of one process print: more is an agent that nothing will ever end."""
+
+MOST_WAITS = 100_000
+"""So many times one process waits until a stream has room: that is a flood of 6 GiB, or 100 KB byte by byte."""
+
+MOST_HOPS = 2_000
+"""So many times a process is followed by a fork of itself."""
+
+
+class Endless(Exception):
+    """A step of the script went on for so long that nothing will end it."""
+
 
 class Track:
     """One line of play: a generator and what it waits for."""
@@ -66,7 +79,7 @@ class Player:
         self.heard = 0
         self.acting: Key | None = None
         self.reactions: dict[Key, Sequence[Step]] = {}
-        self.children = self.line = 0
+        self.children = self.line = self.drips = self.waits = 0
         self.session: Session | None = None
         self.main = Track(self._main(program["steps"]))
         self.tracks = [self.main]
@@ -209,9 +222,13 @@ class Player:
             self.line = line
             self.stage.note("m", (line, op))
             does = getattr(self.session, "do_" + op) if op in OF_SESSIONS else getattr(self, "_do_" + op)
-            made = does(*args)
-            if made is not None and (yield from made):
-                return True
+            try:
+                made = does(*args)
+                if made is not None and (yield from made):
+                    return True
+            except Exception as error:  # a step can hold others: the innermost one says where it was
+                vars(error).setdefault("step", (line, args[0] if op == "event" else op))
+                raise
         return False
 
     # Each op of the program: what it does, as a generator if it can wait.
@@ -240,6 +257,9 @@ class Player:
         at = start + every
         while until is None or at <= start + until:
             yield (TIME, at)
+            self.drips += 1
+            if self.drips > MOST_DRIPS:
+                raise Endless(f"it printed {MOST_DRIPS} times, and nothing ended it")
             yield from self._write(stream, self.encoder.say(text, None, self.now) if data is None else data)
             at += every
 
@@ -303,6 +323,10 @@ class Player:
         end, next_hop = fields["until"], self.now + fields["every"]
         yield (TIME, next_hop if end is None else min(next_hop, end))
         if end is None or self.now < end:
+            hops = self.program.get("hops", 0) + 1
+            if hops > MOST_HOPS:
+                raise Endless(f"it forked itself {MOST_HOPS} times, and nothing ended it")
+            self.program = {**self.program, "hops": hops}
             self._bear({**fields, "how": "new_session"}, None)
         self.stage.leave(0)
 
@@ -341,6 +365,9 @@ class Player:
         """Write chunks: the first at once if there is room, and so many together in each further grant."""
         for number, chunk in enumerate(chunks):
             if (number and not number % together) or not self.stage.writable(stream):
+                self.waits += 1
+                if self.waits > MOST_WAITS:
+                    raise Endless(f"it waited {MOST_WAITS} times for room to write, and nothing ended it")
                 yield (SPACE, stream)
             if not self.stage.write(stream, chunk):
                 if self.reactions.get(_EPIPE) == []:

@@ -9,8 +9,8 @@ A program is plain data that `marshal` can write:
 nanoseconds, None stands for 'for ever'. `serves` is true for a session: it hears requests. `deaf` is there and true
 for a descendant that ignores the polite signals from its birth on, `tasks` for a script with background tasks,
 `encoder` for a dialect of another package: its modules, the last of which has the encoder, `chunk` if no write of it
-is to have more bytes. `then` is there only if invocations differ: the steps of the second one and of each that follows,
-the last for all further ones.
+is to have more bytes, `hops` for a process that is a fork of itself: how often that happened before. `then` is there
+only if invocations differ: the steps of the second one and of each that follows, the last for all further ones.
 """
 
 from __future__ import annotations

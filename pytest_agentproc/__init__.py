@@ -35,6 +35,7 @@ What those are made of
 The ground
     vocabulary/   words that scenarios and supervisors share: policy, outcomes, exit codes, rule ids
     corpus        where the bundled scenarios are
+    files         the files that a user names: looked at before they are read, and read with a bound
     procfs        what /proc says of a process
     errors        a caller's mistakes, scenario problems, clock errors
 

@@ -16,9 +16,11 @@ if TYPE_CHECKING:
 __all__ = [
     "AdapterError",
     "AgentprocError",
+    "BrokenFake",
     "ClockError",
     "Deadlock",
     "Declined",
+    "EndlessAgent",
     "Foreign",
     "Hang",
     "KitError",
@@ -146,6 +148,18 @@ class Foreign(ClockError):
     """A program that is neither a fake nor around one runs on in virtual time, and was not declared."""
 
     reason = "foreign process"
+
+
+class EndlessAgent(ClockError):
+    """An agent goes on for ever, and the supervisor does not end it though another one would."""
+
+    reason = "endless run"
+
+
+class BrokenFake(ClockError):
+    """A fake agent failed by itself, so the run cannot go on: that says nothing of the supervisor."""
+
+    reason = "broken fake"
 
 
 class Hang(ClockError):

@@ -14,6 +14,12 @@ __all__ = ["Instant", "instant_in", "since"]
 
 _SECOND = 1_000_000_000
 _DAY = 24 * 3600 * _SECOND
+_CENTURY = 100 * 365 * _DAY
+"""No scenario can wait for longer; a log that seems to has a wrong date in it."""
+
+_LONGEST_HEAD = 200
+"""An instant stands in so many characters, and a number has no more digits."""
+
 _UNITS = {"ms": 1_000_000, "s": _SECOND, "m": 60 * _SECOND, "min": 60 * _SECOND, "": _SECOND}
 
 _DATED = re.compile(
@@ -40,6 +46,7 @@ class Instant:
 
 def instant_in(head: str) -> Instant | None:
     """Find the instant in what stands before a line; None without one."""
+    head = head[:_LONGEST_HEAD]
     if found := _DATED.search(head):
         return _dated(found)
     if found := _ELAPSED.search(head):
@@ -60,14 +67,15 @@ def since(earlier: Instant, later: Instant) -> int | None:
     """Give the time between two instants in nanoseconds.
 
     Returns:
-        None where they do not count from the same beginning, or the log goes backwards; a clock passes midnight.
+        None where they do not count from the same beginning, the log goes backwards, or more than a century lies
+        between them; a clock passes midnight.
     """
     if earlier.base != later.base:
         return None
     passed = later.ns - earlier.ns
     if passed < -_DAY // 2 and later.base == "clock":
         passed += _DAY
-    return passed if passed >= 0 else None
+    return passed if 0 <= passed <= _CENTURY else None
 
 
 def _dated(found: re.Match[str]) -> Instant | None:
@@ -77,11 +85,10 @@ def _dated(found: re.Match[str]) -> Instant | None:
     except ValueError:
         return None
     zone = found[8] or "Z"
-    if zone != "Z":
-        shift = timedelta(hours=int(zone[1:3]), minutes=int(zone[-2:]))
-        moment -= shift if zone[0] == "+" else -shift
-    days = (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(seconds=1)
-    return Instant("date", days * _SECOND + _part(found[7]))
+    shift = 0 if zone == "Z" else int(zone[1:3]) * 3600 + int(zone[-2:]) * 60
+    passed = (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(seconds=1)
+    passed += shift if zone[0] == "-" else -shift
+    return Instant("date", passed * _SECOND + _part(found[7]))
 
 
 def _added(hours: int, minutes: int, whole: int, part: str | None) -> int:

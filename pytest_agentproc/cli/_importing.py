@@ -9,11 +9,15 @@ from typing import TYPE_CHECKING
 
 from pytest_agentproc.capture import DIALECTS, draft_pasted
 from pytest_agentproc.errors import Problem, ScenarioError, UsageError
+from pytest_agentproc.files import read_file
 
 if TYPE_CHECKING:
     import argparse
 
 __all__ = ["HELP", "declare", "run"]
+
+_MOST_BYTES = 1 << 24
+"""So many bytes of a log are read; of these `draft_pasted` takes as many characters as it likes."""
 
 HELP = """\
 The log may be pasted as it is: with words around it, times before its lines, quotes, fences, arrows, and lines that
@@ -64,10 +68,12 @@ def run(options: argparse.Namespace) -> int:
 
 def _read(path: str, name: str) -> str:
     try:
-        data = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+        data = sys.stdin.buffer.read(_MOST_BYTES + 1) if path == "-" else read_file(path, _MOST_BYTES)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise UsageError(f"{name} cannot be read: {reason}", "name the file with the log, or - for stdin") from error
+    if len(data) > _MOST_BYTES:
+        raise UsageError(f"{name} has more than {_MOST_BYTES} bytes", "cut it to what matters")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -33,10 +33,10 @@ def scenario_of(word: str) -> Scenario:
         ScenarioError: every problem of it.
     """
     path = Path(word)
-    if path.is_file():
-        return load(word)
     if path.is_dir():
         raise UsageError(f"{word} is a folder", "name one scenario file, or the id of a bundled scenario")
+    if path.exists():
+        return load(word)
     bundled = corpus_ids()
     if word in bundled:
         return load(bundled[word])

@@ -139,10 +139,10 @@ class _Searcher:
 def _chosen(pattern: str, *, explored: bool) -> list[Scenario]:
     """Load the scenarios that a pattern names and that leave a value open, or leave none."""
     path = Path(pattern)
-    if path.is_file():
-        files = [pattern]
-    elif path.is_dir():
+    if path.is_dir():
         files = sorted(str(file) for file in path.rglob(f"*{SUFFIX}"))
+    elif path.exists():
+        files = [pattern]
     else:
         files = [str(file) for file in corpus_files() if fnmatchcase(file.name.removesuffix(SUFFIX), pattern)]
     if not files:

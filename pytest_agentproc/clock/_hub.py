@@ -22,7 +22,7 @@ from pytest_agentproc.clock._pulse import Pulse
 from pytest_agentproc.clock._roll import Roll
 from pytest_agentproc.clock._runs import Runs
 from pytest_agentproc.clock._wakes import Wakes
-from pytest_agentproc.errors import ClockError, Deadlock, Spin, Stall
+from pytest_agentproc.errors import BrokenFake, ClockError, Deadlock, Spin, Stall
 
 if TYPE_CHECKING:
     import subprocess
@@ -209,6 +209,7 @@ class Hub:
         while True:
             if not self.busy:
                 self.settle()
+            self._require_sound()
             if self.busy or (roll.wrappers.alive and roll.wrappers.held()):
                 self._hold()
                 return False
@@ -234,6 +235,10 @@ class Hub:
                     return True
             self._count_look(target)
             runs.look(target)
+
+    def _require_sound(self) -> None:
+        if self.roll.broken and self.fault is None:
+            raise BrokenFake(f"the fake agent itself failed: {self.roll.broken}")
 
     def _note_meeting(self) -> None:
         """Begin to count wakes anew: the loop met something, and not the alarm of the sentry alone."""

@@ -69,6 +69,8 @@ class Roll:
         self._buffer = bytearray(wire.MESSAGE)
         self._buffers = [self._buffer]
         self._roots = 0
+        self.broken = ""
+        """What broke first in a fake itself."""
         poller.watch(self._door.fileno(), self._accept)
 
     @property
@@ -228,6 +230,8 @@ class Roll:
                 if path not in self.participants:
                     self.expect(pid, path)
             else:
+                if code == "q" and "broken" in data:
+                    self.broken = self.broken or data["broken"]
                 sink(now, *told(about, code, data))
 
     # Deaths.

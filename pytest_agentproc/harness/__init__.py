@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pytest_agentproc.harness._fake import FakeAgent
 from pytest_agentproc.harness._lab import Lab
+from pytest_agentproc.harness._machine import require_machine
 from pytest_agentproc.harness._margin import Foreseen, foresee
 from pytest_agentproc.harness._model import Model
 from pytest_agentproc.harness._model_play import CoreSubject, add_run, model_play
@@ -28,6 +29,7 @@ __all__ = [
     "model_play",
     "order_of",
     "real_time_only",
+    "require_machine",
     "write_fake",
     "write_refusal",
 ]

@@ -8,11 +8,13 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.harness._bystanders import command_line_of, how_it_lives
+from pytest_agentproc.harness._faults import read_fault
 from pytest_agentproc.record import starts
 
 if TYPE_CHECKING:
     from pytest_agentproc.clock import VirtualClock
     from pytest_agentproc.harness._diaries import Diaries
+    from pytest_agentproc.harness._faults import FakeFault
     from pytest_agentproc.record import Record, Start
 
 __all__ = ["FakeAgent", "Lockstep"]
@@ -47,6 +49,11 @@ class FakeAgent:
     def env(self) -> dict[str, str]:
         """The environment of this process with a PATH that leads to the fake, and to no program of any other name."""
         return {**os.environ, "PATH": self.folder}
+
+    @property
+    def broken(self) -> FakeFault | None:
+        """What broke first in the fake itself; None: nothing did."""
+        return read_fault(self.launcher)
 
     def finish(self) -> Record:
         """End it and its descendants, and give the record, with a note for each that was left."""

@@ -14,10 +14,14 @@ from pytest_agentproc.errors import KitError, UsageError
 from pytest_agentproc.harness._bystanders import plays
 from pytest_agentproc.harness._canaries import Canaries
 from pytest_agentproc.harness._claims import bind_to, parts_of
+from pytest_agentproc.harness._core import REFERENCE
 from pytest_agentproc.harness._diaries import Diaries
 from pytest_agentproc.harness._fake import FakeAgent, Lockstep
+from pytest_agentproc.harness._faults import settle_fault
 from pytest_agentproc.harness._launch import Workshop, interpreter
+from pytest_agentproc.harness._machine import require_machine
 from pytest_agentproc.harness._margin import foresee
+from pytest_agentproc.harness._model_play import play_bound
 from pytest_agentproc.harness._pace import pace_of
 from pytest_agentproc.harness._played import PROMPT_SHOWN, Played, command_line, header
 from pytest_agentproc.harness._probes import probes_of
@@ -33,7 +37,7 @@ from pytest_agentproc.tree import disown
 from pytest_agentproc.vocabulary import Policy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from types import TracebackType
 
     from pytest_agentproc.clock import Pulse
@@ -93,7 +97,8 @@ class Lab:
         Raises:
             NotApplicable: the script needs a limit that the subject does not have, or its host a disk that it has not,
                 or what virtual time cannot play.
-            KitError: the harness failed, so there is no verdict on the subject.
+            ScenarioError: the script has no end, and the kit's own supervisor does not end it, either.
+            KitError: the harness or a fake failed, so there is no verdict on the subject.
         """
         if real_time_only(subject):
             raise NotApplicable("virtual time", 1)
@@ -119,7 +124,7 @@ class Lab:
         fakes: list[FakeAgent] = []
         try:
             fakes += [self._make(part, clock, record) for part in parts_of(bound)]
-            played = supervise(subject, bound, fakes, clock, backend, room)
+            played = _settled(supervise(subject, bound, fakes, clock, backend, room), fakes)
             self._require_broker()
             return played, clock.pulse
         finally:
@@ -142,19 +147,23 @@ class Lab:
         Raises:
             NotForReal: two instants that must not change places are too near to one another, or it takes too long.
             NotApplicable: the script needs a limit that the subject does not have, or its host a disk that it has not.
-            KitError: the harness failed, so there is no verdict on the subject.
+            ScenarioError: the script has no end, and the kit's own supervisor does not end it, either.
+            KitError: the harness or a fake failed, so there is no verdict on the subject.
         """
         bound = bind_to(scenario, subject)
         if bound.blocked is not None:
             raise NotApplicable("virtual time", bound.blocked.line)
-        pace = pace_of(foresee(scenario, scenario.terms(subject)), scale, LIFETIME)
+        foreseen = foresee(scenario, scenario.terms(subject))
+        if foreseen.broken is not None:
+            raise foreseen.broken.error(str(scenario.path))
+        pace = pace_of(foreseen, scale, LIFETIME)
         self._canaries.ready()
         room = Room(scenario, self._shop().folder, keeps_artifacts=subject.keeps_artifacts)
         record = self.new_record({**header(bound, subject.name), "clock": "real", "scale": pace.scale})
         clock = SystemClock(pace.scale, time.monotonic_ns())
         fakes = [self._make(part, clock, record) for part in parts_of(bound)]
         try:
-            played = supervise_real(subject, bound, fakes, pace, backend, room)
+            played = _settled(supervise_real(subject, bound, fakes, pace, backend, room), fakes)
             for hit in self._canaries.hits():
                 told = {"stray": hit.signal, "to": "canary", "who": hit.canary, "origin": hit.origin}
                 record.add(clock.instant(), "m", {"process": "supervisor", **told})
@@ -258,6 +267,7 @@ class Lab:
 
     def _shop(self) -> Workshop:
         if self._workshop is None:
+            require_machine()
             self._workshop = Workshop()
         return self._workshop
 
@@ -272,6 +282,14 @@ class Lab:
                 self._broker = subprocess.Popen(command, stdin=listener.fileno(), start_new_session=True)
                 disown(self._broker.pid)
         return self._lifeline
+
+
+def _settled(played: Played, fakes: Sequence[FakeAgent]) -> Played:
+    """Give a play as it is, unless a fake itself failed in it."""
+    for fake in fakes:
+        if fake.broken is not None:
+            return settle_fault(played, fake.broken, lambda: play_bound(played.bound, REFERENCE))
+    return played
 
 
 def _telling(bound: Bound) -> Bound:

@@ -23,6 +23,7 @@ from fake_agents.dialects import module_of
 from pytest_agentproc.harness._bundle import BOOT, LOAD, bundle
 from pytest_agentproc.harness._bystanders import PLAYER
 from pytest_agentproc.harness._deferral import AT_START, IN_LOCKSTEP
+from pytest_agentproc.harness._faults import faults_of
 
 __all__ = ["REAL_TIME", "Workshop", "extensions", "head", "interpreter", "modules_of"]
 
@@ -98,7 +99,9 @@ class Workshop:
         free = self._free.setdefault(kind, [])
         path = free.pop() if free else self._write(kind)
         plan = f"{os.path.split(path)[0]}.baked"
-        _put(plan, marshal.dumps(baked))
+        faults = faults_of(path)
+        faults.unlink(missing_ok=True)
+        _put(plan, marshal.dumps({**baked, "faults": str(faults)}))
         if "then" in baked["program"]:
             Path(f"{plan}.count").unlink(missing_ok=True)
         self._kinds[path] = kind

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from fake_agents.player import Track, Wait
     from fake_agents.program import Step
     from pytest_agentproc.clock import Host, Path
+    from pytest_agentproc.harness._faults import FakeFault
     from pytest_agentproc.record import Record
     from pytest_agentproc.scenario import Scenario, Terms
 
@@ -40,11 +41,13 @@ class Foreseen:
         margin: the smallest distance between competing instants; None: nothing competes.
         duration: the instant of its end.
         fault: why it has no end, if it has none.
+        broken: what broke in a fake itself; None: nothing did.
     """
 
     margin: int | None
     duration: int
     fault: str = ""
+    broken: FakeFault | None = None
 
 
 class _Measured(FiniteRule):
@@ -136,7 +139,7 @@ def foresee(scenario: Scenario, terms: Terms) -> Foreseen:
     if rules[0].margin is not None:
         distances.append(rules[0].margin)
     fault = "" if played.fault is None else played.fault.reason
-    return Foreseen(min(distances, default=None), rules[0].now, fault)
+    return Foreseen(min(distances, default=None), rules[0].now, fault, played.broken)
 
 
 def _between_limits(record: Record) -> Iterator[int]:

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from fake_agents.program import numbered, of_invocation
 from pytest_agentproc.clock import Host, JumpRule, Move
-from pytest_agentproc.errors import Deadlock, Spin
+from pytest_agentproc.errors import BrokenFake, Deadlock, Spin
 from pytest_agentproc.harness._actors import Left, Process, World
+from pytest_agentproc.harness._faults import fault_of
 from pytest_agentproc.harness._kin import Kin
 from pytest_agentproc.harness._pipe import Pipe
 from pytest_agentproc.supervisor import Driver
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.clock import Path
     from pytest_agentproc.harness._blockage import ModelBlockage
     from pytest_agentproc.harness._departure import ModelDeparture
+    from pytest_agentproc.harness._faults import FakeFault
     from pytest_agentproc.harness._session_host import CallerHost, SessionHost
     from pytest_agentproc.record import Record
 
@@ -66,6 +68,8 @@ class Model:
         self._fakes: list[int] = []
         self._names: Counter[tuple[int, str]] = Counter()
         self._looks = 0
+        self.broken: FakeFault | None = None
+        """What broke in a fake itself."""
         self._host = Host()
         self._looking: list[tuple[int, Driver, SessionHost | None]] = []
         """The drivers that are not over, and their sessions."""
@@ -247,6 +251,9 @@ class Model:
             process.player.grant(rule.now, signals, readable=process.has_input(asked=asked))
         except Left:
             return
+        except Exception as error:
+            self.broken = fault_of(error)
+            raise BrokenFake(f"the fake agent itself failed: {self.broken.words}") from error
         process.wait()
         rule.park(process.path, process.until)
 

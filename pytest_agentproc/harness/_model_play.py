@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Protocol
 from fake_agents.program import LONGEST
 from pytest_agentproc.errors import ClockError
 from pytest_agentproc.harness._blockage import ModelBlockage
+from pytest_agentproc.harness._core import REFERENCE
 from pytest_agentproc.harness._departure import NOBODY, ModelDeparture
+from pytest_agentproc.harness._faults import settle_fault
 from pytest_agentproc.harness._model import Model
 from pytest_agentproc.harness._played import (
     PROMPT_SHOWN,
@@ -60,8 +62,15 @@ def model_play(scenario: Scenario, subject: CoreSubject, *, model: type[Model] =
 
     Raises:
         NotApplicable: the script needs a limit that the subject does not have, or what virtual time cannot play.
+        ScenarioError: the script has no end, and the kit's own supervisor does not end it.
+        KitError: the fake itself failed.
     """
-    return play_bound(scenario.bind(scenario.terms(subject)).in_virtual_time(), subject, model=model)
+    bound = scenario.bind(scenario.terms(subject)).in_virtual_time()
+    played = play_bound(bound, subject, model=model)
+    if played.broken is None:
+        return played
+    is_reference = subject.name == REFERENCE.name
+    return settle_fault(played, played.broken, lambda: played if is_reference else play_bound(bound, REFERENCE))
 
 
 def play_bound(bound: Bound, subject: _Judges, *, model: type[Model] = Model) -> Played:
@@ -109,9 +118,10 @@ def _play(bound: Bound, subject: _Judges, model: type[Model]) -> Played:
     except ClockError as error:
         fault = error
         record.add(made.now(), "m", {"process": "supervisor", "fault": error.reason, "message": str(error)})
+    broken = made.broken
     made.dissolve()
     answer = answers[0] if answers and fault is None else None
-    return Played(bound, record, answer, fault, store.files if store else None)
+    return Played(bound, record, answer, fault, store.files if store else None, broken=broken)
 
 
 def _blockage(model: Model, deed: Deed) -> ModelBlockage:

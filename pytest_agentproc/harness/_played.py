@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pytest_agentproc.errors import AdapterError, ClockError
+    from pytest_agentproc.harness._faults import FakeFault
     from pytest_agentproc.harness._pace import Pace
     from pytest_agentproc.harness._reference import Reference
     from pytest_agentproc.harness._turns import Turns
@@ -54,6 +55,7 @@ class Played:
         turns: how often the supervisor looked, if it looks in turns; None: it is woken.
         reference: what the kit's own supervisor makes of it; None: it played itself, or its limits are the file's.
         unstated: what depends on limits that the subject does not state; None: it states all.
+        broken: what broke in a fake itself, in the model; None: nothing did.
     """
 
     bound: Bound
@@ -66,6 +68,7 @@ class Played:
     turns: Turns | None = None
     reference: Reference | None = None
     unstated: Unstated | None = None
+    broken: FakeFault | None = None
 
     @property
     def tolerance(self) -> int:

@@ -12,36 +12,22 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.clock import JumpRule, Move
 from pytest_agentproc.errors import Spin
+from pytest_agentproc.harness._core import REFERENCE
 from pytest_agentproc.harness._model import Model
 from pytest_agentproc.harness._model_play import play_bound
 from pytest_agentproc.scenario import NotApplicable
-from pytest_agentproc.supervisor import Deciders, SessionDeciders
 from pytest_agentproc.vocabulary import Policy
 
 if TYPE_CHECKING:
     from pytest_agentproc.clock import Host
     from pytest_agentproc.harness._played import Played
     from pytest_agentproc.scenario import Bound, Scenario, Terms
-    from pytest_agentproc.vocabulary import LimitsRequest, Subject
+    from pytest_agentproc.vocabulary import Subject
 
 __all__ = ["REFERENCE", "FiniteModel", "FiniteRule", "Reference"]
 
 _MOVES = 20_000
 """So many steps no run has that somebody's limits end: eight mebibytes of a flood take two thousand."""
-
-
-class _Core:
-    """The core as it ships."""
-
-    name = "core"
-    deciders = Deciders()
-    session_deciders = SessionDeciders()
-
-    def policy(self, request: LimitsRequest) -> Policy:
-        return self.deciders.policy(request.limits, request.dialect)
-
-
-REFERENCE = _Core()
 
 
 class FiniteRule(JumpRule):

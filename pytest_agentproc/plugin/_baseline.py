@@ -10,6 +10,7 @@ import pytest
 
 from pytest_agentproc.corpus import SUFFIX, corpus_folder
 from pytest_agentproc.errors import ScenarioError
+from pytest_agentproc.files import read_text_file
 from pytest_agentproc.plugin._options import asked
 from pytest_agentproc.plugin._results import write_atomically
 from pytest_agentproc.plugin._scripts import shown_path
@@ -26,6 +27,7 @@ __all__ = ["begin_baseline", "read_by_baseline", "update_baseline"]
 
 _BASELINE: pytest.StashKey[Baseline] = pytest.StashKey()
 _DEFAULT = "agentproc-baseline.yaml"
+_MOST_BYTES = 1 << 24
 _UNSEEN = ("node_modules", "venv", "build", "dist", "__pycache__")
 
 
@@ -39,7 +41,7 @@ def begin_baseline(config: pytest.Config) -> None:
     if not path.exists() and (is_updating or not asked(config, "baseline")):
         return
     try:
-        baseline = Baseline(path.read_text("utf-8"), shown_path(path))
+        baseline = Baseline(read_text_file(path, _MOST_BYTES), shown_path(path))
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8"
         raise pytest.UsageError(

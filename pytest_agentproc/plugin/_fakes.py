@@ -61,13 +61,21 @@ class Fakes:
         return fake
 
     def finish(self) -> None:
-        """Show every record to whoever wants it, and fail the test for every fake that is still alive."""
+        """Show every record to whoever wants it, and fail the test for every fake that is still alive.
+
+        Raises:
+            KitError: a fake itself failed, which says nothing of the code under test.
+            ScenarioError: its script has no end.
+        """
         node = self._request.node
         texts = []
         for fake, scenario in self._made:
             record = fake.finish()
             node.ihook.pytest_agentproc_record(nodeid=node.nodeid, record=record)
             texts.append(explain_leaks(scenario, record))
+        for fake, scenario in self._made:
+            if fake.broken is not None:
+                raise fake.broken.error(str(scenario.path))
         text = "\n\n".join(filter(None, texts))
         if text:
             pytest.fail(text, pytrace=False)

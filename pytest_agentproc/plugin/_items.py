@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_agentproc.corpus import SUFFIX
-from pytest_agentproc.errors import AgentprocError, ScenarioError
+from pytest_agentproc.errors import AgentprocError, ScenarioError, UsageError
+from pytest_agentproc.files import read_text_file
 from pytest_agentproc.plugin._contributions import language_of
 from pytest_agentproc.plugin._options import asked, ways_of
 from pytest_agentproc.plugin._scripts import shown_path
@@ -29,6 +30,8 @@ __all__ = ["ScenarioFile", "ScenarioItem", "Written"]
 
 
 _NAME = "agentproc-problems"
+_MOST_BYTES = 1 << 24
+"""So many bytes of a file are looked through for the line of its claim."""
 
 
 class Written:
@@ -62,7 +65,7 @@ class Written:
     def line_of_claim(self) -> int:
         """Give the line in which the claim stands, from 0; the first one of a file that has none or is no text."""
         with suppress(OSError, UnicodeDecodeError):
-            lines = self._path.read_text("utf-8-sig").splitlines()
+            lines = read_text_file(self._path, _MOST_BYTES).splitlines()
             return next((index for index, text in enumerate(lines) if text.startswith("scenario:")), 0)
         return 0
 
@@ -112,7 +115,7 @@ class ScenarioFile(pytest.File):
 
 
 class _Problems:
-    """Have reports of malformed files show the located problems alone, with --full-trace too."""
+    """Have reports of malformed files, or of a machine that lacks something, show that alone, with --full-trace too."""
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
@@ -121,8 +124,8 @@ class _Problems:
         """Show an error of set-up as what it is: pytest asks no item how it is shown."""
         report = yield
         if isinstance(item, ScenarioItem) and call.excinfo is not None:
-            problems = call.excinfo.value
-            report.longrepr = str(problems) if isinstance(problems, ScenarioError) else report.longrepr
+            error = call.excinfo.value
+            report.longrepr = str(error) if isinstance(error, ScenarioError | UsageError) else report.longrepr
         return report
 
 
@@ -151,12 +154,17 @@ class ScenarioItem(pytest.Item):
         return self._written.read()
 
     def setup(self) -> None:
-        """Check the scenario: mistakes of its author's are an error of the test, and no verdict on anybody.
+        """Check the scenario and the machine: what is wrong with either is an error of the test, and no verdict.
 
         Raises:
             ScenarioError: every problem of the file at once.
+            UsageError: the machine cannot start fakes, or not enough of them.
         """
         self._written.read()
+        if self.clock != "model":
+            from pytest_agentproc.harness import require_machine
+
+            require_machine()
 
     def runtest(self) -> None:
         """Play the scenario and judge what was seen."""

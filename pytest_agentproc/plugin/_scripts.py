@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.corpus import corpus_ids
 from pytest_agentproc.errors import UsageError
+from pytest_agentproc.files import read_text_file
 from pytest_agentproc.plugin._contributions import language_of
 from pytest_agentproc.scenario import BUNDLED, Language, Scenario, load, loads
 
@@ -25,6 +26,7 @@ __all__ = ["TALKER", "named", "scenario_of", "shown_path"]
 TALKER = '{"dialect": "pi", "mode": "rpc"}'
 """The agent of steps alone, where it is to be talked to."""
 
+_MOST_BYTES = 1 << 24
 _SUFFIXES = (".yaml", ".yml")
 _ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
@@ -122,7 +124,7 @@ def _located(text: str, request: pytest.FixtureRequest) -> tuple[str, str]:
 
 def _source(file: Path) -> str:
     try:
-        return file.read_text("utf-8")
+        return read_text_file(file, _MOST_BYTES).replace("\r\n", "\n")
     except (OSError, UnicodeDecodeError):
         return ""
 

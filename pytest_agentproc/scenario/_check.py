@@ -70,6 +70,7 @@ class Check:
         process: whose script it reads; "" is the agent's.
         parents: who spawns whom; `orphans`: those who lose their parent at once, and how.
         meant: the children that steps name, and of which process they must be.
+        tools_done: the tools that have ended where the check is, with the lines of their ends.
         sessions: the sessions that the file has, by name, with their lines.
         session: the one that is spoken of.
     """
@@ -94,6 +95,7 @@ class Check:
     raw_bytes: int = 0
     tools: dict[str, int] = field(default_factory=dict)
     tasks: dict[str, int] = field(default_factory=dict)
+    tools_done: dict[str, int] = field(default_factory=dict)
     folded: dict[str, int] = field(default_factory=dict)
     foreground: dict[str, int] = field(default_factory=dict)
     expected: list[str] = field(default_factory=list)

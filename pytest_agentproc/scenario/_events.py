@@ -142,6 +142,10 @@ def _tool_done(values: dict[str, Any], node: Node, what: str, check: Check) -> d
     if is_told("tool_done", node, check):
         if values["id"] not in check.tools:
             check.at(node, unknown("tool", values["id"], check.tools) if check.tools else "no tool was started before")
+        if (line := check.tools_done.setdefault(values["id"], node.line)) != node.line:
+            check.at(
+                node, f'the tool "{shorten(values["id"])}" has ended in line {line}: write an event for a second end'
+            )
         if "refused" in values and check.dialect != "claude":
             check.at(node, f"the dialect {check.dialect} cannot tell it: leave refused out of {what}")
         elif values.get("refused") and values.get("error") is None:

@@ -242,7 +242,7 @@ class Regex:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 re.compile(text)
-        except (re.error, OverflowError, RecursionError) as error:
+        except (re.error, OverflowError, RecursionError, ValueError) as error:  # the last: 5000 digits
             check.at(node, f"{what} is no regular expression: {error}")
         return text
 

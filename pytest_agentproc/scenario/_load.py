@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import fields
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.errors import Problem, ScenarioError
+from pytest_agentproc.files import read_text_file
 from pytest_agentproc.scenario._additions import BUNDLED
 from pytest_agentproc.scenario._check import Check
 from pytest_agentproc.scenario._drive import Item, unawaited
@@ -30,6 +30,8 @@ __all__ = ["load", "loads"]
 
 _SUFFIX = ".scenario.yaml"
 _LARGEST = 4 * 1024**2
+_MOST_BYTES = 4 * _LARGEST + 3
+"""So many bytes the longest text can have, with a byte order mark."""
 _TOLD = tuple(field.name for field in fields(Answer))
 _NOWHERE = {
     "[\ud800-\udfff]": "U+{:04X} is half a character: no file can hold it",
@@ -51,7 +53,7 @@ def load(path: str | os.PathLike[str], language: Language = BUNDLED, name: str |
     """
     name = os.fspath(path) if name is None else name
     try:
-        text = Path(path).read_bytes().decode("utf-8-sig")
+        text = read_text_file(path, _MOST_BYTES)
     except UnicodeDecodeError as error:
         before = error.object[: error.start].decode()
         line, column = position(before, len(before))

@@ -9,6 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pytest_agentproc.files import read_inside
 from pytest_agentproc.scenario._expressions import NotApplicable
 from pytest_agentproc.scenario._fields import Either, Fields, Key
 from pytest_agentproc.scenario._kinds import Choice, ListOf, Size, Text, Time, Whole
@@ -134,7 +135,7 @@ def _file(name: str, node: Node, what: str, check: Check) -> bytes | None:
                 node, f'{what}.file "{shorten(name)}" has {path.stat().st_size} bytes: at most {_LARGEST} are possible'
             )
             return None
-        return path.read_bytes()
+        return read_inside(folder, path, _LARGEST)
     except (OSError, ValueError, RuntimeError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         check.at(node, f'{what}.file "{shorten(name)}" cannot be read: {reason}')

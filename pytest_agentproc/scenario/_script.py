@@ -122,6 +122,10 @@ class Steps:
             )
             return ()
         steps: list[Step] = []
+        outside, check.tools_done = (
+            check.tools_done,
+            dict(check.tools_done),
+        )  # another branch may end them
         for item in node.items:
             last = steps[-1] if steps else None
             if last is not None and last.name in ("exit", "die"):
@@ -131,6 +135,7 @@ class Steps:
                 steps += [replace(one, line=step.line) for one in step.value]
             elif step is not None:
                 steps.append(step)
+        check.tools_done = outside
         return tuple(steps)
 
 

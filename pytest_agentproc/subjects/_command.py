@@ -14,6 +14,7 @@ import anyio
 
 from pytest_agentproc.clock import signal_name
 from pytest_agentproc.errors import AdapterError, Declined, UsageError
+from pytest_agentproc.files import read_file
 from pytest_agentproc.subjects._answers import answer_of
 from pytest_agentproc.subjects._said import End, said, sources_of
 from pytest_agentproc.subjects._stated import keeps_time, limits_of, require_dialects, require_inabilities
@@ -39,6 +40,9 @@ _KNOWN = ("agent", "prompt", "folder", "here", "scale", *TIME_NAMES)
 _EXAMPLE = 'write Command(["my-supervisor", "--timeout", "{inactivity_timeout}", "--", "{agent}"]), for example'
 
 _HIGHEST_CODE = 255
+_MOST_BYTES = 64 * 1024**2
+"""So many bytes a file may have in which it says how it ended."""
+
 _TAIL = 2048
 """So many bytes of what it says on stderr are shown: the last ones."""
 
@@ -222,6 +226,6 @@ def _values(order: Order, folder: str, here: str) -> dict[str, str]:
 
 def _content(path: Path) -> str | None:
     try:
-        return path.read_text("utf-8", errors="replace")
+        return read_file(path, _MOST_BYTES).decode("utf-8", errors="replace")
     except OSError:
         return None

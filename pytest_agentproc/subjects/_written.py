@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.errors import UsageError
+from pytest_agentproc.files import read_text_file
 from pytest_agentproc.subjects._command import Command
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["command_of_file", "command_of_line"]
 
 _BITS = 64
+_MOST_BYTES = 1 << 20
 
 
 def command_of_line(line: str) -> Command:
@@ -42,10 +44,10 @@ def command_of_file(path: Path) -> Command:
         UsageError: it cannot be read, is no TOML, or a key or value is wrong; the text begins with the file.
     """
     try:
-        return _command(_table(path.read_text("utf-8")), path)
+        return _command(_table(read_text_file(path, _MOST_BYTES)), path)
     except OSError as error:
         raise UsageError(f"{path.name}: {error.strerror}", "name a file that can be read") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:  # no UTF-8, no TOML, or a number of more digits than are read
         raise UsageError(f"{path.name}: {error}", "write TOML") from None
     except UsageError as error:
         raise UsageError(f"{path.name}: {error.message}", error.remedy) from None

@@ -5,16 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.errors import AdapterError, ClockError
+from pytest_agentproc.errors import AdapterError, ClockError, Problem, ScenarioError
 from pytest_agentproc.verdict._artifacts import show_artifact
 from pytest_agentproc.verdict._bystanders import check_bystanders, strays
 from pytest_agentproc.verdict._checks import Check, check_leaks, check_of
 from pytest_agentproc.verdict._facts import leaks
+from pytest_agentproc.verdict._patterns import SlowPattern
 from pytest_agentproc.verdict._rows import Expectation, Finding, Played, Reference, Row, Verdict
 from pytest_agentproc.verdict._session import has_ended, is_before, is_of_turn
 from pytest_agentproc.verdict._sessions import any_was_started, of_session
 from pytest_agentproc.verdict._unstated import excuse_unstated, remedy_of, withhold_passes
-from pytest_agentproc.verdict._words import show_wanted
+from pytest_agentproc.verdict._words import printable, show_wanted
 from pytest_agentproc.vocabulary import LEVELS
 
 if TYPE_CHECKING:
@@ -54,7 +55,8 @@ def compare(played: Played) -> tuple[Row, ...]:
         one row per expectation, in the file's order.
     """
     rows = withhold_passes(_judged(played), {level: _deciding(played, level) for level in LEVELS})
-    return tuple(_of_moot(played, _of_undecided(played, rows)))
+    rows = _of_moot(played, _of_undecided(played, rows))
+    return tuple(replace(row, wanted=printable(row.wanted), seen=printable(row.seen)) for row in rows)
 
 
 def _judged(played: Played) -> list[Row]:
@@ -216,7 +218,11 @@ def _leaf(key: str) -> str:
 
 
 def _row(played: Played, expectation: Expectation) -> Row:
-    finding = _finding(played, expectation)
+    try:
+        finding = _finding(played, expectation)
+    except SlowPattern as error:
+        problem = Problem(str(played.bound.scenario.path), expectation.line, 1, f"{expectation.key}: {error}")
+        raise ScenarioError([problem]) from None
     missing = expectation.not_applicable or ", ".join(expectation.unstated)
     wanted = f"it depends on {missing}" if missing else _show(expectation.key, expectation.wanted)
     line, level, unstated = expectation.line or finding.line, expectation.level, expectation.unstated

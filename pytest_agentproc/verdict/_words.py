@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.record import duration, instant
+from pytest_agentproc.verdict._patterns import fits
 
 if TYPE_CHECKING:
     from pytest_agentproc.verdict._facts import Status
@@ -16,6 +16,7 @@ __all__ = [
     "LONG_CHARS",
     "listed",
     "matches",
+    "printable",
     "quoted",
     "shortened",
     "show_asked",
@@ -38,7 +39,18 @@ def quoted(text: str) -> str:
     if len(text) > LONG_CHARS:
         half = LONG_CHARS // 2
         return f"{len(text)} characters: {quoted(text[:half])} ... {quoted(text[-half:])}"
-    return json.dumps(text, ensure_ascii=False)
+    return printable(json.dumps(text, ensure_ascii=False))
+
+
+def printable(text: str) -> str:
+    """Escape what a terminal would obey or hide: control characters but for line ends, DEL, C1, bidi marks."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() or char == "\n" else _escape(char) for char in text)
+
+
+def _escape(char: str) -> str:
+    return f"\\u{ord(char):04x}" if ord(char) < 1 << 16 else f"\\U{ord(char):08x}"
 
 
 def listed(names: Iterable[str]) -> str:
@@ -113,7 +125,7 @@ def matches(text: str, matcher: Mapping[str, str]) -> bool:
     ((how, pattern),) = matcher.items()
     if how == "exact":
         return text == pattern
-    return pattern in text if how == "contains" else re.search(pattern, text) is not None
+    return pattern in text if how == "contains" else fits(pattern, text)
 
 
 def show_wanted(key: str, wanted: Any) -> str:

@@ -12,7 +12,7 @@ import pytest
 import pytest_agentproc
 from tests.architecture.sources import PRODUCT, ROOT, Import, imports, package_of, parse, product_files
 
-GROUND = {"errors", "procfs", "vocabulary"}
+GROUND = {"errors", "files", "procfs", "vocabulary"}
 LOWER = {"clock", "record", "scenario", "supervisor", "tree"}
 MIDDLE = {"harness", "subjects", "verdict"}
 
@@ -21,6 +21,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "__main__": {"cli"},
     "corpus": set(),
     "errors": set(),
+    "files": set(),
     "procfs": set(),
     "vocabulary": {"errors"},
     "hookspecs": {"defects", "record", "vocabulary"},

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from tests.plugin.scenarios import GREEN, RED
@@ -24,6 +26,14 @@ def _scenarios(pytester: pytest.Pytester) -> None:
     (pytester.path / "two.scenario.yaml").write_text(RED)
     (pytester.path / "mine.py").write_text(MINE + FAILS)
     pytester.makeini("[pytest]\nagentproc_subject = mine:supervise\n")
+
+
+def test_a_baseline_that_is_no_file_is_refused_unread(pytester: pytest.Pytester) -> None:
+    """A pipe under its name would hold up the whole run, before any test."""
+    os.mkfifo(pytester.path / FILE)
+    result = pytester.runpytest_subprocess(timeout=60)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"*{FILE} cannot be read: it is a named pipe, and not a regular file:*"])
 
 
 def test_a_known_failure_is_an_expected_one(pytester: pytest.Pytester) -> None:

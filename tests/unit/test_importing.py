@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from pytest_agentproc.capture import draft_pasted
 from pytest_agentproc.cli import main
-from pytest_agentproc.scenario import load, schema
+from pytest_agentproc.scenario import load, loads, schema
 
 LOG = 'it hangs\n{"type":"assistant","message":{"content":[{"type":"text","text":"a"}]}}\n'
 
@@ -19,6 +20,28 @@ LOG = 'it hangs\n{"type":"assistant","message":{"content":[{"type":"text","text"
 def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("log.txt").write_text(LOG, "utf-8")
+
+
+@pytest.mark.parametrize(
+    ("first", "last"),
+    [
+        ("0001-01-01T00:00:00+23:59", "9999-12-31T23:59:59-23:00"),
+        ("1970-01-01T00:00:00", "2500-12-31T23:59:59"),
+        ("+1:00", f"+{'9' * 100}:00:00"),
+        ("[0.1]", f"[{'9' * 100}.0]"),
+    ],
+    ids=["ends-of-the-calendar", "centuries", "hours", "seconds"],
+)
+def test_times_that_lie_centuries_apart_are_no_times(first: str, last: str) -> None:
+    """A log with a wrong date in it makes a draft that loads; it once was a stack, or a draft that did not."""
+    event = '{"type":"assistant","message":{"content":[{"type":"text","text":"a"}]}}'
+    loads(draft_pasted(f"{first} {event}\n{last} {event}\n", "claude", "log"))
+
+
+def test_a_time_of_5000_digits_is_no_stack() -> None:
+    """A field of an event can hold anything."""
+    event = '{"type":"assistant","timestamp":"+%s","message":{"content":[{"type":"text","text":"a"}]}}'
+    loads(draft_pasted(f"{event % ('9' * 5000)}\n{event % ('8' * 5000)}\n", "claude", "log"))
 
 
 def test_a_draft_is_printed_or_written_and_loads(capsys: pytest.CaptureFixture[str]) -> None:

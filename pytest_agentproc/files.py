@@ -1,0 +1,100 @@
+"""Reads the files that a user names. Owns the look before the reading and its bound; refuses to know what they say.
+
+A name may lead to a device that never ends, to a pipe that nobody writes to, or to a file that is larger than the
+memory. So a file is opened without waiting, the opened file is looked at, and no more than a limit is read.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["read_file", "read_inside", "read_text_file"]
+
+_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
+_FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0) | _NO_LINK
+_PIECE = 1 << 20
+_KINDS = (
+    (stat.S_ISDIR, "a folder"),
+    (stat.S_ISFIFO, "a named pipe"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+    (stat.S_ISSOCK, "a socket"),
+)
+
+
+def read_file(path: str | os.PathLike[str], most: int) -> bytes:
+    """Read a regular file, or the one that a link leads to.
+
+    Args:
+        path: where it is.
+        most: the largest number of bytes that it may have.
+
+    Raises:
+        OSError: it cannot be opened, is no regular file, or has more bytes; `strerror` says which.
+        ValueError: the path has a zero byte.
+    """
+    return _content(os.open(path, _FLAGS), most)
+
+
+def read_text_file(path: str | os.PathLike[str], most: int) -> str:
+    """Read a regular file as UTF-8, with a byte order mark or without one.
+
+    Raises:
+        OSError: as `read_file`.
+        UnicodeDecodeError: it is not UTF-8.
+        ValueError: the path has a zero byte.
+    """
+    return read_file(path, most).decode("utf-8-sig")
+
+
+def read_inside(folder: Path, path: Path, most: int) -> bytes:
+    """Read a regular file below a folder, and follow no link on the way: one may be put there after a check.
+
+    Args:
+        folder: the folder, with no link in its path.
+        path: the file, below the folder, with no link in its path when it was looked at.
+        most: the largest number of bytes that it may have.
+
+    Raises:
+        OSError: as `read_file`, or a part of the path is a link now.
+    """
+    if os.open not in os.supports_dir_fd:
+        return read_file(path, most)
+    *above, name = path.relative_to(folder).parts
+    place = os.open(folder, _FOLDER)
+    try:
+        for part in above:
+            below = os.open(part, _FOLDER, dir_fd=place)
+            os.close(place)
+            place = below
+        number = os.open(name, _FLAGS | _NO_LINK, dir_fd=place)
+    finally:
+        os.close(place)
+    return _content(number, most)
+
+
+def _content(number: int, most: int) -> bytes:
+    try:
+        found = os.fstat(number)
+        if not stat.S_ISREG(found.st_mode):
+            kind = next((words for is_kind, words in _KINDS if is_kind(found.st_mode)), "of an unknown kind")
+            raise OSError(errno.EINVAL, f"it is {kind}, and not a regular file")
+        if found.st_size > most:
+            raise OSError(errno.EFBIG, f"it has {found.st_size} bytes: at most {most} are read")
+        pieces: list[bytes] = []
+        left = most + 1
+        while left and (piece := os.read(number, min(left, _PIECE))):
+            pieces.append(piece)
+            left -= len(piece)
+    finally:
+        os.close(number)
+    if not left:
+        raise OSError(errno.EFBIG, f"it has more than {most} bytes, and no more are read")
+    return b"".join(pieces)

@@ -1,0 +1,99 @@
+"""A machine on which fakes cannot work: one sentence before the first of them, and no verdict on any supervisor."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from pytest_agentproc import subjects
+from pytest_agentproc.errors import UsageError
+from pytest_agentproc.harness import Lab, _machine, require_machine
+from pytest_agentproc.scenario import loads
+
+SOUND = "scenario: a\nagent: raw\nscript: [{answer: x}]\nexpect: {outcome: completed}\n"
+
+
+@pytest.fixture(autouse=True)
+def _anew() -> Any:
+    """What was seen of the machine is kept; here each test has one of its own."""
+    _machine.require_machine_at.cache_clear()
+    yield
+    _machine.require_machine_at.cache_clear()
+
+
+def _refusal() -> str:
+    with Lab() as lab, pytest.raises(UsageError) as error:
+        lab.play(loads(SOUND), subjects.core())
+    return str(error.value)
+
+
+def test_a_sound_machine_is_no_trouble() -> None:
+    """This one is."""
+    require_machine()
+
+
+def test_a_temporary_folder_without_execution_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Every fake would be a program that cannot be started, and 52 of 54 scenarios red."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr(os, "statvfs", lambda _: SimpleNamespace(f_flag=os.ST_NOEXEC))
+    assert _refusal() == (
+        f"the folder for temporary files, {tmp_path}, is mounted noexec, and fake agents are started from there\n"
+        "set TMPDIR to a folder from which programs may be started"
+    )
+
+
+def test_a_machine_without_proc_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who lives and who is left can be seen nowhere else."""
+    monkeypatch.setattr(_machine, "has_own_proc", lambda: False)
+    assert _refusal().startswith("/proc is missing or shows the processes of another namespace, ")
+
+
+def test_a_proc_of_other_processes_is_not_ones_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A namespace that was entered without a mount shows the pids of the outer one."""
+    assert _machine.has_own_proc()
+    monkeypatch.setattr(Path, "readlink", lambda _: Path("12345678"))
+    assert not _machine.has_own_proc()
+
+
+def test_few_processes_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fork that fails is the machine's, and not the supervisor's."""
+    limits = {resource.RLIMIT_NPROC: (10, 10), resource.RLIMIT_NOFILE: (resource.RLIM_INFINITY,) * 2}
+    monkeypatch.setattr(resource, "getrlimit", limits.__getitem__)
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(_machine, "tasks_of_this_user", lambda: 7)
+    assert _refusal() == (
+        "this user may have 10 processes and threads at most, and with a scenario there are up to 39\n"
+        "raise the limit, such as with: ulimit -u 4096"
+    )
+
+
+def test_few_descriptors_are_said_by_the_command(tmp_path: Path) -> None:
+    """A limit of 64 once made 52 of 54 scenarios red."""
+    path = tmp_path / "x.scenario.yaml"
+    path.write_text(SOUND, "utf-8")
+    command = f'ulimit -n 64; exec "{sys.executable}" -m pytest_agentproc run "{path}"'
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert done.stderr == (
+        "agentproc run: a process may open 64 files at most, and scenarios need 256\n"
+        "raise the limit, such as with: ulimit -n 1024\n"
+    )
+
+
+def test_a_scenario_on_such_a_machine_is_an_error_and_no_failure(tmp_path: Path) -> None:
+    """The report calls it so, and shows the sentence alone."""
+    (tmp_path / "x.scenario.yaml").write_text(SOUND, "utf-8")
+    command = f'ulimit -n 64; exec "{sys.executable}" -m pytest -p no:cacheprovider -q'
+    done = subprocess.run(
+        ["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert "1 error" in done.stdout
+    assert "a process may open 64 files at most, and scenarios need 256\n" in done.stdout
+    assert "Traceback" not in done.stdout
