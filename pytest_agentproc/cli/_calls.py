@@ -64,5 +64,10 @@ def parsed(name: str, about: str, module: ModuleType, words: Sequence[str]) -> a
 def closed_output() -> int:
     """Give the exit code of a command whose reader has gone, and keep the interpreter from telling so at its end."""
     null = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(null, sys.stdout.fileno())
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            os.dup2(null, stream.fileno())
+    os.close(null)
     return 141

@@ -6,6 +6,7 @@ after an interrupt. What 0 and 1 mean is the command's own, and stands in its he
 
 from __future__ import annotations
 
+import os
 import sys
 
 import pytest_agentproc
@@ -41,6 +42,20 @@ def main(argv: Sequence[str] | None = None) -> int:
         the exit code. Nothing that a user can write makes it raise.
     """
     words = list(sys.argv[1:] if argv is None else argv)
+    _open_streams()
+    try:
+        code = _command(words)
+        sys.stdout.flush()  # a reader that has gone is noticed here, and not at the interpreter's end
+    except BrokenPipeError:
+        from pytest_agentproc.cli._calls import closed_output
+
+        return closed_output()
+    except OSError as error:  # help or a version that cannot be written; a command's own errors do not come here
+        code = _told("agentproc", error)
+    return code
+
+
+def _command(words: list[str]) -> int:
     if not words or words[0] in ("-h", "--help", "help"):
         sys.stdout.write(_HELP.format(commands=_table()))
         return 0 if words else 2
@@ -59,6 +74,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     return _guarded(name, words[1:])
 
 
+def _open_streams() -> None:
+    """Lead a standard stream that is closed to nowhere, so that no file of ours gets its number, and no write fails."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            opened = os.open(os.devnull, os.O_RDWR)
+            os.set_inheritable(opened, True)  # the lowest free number: the closed one
+        if getattr(sys, name) is None:
+            stream = open(number, "w" if number else "r", encoding="utf-8", closefd=False)  # noqa: SIM115  # it stays
+            setattr(sys, name, stream)
+
+
 def _table() -> str:
     width = max(map(len, COMMANDS))
     return "\n".join(f"  {name:{width}}  {about}" for name, (_, about) in COMMANDS.items())
@@ -75,16 +103,16 @@ def _unknown(name: str) -> str:
 
 def _guarded(name: str, words: list[str]) -> int:
     """Run a command, and turn what it raises into a sentence and an exit code."""
-    from pytest_agentproc.cli._calls import Help, closed_output, parsed
+    from pytest_agentproc.cli._calls import Help, parsed
 
     try:
         module = _module(name)
         code = int(module.run(parsed(name, COMMANDS[name][1], module, words)))
-        sys.stdout.flush()  # a reader that has gone is noticed here, and not at the interpreter's end
+        sys.stdout.flush()  # a disk that is full is noticed here, and told in the command's name
     except Help:
         code = 0
     except BrokenPipeError:
-        return closed_output()
+        raise
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  # whatever it is, the exit code must say so
         code = _told(f"agentproc {name}", error)
     return code
@@ -99,12 +127,12 @@ def _told(place: str, error: BaseException) -> int:
     if isinstance(error, ScenarioError):
         from pytest_agentproc.cli._scenarios import ELSEWHERE, is_unknown
 
-        sys.stderr.write(f"{error}\n")
+        _say(f"{error}\n")
         if any(map(is_unknown, error.problems)):
-            sys.stderr.write(f"{place}: {ELSEWHERE}\n")
+            _say(f"{place}: {ELSEWHERE}\n")
         return 2
     if isinstance(error, KeyboardInterrupt):
-        sys.stderr.write(f"{place}: interrupted\n")
+        _say(f"{place}: interrupted\n")
         return 130
     words = f"the kit failed: {error}"
     if isinstance(error, OSError) and _is_full(error):
@@ -114,14 +142,27 @@ def _told(place: str, error: BaseException) -> int:
 
         print_exception(error)
         words = "this is a mistake of the kit's, not yours: please report the lines above"
-    sys.stderr.write(f"{place}: {words}\n")
+    _say(f"{place}: {words}\n")
     return 3
+
+
+def _say(words: str) -> None:
+    """Say on stderr what is wrong; where that cannot be written either, the exit code alone says it."""
+    try:
+        sys.stderr.write(words)
+        sys.stderr.flush()
+    except BrokenPipeError:
+        raise
+    except OSError:
+        from pytest_agentproc.cli._calls import closed_output
+
+        closed_output()
 
 
 def _is_full(error: OSError) -> bool:
     import errno
 
-    return error.errno in (errno.ENOSPC, errno.EDQUOT)
+    return error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 
 
 def _module(name: str) -> ModuleType:
@@ -131,5 +172,5 @@ def _module(name: str) -> ModuleType:
 
 
 def _refuse(place: str, sentence: str) -> int:
-    sys.stderr.write(f"{place}: {sentence}\n")
+    _say(f"{place}: {sentence}\n")
     return 2
