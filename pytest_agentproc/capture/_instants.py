@@ -10,13 +10,12 @@ import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-__all__ = ["Instant", "instant_in", "since"]
+__all__ = ["LONGEST", "Instant", "instant_in", "since"]
 
 _SECOND = 1_000_000_000
+LONGEST = 3_000_000_000 * _SECOND
+"""A longer time is none that a log is about; the language reads times up to a century."""
 _DAY = 24 * 3600 * _SECOND
-_CENTURY = 100 * 365 * _DAY
-"""No scenario can wait for longer; a log that seems to has a wrong date in it."""
-
 _LONGEST_HEAD = 200
 """An instant stands in so many characters, and a number has no more digits."""
 
@@ -26,12 +25,12 @@ _DATED = re.compile(
     r"(\d{4})[-/](\d\d)[-/](\d\d)[T ](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?\s*(Z|[+-]\d\d:?\d\d)?", re.ASCII
 )
 _CLOCK = re.compile(r"(?<![\d:.+])(\d\d?):(\d\d):(\d\d)(?:[.,](\d{1,9}))?(?![\d:])", re.ASCII)
-_ELAPSED = re.compile(r"\+(?:(\d+):)?(\d+):(\d\d)(?:\.(\d{1,9}))?(?![\d:])", re.ASCII)
+_ELAPSED = re.compile(r"\+(?:(\d{1,9}):)?(\d{1,9}):(\d\d)(?:\.(\d{1,9}))?(?![\d:])", re.ASCII)
 _EPOCH = re.compile(r"(?<![\d.])(1\d{9})(?:\.(\d{1,9})|(\d{3}))?(?![\d.])", re.ASCII)
 _RELATIVE = re.compile(
-    r"(?:(?<=^)|(?<=[\[(\s]))(?:[Tt]?\+)?(\d+(?:\.\d+)?)\s*(ms|s|min|m)(?=[\])\s:|]|$)"
-    r"|(?:(?<=^)|(?<=[\[(\s]))[Tt]?\+(\d+(?:\.\d+)?)(?=[\])\s:|]|$)"
-    r"|\[\s*(\d+\.\d+)\]",
+    r"(?:(?<=^)|(?<=[\[(\s]))(?:[Tt]?\+)?(\d{1,15}(?:\.\d{1,30})?)\s*(ms|s|min|m)(?=[\])\s:|]|$)"
+    r"|(?:(?<=^)|(?<=[\[(\s]))[Tt]?\+(\d{1,15}(?:\.\d{1,30})?)(?=[\])\s:|]|$)"
+    r"|\[\s*(\d{1,15}\.\d{1,30})\]",
     re.ASCII,
 )
 
@@ -67,15 +66,15 @@ def since(earlier: Instant, later: Instant) -> int | None:
     """Give the time between two instants in nanoseconds.
 
     Returns:
-        None where they do not count from the same beginning, the log goes backwards, or more than a century lies
-        between them; a clock passes midnight.
+        None where they do not count from the same beginning, the log goes backwards, or nobody waits that long; a clock
+        passes midnight.
     """
     if earlier.base != later.base:
         return None
     passed = later.ns - earlier.ns
     if passed < -_DAY // 2 and later.base == "clock":
         passed += _DAY
-    return passed if 0 <= passed <= _CENTURY else None
+    return passed if 0 <= passed <= LONGEST else None
 
 
 def _dated(found: re.Match[str]) -> Instant | None:

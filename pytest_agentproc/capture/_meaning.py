@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Meaning", "Reader", "Told", "block", "inner", "words_of"]
+__all__ = ["Later", "Meaning", "Reader", "Told", "block", "inner", "words_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,27 @@ class Meaning:
     final: str | None = None
 
 
-Reader = Callable[[Any, Sequence[Any], str], Meaning]
+class Later:
+    """The events after one of a log, which a reader asks for what they have; each kind of question reads the log once.
+
+    Args:
+        events: the whole log's.
+    """
+
+    def __init__(self, events: Sequence[Any]) -> None:
+        self._events = events
+        self._last: dict[Callable[[Any], Any], dict[Any, int]] = {}
+        self.start = 0
+        """The number of the first later event."""
+
+    def have(self, trait: Callable[[Any], Any], value: str | None = None) -> bool:
+        """Say whether a later event has a trait, or a value of it, which can be compared by its hash."""
+        if trait not in self._last:
+            self._last[trait] = {trait(event): number for number, event in enumerate(self._events)}
+        return self._last[trait].get(True if value is None else value, -1) >= self.start
+
+
+Reader = Callable[[Any, Later, str], Meaning]
 """What reads an event of a dialect, with the events behind it and the mode."""
 
 

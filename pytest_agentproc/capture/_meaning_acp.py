@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from pytest_agentproc.capture._meaning import Meaning, Told, inner, words_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from pytest_agentproc.capture._meaning import Later, Meaning, Told, inner, words_of
 
 __all__ = ["read_acp"]
 
@@ -16,7 +13,7 @@ _OTHER = Meaning("other")
 _KINDS = ("read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other")
 
 
-def read_acp(event: Any, _later: Sequence[Any], _mode: str) -> Meaning:
+def read_acp(event: Any, _later: Later, _mode: str) -> Meaning:
     """Read a message of either side: a method, or the answer to one."""
     method, params = inner(event, "method"), inner(event, "params")
     if method is None:

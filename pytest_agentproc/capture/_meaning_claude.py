@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.capture._meaning import Meaning, Told, block, inner, words_of
+from pytest_agentproc.capture._meaning import Later, Meaning, Told, block, inner, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -41,7 +41,7 @@ def is_session(events: Sequence[Any]) -> bool:
     return controls or kinds.count("result") > 1 or any(_prompt(event) is not None for event in events)
 
 
-def read_claude(event: Any, later: Sequence[Any], mode: str) -> Meaning:
+def read_claude(event: Any, later: Later, mode: str) -> Meaning:
     """Read an event of `--output-format stream-json`, or a line that claude was sent."""
     kind = inner(event, "type")
     if kind not in _TYPES:
@@ -51,9 +51,9 @@ def read_claude(event: Any, later: Sequence[Any], mode: str) -> Meaning:
     return _READERS[kind](event, later) if kind in _READERS else _OTHER
 
 
-def _system(event: Any, later: Sequence[Any]) -> Meaning:
+def _system(event: Any, later: Later) -> Meaning:
     """The first event is said with the first of these behind it."""
-    is_said = event.get("subtype") == "init" and any(inner(one, "type") in _BEGINNERS for one in later)
+    is_said = event.get("subtype") == "init" and later.have(_begins)
     return _FOLDED if is_said else _OTHER
 
 
@@ -67,27 +67,23 @@ def _prompt(event: Any) -> str | None:
     return words_of(content) or None if content else None
 
 
-def _piece(event: Any, later: Sequence[Any]) -> Meaning:
+def _piece(event: Any, later: Later) -> Meaning:
     """A piece says what its whole line says; where that is missing, it is a delta."""
     text = inner(event, "event", "delta", "text")
-    is_whole = any(inner(one, "type") == "assistant" for one in later)
+    is_whole = later.have(_is_message)
     if is_whole or not isinstance(text, str) or event.get("parent_tool_use_id"):
         return _FOLDED
     return Meaning("steps", (Told("delta", text),))
 
 
-def _assistant(event: Any, later: Sequence[Any]) -> Meaning:
+def _assistant(event: Any, later: Later) -> Meaning:
     parent = event.get("parent_tool_use_id")
-    if inner(event, "message", "model") == "<synthetic>" and any(inner(one, "is_error") is True for one in later):
+    if inner(event, "message", "model") == "<synthetic>" and later.have(_is_error):
         return _FOLDED  # the error result says it
     blocks = block(event, "message", "content")
     steps: list[Told] = []
     number = inner(event, "message", "id")
-    goes_on = any(
-        number is not None and inner(one, "message", "id") == number and _asks(one)
-        for one in later
-        if inner(one, "type") == "assistant"
-    )
+    goes_on = isinstance(number, str) and later.have(_asking_message, number)
     uses = [one for one in blocks if one.get("type") == "tool_use"]
     for one in blocks:
         about = {"parent": parent} if parent else {}
@@ -105,11 +101,29 @@ def _assistant(event: Any, later: Sequence[Any]) -> Meaning:
     return Meaning("steps", tuple(steps)) if steps else _OTHER
 
 
+def _begins(event: Any) -> bool:
+    return inner(event, "type") in _BEGINNERS
+
+
+def _is_message(event: Any) -> bool:
+    return bool(inner(event, "type") == "assistant")
+
+
+def _is_error(event: Any) -> bool:
+    return inner(event, "is_error") is True
+
+
+def _asking_message(event: Any) -> str | None:
+    """Give the id of a message of which this line asks for a tool."""
+    number = inner(event, "message", "id")
+    return number if isinstance(number, str) and _is_message(event) and _asks(event) else None
+
+
 def _asks(event: Any) -> bool:
     return any(one.get("type") == "tool_use" for one in block(event, "message", "content"))
 
 
-def _user(event: Any, _later: Sequence[Any]) -> Meaning:
+def _user(event: Any, _later: Later) -> Meaning:
     prompt = _prompt(event)
     if prompt is not None:
         return Meaning("prompt", text=prompt)
@@ -123,7 +137,7 @@ def _user(event: Any, _later: Sequence[Any]) -> Meaning:
     return Meaning("steps", tuple(steps)) if steps else _OTHER
 
 
-def _result(event: Any, _later: Sequence[Any]) -> Meaning:
+def _result(event: Any, _later: Later) -> Meaning:
     if inner(event, "origin", "kind") == "task-notification" or inner(event, "origin") == "task-notification":
         return _OTHER
     subtype, text = event.get("subtype", "success"), event.get("result")
@@ -139,7 +153,7 @@ def _result(event: Any, _later: Sequence[Any]) -> Meaning:
     return Meaning("steps", (Told("result", said),), ends="completed", final=said.get("text"))
 
 
-def _request(event: Any, _later: Sequence[Any]) -> Meaning:
+def _request(event: Any, _later: Later) -> Meaning:
     request = event.get("request")
     if inner(request, "subtype") == "interrupt":
         return Meaning("cancel")
@@ -149,7 +163,7 @@ def _request(event: Any, _later: Sequence[Any]) -> Meaning:
     return _FOLDED if inner(request, "subtype") in ("initialize", "set_permission_mode", "set_model") else _OTHER
 
 
-_READERS: dict[str, Callable[[Any, Sequence[Any]], Meaning]] = {
+_READERS: dict[str, Callable[[Any, Later], Meaning]] = {
     "system": _system,
     "stream_event": _piece,
     "assistant": _assistant,

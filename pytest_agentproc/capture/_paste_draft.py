@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.capture._instants import Instant, instant_in, since
-from pytest_agentproc.capture._meaning import Meaning, Reader, Told, inner
+from pytest_agentproc.capture._instants import LONGEST, Instant, instant_in, since
+from pytest_agentproc.capture._meaning import Later, Meaning, Reader, Told, inner
 from pytest_agentproc.capture._meaning_acp import read_acp
 from pytest_agentproc.capture._meaning_claude import is_session, read_claude
 from pytest_agentproc.capture._meaning_runs import is_rpc, read_codex, read_gemini, read_pi
@@ -98,7 +98,7 @@ class _Author:
     """Writes the content, event by event."""
 
     def __init__(self, dialect: str, events: list[Any]) -> None:
-        self._dialect, self._events, self._read = dialect, events, READERS[dialect]
+        self._dialect, self._later, self._read = dialect, Later(events), READERS[dialect]
         streams = any(inner(event, "type") == "stream_event" for event in events)
         self._content = Content(mode_of(dialect, events), partials=dialect != "claude" or streams)
         self._is_session = self._content.mode in ("session", "rpc")
@@ -117,7 +117,8 @@ class _Author:
             if thing.kind != "event":
                 continue
             number += 1
-            meaning = self._meaning(thing.event, self._events[number:])
+            self._later.start = number
+            meaning = self._meaning(thing.event)
             if meaning.kind == "foreign":
                 self._unread(thing, f"no event of {self._dialect}")
                 continue
@@ -125,12 +126,12 @@ class _Author:
             self._take(thing, meaning)
         return self._content
 
-    def _meaning(self, event: Any, later: list[Any]) -> Meaning:
+    def _meaning(self, event: Any) -> Meaning:
         """Ask the reader; it takes the parts of an event for what the dialect has there."""
         if not isinstance(inner(event, "type"), str | None):
             return Meaning("foreign")
         try:
-            return self._read(event, later, self._content.mode)
+            return self._read(event, self._later, self._content.mode)
         except (AttributeError, TypeError):
             return Meaning("other")
 
@@ -247,14 +248,14 @@ class _Author:
         gap = since(before, now) if before is not None and now is not None else None
         if gap is None or gap < _SMALLEST_GAP or is_callers or (self._is_session and not self._is_open):
             return
-        self._since_prompt += gap
+        self._since_prompt = min(self._since_prompt + gap, LONGEST)
         lines = self._content.lines
         if self._can_begin and not any(line.step for line in lines):
             self._shadow.says((_BEGIN,), {})
             lines.append(Line(_BEGIN))
         last = lines[-1].step if lines else None
         if last is not None and last.name == "silence":
-            gap += last.value
+            gap = min(gap + last.value, LONGEST)
             lines.pop()
         self._content.longest = max(self._content.longest, gap)
         lines.append(Line(Told("silence", gap)))

@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from pytest_agentproc.capture._instants import LONGEST
 from pytest_agentproc.vocabulary import SIGNALS
 
 if TYPE_CHECKING:
@@ -57,10 +58,11 @@ def _dies(found: re.Match[str]) -> Reported | None:
     return Reported("dies", 0, "", signal=name) if name in SIGNALS else None
 
 
-def _killed(found: re.Match[str]) -> Reported:
+def _killed(found: re.Match[str]) -> Reported | None:
     unit = found["unit"].lower()
     size = _UNITS["ms" if unit.startswith(("ms", "milli")) else unit[0]]
-    return Reported("killed", 0, "", after=round(float(re.sub(r"[ ,_]", "", found["time"])) * size))
+    after = float(re.sub(r"[ ,_]", "", found["time"])) * size
+    return Reported("killed", 0, "", after=round(after)) if after <= LONGEST else None
 
 
 _TIME = r"(?P<time>\d[\d ,_]*(?:\.\d+)?)\s*-?(?P<unit>ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hours?)\b"

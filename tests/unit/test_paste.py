@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -206,3 +207,39 @@ def test_whatever_is_pasted_is_a_draft_that_loads_or_a_located_message(lines: li
         assert all(problem.line >= 1 for problem in error.problems)  # noqa: PT017 -- either is right
     else:
         loads(text)
+
+
+FAR = {
+    "digits": f'[{"9" * 100}.5] {{"type":"thread.started"}}\n[1.0] {{"type":"turn.started"}}',
+    "digits in an event": f'{{"type":"turn.started","ts":"+{"9" * 900}:00"}}\n{{"type":"error","ts":"[{"9" * 90}.1]"}}',
+    "the first year": '0001-01-01T00:00:00+09:00 {"type":"turn.started"}\n9999-12-31T23:59:59-09:00 {"type":"error"}',
+    "all of the calendar": '0001-01-01T00:00:00Z {"type":"turn.started"}\n9999-12-31T23:59:59Z {"type":"error"}',
+    "two lives": "".join(f'[{number}900000000.0] {{"type":"turn.started"}}\n' for number in range(4)),
+    "a limit": f'it was killed after {"9" * 400}h\n{{"type":"turn.started"}}',
+    "a long limit": 'it was killed after 999999999999 hours\n{"type":"turn.started"}',
+}
+"""Times that no log is about."""
+
+
+@pytest.mark.parametrize("far", FAR)
+def test_a_time_beyond_a_life_is_none(far: str) -> None:
+    """A log may have any digits, and the language reads times up to a century."""
+    for dialect in ("codex", "raw", "acp", "claude"):
+        try:
+            draft = draft_pasted(FAR[far], dialect, "log.txt")
+        except ScenarioError:
+            assert dialect in ("acp", "claude")
+        else:
+            loads(draft, "log.scenario.yaml")
+
+
+@pytest.mark.slow
+def test_the_time_of_an_import_does_not_grow_with_the_square_of_its_lines() -> None:
+    """One message of claude's may have thousands of lines: all have its id."""
+    line = (
+        '{{"type":"assistant","message":{{"id":"m","role":"assistant","content":[{{"type":"text","text":"w{}"}}]}}}}\n'
+    )
+    began = time.process_time()
+    draft = draft_pasted("".join(map(line.format, range(11_000))), "claude", "log.txt")
+    assert time.process_time() - began < 20
+    assert "11000 events read" in draft
