@@ -12,6 +12,7 @@ from pytest_agentproc.supervisor.dialects import DIALECTS, SESSIONS, VARIANTS
 from pytest_agentproc.vocabulary import (
     ABILITIES,
     DEEDS,
+    LIST_NAMES,
     OPTIONAL_NAMES,
     POLICY_NAMES,
     TIME_NAMES,
@@ -76,7 +77,8 @@ def policy_of(limits: Mapping[str, Any], dialect: str) -> Policy:
     for name in limits:
         _require("limit", name, POLICY_NAMES)
     off = dict.fromkeys(OPTIONAL_NAMES - {"restart_backoff"})
-    return with_unstated(Policy.for_dialect(dialect, **(off | dict(limits))), limits)
+    given = {name: () if name in LIST_NAMES and value is None else value for name, value in limits.items()}
+    return with_unstated(Policy.for_dialect(dialect, **(off | given)), limits)
 
 
 def keeps_time(limits: Mapping[str, Any]) -> bool:

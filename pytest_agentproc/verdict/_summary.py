@@ -136,8 +136,9 @@ def _sentence(judged: Sequence[Judged], counted: Sequence[Judged], version: str)
     figures.append(f"undecided: {counts['undecided']}")
     errors = [f"{found[error]} {error}{'s' if found[error] > 1 else ''}" for error in _ERRORS if found[error]]
     others = [*errors, f"{counts['passed']} passed", f"{counts['n/a']} not applicable", f"{counts['known']} known"]
-    if len(judged) > len(counted):
-        others.append(f"{len(judged) - len(counted)} informational")
+    informational = sum(one.level == "info" and one.verdict != Verdict.NOT_APPLICABLE for one in judged)
+    if informational:
+        others.append(f"{informational} informational")
     clocks = " and ".join(dict.fromkeys(one.clock for one in sorted(judged, key=lambda one: one.clock == "real")))
     return (
         f"agentproc: {judged[0].subject} {_verdict(judged)}: {', '.join(figures)}; {', '.join(others)}; "

@@ -207,3 +207,8 @@ def test_limits_of_several_sessions_are_varied_in_each() -> None:
     assert {"cancel_grace", "close_grace"} <= plays.variants.keys()
     assert "hook_timeout" not in plays.variants, "it never counted"
     assert all(play.bound is bound for ones in plays.variants.values() for play in ones)
+
+
+def test_no_tool_of_the_host_may_be_stated_as_none() -> None:
+    """It means the same for a list as for a limit in seconds: there is none."""
+    assert Function(AT_ONCE, limits={"host_tools": None}).policy(LimitsRequest({}, "claude")).host_tools == ()

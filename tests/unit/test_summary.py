@@ -88,8 +88,8 @@ def test_an_undecided_must_is_said_beside_the_verdict() -> None:
 
 
 def test_informational_scenarios_are_counted_apart() -> None:
-    """The other figures are those of rules; all figures together count every scenario."""
-    told = summary([ONE, of("failed", level="info")], "1.2.3")[-1]
+    """The other figures are those of rules. One that does not apply is not counted."""
+    told = summary([ONE, of("failed", level="info"), of("not applicable", level="info")], "1.2.3")[-1]
     assert "undecided: 0; 1 passed, 0 not applicable, 0 known, 1 informational; pytest-agentproc" in told
 
 
