@@ -85,9 +85,12 @@ _IN_QUOTES = rb"\"((?:[^\"\\\r\n]++|\\[\x00-\xff])++)(?:\"|\Z)"
 _QUOTED = _IN_QUOTES + rb"|'((?:[^'\\\r\n]++|\\[\x00-\xff])++)(?:'|\Z)"
 _BARE = (
     rb"""["']?((?:[^\s"'`\\&,;<>()\x00-\x1f]++|[&;](?![\w.-]{1,40}=)(?=[^\s"'`])|,(?![\w.-]{1,40}[=:])(?=[^\s"'`])"""
-    rb"""|[<>()](?=[^\s"'`,;]))++)"""
+    rb"""|[<>()](?=[^\s"'`,;]))+)"""
 )
-"""A value without quotes: `&`, `,` and `;` end it before the next assignment; a bracket at its end is no part of it."""
+"""A value without quotes: `&`, `,` and `;` end it before the next assignment; a bracket at its end is no part of it.
+
+The group as a whole is not repeated possessively, as CPython before 3.11.5 skips the look-aheads in such a group.
+"""
 _KEYED = re.compile(rb"\"\s{0,64}:\s{0,64}" + _IN_QUOTES)
 _ASSIGNED = re.compile(rb"[\"']?[ \t]*+(?::=|=>|[=:])[ \t]*+(?:" + _QUOTED + rb"|" + _BARE + rb")")
 _OPTION = re.compile(rb"[ \t=\x00]++(?:" + _QUOTED + rb"|" + _BARE + rb")")

@@ -64,8 +64,8 @@ class Door:
         """Connections without a word so far, by descriptor: the link, the pid, and since when."""
 
     def fileno(self) -> int:
-        """Give the descriptor to wait at."""
-        return self._epoll.fileno()
+        """Give the descriptor to wait at; -1 once it is closed."""
+        return -1 if self._epoll.closed else self._epoll.fileno()
 
     def open(self, folder: str) -> None:
         """Listen, unless the door is open already.

@@ -52,6 +52,7 @@ _TURNS = (
     ("question-is-denied", "P7", "denies what the caller allows", questions.DenyingTurns),
     ("answers-twice", "P7", "writes the caller's answer twice", questions.TwiceTurns),
     ("questions-wait-for-ever", "P7", "waits without limit for the caller's answer", questions.WaitingTurns),
+    ("denial-allows", "P7", "allows what the caller denies", questions.OverrulingTurns),
     ("silence-allows", "P7", "allows what nobody answered in time", questions.LenientTurns),
     ("cancel-leaves-the-question", "P7", "answers no question of a cancelled turn", questions.AbandoningTurns),
     ("result-drops-the-question", "P7", "answers no question whose turn is over", questions.ForgettingTurns),

@@ -21,6 +21,7 @@ __all__ = [
     "HoldingTurns",
     "IdleDeafTurns",
     "LenientTurns",
+    "OverrulingTurns",
     "RepeatingTurns",
     "TrustingTurns",
     "TwiceTurns",
@@ -62,6 +63,14 @@ class DenyingTurns(Turns):
     def answer(self, name: str, now: int, *, allowed: bool) -> bytes:
         """Say no."""
         return super().answer(name, now, allowed=False)
+
+
+class OverrulingTurns(Turns):
+    """Allows what the caller denies (P7)."""
+
+    def answer(self, name: str, now: int, *, allowed: bool) -> bytes:
+        """Say yes."""
+        return super().answer(name, now, allowed=True)
 
 
 class TwiceTurns(Turns):

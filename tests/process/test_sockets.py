@@ -122,7 +122,17 @@ def test_another_user_cannot_connect(stand: Stand, name: str) -> None:
         _plays(stand)
 
 
+@pytest.fixture
+def _open_place(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Have temporary folders where every user may look: the place of the session may be closed to others."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:  # no other place is open to all
+        Path(folder).chmod(0o755)
+        monkeypatch.setattr(tempfile, "tempdir", folder)
+        yield
+
+
 @only_root
+@pytest.mark.usefixtures("_open_place")
 @pytest.mark.parametrize("name", _NAMES)
 def test_another_user_who_gets_through_is_refused(name: str) -> None:
     """If the folder is opened by mistake, the kernel's word on who connects counts before anything is read."""
