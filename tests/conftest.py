@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
 
 pytest_plugins = ["pytester"]
 
@@ -63,3 +64,14 @@ def _no_child_is_left() -> Iterator[None]:
 def pytest_xdist_auto_num_workers() -> int:
     """Have a worker more than there are cores: a test of processes waits for half of its time."""
     return (os.cpu_count() or 1) + 1
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
+    """Collect what a test may leave within that test: a later one, which may leave nothing, would fail for it."""
+    try:
+        return (yield)
+    finally:
+        marks = item.iter_markers("filterwarnings")
+        if any("PytestUnraisableExceptionWarning" in argument for mark in marks for argument in mark.args):
+            gc.collect()
