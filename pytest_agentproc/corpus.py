@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
-__all__ = ["PACKAGE", "SUFFIX", "corpus_files", "corpus_folder", "corpus_ids"]
+__all__ = ["PACKAGE", "SUFFIX", "corpus_files", "corpus_folder", "corpus_ids", "split_agent"]
 
 SUFFIX = ".scenario.yaml"
 PACKAGE = Path(__file__).resolve().parent
@@ -24,3 +25,9 @@ def corpus_files() -> list[Path]:
 def corpus_ids() -> dict[str, Path]:
     """Give the file of each bundled scenario by its id, which is the file's name without the suffix."""
     return {file.name.removesuffix(SUFFIX): file for file in corpus_files()}
+
+
+def split_agent(name: str) -> tuple[str, str]:
+    """Split `NAME[AGENT]`, one agent of a file that runs once for each of several, into both; the agent may be ""."""
+    found = re.fullmatch(r"(.+)\[([a-z0-9-]+)\]", name)
+    return (found[1], found[2]) if found else (name, "")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from pytest_agentproc.cli._scenarios import ELSEWHERE, is_unknown
 from pytest_agentproc.corpus import SUFFIX
 from pytest_agentproc.errors import ScenarioError, UsageError
-from pytest_agentproc.scenario import load
+from pytest_agentproc.scenario import load_each
 
 if TYPE_CHECKING:
     import argparse
@@ -63,7 +63,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _problems(file: str) -> tuple[Problem, ...]:
     try:
-        load(file)
+        load_each(file)
     except ScenarioError as error:
         return error.problems
     return ()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.corpus import corpus_files
 from pytest_agentproc.errors import UsageError
-from pytest_agentproc.scenario import load
+from pytest_agentproc.scenario import load_each
 from pytest_agentproc.vocabulary import ARCHETYPES, RULES
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
     Raises:
         UsageError: an option names what there is not.
     """
-    rows = [_row(load(file)) for file in corpus_files()]
+    rows = [_row(scenario) for file in corpus_files() for scenario in load_each(file)]
     for name, known in (("rule", RULES), ("archetype", ARCHETYPES), ("dialect", _dialects(rows))):
         wanted = getattr(options, name)
         if wanted is not None:

@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.corpus import SUFFIX, corpus_ids
+from pytest_agentproc.corpus import SUFFIX, corpus_ids, split_agent
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.scenario import load
 
@@ -32,14 +32,15 @@ def scenario_of(word: str) -> Scenario:
         UsageError: there is none.
         ScenarioError: every problem of it.
     """
-    path = Path(word)
+    name, agent = split_agent(word)
+    path = Path(name)
     if path.is_dir():
         raise UsageError(f"{word} is a folder", "name one scenario file, or the id of a bundled scenario")
     if path.exists():
-        return load(word)
+        return load(name, agent=agent)
     bundled = corpus_ids()
-    if word in bundled:
-        return load(bundled[word])
+    if name in bundled:
+        return load(bundled[name], agent=agent)
     near = get_close_matches(path.name.removesuffix(SUFFIX), bundled, 1)
     hint = f"did you mean {near[0]}? " if near else ""
     raise UsageError(

@@ -9,13 +9,14 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pytest_agentproc.cli._scenarios import scenario_of
 from pytest_agentproc.cli._supervisors import subject_of
 from pytest_agentproc.cli._workers import shared
 from pytest_agentproc.clock import require_backend
 from pytest_agentproc.corpus import SUFFIX, corpus_files
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.harness import Lab, real_time_only
-from pytest_agentproc.scenario import NotApplicable, load
+from pytest_agentproc.scenario import NotApplicable, load_each
 from pytest_agentproc.search import confirm, explore, require_hypothesis, search, written
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ def run(options: argparse.Namespace) -> int:
     reason = real_time_only(subject)
     if reason:
         raise UsageError(f"{subject.name} is not searched", "a search needs virtual time, and it keeps its own")
-    files = [scenario.path for scenario in _chosen(options.pattern, explored=options.explore)]
+    files = [scenario.argument for scenario in _chosen(options.pattern, explored=options.explore)]
     code = 0
     for came, told in shared(_Searcher(options), files, jobs):
         sys.stdout.write(told)
@@ -132,7 +133,7 @@ class _Searcher:
     def search(self, file: str) -> tuple[int, str]:
         """Search one; give its exit code, and what there is to tell."""
         lines: list[str] = []
-        code = _searched(load(file), self._subject, self._options, self._lab, lines.append)
+        code = _searched(scenario_of(file), self._subject, self._options, self._lab, lines.append)
         return code, "".join(f"{line}\n" for line in lines)
 
 
@@ -147,7 +148,8 @@ def _chosen(pattern: str, *, explored: bool) -> list[Scenario]:
         files = [str(file) for file in corpus_files() if fnmatchcase(file.name.removesuffix(SUFFIX), pattern)]
     if not files:
         raise UsageError(f"{pattern}: there is no such file, and no bundled scenario of such a name", "try 'open-*'")
-    found = [scenario for file in files if bool((scenario := load(file)).openings) is not explored]
+    every = [scenario for file in files for scenario in load_each(file)]
+    found = [scenario for scenario in every if bool(scenario.openings) is not explored]
     if not found and explored:
         raise UsageError(f"{pattern}: values are left open there", "leave --explore out: they are what is searched")
     if not found:
@@ -205,7 +207,8 @@ def _write(
 ) -> int:
     assert came.find is not None
     name = "".join(letter if letter.isalnum() else "-" for letter in subject.name)
-    file = Path(options.out) / f"found-{scenario.id}-{name}{SUFFIX}"
+    stem = Path(scenario.path).name.removesuffix(SUFFIX)
+    file = Path(options.out) / f"found-{'-'.join(filter(None, (stem, scenario.agent_name, name)))}{SUFFIX}"
     whom = f" --defect {options.defect}" if options.defect else f" --subject {options.subject or 'core'}"
     where = "" if options.backend == "asyncio" else f" --backend {options.backend}"
     replay = f"agentproc run {file}{whom}{where}"

@@ -35,7 +35,7 @@ def by_hand(item: ScenarioItem) -> str:
         words += [] if scale is None else ["--scale", f"{scale:g}"]
     if item.backend not in ("asyncio", "model"):
         words += ["--backend", item.backend]
-    return shlex.join(["agentproc", "run", str(item.scenario.path), *words])
+    return shlex.join(["agentproc", "run", item.scenario.argument, *words])
 
 
 def _is_known_to_pytest_alone(item: ScenarioItem, name: str | None) -> bool:

@@ -41,13 +41,17 @@ class Written:
         path: the file.
         name: what it is called, as it is when it is collected: a test may go to another folder.
         language: what it may speak of.
+        agent: the agent to load it for, of a file that runs once for each of several.
         scenario: what it says, if it is read already.
     """
 
-    def __init__(self, path: Path, name: str, language: Language, scenario: Scenario | None = None) -> None:
+    def __init__(
+        self, path: Path, name: str, language: Language, agent: str = "", scenario: Scenario | None = None
+    ) -> None:
         self._path = path
         self._name = name
         self._language = language
+        self.agent = agent
         self._scenario = scenario
 
     def read(self) -> Scenario:
@@ -59,7 +63,7 @@ class Written:
         if self._scenario is None:
             from pytest_agentproc.scenario import load
 
-            self._scenario = load(self._path, self._language, self._name)
+            self._scenario = load(self._path, self._language, self._name, self.agent)
         return self._scenario
 
     def line_of_claim(self) -> int:
@@ -79,19 +83,25 @@ def _is_real(subject: Subject) -> bool:
 
 
 class ScenarioFile(pytest.File):
-    """A file with one scenario. A malformed one is an error of its own, with all its problems, and of nobody else."""
+    """A file with a scenario, or one for each of its agents.
+
+    A malformed file is an error of its own, with all its problems; the other tests run.
+    """
 
     def collect(self) -> Iterator[ScenarioItem]:
         """Give the scenario once for each subject, clock and backend; nobody looks into it but who asks for a rule."""
         if not self.config.pluginmanager.has_plugin(_NAME):
             self.config.pluginmanager.register(_Problems(), _NAME)
-        written = Written(self.path, shown_path(self.path), language_of(self.config))
-        rules = asked(self.config, "rule")
-        if rules and not {*rules} & {*self._covers(written)}:
-            return
-        subjects = subjects_of(self.config)
-        for subject in subjects:
-            yield from self._items(written, subject, [subject.name] if len(subjects) > 1 else [])
+        from pytest_agentproc.scenario import read_agents
+
+        rules, subjects = asked(self.config, "rule"), subjects_of(self.config)
+        for agent in read_agents(self.path) or ("",):
+            written = Written(self.path, shown_path(self.path), language_of(self.config), agent)
+            if rules and not {*rules} & {*self._covers(written)}:
+                return
+            for subject in subjects:
+                axes = [*([agent] if agent else []), *([subject.name] if len(subjects) > 1 else [])]
+                yield from self._items(written, subject, axes)
 
     def _covers(self, written: Written) -> tuple[str, ...]:
         try:

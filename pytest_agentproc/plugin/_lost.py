@@ -14,7 +14,7 @@ from pytest_agentproc.errors import ScenarioError
 from pytest_agentproc.plugin._contributions import language_of
 from pytest_agentproc.plugin._scripts import shown_path
 from pytest_agentproc.plugin._subjects import subjects_of
-from pytest_agentproc.scenario import load
+from pytest_agentproc.scenario import load, read_agents
 from pytest_agentproc.verdict import Judged, Verdict
 from pytest_agentproc.vocabulary import LEVELS
 
@@ -50,22 +50,24 @@ def lost(config: pytest.Config, report: pytest.TestReport) -> Judged | None:
     is_bundled = corpus is not None and place != found["file"]
     path = (corpus if is_bundled and corpus is not None else config.rootpath) / place
     axes = found["axes"].removesuffix("-real")
-    subject, _, backend = axes.rpartition("-")
+    agent = next((name for name in read_agents(path) if axes.startswith(f"{name}-")), "")
+    subject, _, backend = axes.removeprefix(f"{agent}-" if agent else "").rpartition("-")
     return Judged(
-        **_about(path, language_of(config), report),
+        **_about(path, agent, language_of(config), report),
         subject=subject or subjects_of(config)[0].name,
         clock="virtual" if axes == found["axes"] else "real",
         backend=backend,
     )
 
 
-def _about(path: Path, language: Language, report: pytest.TestReport) -> dict[str, Any]:
+def _about(path: Path, agent: str, language: Language, report: pytest.TestReport) -> dict[str, Any]:
     """Tell of a scenario what its file says; of one with a mistake, which might have decided, just that."""
     try:
-        scenario = load(shown_path(path), language)
+        scenario = load(shown_path(path), language, agent=agent)
     except ScenarioError as problems:
         told = {"file": "", "level": LEVELS[0], "covers": (), "reason": str(problems.problems[0])}
-        return {"scenario": path.name.removesuffix(SUFFIX), "verdict": str(Verdict.UNDECIDED), **told}
+        name = path.name.removesuffix(SUFFIX) + (f"[{agent}]" if agent else "")
+        return {"scenario": name, "verdict": str(Verdict.UNDECIDED), **told}
     return {
         "scenario": scenario.id,
         "file": hashlib.sha256(scenario.text.encode()).hexdigest(),

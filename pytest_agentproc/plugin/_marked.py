@@ -111,7 +111,7 @@ def _played(function: pytest.Function, case: _Case) -> AgentRun:
             function.parent,
             name=function.name,
             nodeid=function.nodeid,
-            written=Written(Path(scenario.path), scenario.path, language, scenario),
+            written=Written(Path(scenario.path), scenario.path, language, scenario=scenario),
             subject=case.subject,
             backend=case.backend,
             clock=case.clock,

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.corpus import corpus_ids
+from pytest_agentproc.corpus import corpus_ids, split_agent
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.files import read_text_file
 from pytest_agentproc.plugin._contributions import language_of
@@ -28,7 +28,7 @@ TALKER = '{"dialect": "pi", "mode": "rpc"}'
 
 _MOST_BYTES = 1 << 24
 _SUFFIXES = (".yaml", ".yml")
-_ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+_ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*(\[[a-z0-9-]+\])?")
 
 
 def scenario_of(given: Any, request: pytest.FixtureRequest, agent: str = '"raw"') -> Scenario:
@@ -78,7 +78,10 @@ def named(name: str | Path, folder: Path, language: Language = BUNDLED) -> Scena
         ScenarioError: every problem of it.
         UsageError: no bundled scenario has such an id.
     """
-    return load(shown_path(folder / name), language) if isinstance(name, Path) or _is_path(name) else _bundled(name)
+    if not isinstance(name, Path) and not _is_path(name):
+        return _bundled(name)
+    file, agent = split_agent(os.fspath(name))
+    return load(shown_path(folder / file), language, agent=agent)
 
 
 def _bundled(name: str) -> Scenario:
@@ -88,17 +91,18 @@ def _bundled(name: str) -> Scenario:
         UsageError: there is none of that name.
     """
     files = corpus_ids()
+    name, agent = split_agent(name)
     if name not in files:
         near = difflib.get_close_matches(name, files, 1)
         raise UsageError(
             f"no bundled scenario is called {name}" + (f", did you mean {near[0]}?" if near else ""),
             "a file's name ends in .yaml, and a list of steps begins with a hyphen and a space",
         )
-    return load(shown_path(files[name]))
+    return load(shown_path(files[name]), agent=agent)
 
 
 def _is_path(given: str) -> bool:
-    return "\n" not in given and given.endswith(_SUFFIXES)
+    return "\n" not in given and split_agent(given)[0].endswith(_SUFFIXES)
 
 
 def shown_path(path: Path) -> str:

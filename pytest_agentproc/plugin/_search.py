@@ -50,7 +50,7 @@ def look_for_more(node: pytest.Item, scenario: Scenario, backend: str, subject: 
             f"{scenario.path}: the search broke a promise, and real processes do not repeat it: "
             f"that is the kit's fault, not the supervisor's\n{confirmed.difference}"
         )
-    file = f"found-{scenario.id}.scenario.yaml"
+    file = f"found-{scenario.id.replace('[', '-').rstrip(']')}.scenario.yaml"
     text = written(
         came.find,
         subject=subject.name,

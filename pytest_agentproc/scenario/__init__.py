@@ -14,7 +14,7 @@ from pytest_agentproc.scenario._agent import MODES
 from pytest_agentproc.scenario._entries import Entry, entries
 from pytest_agentproc.scenario._expressions import NotApplicable
 from pytest_agentproc.scenario._language import Language
-from pytest_agentproc.scenario._load import load, loads
+from pytest_agentproc.scenario._load import load, load_each, loads, read_agents
 from pytest_agentproc.scenario._movable import Movable, movables, moved, restated
 from pytest_agentproc.scenario._open import Choice, Opening
 from pytest_agentproc.scenario._reference import reference
@@ -37,9 +37,11 @@ __all__ = [
     "Terms",
     "entries",
     "load",
+    "load_each",
     "loads",
     "movables",
     "moved",
+    "read_agents",
     "reference",
     "restated",
     "schema",

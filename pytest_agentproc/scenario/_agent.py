@@ -57,6 +57,17 @@ class _Dialect(Choice):
         return check.dialect
 
 
+class _Each:
+    """The agents that a file runs with; the loader takes one of them in its place before it reads the file."""
+
+    label = "[DIALECT, DIALECT MODE, ...]"
+    shape = ListOf(Text("DIALECT", may_be_empty=False), unique=True)
+
+    def read(self, node: Node, what: str, check: Check) -> None:
+        """Refuse it: the loader has left it where a file has several agents at a time."""
+        check.at(node, f"{what} is for a file with one agent at a time: leave sessions out")
+
+
 def _agent_finish(values: dict[str, Any], node: Node, _what: str, check: Check) -> dict[str, Any]:
     added = check.language.dialects.get(values["dialect"])
     modes = MODES[values["dialect"]] if added is None else added.dialect.modes
@@ -184,7 +195,8 @@ AGENT = Either(
     _Dialect(tuple(MODES)),
     Fields(
         (
-            Key("dialect", _Dialect(tuple(MODES)), "the wire format it speaks", required=True),
+            Key("dialect", _Dialect(tuple(MODES)), "the wire format it speaks", required=True, unless="each"),
+            Key("each", _Each(), "instead of a dialect: the file runs once for each of these"),
             Key(
                 "mode",
                 Text("MODE"),

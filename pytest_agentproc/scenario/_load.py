@@ -12,6 +12,7 @@ from pytest_agentproc.files import read_text_file
 from pytest_agentproc.scenario._additions import BUNDLED
 from pytest_agentproc.scenario._check import Check
 from pytest_agentproc.scenario._drive import Item, unawaited
+from pytest_agentproc.scenario._each import agents_of, choose, find_each, narrow
 from pytest_agentproc.scenario._fields import WHOLE_FILE
 from pytest_agentproc.scenario._file import FILE
 from pytest_agentproc.scenario._nodes import Enough, Mapping, Node, Scalar, parse
@@ -20,13 +21,15 @@ from pytest_agentproc.scenario._scenario import Scenario
 from pytest_agentproc.scenario._several import SESSION_KEYS, require_script
 from pytest_agentproc.scenario._traps import position
 from pytest_agentproc.scenario._wanted import of_session
+from pytest_agentproc.scenario._words import choices, unknown
 from pytest_agentproc.vocabulary import LEVELS, Answer
 
 if TYPE_CHECKING:
     from pytest_agentproc.scenario._expect import Expected
     from pytest_agentproc.scenario._language import Language
+    from pytest_agentproc.scenario._open import Opening
 
-__all__ = ["load", "loads"]
+__all__ = ["load", "load_each", "loads", "read_agents"]
 
 _SUFFIX = ".scenario.yaml"
 _LARGEST = 4 * 1024**2
@@ -40,20 +43,57 @@ _NOWHERE = {
 """Characters that a scenario has nowhere, quoted or not, with what is said about them."""
 
 
-def load(path: str | os.PathLike[str], language: Language = BUNDLED, name: str | None = None) -> Scenario:
+def load(
+    path: str | os.PathLike[str], language: Language = BUNDLED, name: str | None = None, agent: str = ""
+) -> Scenario:
     """Read and check a scenario file.
 
     Args:
         path: the file.
         language: the steps and the dialects that it may speak of.
         name: what messages call it, and the scenario's `path`; None: the path as it is given.
+        agent: the agent to load it for, by its name in `agent: {each: [...]}`; "" for a file with one agent.
 
     Raises:
         ScenarioError: every problem of the file at once.
     """
     name = os.fspath(path) if name is None else name
+    return loads(_text_of(path, name), name, os.path.split(path)[0] or ".", language, agent)
+
+
+def load_each(
+    path: str | os.PathLike[str], language: Language = BUNDLED, name: str | None = None
+) -> tuple[Scenario, ...]:
+    """Read and check a scenario file for each of its agents: one scenario, or several with `agent: {each: [...]}`.
+
+    Raises:
+        ScenarioError: every problem of the file at once.
+    """
+    name = os.fspath(path) if name is None else name
+    text = _text_of(path, name)
+    found: list[Scenario] = []
+    problems: list[Problem] = []
+    for agent in agents_of(text) or ("",):
+        try:
+            found.append(loads(text, name, os.path.split(path)[0] or ".", language, agent))
+        except ScenarioError as error:
+            problems += error.problems
+    if problems:
+        raise ScenarioError(sorted(dict.fromkeys(problems), key=lambda one: (one.line, one.column)))
+    return tuple(found)
+
+
+def read_agents(path: str | os.PathLike[str]) -> tuple[str, ...]:
+    """Give the names of the agents that a file runs with, without checking it; () for one agent, or no such file."""
     try:
-        text = read_text_file(path, _MOST_BYTES)
+        return agents_of(read_text_file(path, _MOST_BYTES))
+    except (OSError, ValueError):
+        return ()
+
+
+def _text_of(path: str | os.PathLike[str], name: str) -> str:
+    try:
+        return read_text_file(path, _MOST_BYTES)
     except UnicodeDecodeError as error:
         before = error.object[: error.start].decode()
         line, column = position(before, len(before))
@@ -61,7 +101,6 @@ def load(path: str | os.PathLike[str], language: Language = BUNDLED, name: str |
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise ScenarioError([Problem(name, 1, 1, f"the file cannot be read: {reason}")]) from error
-    return loads(text, name, os.path.split(path)[0] or ".", language)
 
 
 def loads(
@@ -69,6 +108,7 @@ def loads(
     name: str = "<text>",
     folder: str | os.PathLike[str] | None = None,
     language: Language = BUNDLED,
+    agent: str = "",
 ) -> Scenario:
     """Check a scenario's text.
 
@@ -77,17 +117,20 @@ def loads(
         name: what messages call it; its last part without `.scenario.yaml` is the scenario's id.
         folder: where the files that the scenario names must stay; without one it can name none.
         language: the steps and the dialects that it may speak of.
+        agent: the agent to load it for, by its name in `agent: {each: [...]}`; "" for a text with one agent.
 
     Raises:
         ScenarioError: every problem of the text at once.
     """
     check = Check(name, folder, language)
-    values = _values(text, check)
+    values = _values(text, check, agent)
     if check.problems:
         raise ScenarioError(list(dict.fromkeys(check.problems)))
     drive = values.get("drive", (Item(0, "prompt", "hi"),))
+    stem = name if name.startswith("<") else os.path.split(name)[1].removesuffix(_SUFFIX)
     about = {
-        "id": name if name.startswith("<") else os.path.split(name)[1].removesuffix(_SUFFIX),
+        "id": f"{stem}[{values['agent_name']}]" if values["agent_name"] else stem,
+        "agent_name": values["agent_name"],
         "path": name,
         "claim": values["scenario"],
         "source": values.get("source", ""),
@@ -95,7 +138,7 @@ def loads(
         "catches": values.get("catches", {}),
         "level": values.get("level", LEVELS[0]),
         "harm": values.get("harm", ""),
-        "text": text,
+        "text": values.get("text", text),
         "told_lines": check.told_lines,
         "language": language,
     }
@@ -141,7 +184,7 @@ def _of_an_agent(values: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _values(text: str, check: Check) -> dict[str, Any]:
+def _values(text: str, check: Check, agent: str) -> dict[str, Any]:
     if len(text) > _LARGEST:
         check.report(1, 1, f"the file has {len(text)} characters: at most {_LARGEST} are read")
         return {}
@@ -151,19 +194,45 @@ def _values(text: str, check: Check) -> dict[str, Any]:
             check.report(*position(text, found.start()), message.format(ord(found[0])))
             return {}
     try:
-        return _read(text, check)
+        return _read(text, check, agent)
     except Enough:
         return {}
 
 
-def _read(text: str, check: Check) -> dict[str, Any]:
+def _read(text: str, check: Check, agent: str) -> dict[str, Any]:
     root = parse(text, check.report)
     if root is None:
         return {}
     before = len(check.problems)
+    root, about = _chosen(root, text, check, agent)
     found = openings(root, text, check.report)
     if len(check.problems) > before:
         return {}
+    return {**about, **_read_open(root, found, check)}
+
+
+def _chosen(root: Node, text: str, check: Check, agent: str) -> tuple[Node, dict[str, str]]:
+    """Give the file with the agent that it is loaded for, and what that makes of the scenario's id and text."""
+    before = len(check.problems)
+    each = find_each(root, check.report)
+    if each is None:
+        if agent and len(check.problems) == before:
+            check.report(1, 1, f'the file has one agent and no list of them: leave "[{agent}]" out')
+        return root, {"agent_name": ""}
+    if not agent and len(each.agents) > 1:
+        names = choices(each.agents, "and")
+        example = f"{os.path.split(check.file)[1].removesuffix(_SUFFIX)}[{next(iter(each.agents))}]"
+        check.report(*each.start, f"the file runs once for each of {names}: name one of them, as in {example}")
+        return root, {}
+    agent = agent or next(iter(each.agents))
+    if agent not in each.agents:
+        check.report(*each.start, unknown("agent of this file", agent, each.agents))
+        return root, {}
+    return choose(root, each, agent), {"agent_name": agent, "text": narrow(text, each, agent)}
+
+
+def _read_open(root: Node, found: tuple[Opening, ...], check: Check) -> dict[str, Any]:
+    """Read a file with each of its open values tried, the others being as they are by default."""
     if not found:
         return _read_closed(root, check)
     default = {(one.line, one.column): (one, one.default) for one in found}

@@ -100,7 +100,8 @@ class Scenario:
     """A scenario file that was found without mistake.
 
     Args:
-        id: the file's name without `.scenario.yaml`.
+        id: the file's name without `.scenario.yaml`, and `[NAME]` of the agent if the file has several.
+        agent_name: the name of that agent; "" for a file with one agent.
         path: the name that messages carry.
         claim: the sentence behind `scenario:`.
         catches: each defect with the expect key that it turns red.
@@ -133,6 +134,7 @@ class Scenario:
     level: str
     harm: str
     drive: tuple[Item, ...]
+    agent_name: str = ""
     dialect: str = ""
     mode: str = ""
     prompt_by: str = "argv"
@@ -166,6 +168,11 @@ class Scenario:
             choices: one for each of `openings`.
         """
         return filled(self.text, self.openings, tuple(choices))
+
+    @property
+    def argument(self) -> str:
+        """The argument that names this scenario to a command: its path, and the agent if the file has several."""
+        return f"{self.path}[{self.agent_name}]" if self.agent_name else self.path
 
     @property
     def contributed(self) -> Dialect | None:

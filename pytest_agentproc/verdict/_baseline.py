@@ -12,6 +12,7 @@ import json
 import re
 from typing import TYPE_CHECKING
 
+from pytest_agentproc.corpus import split_agent
 from pytest_agentproc.scenario import entries
 from pytest_agentproc.verdict._rows import Row, Verdict
 
@@ -74,7 +75,7 @@ class Baseline:
         names = tuple(dict.fromkeys(scenarios))
         told = []
         for entry in self.known:
-            if entry.scenario not in names:
+            if entry.scenario not in names and split_agent(entry.scenario)[0] not in names:
                 near = difflib.get_close_matches(entry.scenario, names, 1)
                 hint = f"did you mean {near[0]}?" if near else "remove the entry"
                 told.append(f"{self.name}:{entry.line}: there is no scenario {entry.scenario}: {hint}")

@@ -33,7 +33,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "defects": GROUND | {"supervisor"},
     "subjects": GROUND | LOWER,
     "harness": GROUND | LOWER | {"fake_agents"},
-    "verdict": GROUND | LOWER,
+    "verdict": GROUND | LOWER | {"corpus"},
     "search": GROUND | LOWER | MIDDLE,
     "plugin": GROUND | LOWER | MIDDLE | {"corpus", "defects", "hookspecs", "search"},
     "capture": GROUND | LOWER | {"fake_agents", "harness", "subjects"},

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import TYPE_CHECKING
 
 from pytest_agentproc import defects
-from pytest_agentproc.scenario import Scenario, Terms, load
 from pytest_agentproc.vocabulary import RULES, Policy
-from tests.architecture.sources import ROOT
+from tests.bundled import all_bundled
+
+if TYPE_CHECKING:
+    from pytest_agentproc.scenario import Scenario, Terms
 
 
 @cache
 def _corpus() -> tuple[Scenario, ...]:
-    return tuple(load(file) for file in sorted((ROOT / "scenarios").rglob("*.scenario.yaml")))
+    return all_bundled()
 
 
 def _terms(scenario: Scenario) -> Terms:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from pytest_agentproc.harness import model_play
 from pytest_agentproc.record import normal_form
-from pytest_agentproc.scenario import load, loads
+from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import core
-from tests.architecture.sources import ROOT
 from tests.benchmarks._together import bind_all, model_together, play_together
+from tests.bundled import all_bundled
 from tests.parity.kinds import ENDS, KINDS, kind
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ def cases(pattern: str = "*") -> list[Case]:
     Args:
         pattern: only those whose id contains it; `*` and `?` stand for anything.
     """
-    corpus = [load(file) for file in sorted((ROOT / "scenarios").glob("*.scenario.yaml"))]
+    corpus = list(all_bundled())
     found = [Case(scenario.id, (scenario,)) for scenario in corpus]
     found.append(Case("256-KiB-flood", (loads(FLOOD, "flood"),)))
     found.append(Case("two-agents", (loads(FIRST, "first"), loads(SECOND, "second"))))

@@ -8,11 +8,11 @@ from multiprocessing import get_context
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.harness import model_play
-from pytest_agentproc.scenario import NotApplicable, load
+from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.subjects import core
-from tests.architecture.sources import ROOT
 from tests.benchmarks._figures import Samples, ratios, summary
 from tests.benchmarks._plain import spawns
+from tests.bundled import all_bundled
 
 if TYPE_CHECKING:
     from pytest_agentproc.scenario import Scenario
@@ -31,7 +31,7 @@ class ModelPart:
 
     def __init__(self, interpreter: str) -> None:
         self._interpreter = interpreter
-        loaded = [load(file) for file in sorted((ROOT / "scenarios").glob("*.scenario.yaml"))]
+        loaded = list(all_bundled())
         self._scenarios = [scenario for scenario in loaded if _is_playable(scenario)]
         self._by_cpu, self._by_wall, self._by_cores = Samples(), Samples(), Samples()
         self._cost, self._spawn = Samples(), Samples()

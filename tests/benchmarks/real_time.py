@@ -10,21 +10,19 @@ import argparse
 import contextlib
 import sys
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_agentproc import subjects
 from pytest_agentproc.harness import Lab, NotForReal
-from pytest_agentproc.scenario import load
 from pytest_agentproc.verdict import Verdict, compare, conclude, explain
 from tests.benchmarks._burners import burnt
+from tests.bundled import all_bundled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pytest_agentproc.scenario import Scenario
 
-_CORPUS = Path(__file__).resolve().parents[2] / "scenarios"
 _LONGEST = 3600.0
 
 
@@ -36,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--idle", action="store_true", help="burn no core")
     parser.add_argument("--backend", choices=("asyncio", "trio"), default="asyncio")
     options = parser.parse_args(arguments)
-    scenarios = [load(str(file)) for file in sorted(_CORPUS.glob("*.scenario.yaml"))]
+    scenarios = [scenario for scenario in all_bundled() if not scenario.openings]
     bad = 0
     with contextlib.nullcontext() if options.idle else burnt(_LONGEST), Lab() as lab:
         for run in range(1, options.runs + 1):

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 
 from pytest_agentproc.defects import DEFECTS
 from pytest_agentproc.harness import Lab, model_play
-from pytest_agentproc.scenario import Scenario, load, loads
+from pytest_agentproc.scenario import Scenario, loads
 from pytest_agentproc.search import confirm, search, written
 from pytest_agentproc.subjects import Core, core
 from pytest_agentproc.verdict import Verdict, judged
-from tests.architecture.sources import ROOT
+from tests.bundled import all_bundled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,7 +38,7 @@ _SHRINK = 2.0
 
 def open_scenarios() -> list[Scenario]:
     """Load the generic open scenarios."""
-    return [load(str(file)) for file in sorted((ROOT / "scenarios" / "open").glob("*.scenario.yaml"))]
+    return [scenario for scenario in all_bundled() if scenario.openings]
 
 
 def replays(find: Find, defect: Defect) -> str:

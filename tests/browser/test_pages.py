@@ -9,11 +9,10 @@ import pytest
 from pytest_agentproc import defects
 from pytest_agentproc.harness import model_play
 from pytest_agentproc.record import Judged, Listed, index, page
-from pytest_agentproc.scenario import load
 from pytest_agentproc.subjects import Core, core
 from pytest_agentproc.verdict import compare, conclude, last_step, unmet
-from tests.architecture.sources import ROOT
 from tests.browser.chromium import opened, pictured
+from tests.bundled import bundled
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -117,7 +116,7 @@ def drawn(name: str, defect: str = "") -> str:
     if defect:
         made = defects.defect(defect)
         subject = Core(defect, made.deciders, made.session_deciders)
-    played = model_play(load(ROOT / "scenarios" / f"{name}.scenario.yaml"), subject)
+    played = model_play(bundled(name), subject)
     rows = compare(played)
     failed = unmet(rows)
     assert bool(failed) == bool(defect)

@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.harness import Lab, NotForReal
-from pytest_agentproc.scenario import NotApplicable, load
+from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.subjects import core
 from pytest_agentproc.verdict import Verdict, compare, conclude, unmet
 from pytest_agentproc.vocabulary import RULES
+from tests.bundled import all_bundled
 from tests.clients import codex_subject
 from tests.clients.packages import NPM, PYPI, from_pypi
 
@@ -32,7 +33,6 @@ __all__ = ["ADAPTERS", "PAGE", "page"]
 _HERE = Path(__file__).parent
 PAGE = _HERE / "COMPARISON.md"
 ADAPTERS = sorted(_HERE.glob("*_subject.py"))
-_SCENARIOS = _HERE.parent.parent / "scenarios"
 _HEAD = """# Public supervisors, judged by the bundled scenarios
 
 Each is unmodified, behind an adapter that states the limits that it keeps by itself, and is asked only for what it has.
@@ -110,8 +110,7 @@ def _contenders() -> list[_Contender]:
 
 
 def _judged(lab: Lab, one: _Contender) -> Iterator[_Result]:
-    for path in sorted(_SCENARIOS.glob("*.scenario.yaml")):
-        scenario = load(path)
+    for scenario in all_bundled():
         if scenario.parts or (scenario.dialect, scenario.mode) != one.agent or scenario.level == "info":
             continue
         if one.is_real and scenario.id in _HURRIED:

@@ -11,8 +11,8 @@ from pytest_agentproc.harness import Lab, model_play
 from pytest_agentproc.record import normal_form
 from pytest_agentproc.scenario import Scenario, load, loads
 from pytest_agentproc.subjects import core
-from tests.architecture.sources import ROOT
 from tests.benchmarks._together import bind_all, model_together, play_together
+from tests.bundled import all_bundled
 from tests.parity.cases import CASES, case, pairs
 from tests.parity.kinds import ENDS, KINDS, kind
 from tests.parity.programs import program
@@ -20,8 +20,7 @@ from tests.parity.programs import program
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-_CORPUS = sorted((ROOT / "scenarios").rglob("*.scenario.yaml"))
-_KEPT = [path for path in _CORPUS if load(str(path)).asks_for_artifacts]
+_KEPT = [scenario for scenario in all_bundled() if scenario.asks_for_artifacts]
 _BATCH = 25
 _BATCHES = [pytest.param(number, marks=pytest.mark.once if number >= 5 else ()) for number in range(20)]
 
@@ -51,10 +50,10 @@ def _difference(lab: Lab, scenario: Scenario, backend: str) -> str:
     return ""
 
 
-@pytest.mark.parametrize("path", _CORPUS, ids=lambda path: path.name.removesuffix(".scenario.yaml"))
-def test_the_model_foretells_the_corpus(lab: Lab, backend: str, path: object) -> None:
+@pytest.mark.parametrize("scenario", all_bundled(), ids=lambda scenario: scenario.id)
+def test_the_model_foretells_the_corpus(lab: Lab, backend: str, scenario: Scenario) -> None:
     """A verdict is only as true as the order of the events that it is drawn from."""
-    assert _difference(lab, load(str(path)), backend) == ""
+    assert _difference(lab, scenario, backend) == ""
 
 
 def _told(files: Mapping[str, bytes] | None) -> dict[str, Any] | None:

@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import TYPE_CHECKING
 
 import pytest
 
 from pytest_agentproc.errors import ClockError
 from pytest_agentproc.harness import Model, model_play
 from pytest_agentproc.record import normal_form
-from pytest_agentproc.scenario import Scenario, load
 from pytest_agentproc.subjects import core
-from tests.architecture.sources import ROOT
 from tests.benchmarks._together import bind_all, model_together
+from tests.bundled import all_bundled
 from tests.parity.broken import BROKEN, UNSEEN
 from tests.parity.cases import CASES, case, pairs
+
+if TYPE_CHECKING:
+    from pytest_agentproc.scenario import Scenario
 
 pytestmark = pytest.mark.once
 
 
 @cache
 def _scenarios() -> tuple[Scenario, ...]:
-    corpus = [load(file) for file in sorted((ROOT / "scenarios").glob("*.scenario.yaml"))]
+    corpus = all_bundled()
     return (*(case(claim) for claim in CASES), *corpus)
 
 

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from pytest_agentproc.corpus import split_agent
 from tests.architecture.sources import ROOT
+from tests.bundled import all_bundled
 
 __all__ = ["BROKEN", "CORPUS", "EXPLAINED", "GREEN", "RED"]
 
 _FOLDER = ROOT / "scenarios"
 CORPUS = [
-    path.relative_to(_FOLDER).as_posix().removesuffix(".scenario.yaml")
-    for path in sorted(_FOLDER.rglob("*.scenario.yaml"))
+    f"{Path(scenario.path).relative_to(_FOLDER).as_posix()}::{split_agent(scenario.id)[0]}"
+    f"[{'-'.join(filter(None, (scenario.agent_name, 'asyncio')))}]"
+    for scenario in all_bundled()
 ]
-"""The names of the bundled ones."""
+"""The node ids of the bundled ones, below their folder."""
 
 GREEN = """\
 scenario: an agent says hello and exits

@@ -136,3 +136,16 @@ def test_a_scenario_of_a_session_is_played_by_its_drive(pytester: pytest.Pyteste
             "*OUTCOME of turn 2: completed*",
         ]
     )
+
+
+def test_a_file_with_several_agents_is_a_test_for_each(pytester: pytest.Pytester) -> None:
+    """Each test has the agent's name in its id, and the printed command runs that agent alone."""
+    text = "scenario: x\nagent: {each: [claude, codex]}\nscript: [{answer: hi}]\nexpect: {text: ho}\n"
+    (pytester.path / "x.scenario.yaml").write_text(text)
+    result = pytester.runpytest("-q")
+    assert result.parseoutcomes() == {"failed": 2}
+    for agent in ("claude", "codex"):
+        result.stdout.fnmatch_lines([f"*by hand: agentproc run 'x.scenario.yaml?{agent}?'"])
+        result.stdout.fnmatch_lines([f"FAILED x.scenario.yaml::x?{agent}-asyncio?*"])
+    alone = pytester.runpytest("-q", "x.scenario.yaml::x[codex-asyncio]")
+    assert alone.parseoutcomes() == {"failed": 1}

@@ -15,10 +15,10 @@ import pytest
 import trio
 
 from pytest_agentproc.errors import UsageError
-from pytest_agentproc.scenario import NotApplicable, load
+from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.subjects import Command, Function
 from pytest_agentproc.verdict import compare, conclude
-from tests.architecture.sources import ROOT
+from tests.bundled import bundled
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
@@ -47,9 +47,7 @@ SCOPED = (
     "run-with-servers-in-a-scope-is-cancelled",
     "run-in-a-scope-is-cancelled-as-it-ends-its-agent",
 )
-SCENARIOS, SCENARIOS_OF_SCOPES = (
-    [load(ROOT / "scenarios" / f"{name}.scenario.yaml") for name in names] for names in (NAMES, SCOPED)
-)
+SCENARIOS, SCENARIOS_OF_SCOPES = ([bundled(name) for name in names] for names in (NAMES, SCOPED))
 LIMITS = {"kill_grace": 2}
 
 

@@ -15,10 +15,10 @@ import pytest
 import trio
 
 from pytest_agentproc.errors import Stall
-from pytest_agentproc.scenario import NotApplicable, load
+from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.subjects import Function, core
 from pytest_agentproc.verdict import compare, conclude
-from tests.architecture.sources import ROOT
+from tests.bundled import bundled
 from tests.process.stand import make_spinning
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 SCENARIOS = [
-    load(ROOT / "scenarios" / f"{name}.scenario.yaml")
+    bundled(name)
     for name in (
         "exits-while-the-loop-is-blocked",
         "talks-while-the-loop-is-blocked",
@@ -135,7 +135,7 @@ def test_a_supervisor_that_looks_before_it_gives_up_is_green(lab: Lab, read: Any
 
 def test_without_a_blocked_loop_the_careless_ones_are_green(lab: Lab) -> None:
     """Virtual time settles what agents do before a timer fires: at the same instant the fault cannot show."""
-    scenario = load(ROOT / "scenarios" / "exits-at-the-deadline.scenario.yaml")
+    scenario = bundled("exits-at-the-deadline")
     for read, backend in ((with_timeout, "asyncio"), (with_a_look_at_the_clock, "trio")):
         assert conclude(compare(lab.play(scenario, supervisor(read), backend=backend))).value == "passed"
 

@@ -9,7 +9,7 @@ import pytest
 from pytest_agentproc.harness import model_play
 from pytest_agentproc.scenario import load, loads
 from pytest_agentproc.subjects import core
-from tests.architecture.sources import ROOT
+from tests.bundled import path_of
 
 if TYPE_CHECKING:
     from pytest_agentproc.harness import Lab
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
 def test_the_model_writes_the_same_pieces(lab: Lab, backend: str) -> None:
     """Else a cut that the search finds would be one that no agent makes."""
-    file = ROOT / "scenarios" / "hook-given-up-is-called-no-more.scenario.yaml"
+    file = path_of("hook-given-up-is-called-no-more")
     text = load(file).text.replace("dialect: claude", "dialect: claude, chunk: 61 B")
     scenario = loads(text, str(file), file.parent)
     played = lab.play(scenario, core(), backend=backend)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_agentproc.errors import UsageError
-from pytest_agentproc.scenario import NotApplicable, load, loads
+from pytest_agentproc.scenario import NotApplicable, loads
 from pytest_agentproc.subjects import Command, Function, command_of_file
 from pytest_agentproc.verdict import Row, Verdict, compare, conclude, explain
 from pytest_agentproc.vocabulary import LimitsRequest
-from tests.architecture.sources import ROOT
+from tests.bundled import bundled
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -281,7 +281,7 @@ def test_who_keeps_no_time_need_not_divide_it(lab: Lab) -> None:
 @pytest.mark.slow
 def test_what_a_program_gives_its_agent_beside_the_command_is_its_own(lab: Lab) -> None:
     """It is told a command, and no environment and no folder for it; it adds what it has itself."""
-    scenario = load(ROOT / "scenarios" / "sees-its-command-line-plain.scenario.yaml")
+    scenario = bundled("sees-its-command-line-plain")
     rows = played(lab, Command(["env", "HOME=/", "{agent}"]), scenario)
     assert {key: rows[key].verdict.value for key in ("saw.argv", "saw.env", "saw.cwd")} == {
         "saw.argv": "passed",

@@ -9,14 +9,14 @@ import pytest
 
 from pytest_agentproc.subjects import Core
 from pytest_agentproc.verdict import Verdict, compare, conclude, explain
-from tests.process.kill_matrix import corpus
+from tests.bundled import all_bundled
 
 if TYPE_CHECKING:
     from pytest_agentproc.harness import Lab
     from pytest_agentproc.scenario import Scenario
     from pytest_agentproc.vocabulary import LimitsRequest, Policy
 
-OF_TREES = [scenario for scenario in corpus() if {"T1", "T3", "T6", "C1", "P8"} & set(scenario.covers)]
+OF_TREES = [scenario for scenario in all_bundled() if {"T1", "T3", "T6", "C1", "P8"} & set(scenario.covers)]
 
 
 class Holding(Core):

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_agentproc.harness import model_play
-from pytest_agentproc.scenario import Scenario, load
 from pytest_agentproc.subjects import core
 from pytest_agentproc.verdict import Verdict, compare, explain
-from tests.architecture.sources import ROOT
+from tests.bundled import all_bundled
 
 if TYPE_CHECKING:
     from pytest_agentproc.harness import Lab, Played
+    from pytest_agentproc.scenario import Scenario
 
-CORPUS = [load(file) for file in sorted((ROOT / "scenarios").rglob("*.scenario.yaml"))]
+CORPUS = all_bundled()
 corpus = pytest.mark.parametrize("scenario", CORPUS, ids=[scenario.id for scenario in CORPUS])
 
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_agentproc import defects
-from pytest_agentproc.defects import DEFECTS
 from pytest_agentproc.harness import model_play
 from pytest_agentproc.record import normal_form
 from pytest_agentproc.subjects import Core
 from pytest_agentproc.verdict import Verdict, compare
 from pytest_agentproc.vocabulary import RULES
-from tests.process.kill_matrix import FILE, corpus, red_keys
+from tests.bundled import all_bundled
+from tests.process.kill_matrix import red_keys
 
 if TYPE_CHECKING:
     from pytest_agentproc.harness import Lab, Played
@@ -31,7 +31,7 @@ UNBREAKABLE = {
 _Told = tuple[list[str], list[object]]
 """The keys that failed, and the whole timeline."""
 
-CLAIMS = [(scenario, defect, key) for scenario in corpus() for defect, key in scenario.catches.items()]
+CLAIMS = [(scenario, defect, key) for scenario in all_bundled() for defect, key in scenario.catches.items()]
 
 
 def _subject(defect: str) -> Core:
@@ -41,15 +41,6 @@ def _subject(defect: str) -> Core:
 
 def _of_claim(value: object) -> str:
     return getattr(value, "id", str(value))
-
-
-def test_the_matrix_names_every_defect_and_every_claim() -> None:
-    """It is one file for all: CI alone makes it anew, which takes minutes, and compares (`kill_matrix --check`)."""
-    blocks = [block.splitlines() for block in FILE.read_text("utf-8").split("\n\n")[1:]]
-    assert [block[0] for block in blocks] == [f"{one.name} ({one.breaks}): {one.story}" for one in DEFECTS.values()]
-    rows = {(block[0].split()[0], line.split()[0]): line.split()[1:] for block in blocks for line in block[1:]}
-    missing = [claim for claim in CLAIMS if f"{claim[2]}*" not in rows.get((claim[1], claim[0].id), [])]
-    assert missing == [], "run python -m tests.process.kill_matrix, and read what changed"
 
 
 def test_a_rule_is_broken_by_a_defect_or_it_is_said_why_not() -> None:
@@ -80,26 +71,19 @@ def test_a_claim_holds_in_the_model(scenario: Scenario, defect: str, key: str) -
 @pytest.mark.filterwarnings("ignore:subprocess .* is still running:ResourceWarning")  # some defects leave theirs
 @pytest.mark.parametrize("defect", defects.NAMES)
 def test_what_a_defect_does_is_the_same_with_processes(lab: Lab, defect: str) -> None:
-    """What is wrong in the model only would be a mistake of the model, and every line of the matrix comes from it."""
+    """What is wrong in the model only would be a mistake of the model."""
     subject = _subject(defect)
     gc.disable()  # a forgotten child is reaped with its object, and that must not be between the run and the look
     try:
         differ = [
             (one.id, _parted(played, model))
-            for one in _reddened(defect)
+            for one in (scenario for scenario, name, _ in CLAIMS if name == defect)
             if (played := _told(lab.play(one, subject))) != (model := _told(model_play(one, subject)))
         ]
     finally:
         gc.enable()
         gc.collect()
     assert differ == []
-
-
-def _reddened(defect: str) -> list[Scenario]:
-    """Give the scenarios that the matrix names for a defect."""
-    block = next(one for one in FILE.read_text("utf-8").split("\n\n")[1:] if one.split(maxsplit=1)[0] == defect)
-    named = {line.split()[0] for line in block.splitlines()[1:]}
-    return [scenario for scenario in corpus() if scenario.id in named]
 
 
 def _parted(played: _Told, model: _Told) -> tuple[object, ...]:

@@ -10,10 +10,10 @@ import anyio
 import pytest
 
 from pytest_agentproc.errors import UsageError
-from pytest_agentproc.scenario import NotApplicable, load, loads
+from pytest_agentproc.scenario import NotApplicable, loads
 from pytest_agentproc.subjects import Client, Driven, Function
 from pytest_agentproc.verdict import Verdict, compare, conclude
-from tests.architecture.sources import ROOT
+from tests.bundled import bundled, path_of
 
 if TYPE_CHECKING:
     from pytest_agentproc.harness import Lab
@@ -68,7 +68,7 @@ def turns(lab: Lab, client: type[Client], text: str) -> tuple[Answer, ...]:
 @pytest.mark.parametrize("name", ["session-cancel-pi", "session-cannot-be-executed"])
 def test_a_client_is_driven_from_end_to_end(lab: Lab, name: str, backend: str) -> None:
     """Cancelled turns, and an agent that cannot be started: bundled scenarios as they stand."""
-    scenario = load(ROOT / "scenarios" / f"{name}.scenario.yaml")
+    scenario = bundled(name)
     rows = compare(lab.play(scenario, Driven(Pi), backend=backend))
     assert conclude(rows) is Verdict.PASSED, [row for row in rows if row.verdict is not Verdict.PASSED]
 
@@ -103,7 +103,7 @@ class Grouped(Pi):
 @pytest.mark.parametrize("client", [Late, Grouped])
 def test_a_missing_program_is_told_wherever_it_is_missed(lab: Lab, client: type[Client]) -> None:
     """Neither is a lost agent, nor a mistake of the adapter's."""
-    scenario = load(ROOT / "scenarios" / "session-cannot-be-executed.scenario.yaml")
+    scenario = bundled("session-cannot-be-executed")
     rows = compare(lab.play(scenario, Driven(client)))
     assert conclude(rows) is Verdict.PASSED, [row for row in rows if row.verdict is not Verdict.PASSED]
 
@@ -158,7 +158,7 @@ class Slow(Patient):
 @pytest.mark.parametrize(("client", "verdict"), [(Patient, "passed"), (Prompt, "passed"), (Slow, "failed")])
 def test_a_client_may_wait_for_the_agent_that_lets_go_of_a_turn(lab: Lab, client: type[Client], verdict: str) -> None:
     """It cannot tell that it is ready, so that both are a style of its own; the turn behind has its whole time."""
-    scenario = load(ROOT / "scenarios" / "session-timeout-cancels-the-turn.scenario.yaml")
+    scenario = bundled("session-timeout-cancels-the-turn")
     rows = compare(lab.play(scenario, Driven(client, limits={"prompt_timeout": 5})))
     assert conclude(rows).value == verdict, rows
     assert [row.verdict.value for row in rows if row.key == "turns.1.elapsed"] == [verdict]
@@ -280,7 +280,7 @@ def test_what_no_client_can_do_is_not_applicable(lab: Lab, drive: str, need: str
 @pytest.mark.slow
 def test_who_gets_no_other_agent_is_judged_by_the_turn_that_was_lost(lab: Lab) -> None:
     """Pi's client starts one, and says so; what the turn behind comes to is then no merit and no fault of its own."""
-    text = (ROOT / "scenarios" / "session-killed-while-prompting.scenario.yaml").read_text()
+    text = path_of("session-killed-while-prompting").read_text()
     scenario = loads(text.replace("  spawns: [0s, 2s + restart_backoff]\n", ""))
     verdicts = {}
     for limits in ({}, {"restart_backoff": None}):

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_agentproc.scenario import load, loads
+from pytest_agentproc.scenario import loads
 from pytest_agentproc.verdict import Verdict, compare
-from tests.architecture.sources import ROOT
+from tests.bundled import bundled, path_of
 from tests.plugin.examples import careful, faulty, faulty_streams, polling, streaming
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ CASES = [
 
 def red(lab: Lab, name: str, subject: Subject) -> list[str]:
     """List the checks of a bundled scenario that did not pass."""
-    rows = compare(lab.play(load(ROOT / "scenarios" / f"{name}.scenario.yaml"), subject))
+    rows = compare(lab.play(bundled(name), subject))
     return [row.key for row in rows if row.verdict not in (Verdict.PASSED, Verdict.NOT_APPLICABLE)]
 
 
@@ -152,7 +152,7 @@ def test_a_fault_is_red_though_its_supervisor_looks_at_the_end(lab: Lab, name: s
 @pytest.mark.slow
 def test_a_prompt_that_takes_many_looks_may_decide_nothing(lab: Lab) -> None:
     """Its last byte comes half a second late to an agent that speaks 250 ms before the limit on its silence."""
-    file = ROOT / "scenarios" / "talks-before-it-reads.scenario.yaml"
+    file = path_of("talks-before-it-reads")
     text = file.read_text("utf-8").replace("  - stdin: read\n", "  - silence: 59750ms\n  - stdin: read\n")
     late = loads(text.replace("elapsed: 0", "elapsed: 59750ms"), str(file))
     verdicts = {row.key: row.verdict for row in compare(lab.play(late, polling.subject))}

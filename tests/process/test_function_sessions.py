@@ -10,11 +10,11 @@ import anyio
 import pytest
 
 from pytest_agentproc.errors import UsageError
-from pytest_agentproc.scenario import NotApplicable, load, loads
+from pytest_agentproc.scenario import NotApplicable, loads
 from pytest_agentproc.subjects import Function, Guarded
 from pytest_agentproc.verdict import Verdict, compare, conclude
 from pytest_agentproc.vocabulary import Caller
-from tests.architecture.sources import ROOT
+from tests.bundled import bundled
 
 if TYPE_CHECKING:
     from pytest_agentproc.harness import Lab
@@ -124,7 +124,7 @@ SUBJECT = Function(talk, sessions=["prompt", "queue", "cancel", "close"], dialec
 
 def corpus(name: str) -> Scenario:
     """Load a bundled scenario."""
-    return load(ROOT / "scenarios" / f"{name}.scenario.yaml")
+    return bundled(name)
 
 
 @pytest.mark.slow

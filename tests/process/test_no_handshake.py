@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 
-from pytest_agentproc.scenario import load, loads
+from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import Client, Driven, core
 from pytest_agentproc.verdict import Verdict, compare, conclude
-from tests.architecture.sources import ROOT
+from tests.bundled import bundled
 
 if TYPE_CHECKING:
     from pytest_agentproc.harness import Lab
@@ -61,7 +61,7 @@ SUBJECT = Driven(Plain, limits=LIMITS, dialects=["claude"])
 @pytest.mark.parametrize("name", ABOUT_A_HANDSHAKE)
 def test_a_client_without_a_handshake_is_not_judged_by_one(lab: Lab, name: str, backend: str) -> None:
     """The agent never got a request for a handshake, so what becomes of its answer says nothing of the client."""
-    rows = compare(lab.play(load(ROOT / "scenarios" / f"{name}.scenario.yaml"), SUBJECT, backend=backend))
+    rows = compare(lab.play(bundled(name), SUBJECT, backend=backend))
     assert conclude(rows) is Verdict.NOT_APPLICABLE, rows
     assert {row.verdict for row in rows} <= {Verdict.NOT_APPLICABLE, Verdict.PASSED}
     assert any("asks for no handshake" in row.seen for row in rows)
@@ -86,14 +86,14 @@ class Silent(Plain):
 def test_a_client_that_says_nothing_at_all_is_still_red(lab: Lab, name: str) -> None:
     """Only a prompt shows that the client has begun without a handshake."""
     subject = Driven(Silent, limits=LIMITS, dialects=["claude"])
-    rows = compare(lab.play(load(ROOT / "scenarios" / f"{name}.scenario.yaml"), subject))
+    rows = compare(lab.play(bundled(name), subject))
     assert conclude(rows) is Verdict.FAILED, rows
 
 
 @pytest.mark.parametrize("name", ABOUT_A_HANDSHAKE)
 def test_the_reference_supervisor_shakes_hands_and_is_judged(lab: Lab, name: str) -> None:
     """The same scenarios count for a client that sends the request."""
-    rows = compare(lab.play(load(ROOT / "scenarios" / f"{name}.scenario.yaml"), core()))
+    rows = compare(lab.play(bundled(name), core()))
     assert conclude(rows) is Verdict.PASSED, rows
 
 
@@ -111,5 +111,5 @@ class Prepared(Plain):
 def test_a_client_that_asked_for_a_handshake_is_judged_by_it(lab: Lab) -> None:
     """Not to wait for the answer is another thing than to ask for none."""
     subject = Driven(Prepared, limits=LIMITS, dialects=["claude"])
-    scenario = load(ROOT / "scenarios" / "session-handshake-refused-of-claude.scenario.yaml")
+    scenario = bundled("session-handshake-refused-of-claude")
     assert conclude(compare(lab.play(scenario, subject))) is Verdict.FAILED

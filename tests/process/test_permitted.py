@@ -13,7 +13,7 @@ from pytest_agentproc.supervisor._succession import Succession
 from pytest_agentproc.supervisor._turns import Turns
 from pytest_agentproc.verdict import Verdict, compare
 from pytest_agentproc.vocabulary import NANOSECONDS, Outcome
-from tests.process.kill_matrix import corpus
+from tests.bundled import all_bundled
 
 if TYPE_CHECKING:
     from pytest_agentproc.supervisor._events import Command, Exited
@@ -55,7 +55,7 @@ def test_another_choice_is_no_mistake(monkeypatch: pytest.MonkeyPatch, choice: A
     subject = Core("other", session_deciders=choice(monkeypatch))
     red = {
         f"{scenario.id}: {row.key}"
-        for scenario in corpus()
+        for scenario in all_bundled()
         if scenario.is_session and scenario.level != "info"
         for row in compare(model_play(scenario, subject))
         if row.verdict is Verdict.FAILED and row.level != "info"

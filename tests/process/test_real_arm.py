@@ -16,10 +16,10 @@ from pytest_agentproc import defects, subjects
 from pytest_agentproc.harness import Lab, NotForReal, Played, _pace, foresee
 from pytest_agentproc.harness._diaries import Diaries
 from pytest_agentproc.harness._pace import pace_of
-from pytest_agentproc.scenario import load, loads
+from pytest_agentproc.scenario import loads
 from pytest_agentproc.verdict import Verdict, compare, conclude, explain
 from pytest_agentproc.verdict._facts import gone_at, invocations, leaks
-from tests.architecture.sources import ROOT
+from tests.bundled import bundled
 from tests.process.stand import CEILING, SECOND, is_gone, reuse, scenario_of
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ NAMED = (
 
 def scenario(name: str) -> Scenario:
     """Load a scenario of the corpus."""
-    return load(ROOT / "scenarios" / f"{name}.scenario.yaml")
+    return bundled(name)
 
 
 def played(lab: Lab, told: Scenario, subject: Subject | None = None, backend: str = "asyncio") -> Played:

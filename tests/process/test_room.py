@@ -12,18 +12,18 @@ import pytest
 from pytest_agentproc.errors import KitError
 from pytest_agentproc.harness import _room
 from pytest_agentproc.harness._room import Room
-from pytest_agentproc.scenario import NotApplicable, Scenario, load
+from pytest_agentproc.scenario import NotApplicable, Scenario
 from pytest_agentproc.subjects import Core, core
 from pytest_agentproc.verdict import Verdict, compare, conclude
 from pytest_agentproc.vocabulary import ARTIFACTS, Answer, Order
-from tests.architecture.sources import ROOT
+from tests.bundled import bundled
 
 if TYPE_CHECKING:
     from pytest_agentproc.harness import Lab
 
-READ_ONLY = load(ROOT / "scenarios" / "artifacts-on-a-read-only-disk.scenario.yaml")
-FULL = load(ROOT / "scenarios" / "artifacts-on-a-full-disk.scenario.yaml")
-KEPT = load(ROOT / "scenarios" / "artifacts-survive-a-forced-exit.scenario.yaml")
+READ_ONLY = bundled("artifacts-on-a-read-only-disk")
+FULL = bundled("artifacts-on-a-full-disk")
+KEPT = bundled("artifacts-survive-a-forced-exit")
 
 
 class Bare(Core):

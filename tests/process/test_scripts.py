@@ -11,11 +11,11 @@ import anyio
 from pytest_agentproc.clock import Host, Move
 from pytest_agentproc.harness import Model
 from pytest_agentproc.record import Record, normal_form
-from pytest_agentproc.scenario import Scenario, load, loads
+from pytest_agentproc.scenario import Scenario, loads
 from pytest_agentproc.subjects import Core
 from pytest_agentproc.verdict import Verdict, compare
 from pytest_agentproc.vocabulary import Policy
-from tests.architecture.sources import ROOT
+from tests.bundled import bundled
 from tests.process.stand import CEILING
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Impatient(Core):
 
 def corpus(name: str) -> Scenario:
     """Load one file of the corpus."""
-    return load(ROOT / "scenarios" / f"{name}.scenario.yaml")
+    return bundled(name)
 
 
 def red(lab: Lab, scenario: Scenario, subject: Core, backend: str) -> dict[str, str]:

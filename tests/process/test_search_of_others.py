@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_agentproc.scenario import load, loads
+from pytest_agentproc.scenario import loads
 from pytest_agentproc.search import confirm, explore, search
 from pytest_agentproc.subjects import Function
-from tests.architecture.sources import ROOT
+from tests.bundled import bundled
 from tests.plugin.examples import at_once, careful, streaming
 
 if TYPE_CHECKING:
@@ -63,9 +63,7 @@ def test_a_correct_supervisor_in_another_style_is_not_found_wrong(lab: Lab, subj
 @pytest.mark.parametrize("name", ["open-run-activity", "open-run-ending"])
 def test_a_correct_supervisor_of_pi_is_not_found_wrong(lab: Lab, name: str) -> None:
     """It takes words behind the agent's end for a new turn, which no pi has: nobody can be wrong about these."""
-    came = search(
-        load(ROOT / "scenarios" / "open" / f"{name}.scenario.yaml"), streaming.subject, runs=60, seed=1, lab=lab
-    )
+    came = search(bundled(name), streaming.subject, runs=60, seed=1, lab=lab)
     assert came.find is None, f"{came.find.reason}\n{came.find.scenario.text}"
     assert came.runs > 40
 

@@ -11,10 +11,10 @@ from pytest_agentproc.clock._ear import Rivals
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.harness import model_play
 from pytest_agentproc.record import normal_form
-from pytest_agentproc.scenario import NotApplicable, load, loads
+from pytest_agentproc.scenario import NotApplicable, loads
 from pytest_agentproc.subjects import Core, core
 from pytest_agentproc.verdict import Verdict, compare
-from tests.architecture.sources import ROOT
+from tests.bundled import bundled
 
 if TYPE_CHECKING:
     from pytest_agentproc.harness import Lab
@@ -153,7 +153,7 @@ class _Mixed(Core):
 )
 def test_a_supervisor_that_mixes_its_sessions_up_is_red(lab: Lab, name: str, wrong: str, red: str) -> None:
     """A scenario about keeping things apart is worth what it finds where they are not."""
-    scenario = load(str(ROOT / "scenarios" / f"{name}.scenario.yaml"))
+    scenario = bundled(name)
     rows = compare(lab.play(scenario, _Mixed(wrong)))
     assert red in [row.key for row in rows if row.verdict is Verdict.FAILED]
 

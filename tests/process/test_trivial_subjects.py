@@ -9,7 +9,7 @@ import pytest
 from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.subjects import KillAtOnce, Null, SpawnAndForget, SubprocessRun
 from pytest_agentproc.verdict import Verdict, compare, conclude
-from tests.process.kill_matrix import corpus
+from tests.bundled import all_bundled
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -85,7 +85,7 @@ def _verdict(lab: Lab, scenario: Scenario, subject: Subject) -> Verdict:
 
 def _score(lab: Lab, subject: Subject) -> dict[str, list[str]]:
     score: dict[str, list[str]] = {}
-    for scenario in (one for one in corpus() if one.level != "info"):
+    for scenario in (one for one in all_bundled() if one.level != "info"):
         verdict = _verdict(lab, scenario, subject)
         if verdict is not Verdict.FAILED:
             score.setdefault(verdict.value, []).append(scenario.id)
@@ -115,4 +115,4 @@ def test_a_subject_that_forgets_its_agent_scores_what_it_is_worth(lab: Lab) -> N
 def test_null_passes_no_scenario_that_decides() -> None:
     """A supervisor that starts nothing must never look conformant."""
     passed = SCORES["null"].get("passed", [])
-    assert [scenario.id for scenario in corpus() if scenario.level == "must" and scenario.id in passed] == []
+    assert [scenario.id for scenario in all_bundled() if scenario.level == "must" and scenario.id in passed] == []

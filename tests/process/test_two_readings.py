@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import anyio
 import pytest
 
-from pytest_agentproc.scenario import load
 from pytest_agentproc.subjects import Client, Driven
 from pytest_agentproc.verdict import Verdict, compare, conclude
-from tests.architecture.sources import ROOT
+from tests.bundled import bundled
 
 if TYPE_CHECKING:
     from pytest_agentproc.harness import Lab
@@ -139,7 +138,7 @@ class Reading(Acp):
 )
 def test_both_readings_are_green(lab: Lab, client: type[Acp], name: str, backend: str) -> None:
     """A red would say that the other reading is the only one."""
-    scenario = load(ROOT / "scenarios" / f"{name}.scenario.yaml")
+    scenario = bundled(name)
     rows = compare(lab.play(scenario, Driven(client, dialects=["acp"]), backend=backend))
     assert conclude(rows) is Verdict.PASSED, rows
 
@@ -155,6 +154,6 @@ class ByOrder(Acp):
 @pytest.mark.parametrize("name", ["session-unknown-answer", "session-error-without-an-id-of-acp"])
 def test_a_client_that_looks_at_no_id_is_red(lab: Lab, name: str, backend: str) -> None:
     """It gives an answer to a prompt that it does not belong to."""
-    scenario = load(ROOT / "scenarios" / f"{name}.scenario.yaml")
+    scenario = bundled(name)
     rows = compare(lab.play(scenario, Driven(ByOrder, dialects=["acp"]), backend=backend))
     assert conclude(rows) is Verdict.FAILED, rows

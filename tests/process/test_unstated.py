@@ -9,25 +9,19 @@ import anyio
 import pytest
 
 from pytest_agentproc.harness._unstated import Unstated
-from pytest_agentproc.scenario import load, loads
+from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import Command, Driven, Function, core, taken
 from pytest_agentproc.verdict import Verdict, compare, conclude
 from pytest_agentproc.vocabulary import LimitsRequest
-from tests.architecture.sources import ROOT
+from tests.bundled import bundled
 from tests.process.stand import is_gone
 from tests.process.test_driven import Pi
 
 if TYPE_CHECKING:
     from pytest_agentproc.harness import Lab
-    from pytest_agentproc.scenario import Scenario
     from pytest_agentproc.vocabulary import Order
 
 SILENCE = {"inactivity_timeout": 60}
-
-
-def bundled(name: str) -> Scenario:
-    """Load a bundled scenario."""
-    return load(ROOT / "scenarios" / f"{name}.scenario.yaml")
 
 
 def supervisor(*signals: signal.Signals, grace: float = 0) -> Any:

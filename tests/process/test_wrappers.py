@@ -17,10 +17,10 @@ import pytest
 
 from pytest_agentproc.clock import VirtualClock
 from pytest_agentproc.errors import Deadlock, Foreign, Stall
-from pytest_agentproc.scenario import load, loads
+from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import Function
 from pytest_agentproc.verdict import Verdict, compare, conclude
-from tests.architecture.sources import ROOT
+from tests.bundled import bundled
 from tests.plugin.examples import careful
 from tests.process.stand import Stand, is_gone
 
@@ -301,7 +301,7 @@ def test_a_right_supervisor_is_right_behind_a_shell_as_well(lab: Lab) -> None:
     limits = {"inactivity_timeout": careful.SILENCE, **graces}
     subject = Function(supervise, limits=limits, dialects=["raw"])
     verdicts = {
-        name: conclude(compare(lab.play(load(ROOT / "scenarios" / f"{name}.scenario.yaml"), subject)))
+        name: conclude(compare(lab.play(bundled(name), subject)))
         for name in ("byte-a-minute", "silent-past-the-limit", "leftover-ends-by-itself", "closes-stdin-and-lingers")
     }
     assert {*list(verdicts.values())[:3]} == {Verdict.PASSED}

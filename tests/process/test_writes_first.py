@@ -10,10 +10,9 @@ import anyio
 import pytest
 import trio
 
-from pytest_agentproc.scenario import load
 from pytest_agentproc.subjects import Function
 from pytest_agentproc.verdict import compare
-from tests.architecture.sources import ROOT
+from tests.bundled import bundled
 
 if TYPE_CHECKING:
     from pytest_agentproc.harness import Lab
@@ -26,8 +25,7 @@ pytestmark = [
 ]
 
 RUNS = [
-    load(ROOT / "scenarios" / f"{name}.scenario.yaml")
-    for name in ("talks-before-it-reads", "claude-talks-before-it-reads", "codex-talks-before-it-reads")
+    bundled(name) for name in ("talks-before-it-reads", "claude-talks-before-it-reads", "codex-talks-before-it-reads")
 ]
 MEBIBYTE = 1 << 20
 

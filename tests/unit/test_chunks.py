@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from pytest_agentproc.errors import ScenarioError
 from pytest_agentproc.harness import model_play
-from pytest_agentproc.scenario import NotApplicable, load, loads, movables, moved
+from pytest_agentproc.scenario import NotApplicable, loads, movables, moved
 from pytest_agentproc.subjects import core
 from pytest_agentproc.verdict import Verdict, judged
-from tests.architecture.sources import ROOT
+from tests.bundled import all_bundled, bundled
 
 if TYPE_CHECKING:
     from pytest_agentproc.scenario import Scenario
 
-_FILES = sorted((ROOT / "scenarios").glob("*.scenario.yaml"))
-_GIVEN_UP = ROOT / "scenarios" / "hook-given-up-is-called-no-more.scenario.yaml"
+_GIVEN_UP = bundled("hook-given-up-is-called-no-more")
 
 
-def _in_pieces(file: Any, number: int) -> Scenario | None:
-    """Load a bundled file, its agents writing in pieces of some size; None: that would take too long."""
-    scenario = load(file)
+def _in_pieces(scenario: Scenario, number: int) -> Scenario | None:
+    """Give a bundled scenario whose agents write in pieces of some size; None: that would take too long."""
     chosen = [(one, one.options[number]) for one in movables(scenario) if one.kind == "chunk"]
-    return loads(moved(scenario.text, chosen), str(file), file.parent) if chosen else None
+    return loads(moved(scenario.text, chosen), scenario.path, Path(scenario.path).parent) if chosen else None
 
 
 def test_each_piece_is_read_before_the_next_is_written() -> None:
@@ -37,7 +36,7 @@ def test_each_piece_is_read_before_the_next_is_written() -> None:
 @pytest.mark.slow
 def test_every_bundled_scenario_means_the_same_in_pieces() -> None:
     """No expectation, and no instant, may hang on where a read ends."""
-    scenarios = [one for file in _FILES if (one := _in_pieces(file, 1)) is not None]
+    scenarios = [one for scenario in all_bundled() if (one := _in_pieces(scenario, 1)) is not None]
     reds = []
     for scenario in scenarios:
         try:
@@ -47,7 +46,7 @@ def test_every_bundled_scenario_means_the_same_in_pieces() -> None:
         if verdict not in (Verdict.PASSED, Verdict.NOT_APPLICABLE):
             reds.append(scenario.id)
     assert reds == []
-    assert len(scenarios) > len(_FILES) * 3 // 4
+    assert len(scenarios) > len(all_bundled()) * 3 // 4
 
 
 def test_an_agent_that_gives_up_waiting_says_so_to_the_end() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
@@ -10,12 +11,12 @@ import pytest
 from pytest_agentproc.defects import defect
 from pytest_agentproc.errors import Deadlock
 from pytest_agentproc.harness import model_play
-from pytest_agentproc.scenario import load, loads, movables, moved, restated
+from pytest_agentproc.scenario import loads, movables, moved, restated
 from pytest_agentproc.search import explore, written
 from pytest_agentproc.search._exploration import Exploration
 from pytest_agentproc.subjects import Core, core
 from pytest_agentproc.verdict import Verdict, instants, judged, retimed
-from tests.architecture.sources import ROOT
+from tests.bundled import all_bundled, bundled
 
 if TYPE_CHECKING:
     from pytest_agentproc.harness import Lab, Played
@@ -151,11 +152,10 @@ def test_writes_that_are_cut_already_or_have_no_end_are_left_alone(rest: str) ->
 @pytest.mark.slow
 def test_every_piece_of_every_bundled_scenario_can_be_moved_and_read_again() -> None:
     """A text that is no scenario would be passed over in silence, and never looked at."""
-    for file in sorted((ROOT / "scenarios").glob("session-*.scenario.yaml"))[::9]:
-        scenario = load(file)
+    for scenario in [one for one in all_bundled() if one.id.startswith("session-")][::9]:
         for one in movables(scenario):
             for text in one.options if one.kind in ("cut", "chunk", "order") else [one.at(10**9, _limits(scenario))]:
-                loads(moved(scenario.text, [(one, text)]), str(file), file.parent)
+                loads(moved(scenario.text, [(one, text)]), scenario.path, Path(scenario.path).parent)
 
 
 def _limits(scenario: Scenario) -> Any:
@@ -212,7 +212,7 @@ def test_a_caller_who_comes_too_late_for_a_status_is_no_fault_of_the_core() -> N
 
 def test_a_caller_whose_agent_was_replaced_before_its_background_turn_waits_in_vain() -> None:
     """An agent that is silent for longer than the prompt may last, and does not acknowledge, is started anew."""
-    made = Exploration(load(ROOT / "scenarios" / "background-late-notification-with-states.scenario.yaml"), core())
+    made = Exploration(bundled("background-late-notification-with-states"), core())
     at = next(index for index, text in enumerate(made.original) if text == "2s")
     silent = (*made.original[:at], "3899s", *made.original[at + 1 :])
     text = moved(made.scenario.text, zip(made.movables, silent, strict=True))
@@ -299,8 +299,8 @@ def test_a_slight_move_that_turns_the_core_is_a_find(monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize("part", range(3))
 def test_the_core_keeps_its_promises_in_moved_bundled_scenarios(part: int) -> None:
     """A short look at some in each commit; a long one at all by `python -m tests.benchmarks.explore --core`."""
-    for file in sorted((ROOT / "scenarios").glob("*.scenario.yaml"))[part * 40 :: 120]:
-        came = explore(load(file), core(), runs=15, seed=part, seconds=3)
+    for scenario in [one for one in all_bundled() if not one.openings][part * 40 :: 120]:
+        came = explore(scenario, core(), runs=15, seed=part, seconds=3)
         assert came.find is None, came.find.reason + came.find.scenario.text
 
 
@@ -320,7 +320,7 @@ def test_the_core_keeps_its_promises_in_moved_bundled_scenarios(part: int) -> No
 )
 def test_a_defect_is_found_in_a_bundled_file_that_does_not_claim_to_catch_it(name: str, file: str) -> None:
     """That is what exploring is for; `python -m tests.benchmarks.explore` looks for all of them."""
-    scenario = load(ROOT / "scenarios" / f"{file}.scenario.yaml")
+    scenario = bundled(file)
     assert name not in scenario.catches
     assert judged(model_play(scenario, _wrong(name))).verdict is Verdict.PASSED
     came = explore(scenario, _wrong(name), runs=100, seed=0, shrinking=0)

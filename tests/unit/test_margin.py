@@ -6,10 +6,10 @@ import pytest
 
 from pytest_agentproc.harness import Foreseen, NotForReal, foresee
 from pytest_agentproc.harness._pace import MARGIN, pace_of
-from pytest_agentproc.scenario import load, loads
+from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import Command
 from pytest_agentproc.vocabulary import Policy
-from tests.architecture.sources import ROOT
+from tests.bundled import bundled
 
 SECOND = 1_000_000_000
 LIFETIME = 300.0
@@ -121,6 +121,6 @@ def test_what_a_program_is_told_can_be_played_in_real_time() -> None:
     words = ("inactivity_timeout", "internal_tool_timeout", "max_runtime", "linger_grace", "kill_grace", "agent")
     told = Command(["watch", *(f"{{{word}}}" for word in words)])
     for name in ("claude-never-says-a-word", "claude-tool-too-silent", "claude-runs-over"):
-        scenario = load(ROOT / "scenarios" / f"{name}.scenario.yaml")
+        scenario = bundled(name)
         pace = pace_of(foresee(scenario, scenario.terms(told)), None, LIFETIME)
         assert pace.limit < 45

@@ -8,10 +8,9 @@ import pytest
 
 from pytest_agentproc.harness import model_play
 from pytest_agentproc.record import Judged, Record, page
-from pytest_agentproc.scenario import load
 from pytest_agentproc.subjects import core
 from pytest_agentproc.verdict import Row, Verdict, compare, conclude
-from tests.architecture.sources import ROOT
+from tests.bundled import all_bundled
 from tests.unit.handmade import SECOND, Script
 from tests.unit.page_reading import read
 
@@ -298,8 +297,8 @@ def test_a_process_may_be_called_as_a_lane_is() -> None:
 @pytest.mark.slow
 def test_every_kind_of_run_has_a_page() -> None:
     """Sessions, several agents, restarts, trees: all links lead somewhere, and no life-line is left behind."""
-    for file in sorted((ROOT / "scenarios").rglob("*.scenario.yaml"))[::12]:
-        played = model_play(load(file), core())
+    for scenario in all_bundled()[::12]:
+        played = model_play(scenario, core())
         rows = compare(played)
         html = page(played.record, played.bound.scenario, Judged(str(conclude(rows)), (), rows))
         reading = read(html)

@@ -9,15 +9,15 @@ import pytest
 from pytest_agentproc.errors import Spin
 from pytest_agentproc.harness import _reference, foresee
 from pytest_agentproc.harness._reference import Reference
-from pytest_agentproc.scenario import load, loads
+from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import Function, core
-from tests.architecture.sources import ROOT
+from tests.bundled import bundled
 
 if TYPE_CHECKING:
     from pytest_agentproc.vocabulary import Order
 
-SILENT = load(ROOT / "scenarios" / "silent-past-the-limit.scenario.yaml")
-OF_SESSIONS = load(ROOT / "scenarios" / "session-timeout-cancels-the-turn.scenario.yaml")
+SILENT = bundled("silent-past-the-limit")
+OF_SESSIONS = bundled("session-timeout-cancels-the-turn")
 
 
 async def _nobody(order: Order) -> None:

@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 
 from pytest_agentproc.defects import NAMES
-from pytest_agentproc.scenario import Expectation, Scenario, load, loads, reference
+from pytest_agentproc.scenario import Expectation, Scenario, loads, reference
 from pytest_agentproc.scenario.__main__ import main, refresh
 from pytest_agentproc.vocabulary import Policy
+from tests.bundled import all_bundled
 
 SCENARIOS = Path(__file__).resolve().parents[2] / "scenarios"
-CORPUS = [load(file) for file in sorted(SCENARIOS.rglob("*.scenario.yaml"))]
+CORPUS = all_bundled()
 OTHER = {
     "inactivity_timeout": 37.0,
     "internal_tool_timeout": 211.0,

@@ -15,13 +15,14 @@ from hypothesis import strategies as st
 from pytest_agentproc.errors import Problem, ScenarioError
 from pytest_agentproc.scenario import NotApplicable, loads
 from pytest_agentproc.vocabulary import Policy
+from tests.bundled import all_bundled
 from tests.unit.mutations import MUTATIONS
 
 if TYPE_CHECKING:
     from random import Random
 
 ROOT = Path(__file__).resolve().parents[2]
-TEXTS = [file.read_text("utf-8") for file in sorted((ROOT / "scenarios").glob("*.scenario.yaml"))]
+TEXTS = [scenario.text for scenario in all_bundled()]
 TEXTS += [file.read_text("utf-8") for file in sorted((Path(__file__).parent / "malformed").glob("*.yaml"))]
 LINE_ENDS = re.compile("\r\n|[\n\r]")
 LONGEST_MESSAGE = 600

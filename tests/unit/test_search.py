@@ -9,12 +9,12 @@ import pytest
 
 from pytest_agentproc.defects import defect
 from pytest_agentproc.harness import model_play
-from pytest_agentproc.scenario import NotApplicable, Scenario, load, loads
+from pytest_agentproc.scenario import NotApplicable, Scenario, loads
 from pytest_agentproc.search import broken, confirm, search, told, written
 from pytest_agentproc.subjects import Core, Function, core
 from pytest_agentproc.verdict import Verdict, judged
-from tests.architecture.sources import ROOT
 from tests.benchmarks.search import replays, wrong
+from tests.bundled import all_bundled, bundled
 
 if TYPE_CHECKING:
     from pytest_agentproc.harness import Lab, Played
@@ -213,10 +213,10 @@ def test_a_standing_invariant_needs_no_expectation(changed: dict[str, Any], reas
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("file", sorted((ROOT / "scenarios" / "open").glob("*.yaml")), ids=lambda file: file.stem[5:-9])
-def test_the_core_keeps_every_promise_in_the_generic_open_scenarios(file: Any) -> None:
+@pytest.mark.parametrize("scenario", [one for one in all_bundled() if one.openings], ids=lambda one: one.id)
+def test_the_core_keeps_every_promise_in_the_generic_open_scenarios(scenario: Scenario) -> None:
     """A short search over the core in each commit; the long one is run by hand."""
-    came = search(load(str(file)), core(), runs=40, seed=3)
+    came = search(scenario, core(), runs=40, seed=3)
     assert came.find is None, came.find.reason + came.find.scenario.text
 
 
@@ -236,7 +236,7 @@ def test_the_core_keeps_every_promise_in_the_generic_open_scenarios(file: Any) -
 )
 def test_a_timing_defect_of_each_kind_is_found_soon(name: str, file: str) -> None:
     """The rest is `python -m tests.benchmarks.search`; here a change that blinds the search shows in each commit."""
-    opened = load(str(ROOT / "scenarios" / "open" / f"open-{file}.scenario.yaml"))
+    opened = bundled(f"open-{file}")
     came = search(opened, _wrong(name), runs=300, seed=0, shrinking=0.0)
     assert came.find is not None
     assert replays(came.find, defect(name)) == ""

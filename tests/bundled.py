@@ -1,0 +1,31 @@
+"""The bundled scenarios for tests: one by its id, or all of them, each loaded once."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+from pytest_agentproc.corpus import corpus_files, corpus_ids, split_agent
+from pytest_agentproc.scenario import Scenario, load, load_each
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["all_bundled", "bundled", "path_of"]
+
+
+@cache
+def bundled(scenario_id: str) -> Scenario:
+    """Load a scenario by its id: `NAME`, or `NAME[AGENT]`."""
+    return load(path_of(scenario_id), agent=split_agent(scenario_id)[1])
+
+
+def path_of(scenario_id: str) -> Path:
+    """Give the file of a scenario by its id."""
+    return corpus_ids()[split_agent(scenario_id)[0]]
+
+
+@cache
+def all_bundled() -> tuple[Scenario, ...]:
+    """Load every scenario, in the order of their files."""
+    return tuple(scenario for file in corpus_files() for scenario in load_each(file))
