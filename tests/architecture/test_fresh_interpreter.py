@@ -50,7 +50,7 @@ standard library of a CPython that was built for Linux cannot be that of Windows
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "command", [["check", "scenarios/lingers-deaf.scenario.yaml"], ["list", "lingers-deaf"], ["new"]]
+    "command", [["check", "scenarios/completion/lingers-deaf.scenario.yaml"], ["list", "lingers-deaf"], ["new"]]
 )
 def test_commands_of_the_language_run_on_any_platform(command: list[str]) -> None:
     """Who writes scenarios on another platform has them checked there."""

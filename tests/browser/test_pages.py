@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 
 RED = [
     ("deaf-grandchild-holds-stdout", "direct-child-only"),
-    ("tools-of-gemini", "direct-child-only"),
+    ("gemini-tools", "direct-child-only"),
     ("hidden-helpers-below-a-living-agent", "group-only"),
     ("byte-a-minute", "duration-timeout"),
     ("sessions-answers-do-not-mix", "last-prompt-first"),

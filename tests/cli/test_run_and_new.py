@@ -133,7 +133,7 @@ def test_run_in_the_model_tells_the_same_without_a_process(capsys: pytest.Captur
     assert [line.split() for line in shown[2:]] == [line.split() for line in TOLD.splitlines()[2:]]
 
 
-@pytest.mark.parametrize("name", ["stderr-flood", "big-output-before-the-prompt", "claude-line-without-end"])
+@pytest.mark.parametrize("name", ["pi-stderr-flood", "big-output-before-the-prompt", "claude-line-without-end"])
 def test_more_than_is_kept_of_an_instant_is_told_as_it_happens(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     """What was joined already is not joined once more."""
     assert main(["run", str(path_of(name)), "--clock", "model"]) == 0

@@ -129,7 +129,7 @@ def test_a_client_of_ones_own_is_judged_as_shown(pytester: pytest.Pytester) -> N
     conftest = _with("class Pi(Client)")
     assert len([line for line in conftest.splitlines() if line]) <= 30
     pytester.makepyfile(conftest=conftest)
-    _prints_as_shown(pytester, _with("session-cancel-pi or", "console"))
+    _prints_as_shown(pytester, _with("pi-session-cancel or", "console"))
 
 
 def _prints_as_shown(pytester: pytest.Pytester, block: str) -> None:

@@ -41,7 +41,7 @@ def no_litter() -> Iterator[None]:
     gc.collect()
 
 
-NAMES = ("run-is-cancelled", "deaf-run-is-cancelled", "run-with-servers-is-cancelled")
+NAMES = ("run-is-cancelled[raw]", "deaf-run-is-cancelled", "run-with-servers-is-cancelled")
 SCOPED = (
     "deaf-run-in-a-scope-is-cancelled",
     "run-with-servers-in-a-scope-is-cancelled",

@@ -65,7 +65,7 @@ def turns(lab: Lab, client: type[Client], text: str) -> tuple[Answer, ...]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["session-cancel-pi", "session-cannot-be-executed"])
+@pytest.mark.parametrize("name", ["pi-session-cancel", "session-cannot-be-executed"])
 def test_a_client_is_driven_from_end_to_end(lab: Lab, name: str, backend: str) -> None:
     """Cancelled turns, and an agent that cannot be started: bundled scenarios as they stand."""
     scenario = bundled(name)

@@ -128,7 +128,7 @@ def corpus(name: str) -> Scenario:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["session-two-prompts-for-pi", "session-cancel-pi"])
+@pytest.mark.parametrize("name", ["pi-session-two-prompts", "pi-session-cancel"])
 def test_a_function_holds_a_session_from_end_to_end(lab: Lab, name: str, backend: str) -> None:
     """Prompts that wait their turn, and turns that are cancelled: the bundled scenarios as they stand."""
     rows = compare(lab.play(corpus(name), SUBJECT, backend=backend))
@@ -151,7 +151,7 @@ def test_a_function_that_sends_the_second_prompt_too_early_is_red(lab: Lab) -> N
         return await Eager(order).hold()
 
     subject = Function(eager, sessions=True, dialects=["pi"])
-    assert conclude(compare(lab.play(corpus("session-two-prompts-for-pi"), subject))) is Verdict.FAILED
+    assert conclude(compare(lab.play(corpus("pi-session-two-prompts"), subject))) is Verdict.FAILED
 
 
 VIEWED = "scenario: s\nagent: {dialect: pi, mode: rpc}\ndrive: [{attach: v}]\nscript: [say: x]\n"

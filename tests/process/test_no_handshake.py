@@ -22,9 +22,9 @@ ABOUT_A_HANDSHAKE = (
     "session-dies-before-the-handshake",
     "session-handshake-answers-somebody-else",
     "session-handshake-late",
-    "session-handshake-never-claude",
+    "claude-session-handshake-never",
     "session-handshake-never-ends-the-tree",
-    "session-handshake-refused-of-claude",
+    "session-handshake-refused[claude]",
 )
 
 
@@ -82,7 +82,7 @@ class Silent(Plain):
         await anyio.Event().wait()
 
 
-@pytest.mark.parametrize("name", ["session-handshake-refused-of-claude", "session-handshake-never-claude"])
+@pytest.mark.parametrize("name", ["session-handshake-refused[claude]", "claude-session-handshake-never"])
 def test_a_client_that_says_nothing_at_all_is_still_red(lab: Lab, name: str) -> None:
     """Only a prompt shows that the client has begun without a handshake."""
     subject = Driven(Silent, limits=LIMITS, dialects=["claude"])
@@ -111,5 +111,5 @@ class Prepared(Plain):
 def test_a_client_that_asked_for_a_handshake_is_judged_by_it(lab: Lab) -> None:
     """Not to wait for the answer is another thing than to ask for none."""
     subject = Driven(Prepared, limits=LIMITS, dialects=["claude"])
-    scenario = bundled("session-handshake-refused-of-claude")
+    scenario = bundled("session-handshake-refused[claude]")
     assert conclude(compare(lab.play(scenario, subject))) is Verdict.FAILED

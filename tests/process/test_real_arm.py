@@ -30,7 +30,7 @@ SCALE = 40
 NAMED = (
     "big-prompt-late-reader",
     "byte-a-minute",
-    "cannot-be-executed",
+    "cannot-be-executed[pi]",
     "closes-stdout-talks-on",
     "exits-without-a-result",
     "gemini-batch-of-25",

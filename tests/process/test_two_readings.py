@@ -130,10 +130,10 @@ class Reading(Acp):
     ("client", "name"),
     [
         *((client, "session-unknown-answer") for client in (Acp, TakesNull)),
-        *((client, "session-error-without-an-id-of-acp") for client in (Acp, TakesNull)),
-        (Acp, "session-object-that-is-no-message-of-acp"),
+        *((client, "acp-session-error-without-an-id") for client in (Acp, TakesNull)),
+        (Acp, "acp-session-object-that-is-no-message"),
         *((client, "session-calls-in-acp-are-refused") for client in (Acp, Dismissing, Reading)),
-        (Cancelling, "session-cancel-of-nothing"),
+        (Cancelling, "session-cancel-of-nothing[acp]"),
     ],
 )
 def test_both_readings_are_green(lab: Lab, client: type[Acp], name: str, backend: str) -> None:
@@ -151,7 +151,7 @@ class ByOrder(Acp):
         return "result" in message or "error" in message
 
 
-@pytest.mark.parametrize("name", ["session-unknown-answer", "session-error-without-an-id-of-acp"])
+@pytest.mark.parametrize("name", ["session-unknown-answer", "acp-session-error-without-an-id"])
 def test_a_client_that_looks_at_no_id_is_red(lab: Lab, name: str, backend: str) -> None:
     """It gives an answer to a prompt that it does not belong to."""
     scenario = bundled(name)

@@ -120,7 +120,7 @@ def test_what_a_program_is_told_can_be_played_in_real_time() -> None:
     """With graces of a quarter of a second nothing that is silent for minutes could be, and nobody was held to that."""
     words = ("inactivity_timeout", "internal_tool_timeout", "max_runtime", "linger_grace", "kill_grace", "agent")
     told = Command(["watch", *(f"{{{word}}}" for word in words)])
-    for name in ("claude-never-says-a-word", "claude-tool-too-silent", "claude-runs-over"):
+    for name in ("claude-never-says-a-word", "claude-tool-too-silent", "agent-runs-over[claude]"):
         scenario = bundled(name)
         pace = pace_of(foresee(scenario, scenario.terms(told)), None, LIFETIME)
         assert pace.limit < 45

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from pytest_agentproc.corpus import split_agent
 from pytest_agentproc.defects import NAMES
 from pytest_agentproc.scenario import Expectation, Scenario, loads, reference
 from pytest_agentproc.scenario.__main__ import main, refresh
@@ -110,7 +111,7 @@ def _rows() -> list[tuple[str, list[str], list[str]]]:
     page = (SCENARIOS / "README.md").read_text("utf-8").partition("## Which line of a seed is which file")[2]
     rows = []
     for line in page.splitlines():
-        files = re.findall(r"\]\(([a-z0-9-]+)\.scenario\.yaml\)", line)
+        files = re.findall(r"\]\([a-z]+/([a-z0-9-]+)\.scenario\.yaml\)", line)
         if files:
             rows.append((line, [name for name in re.findall(r"`([a-z0-9-]+)`", line) if name in NAMES], files))
     return rows
@@ -118,7 +119,7 @@ def _rows() -> list[tuple[str, list[str], list[str]]]:
 
 def test_what_a_table_says_of_a_defect_its_files_claim() -> None:
     """A line that names a defect is read as: these files show it. Their claims are tested elsewhere."""
-    claims = {scenario.id: scenario.catches for scenario in CORPUS}
+    claims = {split_agent(scenario.id)[0]: scenario.catches for scenario in CORPUS}
     wrong = [
         (name, files)
         for _, names, files in _rows()
@@ -130,7 +131,7 @@ def test_what_a_table_says_of_a_defect_its_files_claim() -> None:
 
 def test_every_kind_of_bug_report_has_two_files_at_least() -> None:
     """Each with its source; one file of a kind is an anecdote."""
-    ids = {scenario.id for scenario in CORPUS if scenario.source}
+    ids = {split_agent(scenario.id)[0] for scenario in CORPUS if scenario.source}
     kinds = {line[2:5]: files for line, _, files in _rows() if re.match(r"\| F\d\d ", line)}
     assert sorted(kinds) == [f"F{number:02}" for number in range(1, 20)]
     assert [kind for kind, files in kinds.items() if len(ids & set(files)) < 2] == []
