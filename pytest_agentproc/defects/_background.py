@@ -192,7 +192,7 @@ class RestlessTurns(Turns):
     def _said(self, said: Said, number: int, now: int) -> None:
         super()._said(said, number, now)
         if number == BACKGROUND and self.flight is not None:
-            self.patience.progress(now)
+            self.watchdog.progress(now)
 
 
 class AgentTasks(Tasks):

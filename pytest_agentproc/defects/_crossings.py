@@ -38,7 +38,7 @@ class RepeatingTurns(Turns):
         turn = self.flight
         if turn is not None and turn.cause is None:
             self.flight = None
-            self.patience.rest()
+            self.watchdog.rest()
             self.queue.appendleft(turn)
         super().lose(outcome, now, error)
 

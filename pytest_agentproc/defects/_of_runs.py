@@ -8,7 +8,6 @@ from pytest_agentproc.defects import _abandonments as abandons
 from pytest_agentproc.defects import _endings as ends
 from pytest_agentproc.defects import _keepers as keepers
 from pytest_agentproc.defects import _ladders as ladders
-from pytest_agentproc.defects import _patience as patiences
 from pytest_agentproc.defects import _results as results
 from pytest_agentproc.defects import _streams as streams
 from pytest_agentproc.defects import _tools as tools
@@ -152,10 +151,10 @@ _ABANDONMENTS = (
     ),
 )
 _IN_SESSIONS: dict[str, dict[str, Any]] = {
-    "tools-run-for-ever": {"patience": tools.UnlimitedPatience},
+    "tools-run-for-ever": {"watchdog": tools.UnlimitedTurnWatchdog},
     **{name: {"tools": wrong} for name, _, _, wrong in _TOOLS},
     "group-only": {"ladder": ladders.GroupOfSessionLadder},
-    "closed-output-is-activity": {"patience": patiences.ClosedIsProgressPatience},
+    "closed-output-is-activity": {"watchdog": times.ClosedIsProgressTurnWatchdog},
     "never-withdraws": {"turns": results.FirstStopTurns},
     "any-result-is-good": {"turns": results.AnyGoodTurns},
     "exit-overrules-result": {"turns": results.ExitOverTurns},

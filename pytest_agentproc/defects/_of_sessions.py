@@ -8,11 +8,11 @@ from pytest_agentproc.defects import _agents as agents
 from pytest_agentproc.defects import _background as back
 from pytest_agentproc.defects import _crossings as crossings
 from pytest_agentproc.defects import _hooks as hooks
-from pytest_agentproc.defects import _patience as patiences
 from pytest_agentproc.defects import _questions as questions
 from pytest_agentproc.defects import _tools as tools
 from pytest_agentproc.defects import _turns as turns
 from pytest_agentproc.defects import _views as views
+from pytest_agentproc.defects import _watchdogs as times
 from pytest_agentproc.defects._defect import Defect
 from pytest_agentproc.supervisor import Deciders, SessionDeciders
 
@@ -59,22 +59,22 @@ _TURNS = (
     ("late-word-answers-again", "P7", "answers again when a late caller has decided", questions.RepeatingTurns),
     ("question-cannot-be-taken-back", "P2", "owes an answer that nobody wants any more", questions.HoldingTurns),
 )
-_PATIENCES = (
-    ("prompts-never-time-out", "P1", "knows no limit on the time of a prompt", patiences.NeverOverPatience),
-    ("prompt-timeout-is-duration", "P2", "lets no progress move the deadline", patiences.DurationPatience),
-    ("timer-beats-progress", "A4", "times out though progress waits to be read", patiences.ExpiredPatience),
-    ("bytes-move-the-deadline", "P2", "takes every byte of a turn for progress", patiences.BytesMovePatience),
-    ("deadline-runs-while-asked", "P2", "times out while the caller owes an answer", patiences.RestlessPatience),
-    ("words-end-the-rest", "P2", "lets a word set a resting deadline running", patiences.TalkedOutPatience),
-    ("deadline-rests-for-ever", "P2", "knows no deadline once a question was asked", patiences.SleepingPatience),
-    ("closed-output-loses-the-turn", "A5", "takes the end of stdout for the exit", patiences.ClosedIsExitPatience),
-    ("words-alone-are-activity", "A1", "takes bytes that are no event for silence", patiences.WordyPatience),
-    ("session-silence-has-a-default", "A1", "keeps a run's limit on silence in sessions", patiences.ImpatientPatience),
-    ("idle-time-counts", "A1", "counts the silence before a turn", patiences.IdleCountsPatience),
-    ("silent-turns-go-on", "A1", "knows no limit on the silence of a turn", patiences.NeverStillPatience),
-    ("turns-have-no-cap", "A2", "lets a turn that talks run for ever", patiences.UncappedPatience),
-    ("cap-is-of-the-session", "A2", "counts a turn's runtime from the first prompt", patiences.SessionCapPatience),
-    ("turns-never-stall", "A8", "takes a turn's bytes for enough", patiences.NeverStallsPatience),
+_TURN_TIMES = (
+    ("prompts-never-time-out", "P1", "knows no limit on the time of a prompt", times.NeverOverTurnWatchdog),
+    ("prompt-timeout-is-duration", "P2", "lets no progress move the deadline", times.DurationTurnWatchdog),
+    ("timer-beats-progress", "A4", "times out though progress waits to be read", times.ExpiredTurnWatchdog),
+    ("bytes-move-the-deadline", "P2", "takes every byte of a turn for progress", times.BytesMoveTurnWatchdog),
+    ("deadline-runs-while-asked", "P2", "times out while the caller owes an answer", times.RestlessTurnWatchdog),
+    ("words-end-the-rest", "P2", "lets a word set a resting deadline running", times.TalkedOutTurnWatchdog),
+    ("deadline-rests-for-ever", "P2", "knows no deadline once a question was asked", times.SleepingTurnWatchdog),
+    ("closed-output-loses-the-turn", "A5", "takes the end of stdout for the exit", times.ClosedIsExitTurnWatchdog),
+    ("words-alone-are-activity", "A1", "takes bytes that are no event for silence", times.WordyTurnWatchdog),
+    ("session-silence-has-a-default", "A1", "keeps a run's limit on silence in sessions", times.ImpatientTurnWatchdog),
+    ("idle-time-counts", "A1", "counts the silence before a turn", times.IdleCountsTurnWatchdog),
+    ("silent-turns-go-on", "A1", "knows no limit on the silence of a turn", times.NeverStillTurnWatchdog),
+    ("turns-have-no-cap", "A2", "lets a turn that talks run for ever", times.UncappedTurnWatchdog),
+    ("cap-is-of-the-session", "A2", "counts a turn's runtime from the first prompt", times.SessionCapTurnWatchdog),
+    ("turns-never-stall", "A8", "takes a turn's bytes for enough", times.NeverStallsTurnWatchdog),
 )
 _RESTARTS = (
     ("restarts-at-once", "P6", "starts a crashed agent again without a pause", agents.HastyRestarts),
@@ -193,7 +193,7 @@ def _of_session(name: str, rule: str, story: str, **wrong: Any) -> Defect:
 
 OF_SESSIONS = (
     *(_of_session(name, rule, story, turns=wrong) for name, rule, story, wrong in _TURNS),
-    *(_of_session(name, rule, story, patience=wrong) for name, rule, story, wrong in _PATIENCES),
+    *(_of_session(name, rule, story, watchdog=wrong) for name, rule, story, wrong in _TURN_TIMES),
     *(_of_session(name, rule, story, restarts=wrong) for name, rule, story, wrong in _RESTARTS),
     *(_of_session(name, rule, story, ladder=wrong) for name, rule, story, wrong in _CLOSES),
     *(_of_session(name, rule, story, hooks=wrong) for name, rule, story, wrong in _HOOKS),

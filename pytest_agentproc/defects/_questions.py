@@ -10,7 +10,7 @@ from pytest_agentproc.supervisor import Questions, Turns
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pytest_agentproc.supervisor import Outcome, Patience, Policy, Question, TurnRecord
+    from pytest_agentproc.supervisor import Outcome, Policy, Question, TurnRecord, TurnWatchdog
     from pytest_agentproc.supervisor.dialects import Ended
 
 __all__ = [
@@ -93,8 +93,8 @@ class _EndlessQuestions(Questions):
 class WaitingTurns(Turns):
     """Waits for ever for the caller's answer (P7)."""
 
-    def __init__(self, policy: Policy, patience: Patience, tell: Callable[..., None], *, has_handler: bool) -> None:
-        super().__init__(policy, patience, tell, has_handler=has_handler)
+    def __init__(self, policy: Policy, watchdog: TurnWatchdog, tell: Callable[..., None], *, has_handler: bool) -> None:
+        super().__init__(policy, watchdog, tell, has_handler=has_handler)
         self.questions = _EndlessQuestions(policy, tell)
 
 
@@ -130,8 +130,8 @@ class _LateQuestions(Questions):
 class RepeatingTurns(Turns):
     """Answers once more when the caller has decided what was denied because he was late (P7)."""
 
-    def __init__(self, policy: Policy, patience: Patience, tell: Callable[..., None], *, has_handler: bool) -> None:
-        super().__init__(policy, patience, tell, has_handler=has_handler)
+    def __init__(self, policy: Policy, watchdog: TurnWatchdog, tell: Callable[..., None], *, has_handler: bool) -> None:
+        super().__init__(policy, watchdog, tell, has_handler=has_handler)
         self.questions = _LateQuestions(policy, tell)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.supervisor import Patience, Tools, Watchdog
+from pytest_agentproc.supervisor import Tools, TurnWatchdog, Watchdog
 from pytest_agentproc.supervisor.dialects import Asked, Compaction, Nested, ToolEnded, ToolStarted
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ __all__ = [
     "NestedHostTools",
     "NestedRestoresTools",
     "SilentCompactionTools",
-    "UnlimitedPatience",
+    "UnlimitedTurnWatchdog",
     "UnlimitedWatchdog",
     "UnsettledTools",
     "WaitingTools",
@@ -128,7 +128,7 @@ class DurationWatchdog(Watchdog):
             self.deadlines["internal_tool_timeout"] = kept
 
 
-class UnlimitedPatience(Patience):
+class UnlimitedTurnWatchdog(TurnWatchdog):
     """Waits without limit while a tool runs, in a session (A6)."""
 
     def __init__(self, policy: Policy) -> None:

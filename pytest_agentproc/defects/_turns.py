@@ -190,7 +190,7 @@ class AgeingTurns(Turns):
         """Start the limits at that instant."""
         data = super().deliver(now)
         if data and self.expired_at is not None:
-            self.patience.start(self.expired_at)
+            self.watchdog.start(self.expired_at)
         return data
 
 
@@ -245,10 +245,10 @@ class WordsAloneTurns(Turns):
 
     def _said(self, said: Said, number: int, now: int) -> None:
         """Put the deadlines back behind what counts for nothing."""
-        before = self.patience.deadlines.copy()
+        before = self.watchdog.deadlines.copy()
         super()._said(said, number, now)
         if said.kind == self._no_progress:
-            self.patience.deadlines = before
+            self.watchdog.deadlines = before
 
 
 class WholeWordsTurns(WordsAloneTurns):

@@ -4,31 +4,48 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.supervisor import Watchdog
+from pytest_agentproc.supervisor import TurnWatchdog, Watchdog
 from pytest_agentproc.supervisor.dialects import Message, Noise
+from pytest_agentproc.vocabulary import Outcome
 
 if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects import Meaning
-    from pytest_agentproc.vocabulary import Outcome, Policy
+    from pytest_agentproc.vocabulary import Policy
 
 __all__ = [
     "AnyEventWatchdog",
     "BytesAreProgressWatchdog",
+    "BytesMoveTurnWatchdog",
     "ClosedIsActivityWatchdog",
+    "ClosedIsExitTurnWatchdog",
     "ClosedIsExitWatchdog",
+    "ClosedIsProgressTurnWatchdog",
     "DoubleTimerWatchdog",
+    "DurationTurnWatchdog",
     "DurationWatchdog",
+    "ExpiredTurnWatchdog",
     "ExpiredWatchdog",
     "FirstOutputWatchdog",
     "HarsherFirstWatchdog",
+    "IdleCountsTurnWatchdog",
+    "ImpatientTurnWatchdog",
     "LineWatchdog",
+    "NeverOverTurnWatchdog",
+    "NeverStallsTurnWatchdog",
+    "NeverStillTurnWatchdog",
     "NoiseIsProgressWatchdog",
     "OwnWritesWatchdog",
     "PollingWatchdog",
+    "RestlessTurnWatchdog",
     "RestlessWatchdog",
+    "SessionCapTurnWatchdog",
+    "SleepingTurnWatchdog",
     "StderrBlindWatchdog",
+    "TalkedOutTurnWatchdog",
+    "UncappedTurnWatchdog",
     "UncappedWatchdog",
     "WordsWatchdog",
+    "WordyTurnWatchdog",
 ]
 
 _SECOND = 1_000_000_000
@@ -46,10 +63,9 @@ class DurationWatchdog(Watchdog):
 class ExpiredWatchdog(Watchdog):
     """Lets no output move a limit that has run out, though nobody has looked at it yet (A4)."""
 
-    def _wind(self, name: str, now: int) -> None:
+    def _wind(self, now: int, *names: str) -> None:
         """Look at the timer first."""
-        if self.deadlines.get(name, now + 1) > now:
-            super()._wind(name, now)
+        super()._wind(now, *(name for name in names if self.deadlines.get(name, now + 1) > now))
 
 
 class OwnWritesWatchdog(Watchdog):
@@ -195,3 +211,161 @@ class BytesAreProgressWatchdog(Watchdog):
         """Wind both limits up."""
         super().activity(now, stream, size)
         self.progress(now)
+
+
+class NeverOverTurnWatchdog(TurnWatchdog):
+    """Knows no limit on the time of a prompt (P1)."""
+
+    def __init__(self, policy: Policy) -> None:
+        super().__init__(policy)
+        self.limits["prompt_timeout"] = None
+
+
+class DurationTurnWatchdog(TurnWatchdog):
+    """Takes prompt_timeout for the longest duration of a turn (P2)."""
+
+    def progress(self, now: int) -> None:
+        """Move the other deadline alone."""
+        kept = self.deadlines.get("prompt_timeout")
+        super().progress(now)
+        if kept is not None:
+            self.deadlines["prompt_timeout"] = kept
+
+
+class ExpiredTurnWatchdog(TurnWatchdog):
+    """Lets nothing move a deadline that has passed, though nobody has looked at it yet (A4)."""
+
+    def _wind(self, now: int, *names: str) -> None:
+        """Look at the timer first."""
+        super()._wind(now, *(name for name in names if self.deadlines.get(name, now + 1) > now))
+
+
+class BytesMoveTurnWatchdog(TurnWatchdog):
+    """Takes every byte for progress (P2)."""
+
+    def activity(self, now: int, stream: str, size: int) -> None:
+        """Move all deadlines."""
+        super().activity(now, stream, size)
+        self.progress(now)
+
+
+class ClosedIsProgressTurnWatchdog(TurnWatchdog):
+    """Takes the end of a stream for a sign of life (A5)."""
+
+    def ended(self, now: int, stream: str) -> None:
+        """Move all deadlines."""
+        super().ended(now, stream)
+        self.activity(now, stream, 0)
+        self.progress(now)
+
+
+class ClosedIsExitTurnWatchdog(TurnWatchdog):
+    """Takes an agent for gone that has closed its stdout (A5)."""
+
+    def ended(self, now: int, stream: str) -> None:
+        """Let no turn go on."""
+        super().ended(now, stream)
+        if stream == "stdout" and self.deadlines:
+            self.deadlines["prompt_timeout"] = now
+
+    def due(self, now: int) -> tuple[str, Outcome] | None:
+        """Call a turn lost."""
+        return ("stdout", Outcome.AGENT_LOST) if "stdout" in self.closed else super().due(now)
+
+    def explain(self, name: str, now: int) -> str:
+        """Say that the agent has gone."""
+        return "it has gone" if name == "stdout" else super().explain(name, now)
+
+
+class RestlessTurnWatchdog(TurnWatchdog):
+    """Lets the deadline run on while the caller owes an answer (P2)."""
+
+    def hold(self) -> None:
+        """Change nothing."""
+
+    def go_on(self, now: int) -> None:
+        """Change nothing."""
+
+
+class SleepingTurnWatchdog(TurnWatchdog):
+    """Lets the deadline rest for ever once a question was asked (P2)."""
+
+    def go_on(self, now: int) -> None:
+        """Change nothing."""
+
+
+class TalkedOutTurnWatchdog(TurnWatchdog):
+    """Lets the deadline run again at the agent's next word while the caller owes an answer (P2)."""
+
+    def progress(self, now: int) -> None:
+        """Wind up what rests, too."""
+        super().progress(now)
+        self.go_on(now)
+
+
+class WordyTurnWatchdog(TurnWatchdog):
+    """Takes events alone for activity (A1)."""
+
+    def activity(self, now: int, stream: str, size: int) -> None:
+        """Change nothing."""
+
+    def progress(self, now: int) -> None:
+        """Move the limit on silence, too."""
+        super().progress(now)
+        super().activity(now, "", 0)
+
+
+class ImpatientTurnWatchdog(TurnWatchdog):
+    """Keeps the limit on silence of a run where a session has none (A1)."""
+
+    def __init__(self, policy: Policy) -> None:
+        super().__init__(policy)
+        self.limits["inactivity_timeout"] = self.limits["inactivity_timeout"] or 120 * _SECOND
+
+
+class IdleCountsTurnWatchdog(TurnWatchdog):
+    """Counts the silence of a turn from the last byte before it (A1)."""
+
+    def start(self, now: int) -> None:
+        """Keep the instant of the last byte."""
+        last = self.last_activity
+        super().start(now)
+        if self.silence in self.deadlines:
+            self.deadlines[self.silence] += last - now
+
+
+class NeverStillTurnWatchdog(TurnWatchdog):
+    """Knows no limit on silence (A1)."""
+
+    def __init__(self, policy: Policy) -> None:
+        super().__init__(policy)
+        self.limits["inactivity_timeout"] = None
+
+
+class UncappedTurnWatchdog(TurnWatchdog):
+    """Knows no longest runtime (A2)."""
+
+    def __init__(self, policy: Policy) -> None:
+        super().__init__(policy)
+        self.limits["max_runtime"] = None
+
+
+class SessionCapTurnWatchdog(TurnWatchdog):
+    """Takes the longest runtime of a turn for that of the session (A2)."""
+
+    first: int | None = None
+
+    def start(self, now: int) -> None:
+        """Count from the first prompt."""
+        super().start(now)
+        self.first = now if self.first is None else self.first
+        if "max_runtime" in self.deadlines:
+            self.deadlines["max_runtime"] += self.first - now
+
+
+class NeverStallsTurnWatchdog(TurnWatchdog):
+    """Knows no limit on the time without progress but the prompt's (A8)."""
+
+    def __init__(self, policy: Policy) -> None:
+        super().__init__(policy)
+        self.limits["progress_timeout"] = None

@@ -22,13 +22,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Bound", "Expectation", "Scenario", "Terms"]
 
-_LIMITS: dict[str, str] = {
-    Outcome.INACTIVE: "inactivity_timeout",
-    Outcome.STALLED: "progress_timeout",
-    Outcome.OVERRAN: "max_runtime",
-    Outcome.TIMED_OUT: "prompt_timeout",
-}
-"""The limit behind an outcome: who has none waits for ever, and says so."""
+
+def _limit_of(outcome: Any) -> str | None:
+    """Give the limit that runs out for an outcome: a supervisor without it waits for ever, and says so."""
+    return Outcome(outcome).limit if outcome in (*Outcome,) else None
 
 
 Terms = Policy | Mapping[str, Policy]
@@ -259,7 +256,7 @@ class Scenario:
         for expected in self.expected:
             head, _, leaf = expected.key.rpartition(".")
             is_outcome = leaf == "outcome" and not head.startswith("artifacts")
-            limit = _LIMITS.get(str(expected.value)) if is_outcome else None
+            limit = _limit_of(expected.value) if is_outcome else None
             if limit is not None and policy.whole()[limit] is None:
                 raise NotApplicable(limit, expected.line)
             if is_outcome and expected.value == Outcome.TOOL_USE and not self._hosts(policy):

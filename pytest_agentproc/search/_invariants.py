@@ -17,21 +17,6 @@ if TYPE_CHECKING:
 
 __all__ = ["broken"]
 
-_CODES: dict[str, tuple[int, ...]] = {
-    Outcome.COMPLETED: (0,),
-    Outcome.TOOL_USE: (0,),
-    Outcome.CANCELLED: (130,),
-    Outcome.STOPPED: (130,),
-    Outcome.INACTIVE: (124,),
-    Outcome.STALLED: (124,),
-    Outcome.OVERRAN: (124,),
-    Outcome.TIMED_OUT: (124,),
-    Outcome.INPUT_FAILED: (74,),
-    Outcome.SPAWN_FAILED: (126, 127),
-    Outcome.HANDSHAKE_FAILED: (69,),
-    Outcome.PROTOCOL_ERROR: (76,),
-}
-
 
 def broken(played: Played) -> str:
     """Say which standing invariant a play breaks; "" if none.
@@ -78,8 +63,8 @@ def _accounted(played: Played) -> str:
 def _codes(played: Played) -> str:
     assert played.answer is not None
     for answer in (played.answer, *(played.answer.turns or ())):
-        codes = _CODES.get(str(answer.outcome))
-        if codes is not None and answer.exit_code is not None and answer.exit_code not in codes:
+        codes = Outcome(answer.outcome).exit_codes if answer.outcome else ()
+        if codes and answer.exit_code is not None and answer.exit_code not in codes:
             return f"the exit code of {answer.outcome} is {answer.exit_code}"
     return ""
 

@@ -4,7 +4,7 @@ The agent is never killed while it works, never waited for once it is done, and 
 `_machine` decides (with the deciders `_watchdog`, `_tools`, `_completion`, `_ladder`, `_framing`, `_feeder`,
 `_ending`, `_abandonment`), `_driver` carries out, `_artifacts` writes down what came of it, `_run` is the door; `_tail`
 holds what is kept of what may be endless, `_diagnosis` explains a bad ending. A session is `_conversation` (with
-`_succession`, `_turns`, `_router`, `_patience`, `_questions`, `_hooks`, `_tasks`), `_session_driver`, and the doors
+`_succession`, `_turns`, `_router`, `_questions`, `_hooks`, `_tasks`), `_session_driver`, and the doors
 `_open`, `_session` and `_handles`, for which `_attendant` runs the caller's functions; `_life` is what both machines
 share.
 """
@@ -26,7 +26,6 @@ from pytest_agentproc.supervisor._intents import AnswerIt, DecideIt, SessionEven
 from pytest_agentproc.supervisor._ladder import Ladder
 from pytest_agentproc.supervisor._machine import Deciders, Machine, Task
 from pytest_agentproc.supervisor._open import open_session
-from pytest_agentproc.supervisor._patience import Patience
 from pytest_agentproc.supervisor._questions import Questions
 from pytest_agentproc.supervisor._report import report, view
 from pytest_agentproc.supervisor._restarts import Restarts
@@ -43,7 +42,7 @@ from pytest_agentproc.supervisor._tools import Tools
 from pytest_agentproc.supervisor._transcript import Transcript
 from pytest_agentproc.supervisor._turn import TurnRecord, TurnResult
 from pytest_agentproc.supervisor._turns import Turns
-from pytest_agentproc.supervisor._watchdog import Watchdog
+from pytest_agentproc.supervisor._watchdog import TurnWatchdog, Watchdog
 from pytest_agentproc.supervisor.dialects import Hook, Question, Setting
 from pytest_agentproc.vocabulary import Outcome, Policy
 
@@ -67,7 +66,6 @@ __all__ = [
     "Ladder",
     "Machine",
     "Outcome",
-    "Patience",
     "Policy",
     "Ports",
     "Question",
@@ -92,6 +90,7 @@ __all__ = [
     "Turn",
     "TurnRecord",
     "TurnResult",
+    "TurnWatchdog",
     "Turns",
     "Viewer",
     "Watchdog",

@@ -105,7 +105,7 @@ class Conversation(Succession):
     def deadlines(self) -> dict[str, int]:
         """Every timer that runs, by the name of its limit; at one instant the first is due first (A3)."""
         turns, ladder = self.turns, self.ladder
-        deadlines = turns.patience.deadlines.copy()
+        deadlines = turns.watchdog.deadlines.copy()
         if (denied_at := turns.questions.deadline) is not None:
             deadlines["permission_timeout"] = denied_at
         if turns.cancel_deadline is not None:
@@ -157,7 +157,7 @@ class Conversation(Succession):
 
     def _stir(self, event: on.Output, now: int) -> None:
         if event.data and self.turns.flight is not None:
-            self.turns.patience.activity(now)
+            self.turns.watchdog.activity(now, event.stream, len(event.data))
 
     def _understand(self, lines: list[bytes], now: int) -> list[Command]:
         commands: list[Command] = []
@@ -220,7 +220,7 @@ class Conversation(Succession):
     def _due(self, event: on.Due, now: int) -> list[Command]:
         deadlines = self.deadlines
         name = min(deadlines, key=deadlines.__getitem__)
-        if name in self.turns.patience.deadlines:
+        if name in self.turns.watchdog.deadlines:
             return self.feeder.put(self.turns.expire(now))
         if name in self.hooks.deadlines:
             return self.feeder.put(self.hooks.due(now))

@@ -225,7 +225,7 @@ class Machine(Life):
             return []
         if is_of_work:
             self.tools.feed(meaning)
-            dog.work(now, busy=self.tools.is_busy, doing=self.tools.doing)
+            dog.work(busy=self.tools.is_busy, doing=self.tools.doing)
             if self.state is _RUNNING and self.tools.is_handed_over(meaning):
                 return self._hand_over(now)
         if before is None and completion.at is not None:

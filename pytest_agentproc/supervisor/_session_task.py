@@ -9,7 +9,6 @@ from pytest_agentproc.supervisor._diagnosis import with_command, with_stderr
 from pytest_agentproc.supervisor._framing import Framing
 from pytest_agentproc.supervisor._hooks import Hooks
 from pytest_agentproc.supervisor._ladder import Ladder
-from pytest_agentproc.supervisor._patience import Patience
 from pytest_agentproc.supervisor._restarts import Restarts
 from pytest_agentproc.supervisor._router import Router
 from pytest_agentproc.supervisor._status import Standing
@@ -17,6 +16,7 @@ from pytest_agentproc.supervisor._tasks import Tasks
 from pytest_agentproc.supervisor._tools import Tools
 from pytest_agentproc.supervisor._transcript import Transcript
 from pytest_agentproc.supervisor._turns import Turns
+from pytest_agentproc.supervisor._watchdog import TurnWatchdog
 from pytest_agentproc.supervisor.dialects import Setting
 from pytest_agentproc.vocabulary import Dialect, Policy
 
@@ -50,7 +50,7 @@ class SessionDeciders:
     """The judgements of a session, each replaceable."""
 
     router: Callable[..., Router] = Router
-    patience: Callable[[Policy], Patience] = Patience
+    watchdog: Callable[[Policy], TurnWatchdog] = TurnWatchdog
     tools: Callable[[Policy], Tools] = Tools
     tasks: Callable[[], Tasks] = Tasks
     hooks: Callable[..., Hooks] = Hooks

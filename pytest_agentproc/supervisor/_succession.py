@@ -49,7 +49,7 @@ class Succession(Life):
         self.failure: tuple[Outcome, str] | None = None
         self.agent_status: int | None = None
         self.was_forced = False
-        self.turns = made.turns(self.policy, made.patience(self.policy), self._tell, has_handler=task.has_handler)
+        self.turns = made.turns(self.policy, made.watchdog(self.policy), self._tell, has_handler=task.has_handler)
         self.hooks = made.hooks(self.policy, self._tell)
         self.restarts = made.restarts(self.policy)
         self._was_ready = self._was_ended = self._is_greeted = self.has_agent = False
@@ -96,7 +96,7 @@ class Succession(Life):
 
     def _eof(self, event: on.Eof, now: int) -> list[Command]:
         self.feeder.ended(event.stream)
-        self.turns.patience.ended(now, event.stream)
+        self.turns.watchdog.ended(now, event.stream)
         return self._watch()
 
     def _wrote(self, event: on.Wrote, now: int) -> list[Command]:

@@ -19,9 +19,9 @@ from pytest_agentproc.vocabulary import Outcome
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pytest_agentproc.supervisor._patience import Patience
     from pytest_agentproc.supervisor._router import Router
     from pytest_agentproc.supervisor._tools import Tools
+    from pytest_agentproc.supervisor._watchdog import TurnWatchdog
     from pytest_agentproc.supervisor.dialects import Talk, Turned, Worked
     from pytest_agentproc.vocabulary import Policy
 
@@ -33,16 +33,16 @@ class Turns:
 
     Args:
         policy: its `cancel_grace`, and the limits of what it holds.
-        patience: the watchdog of the turn in flight.
+        watchdog: the watchdog of the turn in flight.
         tell: how viewers are told: called with the kind, turn and text of a `SessionEvent`, and what else it holds.
         has_handler: whether the caller answers questions; else they are denied at once (P7).
     """
 
-    def __init__(self, policy: Policy, patience: Patience, tell: Callable[..., None], *, has_handler: bool) -> None:
+    def __init__(self, policy: Policy, watchdog: TurnWatchdog, tell: Callable[..., None], *, has_handler: bool) -> None:
         self.queue: deque[TurnRecord] = deque()
         self.flight: TurnRecord | None = None
         self.unacknowledged: TurnRecord | None = None
-        self.patience = patience
+        self.watchdog = watchdog
         self.cancel_deadline: int | None = None
         self.questions = Questions(policy, tell)
         self.ended_with: tuple[int | None, bool, bool] = (None, False, True)
@@ -58,7 +58,7 @@ class Turns:
     def connect(self, talk: Talk, router: Router, tools: Tools) -> None:
         """Speak to a new agent process."""
         self._talk, self._router, self._tools = talk, router, tools
-        self.patience.connect()
+        self.watchdog.connect()
         self.ended_with = (None, False, True)
 
     # Prompts and their ends.
@@ -76,7 +76,7 @@ class Turns:
         turn.delivered_at = now
         turn.has_begun = self._talk.begins_at_once
         self._router.deliver(turn.number, begins=turn.has_begun)
-        self.patience.start(now)
+        self.watchdog.start(now)
         data = self._talk.prompt(turn.number, turn.prompt)
         turn.size = len(data)
         return data
@@ -94,10 +94,11 @@ class Turns:
 
     def expire(self, now: int) -> bytes:
         """Cancel the turn in flight because its time is up: it has its outcome, the agent lives (P1)."""
-        due, turn = self.patience.due(now), self.flight
+        due, turn = self.watchdog.due(now), self.flight
         if due is None or turn is None:
             return b""
-        outcome, why = due
+        name, outcome = due
+        why = self.watchdog.explain(name, now)
         data = self._call_off(turn, outcome, now)
         error = f"{why}: the turn was cancelled, the agent lives on"
         self._tell("error", turn.number, error)
@@ -109,7 +110,7 @@ class Turns:
         assert grace is not None
         turn.cause = cause
         self.unacknowledged, self.cancel_deadline = turn, now + grace
-        self.patience.rest()
+        self.watchdog.rest()
         gone = self.questions.withdraw_of(turn.number)
         denied = b"".join(self._talk.answer(question, allowed=None) for question in gone)
         return denied + self._cancel(turn)
@@ -124,7 +125,7 @@ class Turns:
         if turn is not None and turn.cause is None and turn.sent_to - turn.size >= taken:
             self.queue.appendleft(turn)
             turn.delivered_at = self.flight = None
-            self.patience.rest()
+            self.watchdog.rest()
 
     def lose(self, outcome: Outcome, now: int, error: str) -> None:
         """The agent is gone, or on its way: nothing is in flight any more."""
@@ -156,7 +157,7 @@ class Turns:
         turn.conclude(outcome, now, error)
         if turn is self.flight:
             self.flight = None
-            self.patience.rest()
+            self.watchdog.rest()
         self._warn_of_cut(turn.number, turn.answered)
         status, forced, executable = self.ended_with
         result = turn.result(status, forced=forced, executable=executable)
@@ -180,7 +181,7 @@ class Turns:
                 self._said(heard, number, now)
             return b""
         self._tools.settle()
-        self.patience.work(busy=self._tools.is_busy, doing=self._tools.doing)
+        self.watchdog.work(busy=self._tools.is_busy, doing=self._tools.doing)
         for number in owners:
             self._ended(heard, number, now)
         return b""
@@ -227,7 +228,7 @@ class Turns:
             self._tell(said.kind, BACKGROUND, said.text)
         elif turn is not None and turn.number == number:
             self._show(number, turn.answered.take(said))
-            self.patience.progress(now)
+            self.watchdog.progress(now)
             self._tell(said.kind, number, said.text)
         else:
             self._tell("late", number, said.text)
@@ -239,7 +240,7 @@ class Turns:
         does till it acknowledges that is late, and then the next prompt goes out.
         """
         self._tools.feed(worked)
-        self.patience.work(busy=self._tools.is_busy, doing=self._tools.doing)
+        self.watchdog.work(busy=self._tools.is_busy, doing=self._tools.doing)
         turn = self.flight
         is_its_own = turn is not None and turn.cause is None and turn.number in self._router.running
         if turn is None or not is_its_own or not self._tools.is_handed_over(worked):
@@ -308,7 +309,7 @@ class Turns:
         is_ours = turn is not None and turn.number in owners
         is_cancelled = any(live.cause is not None for live in map(self._live, owners) if live is not None)
         if is_ours and not is_cancelled:
-            self.patience.progress(now)
+            self.watchdog.progress(now)
         is_asked = self._has_handler and not is_cancelled and not self.questions.is_full
         asked = question if is_asked or not self._has_handler else None
         self._tell("question", owners[0] if owners else None, question.title, question=asked)
@@ -316,7 +317,7 @@ class Turns:
             return self._talk.answer(question, allowed=None if is_cancelled else False)
         self.questions.ask(question, owners, now)
         if is_ours:
-            self.patience.hold()
+            self.watchdog.hold()
         return b""
 
     def answer(self, name: str, now: int, *, allowed: bool) -> bytes:
@@ -342,4 +343,4 @@ class Turns:
         """Have the prompt's deadline run again, once the caller owes its turn no answer."""
         turn = self.flight
         if turn is not None and turn.cause is None and not self.questions.has_of(turn.number):
-            self.patience.go_on(now)
+            self.watchdog.go_on(now)

@@ -1,8 +1,8 @@
-"""The one watchdog: every deadline of a run. Pure; knows instants and limits, and nobody who acts on them.
+"""The one watchdog: every deadline of a run, or of a session's turn. Pure; knows instants and limits.
 
-Armed from the spawn until the outcome. Activity is any byte on stdout or stderr (A1), progress an event of the dialect
-(A8); while tools run, or the agent compacts its context, the limit on silence is a longer one (A6); at one instant the
-gentler deadline wins, among equals progress, then silence, then max_runtime (A3).
+Armed from the spawn of a run, or the delivery of a prompt, until the outcome. Activity is any byte on stdout or stderr
+(A1), progress an event of the dialect (A8). While tools run, or the agent compacts its context, the limit on silence is
+a longer one (A6). At one instant the gentler deadline wins (A3): the order of `LIMITS`.
 """
 
 from __future__ import annotations
@@ -10,20 +10,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.supervisor.dialects import Noise, Other
-from pytest_agentproc.vocabulary import Outcome
+from pytest_agentproc.vocabulary import LIMIT_OUTCOMES
 
 if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects import Meaning
-    from pytest_agentproc.vocabulary import Policy
+    from pytest_agentproc.vocabulary import Outcome, Policy
 
-__all__ = ["Watchdog"]
+__all__ = ["TurnWatchdog", "Watchdog"]
 
-_ENDINGS = {
-    "progress_timeout": Outcome.STALLED,
-    "inactivity_timeout": Outcome.INACTIVE,
-    "internal_tool_timeout": Outcome.INACTIVE,
-    "max_runtime": Outcome.OVERRAN,
-}
+_OF_SILENCE = ("inactivity_timeout", "internal_tool_timeout")
+_OF_PROGRESS = ("progress_timeout", "prompt_timeout")
 
 
 class Watchdog:
@@ -33,9 +29,11 @@ class Watchdog:
         policy: the limits.
     """
 
+    LIMITS: tuple[str, ...] = ("progress_timeout", *_OF_SILENCE, "max_runtime")
+
     def __init__(self, policy: Policy) -> None:
         limits = policy.nanoseconds()
-        self.limits = {name: limits[name] for name in _ENDINGS}
+        self.limits = {name: limits[name] for name in self.LIMITS}
         self.deadlines: dict[str, int] = {}
         self.is_armed = False
         self.is_busy = False
@@ -53,14 +51,17 @@ class Watchdog:
 
     def arm(self, now: int) -> None:
         """Arm (again) from the last progress, the last activity and the start."""
-        since = {
-            "progress_timeout": self.last_progress,
-            self.silence: self.last_activity,
-            "max_runtime": self.started,
+        self.deadlines = {
+            name: self._since(name) + limit
+            for name, limit in self.limits.items()
+            if limit is not None and (name not in _OF_SILENCE or name == self.silence)
         }
-        limits = {name: self.limits[name] for name in since}
-        self.deadlines = {name: since[name] + limit for name, limit in limits.items() if limit is not None}
         self.is_armed = True
+
+    def _since(self, name: str) -> int:
+        if name in _OF_PROGRESS:
+            return self.last_progress
+        return self.last_activity if name in _OF_SILENCE else self.started
 
     def is_activity(self, stream: str, data: bytes) -> bool:
         """Say whether output shows that the agent works: any byte does, of either stream (A1)."""
@@ -70,7 +71,7 @@ class Watchdog:
         """Take note of bytes."""
         self.count += size
         self.last_activity = now
-        self._wind(self.silence, now)
+        self._wind(now, self.silence)
 
     def wrote(self, now: int) -> None:
         """Take note of what the supervisor wrote itself: that says nothing of the agent (A1)."""
@@ -82,13 +83,16 @@ class Watchdog:
         is_longer = short is not None and (long is None or long > short)
         return "internal_tool_timeout" if self.is_busy and is_longer else "inactivity_timeout"
 
-    def work(self, now: int, *, busy: bool, doing: str = "a tool ran") -> None:
+    def work(self, *, busy: bool, doing: str = "a tool ran") -> None:
         """Take note of whether the agent works in silence, and at what, in a clause."""
         self.doing = doing
-        if busy is not self.is_busy:
-            self.is_busy = busy
-            if self.is_armed:
-                self.arm(now)
+        before, self.is_busy = self.silence, busy
+        if self.is_armed and self.silence != before:
+            # Only silence changes: a deadline that rests, as the caller owes an answer, must not run again.
+            limit = self.limits[self.silence]
+            silent = {} if limit is None else {self.silence: self.last_activity + limit}
+            new = {**{name: at for name, at in self.deadlines.items() if name not in _OF_SILENCE}, **silent}
+            self.deadlines = {name: new[name] for name in self.LIMITS if name in new}
 
     def is_progress(self, meaning: Meaning) -> bool:
         """Say whether a line shows that the work goes on: an event of it does, and text; noise does not (A8)."""
@@ -97,12 +101,13 @@ class Watchdog:
     def progress(self, now: int) -> None:
         """Take note of an event."""
         self.last_progress = now
-        self._wind("progress_timeout", now)
+        self._wind(now, *_OF_PROGRESS)
 
-    def _wind(self, name: str, now: int) -> None:
-        limit = self.limits[name]
-        if name in self.deadlines and limit is not None:
-            self.deadlines[name] = now + limit
+    def _wind(self, now: int, *names: str) -> None:
+        for name in names:
+            limit = self.limits.get(name)
+            if name in self.deadlines and limit is not None:
+                self.deadlines[name] = now + limit
 
     def ended(self, now: int, stream: str) -> None:
         """Take note of a closed stream, which is neither activity nor exit: the deadlines stand (A5)."""
@@ -119,19 +124,60 @@ class Watchdog:
         return min(self.deadlines.values()) if self.deadlines else None
 
     def due(self, now: int) -> tuple[str, Outcome] | None:
-        """Say which limit has run out, by (instant, rank), and what the run ends as."""
+        """Say which limit has run out, by (instant, rank), and what the run or the turn ends as."""
         for name, deadline in sorted(self.deadlines.items(), key=lambda item: item[1]):
             if deadline <= now:
-                return name, _ENDINGS[name]
+                return name, LIMIT_OUTCOMES[name]
         return None
 
     def explain(self, name: str, now: int) -> str:
         """Say in a sentence how long the agent was silent, or ran, and after how many bytes."""
-        if name == "progress_timeout":
-            return f"no progress for {(now - self.last_progress) / 1e9:g} s, with {self.count} bytes of output"
-        if name != "max_runtime":
-            silent = (now - self.last_activity) / 1e9
+        if name == "max_runtime":
+            return f"still running after {(now - self.started) / 1e9:g} s{self._output()}"
+        if name in _OF_PROGRESS:
+            return f"no progress for {(now - self.last_progress) / 1e9:g} s{self._output()}"
+        running = f" while {self.doing}" if name == "internal_tool_timeout" else ""
+        return (
+            f"no output for {(now - self.last_activity) / 1e9:g} s{running}, after {self.count} bytes{self._closed()}"
+        )
+
+    def _output(self) -> str:
+        return f", with {self.count} bytes of output"
+
+    def _closed(self) -> str:
+        return f", and {' and '.join(self.closed)} closed" if self.closed else ""
+
+
+class TurnWatchdog(Watchdog):
+    """Hold the deadlines of the turn in flight, while nobody has cancelled it.
+
+    Progress moves the prompt's deadline, activity does not (P2). While the caller owes the agent an answer, the limits
+    that wait for progress rest.
+    """
+
+    LIMITS = (*_OF_PROGRESS, *_OF_SILENCE, "max_runtime")
+
+    def connect(self) -> None:
+        """Watch a new agent process: its streams are open, and no tool of it runs."""
+        self.closed = []
+        self.work(busy=False)
+
+    def hold(self) -> None:
+        """Let the limits that wait for progress rest: the caller owes an answer."""
+        self.deadlines = {name: at for name, at in self.deadlines.items() if name not in _OF_PROGRESS}
+
+    def go_on(self, now: int) -> None:
+        """Wait for progress again, from now."""
+        self.last_progress = now
+        again = {name: limit for name in _OF_PROGRESS if (limit := self.limits[name]) is not None}
+        self.deadlines = {**{name: now + limit for name, limit in again.items()}, **self.deadlines}
+
+    def explain(self, name: str, now: int) -> str:
+        """Say in a sentence how long the agent was silent, or ran."""
+        if name in _OF_SILENCE:
             running = f" while {self.doing}" if name == "internal_tool_timeout" else ""
-            closed = f", and {' and '.join(self.closed)} closed" if self.closed else ""
-            return f"no output for {silent:g} s{running}, after {self.count} bytes{closed}"
-        return f"still running after {(now - self.started) / 1e9:g} s, with {self.count} bytes of output"
+            return f"no output for {(now - self.last_activity) / 1e9:g} s{running}{self._closed()}"
+        return super().explain(name, now) + ("" if name == "max_runtime" else self._closed())
+
+    def _output(self) -> str:
+        return ""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_agentproc.record import instant
 from pytest_agentproc.verdict._rows import Finding, Played, Verdict, fits_duration, fits_time
 from pytest_agentproc.verdict._words import listed, matches, quoted, show_signals
+from pytest_agentproc.vocabulary import LIMIT_OUTCOMES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,7 +25,7 @@ Check = Callable[[Played, Any], Finding]
 _NOT_REPORTED = Finding(Verdict.UNDECIDED, "not reported by the subject")
 _OF_TURNS = ("turns", "background")
 _TURN = re.compile(r"turns\.(\d+)\.")
-_CUT_OFF = ("timed_out", "inactive", "stalled", "overran")
+_CUT_OFF = (*LIMIT_OUTCOMES.values(),)
 """Outcomes of a turn whose time was over."""
 _LETS_GO = ("acknowledge", "answer", "result")
 """Steps with which an agent ends the turn in its hands: what it says behind them belongs to another."""

@@ -7,7 +7,7 @@ from pytest_agentproc.vocabulary._archetypes import ARCHETYPES
 from pytest_agentproc.vocabulary._artifacts import ARTIFACTS, INCOMPLETE, RESULT_FIELDS
 from pytest_agentproc.vocabulary._dialect import Dialect
 from pytest_agentproc.vocabulary._drive import DEEDS, CallbackError, Caller, Deed, Handler, HookUse, Role, required
-from pytest_agentproc.vocabulary._outcomes import LEVELS, Outcome, exit_code
+from pytest_agentproc.vocabulary._outcomes import LEVELS, LIMIT_OUTCOMES, Outcome, exit_code
 from pytest_agentproc.vocabulary._policy import (
     CONTAINMENTS,
     LIST_NAMES,
@@ -35,6 +35,7 @@ __all__ = [
     "DEEDS",
     "INCOMPLETE",
     "LEVELS",
+    "LIMIT_OUTCOMES",
     "LIST_NAMES",
     "NANOSECONDS",
     "OPTIONAL_NAMES",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-__all__ = ["LEVELS", "Outcome", "exit_code"]
+__all__ = ["LEVELS", "LIMIT_OUTCOMES", "Outcome", "exit_code"]
 
 LEVELS = ("must", "should", "info")
 """How much a check counts.
@@ -53,19 +53,36 @@ class Outcome(StrEnum):
     PROTOCOL_ERROR = "protocol_error"
     AGENT_LOST = "agent_lost"
 
+    @property
+    def limit(self) -> str | None:
+        """The limit that ran out; None: the run or the turn was not cut off by one."""
+        return next((name for name, outcome in LIMIT_OUTCOMES.items() if outcome is self), None)
 
-_FIXED = {
-    Outcome.COMPLETED: 0,
-    Outcome.TOOL_USE: 0,
-    Outcome.CANCELLED: 130,
-    Outcome.STOPPED: 130,
-    Outcome.INACTIVE: 124,
-    Outcome.STALLED: 124,
-    Outcome.OVERRAN: 124,
-    Outcome.TIMED_OUT: 124,
-    Outcome.INPUT_FAILED: 74,
-    Outcome.HANDSHAKE_FAILED: 69,
-    Outcome.PROTOCOL_ERROR: 76,
+    @property
+    def exit_codes(self) -> tuple[int, ...]:
+        """The supervisor's exit codes for this outcome; () if the code is the agent's own."""
+        return _EXIT_CODES.get(self, ())
+
+
+LIMIT_OUTCOMES = {
+    "inactivity_timeout": Outcome.INACTIVE,
+    "internal_tool_timeout": Outcome.INACTIVE,
+    "progress_timeout": Outcome.STALLED,
+    "prompt_timeout": Outcome.TIMED_OUT,
+    "max_runtime": Outcome.OVERRAN,
+}
+"""The outcome of a run or a turn whose limit runs out."""
+
+_EXIT_CODES = {
+    Outcome.COMPLETED: (0,),
+    Outcome.TOOL_USE: (0,),
+    Outcome.CANCELLED: (130,),
+    Outcome.STOPPED: (130,),
+    **dict.fromkeys(LIMIT_OUTCOMES.values(), (124,)),
+    Outcome.INPUT_FAILED: (74,),
+    Outcome.SPAWN_FAILED: (127, 126),
+    Outcome.HANDSHAKE_FAILED: (69,),
+    Outcome.PROTOCOL_ERROR: (76,),
 }
 
 
@@ -80,10 +97,8 @@ def exit_code(
         forced: whether the supervisor's own signal ended the agent.
         executable: for `spawn_failed`: False if the file was found but could not be executed.
     """
-    if outcome in _FIXED:
-        return _FIXED[outcome]
-    if outcome is Outcome.SPAWN_FAILED:
-        return 127 if executable else 126
+    if codes := outcome.exit_codes:
+        return codes[0] if executable else codes[-1]
     if agent_status is None:
         return 1
     if outcome is Outcome.FAILED:

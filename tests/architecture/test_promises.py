@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 from functools import cache
 from typing import TYPE_CHECKING
 
 from pytest_agentproc import defects
-from pytest_agentproc.vocabulary import RULES, Policy
+from pytest_agentproc.supervisor import TurnWatchdog, Watchdog
+from pytest_agentproc.vocabulary import LIMIT_OUTCOMES, POLICY_NAMES, RULES, Outcome, Policy
+from tests.architecture.sources import PRODUCT
 from tests.bundled import all_bundled
 
 if TYPE_CHECKING:
@@ -61,3 +64,25 @@ def test_every_must_names_the_harm_and_a_public_report_of_it() -> None:
         if scenario.level == "must" and not (scenario.harm and scenario.source.startswith("https://"))
     ]
     assert bare == []
+
+
+def test_every_limit_is_read_by_the_reference_supervisor() -> None:
+    """A limit that is a legal key of a scenario and that nothing reads would do nothing, without a word."""
+    read = {
+        node.value
+        for file in (PRODUCT / "supervisor").rglob("*.py")
+        for node in ast.walk(ast.parse(file.read_text("utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    } | {
+        node.attr
+        for file in (PRODUCT / "supervisor").rglob("*.py")
+        for node in ast.walk(ast.parse(file.read_text("utf-8")))
+        if isinstance(node, ast.Attribute)
+    }
+    assert [name for name in POLICY_NAMES if name not in read] == []
+
+
+def test_every_limit_that_cuts_off_names_its_outcome_once() -> None:
+    """The table on `Outcome` is the only one: watchdogs, checks and messages derive from it."""
+    assert {*TurnWatchdog.LIMITS} | {*Watchdog.LIMITS} == {*LIMIT_OUTCOMES}
+    assert all(LIMIT_OUTCOMES[outcome.limit] is outcome for outcome in Outcome if outcome.limit)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pytest_agentproc.supervisor import Patience, Policy, SessionDeciders, Tools
+from pytest_agentproc.supervisor import Policy, SessionDeciders, Tools, TurnWatchdog
 from pytest_agentproc.supervisor.dialects import Asked, Setting, ToolEnded, ToolStarted, talk
 from tests.unit.session_stage import Stage
 
@@ -270,24 +270,24 @@ def test_the_judgement_about_tools_is_replaceable() -> None:
 
 def test_the_order_of_deadlines_stands_when_tools_come_and_go() -> None:
     """At one instant the gentlest is first: progress, prompt, silence, max_runtime (A3)."""
-    patience = Patience(Policy(progress_timeout=9, prompt_timeout=9, inactivity_timeout=8, max_runtime=9))
-    patience.start(0)
-    patience.work(busy=True)
-    assert list(patience.deadlines) == ["progress_timeout", "prompt_timeout", "internal_tool_timeout", "max_runtime"]
-    patience.work(busy=False)
-    assert list(patience.deadlines) == ["progress_timeout", "prompt_timeout", "inactivity_timeout", "max_runtime"]
+    watchdog = TurnWatchdog(Policy(progress_timeout=9, prompt_timeout=9, inactivity_timeout=8, max_runtime=9))
+    watchdog.start(0)
+    watchdog.work(busy=True)
+    assert list(watchdog.deadlines) == ["progress_timeout", "prompt_timeout", "internal_tool_timeout", "max_runtime"]
+    watchdog.work(busy=False)
+    assert list(watchdog.deadlines) == ["progress_timeout", "prompt_timeout", "inactivity_timeout", "max_runtime"]
 
 
 @pytest.mark.parametrize(("inactivity", "tools"), [(None, 40.0), (50.0, 40.0), (50.0, None)])
 def test_tools_make_the_limit_longer_and_never_shorter(inactivity: float | None, tools: float | None) -> None:
     """And where there is none for silence, there is none for tools."""
-    patience = Patience(Policy(inactivity_timeout=inactivity, internal_tool_timeout=tools, prompt_timeout=None))
-    patience.start(0)
-    patience.work(busy=True)
-    assert list(patience.deadlines) == (["inactivity_timeout"] if inactivity and tools else [])
-    patience.rest()
-    patience.work(busy=False)
-    assert patience.deadlines == {}
+    watchdog = TurnWatchdog(Policy(inactivity_timeout=inactivity, internal_tool_timeout=tools, prompt_timeout=None))
+    watchdog.start(0)
+    watchdog.work(busy=True)
+    assert list(watchdog.deadlines) == (["inactivity_timeout"] if inactivity and tools else [])
+    watchdog.rest()
+    watchdog.work(busy=False)
+    assert watchdog.deadlines == {}
 
 
 def test_an_acp_tool_that_is_told_only_when_it_is_done_is_not_in_flight() -> None:

@@ -66,7 +66,7 @@ def test_a_timeout_tells_which_streams_the_agent_had_closed() -> None:
     assert error == ("no progress for 60 s, and stdout and stderr closed: the turn was cancelled, the agent lives on")
     stage.exits(1)
     stage.until(100)
-    assert stage.machine.turns.patience.closed == []
+    assert stage.machine.turns.watchdog.closed == []
 
 
 def test_a_prompt_after_a_timeout_waits_for_the_acknowledgement_and_its_time_begins_then() -> None:

@@ -108,18 +108,18 @@ def test_a_tool_makes_the_limit_longer_and_never_shorter(short: Any, long: Any, 
     """Who gave one number for silence keeps it in a tool (A9); who switched it off is not given another."""
     dog = watchdog(short, long)
     before = dict(dog.deadlines)
-    dog.work(0, busy=True)
+    dog.work(busy=True)
     assert dog.deadlines == {"max_runtime": 90 * SECOND, **{name: at * SECOND for name, at in deadlines.items()}}
-    dog.work(0, busy=False)
+    dog.work(busy=False)
     assert dog.deadlines == before
 
 
 def test_the_ordinary_limit_counts_from_the_last_byte_again() -> None:
     """Also after a time in which no limit on silence held."""
     dog = watchdog(10, None)
-    dog.work(0, busy=True)
+    dog.work(busy=True)
     dog.activity(70 * SECOND, "stdout", 1)
-    dog.work(70 * SECOND, busy=False)
+    dog.work(busy=False)
     assert dog.deadlines["inactivity_timeout"] == 80 * SECOND
 
 
@@ -127,14 +127,14 @@ def test_a_watchdog_at_rest_is_not_armed_by_a_tool() -> None:
     """What an agent tells in its grace must not start a limit."""
     dog = watchdog(10, 60)
     dog.rest()
-    dog.work(SECOND, busy=True)
+    dog.work(busy=True)
     assert dog.deadlines == {}
 
 
 def test_a_silent_tool_is_explained() -> None:
     """The reader must see which of the two limits it was."""
     dog = watchdog(10, 60)
-    dog.work(0, busy=True)
+    dog.work(busy=True)
     assert dog.due(60 * SECOND) == ("internal_tool_timeout", Outcome.INACTIVE)
     assert dog.explain("internal_tool_timeout", 60 * SECOND) == "no output for 60 s while a tool ran, after 0 bytes"
 
