@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pytest_agentproc import defects
 from pytest_agentproc.supervisor import TurnWatchdog, Watchdog
 from pytest_agentproc.vocabulary import LIMIT_OUTCOMES, POLICY_NAMES, RULES, Outcome, Policy
-from tests.architecture.sources import PRODUCT
+from tests.architecture.sources import ROOT
 from tests.bundled import all_bundled
 
 if TYPE_CHECKING:
@@ -70,12 +70,12 @@ def test_every_limit_is_read_by_the_reference_supervisor() -> None:
     """A limit that is a legal key of a scenario and that nothing reads would do nothing, without a word."""
     read = {
         node.value
-        for file in (PRODUCT / "supervisor").rglob("*.py")
+        for file in (ROOT / "pytest_agentproc" / "supervisor").rglob("*.py")
         for node in ast.walk(ast.parse(file.read_text("utf-8")))
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
     } | {
         node.attr
-        for file in (PRODUCT / "supervisor").rglob("*.py")
+        for file in (ROOT / "pytest_agentproc" / "supervisor").rglob("*.py")
         for node in ast.walk(ast.parse(file.read_text("utf-8")))
         if isinstance(node, ast.Attribute)
     }
