@@ -84,11 +84,16 @@ def _report_fault(baked: dict[str, Any], error: Exception) -> str:
 
 
 def _first(baked: dict[str, Any], path: str) -> Born:
-    """Begin as the agent itself, unless the arguments only ask what is installed."""
+    """Begin as the agent itself, unless the arguments only ask what is installed, or are for another fake."""
     told = baked["probes"].get(tuple(sys.argv[1:]))
     if told is not None:
         posix.write(1, told)
         posix._exit(0)
+    for pattern, other in baked.get("instead", ()):
+        from fake_agents.glob import fits
+
+        if fits(pattern, sys.argv[1:]):
+            posix.execv(other, [other, *sys.argv[1:]])
     program = {**baked["program"], "argv": sys.argv[1:], "environ": posix.environ}
     if "then" in program:
         program = of_invocation(program, _count(path + ".count"))

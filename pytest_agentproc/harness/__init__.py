@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pytest_agentproc.harness._by_arguments import FakeByArguments
 from pytest_agentproc.harness._fake import FakeAgent
 from pytest_agentproc.harness._lab import Lab
 from pytest_agentproc.harness._machine import require_machine
@@ -18,6 +19,7 @@ __all__ = [
     "REFUSED",
     "CoreSubject",
     "FakeAgent",
+    "FakeByArguments",
     "Foreseen",
     "Lab",
     "Model",

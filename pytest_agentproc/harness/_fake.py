@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.harness._bystanders import command_line_of, how_it_lives
+from pytest_agentproc.harness._calls import Calls
 from pytest_agentproc.harness._faults import read_fault
 from pytest_agentproc.record import starts
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["FakeAgent", "Lockstep"]
 
 
-class FakeAgent:
+class FakeAgent(Calls):
     """An executable fake agent.
 
     Args:
@@ -82,6 +83,11 @@ class Lockstep:
             "host": os.getpid(),
             "foreign": _streams_of_the_tests(),
         }
+
+    @property
+    def order(self) -> list[int]:
+        """The place of each of its starts among all starts of its clock."""
+        return [one.path[0] for one in self.clock.hub.roll.in_order(self._token) if len(one.path) == 1]
 
     def collect(self, record: Record) -> int:
         """Note who is left once the supervisor has returned and everyone is inert; nothing was late."""

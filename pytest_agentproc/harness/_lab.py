@@ -27,7 +27,7 @@ from pytest_agentproc.harness._played import PROMPT_SHOWN, Played, command_line,
 from pytest_agentproc.harness._probes import probes_of
 from pytest_agentproc.harness._reference import Reference
 from pytest_agentproc.harness._room import Room
-from pytest_agentproc.harness._standalone import COMMANDS
+from pytest_agentproc.harness._standalone import COMMANDS, REFUSED, write_refusal
 from pytest_agentproc.harness._supervise import real_time_only, supervise, supervise_real
 from pytest_agentproc.harness._turns import Turns, later, may_look_in_turns, naps_of, patience_of
 from pytest_agentproc.harness._unstated import Unstated
@@ -185,6 +185,8 @@ class Lab:
         name: str = "agent",
         record: Record | None = None,
         tells: bool = False,
+        command: str = "",
+        instead: Sequence[tuple[tuple[str, ...], str]] = (),
     ) -> FakeAgent:
         """Make the scenario's fake, to be started by code of your own.
 
@@ -194,6 +196,8 @@ class Lab:
             name: what the record calls it.
             record: where it writes, in the order in which things happen; None: a record of its own.
             tells: whether its record says first, at each start, what it was given.
+            command: the name of its executable; empty: that of its dialect's CLI.
+            instead: patterns of arguments, each with the path of the fake that plays a start with such arguments.
 
         Raises:
             UsageError: the scenario has several agents.
@@ -211,13 +215,22 @@ class Lab:
         clock = clock or self._clock or SystemClock(1, time.monotonic_ns())
         if isinstance(clock, VirtualClock):
             bound.in_virtual_time()
-        return self._make(bound, clock, record, name)
+        return self._make(bound, clock, record, name, command=command, instead=instead)
 
     def virtual_clock(self, **options: Any) -> VirtualClock:
         """Make a virtual clock, which the fakes made from now on obey; see `VirtualClock` for the options."""
         self._clock = VirtualClock(**options)
         self._clock.on_close = self._forget_clock
         return self._clock
+
+    def refusals(self) -> str:
+        """Give a folder in which the name of every agent CLI leads to a program that refuses."""
+        folder = self._shop().folder / "refusals"
+        if not folder.exists():
+            folder.mkdir()
+            for name in REFUSED:
+                write_refusal(folder / name)
+        return str(folder)
 
     def is_fake(self, command: str) -> bool:
         """Say whether a command line is that of a fake of this lab, or of a descendant of one."""
@@ -241,7 +254,16 @@ class Lab:
         if self._broker is None or self._broker.poll() is not None:
             raise KitError("the lifeline broker ended during the play, and every fake with it")
 
-    def _make(self, bound: Bound, clock: VirtualClock | SystemClock, record: Record, name: str = "") -> FakeAgent:
+    def _make(
+        self,
+        bound: Bound,
+        clock: VirtualClock | SystemClock,
+        record: Record,
+        name: str = "",
+        *,
+        command: str = "",
+        instead: Sequence[tuple[tuple[str, ...], str]] = (),
+    ) -> FakeAgent:
         scenario, shop = bound.scenario, self._shop()
         name = name or bound.program["name"]
         watch: Lockstep | Diaries
@@ -252,9 +274,10 @@ class Lab:
         program = {**bound.program, "name": name, "prompt": scenario.prompt[:PROMPT_SHOWN]}
         probes = probes_of(scenario.dialect)
         baked = {**watch.baked, "lifeline": self._lifelines(), "program": program, "probes": probes}
+        baked["instead"] = list(instead)
         executable = scenario.cannot_spawn != "not_executable"
-        command = COMMANDS[scenario.dialect] if scenario.contributed is None else scenario.contributed.command
-        path = shop.make(command, baked, executable=executable)
+        usual = COMMANDS[scenario.dialect] if scenario.contributed is None else scenario.contributed.command
+        path = shop.make(command or usual, baked, executable=executable)
         if isinstance(watch, Lockstep):
             watch.clock.launchers.add(path)
         else:

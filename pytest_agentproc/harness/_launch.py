@@ -44,14 +44,6 @@ _BUILT_ON = {
 }
 """Dialects' modules that build on others, in the order in which these must be loaded."""
 _LONGEST_SHEBANG = 250
-_REAL = ("claude", "codex", "gemini", "pi")
-"""Beside a fake these names lead to nothing, whatever else is in the PATH."""
-
-_DECOY = """\
-#!/bin/sh
-echo "agentproc: this test has no fake called ${0##*/}, and the real one is not started" >&2
-exit 127
-"""
 
 
 class _Kind(NamedTuple):
@@ -128,18 +120,7 @@ class Workshop:
         compiled.write_bytes(marshal.dumps(compile(boot, str(path), "exec", dont_inherit=True, optimize=2)))
         path.write_text(_launcher(str(compiled)), encoding="utf-8")
         path.chmod(0o700 if kind.is_executable else 0o600)
-        for other in _REAL:
-            if other != kind.name:
-                (folder / other).symlink_to(self._decoy())
         return str(path)
-
-    def _decoy(self) -> Path:
-        """Give what stands in for a real CLI that a test has no fake of, so that a longer PATH leads to none."""
-        decoy = self.folder / "decoy"
-        if not decoy.exists():
-            decoy.write_text(_DECOY, encoding="utf-8")
-            decoy.chmod(0o700)
-        return decoy
 
     def close(self) -> None:
         """Remove everything."""

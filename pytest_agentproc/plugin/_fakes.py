@@ -9,16 +9,19 @@ import pytest
 
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.plugin._options import lab_of
-from pytest_agentproc.plugin._scripts import scenario_of
+from pytest_agentproc.plugin._scripts import place_of, scenario_of
 from pytest_agentproc.plugin._timelines import keep_record
 from pytest_agentproc.verdict import explain_leaks
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from pytest_agentproc.clock import VirtualClock
     from pytest_agentproc.harness import FakeAgent
+    from pytest_agentproc.record import Record
     from pytest_agentproc.scenario import Scenario
 
-__all__ = ["Fakes"]
+__all__ = ["Fakes", "end_fakes"]
 
 
 class Fakes:
@@ -31,7 +34,7 @@ class Fakes:
 
     def __init__(self, request: pytest.FixtureRequest, clock: VirtualClock) -> None:
         self._request = request
-        self._clock = clock
+        self.virtual_clock = clock
         self._made: list[tuple[FakeAgent, Scenario]] = []
 
     def __call__(self, script: Any, *, scale: float | None = None) -> FakeAgent:
@@ -47,18 +50,29 @@ class Fakes:
             NotApplicable: the script needs a limit that is off by default.
             UsageError: no time can be scaled so.
         """
+        return self.make(self.read(script), scale=scale)
+
+    def read(self, script: Any, agent: str = '"raw"') -> Scenario:
+        """Load a script of the test; see `scenario_of`."""
+        return scenario_of(script, place_of(self._request), agent)
+
+    def make(self, scenario: Scenario, *, scale: float | None = None, **options: Any) -> FakeAgent:
+        """Make the fake of a scenario; see `Lab.fake` for the other options."""
         from pytest_agentproc.clock import SystemClock, is_in_loop
 
         if scale is not None and not scale > 0:
             raise UsageError(f"scale is {scale}, but must be more than 0", "scale=60 plays a minute in a second")
-        clock: VirtualClock | SystemClock = self._clock
+        clock: VirtualClock | SystemClock = self.virtual_clock
         if scale is not None or is_in_loop():
             clock = SystemClock(scale or 1, time.monotonic_ns())
-        scenario = scenario_of(script, self._request)
-        fake = lab_of(self._request.config).fake(scenario, clock=clock, tells=True)
+        fake = lab_of(self._request.config).fake(scenario, clock=clock, tells=True, **options)
         self._made.append((fake, scenario))
         keep_record(self._request.node, fake.record, scenario, is_fake=True)
         return fake
+
+    def refusals(self) -> str:
+        """See `Lab.refusals`."""
+        return lab_of(self._request.config).refusals()
 
     def finish(self) -> None:
         """Show every record to whoever wants it, and fail the test for every fake that is still alive.
@@ -68,14 +82,30 @@ class Fakes:
             ScenarioError: its script has no end.
         """
         node = self._request.node
-        texts = []
-        for fake, scenario in self._made:
-            record = fake.finish()
-            node.ihook.pytest_agentproc_record(nodeid=node.nodeid, record=record)
-            texts.append(explain_leaks(scenario, record))
-        for fake, scenario in self._made:
-            if fake.broken is not None:
-                raise fake.broken.error(str(scenario.path))
-        text = "\n\n".join(filter(None, texts))
+        text = end_fakes(
+            self._made, lambda record: node.ihook.pytest_agentproc_record(nodeid=node.nodeid, record=record)
+        )
         if text:
             pytest.fail(text, pytrace=False)
+
+
+def end_fakes(made: Sequence[tuple[FakeAgent, Scenario]], see: Callable[[Record], None]) -> str:
+    """End fakes, and explain which of them were still alive; empty: none was.
+
+    Args:
+        made: each fake with its scenario.
+        see: is given each record.
+
+    Raises:
+        KitError: a fake itself failed, which says nothing of the code under test.
+        ScenarioError: its script has no end.
+    """
+    texts = []
+    for fake, scenario in made:
+        record = fake.finish()
+        see(record)
+        texts.append(explain_leaks(scenario, record))
+    for fake, scenario in made:
+        if fake.broken is not None:
+            raise fake.broken.error(str(scenario.path))
+    return "\n\n".join(filter(None, texts))
