@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pytest_agentproc.harness._fake import FakeAgent
+from pytest_agentproc.harness._fake import FakeAgent, Outside
 from pytest_agentproc.harness._lab import Lab
 from pytest_agentproc.harness._machine import require_machine
 from pytest_agentproc.harness._margin import Foreseen, foresee
@@ -22,6 +22,7 @@ __all__ = [
     "Lab",
     "Model",
     "NotForReal",
+    "Outside",
     "Played",
     "add_run",
     "foresee",
