@@ -16,8 +16,8 @@ from fake_agents import diary
 from fake_agents.program import numbered
 from pytest_agentproc.clock import SystemClock, signal_name, told
 from pytest_agentproc.errors import KitError, UsageError
-from pytest_agentproc.harness._bystanders import command_line_of, how_it_lives, plays
-from pytest_agentproc.procfs import every_pid, stat_of, words_of
+from pytest_agentproc.harness._bystanders import command_line_of, how_it_lives, plays, ticks
+from pytest_agentproc.procfs import every_pid, has_memory, stat_of, words_of
 from pytest_agentproc.record import Event, Record
 from pytest_agentproc.tree import pidfd_of
 
@@ -35,6 +35,9 @@ _GUARD = 10.0
 
 _REST = 10.0
 """Real seconds within which a process must rest, or say its first word, when somebody asks what it has done."""
+
+_EXEC = 1.0
+"""Real seconds for which a process without a command may be in its exec; a process without one for longer hides it."""
 
 _PAUSE = 1
 """Real milliseconds between two searches for processes that are being killed."""
@@ -102,6 +105,7 @@ class Diaries:
         self.expired: list[tuple[str, int]] = []
         """The agents that were ended by their lifetime, each with the line of its step; known once it is collected."""
         self._is_elsewhere = is_elsewhere
+        self._begun = ticks()
         self._ends: dict[tuple[int, int], int] = {}
         """The instants at which ends were seen here before the broker told of them, by pid and birth."""
         self.baked: dict[str, Any] = {"hub": b"", "diary": str(folder), "scale": clock.scale}
@@ -154,7 +158,7 @@ class Diaries:
 
     def is_used(self) -> bool:
         """Say whether any process of this fake was started in real time."""
-        return bool(self._written() or self._unwritten(()))
+        return bool(self._rested())
 
     def require_none(self) -> None:
         """Refuse virtual time while a process of this fake is in real time.
@@ -209,15 +213,15 @@ class Diaries:
 
     def _rested(self) -> list[_Kept]:
         """Read once every process rests: what it did before is written then, for it writes before it waits."""
-        limit = time.monotonic() + _REST
+        begun = time.monotonic()
         while True:
-            pids = self._written()
-            restless = {*self._unwritten(pids), *(pid for pid in pids if not self._rests(pid))}
+            starting, restless = self._restless()
             kept = self._read()
             restless -= {one.pid for one in kept if one.step[1] == "busy"}  # it never rests, and says no more
-            if not restless:
+            waited = time.monotonic() - begun
+            if not restless and (not starting or waited > _EXEC):
                 break
-            if time.monotonic() > limit:
+            if waited > _REST:
                 raise KitError(f"{self._name} (pid {min(restless)}) neither rests nor ends within {_REST:g} s")
             select.poll().poll(_PAUSE)
         self._bury(kept)
@@ -225,9 +229,22 @@ class Diaries:
             self._note_end(one)
         return kept
 
-    def _rests(self, pid: int) -> bool:
-        seen = stat_of(pid)
-        return seen is None or seen.state in "STtZX" or not self._is_ours(pid)
+    def _restless(self) -> tuple[bool, set[int]]:
+        """Say whether anybody is in its exec and so may be a fake, and list the processes that run, or are to speak."""
+        written, starting, restless = self._written(), False, set[int]()
+        for pid in every_pid():
+            words = words_of(pid)
+            seen = stat_of(pid) if not words or pid in written else None
+            if not words:
+                is_new = seen is not None and seen.started >= self._begun
+                starting = starting or (is_new and has_memory(pid))
+            elif not plays(" ".join(words), self.command):
+                continue
+            elif pid in written:
+                restless |= {pid} if seen is not None and seen.state not in "STt" else set()
+            elif not self._is_in_virtual_time(pid):
+                restless.add(pid)
+        return starting, restless
 
     def _note_end(self, one: _Kept) -> None:
         """Have a process that is dead have an end, also if it was seen here before the broker told of it."""
@@ -291,8 +308,11 @@ class Diaries:
 
     def _unwritten(self, kept: Collection[int]) -> list[int]:
         """List the processes of this fake that have no diary yet."""
-        is_elsewhere = self._is_elsewhere or (lambda _pid: False)
-        return [pid for pid in every_pid() if pid not in kept and self._is_ours(pid) and not is_elsewhere(pid)]
+        ours = (pid for pid in every_pid() if pid not in kept and self._is_ours(pid))
+        return [pid for pid in ours if not self._is_in_virtual_time(pid)]
+
+    def _is_in_virtual_time(self, pid: int) -> bool:
+        return self._is_elsewhere is not None and self._is_elsewhere(pid)
 
     def _bury(self, kept: Sequence[_Kept]) -> None:
         """Note the deaths that the broker told of: those of one pid came in the order of the births."""

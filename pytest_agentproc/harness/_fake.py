@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_agentproc.harness._bystanders import command_line_of, how_it_lives
@@ -110,12 +110,13 @@ class FakeAgent:
         """End it and its descendants, and give the record, with a note for each that was left."""
         if not self._is_finished:
             self._is_finished = True
-            self.watch.collect(self.record)
-            if self.outside is not None and self.outside.is_used():
-                self.outside.collect(self._outside_record)
-            self.watch.end()
-            if self.outside is not None:
-                self.outside.end()
+            with ExitStack() as ends:
+                ends.callback(self.watch.end)
+                if self.outside is not None:
+                    ends.callback(self.outside.end)
+                self.watch.collect(self.record)
+                if self.outside is not None and self.outside.is_used():
+                    self.outside.collect(self._outside_record)
         return self.record
 
 
