@@ -40,7 +40,7 @@ _kill = os.kill  # as it is before a host is watched: what the kit does is no si
 
 @contextmanager
 def watch_host(hub: Hub, launchers: set[str], allowed: set[str]) -> Iterator[None]:
-    """Tell the hub of starts and signals while the block runs.
+    """Tell the hub of starts and signals, and let fakes in, while the block runs.
 
     Args:
         hub: who is told.
@@ -75,8 +75,10 @@ def watch_host(hub: Hub, launchers: set[str], allowed: set[str]) -> Iterator[Non
     for (module, name), function in plain.items():
         setattr(module, name, signalling(function))
     try:
+        hub.roll.open_door()
         yield
     finally:
+        hub.roll.shut_door()
         subprocess.Popen.__init__ = plain_init  # type: ignore[method-assign]
         for (module, name), function in plain.items():
             setattr(module, name, function)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pytest_agentproc.harness._by_arguments import FakeByArguments
-from pytest_agentproc.harness._fake import FakeAgent
+from pytest_agentproc.harness._fake import FakeAgent, Outside
 from pytest_agentproc.harness._lab import Lab
 from pytest_agentproc.harness._machine import require_machine
 from pytest_agentproc.harness._margin import Foreseen, foresee
@@ -24,6 +24,7 @@ __all__ = [
     "Lab",
     "Model",
     "NotForReal",
+    "Outside",
     "Played",
     "add_run",
     "foresee",

@@ -16,7 +16,7 @@ from pytest_agentproc.harness._canaries import Canaries
 from pytest_agentproc.harness._claims import bind_to, parts_of
 from pytest_agentproc.harness._core import REFERENCE
 from pytest_agentproc.harness._diaries import Diaries
-from pytest_agentproc.harness._fake import FakeAgent, Lockstep
+from pytest_agentproc.harness._fake import FakeAgent, Lockstep, Outside
 from pytest_agentproc.harness._faults import settle_fault
 from pytest_agentproc.harness._launch import Workshop, interpreter
 from pytest_agentproc.harness._machine import require_machine
@@ -187,6 +187,7 @@ class Lab:
         tells: bool = False,
         command: str = "",
         instead: Sequence[tuple[tuple[str, ...], str]] = (),
+        outside: Outside | None = None,
     ) -> FakeAgent:
         """Make the scenario's fake, to be started by code of your own.
 
@@ -198,6 +199,7 @@ class Lab:
             tells: whether its record says first, at each start, what it was given.
             command: the name of its executable; empty: that of its dialect's CLI.
             instead: patterns of arguments, each with the path of the fake that plays a start with such arguments.
+            outside: how it lives if it is started while its virtual clock does not run; None: it exits.
 
         Raises:
             UsageError: the scenario has several agents.
@@ -215,7 +217,7 @@ class Lab:
         clock = clock or self._clock or SystemClock(1, time.monotonic_ns())
         if isinstance(clock, VirtualClock):
             bound.in_virtual_time()
-        return self._make(bound, clock, record, name, command=command, instead=instead)
+        return self._make(bound, clock, record, name, outside, command=command, instead=instead)
 
     def virtual_clock(self, **options: Any) -> VirtualClock:
         """Make a virtual clock, which the fakes made from now on obey; see `VirtualClock` for the options."""
@@ -260,6 +262,7 @@ class Lab:
         clock: VirtualClock | SystemClock,
         record: Record,
         name: str = "",
+        outside: Outside | None = None,
         *,
         command: str = "",
         instead: Sequence[tuple[tuple[str, ...], str]] = (),
@@ -267,23 +270,33 @@ class Lab:
         scenario, shop = bound.scenario, self._shop()
         name = name or bound.program["name"]
         watch: Lockstep | Diaries
+        diaries: Diaries | None = None
         if isinstance(clock, VirtualClock):
             watch = Lockstep(clock, record, str(shop.folder))
+            if outside is not None:
+                diaries = Diaries(shop.new_diary(), shop.deaths, outside.clock, name, clock.hub.roll.is_known)
+                diaries.baked |= outside.baked
+                clock.hub.roll.before_opening.append(diaries.require_none)
         else:
-            watch = Diaries(shop.new_diary(), shop.deaths, clock, name)
-        program = {**bound.program, "name": name, "prompt": scenario.prompt[:PROMPT_SHOWN]}
-        probes = probes_of(scenario.dialect)
-        baked = {**watch.baked, "lifeline": self._lifelines(), "program": program, "probes": probes}
-        baked["instead"] = list(instead)
+            watch = diaries = Diaries(shop.new_diary(), shop.deaths, clock, name)
+        baked = {
+            **(diaries.baked if diaries else {}),
+            **watch.baked,
+            "lifeline": self._lifelines(),
+            "program": {**bound.program, "name": name, "prompt": scenario.prompt[:PROMPT_SHOWN]},
+            "probes": probes_of(scenario.dialect),
+            "instead": list(instead),
+        }
         executable = scenario.cannot_spawn != "not_executable"
         usual = COMMANDS[scenario.dialect] if scenario.contributed is None else scenario.contributed.command
         path = shop.make(command or usual, baked, executable=executable)
         if isinstance(watch, Lockstep):
             watch.clock.launchers.add(path)
-        else:
-            watch.command = path
+        if diaries is not None:
+            diaries.command = path
         missing = "-not-there" if scenario.cannot_spawn == "not_found" else ""
-        fake = FakeAgent(path + missing, command_line(scenario), record, watch)
+        inside = isinstance(watch, Lockstep)
+        fake = FakeAgent(path + missing, command_line(scenario), record, watch, diaries if inside else None)
         record.header.setdefault("argv", {})[name] = [fake.name, *(word[:_ARGUMENT_SHOWN] for word in fake.argv[1:])]
         fake.launcher = path
         return fake

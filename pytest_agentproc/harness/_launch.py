@@ -53,7 +53,8 @@ class _Kind(NamedTuple):
     module: str
     added: tuple[str, ...]
     is_executable: bool
-    is_real: bool
+    has_hub: bool
+    has_diary: bool
 
 
 class Workshop:
@@ -87,7 +88,7 @@ class Workshop:
         """
         program = baked["program"]
         added = tuple(program.get("encoder", ()))
-        kind = _Kind(name, "" if added else module_of(program), added, executable, not baked["hub"])
+        kind = _Kind(name, "" if added else module_of(program), added, executable, bool(baked["hub"]), "diary" in baked)
         free = self._free.setdefault(kind, [])
         path = free.pop() if free else self._write(kind)
         plan = f"{os.path.split(path)[0]}.baked"
@@ -108,7 +109,7 @@ class Workshop:
         folder = self.folder / str(self._count)
         folder.mkdir()
         path = folder / kind.name
-        base, size = self._bundle(kind.module, REAL_TIME if kind.is_real else (), kind.added)
+        base, size = self._bundle(kind)
         boot = BOOT.format(
             start=f"{base}.start",
             size=size,
@@ -126,12 +127,14 @@ class Workshop:
         """Remove everything."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def _bundle(self, module: str, more: tuple[str, ...], added: tuple[str, ...]) -> tuple[str, int]:
+    def _bundle(self, kind: _Kind) -> tuple[str, int]:
         """Give the files of a bundle, without what tells them apart, and the size of the one for the start."""
-        name = (module, *added, *more)
+        module, more = kind.module, REAL_TIME if kind.has_diary else ()
+        name = (module, *kind.added, *more, str(kind.has_hub))
         if name not in self._bundles:
             base = self.folder / f"bundle-{len(self._bundles)}"
-            start, rest = bundle(modules_of(module, more, added), extensions(module), AT_START if more else IN_LOCKSTEP)
+            kept = IN_LOCKSTEP if kind.has_hub else AT_START
+            start, rest = bundle(modules_of(module, more, kind.added), extensions(module), kept)
             base.with_suffix(".start").write_bytes(start)
             base.with_suffix(".rest").write_bytes(rest)
             self._bundles[name] = str(base), len(start)

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_agentproc.errors import UsageError
+from pytest_agentproc.plugin import _lifetime
 from pytest_agentproc.plugin._options import lab_of
 from pytest_agentproc.plugin._scripts import place_of, scenario_of
-from pytest_agentproc.plugin._timelines import keep_record
+from pytest_agentproc.plugin._timelines import keep_fake
 from pytest_agentproc.verdict import explain_leaks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from pytest_agentproc.clock import VirtualClock
+    from pytest_agentproc.clock import SystemClock, VirtualClock
     from pytest_agentproc.harness import FakeAgent
     from pytest_agentproc.record import Record
     from pytest_agentproc.scenario import Scenario
@@ -36,38 +36,44 @@ class Fakes:
         self._request = request
         self.virtual_clock = clock
         self._made: list[tuple[FakeAgent, Scenario]] = []
+        self._clocks: dict[float, SystemClock] = {}
 
-    def __call__(self, script: Any, *, scale: float | None = None) -> FakeAgent:
+    def __call__(self, script: Any, *, scale: float = 1) -> FakeAgent:
         """Make one fake.
+
+        A start within a virtual run is in virtual time. Every other start is in real time, and lives for 60 s at most.
 
         Args:
             script: what it plays.
-            scale: it plays in real time, with every duration divided by it; None: under the test's virtual clock,
-                unless an event loop runs here, where time is real and the scale 1.
+            scale: in real time every duration is divided by it.
 
         Raises:
             ScenarioError: every problem of the script, with its line.
-            NotApplicable: the script needs a limit that is off by default.
+            NotApplicable: the script needs a limit that is off by default, or virtual time cannot play it.
             UsageError: no time can be scaled so.
         """
+        if not scale > 0:
+            raise UsageError(f"scale is {scale}, but must be more than 0", "scale=60 plays a minute in a second")
         return self.make(self.read(script), scale=scale)
 
     def read(self, script: Any, agent: str = '"raw"') -> Scenario:
         """Load a script of the test; see `scenario_of`."""
         return scenario_of(script, place_of(self._request), agent)
 
-    def make(self, scenario: Scenario, *, scale: float | None = None, **options: Any) -> FakeAgent:
+    def make(self, scenario: Scenario, *, scale: float = 1, **options: Any) -> FakeAgent:
         """Make the fake of a scenario; see `Lab.fake` for the other options."""
-        from pytest_agentproc.clock import SystemClock, is_in_loop
+        from pytest_agentproc.clock import SystemClock
+        from pytest_agentproc.harness import Outside
 
-        if scale is not None and not scale > 0:
-            raise UsageError(f"scale is {scale}, but must be more than 0", "scale=60 plays a minute in a second")
-        clock: VirtualClock | SystemClock = self.virtual_clock
-        if scale is not None or is_in_loop():
-            clock = SystemClock(scale or 1, time.monotonic_ns())
-        fake = lab_of(self._request.config).fake(scenario, clock=clock, tells=True, **options)
+        is_new = scale not in self._clocks
+        real = self._clocks.setdefault(scale, SystemClock(scale))
+        outside = Outside(real, _lifetime.LIFETIME, _lifetime.notice(self._request, scenario))
+        lab = lab_of(self._request.config)
+        fake = lab.fake(scenario, clock=self.virtual_clock, tells=True, outside=outside, **options)
+        if is_new:
+            real.start()
         self._made.append((fake, scenario))
-        keep_record(self._request.node, fake.record, scenario, is_fake=True)
+        keep_fake(self._request.node, fake, scenario)
         return fake
 
     def refusals(self) -> str:
@@ -82,14 +88,13 @@ class Fakes:
             ScenarioError: its script has no end.
         """
         node = self._request.node
-        text = end_fakes(
-            self._made, lambda record: node.ihook.pytest_agentproc_record(nodeid=node.nodeid, record=record)
-        )
+        see = node.ihook.pytest_agentproc_record
+        text = end_fakes(self._made, lambda record: see(nodeid=node.nodeid, record=record))
         if text:
             pytest.fail(text, pytrace=False)
 
 
-def end_fakes(made: Sequence[tuple[FakeAgent, Scenario]], see: Callable[[Record], None]) -> str:
+def end_fakes(made: Sequence[tuple[FakeAgent, Scenario]], see: Callable[[Record], object]) -> str:
     """End fakes, and explain which of them were still alive; empty: none was.
 
     Args:
@@ -102,9 +107,11 @@ def end_fakes(made: Sequence[tuple[FakeAgent, Scenario]], see: Callable[[Record]
     """
     texts = []
     for fake, scenario in made:
-        record = fake.finish()
-        see(record)
-        texts.append(explain_leaks(scenario, record))
+        fake.finish()
+        texts += _lifetime.expired(fake, scenario)
+        for record in fake.records or (fake.record,):
+            see(record)
+            texts.append(explain_leaks(scenario, record))
     for fake, scenario in made:
         if fake.broken is not None:
             raise fake.broken.error(str(scenario.path))

@@ -84,14 +84,17 @@ def _with_process_tree(item: pytest.Item, names: list[str]) -> list[str]:
 
 @pytest.fixture
 def fake_agent(request: pytest.FixtureRequest, virtual_clock: VirtualClock) -> Iterator[Fakes]:
-    """Make a fake agent: a real program that plays a script, to be started by your own code under `virtual_clock`.
+    """Make a fake agent: a real program that plays a script, to be started by your own code.
 
     `fake_agent(script)` takes the text of a scenario, or just its list of steps (`- say: hello`), the path of a
     scenario file (relative to the test's), the id of a bundled one (`silent-past-the-limit`), or a mapping of scenario
     keys. It gives `.argv`, the command to start, `.path`, its executable, and `.env`, an environment whose PATH leads
-    to it alone; afterwards `.starts`, each with `argv`, `env`, `stdin`, `signals` and their times. A fake or a
-    descendant of one that is alive when the test ends fails it. In a test that runs in an event loop, and with
-    `scale=60`, the fake is in real time, with every duration divided by the scale.
+    to it alone; and `.starts`, each start so far with `argv`, `env`, `cwd`, `stdin`, `signals` and their times. A fake
+    or a descendant of one that is alive when the test ends fails it.
+
+    A start inside `virtual_clock.run` is in virtual time. Every other start is in real time: durations are as written,
+    or divided by `scale` (`fake_agent(script, scale=60)`), and after 60 s of real time the fake is ended and the test
+    fails. If it waits for something that does not come, pytest's output says so after 2 s.
     """
     from pytest_agentproc.plugin._fakes import Fakes
 

@@ -10,8 +10,10 @@ from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from pytest_agentproc.clock import SystemClock
 from pytest_agentproc.errors import UsageError
-from pytest_agentproc.harness import COMMANDS, FakeByArguments, Lab
+from pytest_agentproc.harness import COMMANDS, FakeByArguments, Lab, Outside
+from pytest_agentproc.plugin import _lifetime
 from pytest_agentproc.plugin._fakes import end_fakes
 from pytest_agentproc.plugin._scripts import place_of_caller, scenario_of
 
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FakeAgents"]
 
+_STDERR = 2
 _DEFAULT = "- answer: done"
 _UNKNOWN = {
     "agent": "raw",
@@ -138,6 +141,8 @@ class _OwnFakes:
         self._lab = _lab()
         self.virtual_clock = self._lab.virtual_clock()
         self.refusals = self._lab.refusals
+        self._real = SystemClock()
+        self._real.start()
         self._made: list[tuple[FakeAgent, Scenario]] = []
 
     def read(self, script: Any, agent: str) -> Scenario:
@@ -146,7 +151,8 @@ class _OwnFakes:
 
     def make(self, scenario: Scenario, **options: Any) -> FakeAgent:
         """Make a fake; see `Lab.fake` for the options."""
-        fake = self._lab.fake(scenario, clock=self.virtual_clock, tells=True, **options)
+        outside = Outside(self._real, _lifetime.LIFETIME, _lifetime.notice_on(_STDERR, "", scenario))
+        fake = self._lab.fake(scenario, clock=self.virtual_clock, tells=True, outside=outside, **options)
         self._made.append((fake, scenario))
         return fake
 

@@ -1,3 +1,1 @@
-"""The tests that a stranger writes first, each with a twin whose code has a fault."""
-
-from __future__ import annotations
+"""The tests that somebody writes first. Each passes with right code, and has a twin with a fault that fails clearly."""

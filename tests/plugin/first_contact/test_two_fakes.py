@@ -58,6 +58,48 @@ def test_a_wrong_call_fails_with_what_was_expected_and_what_came(pytester: pytes
     assert "_calls.py" not in result.stdout.str()
 
 
+SYNC = """
+import subprocess
+
+
+def review(prompt):
+    first = subprocess.run(["claude", "-p"], input=prompt, capture_output=True, text=True, timeout=20)
+    if first.returncode == 0:
+        return first.stdout
+    return subprocess.run(["codex", "exec", prompt], capture_output=True, text=True, timeout=20).stdout
+"""
+SYNC_TEST = """
+from supervisor import review
+
+
+def test_codex_is_asked_if_claude_fails(fake_agents):
+    fake_agents.on_path(
+        claude={"--resume": "- answer: again", "": "- wait_for: eof\\n- exit: 1"}, codex="- answer: fine")
+    assert "fine" in review("hi")
+    fake_agents["claude"].assert_called_once_with("-p", stdin="hi")
+    fake_agents["codex"].assert_called_once_with("exec", "hi")
+    assert fake_agents["claude"].starts[0].status == 1
+"""
+
+
+def test_plain_subprocess_code_has_fakes_in_real_time(pytester: pytest.Pytester) -> None:
+    """Whoever has no event loop needs no clock, either."""
+    pytester.makepyfile(supervisor=SYNC, test_fallback=SYNC_TEST)
+    pytester.runpytest().assert_outcomes(passed=1)
+
+
+def test_a_wrong_call_fails_in_real_time_as_well(pytester: pytest.Pytester) -> None:
+    """The twin: a supervisor that asks codex only."""
+    pytester.makepyfile(supervisor=SYNC.replace('["claude", "-p"]', '["codex", "-p", prompt]'), test_fallback=SYNC_TEST)
+    result = pytester.runpytest()
+    result.assert_outcomes(failed=1)
+    assert errors(result) == [
+        "AssertionError: claude was never called",
+        "  expected  claude -p",
+        "            stdin: 'hi'",
+    ]
+
+
 def test_no_other_agent_is_installed(pytester: pytest.Pytester) -> None:
     """PATH has exactly the named fakes; afterwards it is as it was."""
     pytester.makepyfile(
