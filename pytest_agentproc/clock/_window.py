@@ -199,9 +199,6 @@ _GLANCE = 4
 _MOMENT = 1
 """Milliseconds between the looks after that: the loop's own thread may have taken the hello, which wakes no other."""
 
-_IDLE = 0.1
-"""Seconds for which a program that is no fake, and around none, may do nothing before it is taken for neither."""
-
 _AWAKE = 5
 """Milliseconds for which a fake's hello is looked out for, after that, without a sleep: longer than most need."""
 
@@ -252,8 +249,7 @@ class _Idle:
     """Whether a program that is no fake has done nothing for long enough, with all that it started, to be no shell.
 
     The time begins anew whenever one of them has run. So a machine under load, which lets nobody run for a while,
-    decides nothing: a process that waits for its turn is not asleep. A sleep by the machine's clock ends by itself, so
-    it has to be longer.
+    decides nothing: a process that waits for its turn is not asleep.
     """
 
     def __init__(self, sleep: Sleep) -> None:
@@ -268,7 +264,7 @@ class _Idle:
         if proof is None or proof is not self._proof:
             self._proof, self._since = proof, now
             return False
-        return now - self._since > (_IDLE if self._sleep.timed() is None else LONGEST_SLEEP)
+        return now - self._since > LONGEST_SLEEP
 
 
 def _look_out(news: select.poll) -> list[tuple[int, int]]:

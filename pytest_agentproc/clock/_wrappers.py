@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["LONGEST_SLEEP", "Sleep", "Wrapper", "Wrappers", "ancestors"]
 
 LONGEST_SLEEP = 1.0
-"""Real seconds for which a program that is no agent may sleep by the clock: a moment is no clock."""
+"""Real seconds for which a program that is no agent may sleep: it may be about to start one."""
 
 
 class Sleep:

@@ -27,6 +27,7 @@ BUSY = "n=0; while [ $n -lt 100000 ]; do n=$((n+1)); done"
 """Much longer than it takes until somebody looks who a silent child is."""
 
 
+@pytest.mark.slow
 def test_a_program_that_is_no_fake_is_refused(stand: Stand, backend: str) -> None:
     """Virtual time cannot see what it does; it is named, with what to do about it, and does not live on."""
     path = str(shutil.which("cat"))
@@ -140,6 +141,7 @@ def test_a_declared_script_may_be_called_like_the_fake_that_it_starts(
     assert stand.run(host) == (3, 3600.0)
 
 
+@pytest.mark.slow
 def test_a_program_that_a_thread_starts_is_refused_too(stand: Stand, backend: str) -> None:
     """A start in a worker thread counts, and the program that waits for the thread is told."""
 
