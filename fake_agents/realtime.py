@@ -69,18 +69,22 @@ class _Lifetime:
 
     Args:
         end: that end, on the machine's clock.
+        debugged: the file that is there if somebody debugs the test: then there is no such end.
         notice: where it says that it waits, in which words, with `%d` for the step's line, and after how many seconds
             without any event; None: it says nothing.
     """
 
-    def __init__(self, end: int, notice: tuple[str, str, float] | None) -> None:
+    def __init__(self, end: int, debugged: str, notice: tuple[str, str, float] | None) -> None:
         self._end = end
+        self._debugged = debugged
         self._notice = notice
 
     def poll(self, epoll: select.epoll, wait: float, line: int, tell: Any) -> list[tuple[int, int]]:
         """Wait for events as `epoll` does; at the end of this life tell the diary, and die."""
         left = (self._end - time.monotonic_ns()) / 1e9
         if left <= 0:
+            if _is_there(self._debugged):
+                return epoll.poll(wait)
             tell(time.monotonic_ns(), "T", line)
             posix.kill(posix.getpid(), 9)
         if 0 <= wait <= left:
@@ -93,6 +97,14 @@ class _Lifetime:
             _say(path, words % line)
             self._notice = None
         return events
+
+
+def _is_there(path: str) -> bool:
+    try:
+        posix.stat(path)
+    except OSError:
+        return False
+    return True
 
 
 def _say(path: str, words: str) -> None:
@@ -132,7 +144,8 @@ def play(baked: dict[str, Any], parent: int, index: int, fields: dict[str, Any],
 
     life = None
     if "lifetime" in baked:
-        life = _Lifetime(times.zero + baked["lifetime"], baked["notice"] if index < 0 else None)
+        lifetime, debugged = baked["lifetime"]
+        life = _Lifetime(times.zero + lifetime, debugged, baked["notice"] if index < 0 else None)
     harness: list[int] = []
     if "guard" in baked:
         from fake_agents import guard

@@ -11,7 +11,6 @@ from pytest_agentproc.harness._bystanders import command_line_of, how_it_lives
 from pytest_agentproc.harness._calls import Calls
 from pytest_agentproc.harness._faults import read_fault
 from pytest_agentproc.record import Record, starts
-from pytest_agentproc.vocabulary import NANOSECONDS
 
 if TYPE_CHECKING:
     from pytest_agentproc.clock import SystemClock, VirtualClock
@@ -35,11 +34,6 @@ class Outside(NamedTuple):
     clock: SystemClock
     lifetime: float
     notice: tuple[str, str, float] | None = None
-
-    @property
-    def baked(self) -> dict[str, Any]:
-        """What the fake must be told."""
-        return {"lifetime": round(self.lifetime * NANOSECONDS), "notice": self.notice}
 
 
 class FakeAgent(Calls):

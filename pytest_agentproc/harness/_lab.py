@@ -34,7 +34,7 @@ from pytest_agentproc.harness._unstated import Unstated
 from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.tree import disown
-from pytest_agentproc.vocabulary import Policy
+from pytest_agentproc.vocabulary import NANOSECONDS, Policy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -234,6 +234,10 @@ class Lab:
                 write_refusal(folder / name)
         return str(folder)
 
+    def stop_lifetimes(self) -> None:
+        """Have no fake end by its lifetime from now on, for somebody debugs the code that started it."""
+        self._shop().debugged.touch()
+
     def is_fake(self, command: str) -> bool:
         """Say whether a command line is that of a fake of this lab, or of a descendant of one."""
         return self._workshop is not None and plays(command, str(self._workshop.folder))
@@ -275,7 +279,8 @@ class Lab:
             watch = Lockstep(clock, record, str(shop.folder))
             if outside is not None:
                 diaries = Diaries(shop.new_diary(), shop.deaths, outside.clock, name, clock.hub.roll.is_known)
-                diaries.baked |= outside.baked
+                life = round(outside.lifetime * NANOSECONDS), str(shop.debugged)
+                diaries.baked |= {"lifetime": life, "notice": outside.notice}
                 clock.hub.roll.before_opening.append(diaries.require_none)
         else:
             watch = diaries = Diaries(shop.new_diary(), shop.deaths, clock, name)

@@ -72,6 +72,11 @@ class Workshop:
         """Where the lifeline broker notes deaths."""
         return self.folder / "deaths"
 
+    @property
+    def debugged(self) -> Path:
+        """What is there if somebody debugs the code that starts the fakes."""
+        return self.folder / "debugged"
+
     def new_diary(self) -> Path:
         """Make a folder for the diaries of one fake's processes; the first one's lies ready."""
         folder = Path(tempfile.mkdtemp(prefix="diary-", dir=self.folder))

@@ -37,6 +37,7 @@ class Fakes:
         self.virtual_clock = clock
         self._made: list[tuple[FakeAgent, Scenario]] = []
         self._clocks: dict[float, SystemClock] = {}
+        _lifetime.hear_debugger(request.config)
 
     def __call__(self, script: Any, *, scale: float = 1) -> FakeAgent:
         """Make one fake.

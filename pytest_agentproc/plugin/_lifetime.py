@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pytest_agentproc.plugin._options import lab_of
+
 if TYPE_CHECKING:
     from pytest_agentproc.harness import FakeAgent
     from pytest_agentproc.scenario import Scenario
 
-__all__ = ["LIFETIME", "expired", "notice", "notice_on"]
+__all__ = ["LIFETIME", "expired", "hear_debugger", "notice", "notice_on"]
 
 LIFETIME = 60.0
 """Real seconds after which a fake that a test started in real time is ended."""
@@ -26,6 +28,24 @@ PATIENCE = 2.0
 
 _REMEDY = "give the code that waits for it a limit (timeout=10), or run that code in virtual time (virtual_clock.run)"
 _OUTPUT: pytest.StashKey[int] = pytest.StashKey()
+_DEBUGGER = "agentproc-debugger"
+
+
+class _Debugger:
+    """Hears that somebody debugs, and then has fakes live on."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+
+    def pytest_enter_pdb(self) -> None:
+        """Stop the lifetimes."""
+        lab_of(self._config).stop_lifetimes()
+
+
+def hear_debugger(config: pytest.Config) -> None:
+    """Have fakes live on as soon as somebody debugs in this session."""
+    if not config.pluginmanager.has_plugin(_DEBUGGER):
+        config.pluginmanager.register(_Debugger(config), _DEBUGGER)
 
 
 def notice(request: pytest.FixtureRequest, scenario: Scenario) -> tuple[str, str, float] | None:
@@ -34,7 +54,10 @@ def notice(request: pytest.FixtureRequest, scenario: Scenario) -> tuple[str, str
     if not config.pluginmanager.has_plugin("terminalreporter"):  # a worker of xdist
         return None
     if _OUTPUT not in config.stash:
-        config.stash[_OUTPUT] = _output_of(config)
+        try:
+            config.stash[_OUTPUT] = _output_of(config)
+        except OSError:  # it is closed
+            return None
         config.add_cleanup(lambda: os.close(config.stash[_OUTPUT]))
     return notice_on(config.stash[_OUTPUT], f"{request.node.nodeid}: ", scenario)
 

@@ -75,3 +75,24 @@ def test_a_fake_that_goes_on_says_nothing(pytester: pytest.Pytester) -> None:
     output = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120).stdout
     assert "agentproc" not in output
     assert "1 passed" in output
+
+
+def test_a_fake_lives_on_while_somebody_debugs(pytester: pytest.Pytester) -> None:
+    """A breakpoint takes as long as it takes."""
+    pytester.makepyfile(
+        """
+        import select, subprocess
+
+        def test_it(fake_agent):
+            agent = fake_agent("- say: hi\\n- linger: until eof")
+            with subprocess.Popen(agent.argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+                breakpoint()
+                assert process.stdout.readline() == b"hi\\n"
+                assert not select.select([process.stdout], [], [], 0.4)[0]
+        """
+    )
+    pytester.makeconftest(CONFTEST.format(lifetime=0.2, patience=60))
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, input="continue\n")
+    assert "1 passed" in done.stdout
+    assert "error" not in done.stdout
