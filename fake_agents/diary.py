@@ -6,6 +6,7 @@ instant (nanoseconds of the machine's monotonic clock), and a message as `fake_a
     ("H", parent pid, child index, name, line)   born; a root agent has index -1
     ("N", notes)                                 what it did since the last entry
     ("D", signal number, notes)                  about to die of a signal
+    ("T", line)                                  about to end because its lifetime is over, at the step in that line
     ("L", lateness)                              a step came so many nanoseconds (of scaled time) late, the most so far
 
 An entry is written by one call, so a process that is killed leaves whole ones. An empty file lies ready for the first

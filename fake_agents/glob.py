@@ -1,6 +1,10 @@
-"""Glob patterns over lines of bytes. Owns `*` and `?`; knows nothing else (`fnmatch` would load `re`)."""
+"""Glob patterns over lines of bytes and over arguments. Owns `*` and `?` (`fnmatch` would load `re`)."""
 
 from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _ANY, _ONE = b"*?"
 
@@ -41,3 +45,16 @@ def _walks(pattern: bytes, line: bytes) -> bool:
         else:
             return False
     return all(byte == _ANY for byte in pattern[mark:])
+
+
+def fits(patterns: Sequence[str], words: Sequence[str]) -> bool:
+    """Say whether words that fit these patterns stand in a command line, one after the other.
+
+    `--name=value` is the same as `--name value`.
+    """
+    given: list[bytes] = []
+    for word in words:
+        parts = word.split("=", 1) if word[:2] == "--" else [word]
+        given += [part.encode("utf-8", "surrogateescape") for part in parts]
+    places = range(len(given) - len(patterns) + 1)
+    return any(all(map(matches, patterns, given[place:])) for place in places)

@@ -1,6 +1,7 @@
 """A fake's life: hold the lifeline, say hello, play. Owns the order of things; the player decides, the stage acts.
 
-With a hub every step waits for a grant and the instants are the hub's. Without one it keeps time itself (`realtime`).
+With a hub every step waits for a grant and the instants are the hub's. Without one it keeps time itself (`realtime`). A
+fake that has a hub and a diary finds out at its start: it is in real time if no virtual run lets it in.
 """
 
 from __future__ import annotations
@@ -84,11 +85,16 @@ def _report_fault(baked: dict[str, Any], error: Exception) -> str:
 
 
 def _first(baked: dict[str, Any], path: str) -> Born:
-    """Begin as the agent itself, unless the arguments only ask what is installed."""
+    """Begin as the agent itself, unless the arguments only ask what is installed, or are for another fake."""
     told = baked["probes"].get(tuple(sys.argv[1:]))
     if told is not None:
         posix.write(1, told)
         posix._exit(0)
+    for pattern, other in baked.get("instead", ()):
+        from fake_agents.glob import fits
+
+        if fits(pattern, sys.argv[1:]):
+            posix.execv(other, [other, *sys.argv[1:]])
     program = {**baked["program"], "argv": sys.argv[1:], "environ": posix.environ}
     if "then" in program:
         program = of_invocation(program, _count(path + ".count"))
@@ -114,6 +120,7 @@ def _again(baked: dict[str, Any], state: tuple[Any, ...]) -> Born:
     if position is not None:
         from fake_agents import realtime
 
+        baked["hub"] = b""
         realtime.go_on(position, baked)
     return parent, index, fields, program
 
@@ -167,19 +174,26 @@ def _count(path: str) -> int:
 def _live(baked: dict[str, Any], parent: int, index: int, fields: dict[str, Any], program: Program) -> None:
     if baked["hub"]:
         _live_by_grants(baked, parent, index, fields, program)
-    else:
+        if index >= 0 or not baked.get("diary"):
+            posix._exit(_BROKEN)
+        baked["hub"] = b""
+    if not baked["hub"]:
         from fake_agents import realtime
 
         realtime.play(baked, parent, index, fields, program)
 
 
 def _live_by_grants(baked: dict[str, Any], parent: int, index: int, fields: dict[str, Any], program: Program) -> None:
-    link = _connect(baked["hub"])
-    is_seen = parent == 0 and posix.getppid() == baked["host"]
-    stage = _staged(link, parent, baked["foreign"], is_seen=is_seen)
-    descriptor = stage.epoll.fileno().to_bytes(4, "little")
+    """Play in virtual time; return if no virtual run goes on, or it ends before it lets this process in."""
     message = wire.hello(baked["token"], parent, index, fields["id"], fields["line"])
-    link.sendmsg([message], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, descriptor)])
+    try:
+        link = _connect(baked["hub"])
+        is_seen = parent == 0 and posix.getppid() == baked["host"]
+        stage = _staged(link, parent, baked["foreign"], is_seen=is_seen)
+        descriptor = stage.epoll.fileno().to_bytes(4, "little")
+        link.sendmsg([message], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, descriptor)])
+    except (ConnectionError, FileNotFoundError):
+        return
     _ring_at(link)
     player = Player(program, stage, encoder(program))  # the hub has its own work with a hello meanwhile
     hear_signals()
@@ -231,7 +245,9 @@ def _play_by_grants(player: Player, stage: Stage, link: _socket.socket) -> None:
         except ConnectionError:
             message = b""
         if not message:
-            posix._exit(70)
+            if player.grants:
+                posix._exit(_BROKEN)
+            return
         if message == rouse:
             awake = True
             continue

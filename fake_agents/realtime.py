@@ -2,6 +2,9 @@
 
 Its zero is the start of the process and not of the interpreter, and a step that comes late is played at the instant at
 which it was due: neither a slow start nor a busy machine moves what follows.
+
+A fake of a test has a lifetime, after which it kills itself. Before that it says once, where pytest's own output goes,
+that it waits and that nothing comes. Code that waits for it without a limit would hang without a word.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from fake_agents.stage import Stage, hear_signals, stop
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import select
     from typing import Any
 
     from fake_agents.program import Program
@@ -26,6 +30,7 @@ _HIGH = 200
 """The diary lives up here, out of the way of what a scenario or a client does with low numbers."""
 
 _SLOWEST_START = 60_000_000_000
+_KIND, _FILE = 0o170000, 0o100000
 
 
 class _Time:
@@ -59,6 +64,63 @@ class _Time:
         return max(0, -(-left // 1_000_000))
 
 
+class _Lifetime:
+    """The end of a process that would wait longer than it may live.
+
+    Args:
+        end: that end, on the machine's clock.
+        debugged: the file that is there if somebody debugs the test: then there is no such end.
+        notice: where it says that it waits, in which words, with `%d` for the step's line, and after how many seconds
+            without any event; None: it says nothing.
+    """
+
+    def __init__(self, end: int, debugged: str, notice: tuple[str, str, float] | None) -> None:
+        self._end = end
+        self._debugged = debugged
+        self._notice = notice
+
+    def poll(self, epoll: select.epoll, wait: float, line: int, tell: Any) -> list[tuple[int, int]]:
+        """Wait for events as `epoll` does; at the end of this life tell the diary, and die."""
+        left = (self._end - time.monotonic_ns()) / 1e9
+        if left <= 0:
+            if _is_there(self._debugged):
+                return epoll.poll(wait)
+            tell(time.monotonic_ns(), "T", line)
+            posix.kill(posix.getpid(), 9)
+        if 0 <= wait <= left:
+            return epoll.poll(wait)
+        if self._notice is None or left <= self._notice[2]:
+            return epoll.poll(left)
+        path, words, patience = self._notice
+        events = epoll.poll(patience)
+        if not events:
+            _say(path, words % line)
+            self._notice = None
+        return events
+
+
+def _is_there(path: str) -> bool:
+    try:
+        posix.stat(path)
+    except OSError:
+        return False
+    return True
+
+
+def _say(path: str, words: str) -> None:
+    """Write to what another process has open, unless that is a file, in which it would be overwritten."""
+    try:
+        number = posix.open(path, posix.O_WRONLY | posix.O_APPEND | posix.O_NONBLOCK | posix.O_NOCTTY | posix.O_CLOEXEC)
+    except OSError:  # a socket, or that process has closed it
+        return
+    if posix.fstat(number).st_mode & _KIND != _FILE:
+        try:  # noqa: SIM105  # an import that a start would pay for
+            posix.write(number, words.encode("utf-8", "replace"))
+        except OSError:  # a full pipe
+            pass
+    posix.close(number)
+
+
 _times: list[_Time] = []
 
 
@@ -80,6 +142,10 @@ def play(baked: dict[str, Any], parent: int, index: int, fields: dict[str, Any],
     def tell_death(signum: int, notes: list[Any]) -> None:
         tell(time.monotonic_ns(), "D", signum, notes)
 
+    life = None
+    if "lifetime" in baked:
+        lifetime, debugged = baked["lifetime"]
+        life = _Lifetime(times.zero + lifetime, debugged, baked["notice"] if index < 0 else None)
     harness: list[int] = []
     if "guard" in baked:
         from fake_agents import guard
@@ -91,7 +157,7 @@ def play(baked: dict[str, Any], parent: int, index: int, fields: dict[str, Any],
     if fields.get("stopped"):
         stop()
     try:
-        _play(player, stage, times, tell, harness)
+        _play(player, stage, times, tell, harness, life)
     finally:  # only a forked child comes here: the diary is its parent's
         if book is not None:
             posix.close(book)
@@ -110,7 +176,7 @@ def go_on(position: tuple[int, int], baked: dict[str, Any]) -> None:
     _times.append(times)
 
 
-def _play(player: Player, stage: Stage, times: _Time, tell: Any, harness: list[int]) -> None:
+def _play(player: Player, stage: Stage, times: _Time, tell: Any, harness: list[int], life: _Lifetime | None) -> None:
     bell, ring = posix.pipe()
     posix.set_blocking(ring, False)
     _signal.set_wakeup_fd(ring)
@@ -118,7 +184,7 @@ def _play(player: Player, stage: Stage, times: _Time, tell: Any, harness: list[i
     for number in harness:
         stage.epoll.register(number, 1)
     try:
-        _play_on(player, stage, times, tell, bell, harness)
+        _play_on(player, stage, times, tell, bell, harness, life)
     finally:  # only a forked child comes here: these are its parent's
         _signal.set_wakeup_fd(-1)
         stage.epoll.close()
@@ -126,8 +192,11 @@ def _play(player: Player, stage: Stage, times: _Time, tell: Any, harness: list[i
         posix.close(ring)
 
 
-def _play_on(player: Player, stage: Stage, times: _Time, tell: Any, bell: int, harness: list[int]) -> None:
-    events: list[tuple[int, int]] = []
+def _play_on(
+    player: Player, stage: Stage, times: _Time, tell: Any, bell: int, harness: list[int], life: _Lifetime | None
+) -> None:
+    stage.arm(player.wants)
+    events = stage.epoll.poll(0)  # what is there before the first step is read with it
     latest = 0
     while True:
         if any(number == bell for number, _ in events):
@@ -144,7 +213,7 @@ def _play_on(player: Player, stage: Stage, times: _Time, tell: Any, bell: int, h
         is_ready = stage.arm(player.wants) or player.burns
         until = player.until
         wait = 0 if is_ready else -1 if until is None else times.milliseconds_until(until) / 1000
-        events = stage.epoll.poll(wait)
+        events = stage.epoll.poll(wait) if life is None else life.poll(stage.epoll, wait, player.line, tell)
 
 
 def _diary(folder: str, *, is_root: bool) -> int:

@@ -211,6 +211,8 @@ class Stage:
         parent, stays = posix.getpid(), fields.get("zombie")
         if stays:
             signal(SIGCHLD, SIG_DFL)
+        if self.notes:  # the fork may wait for another process, and what was done before can be seen meanwhile
+            self._send("N", self.take_notes())
         pid = fork(fields["how"], stops=fields.get("stopped", False))
         if pid == 0:
             raise Reborn(parent, index, fields, program)

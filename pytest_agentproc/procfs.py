@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Stat", "every_pid", "read_proc", "stat_of", "threads_of", "words_of"]
+__all__ = ["Stat", "every_pid", "has_memory", "read_proc", "stat_of", "threads_of", "words_of"]
 
 
 class Stat(NamedTuple):
@@ -59,6 +59,11 @@ def words_of(pid: int) -> list[str]:
     """
     found = read_proc(f"{pid}/cmdline")
     return [os.fsdecode(word) for word in found.removesuffix(b"\0").split(b"\0")] if found else []
+
+
+def has_memory(pid: int) -> bool:
+    """Say whether a process has memory of its own: a zombie has none, nor has a thread of the kernel's."""
+    return read_proc(f"{pid}/statm").split()[:1] not in ([], [b"0"])
 
 
 def threads_of(pid: int) -> list[int]:

@@ -1,5 +1,8 @@
 """The door of a hub: a socket in a private folder at which new participants say hello. Owns the refusal.
 
+It is open only while virtual time runs. A fake that finds it shut runs in real time. So a fake learns at its start in
+which time it is, and waits for no answer.
+
     connected --another user's--> refused
     connected --says nothing for 10 s, or anything but a hello with a token--> refused
     connected --a hello with a token of this run--> let in
@@ -56,8 +59,8 @@ class Door:
     """Let in the fakes of one run. Its descriptor is readable when a process connects or speaks."""
 
     def __init__(self) -> None:
-        self.address = b""
-        """The path of the socket; empty until the door is open."""
+        self._place: tuple[str, str] | None = None
+        self._is_open = False
         self._epoll = select.epoll()
         self._listener: socket.socket | None = None
         self._silent: dict[int, tuple[socket.socket, int, float]] = {}
@@ -67,16 +70,32 @@ class Door:
         """Give the descriptor to wait at; -1 once it is closed."""
         return -1 if self._epoll.closed else self._epoll.fileno()
 
-    def open(self, folder: str) -> None:
-        """Listen, unless the door is open already.
+    @property
+    def address(self) -> bytes:
+        """The path of the socket; empty until the door has a place."""
+        return b"" if self._place is None else os.fsencode(os.path.join(*self._place))
+
+    def place(self, folder: str) -> None:
+        """Choose where the door is, unless it has a place already.
 
         Args:
             folder: a folder that only this user can enter.
         """
-        if self._listener is None:
-            self._listener, self.address = bind_in(folder, f"hub-{next(_numbers)}", 256)
-            self._listener.setblocking(False)
-            self._epoll.register(self._listener, select.EPOLLIN)
+        if self._place is None:
+            self._place = folder, f"hub-{next(_numbers)}"
+            if self._is_open:
+                self._listen(*self._place)
+
+    def open(self) -> None:
+        """Listen at the door's place: at once if it has one, or as soon as it has."""
+        self._is_open = True
+        if self._place is not None and self._listener is None:
+            self._listen(*self._place)
+
+    def _listen(self, folder: str, name: str) -> None:
+        self._listener, _ = bind_in(folder, name, 256)
+        self._listener.setblocking(False)
+        self._epoll.register(self._listener, select.EPOLLIN)
 
     def hellos(self, tokens: Container[bytes]) -> Iterator[Hello]:
         """Give each hello that is there and has one of these tokens, without a wait."""
@@ -133,8 +152,9 @@ class Door:
             for number in [number for number, (_, _, since) in self._silent.items() if since < latest]:
                 self._silent.pop(number)[0].close()
 
-    def close(self) -> None:
-        """Give every descriptor back, and remove the socket."""
+    def shut(self) -> None:
+        """Refuse every process from now on; a process that has connected and was not let in is refused too."""
+        self._is_open = False
         for link, _, _ in self._silent.values():
             link.close()
         self._silent.clear()
@@ -143,6 +163,10 @@ class Door:
             self._listener = None
             with contextlib.suppress(FileNotFoundError):  # the folder went before
                 os.unlink(self.address)
+
+    def close(self) -> None:
+        """Shut the door, and give every descriptor back."""
+        self.shut()
         self._epoll.close()
 
 

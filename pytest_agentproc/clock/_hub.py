@@ -210,7 +210,7 @@ class Hub:
             if not self.busy:
                 self.settle()
             self._require_sound()
-            if self.busy or (roll.wrappers.alive and roll.wrappers.held()):
+            if self.busy or (roll.wrappers.alive and self._is_held()):
                 self._hold()
                 return False
             if runs.resumed:
@@ -287,15 +287,22 @@ class Hub:
                 self._guard_runner(participant, start)
         self._ear.note_answer(deadline)
 
+    def _is_held(self) -> bool:
+        """Say whether a program that is no agent holds time, or did something before it came to rest."""
+        return bool(self.roll.wrappers.held()) or self._finds_more()
+
     def _hold(self) -> None:
         """Wait in real time for threads in flight and for declared processes that are no participants."""
         start = self._held_since or time.monotonic()
         rings, self._held_since, self._loop_ready = self.rings, 0.0, False
         guard = self.guard if self.fault is None else min(self.guard, _LAST_GUARD)
-        while (self.busy or self.roll.wrappers.held()) and not self._loop_ready and not self._is_untold:
-            self.poller.poll(0.05)
+        held: list[str] = []
+        while (self.busy or (held := self.roll.wrappers.held())) and not self._loop_ready and not self._is_untold:
+            self.poller.poll(0.05 if self.busy else 0.005)
             if time.monotonic() - start > guard:
-                raise Stall(f"{self._describe_held()} within {guard:g} s, and time is held until then")
+                threads = f"{self.busy} thread(s) of the supervising program did not return"
+                what = threads if self.busy else f"{' and '.join(held)} did not come to rest"
+                raise Stall(f"{what} within {guard:g} s, and time is held until then")
         if rings != self.rings:
             self._held_since = start
         self.roll.changed = True
@@ -326,11 +333,6 @@ class Hub:
         tell, self.on_fault = self.on_fault, None
         if tell is not None:
             tell()
-
-    def _describe_held(self) -> str:
-        if self.busy:
-            return f"{self.busy} thread(s) of the supervising program did not return"
-        return f"{' and '.join(self.roll.wrappers.held())} did not end"
 
     def describe(self) -> str:
         """Say who waits for what."""

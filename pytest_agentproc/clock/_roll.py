@@ -6,6 +6,7 @@ Births and deaths are recorded in spawn order once everyone is inert: who connec
 from __future__ import annotations
 
 import contextlib
+import os
 import secrets
 from collections import Counter
 from functools import partial
@@ -61,6 +62,8 @@ class Roll:
         self.by_pid: dict[int, Participant] = {}
         """Who said hello last from that pid."""
         self.wrappers = Wrappers(poller, self.participants, self.by_pid)
+        self.before_opening: list[Callable[[], None]] = []
+        """What is asked before new participants are let in."""
         self._births: list[Participant] = []
         self._deaths: list[Participant] = []
         self._kept: list[Participant] = []
@@ -83,6 +86,20 @@ class Roll:
         """Where new participants connect: the path of a socket; empty before the first `admit`."""
         return self._door.address
 
+    def open_door(self) -> None:
+        """Let new participants in from now on: a fake that is started is in virtual time.
+
+        Raises:
+            UsageError: a fake that was started in real time still runs.
+        """
+        for check in self.before_opening:
+            check()
+        self._door.open()
+
+    def shut_door(self) -> None:
+        """Let nobody in from now on: a fake that is started is in real time."""
+        self._door.shut()
+
     def admit(self, sink: Sink, folder: str) -> bytes:
         """Give the token of one fake; its events, and those of its descendants, go to `sink`.
 
@@ -90,7 +107,7 @@ class Roll:
             sink: called with (instant, code, data) in the record's codes.
             folder: where the hub's socket may be: only this user can enter it. The first one counts.
         """
-        self._door.open(folder)
+        self._door.place(folder)
         token = secrets.token_bytes(wire.TOKEN)
         self._sinks[token] = sink
         return token
@@ -136,7 +153,12 @@ class Roll:
                 path = (*self.by_pid[parent].path, index)
             elif path is None:
                 path = self._place(pid)
-            participant = Participant(link, pid, stage, path, name, line, token)
+            try:
+                participant = Participant(link, pid, stage, path, name, line, token)
+            except ProcessLookupError:  # it was killed and waited for before anybody could look
+                link.close()
+                os.close(stage)
+                continue
             participant.until = self._rule.now
             self.participants[path] = participant
             self.by_pid[pid] = participant

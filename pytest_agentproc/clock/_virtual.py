@@ -38,7 +38,7 @@ class VirtualClock:
     As a context manager it ends, at the end of the block, whoever is left.
 
     Args:
-        allow: names of programs that are no fakes and may be started; time is held while they run.
+        allow: names of programs that are no fakes and may be started; see `allow`.
         guard: real seconds after which a fake or a thread that neither parks nor speaks is a `Stall`.
         patience: virtual seconds after which code that looks again and again, while nobody else does anything, is a
             `Spin`.
@@ -50,7 +50,7 @@ class VirtualClock:
         self.hub = Hub(guard, round(patience * 1_000_000_000))
         self.launchers: set[str] = set()
         self.on_close: Callable[[], None] | None = None
-        self._allow = tuple(allow)
+        self._allowed = set(allow)
 
     def __enter__(self) -> VirtualClock:  # noqa: PYI034  # nobody derives from it
         return self
@@ -74,6 +74,18 @@ class VirtualClock:
     def pulse(self) -> Pulse:
         """The pace at which the code that runs in this time wakes by itself."""
         return self.hub.pulse
+
+    def allow(self, *names: str) -> None:
+        """Allow programs that are no fakes, such as an MCP server or `cat`, from the next start on.
+
+        Time is held while such a program works, or sleeps by the machine's clock. It passes while the program and its
+        children wait for input. The limit: a program that waits for another machine looks the same, so time passes
+        then, too.
+
+        Args:
+            names: the file names of the programs, as they are started: `cat`, `node`.
+        """
+        self._allowed.update(names)
 
     def on_fault(self, tell: Callable[[ClockError], None]) -> None:
         """Have somebody hear of a fault at once, before anybody is ended or cancelled for it."""
@@ -99,7 +111,7 @@ class VirtualClock:
 
     def meet(self, pid: int) -> None:
         """See `Clock.meet`."""
-        meet(self.hub, pid, Programs(self.launchers, self._allow))
+        meet(self.hub, pid, Programs(self.launchers, self._allowed))
 
     def run(self, function: Callable[..., Awaitable[Any]], *args: Any, backend: str = "asyncio") -> Any:
         """Run an async function to its end, in virtual time.
@@ -139,7 +151,7 @@ class VirtualClock:
         try:
             with (
                 running(self),
-                watch_host(self.hub, self.launchers, self._allow),
+                watch_host(self.hub, self.launchers, self._allowed),
                 sentry(self.hub),
                 options(self.hub) as backend_options,
             ):

@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import os
 import select
+import shutil
 import signal
 import subprocess
 import time
@@ -19,7 +20,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.clock._cores import keep_apart
-from pytest_agentproc.clock._wrappers import Sleep
+from pytest_agentproc.clock._wrappers import LONGEST_SLEEP, Sleep
 from pytest_agentproc.errors import ClockError, Foreign, Stall
 from pytest_agentproc.procfs import words_of
 
@@ -38,27 +39,28 @@ _kill = os.kill  # as it is before a host is watched: what the kit does is no si
 
 
 @contextmanager
-def watch_host(hub: Hub, launchers: set[str], allowed: tuple[str, ...]) -> Iterator[None]:
-    """Tell the hub of starts and signals while the block runs.
+def watch_host(hub: Hub, launchers: set[str], allowed: set[str]) -> Iterator[None]:
+    """Tell the hub of starts and signals, and let fakes in, while the block runs.
 
     Args:
         hub: who is told.
         launchers: real paths of the executables that are fakes.
         allowed: names of other programs that the test starts on purpose; time is held while they run.
     """
-    plain_init = subprocess.Popen.__init__
+    plain_init, programs = subprocess.Popen.__init__, Programs(launchers, allowed)
     plain = {(os, "kill"): os.kill, (os, "killpg"): os.killpg, (signal, "pidfd_send_signal"): signal.pidfd_send_signal}
 
     def init(self: subprocess.Popen[Any], *args: Any, **kwargs: Any) -> None:
         if getattr(self, "serves_host", False):
             plain_init(self, *args, **kwargs)
             return
+        _refuse_impostor(hub, programs, args, kwargs)
         path = hub.roll.next_root()
         with keep_apart(wanted=_is_plain_start(launchers, args, kwargs)) as part:
             plain_init(self, *args, **kwargs)
             awake = part(self.pid)
             hub.started.add(self)
-            _await_child(hub, self.pid, path, Programs(launchers, allowed), awake=awake)
+            _await_child(hub, self.pid, path, programs, awake=awake)
 
     def signalling(function: Any) -> Any:
         def wrapped(*args: Any) -> Any:
@@ -73,8 +75,10 @@ def watch_host(hub: Hub, launchers: set[str], allowed: tuple[str, ...]) -> Itera
     for (module, name), function in plain.items():
         setattr(module, name, signalling(function))
     try:
+        hub.roll.open_door()
         yield
     finally:
+        hub.roll.shut_door()
         subprocess.Popen.__init__ = plain_init  # type: ignore[method-assign]
         for (module, name), function in plain.items():
             setattr(module, name, function)
@@ -120,26 +124,73 @@ class Programs:
         allowed: names of other programs that the test starts on purpose.
     """
 
-    def __init__(self, launchers: set[str], allowed: tuple[str, ...]) -> None:
+    def __init__(self, launchers: set[str], allowed: set[str]) -> None:
         self.launchers = launchers
         self._allowed = allowed
 
-    def allows(self, program: str) -> bool:
-        """Say whether a program was declared."""
-        return os.path.basename(program) in self._allowed
+    def allowed(self, command: list[str]) -> str:
+        """Give the name by which a command was declared, its own or its script's; empty: it was not."""
+        return next((name for name in _names(command) if name in self._allowed), "")
 
     def is_fake(self, command: list[str], folder: str) -> bool:
         """Say whether a running command is a fake: one of its first words leads to a launcher."""
         return any(os.path.realpath(os.path.join(folder, word)) in self.launchers for word in command[:4])
 
+    def impostor(self, command: list[str]) -> str:
+        """Give the name of a fake by which a command that is no fake is called, itself or as a script; empty: none."""
+        names = {os.path.basename(launcher) for launcher in self.launchers}
+        return next((name for name in _names(command) if name in names), "")
+
     def says_all(self, command: list[str]) -> bool:
         """Say whether the words of a running command that is no fake say enough of it.
 
-        It was declared; or it is called like a fake, and is a real CLI, which is to do nothing: itself, or as a script.
+        It was declared; or it is called like a fake, and is a real CLI, which is to do nothing. A shell script says
+        nothing yet, whatever it is called: it may be about to start a fake.
         """
-        names = {os.path.basename(launcher) for launcher in self.launchers}
-        called = [command[0], *(word for word in command[1:2] if os.sep in word)]
-        return self.allows(command[0]) or any(os.path.basename(word) in names for word in called)
+        is_shell = os.path.basename(command[0]) in _SHELLS
+        return bool(self.allowed(command) or (not is_shell and self.impostor(command)))
+
+
+_SHELLS = ("ash", "bash", "dash", "ksh", "sh", "zsh")
+
+
+def _names(command: list[str]) -> list[str]:
+    """Give what a command is called: the name of its program, and that of the script that it runs."""
+    return [os.path.basename(word) for word in (command[0], *(word for word in command[1:2] if os.sep in word))]
+
+
+def _refuse_impostor(hub: Hub, programs: Programs, args: tuple[Any, ...], options: Mapping[str, Any]) -> None:
+    """Refuse to start a program that is called like a fake and is none: it may be a real CLI.
+
+    It is refused before it runs. To look at it afterwards would be a race: it may have become a fake by then, or ended.
+
+    Raises:
+        Foreign: it is such a program, and was not declared.
+    """
+    given = args[0] if args else options.get("args")
+    if not isinstance(given, list | tuple) or not given or options.get("shell"):
+        return
+    command = [os.fsdecode(word) for word in given[:2]]
+    name = programs.impostor(command)
+    if not name or programs.allowed(command):
+        return
+    found = [_found(word, options) for word in command]
+    if any(found) and not any(os.path.realpath(word) in programs.launchers for word in found):
+        refusal = Foreign(f"{name!r} is called like a fake agent and is none, so it was not started\n{_remedy(name)}")
+        hub.fail(refusal)
+        raise refusal
+
+
+def _found(word: str, options: Mapping[str, Any]) -> str:
+    """Give the path of a program or a script that is about to be started; empty: there is none."""
+    if os.sep in word:
+        return os.path.join(os.fsdecode(options.get("cwd") or ""), word)
+    return shutil.which(word, path=(options.get("env") or os.environ).get("PATH", os.defpath)) or ""
+
+
+def _remedy(name: str) -> str:
+    """Say how a test declares a program that is no fake."""
+    return f"declare it: @pytest.mark.virtual_time(allow=[{name!r}]) on the test, or virtual_clock.allow({name!r})"
 
 
 _GLANCE = 4
@@ -147,9 +198,6 @@ _GLANCE = 4
 
 _MOMENT = 1
 """Milliseconds between the looks after that: the loop's own thread may have taken the hello, which wakes no other."""
-
-_IDLE = 0.1
-"""Seconds for which a program that is no fake, and around none, may do nothing before it is taken for neither."""
 
 _AWAKE = 5
 """Milliseconds for which a fake's hello is looked out for, after that, without a sleep: longer than most need."""
@@ -188,7 +236,7 @@ def _await_child(hub: Hub, pid: int, path: Path, programs: Programs, *, awake: b
             if late or (is_other and (programs.says_all(command) or idle.lasts())):
                 hub.roll.unexpect(pid)
                 if is_other:
-                    _judge_foreign(hub, pid, command[0], path, programs)
+                    _judge_foreign(hub, pid, command, path, programs)
                 else:
                     _end(pid, hub.guard)
                     hub.fail(Stall(f"process {pid} was started but never said hello within {hub.guard:g} s"))
@@ -198,20 +246,25 @@ def _await_child(hub: Hub, pid: int, path: Path, programs: Programs, *, awake: b
 
 
 class _Idle:
-    """Whether a program that is no fake has done nothing for long enough, with all that it started, to be no shell."""
+    """Whether a program that is no fake has done nothing for long enough, with all that it started, to be no shell.
+
+    The time begins anew whenever one of them has run. So a machine under load, which lets nobody run for a while,
+    decides nothing: a process that waits for its turn is not asleep.
+    """
 
     def __init__(self, sleep: Sleep) -> None:
         self._sleep = sleep
-        self._since: float | None = None
+        self._proof: object = None
+        self._since = 0.0
 
     def lasts(self) -> bool:
         """Look; whoever starts a fake, or turns into one, is awake until then."""
-        if not self._sleep.is_proven():
-            self._since = None
-            return False
+        proof = self._sleep.proof if self._sleep.is_proven() else None
         now = time.monotonic()
-        self._since = self._since or now
-        return now - self._since > _IDLE
+        if proof is None or proof is not self._proof:
+            self._proof, self._since = proof, now
+            return False
+        return now - self._since > LONGEST_SLEEP
 
 
 def _look_out(news: select.poll) -> list[tuple[int, int]]:
@@ -241,15 +294,11 @@ def _end(pid: int, patience: float) -> None:
     os.close(pidfd)
 
 
-def _judge_foreign(hub: Hub, pid: int, program: str, path: Path, programs: Programs) -> None:
-    name = os.path.basename(program)
-    if not programs.allows(name):
-        _end(pid, hub.guard)
-        hub.fail(
-            Foreign(
-                f"{name!r} (pid {pid}) is no fake agent, and virtual time cannot see what it does\n"
-                f"declare it: virtual_clock(allow=[{name!r}]) holds time while it runs"
-            )
-        )
+def _judge_foreign(hub: Hub, pid: int, command: list[str], path: Path, programs: Programs) -> None:
+    if name := programs.allowed(command):
+        hub.roll.wrappers.add(pid, path, name)
         return
-    hub.roll.wrappers.add(pid, path, name)
+    name = os.path.basename(command[0])
+    _end(pid, hub.guard)
+    words = f"{name!r} (pid {pid}) is no fake agent, and virtual time cannot see what it does"
+    hub.fail(Foreign(f"{words}\n{_remedy(name)}"))

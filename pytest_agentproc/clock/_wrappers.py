@@ -2,7 +2,7 @@
 
 Owns who they are, whether they rest, and whether time is held for them. A program around an agent waits for it, or
 hands its output on: it is at rest when it and all that it started sleep, and time passes as it does for the agent.
-Without a living agent it works in real time, and time is held until it ends.
+Without a living agent it works in real time: time is held until it ends, or waits for something other than a time.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from pytest_agentproc.clock._participant import Participant
     from pytest_agentproc.clock._poller import Poller
 
-__all__ = ["Sleep", "Wrapper", "Wrappers", "ancestors"]
+__all__ = ["LONGEST_SLEEP", "Sleep", "Wrapper", "Wrappers", "ancestors"]
 
-_LONGEST = 1.0
-"""Real seconds for which somebody around an agent may sleep by the clock: time is held, and a moment is no clock."""
+LONGEST_SLEEP = 1.0
+"""Real seconds for which a program that is no agent may sleep: it may be about to start one."""
 
 
 class Sleep:
@@ -46,19 +46,24 @@ class Sleep:
         self._others = others
         self.family: list[int] = []
         """Those who slept as it was proven last."""
-        self._seen: dict[int, bytes] | None = None
+        self.proof: dict[int, bytes] | None = None
+        """What was seen as it was proven last: another object once anybody has run."""
 
     def is_proven(self) -> bool:
         """Look, and say whether all sleep."""
-        if self._seen is not None and _switches(self.family) == self._seen:
+        if self.proof is not None and _switches(self.family) == self.proof:
             return True
         family = self._listed()
         seen = _switches(family)
         if seen is None or self._listed() != family or _switches(family) != seen:
-            self._seen = None
+            self.proof = None
             return False
-        self.family, self._seen = family, seen
+        self.family, self.proof = family, seen
         return True
+
+    def timed(self) -> int | None:
+        """Give a process that waits for a time of its own, of those who slept as it was proven last."""
+        return next((pid for pid in self.family if is_timed(pid)), None)
 
     def _listed(self) -> list[int]:
         return [self._pid, *_descendants(self._pid, self._others)]
@@ -91,18 +96,22 @@ class Wrapper:
         """
         if not self._sleep.is_proven():
             return False
-        timed = next((pid for pid in self._sleep.family if is_timed(pid)), None)
+        timed = self._sleep.timed()
         if timed is None:
             self._timed_since = None
             return True
         now = time.monotonic()
         self._timed_since = self._timed_since or now
-        if now - self._timed_since > _LONGEST:
+        if now - self._timed_since > LONGEST_SLEEP:
             raise Foreign(
                 f"{name_of(timed)!r} (pid {timed}), around an agent, counts in real time by itself\n"
                 "have what waits run on the virtual clock, or leave the virtual clock out"
             )
         return False
+
+    def rest(self) -> dict[int, bytes] | None:
+        """Give the proof that it and all that it started wait for something other than a time; None: there is none."""
+        return self._sleep.proof if self._sleep.is_proven() and self._sleep.timed() is None else None
 
     def describe(self) -> str:
         """Say who it is."""
@@ -149,8 +158,10 @@ class Wrappers:
         return next((self.alive[one] for one in ancestors(pid) if one in self.alive), None)
 
     def held(self) -> list[str]:
-        """Name those for whose end time is held: no agent of theirs lives."""
-        return [one.describe() for one in self.alive.values() if not any(map(self._lives, one.agents))]
+        """Name those for whom time is held: no agent of theirs lives, and they work or sleep by the machine's clock."""
+        idle = [one for one in self.alive.values() if not any(map(self._lives, one.agents))]
+        proofs = [one.rest() for one in idle]  # the last one to rest may have woken the first: each is looked at again
+        return [one.describe() for one, proof in zip(idle, proofs, strict=True) if not proof or one.rest() is not proof]
 
     def restless(self) -> str:
         """Name one around an agent that does not rest; empty: all do, or are dead.

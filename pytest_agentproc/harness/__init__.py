@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from pytest_agentproc.harness._fake import FakeAgent
+from pytest_agentproc.harness._by_arguments import FakeByArguments
+from pytest_agentproc.harness._fake import FakeAgent, Outside
 from pytest_agentproc.harness._lab import Lab
 from pytest_agentproc.harness._machine import require_machine
 from pytest_agentproc.harness._margin import Foreseen, foresee
@@ -18,10 +19,12 @@ __all__ = [
     "REFUSED",
     "CoreSubject",
     "FakeAgent",
+    "FakeByArguments",
     "Foreseen",
     "Lab",
     "Model",
     "NotForReal",
+    "Outside",
     "Played",
     "add_run",
     "foresee",

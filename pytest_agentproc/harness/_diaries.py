@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Any
 from fake_agents import diary
 from fake_agents.program import numbered
 from pytest_agentproc.clock import SystemClock, signal_name, told
-from pytest_agentproc.harness._bystanders import command_line_of, how_it_lives, plays
-from pytest_agentproc.procfs import every_pid, words_of
+from pytest_agentproc.errors import KitError, UsageError
+from pytest_agentproc.harness._bystanders import command_line_of, how_it_lives, plays, ticks
+from pytest_agentproc.procfs import every_pid, has_memory, stat_of, words_of
 from pytest_agentproc.record import Event, Record
 from pytest_agentproc.tree import pidfd_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
     from pathlib import Path
 
 __all__ = ["Diaries"]
@@ -31,6 +32,12 @@ _SETTLE = 0.2
 
 _GUARD = 10.0
 """Real seconds that the kernel may take to remove a process after its KILL."""
+
+_REST = 10.0
+"""Real seconds within which a process must rest, or say its first word, when somebody asks what it has done."""
+
+_EXEC = 1.0
+"""Real seconds for which a process without a command may be in its exec; a process without one for longer hides it."""
 
 _PAUSE = 1
 """Real milliseconds between two searches for processes that are being killed."""
@@ -54,8 +61,15 @@ class _Kept:
     signum: int | None = None
     died: int | None = None
     late: int = 0
+    expired: int | None = None
+    """The line of the step at which its lifetime was over."""
     successor: _Kept | None = None
     """Who was given its pid after its end."""
+
+    @property
+    def step(self) -> tuple[int, str]:
+        """The line and the name of the step that it began last."""
+        return next((data for _, code, data in reversed(self.notes) if code == "m"), (self.line, "start"))
 
     @property
     def ended(self) -> dict[str, Any]:
@@ -72,12 +86,28 @@ class Diaries:
         deaths: where the lifeline broker notes who died and when.
         clock: what their time is: so many times faster than the machine; shared by all fakes of one run.
         name: what the record calls the fake.
+        is_elsewhere: says of a pid whether it is in virtual time; None: this fake has no virtual time. A fake that has
+            one leaves the zero of its clock alone.
 
     `baked` is what the fake must be told.
     """
 
-    def __init__(self, folder: Path, deaths: Path, clock: SystemClock, name: str = "agent") -> None:
+    def __init__(
+        self,
+        folder: Path,
+        deaths: Path,
+        clock: SystemClock,
+        name: str = "agent",
+        is_elsewhere: Callable[[int], bool] | None = None,
+    ) -> None:
         self.folder = folder
+        self.is_over = False
+        self.expired: list[tuple[str, int]] = []
+        """The agents that were ended by their lifetime, each with the line of its step; known once it is collected."""
+        self._is_elsewhere = is_elsewhere
+        self._begun = ticks()
+        self._ends: dict[tuple[int, int], int] = {}
+        """The instants at which ends were seen here before the broker told of them, by pid and birth."""
         self.baked: dict[str, Any] = {"hub": b"", "diary": str(folder), "scale": clock.scale}
         self.clock = clock
         self._name = name
@@ -94,7 +124,8 @@ class Diaries:
             The most nanoseconds, in the run's own time, by which a step came late.
         """
         kept = self._settled()
-        if kept and not record.events:
+        self.expired = [(one.name, one.expired) for one in kept if one.expired is not None and one.index < 0]
+        if kept and not record.events and self._is_elsewhere is None:
             self.clock.zero = min(one.born for one in kept)
         self._correct([one for one in kept if one.index < 0], record)
         record.merge(event for one in kept for event in self._events(one, kept))
@@ -107,6 +138,43 @@ class Diaries:
                 record.add(now, "m", told)
         return max((one.late for one in kept), default=0)
 
+    def so_far(self, record: Record) -> Record:
+        """Give what the processes have done so far; empty if none was started.
+
+        Whatever anybody outside can have seen of a process is in it: each is waited for until it rests, and a process
+        that was started until it has said its first word.
+
+        Args:
+            record: what `collect` writes; it is given itself once all is over.
+
+        Raises:
+            KitError: a process does neither within 10 s.
+        """
+        if self.is_over:
+            return record
+        found, kept = Record(record.header), self._rested()
+        found.merge(event for one in kept for event in self._events(one, kept))
+        return found
+
+    def is_used(self) -> bool:
+        """Say whether any process of this fake was started in real time."""
+        return bool(self._rested())
+
+    def require_none(self) -> None:
+        """Refuse virtual time while a process of this fake is in real time.
+
+        Raises:
+            UsageError: one is.
+        """
+        if self.is_over or not self._written():
+            return
+        for one in (one for one in self._read() if one.successor is None and self._is_ours(one.pid)):
+            who = f"{one.name} (pid {one.pid})"
+            raise UsageError(
+                f"{who} was started in real time and still runs, but virtual time cannot wait for it",
+                "start it inside the virtual run, or end it before the run begins",
+            )
+
     def end(self) -> None:
         """Kill every process of the fake that is left, reap our own children, and remove the diaries.
 
@@ -114,6 +182,7 @@ class Diaries:
         finds no process, however long that search takes. Every process that a search finds gets a KILL; the guard only
         bounds the wait for the kernel, which may hold a killed process for as long as a device does not answer.
         """
+        self.is_over = True
         self.folder = self.folder.rename(f"{self.folder}-over")
         for one in self._read():
             self._end(one.pid)
@@ -142,6 +211,50 @@ class Diaries:
 
     # Who there is.
 
+    def _rested(self) -> list[_Kept]:
+        """Read once every process rests: what it did before is written then, for it writes before it waits."""
+        begun = time.monotonic()
+        while True:
+            starting, restless = self._restless()
+            kept = self._read()
+            restless -= {one.pid for one in kept if one.step[1] == "busy"}  # it never rests, and says no more
+            waited = time.monotonic() - begun
+            if not restless and (not starting or waited > _EXEC):
+                break
+            if waited > _REST:
+                raise KitError(f"{self._name} (pid {min(restless)}) neither rests nor ends within {_REST:g} s")
+            select.poll().poll(_PAUSE)
+        self._bury(kept)
+        for one in kept:
+            self._note_end(one)
+        return kept
+
+    def _restless(self) -> tuple[bool, set[int]]:
+        """Say whether anybody is in its exec and so may be a fake, and list the processes that run, or are to speak."""
+        written, starting, restless = self._written(), False, set[int]()
+        for pid in every_pid():
+            words = words_of(pid)
+            seen = stat_of(pid) if not words or pid in written else None
+            if not words:
+                is_new = seen is not None and seen.started >= self._begun
+                starting = starting or (is_new and has_memory(pid))
+            elif not plays(" ".join(words), self.command):
+                continue
+            elif pid in written:
+                restless |= {pid} if seen is not None and seen.state not in "STt" else set()
+            elif not self._is_in_virtual_time(pid):
+                restless.add(pid)
+        return starting, restless
+
+    def _note_end(self, one: _Kept) -> None:
+        """Have a process that is dead have an end, also if it was seen here before the broker told of it."""
+        if one.died is None and not self._is_ours(one.pid):
+            one.died = self._ends.setdefault((one.pid, one.born), time.monotonic_ns())
+
+    def _written(self) -> set[int]:
+        """Give the pids that have a diary."""
+        return {int(path.name) for path in self.folder.iterdir() if path.name != diary.SPARE}
+
     def _settled(self) -> list[_Kept]:
         """Read until everyone's end is known, or the time for that is up; a process in its exec cannot be seen yet.
 
@@ -161,8 +274,7 @@ class Diaries:
             was_calm, known = is_calm, {(one.pid, one.born) for one in kept}
             select.poll().poll(5)
         for one in kept:
-            if one.died is None and not self._is_ours(one.pid):
-                one.died = time.monotonic_ns()  # its end was seen here before the broker told of it
+            self._note_end(one)
         if born:  # somebody forks again and again, each for so short a time that the last has to stand for it
             born[-1].died = None
         if new:
@@ -196,7 +308,11 @@ class Diaries:
 
     def _unwritten(self, kept: Collection[int]) -> list[int]:
         """List the processes of this fake that have no diary yet."""
-        return [pid for pid in every_pid() if pid not in kept and self._is_ours(pid)]
+        ours = (pid for pid in every_pid() if pid not in kept and self._is_ours(pid))
+        return [pid for pid in ours if not self._is_in_virtual_time(pid)]
+
+    def _is_in_virtual_time(self, pid: int) -> bool:
+        return self._is_elsewhere is not None and self._is_elsewhere(pid)
 
     def _bury(self, kept: Sequence[_Kept]) -> None:
         """Note the deaths that the broker told of: those of one pid came in the order of the births."""
@@ -263,6 +379,9 @@ def _write(one: _Kept, at: int, message: tuple[Any, ...]) -> None:
     form = message[0]
     if form == "L":
         one.late = max(one.late, message[1])
+        return
+    if form == "T":
+        one.expired = message[1]
         return
     if form == "D":
         one.signum = message[1]

@@ -4,23 +4,39 @@ from __future__ import annotations
 
 import os
 import stat
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from contextlib import ExitStack, suppress
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_agentproc.harness._bystanders import command_line_of, how_it_lives
+from pytest_agentproc.harness._calls import Calls
 from pytest_agentproc.harness._faults import read_fault
-from pytest_agentproc.record import starts
+from pytest_agentproc.record import Record, starts
 
 if TYPE_CHECKING:
-    from pytest_agentproc.clock import VirtualClock
+    from pytest_agentproc.clock import SystemClock, VirtualClock
     from pytest_agentproc.harness._diaries import Diaries
     from pytest_agentproc.harness._faults import FakeFault
-    from pytest_agentproc.record import Record, Start
+    from pytest_agentproc.record import Start
 
-__all__ = ["FakeAgent", "Lockstep"]
+__all__ = ["FakeAgent", "Lockstep", "Outside"]
 
 
-class FakeAgent:
+class Outside(NamedTuple):
+    """How a fake lives that is started while its virtual clock does not run.
+
+    Args:
+        clock: the real time that it keeps.
+        lifetime: real seconds after which it ends itself.
+        notice: the path to which it says once that it waits and nothing comes, the words, with `%d` for the line of its
+            step, and the real seconds after which it does; None: it says nothing.
+    """
+
+    clock: SystemClock
+    lifetime: float
+    notice: tuple[str, str, float] | None = None
+
+
+class FakeAgent(Calls):
     """An executable fake agent.
 
     Args:
@@ -28,22 +44,52 @@ class FakeAgent:
         arguments: what a real supervisor would write after it.
         record: what the fake and its descendants do.
         watch: who sees its processes: the virtual clock that they obey, or their diaries in real time.
+        outside: the diaries of processes that are started while that virtual clock does not run; None: there are none.
     """
 
-    def __init__(self, path: str, arguments: tuple[str, ...], record: Record, watch: Lockstep | Diaries) -> None:
+    def __init__(
+        self,
+        path: str,
+        arguments: tuple[str, ...],
+        record: Record,
+        watch: Lockstep | Diaries,
+        outside: Diaries | None = None,
+    ) -> None:
         self.path = self.launcher = path
         self.argv = [path, *arguments]
         self.folder, self.name = os.path.split(path)
         self.record = record
         self.watch = watch
+        self.outside = outside
+        self._outside_record = Record({**record.header, "clock": "real"})
+        self._is_finished = False
 
     @property
     def starts(self) -> tuple[Start, ...]:
         """Each start of it so far: `argv`, `env`, `cwd`, `stdin`, `signals` with their times, and how it ended.
 
-        In real time that is known once it was finished.
+        Starts in virtual time come before those in real time.
         """
-        return starts(self.record)
+        return tuple(start for record in self.records for start in starts(record))
+
+    @property
+    def records(self) -> tuple[Record, ...]:
+        """What it did so far: a record for virtual time and one for real time, if it was started there."""
+        return tuple(record for record in (self.virtual_record, self.real_record) if record is not None)
+
+    @property
+    def virtual_record(self) -> Record | None:
+        """What it did in virtual time so far; None: it was not started there."""
+        return self.record if isinstance(self.watch, Lockstep) and self.record.events else None
+
+    @property
+    def real_record(self) -> Record | None:
+        """What it did in real time so far; None: it was not started there."""
+        if isinstance(self.watch, Lockstep):
+            found = self.outside.so_far(self._outside_record) if self.outside is not None else None
+        else:
+            found = self.watch.so_far(self.record)
+        return found if found is not None and found.events else None
 
     @property
     def env(self) -> dict[str, str]:
@@ -57,8 +103,15 @@ class FakeAgent:
 
     def finish(self) -> Record:
         """End it and its descendants, and give the record, with a note for each that was left."""
-        self.watch.collect(self.record)
-        self.watch.end()
+        if not self._is_finished:
+            self._is_finished = True
+            with ExitStack() as ends:
+                ends.callback(self.watch.end)
+                if self.outside is not None:
+                    ends.callback(self.outside.end)
+                self.watch.collect(self.record)
+                if self.outside is not None and self.outside.is_used():
+                    self.outside.collect(self._outside_record)
         return self.record
 
 
@@ -82,6 +135,11 @@ class Lockstep:
             "host": os.getpid(),
             "foreign": _streams_of_the_tests(),
         }
+
+    @property
+    def order(self) -> list[int]:
+        """The place of each of its starts among all starts of its clock."""
+        return [one.path[0] for one in self.clock.hub.roll.in_order(self._token) if len(one.path) == 1]
 
     def collect(self, record: Record) -> int:
         """Note who is left once the supervisor has returned and everyone is inert; nothing was late."""

@@ -16,7 +16,7 @@ from pytest_agentproc.harness._canaries import Canaries
 from pytest_agentproc.harness._claims import bind_to, parts_of
 from pytest_agentproc.harness._core import REFERENCE
 from pytest_agentproc.harness._diaries import Diaries
-from pytest_agentproc.harness._fake import FakeAgent, Lockstep
+from pytest_agentproc.harness._fake import FakeAgent, Lockstep, Outside
 from pytest_agentproc.harness._faults import settle_fault
 from pytest_agentproc.harness._launch import Workshop, interpreter
 from pytest_agentproc.harness._machine import require_machine
@@ -27,14 +27,14 @@ from pytest_agentproc.harness._played import PROMPT_SHOWN, Played, command_line,
 from pytest_agentproc.harness._probes import probes_of
 from pytest_agentproc.harness._reference import Reference
 from pytest_agentproc.harness._room import Room
-from pytest_agentproc.harness._standalone import COMMANDS
+from pytest_agentproc.harness._standalone import COMMANDS, REFUSED, write_refusal
 from pytest_agentproc.harness._supervise import real_time_only, supervise, supervise_real
 from pytest_agentproc.harness._turns import Turns, later, may_look_in_turns, naps_of, patience_of
 from pytest_agentproc.harness._unstated import Unstated
 from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.tree import disown
-from pytest_agentproc.vocabulary import Policy
+from pytest_agentproc.vocabulary import NANOSECONDS, Policy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -185,6 +185,9 @@ class Lab:
         name: str = "agent",
         record: Record | None = None,
         tells: bool = False,
+        command: str = "",
+        instead: Sequence[tuple[tuple[str, ...], str]] = (),
+        outside: Outside | None = None,
     ) -> FakeAgent:
         """Make the scenario's fake, to be started by code of your own.
 
@@ -194,6 +197,9 @@ class Lab:
             name: what the record calls it.
             record: where it writes, in the order in which things happen; None: a record of its own.
             tells: whether its record says first, at each start, what it was given.
+            command: the name of its executable; empty: that of its dialect's CLI.
+            instead: patterns of arguments, each with the path of the fake that plays a start with such arguments.
+            outside: how it lives if it is started while its virtual clock does not run; None: it exits.
 
         Raises:
             UsageError: the scenario has several agents.
@@ -211,13 +217,26 @@ class Lab:
         clock = clock or self._clock or SystemClock(1, time.monotonic_ns())
         if isinstance(clock, VirtualClock):
             bound.in_virtual_time()
-        return self._make(bound, clock, record, name)
+        return self._make(bound, clock, record, name, outside, command=command, instead=instead)
 
     def virtual_clock(self, **options: Any) -> VirtualClock:
         """Make a virtual clock, which the fakes made from now on obey; see `VirtualClock` for the options."""
         self._clock = VirtualClock(**options)
         self._clock.on_close = self._forget_clock
         return self._clock
+
+    def refusals(self) -> str:
+        """Give a folder in which the name of every agent CLI leads to a program that refuses."""
+        folder = self._shop().folder / "refusals"
+        if not folder.exists():
+            folder.mkdir()
+            for name in REFUSED:
+                write_refusal(folder / name)
+        return str(folder)
+
+    def stop_lifetimes(self) -> None:
+        """Have no fake end by its lifetime from now on, for somebody debugs the code that started it."""
+        self._shop().debugged.touch()
 
     def is_fake(self, command: str) -> bool:
         """Say whether a command line is that of a fake of this lab, or of a descendant of one."""
@@ -241,26 +260,48 @@ class Lab:
         if self._broker is None or self._broker.poll() is not None:
             raise KitError("the lifeline broker ended during the play, and every fake with it")
 
-    def _make(self, bound: Bound, clock: VirtualClock | SystemClock, record: Record, name: str = "") -> FakeAgent:
+    def _make(
+        self,
+        bound: Bound,
+        clock: VirtualClock | SystemClock,
+        record: Record,
+        name: str = "",
+        outside: Outside | None = None,
+        *,
+        command: str = "",
+        instead: Sequence[tuple[tuple[str, ...], str]] = (),
+    ) -> FakeAgent:
         scenario, shop = bound.scenario, self._shop()
         name = name or bound.program["name"]
         watch: Lockstep | Diaries
+        diaries: Diaries | None = None
         if isinstance(clock, VirtualClock):
             watch = Lockstep(clock, record, str(shop.folder))
+            if outside is not None:
+                diaries = Diaries(shop.new_diary(), shop.deaths, outside.clock, name, clock.hub.roll.is_known)
+                life = round(outside.lifetime * NANOSECONDS), str(shop.debugged)
+                diaries.baked |= {"lifetime": life, "notice": outside.notice}
+                clock.hub.roll.before_opening.append(diaries.require_none)
         else:
-            watch = Diaries(shop.new_diary(), shop.deaths, clock, name)
-        program = {**bound.program, "name": name, "prompt": scenario.prompt[:PROMPT_SHOWN]}
-        probes = probes_of(scenario.dialect)
-        baked = {**watch.baked, "lifeline": self._lifelines(), "program": program, "probes": probes}
+            watch = diaries = Diaries(shop.new_diary(), shop.deaths, clock, name)
+        baked = {
+            **(diaries.baked if diaries else {}),
+            **watch.baked,
+            "lifeline": self._lifelines(),
+            "program": {**bound.program, "name": name, "prompt": scenario.prompt[:PROMPT_SHOWN]},
+            "probes": probes_of(scenario.dialect),
+            "instead": list(instead),
+        }
         executable = scenario.cannot_spawn != "not_executable"
-        command = COMMANDS[scenario.dialect] if scenario.contributed is None else scenario.contributed.command
-        path = shop.make(command, baked, executable=executable)
+        usual = COMMANDS[scenario.dialect] if scenario.contributed is None else scenario.contributed.command
+        path = shop.make(command or usual, baked, executable=executable)
         if isinstance(watch, Lockstep):
             watch.clock.launchers.add(path)
-        else:
-            watch.command = path
+        if diaries is not None:
+            diaries.command = path
         missing = "-not-there" if scenario.cannot_spawn == "not_found" else ""
-        fake = FakeAgent(path + missing, command_line(scenario), record, watch)
+        inside = isinstance(watch, Lockstep)
+        fake = FakeAgent(path + missing, command_line(scenario), record, watch, diaries if inside else None)
         record.header.setdefault("argv", {})[name] = [fake.name, *(word[:_ARGUMENT_SHOWN] for word in fake.argv[1:])]
         fake.launcher = path
         return fake

@@ -44,14 +44,6 @@ _BUILT_ON = {
 }
 """Dialects' modules that build on others, in the order in which these must be loaded."""
 _LONGEST_SHEBANG = 250
-_REAL = ("claude", "codex", "gemini", "pi")
-"""Beside a fake these names lead to nothing, whatever else is in the PATH."""
-
-_DECOY = """\
-#!/bin/sh
-echo "agentproc: this test has no fake called ${0##*/}, and the real one is not started" >&2
-exit 127
-"""
 
 
 class _Kind(NamedTuple):
@@ -61,7 +53,8 @@ class _Kind(NamedTuple):
     module: str
     added: tuple[str, ...]
     is_executable: bool
-    is_real: bool
+    has_hub: bool
+    has_diary: bool
 
 
 class Workshop:
@@ -79,6 +72,11 @@ class Workshop:
         """Where the lifeline broker notes deaths."""
         return self.folder / "deaths"
 
+    @property
+    def debugged(self) -> Path:
+        """What is there if somebody debugs the code that starts the fakes."""
+        return self.folder / "debugged"
+
     def new_diary(self) -> Path:
         """Make a folder for the diaries of one fake's processes; the first one's lies ready."""
         folder = Path(tempfile.mkdtemp(prefix="diary-", dir=self.folder))
@@ -95,7 +93,7 @@ class Workshop:
         """
         program = baked["program"]
         added = tuple(program.get("encoder", ()))
-        kind = _Kind(name, "" if added else module_of(program), added, executable, not baked["hub"])
+        kind = _Kind(name, "" if added else module_of(program), added, executable, bool(baked["hub"]), "diary" in baked)
         free = self._free.setdefault(kind, [])
         path = free.pop() if free else self._write(kind)
         plan = f"{os.path.split(path)[0]}.baked"
@@ -116,7 +114,7 @@ class Workshop:
         folder = self.folder / str(self._count)
         folder.mkdir()
         path = folder / kind.name
-        base, size = self._bundle(kind.module, REAL_TIME if kind.is_real else (), kind.added)
+        base, size = self._bundle(kind)
         boot = BOOT.format(
             start=f"{base}.start",
             size=size,
@@ -128,29 +126,20 @@ class Workshop:
         compiled.write_bytes(marshal.dumps(compile(boot, str(path), "exec", dont_inherit=True, optimize=2)))
         path.write_text(_launcher(str(compiled)), encoding="utf-8")
         path.chmod(0o700 if kind.is_executable else 0o600)
-        for other in _REAL:
-            if other != kind.name:
-                (folder / other).symlink_to(self._decoy())
         return str(path)
-
-    def _decoy(self) -> Path:
-        """Give what stands in for a real CLI that a test has no fake of, so that a longer PATH leads to none."""
-        decoy = self.folder / "decoy"
-        if not decoy.exists():
-            decoy.write_text(_DECOY, encoding="utf-8")
-            decoy.chmod(0o700)
-        return decoy
 
     def close(self) -> None:
         """Remove everything."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def _bundle(self, module: str, more: tuple[str, ...], added: tuple[str, ...]) -> tuple[str, int]:
+    def _bundle(self, kind: _Kind) -> tuple[str, int]:
         """Give the files of a bundle, without what tells them apart, and the size of the one for the start."""
-        name = (module, *added, *more)
+        module, more = kind.module, REAL_TIME if kind.has_diary else ()
+        name = (module, *kind.added, *more, str(kind.has_hub))
         if name not in self._bundles:
             base = self.folder / f"bundle-{len(self._bundles)}"
-            start, rest = bundle(modules_of(module, more, added), extensions(module), AT_START if more else IN_LOCKSTEP)
+            kept = IN_LOCKSTEP if kind.has_hub else AT_START
+            start, rest = bundle(modules_of(module, more, kind.added), extensions(module), kept)
             base.with_suffix(".start").write_bytes(start)
             base.with_suffix(".rest").write_bytes(rest)
             self._bundles[name] = str(base), len(start)

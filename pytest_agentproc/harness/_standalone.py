@@ -55,7 +55,7 @@ module.play(marshal.loads({baked!r}), {counter!r})
 
 _REFUSAL = """#!/bin/sh
 {mark}
-echo "{name}: no fake of this name is in this folder, and a real one is not to be found from it" >&2
+echo "{name}: there is no fake of this name, and the real program is not started" >&2
 exit 127
 """
 

@@ -2,7 +2,8 @@
 
 The types of the fixtures are here for annotations: `fake_agent: Fakes`, which makes a `FakeAgent`; `agent_run: Runner`,
 which gives an `AgentRun`; `agent_session: Sessions`, which opens an `AgentSession`; `agent_scenario: AgentRun`;
-`agent_timeline: AgentTimeline`; `virtual_clock: VirtualClock`; `process_tree: ProcessTree`.
+`agent_timeline: AgentTimeline`; `virtual_clock: VirtualClock`; `process_tree: ProcessTree`; `fake_agents: FakeAgents`.
+`with FakeAgents() as agents:` serves code without fixtures as well.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from pytest_agentproc.plugin._fixtures import (
     agent_session,
     agent_timeline,
     fake_agent,
+    fake_agents,
     process_tree,
     pytest_collection_modifyitems,
     virtual_clock,
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.clock import VirtualClock
     from pytest_agentproc.harness import FakeAgent
     from pytest_agentproc.plugin._fakes import Fakes
+    from pytest_agentproc.plugin._path import FakeAgents
     from pytest_agentproc.plugin._process_tree import ProcessTree
     from pytest_agentproc.plugin._run import AgentRun, AgentTurn, Runner
     from pytest_agentproc.plugin._session import AgentSession, BegunTurn, Sessions
@@ -42,6 +45,7 @@ __all__ = [
     "AgentTurn",
     "BegunTurn",
     "FakeAgent",
+    "FakeAgents",
     "Fakes",
     "ProcessTree",
     "Runner",
@@ -52,6 +56,7 @@ __all__ = [
     "agent_session",
     "agent_timeline",
     "fake_agent",
+    "fake_agents",
     "process_tree",
     "pytest_addhooks",
     "pytest_addoption",
@@ -75,6 +80,7 @@ _HOMES = {
     "AgentTurn": "plugin._run",
     "BegunTurn": "plugin._session",
     "FakeAgent": "harness",
+    "FakeAgents": "plugin._path",
     "Fakes": "plugin._fakes",
     "ProcessTree": "plugin._process_tree",
     "Runner": "plugin._run",

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.clock import VirtualClock
     from pytest_agentproc.plugin._fakes import Fakes
+    from pytest_agentproc.plugin._path import FakeAgents
     from pytest_agentproc.plugin._process_tree import ProcessTree
     from pytest_agentproc.plugin._run import Runner
     from pytest_agentproc.plugin._session import Sessions
@@ -23,6 +24,7 @@ __all__ = [
     "agent_session",
     "agent_timeline",
     "fake_agent",
+    "fake_agents",
     "process_tree",
     "pytest_collection_modifyitems",
     "virtual_clock",
@@ -36,9 +38,12 @@ def virtual_clock(request: pytest.FixtureRequest) -> Iterator[VirtualClock]:
 
     `virtual_clock.run(async_function, *args, backend="asyncio")` runs it to its end and gives its result; time moves
     only when it and every fake agent are blocked. `virtual_clock.now` is the time since the clock's start in seconds,
-    `virtual_clock.now_ns` the same in nanoseconds.
+    `virtual_clock.now_ns` the same in nanoseconds. A program that is no fake, such as an MCP server, is allowed by
+    `@pytest.mark.virtual_time(allow=["node"])` or `virtual_clock.allow("node")`, which says what that means.
     """
-    with lab_of(request.config).virtual_clock() as clock:
+    from pytest_agentproc.plugin._allowed import allowed_programs
+
+    with lab_of(request.config).virtual_clock(allow=allowed_programs(request.node)) as clock:
         yield clock
 
 
@@ -79,20 +84,38 @@ def _with_process_tree(item: pytest.Item, names: list[str]) -> list[str]:
 
 @pytest.fixture
 def fake_agent(request: pytest.FixtureRequest, virtual_clock: VirtualClock) -> Iterator[Fakes]:
-    """Make a fake agent: a real program that plays a script, to be started by your own code under `virtual_clock`.
+    """Make a fake agent: a real program that plays a script, to be started by your own code.
 
     `fake_agent(script)` takes the text of a scenario, or just its list of steps (`- say: hello`), the path of a
     scenario file (relative to the test's), the id of a bundled one (`silent-past-the-limit`), or a mapping of scenario
     keys. It gives `.argv`, the command to start, `.path`, its executable, and `.env`, an environment whose PATH leads
-    to it alone; afterwards `.starts`, each with `argv`, `env`, `stdin`, `signals` and their times. A fake or a
-    descendant of one that is alive when the test ends fails it. In a test that runs in an event loop, and with
-    `scale=60`, the fake is in real time, with every duration divided by the scale.
+    to it alone; and `.starts`, each start so far with `argv`, `env`, `cwd`, `stdin`, `signals` and their times. A fake
+    or a descendant of one that is alive when the test ends fails it.
+
+    A start inside `virtual_clock.run` is in virtual time. Every other start is in real time: durations are as written,
+    or divided by `scale` (`fake_agent(script, scale=60)`), and after 60 s of real time the fake is ended and the test
+    fails. If it waits for something that does not come, pytest's output says so after 2 s.
     """
     from pytest_agentproc.plugin._fakes import Fakes
 
     fakes = Fakes(request, virtual_clock)
     yield fakes
     fakes.finish()
+
+
+@pytest.fixture
+def fake_agents(fake_agent: Fakes) -> Iterator[FakeAgents]:
+    """Put several fake agents by name on PATH, for code that finds its agents there.
+
+    `fake_agents.on_path("claude", codex="- answer: hi")` leaves exactly these on PATH until the test ends; with
+    `keep_path=True` the real PATH follows. `fake_agents["claude"].starts` are its calls, and
+    `fake_agents["claude"].assert_called_once_with("-p", ..., stdin="hi", env={"HOME": "/x"})` asserts one; `...` stands
+    for any arguments. A leak fails the test. Without fixtures, or for a module: `with FakeAgents() as agents:`.
+    """
+    from pytest_agentproc.plugin._path import FakeAgents
+
+    with FakeAgents(fake_agent) as agents:
+        yield agents
 
 
 @pytest.fixture

@@ -228,6 +228,9 @@ def pytest_configure(config: pytest.Config) -> None:
         "markers",
         "agentproc(name, ...): play these scenarios, files beside the test's or ids of bundled ones, before its body",
     )
+    config.addinivalue_line(
+        "markers", "virtual_time(allow=[name, ...]): programs that are no fakes and may run beside the agent"
+    )
     config.addinivalue_line("markers", "process_tree: the test fails if it leaves a process behind")
     for option in _OPTIONS:
         asked(config, option.name)

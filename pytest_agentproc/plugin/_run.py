@@ -14,7 +14,7 @@ from pytest_agentproc.errors import UsageError
 from pytest_agentproc.plugin._options import backends_of
 from pytest_agentproc.plugin._play import NotGreen, play, settle
 from pytest_agentproc.plugin._report import begin_pages, keep_page
-from pytest_agentproc.plugin._scripts import scenario_of
+from pytest_agentproc.plugin._scripts import place_of, scenario_of
 from pytest_agentproc.plugin._subjects import core_of
 from pytest_agentproc.record import Record, text
 from pytest_agentproc.verdict import judged, returned_at, signals
@@ -103,7 +103,7 @@ class Runner:
             pytest.fail.Exception: a check failed, a process was left, or the clock could not go on.
             UsageError: there is no such limit, or the scenario has several sessions, each with limits of its own.
         """
-        asked = told(scenario_of(scenario, self._request), policy)
+        asked = told(scenario_of(scenario, place_of(self._request)), policy)
         with ends_test():
             config = self._request.config
             played = _apart(lambda: play(self._request.node, asked, backend or backends_of(config)[0], core_of(config)))

@@ -10,7 +10,7 @@ import re
 import textwrap
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_agentproc.corpus import corpus_ids, split_agent
 from pytest_agentproc.errors import UsageError
@@ -21,7 +21,7 @@ from pytest_agentproc.scenario import BUNDLED, Language, Scenario, load, loads
 if TYPE_CHECKING:
     import pytest
 
-__all__ = ["TALKER", "named", "scenario_of", "shown_path"]
+__all__ = ["TALKER", "Place", "named", "place_of", "place_of_caller", "scenario_of", "shown_path"]
 
 TALKER = '{"dialect": "pi", "mode": "rpc"}'
 """The agent of steps alone, where it is to be talked to."""
@@ -31,13 +31,46 @@ _SUFFIXES = (".yaml", ".yml")
 _ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*(\[[a-z0-9-]+\])?")
 
 
-def scenario_of(given: Any, request: pytest.FixtureRequest, agent: str = '"raw"') -> Scenario:
+class Place(NamedTuple):
+    """Where a script is written.
+
+    Args:
+        file: the test's file: paths are relative to its folder, and text that stands in it keeps its line numbers.
+        first_line: the line of the function that gives it.
+        name: what the test is called.
+        language: what the script may speak of.
+    """
+
+    file: Path
+    first_line: int
+    name: str
+    language: Language
+
+
+def place_of(request: pytest.FixtureRequest) -> Place:
+    """Give the place of a test that asks for a fixture."""
+    code = getattr(inspect.unwrap(getattr(request, "function", None) or place_of), "__code__", None)
+    first_line = 1 if code is None or code is place_of.__code__ else code.co_firstlineno
+    return Place(request.path, first_line, request.node.name, language_of(request.config))
+
+
+def place_of_caller() -> Place:
+    """Give the place of the code outside this package that has called it."""
+    frame = inspect.currentframe()
+    while frame is not None and frame.f_back and frame.f_globals["__name__"].startswith("pytest_agentproc."):
+        frame = frame.f_back
+    assert frame is not None, "CPython has frames"
+    code = frame.f_code
+    return Place(Path(code.co_filename), code.co_firstlineno, code.co_name, BUNDLED)
+
+
+def scenario_of(given: Any, place: Place, agent: str = '"raw"') -> Scenario:
     """Load what a test gave as its scenario.
 
     Args:
         given: a loaded scenario, the path of a file (relative to the test's own), the id of a bundled scenario, the
             text of a scenario, its list of steps alone as text, or a mapping of its keys.
-        request: the test's; text that stands in its file keeps its line numbers there.
+        place: where it is written.
         agent: the agent of steps, and of mappings that name none, as a scenario would write it.
 
     Raises:
@@ -46,12 +79,12 @@ def scenario_of(given: Any, request: pytest.FixtureRequest, agent: str = '"raw"'
     """
     if isinstance(given, Scenario):
         return given
-    folder, language = request.path.parent, language_of(request.config)
+    folder, language = place.file.parent, place.language
     if isinstance(given, Path) or (isinstance(given, str) and (_is_path(given) or _ID.fullmatch(given))):
         return named(given, folder, language)
-    claim = f"an agent of {request.node.name}"
+    claim = f"an agent of {place.name}"
     if isinstance(given, str):
-        name, text = _located(given, request)
+        name, text = _located(given, place)
         return loads(_whole(text, claim, agent), name, folder, language)
     if isinstance(given, Mapping):
         try:
@@ -59,7 +92,7 @@ def scenario_of(given: Any, request: pytest.FixtureRequest, agent: str = '"raw"'
             text = json.dumps({**plain, **given}, indent=1, ensure_ascii=False)
         except TypeError as error:
             raise UsageError(f"the mapping is no scenario: {error}", "write its values as a YAML file would") from error
-        return loads(text, f"<{request.node.name}>", folder, language)
+        return loads(text, f"<{place.name}>", folder, language)
     raise UsageError(
         f"a scenario is text, a path or a mapping, not {type(given).__name__}",
         'write fake_agent("- say: hello"), for example',
@@ -114,16 +147,14 @@ def shown_path(path: Path) -> str:
     return str(path) if relative.startswith("..") else relative
 
 
-def _located(text: str, request: pytest.FixtureRequest) -> tuple[str, str]:
+def _located(text: str, place: Place) -> tuple[str, str]:
     """Name the text after the test's file and push it down to its line there, if it stands there as it is."""
-    source = _source(request.path)
-    code = getattr(inspect.unwrap(getattr(request, "function", None) or _located), "__code__", None)
-    lines_before = code.co_firstlineno - 1 if code is not None and code is not _located.__code__ else 0
-    begin = sum(len(line) for line in source.splitlines(keepends=True)[:lines_before])
-    place = source.find(text, begin) if text.strip() else -1
-    if place < 0:
-        return f"<{request.node.name}>", textwrap.dedent(text)
-    return shown_path(request.path), "\n" * source.count("\n", 0, place) + textwrap.dedent(text)
+    source = _source(place.file)
+    begin = sum(len(line) for line in source.splitlines(keepends=True)[: place.first_line - 1])
+    found = source.find(text, begin) if text.strip() else -1
+    if found < 0:
+        return f"<{place.name}>", textwrap.dedent(text)
+    return shown_path(place.file), "\n" * source.count("\n", 0, found) + textwrap.dedent(text)
 
 
 def _source(file: Path) -> str:

@@ -10,7 +10,7 @@ from pytest_agentproc.plugin._options import backends_of
 from pytest_agentproc.plugin._play import play, settle
 from pytest_agentproc.plugin._report import keep_page
 from pytest_agentproc.plugin._run import AgentRun, AgentTurn, ends_test, result_of, seconds, told
-from pytest_agentproc.plugin._scripts import TALKER, scenario_of
+from pytest_agentproc.plugin._scripts import TALKER, place_of, scenario_of
 from pytest_agentproc.plugin._subjects import core_of
 from pytest_agentproc.verdict import judged
 
@@ -218,7 +218,7 @@ class Sessions:
         """
         from pytest_agentproc.subjects import Core, Live
 
-        asked = told(scenario_of(scenario, self._request, TALKER), policy)
+        asked = told(scenario_of(scenario, place_of(self._request), TALKER), policy)
         if asked.parts or not asked.is_session:
             what = "several agents" if asked.parts else f"an agent of {asked.dialect} {asked.mode}"
             raise UsageError(

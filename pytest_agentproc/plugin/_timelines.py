@@ -9,6 +9,9 @@ import pytest
 from pytest_agentproc.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pytest_agentproc.harness import FakeAgent
     from pytest_agentproc.record import Record, Timeline
     from pytest_agentproc.scenario import Scenario
 
@@ -19,24 +22,41 @@ _KEPT: pytest.StashKey[list[_Kept]] = pytest.StashKey()
 
 
 class _Kept(NamedTuple):
-    """What one run of a test is told by; fakes that a test starts by itself share a clock and are one run."""
+    """What one run of a test is known by: a record that may still grow, or a fake that the test itself starts."""
 
-    record: Record
+    source: Record | FakeAgent
     scenario: Scenario
-    is_fake: bool
 
 
-def keep_record(node: pytest.Item, record: Record, scenario: Scenario, *, is_fake: bool = False) -> None:
+class _Run(NamedTuple):
+    """One run, of which a timeline is made."""
+
+    records: list[Record]
+    scenario: Scenario | None
+    is_supervised: bool
+
+
+def keep_record(node: pytest.Item, record: Record, scenario: Scenario) -> None:
     """Keep a record for the timeline of a test, if the test has asked for one; it may still grow."""
+    _keep(node, _Kept(record, scenario))
+
+
+def keep_fake(node: pytest.Item, fake: FakeAgent, scenario: Scenario) -> None:
+    """Keep a fake for the timeline of a test, if the test has asked for one."""
+    _keep(node, _Kept(fake, scenario))
+
+
+def _keep(node: pytest.Item, kept: _Kept) -> None:
     if _FIXTURE in getattr(node, "fixturenames", ()):
-        node.stash.setdefault(_KEPT, []).append(_Kept(record, scenario, is_fake))
+        node.stash.setdefault(_KEPT, []).append(kept)
 
 
 class AgentTimeline:
     """What the runs of this test did, both sides in order. Its words are told in `pytest_agentproc.record.Timeline`.
 
     Of a test with one run it is that run's timeline; of several, `agent_timeline[1]` is the second one's. All fakes of
-    `fake_agent` together are one run: they share a clock. Times are seconds of the virtual clock.
+    `fake_agent` together are one run, as far as they share a clock: virtual time is one, real time another. Times are
+    seconds of that clock. Nobody records the supervisor of such a fake, so no word about it can be asked.
     """
 
     def __init__(self, request: pytest.FixtureRequest) -> None:
@@ -51,12 +71,17 @@ class AgentTimeline:
 
         runs = self._runs()
         if not -len(runs) <= number < len(runs):
+            if not runs and self._node.stash.get(_KEPT, []):
+                raise UsageError(
+                    "no fake agent of this test has been started, so there is nothing to ask of it",
+                    "start it first, by the command agent.argv: its code may have found another program",
+                )
             raise UsageError(
                 f"there is no run {number}, the test had {len(runs)} so far",
-                "run something by agent_run, agent_session or fake_agent first",
+                "run agent_run or agent_session, or start a fake, before you ask",
             )
         run = runs[number]
-        return Timeline(beside([one.record for one in run]), run[0].scenario if len(run) == 1 else None)
+        return Timeline(beside(run.records), run.scenario, is_supervised=run.is_supervised)
 
     def __str__(self) -> str:
         return str(self._only())
@@ -93,14 +118,32 @@ class AgentTimeline:
             )
         return self[0]
 
-    def _runs(self) -> list[list[_Kept]]:
-        runs: list[list[_Kept]] = []
-        fakes: list[_Kept] = []
-        for one in self._node.stash.get(_KEPT, []):
-            if not one.is_fake:
-                runs.append([one])
-            else:
-                if not fakes:
-                    runs.append(fakes)
-                fakes.append(one)
+    def _runs(self) -> list[_Run]:
+        from pytest_agentproc.harness import FakeAgent
+
+        kept = self._node.stash.get(_KEPT, [])
+        fakes = [(one.source, one.scenario) for one in kept if isinstance(one.source, FakeAgent)]
+        runs: list[_Run] = []
+        for one in kept:
+            if not isinstance(one.source, FakeAgent):
+                runs.append(_Run([one.source], one.scenario, is_supervised=True))
+            elif one.source is fakes[0][0]:
+                runs += _runs_of(fakes)
         return runs
+
+
+def _runs_of(fakes: Sequence[tuple[FakeAgent, Scenario]]) -> Iterator[_Run]:
+    """Give a run for each clock in whose time a fake was started; a fake has the same letter in all of them."""
+    from pytest_agentproc.record import Record
+
+    scenario = fakes[0][1] if len(fakes) == 1 else None
+    by_clock: dict[float, list[Record]] = {0: []}
+    for number, (fake, _) in enumerate(fakes):
+        scale = fake.outside.clock.scale if fake.outside is not None else 0
+        for key, record in ((0, fake.virtual_record), (scale, fake.real_record)):
+            records = by_clock.setdefault(key, [])
+            records += [Record({}) for _ in range(number - len(records))]
+            records += [] if record is None else [record]
+    for records in by_clock.values():
+        if any(record.events for record in records):
+            yield _Run(records, scenario, is_supervised=False)

@@ -43,6 +43,9 @@ __all__ = ["Timeline"]
 _STREAMS = {"o": "stdout", "e": "stderr", "i": "stdin"}
 _DEEDS = ("prompt", "cancel", "stop", "close")
 _STATUSES = ("starting", "ready", "prompting", "restarting", "failed", "closed")
+_OF_AGENTS = ("start", "exit", *_STREAMS.values())
+"""The words of which a fake by itself knows."""
+
 _FIXED = ("start", "exit", *_STREAMS.values(), "returned", *_DEEDS, "leak", *(f"status {one}" for one in _STATUSES))
 _SIGNAL = re.compile(r"[A-Z][A-Z0-9]*")
 _LINE = re.compile(r"line [1-9][0-9]*")
@@ -62,9 +65,12 @@ class Timeline:
     Args:
         record: what happened.
         source: the scenario, which shows each step as it is written.
+        is_supervised: whether the record has the side of the supervisor, too. If not, words about it are refused: what
+            nobody recorded is not known not to have happened.
     """
 
-    def __init__(self, record: Record, source: Source | None = None) -> None:
+    def __init__(self, record: Record, source: Source | None = None, *, is_supervised: bool = True) -> None:
+        self._is_supervised = is_supervised
         lines = source.text.splitlines() if source is not None else ()
         self._cells = cells(joined(attributed(record.events), by_line=True), lines)
         self._rows = [_Row(cell, (*_words(cell),), (*_owners(cell),)) for cell in self._cells]
@@ -154,6 +160,11 @@ class Timeline:
             raise UsageError(
                 f"a timeline has no word {plain!r}" + (f", did you mean {near[0]}?" if near else ""),
                 f"words are {', '.join(_FIXED)}, signals, outcomes, limits, line N; or NAME: and one of these",
+            )
+        if not self._is_supervised and plain in known.difference(_OF_AGENTS):
+            raise UsageError(
+                f"{plain!r} is about the supervisor, which nobody recorded: the test started the fake by its own code",
+                f"ask for {', '.join(_OF_AGENTS)}, a signal or line N; or let agent_run run the scenario",
             )
         return _Reader(owner if colon else None, plain)
 

@@ -33,7 +33,7 @@ set -eu
 [ "$(claude -p hi | tail -n 1 | grep -c '"result":"hello"')" = 1 ]
 set +e
 codex exec hi 2> told
-[ $? = 127 ] && grep -q 'codex: no fake of this name' told
+[ $? = 127 ] && grep -q 'codex: there is no fake of this name' told
 """
 NODE = """
 const { spawnSync } = require("node:child_process");

@@ -27,6 +27,7 @@ BUSY = "n=0; while [ $n -lt 100000 ]; do n=$((n+1)); done"
 """Much longer than it takes until somebody looks who a silent child is."""
 
 
+@pytest.mark.slow
 def test_a_program_that_is_no_fake_is_refused(stand: Stand, backend: str) -> None:
     """Virtual time cannot see what it does; it is named, with what to do about it, and does not live on."""
     path = str(shutil.which("cat"))
@@ -39,7 +40,7 @@ def test_a_program_that_is_no_fake_is_refused(stand: Stand, backend: str) -> Non
     first, second = str(refused.value).splitlines()
     assert first.startswith("'cat' (pid ")
     assert first.endswith(") is no fake agent, and virtual time cannot see what it does")
-    assert second == "declare it: virtual_clock(allow=['cat']) holds time while it runs"
+    assert second == ("declare it: @pytest.mark.virtual_time(allow=['cat']) on the test, or virtual_clock.allow('cat')")
 
 
 @pytest.mark.parametrize("line", ["true", "exit 3", "echo told", BUSY])
@@ -69,21 +70,78 @@ def test_what_a_helper_does_to_an_agent_is_done_when_the_helper_has_ended(stand:
     assert stand.run(host) == -signal.SIGTERM
 
 
-def test_a_real_cli_is_refused_before_it_does_anything(stand: Stand, tmp_path: Path) -> None:
-    """It is called like a fake, and is none: it would ask a real model, and it is not waited for as others are."""
+@pytest.mark.parametrize("line", [f"{BUSY}; touch done", "touch done"], ids=["slow", "quick"])
+@pytest.mark.parametrize("form", ["by its path", "by its name", "as a script"])
+def test_a_real_cli_is_not_even_started(stand: Stand, tmp_path: Path, form: str, line: str) -> None:
+    """It is called like a fake, and is none: it would ask a real model. How fast it is decides nothing."""
     name = Path(stand.fake("- exit: 0")[0]).name
-    real = tmp_path / name
-    real.write_text(f"#!/bin/sh\n{BUSY}; touch {tmp_path}/done\n")
-    real.chmod(0o755)
+    real = script(tmp_path / name, line)
+    argv = {"by its path": [real], "by its name": [name], "as a script": ["/bin/sh", real]}[form]
 
     async def host() -> None:
-        await anyio.run_process([str(real)])
+        await anyio.run_process(argv, env={"PATH": f"{tmp_path}:/usr/bin:/bin"}, cwd=tmp_path)
 
-    with pytest.raises(Foreign, match=r"is no fake agent"):
+    with pytest.raises(Foreign) as refused:
         stand.run(host)
+    assert str(refused.value) == (
+        "'agent' is called like a fake agent and is none, so it was not started\n"
+        "declare it: @pytest.mark.virtual_time(allow=['agent']) on the test, or virtual_clock.allow('agent')"
+    )
     assert not (tmp_path / "done").exists()
 
 
+def script(path: Path, line: str) -> str:
+    """Write a shell script."""
+    path.write_text(f"#!/bin/sh\n{line}\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+SLOW = {"computes": BUSY, "sleeps": "sleep 0.4", "waits in steps": "for i in 1 2 3 4 5 6 7 8; do sleep 0.05; done"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("slow", SLOW.values(), ids=SLOW)
+def test_a_slow_shell_may_start_a_fake(stand: Stand, tmp_path: Path, slow: str) -> None:
+    """However long it takes until a shell starts its agent, on a loaded machine above all, it is no foreign program."""
+    fake = stand.fake("- silence: 1h\n- exit: 3")[0]
+
+    async def host() -> tuple[int, float]:
+        done = await anyio.run_process([script(tmp_path / "wrapper", f"{slow}; exec {fake}")], check=False)
+        return done.returncode, stand.seconds
+
+    assert stand.run(host) == (3, 3600.0)
+
+
+@pytest.mark.parametrize("slow", [BUSY, ":"], ids=["slow", "quick"])
+def test_a_shell_in_a_shell_may_be_called_like_the_fake_that_it_starts(stand: Stand, tmp_path: Path, slow: str) -> None:
+    """A wrapper script around a CLI has the name of that CLI."""
+    fake = stand.fake("- silence: 1h\n- exit: 3")[0]
+    wrapper = script(tmp_path / "agent", f"{slow}; exec {fake}")
+
+    async def host() -> tuple[int, float]:
+        done = await anyio.run_process(["bash", "-c", f"exec {wrapper}"], check=False)
+        return done.returncode, stand.seconds
+
+    assert stand.run(host) == (3, 3600.0)
+
+
+def test_a_declared_script_may_be_called_like_the_fake_that_it_starts(
+    make_stand: Callable[..., Stand], tmp_path: Path
+) -> None:
+    """The remedy that the refusal names works."""
+    stand = make_stand()
+    fake = stand.fake("- silence: 1h\n- exit: 3")[0]
+    stand.clock.allow("agent")
+
+    async def host() -> tuple[int, float]:
+        done = await anyio.run_process([script(tmp_path / "agent", f"exec {fake}")], check=False)
+        return done.returncode, stand.seconds
+
+    assert stand.run(host) == (3, 3600.0)
+
+
+@pytest.mark.slow
 def test_a_program_that_a_thread_starts_is_refused_too(stand: Stand, backend: str) -> None:
     """A start in a worker thread counts, and the program that waits for the thread is told."""
 
@@ -129,19 +187,53 @@ def test_a_declared_program_between_agents_keeps_their_order(make_stand: Callabl
     assert stand.run(host) == [(2.0, b"one\n"), (4.0, b"two\n")]
 
 
+SERVER = """
+import sys
+for line in sys.stdin:
+    sum(range(300_000))
+    print(line.upper(), end="", flush=True)
+"""
+
+
+def test_time_passes_while_a_server_waits_for_requests(make_stand: Callable[..., Stand], backend: str) -> None:
+    """An MCP server lives as long as its client: it holds time while it works, and its answers take none."""
+    stand = make_stand()
+    stand.clock.allow(Path(sys.executable).name)
+    argv = stand.fake("- silence: 2s\n- say: one\n- silence: 1h\n- say: two")
+
+    async def host() -> list[tuple[float, bytes, float]]:
+        seen = []
+        async with (
+            await anyio.open_process([sys.executable, "-S", "-c", SERVER]) as server,
+            await anyio.open_process(argv) as agent,
+        ):
+            assert agent.stdout is not None
+            assert server.stdin is not None
+            assert server.stdout is not None
+            async for data in agent.stdout:
+                at = stand.seconds
+                await server.stdin.send(data)
+                with anyio.fail_after(0.001):
+                    seen.append((at, await server.stdout.receive(), stand.seconds))
+            await server.stdin.aclose()
+        return seen
+
+    assert stand.run(host, backend=backend) == [(2.0, b"ONE\n", 2.0), (3602.0, b"TWO\n", 3602.0)]
+
+
 @pytest.mark.slow
-def test_a_declared_program_that_does_not_end_is_a_stall(make_stand: Callable[..., Stand], backend: str) -> None:
-    """It waits for us and we wait for time, which it holds: the guard ends that and names it."""
-    stand = make_stand(allow=["cat"], guard=0.2)
+def test_a_declared_program_that_keeps_real_time_is_a_stall(make_stand: Callable[..., Stand], backend: str) -> None:
+    """Time is held while it sleeps by the machine's clock: the guard ends that and names it."""
+    stand = make_stand(allow=["sleep"], guard=0.2)
 
     async def host() -> None:
-        async with await anyio.open_process(["cat"]):
+        async with await anyio.open_process(["sleep", "60"]):
             await anyio.sleep(5)
 
     with pytest.raises(Stall) as stalled:
         stand.run(host, backend=backend)
-    assert str(stalled.value).startswith("the declared program 'cat' (pid ")
-    assert str(stalled.value).endswith(") did not end within 0.2 s, and time is held until then")
+    assert str(stalled.value).startswith("the declared program 'sleep' (pid ")
+    assert str(stalled.value).endswith(") did not come to rest within 0.2 s, and time is held until then")
 
 
 @pytest.mark.parametrize("form", ["bare name", "relative path", "link", "through an interpreter"])

@@ -98,6 +98,7 @@ def _plays(stand: Stand) -> None:
 def _address(stand: Stand, name: str = "hub") -> Path:
     """Give the path of the hub's socket, or of the broker's, which lies beside it."""
     stand.fake("- exit: 0")
+    stand.clock.hub.roll.open_door()
     hub = Path(os.fsdecode(stand.clock.hub.roll.address))
     return hub if name == "hub" else hub.with_name(name)
 
@@ -158,7 +159,8 @@ def test_nothing_is_decoded_without_a_token(tmp_path: Path, monkeypatch: pytest.
     decoded: list[bytes] = []
     monkeypatch.setattr(wire, "introduced", decoded.append)
     with contextlib.closing(Door()) as door:
-        door.open(str(tmp_path))
+        door.place(str(tmp_path))
+        door.open()
         before = descriptors()
         with _visitor(Path(os.fsdecode(door.address))) as printed:
             assert printed == []
@@ -170,7 +172,8 @@ def test_nothing_is_decoded_without_a_token(tmp_path: Path, monkeypatch: pytest.
 def test_a_process_that_stays_silent_is_turned_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Silent links are not collected for ever."""
     with contextlib.closing(Door()) as door:
-        door.open(str(tmp_path))
+        door.place(str(tmp_path))
+        door.open()
         before = descriptors()
         with _visitor(Path(os.fsdecode(door.address))):
             assert list(door.hellos(())) == []
@@ -186,7 +189,8 @@ def test_a_hello_may_come_late(tmp_path: Path) -> None:
         contextlib.closing(Door()) as door,
         socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as link,
     ):
-        door.open(str(tmp_path))
+        door.place(str(tmp_path))
+        door.open()
         link.connect(door.address)
         assert list(door.hellos({b"t" * 16})) == []
         message = wire.hello(b"t" * 16, 7, 1, "helper", 3)

@@ -39,7 +39,8 @@ main._live_by_grants(baked, 0, -1, {"id": "agent", "line": 0}, program)
 
 
 def _open(door: Door, folder: str) -> str:
-    door.open(folder)
+    door.place(folder)
+    door.open()
     return door.address.hex()
 
 

@@ -1,0 +1,17 @@
+"""What a failed inner run says: the text of its exception, line by line. Knows no test."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pytest
+
+__all__ = ["errors"]
+
+_INDENT = "E       "
+
+
+def errors(result: pytest.RunResult) -> list[str]:
+    """List the lines that pytest marks with an E, without the indent that they share."""
+    return [line.removeprefix(_INDENT).rstrip() for line in result.stdout.lines if line.startswith("E ")]

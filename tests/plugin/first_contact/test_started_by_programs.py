@@ -1,0 +1,63 @@
+"""Agents that other programs start: a shell, Node, a Python program; and tests in workers of xdist."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+NODE = """
+const {spawn} = require("child_process");
+const child = spawn(process.argv[1], process.argv.slice(2), {stdio: ["ignore", "inherit", "inherit"]});
+child.on("exit", code => process.exit(code === 5 ? 0 : 1));
+"""
+TEST = """
+    import subprocess, sys
+
+    def test_program(fake_agent, agent_timeline):
+        agent = fake_agent("- say: hi\\n- exit: {code}")
+        done = subprocess.run([{program}, *agent.argv, "-p"], capture_output=True)
+        assert (done.stdout, done.returncode) == (b"hi\\n", 0)
+        [start] = agent.starts
+        assert (start.argv[-1], start.status) == ("-p", 5)
+        agent_timeline.order("start", "stdout", "exit")
+"""
+PROGRAMS = {
+    "shell": '"sh", "-c", \'"$@"; test $? = 5\', "sh"',
+    "python": '"python3", "-c", "import subprocess, sys; sys.exit(subprocess.call(sys.argv[1:]) != 5)"',
+    "node": f'"node", "-e", {NODE!r}',
+}
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_a_program_between_changes_nothing(pytester: pytest.Pytester, program: str) -> None:
+    """The fake tells by itself what it was given, whoever started it."""
+    if program == "node" and shutil.which("node") is None:
+        pytest.skip("there is no node on this machine")
+    pytester.makepyfile(TEST.format(program=PROGRAMS[program], code=5))
+    pytester.runpytest().assert_outcomes(passed=1)
+
+
+def test_a_wrong_exit_code_is_seen_through_a_program(pytester: pytest.Pytester) -> None:
+    """The twin: the agent ends with another code, which the shell reports as a failure."""
+    pytester.makepyfile(TEST.format(program=PROGRAMS["shell"], code=6))
+    result = pytester.runpytest()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines([r"E       AssertionError: assert (b'hi\n', 1) == (b'hi\n', 0)"])
+
+
+@pytest.mark.slow
+def test_workers_of_xdist_start_fakes(pytester: pytest.Pytester) -> None:
+    """Each worker has fakes of its own."""
+    pytester.makepyfile(
+        """
+        import subprocess, pytest
+
+        @pytest.mark.parametrize("number", range(4))
+        def test_hello(fake_agent, number):
+            agent = fake_agent("- say: hi")
+            subprocess.run([*agent.argv, str(number)], check=True)
+            assert [start.argv[-1] for start in agent.starts] == [str(number)]
+        """
+    )
+    pytester.runpytest_subprocess("-n2").assert_outcomes(passed=4)

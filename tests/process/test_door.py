@@ -1,0 +1,94 @@
+"""The door of a hub decides in which time a fake is: open while virtual time runs, and shut at all other times."""
+
+from __future__ import annotations
+
+import select
+import subprocess
+import time
+from typing import TYPE_CHECKING
+
+from pytest_agentproc.clock import SystemClock, VirtualClock
+from pytest_agentproc.harness import FakeAgent, Outside
+from tests.process.stand import CEILING, scenario_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pytest_agentproc.harness import Lab
+
+import pytest
+
+
+@pytest.fixture
+def clock() -> Iterator[VirtualClock]:
+    """Give a clock, and end what is left of it."""
+    with VirtualClock() as clock:
+        yield clock
+
+
+def _fake(lab: Lab, clock: VirtualClock, script: str) -> FakeAgent:
+    outside = Outside(SystemClock(1, time.monotonic_ns()), 60)
+    return lab.fake(scenario_of(script), clock=clock, outside=outside)
+
+
+def _knock(clock: VirtualClock, fake: FakeAgent) -> subprocess.Popen[bytes]:
+    """Start a fake, and return once it stands at the open door, where nobody has let it in."""
+    clock.hub.roll.open_door()
+    process = subprocess.Popen(fake.argv, stdout=subprocess.PIPE)
+    assert select.select([clock.hub.roll.door], [], [], CEILING)[0]
+    return process
+
+
+def test_a_fake_that_stands_at_a_door_that_is_shut_is_in_real_time(lab: Lab, clock: VirtualClock) -> None:
+    """The run ended between the start and the first word of the fake: it must not wait for an answer."""
+    fake = _fake(lab, clock, "- spawn: {id: helper, for: 1ms, clear_env: true}\n- say: hi\n- exit: 3")
+    with _knock(clock, fake) as process:
+        clock.hub.roll.shut_door()
+        assert process.communicate(timeout=CEILING)[0] == b"hi\n"
+    assert [(start.name, start.status) for start in fake.starts] == [("agent", 3)]
+    fake.finish()
+
+
+def test_a_fake_that_is_gone_before_it_is_let_in_is_no_fault(lab: Lab, clock: VirtualClock) -> None:
+    """Whoever started it has killed it and waited for it, so the kernel knows no such process."""
+    fake = _fake(lab, clock, "- say: hi")
+    with _knock(clock, fake) as process:
+        process.kill()
+        process.wait()
+        clock.hub.settle()
+    fake.finish()
+    assert fake.starts == ()
+
+
+def test_a_fake_without_real_time_exits_when_nobody_lets_it_in(lab: Lab, clock: VirtualClock) -> None:
+    """It would have to guess otherwise, or hang."""
+    fake = lab.fake(scenario_of("- say: hi"), clock=clock)
+    done = subprocess.run(fake.argv, capture_output=True, timeout=CEILING, check=False)
+    assert (done.returncode, done.stdout) == (70, b"")
+
+
+def test_a_signal_is_known_before_it_can_be_asked_for(lab: Lab, clock: VirtualClock) -> None:
+    """What a fake does while the test asks is waited for: an answer that is too early would be a false one."""
+    fake = _fake(lab, clock, "- when: {signal: TERM}\n  do: [{say: no}]\n- say: ready\n- linger: until eof")
+    with subprocess.Popen(fake.argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        for number in range(1, 20):
+            process.terminate()
+            assert len(fake.starts[0].signals) == number
+        process.communicate(timeout=CEILING)
+    assert (fake.starts[0].status, fake.starts[0].stdin) == (0, b"")
+    fake.finish()
+
+
+def test_a_start_is_known_as_soon_as_it_was_made(lab: Lab, clock: VirtualClock) -> None:
+    """The fake has not said a word when `Popen` returns."""
+    fake = _fake(lab, clock, "- silence: for ever")
+    for number in range(1, 4):
+        with subprocess.Popen(fake.argv) as process:
+            assert len(fake.starts) == number
+            process.kill()
+        first = fake.starts
+        assert fake.starts == first, "an end is at one instant, however often somebody asks"
+    assert [start.status for start in fake.starts] == [-9, -9, -9]
+    fake.finish()
