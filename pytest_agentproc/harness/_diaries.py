@@ -287,7 +287,7 @@ class Diaries:
     def _read(self) -> list[_Kept]:
         """Read all diaries: the processes in the order of their births, of which some may have had one pid in turn."""
         kept: list[_Kept] = []
-        for path in sorted(self.folder.iterdir()):
+        for path in sorted(path for path in self.folder.iterdir() if path.name != diary.SPARE):  # that one is renamed
             one: _Kept | None = None
             for at, message in diary.entries(path.read_bytes()):
                 if message[0] == "H":
