@@ -222,7 +222,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Refuse what cannot be run, in one sentence each, before anything is collected."""
     config.addinivalue_line(
         "markers",
-        "wall_clock(start): datetime.now() and time.time() of the test follow virtual_clock from this date on",
+        "virtual_time(start, backend): the async test runs in virtual time, which begins at this date",
     )
     config.addinivalue_line(
         "markers",
@@ -258,6 +258,13 @@ def pytest_configure(config: pytest.Config) -> None:
         from pytest_agentproc.plugin._corpus import add_corpus
 
         add_corpus(config)
+
+
+def pytest_enter_pdb() -> None:
+    """Switch the guards of real time off: somebody debugs."""
+    from pytest_agentproc.clock import note_debugger
+
+    note_debugger()
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
