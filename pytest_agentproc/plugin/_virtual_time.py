@@ -61,9 +61,23 @@ def clock_of(request: pytest.FixtureRequest) -> Iterator[VirtualClock]:
 
 
 def run_without_plugin(function: Any) -> None:
-    """Have a marked async test that no plugin runs be run in virtual time when it is called."""
+    """Have a marked async test that no plugin runs be run in virtual time when it is called.
+
+    Raises:
+        UsageError: the marker chooses an event loop for a test that somebody else runs.
+    """
     marker = function.get_closest_marker(MARK)
-    if marker is None or not iscoroutinefunction(function.obj) or "anyio_backend" in function.funcargs:
+    if marker is None:
+        return
+    if not iscoroutinefunction(function.obj) or "anyio_backend" in function.funcargs:
+        if "backend" in marker.kwargs:
+            from pytest_agentproc.errors import UsageError
+
+            given = marker.kwargs["backend"]
+            raise UsageError(
+                f"backend={given!r} is for async tests that no plugin runs, and {function.name} is none",
+                "take backend= away, and choose the event loop as the plugin says",
+            )
         return
     plain, clock = function.obj, function.funcargs[_FIXTURE]
 

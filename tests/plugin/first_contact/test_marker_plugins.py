@@ -231,6 +231,18 @@ NO_DATE = (
     "start is 'soon', but must be a date in ISO 8601",
     'write start="2026-01-01T00:00:00Z"',
 )
+OTHER_LOOP_CODE = """\
+@pytest.mark.anyio
+@pytest.mark.parametrize('anyio_backend', ['asyncio'])
+@pytest.mark.virtual_time(backend='trio')
+async def test_it():
+    pass
+"""
+OTHER_LOOP = (
+    OTHER_LOOP_CODE,
+    "backend='trio' is for async tests that no plugin runs, and test_it?asyncio? is none",
+    "take backend= away, and choose the event loop as the plugin says",
+)
 WIDE_CODE = """\
 @pytest.fixture(scope='module')
 async def wide(anyio_backend):
@@ -249,7 +261,7 @@ WIDE = (
 )
 
 
-@pytest.mark.parametrize(("code", "first", "second"), [SYNC, POSITIONAL, NO_DATE, WIDE])
+@pytest.mark.parametrize(("code", "first", "second"), [SYNC, POSITIONAL, NO_DATE, OTHER_LOOP, WIDE])
 def test_what_cannot_be_in_virtual_time_says_so(pytester: pytest.Pytester, code: str, first: str, second: str) -> None:
     """A test in real time that looks as if it were in virtual time would be wrong in silence."""
     pytester.makepyfile(f"import pytest\n\n{code}\n")
