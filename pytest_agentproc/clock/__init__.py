@@ -4,13 +4,15 @@
 it, `_participant` such a process, `_ear` how it is heard, `_wrappers` what may be around it, `_waits` who of that
 counts in real time, `_runs` the host's side, `_window` what the host does, `_cores` where a child begins, `_sentry` a
 host that never comes back, `_blockage` one that comes back late, `_pulse` one that looks in turns, `_asyncio` and
-`_trio` the loops, `_quiet` their end, `_wall` dates. Heavy parts load when used.
+`_trio` the loops, `_quiet` their end, `_wall` Python's clocks, `_debugger` whether guards count. Heavy parts load when
+used.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pytest_agentproc.clock._debugger import note_debugger
 from pytest_agentproc.clock._events import signal_name, told
 from pytest_agentproc.clock._jump import Host, JumpRule, Move, Path
 from pytest_agentproc.clock._protocol import Clock, Watched, current_clock
@@ -21,7 +23,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.clock._door import bind_in
     from pytest_agentproc.clock._quiet import hush_at_end
     from pytest_agentproc.clock._virtual import VirtualClock, is_in_loop, require_backend
-    from pytest_agentproc.clock._wall import wall_clock
 
 __all__ = [
     "LONGEST",
@@ -39,10 +40,10 @@ __all__ = [
     "current_clock",
     "hush_at_end",
     "is_in_loop",
+    "note_debugger",
     "require_backend",
     "signal_name",
     "told",
-    "wall_clock",
 ]
 
 
@@ -59,8 +60,4 @@ def __getattr__(name: str) -> Any:
         from pytest_agentproc.clock._quiet import hush_at_end
 
         return hush_at_end
-    if name == "wall_clock":
-        from pytest_agentproc.clock._wall import wall_clock
-
-        return wall_clock
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

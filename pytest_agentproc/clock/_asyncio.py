@@ -11,23 +11,27 @@ import math
 import os
 import selectors
 import sys
-import time
+import threading
 import warnings
 import weakref
 from contextlib import contextmanager
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+from pytest_agentproc.clock._debugger import is_over
 from pytest_agentproc.clock._quiet import is_told
-from pytest_agentproc.clock._seconds import Seconds
 from pytest_agentproc.errors import Spin
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from concurrent.futures import Executor
+    from contextlib import AbstractContextManager
 
     from pytest_agentproc.clock._hub import Hub
 
-__all__ = ["VirtualLoop", "asyncio_options"]
+    Attended = Callable[[], AbstractContextManager[None]]
+
+__all__ = ["VirtualLoop", "asyncio_options", "hosted_asyncio"]
 
 _GLANCE = 64
 """A loop that is never idle gets to look at its I/O this often, in iterations."""
@@ -44,7 +48,6 @@ class _Selector(selectors.EpollSelector):
         self._hub = hub
         self._busy = 0
         self._since = 0.0
-        hub.watch_loop(self.fileno())
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         loop = self.loop
@@ -70,30 +73,42 @@ class _Selector(selectors.EpollSelector):
     def _guard_spin(self) -> None:
         self._hub.turns += 1
         if self._busy == _GLANCE:
-            self._since = time.monotonic()
-        elif time.monotonic() - self._since > self._hub.longest_run:
+            self._since = monotonic()
+        elif is_over(self._since, self._hub.longest_run):
             turns, self._busy = self._busy, 0
             self._hub.fail(Spin(f"the asyncio loop ran {turns} times, for {self._hub.longest_run:g} s, {_WITHOUT}"))
-
-    def close(self) -> None:
-        self._hub.poller.forget(self.fileno())
-        super().close()
 
 
 _WITHOUT = "without a pause, a byte or a jump"
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
-    """An asyncio loop on the hub's time."""
+    """An asyncio loop on the hub's time.
 
-    def __init__(self, hub: Hub) -> None:
+    Args:
+        hub: whose time it is.
+        attended: entered whenever the loop runs.
+    """
+
+    def __init__(self, hub: Hub, attended: Attended) -> None:
         self._hub = hub
-        self._seconds = Seconds(hub)
+        self._attended = attended
+        self._seconds = hub.seconds
         selector = _Selector(hub)
         selector.loop = self
         self._children: weakref.WeakSet[asyncio.SubprocessTransport] = weakref.WeakSet()
         self._pipes: weakref.WeakSet[Any] = weakref.WeakSet()
         super().__init__(selector)
+
+    def run_forever(self) -> None:
+        """Run, and let the hub know of the loop for so long: a test library keeps loops that do not run."""
+        with self._attended():
+            descriptor = self._selector.fileno()  # type: ignore[attr-defined]
+            self._hub.watch_loop(descriptor)
+            try:
+                super().run_forever()
+            finally:
+                self._hub.poller.forget(descriptor)
 
     def time(self) -> float:
         """Give virtual seconds since the clock's start."""
@@ -193,7 +208,28 @@ def _is_ending(transport: Any) -> bool:
 
 
 @contextmanager
-def asyncio_options(hub: Hub) -> Iterator[dict[str, Any]]:
+def hosted_asyncio(hub: Hub, attended: Attended) -> Iterator[None]:
+    """Put every loop that is made in this thread on the hub's time: `asyncio.Runner` and test libraries ask here."""
+    plain, thread = asyncio.new_event_loop, threading.get_ident()
+
+    with asyncio_options(hub, attended) as options:
+
+        def new_event_loop() -> asyncio.AbstractEventLoop:
+            is_here = threading.get_ident() == thread
+            loop: asyncio.AbstractEventLoop = options["loop_factory"]() if is_here else plain()
+            return loop
+
+        for module in (asyncio, asyncio.events):
+            vars(module)["new_event_loop"] = new_event_loop
+        try:
+            yield
+        finally:
+            for module in (asyncio, asyncio.events):
+                vars(module)["new_event_loop"] = plain
+
+
+@contextmanager
+def asyncio_options(hub: Hub, attended: Attended) -> Iterator[dict[str, Any]]:
     """Give anyio's backend options; threads and children are the hub's business meanwhile."""
     from anyio._backends import _asyncio as backend
 
@@ -210,7 +246,7 @@ def asyncio_options(hub: Hub) -> Iterator[dict[str, Any]]:
     setattr(pool, _WORKER, staticmethod(run_sync_in_worker_thread))
     try:
         with _pidfd_children() as attach:
-            yield {"loop_factory": lambda: attach(VirtualLoop(hub))}
+            yield {"loop_factory": lambda: attach(VirtualLoop(hub, attended))}
     finally:
         setattr(pool, _WORKER, kept)
 

@@ -10,10 +10,11 @@ from __future__ import annotations
 import os
 import select
 import threading
-import time
 import weakref
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+from pytest_agentproc.clock._debugger import is_over
 from pytest_agentproc.clock._ear import Ear
 from pytest_agentproc.clock._jump import JumpRule, Move
 from pytest_agentproc.clock._participant import Participant, State, process_state
@@ -21,6 +22,7 @@ from pytest_agentproc.clock._poller import Poller
 from pytest_agentproc.clock._pulse import Pulse
 from pytest_agentproc.clock._roll import Roll
 from pytest_agentproc.clock._runs import Runs
+from pytest_agentproc.clock._seconds import Seconds
 from pytest_agentproc.clock._wakes import Wakes
 from pytest_agentproc.errors import BrokenFake, ClockError, Deadlock, Spin, Stall
 
@@ -58,6 +60,7 @@ class Hub:
     def __init__(self, guard: float = 10.0, patience: int = 86_400_000_000_000) -> None:
         self.guard = guard
         self.rule = JumpRule()
+        self.seconds = Seconds(self.rule)
         self.poller = Poller()
         self.roll = Roll(self.poller, self.rule)
         self._ear = Ear(self.roll, self.rule)
@@ -114,7 +117,7 @@ class Hub:
             roll.tell()
 
     def _complete(self, *, births: bool = True) -> None:
-        roll, start = self.roll, time.monotonic()
+        roll, start = self.roll, monotonic()
         while True:
             if roll.changed:
                 roll.changed = False
@@ -145,7 +148,7 @@ class Hub:
         self.turns += 1
         waits.poll(1)  # what another thread takes from the door wakes nobody here
         self.poller.poll()
-        if time.monotonic() - start > self.guard:
+        if is_over(start, self.guard):
             raise Stall(f"{trouble} within {self.guard:g} s")
 
     def _prove_quiet(self, start: float) -> None:
@@ -175,7 +178,7 @@ class Hub:
 
     def _guard_runner(self, participant: Participant, start: float) -> None:
         self.turns += 1
-        if time.monotonic() - start > self.guard:
+        if is_over(start, self.guard):
             raise Stall(f"{participant.describe()}: it neither parked nor spoke for {self.guard:g} s")
 
     # Turns.
@@ -256,10 +259,10 @@ class Hub:
 
     def _is_slow(self, spare: int) -> bool:
         """Say whether looks that can have taken nothing more have gone on for a guard period."""
-        now = time.monotonic()
         if self._looks == _SLOW_LOOKS:
-            self._looked_since = now
-        return self._looks > spare and now - self._looked_since > self.longest_run
+            self._looked_since = monotonic()
+            return False
+        return self._looks > spare and is_over(self._looked_since, self.longest_run)
 
     def _count_fire(self) -> None:
         self._fires = self._fires + 1 if self._fired_at == self.now else 0
@@ -283,7 +286,7 @@ class Hub:
             try:
                 hear(participant)
             except TimeoutError:  # half a second without a word
-                start = start or time.monotonic()
+                start = start or monotonic()
                 self._guard_runner(participant, start)
         self._ear.note_answer(deadline)
 
@@ -293,13 +296,13 @@ class Hub:
 
     def _hold(self) -> None:
         """Wait in real time for threads in flight and for declared processes that are no participants."""
-        start = self._held_since or time.monotonic()
+        start = self._held_since or monotonic()
         rings, self._held_since, self._loop_ready = self.rings, 0.0, False
         guard = self.guard if self.fault is None else min(self.guard, _LAST_GUARD)
         held: list[str] = []
         while (self.busy or (held := self.roll.wrappers.held())) and not self._loop_ready and not self._is_untold:
             self.poller.poll(0.05 if self.busy else 0.005)
-            if time.monotonic() - start > guard:
+            if is_over(start, guard):
                 threads = f"{self.busy} thread(s) of the supervising program did not return"
                 what = threads if self.busy else f"{' and '.join(held)} did not come to rest"
                 raise Stall(f"{what} within {guard:g} s, and time is held until then")

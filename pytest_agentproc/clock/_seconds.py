@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from pytest_agentproc.clock._hub import Hub
+    from pytest_agentproc.clock._jump import JumpRule
 
 __all__ = ["Seconds"]
 
@@ -24,21 +24,21 @@ _NANOSECONDS = 1_000_000_000
 
 
 class Seconds:
-    """What a loop says of the time.
+    """What a loop says of the time, and `time.monotonic()` with it.
 
     Args:
-        hub: whose time it is.
+        rule: whose time it is.
     """
 
-    def __init__(self, hub: Hub) -> None:
-        self._hub = hub
+    def __init__(self, rule: JumpRule) -> None:
+        self._rule = rule
         self._asked = 0.0
         self._asked_at = -1
 
     @property
     def instant(self) -> float:
         """The instant, as near as a float can be."""
-        return self._hub.now / _NANOSECONDS
+        return self._rule.now / _NANOSECONDS
 
     @staticmethod
     def meant(deadline: float) -> int | None:
@@ -55,16 +55,16 @@ class Seconds:
     def is_due(self, deadline: float) -> bool:
         """Say whether the instant that is meant by a deadline has come."""
         meant = self.meant(deadline)
-        return meant is not None and meant <= self._hub.now
+        return meant is not None and meant <= self._rule.now
 
     def now(self) -> float:
         """Give the instant; after `ask` as long as it lasts the deadline that is meant by it."""
-        return self._asked if self._asked_at == self._hub.now else self.instant
+        return self._asked if self._asked_at == self._rule.now else self.instant
 
     def ask(self, deadline: float) -> None:
         """Take note of a timer that is set: if it is meant for this very instant, that has come."""
         if self.now() < deadline and self.is_due(deadline):
-            self._asked, self._asked_at = deadline, self._hub.now
+            self._asked, self._asked_at = deadline, self._rule.now
 
     def fire(self, heap: Sequence[Any], when: Callable[[Any], float]) -> float:
         """Have the time be the last deadline that is due, and give up to which one timers fire: that, or the instant.

@@ -15,6 +15,7 @@ from _signal import signal as handle
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from pytest_agentproc.clock._debugger import is_debugged
 from pytest_agentproc.errors import Spin
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def sentry(hub: Hub) -> Iterator[None]:
         hub.rings += 1
         rounds = rounds + 1 if seen == hub.turns and not hub.is_waiting else 0
         seen = hub.turns
-        if rounds * period >= hub.guard:
+        if rounds * period >= hub.guard and not is_debugged():
             rounds = 0
             place = f"{frame.f_code.co_filename}:{frame.f_lineno} ({frame.f_code.co_qualname})" if frame else "?"
             what = "the supervising program computes, or waits in a call that blocks its loop"

@@ -12,9 +12,9 @@ import math
 import operator
 import random
 import subprocess
-import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import outcome
@@ -22,15 +22,18 @@ import trio
 import trio._core._run
 import trio._threads
 
-from pytest_agentproc.clock._seconds import Seconds
-from pytest_agentproc.errors import ClockError, Spin, Stall
+from pytest_agentproc.clock._debugger import is_over
+from pytest_agentproc.errors import ClockError, Spin, Stall, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
 
     from pytest_agentproc.clock._hub import Hub
 
-__all__ = ["TrioClock", "trio_options"]
+    Attended = Callable[[], AbstractContextManager[None]]
+
+__all__ = ["TrioClock", "hosted_trio", "trio_options"]
 
 _GLANCE = 64
 """A loop that is never idle is timed this often, in iterations."""
@@ -89,11 +92,21 @@ _IN_ORDER = _InOrder()
 
 
 class TrioClock(trio.abc.Clock, trio.abc.Instrument):
-    """A trio clock on the hub's time, and the instrument that tells it when trio looks for due timers."""
+    """A trio clock on the hub's time, and the instrument that tells it when trio looks for due timers.
 
-    def __init__(self, hub: Hub) -> None:
+    Args:
+        hub: whose time it is.
+        attended: entered whenever trio runs.
+    """
+
+    is_idle = False
+    """Whether trio has nothing to do for its host, which asks it to go on when it has: it must wait for nothing."""
+
+    def __init__(self, hub: Hub, attended: Attended) -> None:
         self._hub = hub
-        self._seconds = Seconds(hub)
+        self._attended = attended
+        self._run = ExitStack()
+        self._seconds = hub.seconds
         self._fire = True
         self._expiring = False
         self._descriptor: int | None = None
@@ -119,6 +132,9 @@ class TrioClock(trio.abc.Clock, trio.abc.Instrument):
     def deadline_to_sleep_time(self, deadline: float) -> float:
         """Let the others move until trio has something to do; then there is nothing left to sleep."""
         runner = trio._core._run.GLOBAL_RUN_CONTEXT.runner
+        if self.is_idle:
+            self._fire = False
+            return 0.0
         if self._descriptor is None:
             self._descriptor = runner.io_manager._epoll.fileno()
             self._hub.watch_loop(self._descriptor)
@@ -162,12 +178,12 @@ class TrioClock(trio.abc.Clock, trio.abc.Instrument):
         """Count the steps since the hub was asked last: tasks that run on for ever never ask it."""
         self._steps += 1
         if self._steps == 1:
-            self._since = time.monotonic()
+            self._since = monotonic()
         if self._steps % _GLANCE:
             return
         self._hub.turns += 1
         longest = self._hub.longest_run
-        if time.monotonic() - self._since > longest:
+        if is_over(self._since, longest):
             steps, self._steps = self._steps, 0
             spin = Spin(f"the trio loop ran {steps} times, for {longest:g} s, without a pause, a byte or a jump")
             if self._hub.fault is None:
@@ -188,10 +204,17 @@ class TrioClock(trio.abc.Clock, trio.abc.Instrument):
         """Take the next question for the time as the one for due timers."""
         self._expiring = True
 
+    def before_run(self) -> None:
+        """Have the hub know what the host does; a host of its own says itself when trio runs."""
+        if not trio._core._run.GLOBAL_RUN_CONTEXT.runner.is_guest:
+            self._run.enter_context(self._attended())
+
     def after_run(self) -> None:
         """Let go of trio's descriptor before trio closes it."""
         if self._descriptor is not None:
             self._hub.poller.forget(self._descriptor)
+            self._descriptor = None
+        self._run.close()
 
     def let_go(self) -> None:
         """Hold nothing any more: trio's own objects hold one another, and this, until the garbage collector comes."""
@@ -199,9 +222,55 @@ class TrioClock(trio.abc.Clock, trio.abc.Instrument):
 
 
 @contextmanager
-def trio_options(hub: Hub) -> Iterator[dict[str, Any]]:
+def hosted_trio(hub: Hub, attended: Attended) -> Iterator[None]:
+    """Have every run of trio be on the hub's time, whatever library starts it."""
+    from anyio._backends import _trio as backend
+
+    core: Any = trio._core._run
+    runners: Any = backend.TestRunner
+    plain_setup, plain_call = core.setup_runner, runners._call_in_runner_task
+
+    with trio_options(hub, attended) as options:
+        clock: TrioClock = options["clock"]
+
+        def setup_runner(given: Any, instruments: Any, *others: Any) -> Any:
+            if isinstance(given, TrioClock):
+                return plain_setup(given, instruments, *others)
+            if given is not None:
+                raise UsageError(
+                    f"{type(given).__name__} and virtual time cannot both be the clock of trio",
+                    "drop the clock fixture: virtual time jumps by itself",
+                )
+            return plain_setup(clock, [*instruments, clock], *others)
+
+        def call_in_runner_task(runner: Any, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+            """Run one fixture or one test of anyio's plugin, whose trio is a guest: between them it is idle."""
+
+            def call(*args: Any, **kwargs: Any) -> Any:
+                clock.is_idle = False
+                return finish(function(*args, **kwargs))
+
+            async def finish(result: Any) -> Any:
+                try:
+                    return await result
+                finally:
+                    clock.is_idle = True
+
+            clock.is_idle = True
+            with attended():
+                return plain_call(runner, call, *args, **kwargs)
+
+        core.setup_runner, runners._call_in_runner_task = setup_runner, call_in_runner_task
+        try:
+            yield
+        finally:
+            core.setup_runner, runners._call_in_runner_task = plain_setup, plain_call
+
+
+@contextmanager
+def trio_options(hub: Hub, attended: Attended) -> Iterator[dict[str, Any]]:
     """Give anyio's backend options; worker threads hold time meanwhile."""
-    clock = TrioClock(hub)
+    clock = TrioClock(hub, attended)
     threads: Any = trio._threads
     to_thread: Any = trio.to_thread
     core: Any = trio._core._run

@@ -3,28 +3,37 @@
 from __future__ import annotations
 
 import contextlib
+import datetime as dt
+import functools
 import importlib.util
+import inspect
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple, overload
 
 import anyio
 
 from pytest_agentproc.clock._blockage import block
 from pytest_agentproc.clock._hub import Hub
-from pytest_agentproc.clock._protocol import running
+from pytest_agentproc.clock._protocol import current_clock, running
 from pytest_agentproc.clock._sentry import sentry
 from pytest_agentproc.clock._window import Programs, end_started, meet, watch_host
 from pytest_agentproc.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable
+    from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
     from types import TracebackType
 
     from pytest_agentproc.clock._protocol import Watched
     from pytest_agentproc.clock._pulse import Pulse
     from pytest_agentproc.errors import ClockError
 
-__all__ = ["BACKENDS", "VirtualClock", "is_in_loop", "require_backend"]
+__all__ = ["BACKENDS", "WALL_START", "VirtualClock", "is_in_loop", "require_backend"]
+
+_Result = TypeVar("_Result")
+_Arguments = TypeVarTuple("_Arguments")
+
+WALL_START = "2026-01-01T00:00:00Z"
+"""What `datetime.now()` shows at the start of virtual time, unless the test says otherwise."""
 
 BACKENDS = ("asyncio", "trio")
 
@@ -42,12 +51,26 @@ class VirtualClock:
         guard: real seconds after which a fake or a thread that neither parks nor speaks is a `Stall`.
         patience: virtual seconds after which code that looks again and again, while nobody else does anything, is a
             `Spin`.
+        start: the date and time at its start, in ISO 8601; without an offset it is UTC.
+
+    Raises:
+        UsageError: `start` is no date.
     """
 
     name = "virtual"
 
-    def __init__(self, *, allow: Iterable[str] = (), guard: float = 10.0, patience: float = 86_400.0) -> None:
+    def __init__(
+        self,
+        *,
+        allow: Iterable[str] = (),
+        guard: float = 10.0,
+        patience: float = 86_400.0,
+        start: str = WALL_START,
+    ) -> None:
+        self.start = _date(start)
         self.hub = Hub(guard, round(patience * 1_000_000_000))
+        self._depth = 0
+        self._is_closed = False
         self.launchers: set[str] = set()
         self.on_close: Callable[[], None] | None = None
         self._allowed = set(allow)
@@ -113,11 +136,19 @@ class VirtualClock:
         """See `Clock.meet`."""
         meet(self.hub, pid, Programs(self.launchers, self._allowed))
 
-    def run(self, function: Callable[..., Awaitable[Any]], *args: Any, backend: str = "asyncio") -> Any:
+    @overload
+    def run(self, function: Coroutine[Any, Any, _Result], *, backend: str = ...) -> _Result: ...
+
+    @overload
+    def run(
+        self, function: Callable[[*_Arguments], Awaitable[_Result]], *args: *_Arguments, backend: str = ...
+    ) -> _Result: ...
+
+    def run(self, function: Any, *args: Any, backend: str = "asyncio") -> Any:  # type: ignore[misc]  # Any are all
         """Run an async function to its end, in virtual time.
 
         Args:
-            function: what to run; `asyncio`, `trio` and `anyio` code alike.
+            function: what to run; `asyncio`, `trio` and `anyio` code alike. Or its coroutine: `run(work(agent))`.
             args: its arguments.
             backend: "asyncio" or "trio".
 
@@ -127,21 +158,99 @@ class VirtualClock:
             Stall: a fake or a thread ran on in real time without a word.
             Spin: the program looked again and again without taking anything.
         """
+        if inspect.iscoroutine(function):
+            with contextlib.closing(function):
+                return self.run(_awaited, function, backend=backend)
         require_backend(backend)
-        if is_in_loop():
+        if _library() is not None:
             raise UsageError(
                 "virtual time cannot begin inside an event loop that runs already",
-                "make the test a plain function, and give run() your async one; agent_run and agent_session work here",
+                "make the test a plain function, and give run() your async one; or mark the async test with "
+                "@pytest.mark.virtual_time; agent_run and agent_session work here",
             )
-        if not _one_at_a_time.acquire(blocking=False):
+        with self.attended():
+            return self._run(function, args, backend)
+
+    @contextlib.contextmanager
+    def attended(self) -> Iterator[None]:
+        """See each process that is started and each signal that is sent, while an event loop of this clock runs.
+
+        Raises:
+            UsageError: another virtual clock runs, or this one has ended.
+        """
+        if self._is_closed:
+            raise UsageError(
+                "this event loop is in virtual time, and the test that it was made for is over",
+                "give the loop and its fixtures the scope of one test",
+            )
+        if not self._depth and not _one_at_a_time.acquire(blocking=False):
             raise UsageError(
                 "virtual time runs already, and there is one clock at a time",
                 "let that run end, or close the agent_session, first",
             )
+        self._depth += 1
         try:
-            return self._run(function, args, backend)
+            with contextlib.ExitStack() as stack:
+                if self._depth == 1:
+                    stack.enter_context(self.followed())
+                    stack.enter_context(watch_host(self.hub, self.launchers, self._allowed))
+                    stack.enter_context(sentry(self.hub))
+                yield
         finally:
-            _one_at_a_time.release()
+            self._depth -= 1
+            if not self._depth:
+                _one_at_a_time.release()
+
+    @property
+    def is_attended(self) -> bool:
+        """Whether an event loop of this clock runs."""
+        return self._depth > 0
+
+    @contextlib.contextmanager
+    def followed(self) -> Iterator[None]:
+        """Have `time` and `datetime` follow this clock while the block runs, outside its event loop too.
+
+        Raises:
+            UsageError: freezegun holds the time.
+        """
+        from pytest_agentproc.clock._wall import follow
+
+        is_current = current_clock() is self  # a second one would end before the tasks that took it over
+        with follow(self), contextlib.nullcontext() if is_current else running(self):
+            yield
+
+    @contextlib.contextmanager
+    def hosted(self) -> Iterator[None]:
+        """Have each event loop that is made in this thread while the block runs be in this clock's time."""
+        from pytest_agentproc.clock._asyncio import hosted_asyncio
+
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(self.followed())
+            stack.enter_context(hosted_asyncio(self.hub, self.attended))
+            if importlib.util.find_spec("trio") is not None:
+                from pytest_agentproc.clock._trio import hosted_trio
+
+                stack.enter_context(hosted_trio(self.hub, self.attended))
+            yield
+
+    def guarded(self, function: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+        """Give an async function that raises a fault of this clock as soon as there is one.
+
+        Raises:
+            UsageError: the event loop that runs it is not of this clock.
+        """
+
+        @functools.wraps(function)
+        async def run(*args: Any, **kwargs: Any) -> Any:
+            if not self.is_attended:
+                raise UsageError(
+                    "the event loop of this test is in real time: it began before the test, or was chosen by name",
+                    "give the loop, and every async fixture, the scope of one test, and name no loop factory",
+                )
+            with self.followed():  # unittest made its context before
+                return await self._guarded(functools.partial(function, **kwargs), args)
+
+        return run
 
     def _run(self, function: Callable[..., Awaitable[Any]], args: tuple[Any, ...], backend: str) -> Any:
         if backend == "trio":
@@ -149,12 +258,7 @@ class VirtualClock:
         else:
             from pytest_agentproc.clock._asyncio import asyncio_options as options
         try:
-            with (
-                running(self),
-                watch_host(self.hub, self.launchers, self._allowed),
-                sentry(self.hub),
-                options(self.hub) as backend_options,
-            ):
+            with options(self.hub, self.attended) as backend_options:
                 return anyio.run(self._guarded, function, args, backend=backend, backend_options=backend_options)
         except Exception as error:
             fault = self.hub.fault
@@ -178,6 +282,7 @@ class VirtualClock:
 
     def close(self) -> None:
         """End whoever is left and give every descriptor back."""
+        self._is_closed = True
         with contextlib.ExitStack() as stack:
             if self.on_close is not None:
                 stack.callback(self.on_close)
@@ -186,12 +291,35 @@ class VirtualClock:
 
 
 def is_in_loop() -> bool:
-    """Say whether an event loop runs in this thread."""
+    """Say whether an event loop of real time runs in this thread."""
+    return _library() is not None and current_clock() is None
+
+
+def _library() -> type[BaseException] | None:
+    """Give how the event loop that runs in this thread cancels; None: none runs."""
     try:
-        anyio.get_cancelled_exc_class()
+        return anyio.get_cancelled_exc_class()
     except RuntimeError:  # whatever its class is, which depends on anyio's version
-        return False
-    return True
+        return None
+
+
+async def _awaited(coroutine: Coroutine[Any, Any, _Result]) -> _Result:
+    return await coroutine
+
+
+def _date(start: str) -> dt.datetime:
+    """Read when virtual time begins.
+
+    Raises:
+        UsageError: it is no date.
+    """
+    try:
+        date = dt.datetime.fromisoformat(start)
+    except (ValueError, TypeError) as error:
+        raise UsageError(
+            f"start is {start!r}, but must be a date in ISO 8601", f'write start="{WALL_START}"'
+        ) from error
+    return date.astimezone(dt.UTC) if date.tzinfo else date.replace(tzinfo=dt.UTC)
 
 
 def require_backend(backend: str) -> None:

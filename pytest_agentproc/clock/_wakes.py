@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import time
+from time import monotonic
 
+from pytest_agentproc.clock._debugger import is_over
 from pytest_agentproc.clock._pulse import ROUNDING
 from pytest_agentproc.errors import Hang
 
@@ -49,7 +50,7 @@ class Wakes:
         """
         gap, self._last = now - self._last, now
         if self._count == 0:
-            self._since, self._begun = now, time.monotonic()
+            self._since, self._begun = now, monotonic()
             self._shortest = self._longest = 0
         elif gap:
             self._shortest = min(self._shortest or gap, gap)
@@ -59,8 +60,8 @@ class Wakes:
             self._guard()
 
     def _guard(self) -> None:
-        passed, real = self._last - self._since, time.monotonic() - self._begun
-        if passed <= self._patience and real <= _LONGEST_WATCH:
+        passed, real = self._last - self._since, monotonic() - self._begun
+        if passed <= self._patience and not is_over(self._begun, _LONGEST_WATCH):
             return
         is_steady = self._longest - self._shortest <= ROUNDING
         period = _shown(self._shortest) + ("" if is_steady else f" to {_shown(self._longest)}")

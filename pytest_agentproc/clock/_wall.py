@@ -1,77 +1,279 @@
-"""The wall clock on virtual time: `datetime.now()` and `time.time()` of one test follow its virtual clock.
+"""Every clock of Python on virtual time: `time` and `datetime` show what the event loop's own clock shows.
 
-The one file that imports freezegun. It costs some milliseconds a test, counts in microseconds (rounded down) and stops
-`time.monotonic()` for everybody, so it is asked for by the test that wants it; the guards of the hub and pytest's own
-timing keep real time.
+The one file that imports freezegun, whose classes stand in for `datetime` and `date`. Its own readings are floats of
+microseconds since 1970, so `time.monotonic()` and the others are answered here, to the nanosecond. Its search through
+all modules takes milliseconds for each start, so the search is here too, and looks at changed modules only.
+
+Code that waits in real time keeps real clocks: this kit, pytest and its plugins, debuggers, and the modules of
+`_REAL`, such as `subprocess`, whose `timeout=` ends a real wait.
 """
 
 from __future__ import annotations
 
 import datetime as dt
+import sys
+import threading
+import types
+import weakref
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from time import monotonic
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import freezegun
 import freezegun.api
 
-from pytest_agentproc.errors import UsageError
+from pytest_agentproc.errors import Spin, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from pytest_agentproc.clock._virtual import VirtualClock
 
-__all__ = ["WALL_START", "wall_clock"]
+__all__ = ["follow"]
 
-WALL_START = "2026-01-01T00:00:00Z"
-"""What the wall clock shows at the start of virtual time, unless the test says otherwise."""
+_REAL = {
+    *("_pytest", "anyio", "asyncio", "concurrent", "coverage", "debugpy", "execnet", "fake_agents", "multiprocessing"),
+    *("outcome", "pexpect", "pluggy", "psutil", "ptyprocess", "pydevd", "pytest", "queue", "sched", "selectors"),
+    *("signal", "sniffio", "socket", "socketserver", "ssl", "subprocess", "threading", "trio", "xdist"),
+}
+_REAL_PREFIXES = ("pytest_", "_pydev", "pydev")
 
-_REAL = [f"pytest_agentproc.clock.{name}" for name in ("_asyncio", "_hub", "_sentry", "_trio", "_window")]
-_REAL += ["_pytest.timing", "_pytest.terminal"]
+_STILL_CALLS, _STILL = 64, 2.0
+"""A clock may be read so often, and for so many real seconds, at one instant while no event loop runs."""
+
+_READINGS: dict[str, Callable[[_Follower], float]] = {
+    "monotonic": lambda one: one.seconds(),
+    "perf_counter": lambda one: one.seconds(),
+    "time": lambda one: (one.epoch + one.now_ns()) / 1_000_000_000,
+    "monotonic_ns": lambda one: one.now_ns(),
+    "perf_counter_ns": lambda one: one.now_ns(),
+    "time_ns": lambda one: one.epoch + one.now_ns(),
+}
 
 
 class _Follower:
-    """A factory of freezegun's kind: the instant is the virtual clock's, whenever it is asked."""
+    """A factory of freezegun's kind: the instant is a virtual clock's, whenever it is asked."""
 
-    def __init__(self, clock: VirtualClock, start: dt.datetime) -> None:
-        self._clock = clock
-        self.time_to_freeze = start
+    def __init__(self, clock: VirtualClock) -> None:
+        self.clock = clock
+        self.time_to_freeze = clock.start.replace(tzinfo=None)
+        self.epoch: int = (clock.start - _EPOCH) // _MICROSECOND * 1000
+        self._reads, self._read_at, self._since = 0, -1, 0.0
 
     def __call__(self) -> dt.datetime:
-        return self.time_to_freeze + dt.timedelta(microseconds=self._clock.now_ns // 1000)
+        return self.time_to_freeze + dt.timedelta(microseconds=self.now_ns() // 1000)
+
+    def seconds(self) -> float:
+        """Give what the event loop's `time()` gives."""
+        self.now_ns()
+        return self.clock.hub.seconds.now()
+
+    def now_ns(self) -> int:
+        """Give the instant.
+
+        Raises:
+            Spin: code waits for this clock without an event loop, and nothing moves it.
+        """
+        now = self.clock.now_ns
+        if self.clock.is_attended or threading.current_thread() is not threading.main_thread():
+            self._reads = 0
+            return now
+        self._reads = self._reads + 1 if now == self._read_at else 1
+        self._read_at = now
+        if self._reads == 1:
+            self._since = monotonic()
+        if self._reads % _STILL_CALLS == 0 and monotonic() - self._since > _STILL:
+            self._reads = 0
+            raise Spin(
+                f"code outside an event loop reads the clock again and again, for {_STILL:g} s, and virtual time "
+                "stands still there\nmake that code async, or let it wait before the test asks for virtual time"
+            )
+        return now
+
+
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+_MICROSECOND = dt.timedelta(microseconds=1)
+
+_changing = threading.Lock()
+_followers: list[_Follower] = []
+"""Of the clocks that are followed now; the last one counts."""
 
 
 @contextmanager
-def wall_clock(clock: VirtualClock, start: str = WALL_START) -> Iterator[None]:
-    """Have the wall clock follow a virtual clock.
-
-    Args:
-        clock: whose time counts.
-        start: the date and time at its start, in ISO 8601; without an offset it is UTC.
+def follow(clock: VirtualClock) -> Iterator[None]:
+    """Have every clock of Python follow a virtual clock while the block runs.
 
     Raises:
-        UsageError: `start` is no date, or freezegun holds the time already, or is started inside the block.
+        UsageError: freezegun holds the time already, or is started inside the block.
     """
-    _refuse_if(bool(freezegun.api.freeze_factories))
-    try:
-        freezer: Any = freezegun.freeze_time(start, ignore=_REAL)
-    except (ValueError, TypeError) as error:
-        raise UsageError(f"wall clock start is {start!r}, but must be a date in ISO 8601", WALL_START) from error
-    kind = type(freezer)
-    plain = kind.start
-    frozen = plain(freezer)
-    freezegun.api.freeze_factories[-1] = _Follower(clock, frozen.time_to_freeze)  # type: ignore[call-overload]
-    kind.start = lambda self: _refuse_if(True)  # noqa: ARG005  # freezegun's own signature
+    if _followers and _followers[-1].clock is clock:
+        yield
+        return
+    _refuse_if(not _followers and bool(freezegun.api.freeze_factories))
+    follower = _Follower(clock)
+    with _changing:
+        _followers.append(follower)
+        if len(_followers) == 1:
+            _freeze()
+        freezegun.api.freeze_factories[-1] = follower  # type: ignore[call-overload]
     try:
         yield
     finally:
-        kind.start = plain
-        freezer.stop()
+        with _changing:
+            _followers.remove(follower)
+            if _followers:
+                freezegun.api.freeze_factories[-1] = _followers[-1]  # type: ignore[call-overload]
+            else:
+                _thaw()
 
 
 def _refuse_if(nested: bool) -> None:  # noqa: FBT001  # it is said where it is called
     if nested:
         raise UsageError(
-            "freeze_time and the virtual wall clock cannot both hold the time",
-            "drop freeze_time: the wall clock starts at the date given to it, and follows virtual_clock",
+            "freeze_time and virtual time cannot both hold the clocks",
+            'drop freeze_time: @pytest.mark.virtual_time(start="2026-11-22T12:00:00Z") says when virtual time begins',
         )
+
+
+# freezegun's part.
+
+_api: Any = freezegun.api
+_freezer: Any = freezegun.freeze_time(_EPOCH)
+_freezer.ignore = ()  # it decides by the beginnings of names: `gi` would be every module called `git...`
+_kind: Any = type(_freezer)
+_start = _kind.start
+
+
+def _fake(name: str, read: Callable[[_Follower], float]) -> Callable[[], float]:
+    plain = getattr(_api, f"real_{name}")
+
+    def fake() -> float:
+        caller = sys._getframe(1).f_globals  # noqa: SLF001  # there is no other way to know who asks
+        return plain() if _keeps_real(caller) or not _followers else read(_followers[-1])
+
+    fake.__name__ = f"fake_{name}"
+    return fake
+
+
+_FAKES = {f"fake_{name}": _fake(name, read) for name, read in _READINGS.items()}
+_plain = {name: getattr(_api, name) for name in _FAKES}
+_NO_MODULES = types.SimpleNamespace(modules={})
+"""What freezegun takes for `sys`: it looks through no module."""
+
+
+def _freeze() -> None:
+    vars(_api).update(_FAKES, sys=_NO_MODULES)
+    _start(_freezer)
+    _kind.start = lambda self: _refuse_if(True)  # noqa: ARG005  # freezegun's own signature
+    _replace(_VIRTUAL)
+
+
+def _thaw() -> None:
+    _kind.start = _start
+    _freezer.stop()
+    vars(_api).update(_plain, sys=sys)
+    _replace(_ACTUAL)
+
+
+# Names of modules.
+
+_names = ["localtime", "gmtime", "strftime"]
+_PAIRS = [
+    *((getattr(_api, f"real_{name}"), _FAKES[f"fake_{name}"]) for name in _READINGS),
+    *((getattr(_api, f"real_{name}"), getattr(_api, f"fake_{name}")) for name in _names),
+    (_api.real_datetime, _api.FakeDatetime),
+    (_api.real_date, _api.FakeDate),
+]
+_VIRTUAL = {id(real): fake for real, fake in _PAIRS}
+_ACTUAL = {id(fake): real for real, fake in _PAIRS}
+_WANTED = {*_VIRTUAL, *_ACTUAL}
+
+
+class _Module(NamedTuple):
+    """What a module was found to hold, as long as it has that many names."""
+
+    module: weakref.ref[types.ModuleType]
+    size: int
+    names: tuple[str, ...]
+    owners: tuple[weakref.ref[Any], ...]
+    """Its functions and classes that hold a clock: as a default, in a closure, as an attribute."""
+
+
+_modules: dict[str, _Module] = {}
+_is_real: dict[str, bool] = {}
+
+
+def _keeps_real(space: dict[str, Any]) -> bool:
+    """Say whether a module, given by its global names, keeps real clocks."""
+    name = space.get("__name__", "")
+    known = _is_real.get(name)
+    if known is None:
+        top = str(name).partition(".")[0]
+        known = _is_real[name] = top in _REAL or top.startswith(_REAL_PREFIXES)
+    return known
+
+
+def _replace(others: dict[int, Any]) -> None:
+    """Put one thing in another's place wherever a module holds it: real clocks or virtual ones."""
+    for name, module in list[tuple[str, Any]](sys.modules.items()):
+        if not isinstance(module, types.ModuleType):
+            continue
+        space = object.__getattribute__(module, "__dict__")  # a lazy module would load at any other access
+        known = _modules.get(name)
+        if known is None or known.size != len(space) or known.module() is not module:
+            known = _modules[name] = _look(module, space)
+        for attribute in known.names:
+            if (other := others.get(id(space.get(attribute)))) is not None:
+                space[attribute] = other
+        for owner in known.owners:
+            if (holder := owner()) is not None:
+                _replace_in(holder, others)
+
+
+def _look(module: types.ModuleType, space: dict[str, Any]) -> _Module:
+    if _keeps_real(space) or module.__name__ in ("datetime", "time", "freezegun.api", __name__):
+        return _Module(weakref.ref(module), len(space), (), ())
+    names = tuple(name for name, value in space.items() if id(value) in _WANTED)
+    owners = [] if module.__name__ in sys.stdlib_module_names else [*_owners(module.__name__, space.values())]
+    return _Module(weakref.ref(module), len(space), names, tuple(map(weakref.ref, owners)))
+
+
+def _owners(home: str, values: Any) -> Iterator[Any]:
+    """Give the functions and classes of a module that hold a clock otherwise than by a name of the module."""
+    for held in list(values):
+        value = getattr(held, "__func__", held) if isinstance(held, classmethod | staticmethod) else held
+        if isinstance(value, types.FunctionType):
+            if any(id(one) in _WANTED for one in _held(value)):
+                yield value
+        elif isinstance(value, type) and value.__module__ == home:
+            inside = [*vars(value).values()]
+            if any(id(getattr(one, "__func__", one)) in _WANTED for one in inside):
+                yield value
+            yield from _owners(home, [one for one in inside if not isinstance(one, type)])  # it may hold itself
+
+
+def _held(function: types.FunctionType) -> Iterator[Any]:
+    yield from function.__defaults__ or ()
+    yield from (function.__kwdefaults__ or {}).values()
+    for cell in function.__closure__ or ():
+        try:
+            yield cell.cell_contents
+        except ValueError:  # it is empty yet
+            continue
+
+
+def _replace_in(holder: Any, others: dict[int, Any]) -> None:
+    if isinstance(holder, type):
+        for name, value in list(vars(holder).items()):
+            if (other := others.get(id(getattr(value, "__func__", value)))) is not None:
+                setattr(holder, name, other if isinstance(other, type) else staticmethod(other))
+        return
+    holder.__defaults__ = holder.__defaults__ and tuple(others.get(id(one), one) for one in holder.__defaults__)
+    holder.__kwdefaults__ = holder.__kwdefaults__ and {
+        name: others.get(id(one), one) for name, one in holder.__kwdefaults__.items()
+    }
+    for cell in holder.__closure__ or ():
+        try:
+            cell.cell_contents = others.get(id(cell.cell_contents), cell.cell_contents)
+        except ValueError:
+            continue

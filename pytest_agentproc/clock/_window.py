@@ -20,6 +20,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.clock._cores import keep_apart
+from pytest_agentproc.clock._debugger import is_over
 from pytest_agentproc.clock._wrappers import LONGEST_SLEEP, Sleep
 from pytest_agentproc.errors import ClockError, Foreign, Stall
 from pytest_agentproc.procfs import words_of
@@ -232,7 +233,7 @@ def _await_child(hub: Hub, pid: int, path: Path, programs: Programs, *, awake: b
             is_fake = is_fake or bool(command and folder and programs.is_fake(command, folder))
             is_other = bool(command) and not is_fake
             hub.turns += 1
-            late = time.monotonic() - start > hub.guard
+            late = is_over(start, hub.guard)
             if late or (is_other and (programs.says_all(command) or idle.lasts())):
                 hub.roll.unexpect(pid)
                 if is_other:

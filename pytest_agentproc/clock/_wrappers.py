@@ -8,8 +8,8 @@ Without a living agent it works in real time: time is held until it ends, or wai
 from __future__ import annotations
 
 import os
-import time
 from functools import partial
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.clock._waits import is_timed
@@ -100,7 +100,7 @@ class Wrapper:
         if timed is None:
             self._timed_since = None
             return True
-        now = time.monotonic()
+        now = monotonic()
         self._timed_since = self._timed_since or now
         if now - self._timed_since > LONGEST_SLEEP:
             raise Foreign(

@@ -55,6 +55,12 @@ _ARGUMENT_SHOWN = 200
 _TELL = (0, "tell", (None,))
 
 
+class _Broker(subprocess.Popen[bytes]):
+    """The broker: virtual time, in which an async test may make the first fake, does not wait for it."""
+
+    serves_host = True
+
+
 class Lab:
     """Where scenarios are played.
 
@@ -320,7 +326,7 @@ class Lab:
                 self._shop().deaths.touch()
                 script = str(Path(__file__).with_name("_broker.py"))
                 command = [interpreter(), "-IS", script, str(os.getpid()), str(LIFETIME), str(self._shop().folder)]
-                self._broker = subprocess.Popen(command, stdin=listener.fileno(), start_new_session=True)
+                self._broker = _Broker(command, stdin=listener.fileno(), start_new_session=True)
                 disown(self._broker.pid)
         return self._lifeline
 

@@ -22,10 +22,15 @@ from pytest_agentproc.plugin._fixtures import (
     process_tree,
     pytest_collection_modifyitems,
     virtual_clock,
-    wall_clock,
 )
 from pytest_agentproc.plugin._marked import agent_scenario, pytest_generate_tests, pytest_pyfunc_call
-from pytest_agentproc.plugin._options import pytest_addhooks, pytest_addoption, pytest_configure, pytest_unconfigure
+from pytest_agentproc.plugin._options import (
+    pytest_addhooks,
+    pytest_addoption,
+    pytest_configure,
+    pytest_enter_pdb,
+    pytest_unconfigure,
+)
 from pytest_agentproc.plugin._progress import pytest_sessionstart
 
 if TYPE_CHECKING:
@@ -63,6 +68,7 @@ __all__ = [
     "pytest_collect_file",
     "pytest_collection_modifyitems",
     "pytest_configure",
+    "pytest_enter_pdb",
     "pytest_generate_tests",
     "pytest_pyfunc_call",
     "pytest_report_teststatus",
@@ -70,7 +76,6 @@ __all__ = [
     "pytest_sessionstart",
     "pytest_unconfigure",
     "virtual_clock",
-    "wall_clock",
 ]
 
 _HOMES = {

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_agentproc.plugin._options import asked, lab_of
+from pytest_agentproc.plugin._options import asked
+from pytest_agentproc.plugin._virtual_time import clock_of, with_virtual_time
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,7 +29,6 @@ __all__ = [
     "process_tree",
     "pytest_collection_modifyitems",
     "virtual_clock",
-    "wall_clock",
 ]
 
 
@@ -36,40 +36,28 @@ __all__ = [
 def virtual_clock(request: pytest.FixtureRequest) -> Iterator[VirtualClock]:
     """Run async code in virtual time: hours of silence pass in milliseconds, and every instant is exact.
 
-    `virtual_clock.run(async_function, *args, backend="asyncio")` runs it to its end and gives its result; time moves
-    only when it and every fake agent are blocked. `virtual_clock.now` is the time since the clock's start in seconds,
-    `virtual_clock.now_ns` the same in nanoseconds. A program that is no fake, such as an MCP server, is allowed by
-    `@pytest.mark.virtual_time(allow=["node"])` or `virtual_clock.allow("node")`, which says what that means.
+    `virtual_clock.run(async_function, *args, backend="asyncio")` runs it to its end and returns its result; so does
+    `virtual_clock.run(async_function(...))`. Time moves only when the code and every fake agent are blocked.
+    `virtual_clock.now` is the time since the clock's start in seconds, `virtual_clock.now_ns` the same in nanoseconds.
+    In a test that asks for this fixture, `time.monotonic()`, `time.perf_counter()`, `time.time()`, `datetime.now()` and
+    their relatives show virtual time too. `@pytest.mark.virtual_time(start="2026-11-22T12:00:00Z")` sets the date at
+    the start, which is 2026-01-01T00:00:00Z by default. On an `async def` test that marker alone is enough: the whole
+    test runs in virtual time. `freeze_time` cannot be used beside it. A program that is no fake, such as an MCP server,
+    is allowed by `@pytest.mark.virtual_time(allow=["node"])` or `virtual_clock.allow("node")`, which says what that
+    means.
     """
-    from pytest_agentproc.plugin._allowed import allowed_programs
-
-    with lab_of(request.config).virtual_clock(allow=allowed_programs(request.node)) as clock:
+    with clock_of(request) as clock:
         yield clock
 
 
-@pytest.fixture
-def wall_clock(request: pytest.FixtureRequest, virtual_clock: VirtualClock) -> Iterator[None]:
-    """Have `datetime.now()` and `time.time()` of this test follow `virtual_clock`, code under test included.
-
-    `@pytest.mark.wall_clock("2026-11-22T12:00:00Z")` does the same and says what the wall clock shows at the start;
-    without a date that is 2026-01-01, midnight UTC. It counts in microseconds. `freeze_time` cannot be used beside it.
-    """
-    from pytest_agentproc.clock import wall_clock
-
-    marker = request.node.get_closest_marker("wall_clock")
-    with wall_clock(virtual_clock, *(marker.args if marker else ())):
-        yield
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item], config: pytest.Config) -> None:
-    """Give the wall clock and the process tree to tests that carry their markers."""
+    """Give virtual time and the process tree to tests that carry their markers."""
     watches_all = asked(config, "process_tree")
     for item in items:
         names = getattr(item, "fixturenames", None)
         if names is None:
             continue
-        if "wall_clock" not in names and item.get_closest_marker("wall_clock"):
-            names.append("wall_clock")
+        with_virtual_time(item, names)
         if watches_all or "process_tree" in names or item.get_closest_marker("process_tree"):
             item.fixturenames = _with_process_tree(item, names)  # type: ignore[attr-defined]
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 from pytest_agentproc.plugin._options import ways_of
+from pytest_agentproc.plugin._virtual_time import run_without_plugin
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -87,7 +88,11 @@ def agent_scenario(request: pytest.FixtureRequest) -> AgentRun:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
-    """Play the scenario of a marked test before its body, so that a red one is a failure of the test."""
+    """Play the scenario of a marked test before its body, so that a red one is a failure of the test.
+
+    An async test that is marked for virtual time, and that no plugin runs, is run here.
+    """
+    run_without_plugin(pyfuncitem)
     callspec = getattr(pyfuncitem, "callspec", None)
     case = None if callspec is None else callspec.params.get(_FIXTURE)
     if isinstance(case, _Case):

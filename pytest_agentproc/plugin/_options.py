@@ -222,14 +222,12 @@ def pytest_configure(config: pytest.Config) -> None:
     """Refuse what cannot be run, in one sentence each, before anything is collected."""
     config.addinivalue_line(
         "markers",
-        "wall_clock(start): datetime.now() and time.time() of the test follow virtual_clock from this date on",
+        "virtual_time(start, backend, allow): the async test runs in virtual time, which begins at this date; "
+        "allow names programs that are no fakes and may run beside the agent",
     )
     config.addinivalue_line(
         "markers",
         "agentproc(name, ...): play these scenarios, files beside the test's or ids of bundled ones, before its body",
-    )
-    config.addinivalue_line(
-        "markers", "virtual_time(allow=[name, ...]): programs that are no fakes and may run beside the agent"
     )
     config.addinivalue_line("markers", "process_tree: the test fails if it leaves a process behind")
     for option in _OPTIONS:
@@ -261,6 +259,13 @@ def pytest_configure(config: pytest.Config) -> None:
         from pytest_agentproc.plugin._corpus import add_corpus
 
         add_corpus(config)
+
+
+def pytest_enter_pdb() -> None:
+    """Switch the guards of real time off: somebody debugs."""
+    from pytest_agentproc.clock import note_debugger
+
+    note_debugger()
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

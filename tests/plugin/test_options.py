@@ -172,6 +172,7 @@ def test_a_suite_that_does_not_use_the_kit_does_not_load_it(pytester: pytest.Pyt
             "pytest_agentproc.plugin._marked",
             "pytest_agentproc.plugin._options",
             "pytest_agentproc.plugin._progress",
+            "pytest_agentproc.plugin._virtual_time",
         ],
     ]
 
@@ -235,8 +236,7 @@ def test_the_options_are_documented(pytester: pytest.Pytester) -> None:
 def test_the_marker_is_documented(pytester: pytest.Pytester) -> None:
     """`pytest --markers` says what it takes."""
     assert (
-        "@pytest.mark.wall_clock(start): datetime.now() and time.time() of the test follow virtual_clock "
-        "from this date on"
+        "@pytest.mark.virtual_time(start, backend): the async test runs in virtual time, which begins at this date"
     ) in pytester.runpytest("--markers").outlines
 
 
@@ -247,8 +247,6 @@ def test_the_fixtures_are_documented(pytester: pytest.Pytester) -> None:
         [
             "virtual_clock -- *",
             "    Run async code in virtual time: *",
-            "wall_clock -- *",
-            "    Have `datetime.now()` and `time.time()` of this test follow `virtual_clock`*",
             "fake_agent -- *",
             "    Make a fake agent: *",
             "agent_run -- *",

@@ -1,0 +1,52 @@
+"""Whether somebody debugs this process: then no guard of real time counts. Decides nothing else.
+
+A guard looks only when its time is over, so it may look after the debugger has let the program go on. For this reason a
+debugger that was seen once counts until the process ends.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from time import monotonic
+
+__all__ = ["is_debugged", "is_over", "note_debugger"]
+
+_DEBUGGERS = ("bdb", "pdb", "pydevd", "_pydevd")
+"""Beginnings of the names of modules whose trace functions are debuggers, and not measures of coverage."""
+
+_seen = threading.Event()
+
+
+def note_debugger() -> None:
+    """Take note that a debugger has begun."""
+    _seen.set()
+
+
+def is_debugged() -> bool:
+    """Say whether a debugger runs in this process, or did."""
+    if not _seen.is_set() and (_is_traced() or _is_monitored()):
+        _seen.set()
+    return _seen.is_set()
+
+
+def is_over(since: float, limit: float) -> bool:
+    """Say whether a guard's real seconds have gone by, and nobody debugs.
+
+    Args:
+        since: the moment of `time.monotonic()` at which the guard began.
+        limit: its seconds.
+    """
+    return monotonic() - since > limit and not is_debugged()
+
+
+def _is_traced() -> bool:
+    trace = sys.gettrace()
+    owner = getattr(trace, "__self__", trace)
+    kinds = [one.__module__ for one in type(owner).__mro__]
+    return trace is not None and any(name.startswith(_DEBUGGERS) for name in [*kinds, str(trace.__module__)])
+
+
+def _is_monitored() -> bool:
+    monitoring = getattr(sys, "monitoring", None)  # since 3.12
+    return monitoring is not None and monitoring.get_tool(monitoring.DEBUGGER_ID) is not None

@@ -1,0 +1,153 @@
+"""Owns `@pytest.mark.virtual_time`: which tests are in virtual time, and how an async one comes into it.
+
+The event loop of such a test is the virtual clock's, whatever plugin makes it. Without a plugin the test runs here.
+"""
+
+from __future__ import annotations
+
+import functools
+from contextlib import ExitStack, contextmanager
+from inspect import iscoroutinefunction
+from typing import TYPE_CHECKING, Any
+
+from pytest_agentproc.plugin._allowed import allowed_programs
+from pytest_agentproc.plugin._options import lab_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pytest
+
+    from pytest_agentproc.clock import VirtualClock
+
+__all__ = ["MARK", "clock_of", "run_without_plugin", "with_virtual_time"]
+
+MARK, _FIXTURE = "virtual_time", "virtual_clock"
+_KEYS = {"allow", "backend", "start"}
+
+
+def with_virtual_time(item: pytest.Item, names: list[str]) -> None:
+    """Set virtual time up after the fixtures that outlive the test, and before all others, in place."""
+    if item.get_closest_marker(MARK) is None:
+        return
+    known = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {})
+    others = [name for name in names if name != _FIXTURE]
+    wide = [name for name in others if name in known and known[name][-1].scope != "function"]
+    names[:] = [*wide, _FIXTURE, *(name for name in others if name not in wide)]
+
+
+@contextmanager
+def clock_of(request: pytest.FixtureRequest) -> Iterator[VirtualClock]:
+    """Give the virtual clock of a test, which every clock of Python follows if the test is in virtual time.
+
+    Raises:
+        UsageError: the marker is wrong, or its test cannot be in virtual time.
+    """
+    item: Any = request.node
+    marker = item.get_closest_marker(MARK)
+    options = _options(marker)
+    allowed = allowed_programs(item)
+    with lab_of(request.config).virtual_clock(allow=allowed, **options) as clock, ExitStack() as stack:
+        if marker is not None and _is_async(item):
+            _require_own_loop(item)
+            stack.enter_context(clock.hosted())
+            stack.callback(setattr, item, "obj", item.obj)
+            item.obj = clock.guarded(item.obj)
+            if hasattr(item.instance, "asyncSetUp"):  # unittest looks the method up itself, in this test's object
+                setattr(item.instance, item.name, item.obj)
+        elif _asks(item):
+            stack.enter_context(clock.followed())
+        elif marker is not None:
+            _refuse_sync(item)
+        yield clock
+
+
+def run_without_plugin(function: Any) -> None:
+    """Have a marked async test that no plugin runs be run in virtual time when it is called.
+
+    Raises:
+        UsageError: the marker chooses an event loop for a test that somebody else runs.
+    """
+    marker = function.get_closest_marker(MARK)
+    if marker is None:
+        return
+    if not iscoroutinefunction(function.obj) or "anyio_backend" in function.funcargs:
+        if "backend" in marker.kwargs:
+            from pytest_agentproc.errors import UsageError
+
+            given = marker.kwargs["backend"]
+            raise UsageError(
+                f"backend={given!r} is for async tests that no plugin runs, and {function.name} is none",
+                "take backend= away, and choose the event loop as the plugin says",
+            )
+        return
+    plain, clock = function.obj, function.funcargs[_FIXTURE]
+
+    @functools.wraps(plain)
+    def run(**arguments: Any) -> None:
+        clock.run(functools.partial(plain, **arguments), backend=marker.kwargs.get("backend", "asyncio"))
+
+    del run.__wrapped__  # pytest would find the async function by it
+    function.obj = run
+
+
+def _options(marker: pytest.Mark | None) -> dict[str, Any]:
+    """Give what the marker says of the clock.
+
+    Raises:
+        UsageError: it says something else.
+    """
+    if marker is None:
+        return {}
+    if marker.args or not set(marker.kwargs) <= _KEYS:
+        from pytest_agentproc.errors import UsageError
+
+        given = ", ".join([*map(repr, marker.args), *(f"{name}={value!r}" for name, value in marker.kwargs.items())])
+        raise UsageError(
+            f"@pytest.mark.virtual_time({given}) takes start=, backend= and allow= only",
+            'write @pytest.mark.virtual_time(start="2026-11-22T12:00:00Z")',
+        )
+    return {name: value for name, value in marker.kwargs.items() if name == "start"}
+
+
+def _is_async(item: Any) -> bool:
+    inner = getattr(getattr(item.obj, "hypothesis", None), "inner_test", item.obj)
+    return iscoroutinefunction(inner)
+
+
+def _asks(item: Any) -> bool:
+    """Say whether a test, or a fixture of its own, asks for the virtual clock by name."""
+    info = item._fixtureinfo  # noqa: SLF001  # pytest has no public list of who asks for what
+    fixtures = [found[-1] for name, found in info.name2fixturedefs.items() if name in info.names_closure]
+    own = [one for one in fixtures if not one.func.__module__.startswith("pytest_agentproc.")]
+    return _FIXTURE in info.argnames or any(_FIXTURE in one.argnames for one in own)
+
+
+def _require_own_loop(item: Any) -> None:
+    """Refuse a test of pytest-asyncio whose event loop is for other tests too.
+
+    Raises:
+        UsageError: with the remedy.
+    """
+    if (scope := getattr(item, "_loop_scope", "function")) == "function":
+        return
+    from pytest_agentproc.errors import UsageError
+
+    raise UsageError(
+        f"the event loop of {item.name} is for a whole {scope}, and virtual time is for one test",
+        'write @pytest.mark.asyncio(loop_scope="function") above the test',
+    )
+
+
+def _refuse_sync(item: Any) -> None:
+    """Refuse a sync test: the one place where virtual time for sync code begins.
+
+    Raises:
+        UsageError: always.
+    """
+    from pytest_agentproc.errors import UsageError
+
+    raise UsageError(
+        f"@pytest.mark.virtual_time is for async tests, and {item.name} is a plain function",
+        "make the test `async def`, or take the marker away: then the test and its fakes run in real time",
+    )

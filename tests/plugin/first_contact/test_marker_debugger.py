@@ -1,0 +1,112 @@
+"""No guard of real time fires while somebody debugs, whatever the guard is for.
+
+The guards are lowered to a fraction of a second; the twin shows that the same guard fires without a debugger.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+PYTEST = (sys.executable, "-m", "pytest", "-p", "no:anyio")
+
+LOWERED = """\
+from pytest_agentproc.clock import VirtualClock
+
+plain = VirtualClock.__init__
+VirtualClock.__init__ = lambda self, **options: plain(self, **{**options, "guard": 0.2})
+"""
+
+BLOCKS = """\
+import time, pytest
+
+def compute():
+    {first}
+    time.sleep(0.5)
+
+@pytest.mark.virtual_time
+async def test_it():
+    compute()
+"""
+
+
+def lowered(pytester: pytest.Pytester, first: str) -> None:
+    """Write a test that blocks its loop for longer than the guard."""
+    pytester.makeconftest(LOWERED)
+    pytester.makepyfile(test_it=BLOCKS.format(first=first))
+
+
+@pytest.mark.slow
+def test_without_a_debugger_the_guard_fires(pytester: pytest.Pytester) -> None:
+    """Otherwise the others here would prove nothing."""
+    lowered(pytester, "pass")
+    result = pytester.runpytest_subprocess("-p", "no:anyio")
+    result.assert_outcomes(failed=1)
+    red = "the supervising program computes, or waits in a call that blocks its loop, for 0.2 s now, at "
+    result.stdout.re_match_lines([rf"E +pytest_agentproc.errors.Spin: {red}.*test_it.py:\d \(compute\)"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("call", ["breakpoint()", "import pdb; pdb.set_trace()"])
+def test_breakpoint_switches_the_guards_off(pytester: pytest.Pytester, call: str) -> None:
+    """Somebody reads code at the prompt for minutes, and goes on."""
+    lowered(pytester, call)
+    result = pytester.run(*PYTEST, timeout=30, stdin=b"p 6 * 7\ncontinue\n")
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["*(Pdb) 42"])
+
+
+@pytest.mark.slow
+def test_trace_switches_the_guards_off(pytester: pytest.Pytester) -> None:
+    """`--trace` stops at the first line of the test."""
+    lowered(pytester, "pass")
+    result = pytester.run(*PYTEST, "--trace", timeout=30, stdin=b"continue\n")
+    result.assert_outcomes(passed=1)
+
+
+@pytest.mark.slow
+def test_a_debugger_in_a_worker_thread_is_no_stall(pytester: pytest.Pytester) -> None:
+    """Time is held while the thread is at the prompt, and no limit ends that."""
+    pytester.makeconftest(LOWERED)
+    pytester.makepyfile(
+        test_it="""
+        import asyncio, pytest
+        from time import sleep
+
+        def work(debugs):
+            if debugs:
+                breakpoint()
+            sleep(0.5)
+
+        @pytest.mark.virtual_time
+        async def test_debugged():
+            await asyncio.to_thread(work, True)
+        """,
+        test_twin="""
+        import asyncio, pytest
+        from test_it import work
+
+        @pytest.mark.virtual_time
+        async def test_twin():
+            await asyncio.to_thread(work, False)
+        """,
+    )
+    result = pytester.run(*PYTEST, "test_twin.py", timeout=30, stdin=b"")
+    result.assert_outcomes(failed=1)
+    result.stdout.re_match_lines(
+        [r"E +.*Stall: 1 thread\(s\) of the supervising program did not return within 0.2 s, .*"]
+    )
+    result = pytester.run(*PYTEST, "test_it.py", timeout=30, stdin=b"continue\n")
+    result.assert_outcomes(passed=1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_debugger", [True, False])
+def test_an_attached_debugger_is_known_by_its_trace_function(pytester: pytest.Pytester, is_debugger: bool) -> None:
+    """A debugger of an editor traces every function; so does a measure of coverage, which is no debugger."""
+    module = "pydevd_tracing" if is_debugger else "coverage_tracer"
+    pytester.makepyfile(**{module: "def trace(frame, event, arg):\n    return trace\n"})
+    lowered(pytester, f"import sys, {module}; sys.settrace({module}.trace)")
+    result = pytester.runpytest_subprocess("-p", "no:anyio")
+    result.assert_outcomes(passed=is_debugger, failed=not is_debugger)
