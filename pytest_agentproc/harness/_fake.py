@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import stat
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.harness._bystanders import command_line_of, how_it_lives
-from pytest_agentproc.harness._faults import read_fault
+from pytest_agentproc.harness._faults import read_expiry, read_fault
 from pytest_agentproc.record import starts
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ class FakeAgent:
         self.folder, self.name = os.path.split(path)
         self.record = record
         self.watch = watch
+        self._made_at = time.monotonic_ns()
 
     @property
     def starts(self) -> tuple[Start, ...]:
@@ -52,8 +54,8 @@ class FakeAgent:
 
     @property
     def broken(self) -> FakeFault | None:
-        """What broke first in the fake itself; None: nothing did."""
-        return read_fault(self.launcher)
+        """What broke first in the fake itself, or ended it from outside; None: nothing did."""
+        return read_fault(self.launcher) or read_expiry(self.launcher, self._made_at)
 
     def finish(self) -> Record:
         """End it and its descendants, and give the record, with a note for each that was left."""

@@ -9,7 +9,7 @@ import pytest
 from pytest_agentproc import subjects
 from pytest_agentproc.cli import main
 from pytest_agentproc.errors import KitError, ScenarioError
-from pytest_agentproc.harness import foresee
+from pytest_agentproc.harness import Lab, foresee
 from pytest_agentproc.harness._margin import Foreseen
 from pytest_agentproc.scenario import loads
 from tests.unit.test_broken_fakes import DOUBLE, ENDLESS
@@ -17,8 +17,7 @@ from tests.unit.test_broken_fakes import DOUBLE, ENDLESS
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pytest_agentproc.harness import Lab
-
+SOUND = "scenario: a\nagent: raw\nscript: [{answer: x}]\nexpect: {outcome: completed}\n"
 FAILED = r"^x.scenario.yaml:8: the fake agent itself failed at the step tool_done: KeyError: 't' \(codex.py:\d+\); "
 
 
@@ -74,3 +73,20 @@ def test_a_test_whose_fake_fails_is_an_error(pytester: pytest.Pytester) -> None:
     result = pytester.runpytest_subprocess(timeout=60)
     result.assert_outcomes(passed=1, errors=1)
     result.stdout.fnmatch_lines(["*the fake agent itself failed at the step tool_done: KeyError: 't' (codex.py:*"])
+
+
+@pytest.mark.slow
+def test_a_fake_that_the_kit_ends_is_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The broker ends a fake after its longest life; that once counted as the agent's own end by a signal."""
+    told = loads("scenario: a\nagent: raw\nscript: [{silence: 4s}, {answer: x}]\nexpect: {outcome: completed}\n")
+    with Lab() as lab:
+        with monkeypatch.context() as patch:
+            patch.setattr("pytest_agentproc.harness._lab.LIFETIME", 0.3)
+            lab.fake(told)
+        with pytest.raises(KitError) as error:
+            lab.play_real(told, subjects.core(), scale=1)
+        assert str(error.value) == (
+            "<text>: the kit ended the fake agent after 0.3 s of real time, the longest life of a fake; "
+            "this says nothing of the supervisor"
+        )
+        assert lab.play_real(loads(SOUND), subjects.core()).answer is not None
