@@ -6,16 +6,17 @@ import os
 import stat
 import time
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.harness._bystanders import command_line_of, how_it_lives
-from pytest_agentproc.harness._faults import read_expiry, read_fault
+from pytest_agentproc.harness._faults import FakeFault, read_expiry, read_fault
+from pytest_agentproc.harness._machine import reason_not_to_start
 from pytest_agentproc.record import starts
 
 if TYPE_CHECKING:
     from pytest_agentproc.clock import VirtualClock
     from pytest_agentproc.harness._diaries import Diaries
-    from pytest_agentproc.harness._faults import FakeFault
     from pytest_agentproc.record import Record, Start
 
 __all__ = ["FakeAgent", "Lockstep"]
@@ -29,14 +30,18 @@ class FakeAgent:
         arguments: what a real supervisor would write after it.
         record: what the fake and its descendants do.
         watch: who sees its processes: the virtual clock that they obey, or their diaries in real time.
+        process: what the record calls it.
     """
 
-    def __init__(self, path: str, arguments: tuple[str, ...], record: Record, watch: Lockstep | Diaries) -> None:
+    def __init__(
+        self, path: str, arguments: tuple[str, ...], record: Record, watch: Lockstep | Diaries, process: str
+    ) -> None:
         self.path = self.launcher = path
         self.argv = [path, *arguments]
         self.folder, self.name = os.path.split(path)
         self.record = record
         self.watch = watch
+        self._process = process
         self._made_at = time.monotonic_ns()
 
     @property
@@ -55,7 +60,15 @@ class FakeAgent:
     @property
     def broken(self) -> FakeFault | None:
         """What broke first in the fake itself, or ended it from outside; None: nothing did."""
-        return read_fault(self.launcher) or read_expiry(self.launcher, self._made_at)
+        return read_fault(self.launcher) or read_expiry(self.launcher, self._made_at) or self._refused()
+
+    def _refused(self) -> FakeFault | None:
+        """Say why the machine does not start a fake that shows no sign of life; a plain start costs 20 ms."""
+        has_lived = any("seen" in event.data and event.data["process"] == self._process for event in self.record.events)
+        if has_lived or not Path(self.launcher).stat().st_mode & stat.S_IXUSR:
+            return None
+        why = reason_not_to_start(self.launcher)
+        return FakeFault(0, "", f"the fake agent cannot start on this machine: {why}", False, True) if why else None
 
     def finish(self) -> Record:
         """End it and its descendants, and give the record, with a note for each that was left."""

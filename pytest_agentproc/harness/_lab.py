@@ -260,7 +260,7 @@ class Lab:
         else:
             watch.command = path
         missing = "-not-there" if scenario.cannot_spawn == "not_found" else ""
-        fake = FakeAgent(path + missing, command_line(scenario), record, watch)
+        fake = FakeAgent(path + missing, command_line(scenario), record, watch, name)
         record.header.setdefault("argv", {})[name] = [fake.name, *(word[:_ARGUMENT_SHOWN] for word in fake.argv[1:])]
         fake.launcher = path
         return fake

@@ -7,18 +7,27 @@ from __future__ import annotations
 
 import os
 import resource
+import signal
+import subprocess
 import tempfile
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
 from pytest_agentproc.errors import UsageError
+from pytest_agentproc.harness._probes import START
 from pytest_agentproc.procfs import every_pid, threads_of
 
-__all__ = ["has_own_proc", "require_machine", "require_machine_at", "tasks_of_this_user"]
+__all__ = ["has_own_proc", "reason_not_to_start", "require_machine", "require_machine_at", "tasks_of_this_user"]
 
 _DESCRIPTORS = 256
 """A fake keeps its own descriptors from number 200 on, out of the way of what a script closes."""
+
+_LONGEST_START = 10.0
+"""Real seconds within which a fake starts on any machine that is of use."""
+
+_SHOWN = 200
+"""So many characters of what a fake printed instead of starting are shown."""
 
 _SPARE_DESCRIPTORS = 64
 _SPARE_PROCESSES = 32
@@ -59,6 +68,32 @@ def require_machine_at(folder: str) -> None:
             f"this user may have {most} processes and threads at most, and with a scenario there are up to {needed}",
             "raise the limit, such as with: ulimit -u 4096",
         )
+
+
+class _Trial(subprocess.Popen[bytes]):
+    """A start of a fake that is none of the supervisor's: neither a clock nor a custody counts it."""
+
+    serves_host = True
+
+
+def reason_not_to_start(launcher: str) -> str:
+    """Start a fake that plays nothing; say why it does not come to its first line, or nothing if it does."""
+    pipe = subprocess.PIPE
+    try:
+        with _Trial([launcher, START], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=pipe) as trial:
+            try:
+                said = trial.communicate(timeout=_LONGEST_START)[1]
+            except subprocess.TimeoutExpired:
+                trial.kill()
+                return f"it does not come to its first line within {_LONGEST_START:g} s"
+    except OSError as error:
+        return f"{error.strerror} (errno {error.errno})"
+    if trial.returncode == 0:
+        return ""
+    code = trial.returncode
+    end = f"it exits with {code}" if code > 0 else f"it dies by {signal.Signals(-code).name}"
+    words = "".join(filter(str.isprintable, said.decode(errors="replace").strip().rpartition("\n")[2]))
+    return f"{end} before its first line" + (f" and prints {words[:_SHOWN]}" if words else "")
 
 
 def has_own_proc() -> bool:

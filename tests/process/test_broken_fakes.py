@@ -90,3 +90,34 @@ def test_a_fake_that_the_kit_ends_is_no_verdict(monkeypatch: pytest.MonkeyPatch)
             "this says nothing of the supervisor"
         )
         assert lab.play_real(loads(SOUND), subjects.core()).answer is not None
+
+
+@pytest.mark.parametrize("is_real", [False, True], ids=["virtual", "real"])
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("#!/not/there", "No such file or directory (errno 2)"),
+        ("#!/bin/sh\necho no room >&2\nexit 126", "it exits with 126 before its first line and prints no room"),
+        ("#!/bin/sh\nkill -9 $$", "it dies by SIGKILL before its first line"),
+    ],
+    ids=["no-interpreter", "exit", "killed"],
+)
+def test_a_fake_that_does_not_come_to_its_first_line_is_no_verdict(
+    text: str, why: str, is_real: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It can write no report of its own; its end once counted as the agent's."""
+    monkeypatch.setattr("pytest_agentproc.harness._launch._launcher", lambda _: text)
+    told, core = loads(SOUND, "x.scenario.yaml"), subjects.core()
+    with Lab() as lab, pytest.raises(KitError) as error:
+        (lab.play_real if is_real else lab.play)(told, core)
+    assert str(error.value) == (
+        f"x.scenario.yaml: the fake agent cannot start on this machine: {why}; this says nothing of the supervisor"
+    )
+
+
+def test_a_fake_that_nobody_starts_is_none_that_cannot_start(lab: Lab) -> None:
+    """A supervisor that starts no agent is judged for that."""
+    text = "scenario: a\nagent: {dialect: raw, cannot_spawn: not_executable}\nexpect: {outcome: spawn_failed}\n"
+    assert lab.play(loads(text), subjects.core()).answer is not None
+    fake = lab.fake(loads(SOUND))
+    assert fake.broken is None
