@@ -17,8 +17,9 @@ from pathlib import Path
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.harness._probes import START
 from pytest_agentproc.procfs import every_pid, threads_of
+from pytest_agentproc.tree import check_proc
 
-__all__ = ["has_own_proc", "reason_not_to_start", "require_machine", "require_machine_at", "tasks_of_this_user"]
+__all__ = ["reason_not_to_start", "require_machine", "require_machine_at", "tasks_of_this_user"]
 
 _DESCRIPTORS = 256
 """A fake keeps its own descriptors from number 200 on, out of the way of what a script closes."""
@@ -46,11 +47,7 @@ def require_machine() -> None:
 @lru_cache(maxsize=8)
 def require_machine_at(folder: str) -> None:
     """See to it once, with fakes in a folder; see `require_machine`."""
-    if not has_own_proc():
-        raise UsageError(
-            "/proc is missing or shows the processes of another namespace, and fake agents are followed by it",
-            "mount it, such as with: mount -t proc proc /proc",
-        )
+    check_proc()
     if os.statvfs(folder).f_flag & os.ST_NOEXEC:
         raise UsageError(
             f"the folder for temporary files, {folder}, is mounted noexec, and fake agents are started from there",
@@ -94,13 +91,6 @@ def reason_not_to_start(launcher: str) -> str:
     end = f"it exits with {code}" if code > 0 else f"it dies by {signal.Signals(-code).name}"
     words = "".join(filter(str.isprintable, said.decode(errors="replace").strip().rpartition("\n")[2]))
     return f"{end} before its first line" + (f" and prints {words[:_SHOWN]}" if words else "")
-
-
-def has_own_proc() -> bool:
-    """Say whether /proc is there, and is that of this process's own namespace."""
-    with suppress(OSError):
-        return Path("/proc/self").readlink() == Path(str(os.getpid()))
-    return False
 
 
 def _limit(which: int) -> int | None:
