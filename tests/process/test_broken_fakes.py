@@ -12,7 +12,7 @@ from pytest_agentproc.errors import KitError, ScenarioError
 from pytest_agentproc.harness import Lab, foresee
 from pytest_agentproc.harness._margin import Foreseen
 from pytest_agentproc.scenario import loads
-from tests.unit.test_broken_fakes import DOUBLE, ENDLESS
+from tests.unit.test_broken_fakes import AT_ONCE, DOUBLE, ENDLESS, IN_PIECES
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -73,6 +73,26 @@ def test_a_test_whose_fake_fails_is_an_error(pytester: pytest.Pytester) -> None:
     result = pytester.runpytest_subprocess(timeout=60)
     result.assert_outcomes(passed=1, errors=1)
     result.stdout.fnmatch_lines(["*the fake agent itself failed at the step tool_done: KeyError: 't' (codex.py:*"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (ENDLESS, "drip: it printed 25000 times"),
+        (AT_ONCE, "drip: it printed 25000 times"),
+        (IN_PIECES, "raw: it waited 100000 times for room to write"),
+    ],
+    ids=["drip", "drip-at-once", "pieces"],
+)
+def test_an_agent_without_an_end_is_a_mistake_of_its_scenario_in_real_time_too(lab: Lab, text: str, said: str) -> None:
+    """It was not applicable there, as if another clock could judge it."""
+    with pytest.raises(ScenarioError) as error:
+        lab.play_real(loads(text, "x.scenario.yaml"), subjects.core())
+    assert str(error.value) == (
+        f"x.scenario.yaml:4:1: {said}, and nothing ended it; "
+        "give it an end, such as `for: 10m`, or have a limit or a deed of the caller end the agent"
+    )
 
 
 @pytest.mark.slow
