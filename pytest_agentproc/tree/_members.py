@@ -12,7 +12,9 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+import select
 import signal
+import threading
 import time
 from typing import TYPE_CHECKING
 
@@ -237,12 +239,21 @@ class Members:
             self._forget(pidfd)
 
     def close(self) -> None:
-        """Give the descriptors back; `leaks` then lists who may not be signalled, and lives on."""
+        """Give the descriptors back; `leaks` then lists who may not be signalled, and lives on.
+
+        A member that the kernel does not let die yet has a thread, which waits for its end and leaves no zombie of it.
+        """
+        late = []
         for pid, pidfd in self._pidfds.items():
             if pid not in self._unreaped:
                 self._forget(pidfd)
             self._reap(pidfd)
-            os.close(pidfd)
+            if self.kin.adopts and not is_dead(pidfd):
+                late.append(pidfd)
+            else:
+                os.close(pidfd)
+        if late:
+            threading.Thread(target=_outwait, args=(late,), name="agentproc-reap", daemon=True).start()
         self._pidfds.clear()
         self._unreaped.clear()
         self._forget_untouchable()
@@ -288,6 +299,18 @@ class Members:
                 signal.pidfd_send_signal(pidfd, 0)
                 return False
         return True
+
+
+def _outwait(pidfds: list[int]) -> None:
+    """Wait for the end of killed processes; only then reap, for the end of a parent makes its zombies ours."""
+    for pidfd in pidfds:
+        poll = select.poll()
+        poll.register(pidfd, select.POLLIN)
+        poll.poll()
+    for pidfd in pidfds:
+        with contextlib.suppress(ChildProcessError):
+            os.waitid(os.P_PIDFD, pidfd, os.WEXITED | os.WNOHANG)
+        os.close(pidfd)
 
 
 def _spare(zombies: set[int]) -> set[int]:
