@@ -22,7 +22,7 @@ from pytest_agentproc.capture._targets import require_linux
 from pytest_agentproc.capture._terminal import Terminal, raw_mode
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.record import Record
-from pytest_agentproc.tree import adopting
+from pytest_agentproc.tree import adopting, check_proc
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -215,9 +215,10 @@ def run_recorded(
 
     Raises:
         CannotStart: the kernel says why.
-        UsageError: this is not Linux.
+        UsageError: this is not Linux, or /proc does not show the pid namespace of this process.
     """
     require_linux()
+    check_proc()
     scribe = Scribe(if_killed) if if_killed is not None else None
     try:
         with adopting(), _heard() as heard, raw_mode(streams[0]) if terminal else contextlib.nullcontext():

@@ -84,7 +84,7 @@ class Ear:
         """Let a participant go on, as `Participant.grant` has it; a lone one looks out for its next grant."""
         self._rivals.begin()
         self._watch = watch = None if self._rivals.are_there else self._vigil
-        participant.grant(now, ready=ready, awake=watch is not None and self._roll.lives == 1)
+        participant.grant(now, ready=ready, awake=watch is not None and len(self._roll.living) == 1)
 
     def hear(self, participant: Participant) -> None:
         """Take one word of who has been granted.
@@ -101,7 +101,7 @@ class Ear:
         Args:
             deadline: the earliest deadline of a run, as (instant, number).
         """
-        if self._watch is not None and self._roll.lives > 1:
+        if self._watch is not None and len(self._roll.living) > 1:
             process = self._rule.first_process(deadline)
             if process is not None:
                 self._roll.participants[process[1]].rouse()

@@ -153,7 +153,7 @@ class Hub:
 
     def _prove_quiet(self, start: float) -> None:
         """Wait until no live participant runs: a signal, a birth or a death may have woken any of them."""
-        for participant in self.roll.living():
+        for participant in list(self.roll.living.values()):
             while participant.lives:
                 state = process_state(participant.pid)
                 if state in ("T", "t"):
@@ -320,7 +320,7 @@ class Hub:
         if self.hears_fault is not None:
             self.hears_fault(error)
         self._kept = list(self.started)
-        for participant in self.roll.living():
+        for participant in list(self.roll.living.values()):
             participant.kill()
         self.roll.expected.clear()
         self.roll.changed = True

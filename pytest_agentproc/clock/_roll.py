@@ -51,8 +51,8 @@ class Roll:
         self.expected: dict[int, Path] = {}
         self.dying: list[Participant] = []
         self.changed = False
-        self.lives = 0
-        """How many participants live."""
+        self.living: dict[Path, Participant] = {}
+        """Those that live: one that re-forks leaves thousands that do not."""
         self.written = 0
         """How many bytes they have printed."""
         self._poller = poller
@@ -168,7 +168,7 @@ class Roll:
             self.changed = True
             self._rule.park(path, participant.until)
             self._births.append(participant)
-            self.lives += 1
+            self.living[path] = participant
             if index < 0:
                 self._tell_births()
 
@@ -264,7 +264,8 @@ class Roll:
             participant.state = State.DYING
             self.changed = True
             self.dying.append(participant)
-            self.lives -= 1
+            if self.living.get(participant.path) is participant:
+                del self.living[participant.path]
             self._rule.drop(participant.path)
             self._poller.forget(participant.link.fileno())
             self._poller.forget(participant.stage)
@@ -321,10 +322,6 @@ class Roll:
         """List every participant there was, of one fake or of all, in spawn order."""
         everyone = [self.participants[path] for path in sorted(self.participants)]
         return [one for one in everyone if token in (None, one.token)]
-
-    def living(self) -> list[Participant]:
-        """List who lives."""
-        return [one for one in self.participants.values() if one.lives]
 
     def close(self) -> None:
         """End whoever is left and give every descriptor back, even if somebody interrupts that."""

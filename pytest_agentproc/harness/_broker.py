@@ -2,9 +2,9 @@
 
 Every fake holds a connection to it under O_ASYNC with SIGKILL as its signal: when this process goes, or lets a line go,
 the kernel kills that fake, be it deaf, spinning or stopped. It goes when the harness goes, and it lets each line go
-after a hard real-time lifetime. When a line breaks, its fake is dead: who and when is noted in the file `deaths` of the
-harness's folder, since of a process that is nobody's child nobody else can tell. A harness that was killed leaves its
-folder: the broker removes it.
+after a hard real-time lifetime, which it notes in the file `expired` of the harness's folder. When a line breaks, its
+fake is dead: who and when is noted in the file `deaths`, since of a process that is nobody's child nobody else can
+tell. A harness that was killed leaves its folder: the broker removes it.
 Descriptor 0 is the listening socket, at a path in that folder, which only this user can enter. The arguments are the
 harness's pid, the lifetime in seconds, and the folder.
 """
@@ -46,7 +46,15 @@ def main() -> None:
                 release(poll, lines, number)
         now = time.monotonic()
         for number in [number for number, (_, end) in lines.items() if end < now]:
+            note_expiry(sys.argv[3], lifetime)
             release(poll, lines, number)
+
+
+def note_expiry(folder: str, lifetime: float) -> None:
+    """Note that a fake is ended because it has lived too long: the death itself looks like any other KILL."""
+    number = os.open(f"{folder}/expired", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    os.write(number, b"%d %g\n" % (time.monotonic_ns(), lifetime))
+    os.close(number)
 
 
 def peer(line: socket.socket) -> tuple[int, int]:

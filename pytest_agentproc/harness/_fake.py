@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import os
 import stat
+import time
 from contextlib import ExitStack, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_agentproc.harness._bystanders import command_line_of, how_it_lives
 from pytest_agentproc.harness._calls import Calls
-from pytest_agentproc.harness._faults import read_fault
+from pytest_agentproc.harness._faults import FakeFault, read_expiry, read_fault
+from pytest_agentproc.harness._machine import reason_not_to_start
 from pytest_agentproc.record import Record, starts
 
 if TYPE_CHECKING:
     from pytest_agentproc.clock import SystemClock, VirtualClock
     from pytest_agentproc.harness._diaries import Diaries
-    from pytest_agentproc.harness._faults import FakeFault
     from pytest_agentproc.record import Start
 
 __all__ = ["FakeAgent", "Lockstep", "Outside"]
@@ -44,6 +46,7 @@ class FakeAgent(Calls):
         arguments: what a real supervisor would write after it.
         record: what the fake and its descendants do.
         watch: who sees its processes: the virtual clock that they obey, or their diaries in real time.
+        process: what the record calls it.
         outside: the diaries of processes that are started while that virtual clock does not run; None: there are none.
     """
 
@@ -53,6 +56,7 @@ class FakeAgent(Calls):
         arguments: tuple[str, ...],
         record: Record,
         watch: Lockstep | Diaries,
+        process: str,
         outside: Diaries | None = None,
     ) -> None:
         self.path = self.launcher = path
@@ -63,6 +67,8 @@ class FakeAgent(Calls):
         self.outside = outside
         self._outside_record = Record({**record.header, "clock": "real"})
         self._is_finished = False
+        self._process = process
+        self._made_at = time.monotonic_ns()
 
     @property
     def starts(self) -> tuple[Start, ...]:
@@ -98,8 +104,17 @@ class FakeAgent(Calls):
 
     @property
     def broken(self) -> FakeFault | None:
-        """What broke first in the fake itself; None: nothing did."""
-        return read_fault(self.launcher)
+        """What broke first in the fake itself, or ended it from outside; None: nothing did."""
+        return read_fault(self.launcher) or read_expiry(self.launcher, self._made_at) or self._refused()
+
+    def _refused(self) -> FakeFault | None:
+        """Say why the machine does not start a fake that shows no sign of life; a plain start costs 20 ms."""
+        events = (*self.record.events, *self._outside_record.events)
+        has_lived = any("seen" in event.data and event.data["process"] == self._process for event in events)
+        if has_lived or not Path(self.launcher).stat().st_mode & stat.S_IXUSR:
+            return None
+        why = reason_not_to_start(self.launcher)
+        return FakeFault(0, "", f"the fake agent cannot start on this machine: {why}", False, True) if why else None
 
     def finish(self) -> Record:
         """End it and its descendants, and give the record, with a note for each that was left."""

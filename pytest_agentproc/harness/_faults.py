@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.harness._played import Played
 
-__all__ = ["FakeFault", "fault_of", "faults_of", "read_fault", "settle_fault"]
+__all__ = ["FakeFault", "fault_of", "faults_of", "read_expiry", "read_fault", "settle_fault"]
 
 
 class FakeFault(NamedTuple):
@@ -30,12 +30,14 @@ class FakeFault(NamedTuple):
         step: its name.
         words: what happened.
         is_endless: whether the step went on and on.
+        is_outer: whether something outside the fake ended it, or did not let it begin; `words` say what.
     """
 
     line: int
     step: str
     words: str
     is_endless: bool
+    is_outer: bool = False
 
     def error(self, path: str) -> KitError | ScenarioError:
         """Give the error that says it, with its place.
@@ -48,7 +50,8 @@ class FakeFault(NamedTuple):
             return ScenarioError([Problem(path, self.line, 1, f"{name}: {self.words}; {_REMEDY}")])
         step = f" at the step {name}" if name else ""
         place = f"{path}:{self.line}" if self.line else path
-        return KitError(f"{place}: the fake agent itself failed{step}: {self.words}; {_NO_VERDICT}")
+        words = self.words if self.is_outer else f"the fake agent itself failed{step}: {self.words}"
+        return KitError(f"{place}: {words}; {_NO_VERDICT}")
 
 
 _STEPS = {
@@ -78,6 +81,24 @@ def read_fault(launcher: str) -> FakeFault | None:
         return None
     line, step, is_endless, words = first.split("\t", 3)
     return FakeFault(int(line), step, words, is_endless == "1")
+
+
+def read_expiry(launcher: str, since: int) -> FakeFault | None:
+    """Read whether the lifeline broker ended a fake because it had lived too long; None: it did not.
+
+    Args:
+        launcher: the fake.
+        since: the machine's monotonic instant, in nanoseconds, at which the fake was made.
+    """
+    try:
+        lines = Path(launcher).parents[1].joinpath("expired").read_text("ascii").splitlines()
+    except FileNotFoundError:
+        return None
+    for at, seconds in (line.split() for line in lines):
+        if int(at) >= since:
+            words = f"the kit ended the fake agent after {seconds} s of real time, the longest life of a fake"
+            return FakeFault(0, "", words, is_endless=False, is_outer=True)
+    return None
 
 
 def fault_of(error: Exception) -> FakeFault:

@@ -307,7 +307,7 @@ class Lab:
             diaries.command = path
         missing = "-not-there" if scenario.cannot_spawn == "not_found" else ""
         inside = isinstance(watch, Lockstep)
-        fake = FakeAgent(path + missing, command_line(scenario), record, watch, diaries if inside else None)
+        fake = FakeAgent(path + missing, command_line(scenario), record, watch, name, diaries if inside else None)
         record.header.setdefault("argv", {})[name] = [fake.name, *(word[:_ARGUMENT_SHOWN] for word in fake.argv[1:])]
         fake.launcher = path
         return fake

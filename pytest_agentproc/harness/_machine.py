@@ -7,18 +7,28 @@ from __future__ import annotations
 
 import os
 import resource
+import signal
+import subprocess
 import tempfile
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
 from pytest_agentproc.errors import UsageError
+from pytest_agentproc.harness._probes import START
 from pytest_agentproc.procfs import every_pid, threads_of
+from pytest_agentproc.tree import check_proc
 
-__all__ = ["has_own_proc", "require_machine", "require_machine_at", "tasks_of_this_user"]
+__all__ = ["reason_not_to_start", "require_machine", "require_machine_at", "tasks_of_this_user"]
 
 _DESCRIPTORS = 256
 """A fake keeps its own descriptors from number 200 on, out of the way of what a script closes."""
+
+_LONGEST_START = 10.0
+"""Real seconds within which a fake starts on any machine that is of use."""
+
+_SHOWN = 200
+"""So many characters of what a fake printed instead of starting are shown."""
 
 _SPARE_DESCRIPTORS = 64
 _SPARE_PROCESSES = 32
@@ -37,11 +47,7 @@ def require_machine() -> None:
 @lru_cache(maxsize=8)
 def require_machine_at(folder: str) -> None:
     """See to it once, with fakes in a folder; see `require_machine`."""
-    if not has_own_proc():
-        raise UsageError(
-            "/proc is missing or shows the processes of another namespace, and fake agents are followed by it",
-            "mount it, such as with: mount -t proc proc /proc",
-        )
+    check_proc()
     if os.statvfs(folder).f_flag & os.ST_NOEXEC:
         raise UsageError(
             f"the folder for temporary files, {folder}, is mounted noexec, and fake agents are started from there",
@@ -61,11 +67,30 @@ def require_machine_at(folder: str) -> None:
         )
 
 
-def has_own_proc() -> bool:
-    """Say whether /proc is there, and is that of this process's own namespace."""
-    with suppress(OSError):
-        return Path("/proc/self").readlink() == Path(str(os.getpid()))
-    return False
+class _Trial(subprocess.Popen[bytes]):
+    """A start of a fake that is none of the supervisor's: neither a clock nor a custody counts it."""
+
+    serves_host = True
+
+
+def reason_not_to_start(launcher: str) -> str:
+    """Start a fake that plays nothing; say why it does not come to its first line, or nothing if it does."""
+    pipe = subprocess.PIPE
+    try:
+        with _Trial([launcher, START], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=pipe) as trial:
+            try:
+                said = trial.communicate(timeout=_LONGEST_START)[1]
+            except subprocess.TimeoutExpired:
+                trial.kill()
+                return f"it does not come to its first line within {_LONGEST_START:g} s"
+    except OSError as error:
+        return f"{error.strerror} (errno {error.errno})"
+    if trial.returncode == 0:
+        return ""
+    code = trial.returncode
+    end = f"it exits with {code}" if code > 0 else f"it dies by {signal.Signals(-code).name}"
+    words = "".join(filter(str.isprintable, said.decode(errors="replace").strip().rpartition("\n")[2]))
+    return f"{end} before its first line" + (f" and prints {words[:_SHOWN]}" if words else "")
 
 
 def _limit(which: int) -> int | None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from fake_agents.player import NEVER, TIME, Player
 from pytest_agentproc.clock import Move
+from pytest_agentproc.errors import Spin
 from pytest_agentproc.harness._actors import Process
 from pytest_agentproc.harness._model import Model
 from pytest_agentproc.harness._model_play import play_bound
@@ -134,12 +135,16 @@ def foresee(scenario: Scenario, terms: Terms) -> Foreseen:
         rule_type = staticmethod(measured)  # type: ignore[assignment]  # a maker is as good as the type
         process_type = _StepwiseProcess
 
-    played = play_bound(scenario.bind(terms), REFERENCE, model=Measured)
+    bound = scenario.bind(terms)
+    played = play_bound(bound, REFERENCE, model=Measured)
+    broken = played.broken
+    if isinstance(played.fault, Spin):  # which step goes on and on is known where each process plays as it will
+        broken = play_bound(bound, REFERENCE).broken
     distances = [*_between_limits(played.record)]
     if rules[0].margin is not None:
         distances.append(rules[0].margin)
     fault = "" if played.fault is None else played.fault.reason
-    return Foreseen(min(distances, default=None), rules[0].now, fault, played.broken)
+    return Foreseen(min(distances, default=None), rules[0].now, fault, broken)
 
 
 def _between_limits(record: Record) -> Iterator[int]:

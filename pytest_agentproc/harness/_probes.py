@@ -6,7 +6,10 @@ no invocation and stands in no record. The versions are those whose words the fa
 
 from __future__ import annotations
 
-__all__ = ["probes_of"]
+__all__ = ["START", "probes_of"]
+
+START = "--agentproc-start"
+"""The argument with which the kit asks whether a fake starts at all."""
 
 _VERSIONS = {
     "claude": ("2.1.330 (Claude Code)", ("--version", "-v")),
@@ -22,4 +25,4 @@ def probes_of(dialect: str) -> dict[tuple[str, ...], bytes]:
     """Give what a dialect's CLI prints, by all the arguments that ask for it."""
     version, flags = _VERSIONS.get(dialect, ("", ()))
     asked = {(flag,): version for flag in flags} | _OTHERS.get(dialect, {})
-    return {arguments: f"{told}\n".encode() for arguments, told in asked.items()}
+    return {(START,): b""} | {arguments: f"{told}\n".encode() for arguments, told in asked.items()}

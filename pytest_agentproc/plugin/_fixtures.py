@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -51,8 +52,20 @@ def virtual_clock(request: pytest.FixtureRequest) -> Iterator[VirtualClock]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item], config: pytest.Config) -> None:
-    """Give virtual time and the process tree to tests that carry their markers."""
+    """Give virtual time and the process tree to tests that carry their markers.
+
+    Raises:
+        pytest.UsageError: the process tree of every test is to be watched, and /proc does not show it.
+    """
     watches_all = asked(config, "process_tree")
+    if watches_all and sys.platform == "linux":
+        from pytest_agentproc.errors import UsageError
+        from pytest_agentproc.tree import check_proc
+
+        try:
+            check_proc()
+        except UsageError as error:
+            raise pytest.UsageError(str(error)) from None
     for item in items:
         names = getattr(item, "fixturenames", None)
         if names is None:

@@ -57,6 +57,7 @@ class ProcessTree:
 
     Raises:
         pytest.skip.Exception: this system is not Linux.
+        pytest.fail.Exception: /proc does not show the pid namespace of this process.
     """
 
     def __init__(self, request: pytest.FixtureRequest) -> None:
@@ -66,8 +67,11 @@ class ProcessTree:
         self._pids: set[int] = set()
         self._patterns: list[str] = []
         self._custody = Custody(home=str(request.path), counts=_is_the_tests, excuses=self._is_excused)
+        try:
+            self._custody.begin()
+        except UsageError as error:
+            raise pytest.fail.Exception(str(error), pytrace=False) from None
         _watched(self._config).append(self._custody)
-        self._custody.begin()
 
     @property
     def processes(self) -> tuple[LeftProcess, ...]:

@@ -15,7 +15,7 @@ import time
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.tree._keeper import Keeper, KeeperDied, baked, keepers
-from pytest_agentproc.tree._kernel import children, is_exhausted, release, reserve
+from pytest_agentproc.tree._kernel import children, is_dead, is_exhausted, release, reserve
 from pytest_agentproc.tree._kin import Adopted, Line, Sheltered
 from pytest_agentproc.tree._members import Members
 from pytest_agentproc.tree._prctl import Alarm, adopt_orphans, release_orphans
@@ -49,7 +49,8 @@ class Child:
 
     `containment` says which one holds. If this process ignores SIGCHLD, the kernel keeps the exit of none of its
     children, and a keeper starts the agent if there can be one. If another part of this program reaps every child, the
-    exit is read from the pidfd (Linux 6.15), or else reported as 255.
+    exit is read from the pidfd (Linux 6.15), or else reported as 255; it is 255, too, if that part was faster than the
+    opening of the pidfd.
 
     What cannot be had, or breaks while the agent runs, is replaced by the next
     weaker one.
@@ -373,6 +374,8 @@ class Child:
                 self.status()
 
     def _signal_agent(self, signals: Sequence[signal.Signals]) -> None:
+        if is_dead(self._pidfd):
+            return
         with contextlib.suppress(ProcessLookupError):
             for signum in signals:
                 signal.pidfd_send_signal(self._pidfd, signum)

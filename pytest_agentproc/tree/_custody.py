@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from pytest_agentproc.tree._belongings import Attribution, Belonging, Knowledge, attribute
 from pytest_agentproc.tree._hold import held, kill, reap, wait
 from pytest_agentproc.tree._places import places_of
+from pytest_agentproc.tree._proc import check_proc
 from pytest_agentproc.tree._sightings import Sighting, children, has_children, sight, variable_of
 from pytest_agentproc.tree._starts import COOKIE, Start, listening, publish
 from pytest_agentproc.tree._subreaper import adopting
@@ -93,7 +94,12 @@ class Custody:
         self._has_company = False
 
     def begin(self) -> None:
-        """Count what is started from here on."""
+        """Count what is started from here on.
+
+        Raises:
+            UsageError: /proc does not show the pid namespace of this process.
+        """
+        check_proc()
         threads = (thread for thread in threading.enumerate() if thread is not self._thread)
         self._strangers.update(thread for thread in threads if not thread.name.startswith(_SERVES_ALL))
         self._meet(() if self._has_nothing_new() else _below())

@@ -21,6 +21,7 @@ from pytest_agentproc.tree._cgroup import end_cgroup, new_cgroup
 from pytest_agentproc.tree._kin import Adopted
 from pytest_agentproc.tree._members import Members
 from pytest_agentproc.tree._prctl import adopt_orphans, release_orphans
+from pytest_agentproc.tree._proc import check_proc
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -104,9 +105,11 @@ class Keeper:
     Raises:
         KeeperDied: it did not come up.
         OSError: it could not be started, or this system has no subreapers.
+        UsageError: /proc does not show the pid namespace of this process.
     """
 
     def __init__(self) -> None:
+        check_proc()
         self.cookie = secrets.token_hex(8)
         """What is in the environment of all that it starts."""
         self.mark = _new_mark()

@@ -19,9 +19,22 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.tree._keeper import Keeper
 
-__all__ = ["Adopted", "Kin", "Line", "Sheltered"]
+__all__ = ["Adopted", "Kin", "Known", "Line", "Sheltered", "pinned"]
 
 _FEW = 64
+
+
+class Known(Protocol):
+    """The members that were found so far, zombies too."""
+
+    def __contains__(self, pid: int, /) -> bool:
+        """Say whether the process of a pid is one of them."""
+
+    def lives(self, pid: int) -> bool:
+        """Say whether it is one of them, and alive."""
+
+    def sessions(self) -> set[int]:
+        """Give the sessions of those that are not reaped yet."""
 
 
 class Kin(Protocol):
@@ -35,16 +48,16 @@ class Kin(Protocol):
     is_sure: bool
     is_cut: bool
 
-    def find(self, held: Mapping[int, int], end: float) -> Iterator[int]:
+    def find(self, known: Known, end: float) -> Iterator[int]:
         """Give who may be a member, zombies too.
 
         Args:
-            held: the pidfds of members by pid, which may grow meanwhile.
+            known: the members that were found, which may become more meanwhile.
             end: the real, monotonic instant after which to look at no more than a few of many orphans.
         """
 
     def confirm(self, pid: int, pidfd: int) -> bool:
-        """Say whether a pid that `find` gave is a member's: asked once its pidfd is open."""
+        """Say whether a pid that `find` gave is a new member's: asked once its pidfd is open."""
 
     def pin(self, pid: int) -> bool:
         """Say whether the session of an orphan that is confirmed is pinned already; from now on it is."""
@@ -65,7 +78,7 @@ class Line:
     def __init__(self, root: int) -> None:
         self._root = root
 
-    def find(self, held: Mapping[int, int], end: float) -> Iterator[int]:
+    def find(self, known: Known, end: float) -> Iterator[int]:
         """See `Kin`."""
         yield from (found := descendants(self._root))
         seen = {self._root, *found}
@@ -111,16 +124,16 @@ class Adopted:
         self._cookie = cookie
         self._mark = mark
         self._before = frozenset(before)
-        self._held: Mapping[int, int] = {}
+        self._known: Known | None = None
         self._sessions = {root}
         self._seen: list[int] = []
         self._strange: set[int] = set()
         self._last = 0
 
-    def find(self, held: Mapping[int, int], end: float) -> Iterator[int]:
+    def find(self, known: Known, end: float) -> Iterator[int]:
         """See `Kin`: descendants come first, for an orphan leaves their list before it enters that of our children."""
-        self._held = held
-        self._sessions = {self._root, *_pinned(held)}
+        self._known = known
+        self._sessions = {self._root, *known.sessions()}
         yield from descendants(self._root)
         self._seen = children(os.getpid())
         self.is_sure, self.is_cut = True, False
@@ -131,7 +144,7 @@ class Adopted:
             if pid != self._root and not self._is_strange(pid):
                 self._last = 0
                 yield pid
-                if pid == self._last or pid in held:
+                if pid == self._last or pid in known:
                     yield from descendants(pid)
 
     def confirm(self, pid: int, pidfd: int) -> bool:
@@ -140,7 +153,7 @@ class Adopted:
             return self._judge(pid)
         mine, above = os.getpid(), pid
         while above > 1:
-            if above == self._root or (above in self._held and not is_dead(self._held[above])):
+            if above == self._root or (self._known is not None and self._known.lives(above)):
                 return True
             parent = parent_of(above)
             if parent == mine:
@@ -149,7 +162,7 @@ class Adopted:
         return False
 
     def _judge(self, child: int) -> bool:
-        is_ours = child in self._held or self._is_ours(child)
+        is_ours = self._is_ours(child)
         self._last = child if is_ours else 0
         if not is_ours:
             self._strange.add(child)
@@ -169,9 +182,10 @@ class Adopted:
 
     def strangers(self, known: Iterable[int]) -> list[int]:
         """List children of this process of unknown origin: they came while the agent lived, and are none of `known`."""
-        self._sessions = {self._root, *_pinned(self._held)}
-        new = set(children(os.getpid())) - self._before - set(known) - set(self._held) - {self._root}
-        return sorted(pid for pid in new if not self._is_ours(pid))
+        found: Known | tuple[()] = self._known or ()
+        self._sessions = {self._root, *(found.sessions() if found else ())}
+        new = set(children(os.getpid())) - self._before - set(known) - {self._root}
+        return sorted(pid for pid in new if pid not in found and not self._is_ours(pid))
 
     def _is_ours(self, pid: int) -> bool:
         return (
@@ -205,7 +219,7 @@ class Sheltered:
         self._keeper = keeper
         self._root = root
 
-    def find(self, held: Mapping[int, int], end: float) -> Iterator[int]:
+    def find(self, known: Known, end: float) -> Iterator[int]:
         """See `Kin`."""
         left = self._keeper.left()
         self.is_sure = left.is_sure
@@ -228,7 +242,7 @@ def _descends(pid: int, ancestor: int) -> bool:
     return False
 
 
-def _pinned(held: Mapping[int, int]) -> set[int]:
+def pinned(held: Mapping[int, int]) -> set[int]:
     """Give the sessions of held processes that are not reaped yet: until then the number is no one else's."""
     sessions = set()
     for pid, pidfd in held.items():

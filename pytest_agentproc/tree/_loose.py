@@ -11,7 +11,8 @@ import contextlib
 import os
 import signal
 
-from pytest_agentproc.tree._kernel import attempt, is_exhausted, pidfd_of, spared, stat_of
+from pytest_agentproc.tree._kernel import is_exhausted, pidfd_of, spared, stat_of
+from pytest_agentproc.tree._walk import session_of
 
 __all__ = ["Loose"]
 
@@ -20,19 +21,39 @@ _BORN = 19
 
 
 class Loose:
-    """Hold pids with births: `births` of members that may be signalled, `refused` of those that may not."""
+    """Hold pids with births: `births` of members that may be signalled, `refused` of those that may not.
+
+    A dead member is known until its zombie is reaped, by its parent or by `prune`: the zombie of an orphan says of
+    itself to whom it belongs in no other way.
+    """
 
     def __init__(self) -> None:
         self.births: dict[int, bytes] = {}
         self.refused: dict[int, bytes] = {}
+        self._corpses: dict[int, bytes] = {}
+
+    def __contains__(self, pid: int) -> bool:
+        """Say whether a process is a member that may be signalled, or its zombie."""
+        born = self.births.get(pid) or self._corpses.get(pid)
+        return born is not None and _birth(pid) == born
 
     def add(self, pid: int) -> bool:
         """Take in a living process; return whether it was unknown."""
-        born = _birth(pid)
+        born = _birth(pid, living=True)
         is_new = bool(born) and self.births.get(pid) != born
         if is_new:
             self.births[pid] = born
         return is_new
+
+    def forget(self, pid: int) -> None:
+        """Let go of a member for which a descriptor was found."""
+        self.births.pop(pid, None)
+        self._corpses.pop(pid, None)
+
+    def sessions(self) -> set[int]:
+        """Give the sessions of the members that are not reaped yet."""
+        found = {pid: session_of(pid) for pid in (*self.births, *self._corpses)}
+        return {session for pid, session in found.items() if session is not None and pid in self}
 
     def send(self, pid: int, *signals: signal.Signals) -> None:
         """Send signals to a member, one after the other; without any descriptor the next call may do it."""
@@ -43,29 +64,37 @@ class Loose:
                 raise
 
     def prune(self) -> bool:
-        """Forget those who are dead, and leave no zombie of ours; return whether a member was."""
-        self.refused = {pid: born for pid, born in self.refused.items() if _birth(pid) == born}
-        dead = [pid for pid, born in self.births.items() if _birth(pid) != born]
+        """Reap the zombies that were there at the last call; return whether there are new ones."""
+        self.refused = {pid: born for pid, born in self.refused.items() if _birth(pid, living=True) == born}
+        self._bury()
+        dead = {pid: born for pid, born in self.births.items() if _birth(pid, living=True) != born}
         for pid in dead:
             del self.births[pid]
-            attempt(os.waitid, os.P_PID, pid, os.WEXITED | os.WNOHANG)
+        self._corpses |= dead
         return bool(dead)
 
     def left(self) -> list[int]:
-        """List those who may not be signalled, and forget everybody."""
+        """List those who may not be signalled, and forget everybody; no zombie of ours is left."""
         with contextlib.suppress(OSError):  # a list that may be too long is better than none
             self.prune()
+            self._bury()
         left = list(self.refused)
-        self.births.clear()
-        self.refused.clear()
+        for known in (self.births, self.refused, self._corpses):
+            known.clear()
         return left
+
+    def _bury(self) -> None:
+        """Take the zombies that are children of this process; forget those that are gone."""
+        for pid, born in list(self._corpses.items()):
+            if _birth(pid) != born or _take(pid):
+                del self._corpses[pid]
 
     def _send(self, pid: int, signals: tuple[signal.Signals, ...]) -> None:
         pidfd = pidfd_of(pid)
         if pidfd is None:
             return
         try:
-            if _birth(pid) == self.births[pid]:
+            if _birth(pid, living=True) == self.births[pid]:
                 for signum in signals:
                     signal.pidfd_send_signal(pidfd, signum)
         except ProcessLookupError:
@@ -76,7 +105,14 @@ class Loose:
             os.close(pidfd)
 
 
-def _birth(pid: int) -> bytes:
-    """Give the kernel's number for the birth of a living process; nothing for a dead one."""
+def _take(pid: int) -> bool:
+    """Reap a child of this process; return whether it was one, and the last of its threads has ended."""
+    with contextlib.suppress(ChildProcessError):
+        return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG) is not None
+    return False
+
+
+def _birth(pid: int, *, living: bool = False) -> bytes:
+    """Give the kernel's number for the birth of a process; nothing for one that is gone, or is no `living` one."""
     fields = stat_of(pid)
-    return fields[_BORN] if fields and fields[0] not in (b"Z", b"X") else b""
+    return fields[_BORN] if fields and not (living and fields[0] in (b"Z", b"X")) else b""

@@ -12,11 +12,14 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+import select
 import signal
+import threading
 import time
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.tree._kernel import is_dead, is_exhausted, pidfd_of, spared
+from pytest_agentproc.tree._kin import pinned
 from pytest_agentproc.tree._loose import Loose
 from pytest_agentproc.tree._walk import group_of, session_of
 
@@ -70,6 +73,18 @@ class Members:
         """Whether a member is known whose death nobody will hear of."""
         return bool(self._loose.births)
 
+    def __contains__(self, pid: int) -> bool:
+        """See `Known`."""
+        return pid in self._pidfds or pid in self._loose
+
+    def lives(self, pid: int) -> bool:
+        """See `Known`."""
+        return not is_dead(self._pidfds[pid]) if pid in self._pidfds else pid in self._loose.births
+
+    def sessions(self) -> set[int]:
+        """See `Known`."""
+        return pinned(self._pidfds) | self._loose.sessions()
+
     def survey(self, seconds: float) -> None:
         """Walk the tree until a walk is sure, or for about so many real seconds, however slow the machine is."""
         end = time.monotonic() + seconds
@@ -112,7 +127,7 @@ class Members:
         is_new = False
         try:
             self.is_sure = not self._loose.prune()
-            for pid in kin.find(self._pidfds, end):
+            for pid in kin.find(self, end):
                 if pid not in self._pidfds and pid not in self._untouchable and pid not in self._loose.refused:
                     is_new = self._take(pid, signum) or is_new
         except OSError as error:
@@ -136,8 +151,11 @@ class Members:
         if pidfd is None:
             self.is_sure = False
             return False
-        was_known = self._loose.births.pop(pid, None) is not None
-        return self._judge(pid, pidfd, signum) and not was_known
+        was_known = pid in self._loose
+        is_new = self._judge(pid, pidfd, signum, was_known=was_known) and not was_known
+        if pid in self._pidfds:
+            self._loose.forget(pid)
+        return is_new
 
     def _glance(self, pid: int, signum: signal.Signals | None) -> bool:
         """Take in a process for which no descriptor can be kept; return whether it is a new member that lives."""
@@ -147,7 +165,7 @@ class Members:
             return False
         try:
             kin = self.kin
-            is_kin, lives = kin.confirm(pid, pidfd), not is_dead(pidfd)
+            is_kin, lives = pid in self._loose or kin.confirm(pid, pidfd), not is_dead(pidfd)
             if is_kin and lives:
                 is_new = self._loose.add(pid)
                 if is_new and signum is not None:
@@ -162,10 +180,10 @@ class Members:
         finally:
             os.close(pidfd)
 
-    def _judge(self, pid: int, pidfd: int, signum: signal.Signals | None) -> bool:
+    def _judge(self, pid: int, pidfd: int, signum: signal.Signals | None, *, was_known: bool) -> bool:
         """Keep the descriptor of a process that is a member and lives, or pins a session; close any other."""
         kin = self.kin
-        is_kin, lives = kin.confirm(pid, pidfd), not is_dead(pidfd)
+        is_kin, lives = was_known or kin.confirm(pid, pidfd), not is_dead(pidfd)
         if is_kin and lives:
             self._pidfds[pid] = pidfd
             self._watch(pidfd)
@@ -221,12 +239,21 @@ class Members:
             self._forget(pidfd)
 
     def close(self) -> None:
-        """Give the descriptors back; `leaks` then lists who may not be signalled, and lives on."""
+        """Give the descriptors back; `leaks` then lists who may not be signalled, and lives on.
+
+        A member that the kernel does not let die yet has a thread, which waits for its end and leaves no zombie of it.
+        """
+        late = []
         for pid, pidfd in self._pidfds.items():
             if pid not in self._unreaped:
                 self._forget(pidfd)
             self._reap(pidfd)
-            os.close(pidfd)
+            if self.kin.adopts and not is_dead(pidfd):
+                late.append(pidfd)
+            else:
+                os.close(pidfd)
+        if late:
+            threading.Thread(target=_outwait, args=(late,), name="agentproc-reap", daemon=True).start()
         self._pidfds.clear()
         self._unreaped.clear()
         self._forget_untouchable()
@@ -272,6 +299,18 @@ class Members:
                 signal.pidfd_send_signal(pidfd, 0)
                 return False
         return True
+
+
+def _outwait(pidfds: list[int]) -> None:
+    """Wait for the end of killed processes; only then reap, for the end of a parent makes its zombies ours."""
+    for pidfd in pidfds:
+        poll = select.poll()
+        poll.register(pidfd, select.POLLIN)
+        poll.poll()
+    for pidfd in pidfds:
+        with contextlib.suppress(ChildProcessError):
+            os.waitid(os.P_PIDFD, pidfd, os.WEXITED | os.WNOHANG)
+        os.close(pidfd)
 
 
 def _spare(zombies: set[int]) -> set[int]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import fcntl
 import os
 import signal
@@ -39,7 +38,8 @@ _PATIENCE = 1.0
 class Root(Protocol):
     """A process that leads its own session.
 
-    `pid` is its own until `reap`; `pidfd` is readable once it is dead, and closed by whoever uses this.
+    `pid` is its own until `reap`; `pidfd` is readable once it is dead, and closed by whoever uses this. It takes no
+    signal then: that of a process which was reaped at once is a stand-in.
     """
 
     pid: int
@@ -80,11 +80,12 @@ class Own:
         finally:
             os.close(room)
         self.pid = self._process.pid
+        self._is_known = True
         try:
             self.pidfd = os.pidfd_open(self.pid)
-        except ProcessLookupError:
-            self._process.wait()  # there is nothing to wait for, but it is noted that it has ended
-            raise ChildProcessError(errno.ECHILD, "another part of this program reaps every child") from None
+        except ProcessLookupError:  # it has ended, and somebody else in this program has reaped it
+            self.pidfd = os.eventfd(1, os.EFD_CLOEXEC)  # readable, as that of a dead process is
+            self._is_known = False
         except OSError:
             os.killpg(self.pid, signal.SIGKILL)
             self._process.wait()
@@ -93,7 +94,7 @@ class Own:
 
     def status(self) -> int:
         """See `Root`."""
-        return _status(self.pidfd)
+        return _status(self.pidfd) if self._is_known else _UNKNOWN
 
     def reap(self, seconds: float | None = None) -> bool:
         """See `Root`."""

@@ -56,7 +56,7 @@ async def _supervise(kind: str, containment: str) -> tuple[str, str]:
 
 
 @contextmanager
-def _free(count: int) -> Iterator[None]:
+def only_free(count: int) -> Iterator[None]:
     """Leave so many descriptors free while the block runs."""
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (_LIMIT, before[1]))
@@ -103,7 +103,7 @@ def _left() -> list[str]:
 
 
 async def _try(kind: str, containment: str, count: int) -> tuple[str, str]:
-    with _free(count):
+    with only_free(count):
         try:
             return await _supervise(kind, containment)
         except Exception as error:  # noqa: BLE001  # what is raised is what this looks for

@@ -9,16 +9,15 @@ import pytest
 from pytest_agentproc import subjects
 from pytest_agentproc.cli import main
 from pytest_agentproc.errors import KitError, ScenarioError
-from pytest_agentproc.harness import foresee
+from pytest_agentproc.harness import Lab, foresee
 from pytest_agentproc.harness._margin import Foreseen
 from pytest_agentproc.scenario import loads
-from tests.unit.test_broken_fakes import DOUBLE, ENDLESS
+from tests.unit.test_broken_fakes import AT_ONCE, DOUBLE, ENDLESS, IN_PIECES
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pytest_agentproc.harness import Lab
-
+SOUND = "scenario: a\nagent: raw\nscript: [{answer: x}]\nexpect: {outcome: completed}\n"
 FAILED = r"^x.scenario.yaml:8: the fake agent itself failed at the step tool_done: KeyError: 't' \(codex.py:\d+\); "
 
 
@@ -74,3 +73,71 @@ def test_a_test_whose_fake_fails_is_an_error(pytester: pytest.Pytester) -> None:
     result = pytester.runpytest_subprocess(timeout=60)
     result.assert_outcomes(passed=1, errors=1)
     result.stdout.fnmatch_lines(["*the fake agent itself failed at the step tool_done: KeyError: 't' (codex.py:*"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (ENDLESS, "drip: it printed 25000 times"),
+        (AT_ONCE, "drip: it printed 25000 times"),
+        (IN_PIECES, "raw: it waited 100000 times for room to write"),
+    ],
+    ids=["drip", "drip-at-once", "pieces"],
+)
+def test_an_agent_without_an_end_is_a_mistake_of_its_scenario_in_real_time_too(lab: Lab, text: str, said: str) -> None:
+    """It was not applicable there, as if another clock could judge it."""
+    with pytest.raises(ScenarioError) as error:
+        lab.play_real(loads(text, "x.scenario.yaml"), subjects.core())
+    assert str(error.value) == (
+        f"x.scenario.yaml:4:1: {said}, and nothing ended it; "
+        "give it an end, such as `for: 10m`, or have a limit or a deed of the caller end the agent"
+    )
+
+
+@pytest.mark.slow
+def test_a_fake_that_the_kit_ends_is_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The broker ends a fake after its longest life; that once counted as the agent's own end by a signal."""
+    told = loads("scenario: a\nagent: raw\nscript: [{silence: 4s}, {answer: x}]\nexpect: {outcome: completed}\n")
+    with Lab() as lab:
+        with monkeypatch.context() as patch:
+            patch.setattr("pytest_agentproc.harness._lab.LIFETIME", 0.3)
+            lab.fake(told)
+        with pytest.raises(KitError) as error:
+            lab.play_real(told, subjects.core(), scale=1)
+        assert str(error.value) == (
+            "<text>: the kit ended the fake agent after 0.3 s of real time, the longest life of a fake; "
+            "this says nothing of the supervisor"
+        )
+        assert lab.play_real(loads(SOUND), subjects.core()).answer is not None
+
+
+@pytest.mark.parametrize("is_real", [False, True], ids=["virtual", "real"])
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("#!/not/there", "No such file or directory (errno 2)"),
+        ("#!/bin/sh\necho no room >&2\nexit 126", "it exits with 126 before its first line and prints no room"),
+        ("#!/bin/sh\nkill -9 $$", "it dies by SIGKILL before its first line"),
+    ],
+    ids=["no-interpreter", "exit", "killed"],
+)
+def test_a_fake_that_does_not_come_to_its_first_line_is_no_verdict(
+    text: str, why: str, is_real: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It can write no report of its own; its end once counted as the agent's."""
+    monkeypatch.setattr("pytest_agentproc.harness._launch._launcher", lambda _: text)
+    told, core = loads(SOUND, "x.scenario.yaml"), subjects.core()
+    with Lab() as lab, pytest.raises(KitError) as error:
+        (lab.play_real if is_real else lab.play)(told, core)
+    assert str(error.value) == (
+        f"x.scenario.yaml: the fake agent cannot start on this machine: {why}; this says nothing of the supervisor"
+    )
+
+
+def test_a_fake_that_nobody_starts_is_none_that_cannot_start(lab: Lab) -> None:
+    """A supervisor that starts no agent is judged for that."""
+    text = "scenario: a\nagent: {dialect: raw, cannot_spawn: not_executable}\nexpect: {outcome: spawn_failed}\n"
+    assert lab.play(loads(text), subjects.core()).answer is not None
+    fake = lab.fake(loads(SOUND))
+    assert fake.broken is None

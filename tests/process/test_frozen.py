@@ -71,6 +71,29 @@ def test_a_cancelled_run_of_a_frozen_agent_returns_within_the_promise(freezer: P
     assert not list(Path("/sys/fs/cgroup").glob(f"**/agentproc-{os.getpid()}-*"))
 
 
+@pytest.mark.parametrize("containment", ["subreaper", "keeper"])
+def test_a_frozen_descendant_of_a_cancelled_run_leaves_no_zombie(
+    freezer: Path, tmp_path: Path, containment: str
+) -> None:
+    """It ends when it is thawed, long after the run, and nobody else can reap it."""
+    freeze = f"echo $! > {freezer}/tasks; echo FROZEN > {freezer}/freezer.state"
+    agent = ["bash", "-c", f"setsid sleep 60 & echo $! > {tmp_path}/pid; {freeze}; sleep 60"]
+
+    async def cancel() -> None:
+        with anyio.move_on_after(0.5):
+            await run_once(agent, policy=Policy(containment=containment))
+
+    anyio.run(cancel)
+    pid = int((tmp_path / "pid").read_text())
+    assert Path(f"/proc/{pid}").exists()
+    (freezer / "freezer.state").write_text("THAWED")
+    _await(lambda: not Path(f"/proc/{pid}").exists())
+    assert not Path(f"/proc/{pid}").exists()
+    for thread in threading.enumerate():
+        if thread.name.startswith("agentproc-"):
+            thread.join(10)
+
+
 def test_a_stopped_keeper_delays_a_cancellation_no_longer_than_the_promise() -> None:
     """A keeper that does not answer is ended, and its tree is ended without it."""
     child = Child(["sleep", "60"], containment="keeper")

@@ -6,9 +6,8 @@ import os
 import resource
 import subprocess
 import sys
-from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -16,6 +15,9 @@ from pytest_agentproc import subjects
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.harness import Lab, _machine, require_machine
 from pytest_agentproc.scenario import loads
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 SOUND = "scenario: a\nagent: raw\nscript: [{answer: x}]\nexpect: {outcome: completed}\n"
 
@@ -47,19 +49,6 @@ def test_a_temporary_folder_without_execution_is_said(monkeypatch: pytest.Monkey
         f"the folder for temporary files, {tmp_path}, is mounted noexec, and fake agents are started from there\n"
         "set TMPDIR to a folder from which programs may be started"
     )
-
-
-def test_a_machine_without_proc_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who lives and who is left can be seen nowhere else."""
-    monkeypatch.setattr(_machine, "has_own_proc", lambda: False)
-    assert _refusal().startswith("/proc is missing or shows the processes of another namespace, ")
-
-
-def test_a_proc_of_other_processes_is_not_ones_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A namespace that was entered without a mount shows the pids of the outer one."""
-    assert _machine.has_own_proc()
-    monkeypatch.setattr(Path, "readlink", lambda _: Path("12345678"))
-    assert not _machine.has_own_proc()
 
 
 def test_few_processes_are_said(monkeypatch: pytest.MonkeyPatch) -> None:

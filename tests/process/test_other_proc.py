@@ -68,6 +68,22 @@ def test_a_proc_in_which_the_number_is_the_same_by_chance_is_refused(tmp_path: P
         check_proc(str(tmp_path))
 
 
+def _inside(script: str, *words: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """Run a shell in another pid namespace, where /proc is still the outer one."""
+    probe = subprocess.run([*INNER, "true"], check=False, timeout=60)
+    if probe.returncode != 0:
+        pytest.skip(f"this kernel does not permit {' '.join(INNER)}")
+    return subprocess.run(
+        [*INNER, "sh", "-c", script, *words],
+        cwd=cwd,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("before", "words"),
@@ -75,18 +91,43 @@ def test_a_proc_in_which_the_number_is_the_same_by_chance_is_refused(tmp_path: P
 )
 def test_a_run_and_a_session_are_refused_there(before: str, words: str) -> None:
     """A run never ended there, or reported an empty tree while processes lived."""
-    probe = subprocess.run([*INNER, "true"], check=False, timeout=60)
-    if probe.returncode != 0:
-        pytest.skip(f"this kernel does not permit {' '.join(INNER)}")
-    done = subprocess.run(
-        [*INNER, "sh", "-c", f'{before} exec "$0" -c "$1"', sys.executable, PROGRAM],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=30,
-        check=False,
-    )
+    done = _inside(f'{before} exec "$0" -c "$1"', sys.executable, PROGRAM)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert len(lines) == 4
     assert all(line.startswith(words) for line in lines), lines
+
+
+@pytest.mark.slow
+def test_a_keeper_is_refused_there() -> None:
+    """It would hold a tree that it cannot see."""
+    done = _inside('exec "$0" -c "$1"', sys.executable, "from pytest_agentproc.tree import Keeper; Keeper()")
+    assert "UsageError: /proc shows another pid namespace: process " in done.stderr
+
+
+@pytest.mark.slow
+def test_a_recording_is_refused_there(tmp_path: Path) -> None:
+    """It would say that the program had no descendants."""
+    command = 'exec "$0" -m pytest_agentproc record --out x.scenario.yaml -- echo hi'
+    done = _inside(command, sys.executable, cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith("agentproc record: /proc shows another pid namespace: process ")
+    assert done.stderr.endswith(f" there\n{REMEDY}\n")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("option", ["", "--agentproc-process-tree"])
+def test_a_process_tree_is_refused_there(tmp_path: Path, option: str) -> None:
+    """Each test would leave nothing; where all are watched it is said once."""
+    names = "process_tree" if not option else ""
+    more = "" if not option else "def test_b():\n    pass\n"
+    (tmp_path / "test_a.py").write_text(f"def test_a({names}):\n    pass\n{more}", "utf-8")
+    command = f'exec "$0" -m pytest -p no:cacheprovider -q -rN {option}'
+    done = _inside(command, sys.executable, cwd=tmp_path)
+    said = done.stdout + done.stderr
+    assert "/proc shows another pid namespace: process " in said
+    assert said.count(REMEDY) == 1
+    assert "Traceback" not in said
+    assert done.returncode == (4 if option else 1)

@@ -8,9 +8,16 @@ import platform
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import anyio
 import pytest
+
+from pytest_agentproc.supervisor import Outcome, Policy, run_once
+from tests.process.stand import is_gone
+
+if TYPE_CHECKING:
+    from pytest_agentproc.supervisor import Result
 
 PROGRAM = Path(__file__).with_name("reaping.py")
 ROOT = Path(__file__).parents[2]
@@ -46,6 +53,29 @@ def test_an_exit_that_somebody_else_took_is_still_known_and_nothing_is_kept(how:
     is_known = how == "ignored" or containment == "keeper" or version >= KNOWS_EXITS
     code, killed = (3, -15) if is_known else (255, 255)
     assert found == {"runs": [["failed", code, code], ["inactive", 124, killed]], "kept": 0, "zombies": 0}
+
+
+@pytest.mark.parametrize("containment", ["group", "subreaper"])
+def test_an_agent_that_is_reaped_at_once_was_started(containment: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A handler may take it before its pidfd is open: nobody knows its exit, but it ran, and its tree is ended."""
+    plain = os.pidfd_open
+
+    def open_late(pid: int) -> int:
+        monkeypatch.setattr(os, "pidfd_open", plain)
+        os.waitpid(pid, 0)
+        return plain(pid)
+
+    async def supervise() -> Result:
+        monkeypatch.setattr(os, "pidfd_open", open_late)
+        policy = Policy(containment=containment, inactivity_timeout=5)
+        return await run_once(["sh", "-c", "sleep 60 >&- 2>&- & echo $!; exit 3"], policy=policy)
+
+    before = len([*Path("/proc/self/fd").iterdir()])
+    result = anyio.run(supervise)
+    assert (result.outcome, result.agent_status, result.leaks) == (Outcome.FAILED, 255, ())
+    assert result.text is not None
+    assert is_gone(int(result.text))
+    assert len([*Path("/proc/self/fd").iterdir()]) == before
 
 
 @at_every_containment

@@ -63,7 +63,7 @@ def test_what_a_roused_one_said_before_it_died_is_heard(
     plain = Hub.settle
 
     def late(hub: Hub) -> None:
-        for one in hub.roll.living() if hub.now == 1_000_000_000 else ():
+        for one in list(hub.roll.living.values()) if hub.now == 1_000_000_000 else ():
             if one.name == "child":  # others have the core until it is dead
                 dead = select.poll()
                 dead.register(one.pidfd, select.POLLIN)
