@@ -16,7 +16,7 @@ from pytest_agentproc.files import read_text_file
 from pytest_agentproc.plugin._contributions import language_of
 from pytest_agentproc.plugin._options import asked, ways_of
 from pytest_agentproc.plugin._scripts import shown_path
-from pytest_agentproc.plugin._subjects import is_core, subjects_of
+from pytest_agentproc.plugin._subjects import axes_of, is_core, subjects_of
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -89,9 +89,8 @@ class ScenarioFile(pytest.File):
         rules = asked(self.config, "rule")
         if rules and not {*rules} & {*self._covers(written)}:
             return
-        subjects = subjects_of(self.config)
-        for subject in subjects:
-            yield from self._items(written, subject, [subject.name] if len(subjects) > 1 else [])
+        for subject in subjects_of(self.config):
+            yield from self._items(written, subject)
 
     def _covers(self, written: Written) -> tuple[str, ...]:
         try:
@@ -99,10 +98,9 @@ class ScenarioFile(pytest.File):
         except ScenarioError as problems:
             raise self.CollectError(str(problems)) from None
 
-    def _items(self, written: Written, subject: Subject, names: list[str]) -> Iterator[ScenarioItem]:
+    def _items(self, written: Written, subject: Subject) -> Iterator[ScenarioItem]:
         for clock, backend in ways_of(self.config, is_real=_is_real(subject)):
-            axes = [*names, backend, *([clock] if clock == "real" else [])]
-            name = f"{self.path.name.removesuffix(SUFFIX)}[{'-'.join(axes)}]"
+            name = f"{self.path.name.removesuffix(SUFFIX)}[{axes_of(self.config, subject, clock, backend)}]"
             nodeid = f"{self.nodeid}::{name}"  # as text, so that pytest reads [backend] as it does for functions
             how: dict[str, Any] = {"subject": subject, "backend": backend, "clock": clock}
             yield ScenarioItem.from_parent(self, name=name, nodeid=nodeid, written=written, **how)
@@ -174,11 +172,11 @@ class ScenarioItem(pytest.Item):
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """Show the explanation of a red scenario, or the sentence of an error; a stack only of our own mistakes."""
-        from pytest_agentproc.plugin._by_hand import by_hand
         from pytest_agentproc.plugin._play import NotGreen
+        from pytest_agentproc.plugin._rerun import rerun_command
 
         if isinstance(excinfo.value, NotGreen):
-            return f"{excinfo.value}\nby hand: {by_hand(self)}"
+            return f"{excinfo.value}\nrerun: {rerun_command(self)}"
         if isinstance(excinfo.value, AgentprocError):
             return str(excinfo.value)
         return super().repr_failure(excinfo, style)
