@@ -252,15 +252,13 @@ class Lab:
         program = {**bound.program, "name": name, "prompt": scenario.prompt[:PROMPT_SHOWN]}
         probes = probes_of(scenario.dialect)
         baked = {**watch.baked, "lifeline": self._lifelines(), "program": program, "probes": probes}
-        executable = scenario.cannot_spawn != "not_executable"
         command = COMMANDS[scenario.dialect] if scenario.contributed is None else scenario.contributed.command
-        path = shop.make(command, baked, executable=executable)
+        path = shop.make(command, baked, spawn_error=scenario.cannot_spawn)
         if isinstance(watch, Lockstep):
             watch.clock.launchers.add(path)
         else:
             watch.command = path
-        missing = "-not-there" if scenario.cannot_spawn == "not_found" else ""
-        fake = FakeAgent(path + missing, command_line(scenario), record, watch)
+        fake = FakeAgent(path, command_line(scenario), record, watch)
         record.header.setdefault("argv", {})[name] = [fake.name, *(word[:_ARGUMENT_SHOWN] for word in fake.argv[1:])]
         fake.launcher = path
         return fake

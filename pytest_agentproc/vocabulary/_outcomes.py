@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-__all__ = ["LEVELS", "Outcome", "exit_code"]
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["LEVELS", "Outcome", "exit_code", "outcomes_for"]
 
 LEVELS = ("must", "should", "info")
 """How much a check counts.
@@ -67,6 +71,20 @@ _FIXED = {
     Outcome.HANDSHAKE_FAILED: 69,
     Outcome.PROTOCOL_ERROR: 76,
 }
+
+
+def outcomes_for(outcome: str, known: Iterable[str]) -> tuple[str, ...]:
+    """Give the outcomes that a supervisor reports for one, by those that it knows: it alone, or those most like it.
+
+    Alike are outcomes of one exit code, such as all limits. If it knows none of them, it reports `failed`.
+    """
+    known = tuple(known)
+    if outcome in known:
+        return (outcome,)
+    code = _FIXED.get(Outcome(outcome))
+    return tuple(one for one in known if code is not None and _FIXED.get(Outcome(one)) == code) or (
+        Outcome.FAILED.value,
+    )
 
 
 def exit_code(
