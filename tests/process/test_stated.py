@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import shutil
 import signal
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_agentproc.corpus import corpus_ids
-from pytest_agentproc.errors import UsageError
+from pytest_agentproc.errors import NotApplicable, UsageError
 from pytest_agentproc.scenario import load
 from pytest_agentproc.subjects import Client, Command, Driven, Function, command_of_file
 from pytest_agentproc.verdict import judged
@@ -191,3 +192,59 @@ def test_a_statement_that_cannot_be_is_refused(stated: dict[str, Any], said: str
     with pytest.raises(UsageError) as refused:
         made(**stated)
     assert str(refused.value).startswith(said)
+
+
+def capped(seconds: float, outcome: str = "timed_out", **stated: Any) -> Driven:
+    """Make a client of pi that gives each turn so many seconds, whatever the agent says meanwhile."""
+
+    class Capped(Client):
+        agent: asyncio.subprocess.Process
+
+        async def start(self) -> None:
+            how: dict[str, Any] = {"env": self.order.env, "stdin": PIPE, "stdout": PIPE}
+            self.agent = await asyncio.create_subprocess_exec(*self.order.argv, **how)
+
+        async def prompt(self, text: str) -> Any:
+            self.send(type="prompt", message=text)
+            ending = asyncio.ensure_future(self.end())
+            done, _ = await asyncio.wait([ending], timeout=seconds)
+            if done:
+                return await ending
+            self.send(type="abort")
+            await ending
+            return outcome
+
+        async def end(self) -> Any:
+            assert self.agent.stdout is not None
+            async for line in self.agent.stdout:
+                event = json.loads(line)
+                if event["type"] == "agent_end":
+                    last = event["messages"][-1]
+                    text = "".join(part.get("text", "") for part in last["content"])
+                    return {"outcome": "completed" if last["stopReason"] == "stop" else "failed", "text": text}
+            raise EOFError("the agent has gone")
+
+        async def close(self) -> None:
+            assert self.agent.stdin is not None
+            self.agent.stdin.close()
+            await self.agent.wait()
+
+        def send(self, **command: str) -> None:
+            assert self.agent.stdin is not None
+            self.agent.stdin.write(json.dumps(command).encode() + b"\n")
+
+    return Driven(Capped, dialects=["pi"], **stated)
+
+
+def test_a_hard_cap_for_each_turn_is_max_runtime(lab: Lab) -> None:
+    """Scenarios of a limit that progress moves do not apply; one that allows more or less than it states is red."""
+    hard = {"max_runtime": 60, "cancel_grace": 600}
+    assert red(lab, "session-turn-overruns-of-pi", capped(60, limits=hard)) == {}
+    for name in ("session-progress-moves-the-deadline", "session-question-behind-the-timeout-of-pi"):
+        with pytest.raises(NotApplicable, match="prompt_timeout"):
+            lab.play(load(corpus_ids()[name]), capped(60, limits=hard))
+    assert "turns.2.outcome" in red(lab, "session-turn-overruns-of-pi", capped(30, limits=hard))
+    assert "turns.1.outcome" in red(lab, "session-turn-overruns-of-pi", capped(9999, limits=hard))
+    assert "turns.1.outcome" in red(lab, "session-turn-overruns-of-pi", capped(60, "completed", limits=hard))
+    moved = capped(60, limits={"prompt_timeout": 60, "cancel_grace": 600})
+    assert "turns.1.outcome" in red(lab, "session-progress-moves-the-deadline", moved)
