@@ -44,12 +44,12 @@ def require_node_ids(config: pytest.Config) -> None:
         pytest.UsageError: there is one.
     """
     folder, here = corpus_folder(), config.invocation_params.dir
-    if folder is None or here.is_relative_to(config.rootpath):
+    if folder is None or (here.is_relative_to(config.rootpath) and not _is_foreign(folder, config)):
         return
     for word in config.args:
         path, colons, name = word.partition("::")
         file = Path(os.path.normpath(here / path))
-        if file.is_relative_to(folder):
+        if file.is_relative_to(folder) and not file.is_relative_to(here):
             place = (CORPUS / file.relative_to(folder)).as_posix()
             raise pytest.UsageError(
                 f"{path} is outside of this project, so that no conftest.py of the project would be loaded: "

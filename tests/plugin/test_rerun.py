@@ -178,6 +178,24 @@ def test_a_bundled_scenario_is_named_by_its_node_id(pytester: pytest.Pytester) -
     )
 
 
+def test_an_installed_scenario_is_named_by_its_node_id_too(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, project: Path
+) -> None:
+    """Without an ini file pytest takes a folder above both as the rootdir, and loads neither conftest file."""
+    installed = project / "site/_corpus"
+    installed.mkdir(parents=True)
+    installed.joinpath("own.scenario.yaml").write_text(OWN)
+    monkeypatch.setattr("pytest_agentproc.plugin._corpus.corpus_folder", lambda: installed)
+    project.joinpath("tox.ini").unlink()
+    monkeypatch.chdir(project / "sub")
+    result = pytester.runpytest("../site/_corpus/own.scenario.yaml")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert result.errlines[0].endswith("would be loaded: write agentproc-corpus/own.scenario.yaml")
+    project.joinpath("conftest.py").rename(project / "sub/conftest.py")
+    pytester.syspathinsert(project)
+    assert digests(pytester.runpytest("agentproc-corpus/own.scenario.yaml"))
+
+
 def test_a_folder_of_the_same_name_is_the_projects_own(pytester: pytest.Pytester) -> None:
     """Node ids of the kit never hide files."""
     pytester.path.joinpath("agentproc-corpus").mkdir()
