@@ -6,13 +6,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.errors import NotApplicable
+from pytest_agentproc.harness._stated import as_stated
 from pytest_agentproc.harness._supervise import needs_keeper, real_time_only
 from pytest_agentproc.vocabulary import required
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from pytest_agentproc.scenario import Bound, Expectation, Scenario
+    from pytest_agentproc.scenario import Bound, Scenario
     from pytest_agentproc.vocabulary import Deed, Subject
 
 __all__ = ["bind_to", "parts_of"]
@@ -36,8 +37,7 @@ def bind_to(scenario: Scenario, subject: Subject) -> Bound:
     for one in parts_of(bound):
         if not set(one.scenario.policy.get("host_tools", ())) <= set(one.policy.host_tools):
             raise NotApplicable("host_tools", one.scenario.told_lines["host_tools"])
-    if needs_keeper(subject):
-        bound = replace(bound, expect=tuple(map(_of_program, bound.expect)))
+    bound = as_stated(bound, subject)
     if bound.abandoned is not None:
         bound = _cancelled(bound, subject, bound.abandoned.line)
     _require_abilities(bound, getattr(subject, "cannot", ()))
@@ -49,13 +49,6 @@ def bind_to(scenario: Scenario, subject: Subject) -> Bound:
 def parts_of(bound: Bound) -> list[Bound]:
     """Give what there is a fake for: each of several sessions, or the one agent."""
     return [*bound.parts.values()] or [bound]
-
-
-def _of_program(expectation: Expectation) -> Expectation:
-    """Ask no program what its agent is given beside its command: it has its own environment and folder to give."""
-    if expectation.key not in ("saw.env", "saw.cwd"):
-        return expectation
-    return replace(expectation, wanted=None, not_applicable="word of what environment and folder its agent is to have")
 
 
 def _cancelled(bound: Bound, subject: Subject, line: int) -> Bound:

@@ -6,7 +6,6 @@ import os
 import stat
 import time
 from contextlib import ExitStack, suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_agentproc.harness._bystanders import command_line_of, how_it_lives
@@ -111,7 +110,7 @@ class FakeAgent(Calls):
         """Say why the machine does not start a fake that shows no sign of life; a plain start costs 20 ms."""
         events = (*self.record.events, *self._outside_record.events)
         has_lived = any("seen" in event.data and event.data["process"] == self._process for event in events)
-        if has_lived or not Path(self.launcher).stat().st_mode & stat.S_IXUSR:
+        if has_lived or not os.access(self.launcher, os.X_OK):  # it is one that cannot be started
             return None
         why = reason_not_to_start(self.launcher)
         return FakeFault(0, "", f"the fake agent cannot start on this machine: {why}", False, True) if why else None

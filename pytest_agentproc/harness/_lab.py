@@ -298,16 +298,14 @@ class Lab:
             "probes": probes_of(scenario.dialect),
             "instead": list(instead),
         }
-        executable = scenario.cannot_spawn != "not_executable"
         usual = COMMANDS[scenario.dialect] if scenario.contributed is None else scenario.contributed.command
-        path = shop.make(command or usual, baked, executable=executable)
+        path = shop.make(command or usual, baked, spawn_error=scenario.cannot_spawn)
         if isinstance(watch, Lockstep):
             watch.clock.launchers.add(path)
         if diaries is not None:
             diaries.command = path
-        missing = "-not-there" if scenario.cannot_spawn == "not_found" else ""
         inside = isinstance(watch, Lockstep)
-        fake = FakeAgent(path + missing, command_line(scenario), record, watch, name, diaries if inside else None)
+        fake = FakeAgent(path, command_line(scenario), record, watch, name, diaries if inside else None)
         record.header.setdefault("argv", {})[name] = [fake.name, *(word[:_ARGUMENT_SHOWN] for word in fake.argv[1:])]
         fake.launcher = path
         return fake

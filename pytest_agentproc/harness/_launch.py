@@ -52,7 +52,7 @@ class _Kind(NamedTuple):
     name: str
     module: str
     added: tuple[str, ...]
-    is_executable: bool
+    spawn_error: str | None
     has_hub: bool
     has_diary: bool
 
@@ -83,17 +83,20 @@ class Workshop:
         (folder / diary.SPARE).touch(0o600)
         return folder
 
-    def make(self, name: str, baked: dict[str, Any], *, executable: bool = True) -> str:
+    def make(self, name: str, baked: dict[str, Any], *, spawn_error: str | None = None) -> str:
         """Write an executable fake and return its real path, in a folder that can be a PATH: no other program is there.
 
         Args:
             name: the command's name, such as `pi`.
             baked: what `fake_agents.main` reads.
-            executable: False writes a file that cannot be executed.
+            spawn_error: `not_executable` writes a file that cannot be executed; `not_found` writes none, so that no
+                supervisor finds it by its name on PATH.
         """
         program = baked["program"]
         added = tuple(program.get("encoder", ()))
-        kind = _Kind(name, "" if added else module_of(program), added, executable, bool(baked["hub"]), "diary" in baked)
+        kind = _Kind(
+            name, "" if added else module_of(program), added, spawn_error, bool(baked["hub"]), "diary" in baked
+        )
         free = self._free.setdefault(kind, [])
         path = free.pop() if free else self._write(kind)
         plan = f"{os.path.split(path)[0]}.baked"
@@ -124,8 +127,9 @@ class Workshop:
         )
         compiled = folder.with_suffix(".boot")
         compiled.write_bytes(marshal.dumps(compile(boot, str(path), "exec", dont_inherit=True, optimize=2)))
-        path.write_text(_launcher(str(compiled)), encoding="utf-8")
-        path.chmod(0o700 if kind.is_executable else 0o600)
+        if kind.spawn_error != "not_found":
+            path.write_text(_launcher(str(compiled)), encoding="utf-8")
+            path.chmod(0o600 if kind.spawn_error else 0o700)
         return str(path)
 
     def close(self) -> None:

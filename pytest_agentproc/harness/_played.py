@@ -96,7 +96,7 @@ class Played:
         """
         if self.turns is not None and self.turns.undecided:
             return self.turns.undecided
-        is_about_it = any(one.wanted == "input_failed" for one in self.bound.expect)
+        is_about_it = any(one.value == "input_failed" for one in self.bound.scenario.expected)
         if is_about_it and any(event.data.get("kept") == "stdin" for event in self.record.events):
             return "nobody is told that the agent closed its stdin, a file or one that another program holds"
         return ""

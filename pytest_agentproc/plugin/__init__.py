@@ -11,7 +11,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.plugin._collect import pytest_collect_file
+from pytest_agentproc.plugin._collect import pytest_collect_file, pytest_load_initial_conftests
 from pytest_agentproc.plugin._figures import pytest_report_teststatus, pytest_sessionfinish
 from pytest_agentproc.plugin._fixtures import (
     agent_run,
@@ -70,6 +70,7 @@ __all__ = [
     "pytest_configure",
     "pytest_enter_pdb",
     "pytest_generate_tests",
+    "pytest_load_initial_conftests",
     "pytest_pyfunc_call",
     "pytest_report_teststatus",
     "pytest_sessionfinish",

@@ -1,20 +1,33 @@
-"""Owns which files are scenarios as pytest sees them.
+"""Owns which files are scenarios as pytest sees them, and which words of its command line name bundled ones.
 
 Opens none of them: a suite without scenarios pays for a look at names only.
 """
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+import pytest
 
 from pytest_agentproc.corpus import SUFFIX
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Generator
 
-    import pytest
+__all__ = ["CORPUS", "place_in_corpus", "pytest_collect_file", "pytest_load_initial_conftests"]
 
-__all__ = ["pytest_collect_file"]
+CORPUS = "agentproc-corpus"
+"""What the node ids of bundled scenarios begin with, wherever these are installed."""
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None]:
+    """Load the conftest files of this directory for node ids of bundled scenarios: their folder exists nowhere."""
+    given = early_config.known_args_namespace
+    given.file_or_dir = [word for word in given.file_or_dir if place_in_corpus(early_config, word) is None]
+    return (yield)
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
@@ -24,3 +37,17 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
     from pytest_agentproc.plugin._items import ScenarioFile
 
     return ScenarioFile.from_parent(parent, path=file_path)
+
+
+def place_in_corpus(config: pytest.Config, word: str) -> str | None:
+    """Give what follows `agentproc-corpus/` in a node id; None: the word is no node id of a bundled scenario.
+
+    pytest prints a node id as seen from the rootdir, and in its summary as seen from the directory of the call.
+    """
+    path, colons, name = word.partition("::")
+    if CORPUS not in path:
+        return None
+    here = config.invocation_params.dir
+    file = Path(os.path.normpath(here / path))
+    folder = next((base / CORPUS for base in (config.rootpath, here) if file.is_relative_to(base / CORPUS)), None)
+    return None if folder is None or file.exists() else f"{file.relative_to(folder).as_posix()}{colons}{name}"

@@ -2,41 +2,86 @@
 
 from __future__ import annotations
 
+import difflib
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_agentproc.corpus import PACKAGE, SUFFIX, corpus_folder
+from pytest_agentproc.plugin._collect import CORPUS, place_in_corpus
 from pytest_agentproc.plugin._items import ScenarioFile
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
-    from pathlib import Path
 
-__all__ = ["add_corpus"]
+    from pytest_agentproc.plugin._items import ScenarioItem
 
-_NAME = "agentproc-corpus"
+__all__ = ["add_corpus", "require_node_ids"]
 
 
 def add_corpus(config: pytest.Config) -> None:
-    """Let a session run the corpus, in place of the tests that it would find by itself.
+    """Let a session run the bundled scenarios that are named by node ids, or all in place of the tests of the project.
 
     Raises:
-        pytest.UsageError: this installation has no corpus.
+        pytest.UsageError: this installation has no corpus, or no bundled scenario has such a name.
     """
     folder = corpus_folder()
     if folder is None:
         raise pytest.UsageError(f"--agentproc-corpus: there are no scenarios beside {PACKAGE}: install the kit again")
-    if config.args_source is not pytest.Config.ArgsSource.ARGS:
-        config.args.clear()
-    config.pluginmanager.register(_CorpusPlugin(folder), _NAME)
+    places = {word: place_in_corpus(config, word) for word in config.args}
+    named = [place for place in places.values() if place is not None]
+    is_asked = config.args_source is pytest.Config.ArgsSource.ARGS
+    config.args[:] = [word for word in config.args if is_asked and places[word] is None]
+    config.pluginmanager.register(_CorpusPlugin(folder, _wanted(folder, named)), CORPUS)
+
+
+def require_node_ids(config: pytest.Config) -> None:
+    """Refuse the path of a bundled scenario outside of the project: no conftest file of the project would be loaded.
+
+    Raises:
+        pytest.UsageError: there is one.
+    """
+    folder, here = corpus_folder(), config.invocation_params.dir
+    if folder is None or (here.is_relative_to(config.rootpath) and not _is_foreign(folder, config)):
+        return
+    for word in config.args:
+        path, colons, name = word.partition("::")
+        file = Path(os.path.normpath(here / path))
+        if file.is_relative_to(folder) and not file.is_relative_to(here):
+            place = (CORPUS / file.relative_to(folder)).as_posix()
+            raise pytest.UsageError(
+                f"{path} is outside of this project, so that no conftest.py of the project would be loaded: "
+                f"write {place}{colons}{name}"
+            )
+
+
+def _wanted(folder: Path, named: list[str]) -> dict[Path, set[str]]:
+    """Give the files that node ids name, each with the names of its tests; without a name all of them."""
+    if not named:
+        return {file: set() for file in sorted(folder.rglob(f"*{SUFFIX}"))}
+    wanted: dict[Path, set[str]] = {}
+    for place in named:
+        path, _, name = place.partition("::")
+        file = folder / path
+        files = sorted(file.rglob(f"*{SUFFIX}")) if file.is_dir() else [file]
+        if not all(one.is_file() for one in files):
+            known = [one.relative_to(folder).as_posix() for one in folder.rglob(f"*{SUFFIX}")]
+            near = difflib.get_close_matches(path, known, 1)
+            hint = f"did you mean {CORPUS}/{near[0]}?" if near else "agentproc list shows them all"
+            raise pytest.UsageError(f"{CORPUS}/{path}: no bundled scenario has this name: {hint}")
+        for one in files:
+            wanted.setdefault(one, set()).update({name} if name else set())
+    return wanted
 
 
 class _CorpusPlugin:
     """Hang the corpus on the session itself, so that no folder in between is collected or imported."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, wanted: dict[Path, set[str]]) -> None:
         self._folder = folder
+        self._wanted = wanted
 
     @pytest.hookimpl(wrapper=True)
     def pytest_make_collect_report(
@@ -45,8 +90,8 @@ class _CorpusPlugin:
         """Add the corpus to what the session found, unless its folder was named and is found anyway."""
         report = yield
         if isinstance(collector, pytest.Session) and report.passed and not self._is_named(collector):
-            corpus = Corpus.from_parent(collector, name=_NAME, path=self._folder, nodeid=_NAME)
-            report.result.append(corpus)
+            how: dict[str, Any] = {"path": self._folder, "nodeid": CORPUS, "wanted": self._wanted}
+            report.result.append(Corpus.from_parent(collector, name=CORPUS, **how))
         return report
 
     def _is_named(self, session: pytest.Session) -> bool:
@@ -55,14 +100,31 @@ class _CorpusPlugin:
 
 
 class Corpus(pytest.Collector):
-    """The bundled scenarios: with ids of their paths where those can be named, else with `agentproc-corpus/...`."""
+    """The bundled scenarios: with ids of their paths where those can be named, else with `agentproc-corpus/...`.
 
-    def collect(self) -> Iterator[pytest.Collector]:
+    It collects the files itself. pytest would look for the folder of a node id on disk, and `--lf` skips files that it
+    does not find there.
+    """
+
+    def __init__(self, *, wanted: dict[Path, set[str]], **others: Any) -> None:
+        super().__init__(**others)
+        self._wanted = wanted
+
+    def collect(self) -> Iterator[ScenarioItem]:
+        """Give the tests of all scenarios, or those that node ids name."""
         is_foreign = _is_foreign(self.path, self.config)
-        for file in sorted(self.path.rglob(f"*{SUFFIX}")):
-            place = file.relative_to(self.path).as_posix()
-            named: dict[str, Any] = {"nodeid": f"{_NAME}/{place}"} if is_foreign else {}
-            yield ScenarioFile.from_parent(self, path=file, **named)
+        for path, names in self._wanted.items():
+            place = path.relative_to(self.path).as_posix()
+            named: dict[str, Any] = {"nodeid": f"{CORPUS}/{place}"} if is_foreign else {}
+            items = [*ScenarioFile.from_parent(self, path=path, **named).collect()]
+            known = {one for item in items for one in (item.name, item.name.partition("[")[0])}
+            for name in sorted(names - known):
+                found = ", ".join(item.name for item in items)
+                raise self.CollectError(f"{CORPUS}/{place}::{name}: there is no such test: {found}; {_REMEDY}")
+            yield from (item for item in items if not names or {item.name, item.name.partition("[")[0]} & names)
+
+
+_REMEDY = "the brackets name the supervisor: name the folder of its conftest.py, too, or repeat --agentproc-subject"
 
 
 def _is_foreign(folder: Path, config: pytest.Config) -> bool:

@@ -16,7 +16,7 @@ from pytest_agentproc.files import read_text_file
 from pytest_agentproc.plugin._contributions import language_of
 from pytest_agentproc.plugin._options import asked, ways_of
 from pytest_agentproc.plugin._scripts import shown_path
-from pytest_agentproc.plugin._subjects import is_core, subjects_of
+from pytest_agentproc.plugin._subjects import axes_of, is_core, subjects_of
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -94,14 +94,13 @@ class ScenarioFile(pytest.File):
             self.config.pluginmanager.register(_Problems(), _NAME)
         from pytest_agentproc.scenario import read_agents
 
-        rules, subjects = asked(self.config, "rule"), subjects_of(self.config)
+        rules = asked(self.config, "rule")
         for agent in read_agents(self.path) or ("",):
             written = Written(self.path, shown_path(self.path), language_of(self.config), agent)
             if rules and not {*rules} & {*self._covers(written)}:
                 return
-            for subject in subjects:
-                axes = [*([agent] if agent else []), *([subject.name] if len(subjects) > 1 else [])]
-                yield from self._items(written, subject, axes)
+            for subject in subjects_of(self.config):
+                yield from self._items(written, subject)
 
     def _covers(self, written: Written) -> tuple[str, ...]:
         try:
@@ -109,10 +108,11 @@ class ScenarioFile(pytest.File):
         except ScenarioError as problems:
             raise self.CollectError(str(problems)) from None
 
-    def _items(self, written: Written, subject: Subject, names: list[str]) -> Iterator[ScenarioItem]:
+    def _items(self, written: Written, subject: Subject) -> Iterator[ScenarioItem]:
         for clock, backend in ways_of(self.config, is_real=_is_real(subject)):
-            axes = [*names, backend, *([clock] if clock == "real" else [])]
-            name = f"{self.path.name.removesuffix(SUFFIX)}[{'-'.join(axes)}]"
+            axes = axes_of(self.config, subject, clock, backend)
+            way = f"{written.agent}-{axes}" if written.agent else axes
+            name = f"{self.path.name.removesuffix(SUFFIX)}[{way}]"
             nodeid = f"{self.nodeid}::{name}"  # as text, so that pytest reads [backend] as it does for functions
             how: dict[str, Any] = {"subject": subject, "backend": backend, "clock": clock}
             yield ScenarioItem.from_parent(self, name=name, nodeid=nodeid, written=written, **how)
@@ -184,11 +184,11 @@ class ScenarioItem(pytest.Item):
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """Show the explanation of a red scenario, or the sentence of an error; a stack only of our own mistakes."""
-        from pytest_agentproc.plugin._by_hand import by_hand
         from pytest_agentproc.plugin._play import NotGreen
+        from pytest_agentproc.plugin._rerun import rerun_command
 
         if isinstance(excinfo.value, NotGreen):
-            return f"{excinfo.value}\nby hand: {by_hand(self)}"
+            return f"{excinfo.value}\nrerun: {rerun_command(self)}"
         if isinstance(excinfo.value, AgentprocError):
             return str(excinfo.value)
         return super().repr_failure(excinfo, style)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.corpus import SUFFIX, corpus_folder
 from pytest_agentproc.errors import ScenarioError
+from pytest_agentproc.plugin._collect import CORPUS
 from pytest_agentproc.plugin._contributions import language_of
 from pytest_agentproc.plugin._scripts import shown_path
 from pytest_agentproc.plugin._subjects import subjects_of
@@ -30,8 +31,6 @@ __all__ = ["lost"]
 _ID = re.compile(r"(?P<file>.*)::[^\[]*\[(?P<axes>.*)\](@.*)?")
 """As `ScenarioFile` gives it; `--dist=loadgroup` puts the group behind it."""
 
-_CORPUS = "agentproc-corpus/"
-
 
 def lost(config: pytest.Config, report: pytest.TestReport) -> Judged | None:
     """Make an entry of a scenario that was begun and never judged: an error that belongs to nobody is the kit's.
@@ -46,7 +45,7 @@ def lost(config: pytest.Config, report: pytest.TestReport) -> Judged | None:
     found = _ID.fullmatch(report.nodeid)
     if found is None or not found["file"].endswith(SUFFIX):
         return None
-    place, corpus = found["file"].removeprefix(_CORPUS), corpus_folder()
+    place, corpus = found["file"].removeprefix(f"{CORPUS}/"), corpus_folder()
     is_bundled = corpus is not None and place != found["file"]
     path = (corpus if is_bundled and corpus is not None else config.rootpath) / place
     axes = found["axes"].removesuffix("-real")

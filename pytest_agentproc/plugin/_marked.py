@@ -58,13 +58,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def _cases(config: pytest.Config, given: list[str | Path]) -> Iterator[tuple[_Case, str]]:
     from pytest_agentproc.corpus import SUFFIX
     from pytest_agentproc.harness import real_time_only
-    from pytest_agentproc.plugin._subjects import subjects_of
+    from pytest_agentproc.plugin._subjects import axes_of, subjects_of
 
-    subjects = subjects_of(config)
-    for one, subject in product(given, subjects):
+    for one, subject in product(given, subjects_of(config)):
         for clock, backend in ways_of(config, is_real=bool(real_time_only(subject))):
-            axes = [*([subject.name] if len(subjects) > 1 else []), backend, *([clock] if clock == "real" else [])]
-            yield _Case(str(one), subject, clock, backend), "-".join([Path(one).name.removesuffix(SUFFIX), *axes])
+            axes = axes_of(config, subject, clock, backend)
+            yield _Case(str(one), subject, clock, backend), f"{Path(one).name.removesuffix(SUFFIX)}-{axes}"
 
 
 @pytest.fixture
@@ -105,6 +104,7 @@ def _played(function: pytest.Function, case: _Case) -> AgentRun:
     from pytest_agentproc.plugin._contributions import language_of
     from pytest_agentproc.plugin._items import ScenarioItem, Written
     from pytest_agentproc.plugin._play import NotGreen
+    from pytest_agentproc.plugin._rerun import rerun_command
     from pytest_agentproc.plugin._run import result_of
     from pytest_agentproc.plugin._scripts import named
 
@@ -123,7 +123,9 @@ def _played(function: pytest.Function, case: _Case) -> AgentRun:
         )
         item.speak_for(function)
         item.runtest()
-    except (NotGreen, AgentprocError) as red:
-        raise pytest.fail.Exception(str(red), pytrace=False) from None
+    except NotGreen as red:
+        raise pytest.fail.Exception(f"{red}\nrerun: {rerun_command(function)}", pytrace=False) from None
+    except AgentprocError as error:
+        raise pytest.fail.Exception(str(error), pytrace=False) from None
     assert item.played is not None, "what was not played is not green"
     return result_of(item.played)

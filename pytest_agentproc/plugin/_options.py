@@ -11,12 +11,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
+from pytest_agentproc.plugin._collect import place_in_corpus
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pytest_agentproc.harness import Lab
 
 __all__ = [
+    "PLAY_FLAGS",
     "asked",
     "backends_of",
     "is_asked",
@@ -156,6 +159,9 @@ _OPTIONS = (
     ),
     _Option("defect", "judge the supervisor core with this defect built in, to see what catches it", _defect),
 )
+_OF_REPORTS = ("corpus", "rule", "update_baseline", "results", "report", "timeline")
+PLAY_FLAGS = tuple(f"--agentproc-{one.name.replace('_', '-')}" for one in _OPTIONS if one.name not in _OF_REPORTS)
+"""The options that change what a single test runs or says."""
 _READ = {option.name: (option.read, option.default) for option in _OPTIONS}
 
 
@@ -255,7 +261,11 @@ def pytest_configure(config: pytest.Config) -> None:
         from pytest_agentproc.plugin._report import begin_report
 
         begin_report(config)
-    if asked(config, "corpus"):
+    if config.args_source is pytest.Config.ArgsSource.ARGS:
+        from pytest_agentproc.plugin._corpus import require_node_ids
+
+        require_node_ids(config)
+    if asked(config, "corpus") or any(place_in_corpus(config, word) is not None for word in config.args):
         from pytest_agentproc.plugin._corpus import add_corpus
 
         add_corpus(config)

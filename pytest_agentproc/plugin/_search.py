@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from pytest_agentproc.plugin._options import asked, lab_of
 from pytest_agentproc.plugin._play import NotGreen
+from pytest_agentproc.plugin._rerun import rerun_command
 
 if TYPE_CHECKING:
     import pytest
@@ -56,7 +57,7 @@ def look_for_more(node: pytest.Item, scenario: Scenario, backend: str, subject: 
         subject=subject.name,
         seed=_SEED,
         run=came.first,
-        replay=f"agentproc run {file}",
+        replay=rerun_command(node, file),
         is_defect=False,
         explored=not is_open,
     )

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.vocabulary import Subject
 
-__all__ = ["core_of", "is_core", "is_plain", "subjects_of"]
+__all__ = ["axes_of", "core_of", "is_core", "is_plain", "subjects_of"]
 
 _SUBJECTS: pytest.StashKey[tuple[Subject, ...]] = pytest.StashKey()
 _CORE: pytest.StashKey[Subject] = pytest.StashKey()
@@ -35,6 +35,16 @@ def is_core(subject: Subject) -> bool:
     from pytest_agentproc.subjects import Core
 
     return isinstance(subject, Core)
+
+
+def axes_of(config: pytest.Config, subject: Subject, clock: str, backend: str) -> str:
+    """Write one way to run a scenario as it stands in the brackets of a node id.
+
+    Each supervisor is named, but for the reference supervisor where that alone is under test: so an id never runs
+    another supervisor than the one that it was printed for.
+    """
+    is_named = subject.name != "core" or len(subjects_of(config)) > 1
+    return "-".join([*([subject.name] if is_named else []), backend, *([clock] if clock == "real" else [])])
 
 
 def core_of(config: pytest.Config) -> Subject:

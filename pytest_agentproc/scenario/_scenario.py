@@ -79,6 +79,8 @@ class Bound:
     """That the supervisor's event loop is blocked, from when on and for how long."""
     pauseless: int = 0
     """The line of a process that re-forks without a pause; 0: there is none."""
+    first_signal: str = "TERM"
+    """With which the escalation of the supervisor under test begins."""
 
     def in_virtual_time(self) -> Bound:
         """Give this, if virtual time can play it.

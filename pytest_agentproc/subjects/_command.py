@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import shlex
+import shutil
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,7 +19,14 @@ from pytest_agentproc.errors import AdapterError, Declined, UsageError
 from pytest_agentproc.files import read_file
 from pytest_agentproc.subjects._answers import answer_of
 from pytest_agentproc.subjects._said import End, said, sources_of
-from pytest_agentproc.subjects._stated import keeps_time, limits_of, require_dialects, require_inabilities
+from pytest_agentproc.subjects._stated import (
+    keeps_time,
+    limits_of,
+    require_dialects,
+    require_first_signal,
+    require_inabilities,
+    require_outcomes,
+)
 from pytest_agentproc.vocabulary import (
     NANOSECONDS,
     OPTIONAL_NAMES,
@@ -85,7 +94,10 @@ class Command:
             `{folder}`; its own exit code counts as the answer's only if `{"exit_code": "exit_code"}` is there. None:
             its exit code is all it says.
         dialects: the dialects whose agents it can run; see `Function`.
-        cannot: what it cannot do, such as `["stdin"]`; see `Function`.
+        cannot: what it cannot do, such as `["stdin"]`; see `Function`. Its environment is its own in any case, and the
+            command line, too, if `{agent}` does not stand in the command.
+        outcomes: the outcomes that it can tell apart; see `Function`.
+        first_signal: with which it begins to end an agent; see `Function`.
         declines: `{"exit_code": 77}` says that it exits with code 77, and has started no agent, if it cannot take an
             order: the scenario is not applicable, and the last line of its stderr is the reason.
         on_path: whether it starts the agent by its name on PATH (`claude`, `pi`, `codex`, `gemini`; else `agent`).
@@ -115,6 +127,8 @@ class Command:
         dialects: Iterable[str] | None = None,
         declines: Mapping[str, int] | None = None,
         cannot: Iterable[str] = (),
+        outcomes: Iterable[str] = (),
+        first_signal: str = "TERM",
         on_path: bool = False,
         cwd: str | None = None,
     ) -> None:
@@ -134,7 +148,9 @@ class Command:
         self.name = name or Path(argv[0]).name
         self.prints_text = prints_text
         self.dialects = require_dialects(dialects)
-        self.cannot = require_inabilities(cannot)
+        self.cannot = (*require_inabilities(cannot), "env", *(() if "agent" in told else ("argv",)))
+        self.outcomes = require_outcomes(outcomes)
+        self.first_signal = require_first_signal(first_signal)
         self._says = sources_of({"exit_code": "exit_code"} if says is None else says)
         self._declines = _code_of_decline(declines)
         self._says |= sources_of({"text": "stdout"} if prints_text else {})
@@ -175,6 +191,7 @@ class Command:
 
     async def _end(self, order: Order, folder: str) -> tuple[int, str, str]:
         keeper, here = order.keeper, self._cwd or str(Path.cwd())
+        self._require_no_real_agent(order)
         values = _values(order, folder, here)
         own = {name: _WORD.sub(lambda found: values[found[1]], value) for name, value in self._env.items()}
         env = {**os.environ, **order.env, **own, "PATH": f"{order.env['PATH']}:{os.environ.get('PATH', '')}"}
@@ -185,6 +202,8 @@ class Command:
             try:
                 pid = keeper.start(self._words(order, values), here, env, stdio)
             except OSError as error:
+                if error.errno == errno.E2BIG:
+                    raise Declined("the prompt makes its command line too long") from None
                 raise AdapterError(f"{error.filename} could not be started: {error.strerror}\n{_STARTED}") from None
             pidfd = os.pidfd_open(pid)
             try:
@@ -197,6 +216,12 @@ class Command:
             size = rest.seek(0, os.SEEK_END)
             rest.seek(max(0, size - _TAIL))
             return status, *(file.read().decode(errors="replace") for file in (told, rest))
+
+    def _require_no_real_agent(self, order: Order) -> None:
+        """Decline where a program that looks for its agent on PATH would find a real one in place of none."""
+        agent = Path(order.argv[0]).name
+        if "argv" in self.cannot and shutil.which(agent, path=order.env["PATH"]) is None and shutil.which(agent):
+            raise Declined(f"a real {agent} is on PATH, and the scenario is about one that cannot be started")
 
     def _words(self, order: Order, values: Mapping[str, str]) -> list[str]:
         words: list[str] = []

@@ -48,6 +48,8 @@ class Driven(Function):
         limits: see `Function`, also of what a client does with them in real time; a `restart_backoff` that is not named
             is 0, a new agent for the next prompt, if any; None says that who has lost its agent is of no use any more.
         dialects: see `Function`.
+        outcomes: see `Function`.
+        first_signal: see `Function`.
         cannot: what else it cannot do; see `Function`. Of `DEEDS` a client has prompt, cancel, close and permission.
 
     Raises:
@@ -62,6 +64,8 @@ class Driven(Function):
         limits: Limits | None = None,
         dialects: Iterable[str | Dialect] | str | None = None,
         cannot: Iterable[str] = (),
+        outcomes: Iterable[str] = (),
+        first_signal: str = "TERM",
     ) -> None:
         if not (isinstance(client, type) and issubclass(client, Client)):
             raise UsageError(f"{client!r} is no client", "write Driven(Mine), with `class Mine(Client):`")
@@ -70,8 +74,9 @@ class Driven(Function):
             limits = _without_backoff(require_limits_function(limits))
         else:
             limits = {"restart_backoff": 0, **limits_of({} if limits is None else limits)}
-        said = {"name": name or client.__name__, "limits": limits, "dialects": dialects}
-        super().__init__(self._hold, sessions=_DEEDS, runs=False, cannot=cannot, **said)  # type: ignore[arg-type]
+        said: dict[str, Any] = {"name": name or client.__name__, "limits": limits, "dialects": dialects}
+        said |= {"cannot": cannot, "outcomes": outcomes, "first_signal": first_signal}
+        super().__init__(self._hold, sessions=_DEEDS, runs=False, **said)
 
     async def _hold(self, order: Order) -> dict[str, Any]:
         return await _Driver(order, self.client).run()

@@ -19,8 +19,10 @@ from pytest_agentproc.subjects._stated import (
     policy_of,
     require_deeds,
     require_dialects,
+    require_first_signal,
     require_inabilities,
     require_limits_function,
+    require_outcomes,
 )
 from pytest_agentproc.vocabulary import DEEDS, Dialect, LimitsRequest, Order, Policy
 
@@ -71,12 +73,18 @@ class Function:
             that scenarios of it are informational.
         cannot: what it cannot do, of `vocabulary.ABILITIES` ("stdin", "pause", "deny") and `DEEDS`: scenarios that need
             it are not applicable. "stdin": a one-shot agent is never given its prompt on stdin. "pause": a session is
-            given all prompts at once. "deny": the caller allows everything at once.
+            given all prompts at once. "deny": the caller allows everything at once. "argv", "env": it makes its own
+            command line, or environment, so that what the agent is given is not compared with the order.
+        outcomes: the outcomes that it can tell apart, `completed` and `failed` among them; empty: all. Where a scenario
+            expects another one, it is met by the one that is most like it, or by `failed`.
+        first_signal: with which it begins to end an agent: TERM, INT or HUP. Scenarios then expect this one where they
+            say TERM, other polite signals may follow, and `kill_grace` is the time from it to KILL.
         dialects: the dialects whose agents it can run, by name (`gemini stream` is one mode of one), or as `Dialect`
             where another package adds them; None: all. Scenarios of others are not applicable.
 
     Raises:
-        UsageError: it is no function, or there is no such limit, dialect, deed, ability, or way to be cancelled.
+        UsageError: it is no function, or there is no such limit, dialect, deed, ability, outcome, first
+            signal, or way to be cancelled.
     """
 
     needs_keeper = False
@@ -92,6 +100,8 @@ class Function:
         artifacts: bool = False,
         cancellable: bool | Literal["task"] | None = None,
         cannot: Iterable[str] = (),
+        outcomes: Iterable[str] = (),
+        first_signal: str = "TERM",
         dialects: Iterable[str | Dialect] | str | None = None,
     ) -> None:
         if not callable(function):
@@ -103,6 +113,8 @@ class Function:
         self.function = function
         self.name = name or _name(function)
         self.cannot = require_inabilities(cannot)
+        self.outcomes = require_outcomes(outcomes)
+        self.first_signal = require_first_signal(first_signal)
         deeds = DEEDS if isinstance(sessions, bool) else require_deeds(sessions)
         self.deeds = tuple(deed for deed in deeds if deed not in self.cannot)
         self.holds_sessions = bool(sessions)

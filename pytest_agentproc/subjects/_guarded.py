@@ -44,6 +44,8 @@ class Guarded:
         self.dialects = getattr(subject, "dialects", None)
         self.deeds = getattr(subject, "deeds", None)
         self.cannot = getattr(subject, "cannot", ())
+        self.outcomes = getattr(subject, "outcomes", ())
+        self.first_signal = getattr(subject, "first_signal", "TERM")
         self.cancellable = getattr(subject, "cancellable", None)
         self.real_time_only = getattr(subject, "real_time_only", "")
 

@@ -12,12 +12,14 @@ from pytest_agentproc.supervisor.dialects import DIALECTS, SESSIONS, VARIANTS
 from pytest_agentproc.vocabulary import (
     ABILITIES,
     DEEDS,
+    FIRST_SIGNALS,
     LIST_NAMES,
     OPTIONAL_NAMES,
     POLICY_NAMES,
     TIME_NAMES,
     Dialect,
     LimitsRequest,
+    Outcome,
     Policy,
     with_unstated,
 )
@@ -28,9 +30,13 @@ __all__ = [
     "policy_of",
     "require_deeds",
     "require_dialects",
+    "require_first_signal",
     "require_inabilities",
     "require_limits_function",
+    "require_outcomes",
 ]
+
+_LEAST = ("completed", "failed")
 
 _KNOWN = tuple(dict.fromkeys((*DIALECTS, *SESSIONS)))
 
@@ -132,6 +138,33 @@ def require_inabilities(words: Iterable[str]) -> tuple[str, ...]:
     for word in listed:
         _require("ability", word, (*ABILITIES, *DEEDS), plural="abilities")
     return listed
+
+
+def require_outcomes(words: Iterable[str] | str) -> tuple[str, ...]:
+    """Give the outcomes that a supervisor can tell apart as they are listed; none: all.
+
+    Raises:
+        UsageError: there is no such outcome, or `completed` or `failed` is not among them.
+    """
+    listed = tuple([words] if isinstance(words, str) else words)
+    for word in listed:
+        _require("outcome", word, tuple(Outcome))
+    if listed and not {*_LEAST} <= {*listed}:
+        raise UsageError(
+            f"outcomes is {list(listed)!r}", "name completed and failed among them, or leave it out for all"
+        )
+    return listed
+
+
+def require_first_signal(name: str) -> str:
+    """Give the signal with which a supervisor begins to end an agent.
+
+    Raises:
+        UsageError: it is none of TERM, INT and HUP.
+    """
+    if name not in FIRST_SIGNALS:
+        raise UsageError(f"first_signal is {name!r}", f"write one of {', '.join(FIRST_SIGNALS)}")
+    return name
 
 
 def _require(what: str, name: Any, known: tuple[str, ...], more: str = "", plural: str = "") -> None:

@@ -123,6 +123,8 @@ _KEYS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "says": (_is_table, "a table, such as text = 'stdout'"),
     "env": (lambda value: _is_table(value) and _are_texts(list(value.values())), "a table of texts"),
     "cannot": (_are_texts, "a list of texts"),
+    "outcomes": (_are_texts, "a list of texts"),
+    "first_signal": (_is_text, "a text, such as INT"),
     "declines": (_is_table, "a table: {exit_code = 77}"),
     "on_path": (lambda value: isinstance(value, bool), "true or false"),
 }

@@ -127,7 +127,7 @@ def _status(played: Played, process: str | None, wanted: Mapping[str, Any]) -> F
     if status.code is None and status.signal is None:
         return Finding(Verdict.UNDECIDED, "nobody knows how it ended")
     fits = all(getattr(status, key) == value for key, value in wanted.items() if value is not None)
-    fits = fits or (gives_no_grace(played) and is_killed_at_once(wanted, status))
+    fits = fits or (gives_no_grace(played) and is_killed_at_once(wanted, status, played.bound.first_signal))
     return _found(fits=fits, seen=show_status(status))
 
 

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 __all__ = ["as_one_end", "gives_no_grace", "is_killed_at_once"]
 
-_LADDER = ("TERM", "KILL")
 _AFTER_AN_END = ("completed", "failed", "incomplete")
 """Outcomes after which `linger_kill_grace` is the grace of an agent that lives on."""
 
@@ -49,17 +48,17 @@ def _graces(played: Played, process: str | None, at: int | None) -> list[str]:
     return names + ["linger_kill_grace"] * (outcome is None or outcome in _AFTER_AN_END)
 
 
-def as_one_end(signals: Sequence[tuple[str, int]], tolerance: int) -> list[tuple[str, int]]:
-    """Take TERM, KILL, and TERM with KILL at the same instant for one and the same."""
+def as_one_end(signals: Sequence[tuple[str, int]], tolerance: int, ladder: tuple[str, str]) -> list[tuple[str, int]]:
+    """Take the first signal, KILL, and both at the same instant for one and the same."""
     ends: list[tuple[str, int]] = []
     for name, at in signals:
-        is_behind_term = name == "KILL" and ends and ends[-1][0] == "TERM" and at - ends[-1][1] <= tolerance
+        is_behind_term = name == "KILL" and ends and ends[-1][0] == ladder[0] and at - ends[-1][1] <= tolerance
         if not is_behind_term:
             ends.append((name, at))
-    return [("KILL" if name in _LADDER else name, at) for name, at in ends]
+    return [("KILL" if name in ladder else name, at) for name, at in ends]
 
 
-def is_killed_at_once(wanted: Mapping[str, Any], seen: Status) -> bool:
-    """Say whether an agent was to be ended by TERM, in whatever way it took that, and was killed."""
-    by_term = wanted.get("signal") == "TERM" or wanted.get("code") is not None
+def is_killed_at_once(wanted: Mapping[str, Any], seen: Status, first: str) -> bool:
+    """Say whether an agent was to be ended by the first signal, in whatever way it took that, and was killed."""
+    by_term = wanted.get("signal") == first or wanted.get("code") is not None
     return bool(wanted.get("forced")) and by_term and seen.forced and seen.signal == "KILL"

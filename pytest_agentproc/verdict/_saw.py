@@ -37,19 +37,27 @@ def _cut(given: Mapping[str, Any], word: str) -> str:
     return word.encode()[: given["longest"]].decode(errors="replace")
 
 
+def _found(*, fits: bool, seen: str, hint: str) -> Finding:
+    return Finding(Verdict.PASSED, seen) if fits else Finding(Verdict.FAILED, seen, hint)
+
+
+_OWN_ARGV = "a supervisor that makes the command line itself states cannot=['argv']"
+_OWN_ENV = "a supervisor with an environment and folder of its own states cannot=['env']"
+
+
 def _argv(given: Mapping[str, Any], wanted: Sequence[str]) -> Finding:
     fits = given["argv"] == [_cut(given, word) for word in wanted]
-    return Finding(Verdict.PASSED if fits else Verdict.FAILED, listed(quoted(word) for word in given["argv"]))
+    return _found(fits=fits, seen=listed(quoted(word) for word in given["argv"]), hint=_OWN_ARGV)
 
 
 def _env(given: Mapping[str, Any], wanted: Mapping[str, str | None]) -> Finding:
     seen = {name: given["env"].get(name) for name in wanted}
     fits = all(seen[name] == (None if value is None else _cut(given, value)) for name, value in wanted.items())
-    return Finding(Verdict.PASSED if fits else Verdict.FAILED, show_variables(seen))
+    return _found(fits=fits, seen=show_variables(seen), hint=_OWN_ENV)
 
 
 def _cwd(given: Mapping[str, Any], wanted: Mapping[str, str]) -> Finding:
-    return Finding(Verdict.PASSED if matches(given["cwd"], wanted) else Verdict.FAILED, quoted(given["cwd"]))
+    return _found(fits=matches(given["cwd"], wanted), seen=quoted(given["cwd"]), hint=_OWN_ENV)
 
 
 def _stdin(played: Played, wanted: Mapping[str, str]) -> Finding:
@@ -60,7 +68,8 @@ def _stdin(played: Played, wanted: Mapping[str, str]) -> Finding:
         size = sum(len(data) for data in read)
         return Finding(Verdict.NOT_EXERCISED, f"{size} bytes, more than the record keeps of one instant")
     text = b"".join(read).decode(errors="replace")
-    return Finding(Verdict.PASSED if matches(text, wanted) else Verdict.FAILED, quoted(text))
+    hint = "" if played.bound.scenario.is_session else _OWN_ARGV
+    return _found(fits=matches(text, wanted), seen=quoted(text), hint=hint)
 
 
 def _is_read(data: Mapping[str, Any]) -> bool:

@@ -9,6 +9,7 @@ from pytest_agentproc.verdict import _facts
 from pytest_agentproc.verdict._graceless import as_one_end, gives_no_grace
 from pytest_agentproc.verdict._rows import Finding, Played, Verdict, fits_time
 from pytest_agentproc.verdict._words import show_signals
+from pytest_agentproc.vocabulary import FIRST_SIGNALS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,10 +25,11 @@ def check_signals(played: Played, process: str | None, wanted: Sequence[Sent]) -
     pairs = [(name, at) for name, at in wanted]
     seen = _facts.signals(played.record, process)
     if _names(seen) != _names(pairs):
-        seen = _once(seen, _near(played))
-    term = next((at for name, at in pairs if name == "TERM"), None)
+        seen = _once(_without_rungs(seen, played.bound.first_signal), _near(played))
+    term = next((at for name, at in pairs if name == played.bound.first_signal), None)
     if term is not None and gives_no_grace(played, process, term):
-        ends, due_ends = as_one_end(seen, played.tolerance), as_one_end(pairs, 0)
+        ladder = (played.bound.first_signal, "KILL")
+        ends, due_ends = as_one_end(seen, played.tolerance, ladder), as_one_end(pairs, 0, ladder)
         if _names(ends) == _names(due_ends) and all(
             fits_time(played, due, at) for (_, due), (_, at) in zip(due_ends, ends, strict=True)
         ):
@@ -51,6 +53,13 @@ def _names(signals: Sequence[Sent]) -> list[str]:
 def _near(played: Played) -> int:
     """Say within how much time two signals may be one: in real time the quarter second in which nothing is decided."""
     return played.tolerance // 4 if played.record.header.get("clock") == "real" else played.tolerance
+
+
+def _without_rungs(seen: Sequence[Sent], first: str) -> list[Sent]:
+    """Leave out the polite signals after the first one of a supervisor that begins with another one than TERM."""
+    begun = next((place for place, (name, _) in enumerate(seen) if name == first), len(seen))
+    rungs = {*FIRST_SIGNALS} - {first} if first != "TERM" else set()
+    return [sent for place, sent in enumerate(seen) if place < begun or sent[0] not in rungs]
 
 
 def _once(seen: Sequence[Sent], tolerance: int) -> list[Sent]:

@@ -7,7 +7,7 @@ from pytest_agentproc.vocabulary._archetypes import ARCHETYPES
 from pytest_agentproc.vocabulary._artifacts import ARTIFACTS, INCOMPLETE, RESULT_FIELDS
 from pytest_agentproc.vocabulary._dialect import Dialect
 from pytest_agentproc.vocabulary._drive import DEEDS, CallbackError, Caller, Deed, Handler, HookUse, Role, required
-from pytest_agentproc.vocabulary._outcomes import LEVELS, LIMIT_OUTCOMES, Outcome, exit_code
+from pytest_agentproc.vocabulary._outcomes import LEVELS, LIMIT_OUTCOMES, Outcome, exit_code, outcomes_for
 from pytest_agentproc.vocabulary._policy import (
     CONTAINMENTS,
     LIST_NAMES,
@@ -23,7 +23,7 @@ from pytest_agentproc.vocabulary._policy import (
 )
 from pytest_agentproc.vocabulary._rules import RULES
 from pytest_agentproc.vocabulary._script_step import VALUE_TYPES, ScriptStep
-from pytest_agentproc.vocabulary._signals import SIGNALS
+from pytest_agentproc.vocabulary._signals import FIRST_SIGNALS, SIGNALS
 from pytest_agentproc.vocabulary._stated import PartlyStated, with_unstated
 from pytest_agentproc.vocabulary._subject import Answer, LimitsRequest, Order, Subject, View
 
@@ -33,6 +33,7 @@ __all__ = [
     "ARTIFACTS",
     "CONTAINMENTS",
     "DEEDS",
+    "FIRST_SIGNALS",
     "INCOMPLETE",
     "LEVELS",
     "LIMIT_OUTCOMES",
@@ -64,6 +65,7 @@ __all__ = [
     "Subject",
     "View",
     "exit_code",
+    "outcomes_for",
     "required",
     "time_names",
     "to_nanoseconds",

@@ -5,6 +5,8 @@ from __future__ import annotations
 __all__ = ["ABILITIES"]
 
 ABILITIES = {
+    "argv": "start a one-shot agent with the command line of the order: it makes the command line itself",
+    "env": "start an agent with the environment and in the folder of the order: it has its own",
     "stdin": "write the prompt of a one-shot agent to its stdin: the prompt is always an argument",
     "pause": "wait between two prompts of a session: it is given all prompts at once, as a batch client is",
     "deny": "deny the agent anything, or let it wait for an answer: the caller allows everything at once",

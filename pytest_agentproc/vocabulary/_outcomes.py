@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-__all__ = ["LEVELS", "LIMIT_OUTCOMES", "Outcome", "exit_code"]
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["LEVELS", "LIMIT_OUTCOMES", "Outcome", "exit_code", "outcomes_for"]
 
 LEVELS = ("must", "should", "info")
 """How much a check counts.
@@ -84,6 +88,18 @@ _EXIT_CODES = {
     Outcome.HANDSHAKE_FAILED: (69,),
     Outcome.PROTOCOL_ERROR: (76,),
 }
+
+
+def outcomes_for(outcome: str, known: Iterable[str]) -> tuple[str, ...]:
+    """Give the outcomes that a supervisor reports for one, by those that it knows: it alone, or those most like it.
+
+    Alike are outcomes of one exit code, such as all limits. If it knows none of them, it reports `failed`.
+    """
+    known = tuple(known)
+    if outcome in known:
+        return (outcome,)
+    codes = Outcome(outcome).exit_codes
+    return tuple(one for one in known if codes and Outcome(one).exit_codes == codes) or (Outcome.FAILED.value,)
 
 
 def exit_code(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["SIGNALS"]
+__all__ = ["FIRST_SIGNALS", "SIGNALS"]
 
 SIGNALS = {
     "HUP": 1,
@@ -17,3 +17,6 @@ SIGNALS = {
     "ALRM": 14,
     "TERM": 15,
 }
+
+FIRST_SIGNALS = ("TERM", "INT", "HUP")
+"""The signals with which a supervisor may begin to end an agent: a program can catch them, and most die of them."""

@@ -160,11 +160,12 @@ class Subject(Protocol):
 
     `policy` and `run` may raise `subjects.Declined` for what it cannot take: the scenario is then not applicable.
 
-    It may have seven more: `takes_runs`, false for one that takes nothing but drives; `dialects`, those whose
+    It may have nine more: `takes_runs`, false for one that takes nothing but drives; `dialects`, those whose
     agents it can run, or modes of them, as `gemini stream` (None: all); `deeds`, the `DEEDS` that it can have done
-    to its sessions (None: all); `cannot`, the `ABILITIES` that it lacks; `needs_keeper`, true for one that starts
-    programs of its own, which a keeper holds in real time; `real_time_only`, why it cannot be played in virtual
-    time ("": it can); and `cancellable`, whether it may be cancelled without leaving anybody
+    to its sessions (None: all); `cannot`, the `ABILITIES` that it lacks; `outcomes`, those that it can tell apart
+    (empty: all); `first_signal`, with which it begins to end an agent (TERM); `needs_keeper`, true for one that
+    starts programs of its own, which a keeper holds in real time; `real_time_only`, why it cannot be played in
+    virtual time ("": it can); and `cancellable`, whether it may be cancelled without leaving anybody
     (None: it does not say; "task": by `Task.cancel`, and by no scope).
     """
 

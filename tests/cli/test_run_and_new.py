@@ -202,18 +202,3 @@ def test_what_cannot_be_run_is_a_sentence_and_2(argv: list[str], told: str, caps
     """A wrong word is no verdict."""
     assert main(["run", *argv]) == 2
     assert capsys.readouterr().err.startswith(told)
-
-
-@pytest.mark.slow
-def test_a_failed_test_prints_the_command_that_plays_it_by_hand(
-    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The command is pasted, and shows the same red."""
-    monkeypatch.delenv("CI", raising=False)  # there pytest's short summary is not cut, and would say it again
-    pytester.path.joinpath("raw.scenario.yaml").write_text(NEW, "utf-8")
-    told = pytester.runpytest_subprocess("--agentproc-defect=duration-timeout", "--agentproc-subject=core,null")
-    lines = [line for line in told.outlines if line.startswith("by hand: ")]
-    assert lines == ["by hand: agentproc run raw.scenario.yaml --subject null"]
-    code = [sys.executable, "-m", "pytest_agentproc", *lines[0].split()[3:]]
-    done = subprocess.run(code, cwd=pytester.path, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (1, "")

@@ -51,7 +51,7 @@ def test_a_contributed_defect_fails_the_scenario_on_the_key_that_it_names(pytest
             "    seen      stalled",
             "  the agent's last step: beats.scenario.yaml:5: - pulse: {every: 5s, times: 3}",
             '*stdout, 5 B "~lub?n"  [[]line 5]',
-            "by hand: pytest 'beats.scenario.yaml::beats[[]asyncio[]]' --agentproc-defect=beats-are-noise",
+            "rerun: pytest 'beats.scenario.yaml::beats[[]beats-are-noise-asyncio[]]' --agentproc-defect=*-are-noise",
         ]
     )
 

@@ -100,10 +100,10 @@ def test_a_subject_is_named_by_its_module(pytester: pytest.Pytester, name: str, 
     assert judged(result) == [f"{subject} virtual"]
 
 
-def test_with_one_subject_ids_stay_and_with_several_they_name_it(pytester: pytest.Pytester) -> None:
-    """Lists of ids that people keep must not change because another supervisor is judged."""
+def test_ids_name_each_supervisor_but_the_reference_alone(pytester: pytest.Pytester) -> None:
+    """An id that is run without its options, or in another folder, must not pass with another supervisor."""
     one = pytester.runpytest("--collect-only", "-q", "--agentproc-subject=mine:make")
-    assert collected(one) == ["one.scenario.yaml::one[asyncio]"]
+    assert collected(one) == ["one.scenario.yaml::one[made-asyncio]"]
     names = "--agentproc-subject=core, null,mine:make"
     several = pytester.runpytest("--collect-only", "-q", names, "--agentproc-clock=both")
     assert collected(several) == [
@@ -135,13 +135,13 @@ def test_a_conftest_contributes_one_in_a_few_lines(pytester: pytest.Pytester) ->
 def test_a_subject_of_real_time_is_played_there_unless_a_clock_was_chosen(pytester: pytest.Pytester) -> None:
     """Nobody gets 'all not applicable' by default; whoever asks for virtual time is told why it cannot be."""
     result = pytester.runpytest("--collect-only", "-q", "--agentproc-subject=mine:sync")
-    assert collected(result) == ["one.scenario.yaml::one[asyncio-real]"]
+    assert collected(result) == ["one.scenario.yaml::one[sync-asyncio-real]"]
     result = pytester.runpytest("-rs", "--agentproc-subject=mine:sync", "--agentproc-clock=virtual")
     result.assert_outcomes(skipped=1)
     result.stdout.fnmatch_lines(["*not applicable: mine.py:12: sync is no `async def`, so it runs in a thread, and *"])
     pytester.makeini("[pytest]\nagentproc_clock = virtual\n")
     result = pytester.runpytest("--collect-only", "-q", "--agentproc-subject=mine:sync")
-    assert collected(result) == ["one.scenario.yaml::one[asyncio]"]
+    assert collected(result) == ["one.scenario.yaml::one[sync-asyncio]"]
 
 
 @pytest.mark.parametrize(

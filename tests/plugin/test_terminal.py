@@ -157,10 +157,10 @@ def test_a_defect_is_seen_with_the_scenarios_that_catch_it(pytester: pytest.Pyte
     lines = run(pytester, "-v", "--agentproc-defect=duration-timeout", "-k", "not two")
     assert results(lines) == [
         "collecting ... collected 3 items / 1 deselected / 2 selected",
-        "long.scenario.yaml::long[asyncio] FAILED (120 s virtual, N real) [ 50%]",
-        "one.scenario.yaml::one[asyncio] PASSED (0 s virtual, N real) [100%]",
+        "long.scenario.yaml::long[duration-timeout-asyncio] FAILED (120 s virtual, N real) [ 50%]",
+        "one.scenario.yaml::one[duration-timeout-asyncio] PASSED (0 s virtual, N real) [100%]",
         "short test summary info",
-        "FAILED long.scenario.yaml::long[asyncio]",
+        "FAILED long.scenario.yaml::long[duration-timeout-asyncio]",
         "1 failed, 1 passed, 1 deselected in Ns",
     ]
 
@@ -191,8 +191,8 @@ def test_the_junit_file_has_figures_and_explanation(pytester: pytest.Pytester) -
     figures, [failure] = found["two[asyncio]"]
     assert failure is not None
     assert failure.startswith(EXPLAINED)
-    by_hand = "by hand: agentproc run two.scenario.yaml"
-    assert failure.endswith(f"\n\nfailed, record {figures['agentproc_digest']}\n{by_hand}")
+    rerun = "rerun: pytest 'two.scenario.yaml::two[asyncio]'"
+    assert failure.endswith(f"\n\nfailed, record {figures['agentproc_digest']}\n{rerun}")
 
 
 @pytest.mark.once

@@ -50,10 +50,12 @@ def played(lab: Lab, subject: Command | Function, scenario: Any = HELLO, scale: 
     ids=["words", "one word", "environment", "PATH"],
 )
 def test_it_is_told_of_the_agent_in_each_of_four_ways(lab: Lab, script: str, options: dict[str, Any]) -> None:
-    """A wrapper takes its agent as it always has; the prompt goes on by stdin."""
+    """A wrapper takes its agent as it always has; where it finds it on PATH, it makes the command line itself."""
     argv = ["sh", "-c", script, *options.pop("argv", [])]
     says = {"outcome": ENDS, "exit_code": "exit_code", "text": "stdout"}
     rows = played(lab, Command(argv, says=says, **options))
+    given = rows.pop("saw.stdin")
+    assert given.verdict is (Verdict.NOT_APPLICABLE if "on_path" in options else Verdict.PASSED)
     assert {row.verdict for row in rows.values()} == {Verdict.PASSED}, rows
 
 

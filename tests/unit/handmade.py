@@ -53,6 +53,7 @@ class Bound:
     policy: Policy = field(default_factory=Policy)
     scenario: Script = field(default_factory=Script)
     parts: Mapping[str, Bound] = field(default_factory=dict)
+    first_signal: str = "TERM"
 
 
 @dataclass(frozen=True)

@@ -215,18 +215,22 @@ GIVEN: tuple[str, dict[str, Any]] = (
 )
 
 
+OWN_ARGV = "a supervisor that makes the command line itself states cannot=['argv']"
+OWN_ENV = "a supervisor with an environment and folder of its own states cannot=['env']"
+
+
 @pytest.mark.parametrize(
     ("key", "wanted", "row"),
     [
         ("saw.argv", ["-p", "hi" * 9], ("passed", f'"-p", "{"hi" * 9}"', f'"-p", "{"hi" * 8}"', "")),
-        ("saw.argv", ["-p"], ("failed", '"-p"', f'"-p", "{"hi" * 8}"', "")),
+        ("saw.argv", ["-p"], ("failed", '"-p"', f'"-p", "{"hi" * 8}"', OWN_ARGV)),
         ("saw.env", {"A": "1", "B": None}, ("passed", 'A: "1", B: unset', 'A: "1", B: unset', "")),
-        ("saw.env", {"A": None}, ("failed", "A: unset", 'A: "1"', "")),
-        ("saw.env", {"B": ""}, ("failed", 'B: ""', "B: unset", "")),
+        ("saw.env", {"A": None}, ("failed", "A: unset", 'A: "1"', OWN_ENV)),
+        ("saw.env", {"B": ""}, ("failed", 'B: ""', "B: unset", OWN_ENV)),
         ("saw.cwd", {"matches": "^/w$"}, ("passed", 'matches "^/w$"', '"/w"', "")),
-        ("saw.cwd", {"exact": "/"}, ("failed", '"/"', '"/w"', "")),
+        ("saw.cwd", {"exact": "/"}, ("failed", '"/"', '"/w"', OWN_ENV)),
         ("saw.stdin", {"exact": "yes"}, ("passed", '"yes"', '"yes"', "")),
-        ("saw.stdin", {"contains": "no"}, ("failed", 'contains "no"', '"yes"', "")),
+        ("saw.stdin", {"contains": "no"}, ("failed", 'contains "no"', '"yes"', OWN_ARGV)),
     ],
 )
 def test_what_the_agent_saw_comes_from_the_agent(key: str, wanted: Any, row: tuple[str, ...]) -> None:
