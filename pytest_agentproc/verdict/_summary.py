@@ -22,6 +22,8 @@ _LEVELS = ("must", "should")
 """The levels at which a failure is counted; each has a column."""
 _RULES, _REPORTS = "rule (must, should: failed)", "as in bug reports"
 _ERRORS = (Verdict.ADAPTER_ERROR, Verdict.KIT_ERROR)
+_WRONG = (Verdict.FAILED, Verdict.CRASHED)
+"""The verdicts by which a supervisor is wrong."""
 _OPEN = (Verdict.UNDECIDED, Verdict.NOT_EXERCISED)
 _GAP = "  "
 _SHORT = 12
@@ -34,7 +36,7 @@ def is_conformant(judged: Sequence[Judged]) -> bool:
     could not be read might have decided.
     """
     counted = [one for one in judged if one.level != "info"]
-    broken = any(one.at("must") in (Verdict.FAILED, *_ERRORS) or not one.file for one in counted)
+    broken = any(one.at("must") in (*_WRONG, *_ERRORS) or not one.file for one in counted)
     return any(one.verdict == Verdict.PASSED for one in counted) and not broken
 
 
@@ -94,7 +96,7 @@ def _columns(counted: Sequence[Judged]) -> list[str]:
 def _counts(judged: Sequence[Judged], columns: Sequence[str] = ()) -> dict[str, int]:
     """Count scenarios. A scenario may have failed at two levels; in all other columns it stands once."""
     found = Counter(one.verdict for one in judged)
-    failed = {level: sum(one.at(level) is Verdict.FAILED for one in judged) for level in _LEVELS}
+    failed = {level: sum(one.at(level) in _WRONG for one in judged) for level in _LEVELS}
     counts = {
         **failed,
         "errors": sum(found[error] for error in _ERRORS),
