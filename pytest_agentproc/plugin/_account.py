@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_agentproc.plugin._baseline import begin_baseline, update_baseline
+from pytest_agentproc.plugin._by_hand import by_hand
 from pytest_agentproc.plugin._lost import lost
 from pytest_agentproc.plugin._options import asked
 from pytest_agentproc.plugin._results import write_results
@@ -60,7 +61,8 @@ def keep(item: ScenarioItem, judgement: Judgement, real: float = 0.0) -> None:
     if not item.config.pluginmanager.has_plugin(_NAME):
         return
     how = {"subject": item.subject.name, "clock": item.clock, "backend": item.backend}
-    judged = kept(judgement, item.scenario, **how, real=real)
+    rerun = by_hand(item) if judgement.is_red else ""
+    judged = kept(judgement, item.scenario, **how, real=real, rerun=rerun)
     item.user_properties[:] = [pair for pair in item.user_properties if pair[0] != _PROPERTY]
     item.user_properties.append((_PROPERTY, judged.line()))
 

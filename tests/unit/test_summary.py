@@ -130,6 +130,11 @@ def test_the_table_has_failed_rules_first_and_then_the_undecided() -> None:
         "F01  lingers after the f...     1       -       -          -      -       -    1",
         "F02  silent but alive, a...     -       -       -          1      1       1    -",
         "F05  orphans: servers, l...     1       -       -          -      -       1    -",
+        "",
+        "what went wrong (must, should: scenarios)                           must  should",
+        "adapter error: outcome: expected completed, seen failed                1       -",
+        "failed: outcome: expected completed, seen failed                       1       -",
+        "undecided: outcome: expected completed, seen failed                    1       -",
     ]
     assert empty == ""
     hashes = corpus_hash(judged)[:12], digest_of(judged)[:12]
