@@ -25,6 +25,7 @@ from pytest_agentproc.plugin._fixtures import (
 from pytest_agentproc.plugin._marked import agent_scenario, pytest_generate_tests, pytest_pyfunc_call
 from pytest_agentproc.plugin._options import pytest_addhooks, pytest_addoption, pytest_configure, pytest_unconfigure
 from pytest_agentproc.plugin._progress import pytest_sessionstart
+from pytest_agentproc.plugin._tracebacks import pytest_runtest_makereport
 
 if TYPE_CHECKING:
     from pytest_agentproc.clock import VirtualClock
@@ -61,6 +62,7 @@ __all__ = [
     "pytest_generate_tests",
     "pytest_pyfunc_call",
     "pytest_report_teststatus",
+    "pytest_runtest_makereport",
     "pytest_sessionfinish",
     "pytest_sessionstart",
     "pytest_unconfigure",

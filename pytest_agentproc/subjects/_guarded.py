@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.vocabulary import Answer, LimitsRequest, Order, Subject
 
-__all__ = ["Guarded", "adapter_module", "ask", "stated", "unwrap_decline"]
+__all__ = ["Guarded", "adapter_module", "ask", "is_machinery", "is_of_kit", "stated", "unwrap_decline"]
 
 _KIT = f"{Path(__file__).resolve().parent.parent}{os.sep}"
 _PACKAGES = tuple(f"{sysconfig.get_path(name)}{os.sep}" for name in ("purelib", "platlib"))
@@ -176,9 +176,15 @@ def _inner(error: BaseException) -> tuple[BaseException, list[Any]]:
 def _frames(traces: list[Any]) -> list[tuple[FrameType, int]]:
     """List the frames of the adapter and of the supervisor, each with its line."""
     found = [pair for trace in traces for pair in traceback.walk_tb(trace)]
-    return [(frame, line) for frame, line in found if not _is_machinery(frame.f_code.co_filename)]
+    return [(frame, line) for frame, line in found if not is_machinery(frame.f_code.co_filename)]
 
 
-def _is_machinery(file: str) -> bool:
+def is_of_kit(file: str) -> bool:
+    """Say whether a file of code is the kit's."""
+    return file.startswith(_KIT)
+
+
+def is_machinery(file: str) -> bool:
+    """Say whether a file of code is the kit's, an event loop's or the standard library's."""
     is_of_python = file.startswith((*_STDLIB, "<frozen")) and not file.startswith(_PACKAGES)
-    return is_of_python or file.startswith((_KIT, *_LOOPS))
+    return is_of_python or is_of_kit(file) or file.startswith(_LOOPS)

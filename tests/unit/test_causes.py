@@ -12,8 +12,8 @@ FRAMES = "\n  glue.py:3 in mine: await go()\n  sup.py:{line} in go: line.decode(
 
 
 def red(scenario: str, *rows: tuple[Any, ...], verdict: str = "failed", level: str = "must", **others: Any) -> Judged:
-    """Give a scenario with red rows: key, expected, seen, and a verdict and level if they are others."""
-    made = (JudgedRow(key, *(more or [verdict])[:1], wanted, seen, level) for key, wanted, seen, *more in rows)
+    """Give a scenario with red rows: key, expected and seen."""
+    made = (JudgedRow(key, verdict, wanted, seen, level) for key, wanted, seen in rows)
     return Judged(
         scenario=scenario,
         file=scenario,
