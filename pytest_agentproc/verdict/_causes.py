@@ -78,7 +78,8 @@ def _shapes(one: Judged, level: str) -> set[str]:
     verdict = one.at(level)
     rows = [row for row in one.rows if row.level == level and row.verdict == verdict]
     if not rows:
-        return {f"{one.verdict}: {_without_values(one.reason.removeprefix(f'{one.verdict}: '))}"}
+        reason = one.reason.removeprefix(f"{one.verdict}: ") or "there was no play to judge"
+        return {f"{one.verdict}: {_without_values(reason)}"}
     first = [row for row in rows if row.key.rpartition(".")[2] not in _FOLLOWS] or rows
     return {_shape(row) for row in first}
 

@@ -6,6 +6,8 @@ import re
 
 import pytest
 
+from pytest_agentproc.errors import KitError
+from pytest_agentproc.harness import Lab
 from tests.plugin.scenarios import GREEN, RED
 from tests.plugin.test_subjects import MINE
 
@@ -159,3 +161,18 @@ def test_what_a_supervisor_leaves_to_the_collector_breaks_no_report(pytester: py
     result = pytester.runpytest_subprocess("--agentproc-subject=leaky:leave", "one.scenario.yaml")
     assert "SystemError" not in result.stdout.str() + result.stderr.str()
     result.stdout.fnmatch_lines(["the report of another plugin", "*= agentproc =*"])
+
+
+def test_a_kit_error_is_called_so_in_the_failure_and_in_the_summary(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody looks for it in the supervisor."""
+
+    def fail(*_: object, **__: object) -> None:
+        raise KitError("the fake agent itself failed")
+
+    monkeypatch.setattr(Lab, "play", fail)
+    result = pytester.runpytest("--agentproc-subject=mine:supervise", "one.scenario.yaml")
+    result.stdout.fnmatch_lines(
+        ["kit error: the fake agent itself failed", "kit error: the fake agent itself failed   *1  *-"]
+    )

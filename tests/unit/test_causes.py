@@ -98,7 +98,9 @@ def test_an_undecided_must_is_red_and_an_undecided_should_is_not() -> None:
     row = ("text", '"hi"', "not reported by the subject")
     asked = red("a", row, verdict="undecided"), red("b", row, verdict="undecided", level="should")
     broken = red("c", verdict="kit error", reason="kit error: worker 3 was lost")
-    assert [line.split("  ")[0] for line in printed(*asked, broken)[1::2]] == [
+    never = red("d", verdict="kit error")
+    assert [line.split("  ")[0] for line in printed(*asked, broken, never)[1::2]] == [
+        "kit error: there was no play to judge",
         "kit error: worker * was lost",
         "undecided: text: not reported by the subject",
     ]
