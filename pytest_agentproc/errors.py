@@ -2,7 +2,7 @@
 
 Three kinds are never mixed: a caller's mistake is one of these exceptions, an agent's behaviour is an `Outcome`
 and is never raised, and a bug of ours is an assertion or a `KitError`. What breaks
-in the supervisor under test is none of these: that is an `AdapterError`.
+in the supervisor under test is none of these: that is a `SubjectError`, either of the adapter or of the supervisor.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ __all__ = [
     "ScenarioError",
     "Spin",
     "Stall",
+    "SubjectError",
+    "SupervisorCrash",
     "UsageError",
 ]
 
@@ -174,10 +176,32 @@ class Spin(ClockError):
     reason = "spin"
 
 
-class AdapterError(AgentprocError):
-    """The supervisor under test raised, or gave no answer: its adapter is at fault, not what it does with agents."""
+class SubjectError(AgentprocError):
+    """The supervisor under test gave no answer: the adapter misused the kit, or the supervisor crashed."""
+
+    reason = "error"
+
+
+class AdapterError(SubjectError):
+    """The adapter misuses the kit: that says nothing of what the supervisor does with agents."""
 
     reason = "adapter error"
+
+
+class SupervisorCrash(SubjectError):
+    """An exception came out of the supervisor under test.
+
+    Args:
+        message: what was raised, and where.
+        is_in_adapter: whether all frames of the traceback are in the adapter's own module. If no agent was started
+            either, the adapter is wrong, and the supervisor did not crash.
+    """
+
+    reason = "crash"
+
+    def __init__(self, message: str, *, is_in_adapter: bool = False) -> None:
+        super().__init__(message)
+        self.is_in_adapter = is_in_adapter
 
 
 class KitError(AgentprocError):

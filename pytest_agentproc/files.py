@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["read_file", "read_inside", "read_text_file"]
+__all__ = ["read_file", "read_inside", "read_text_file", "short_path"]
 
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0) | _NO_LINK
 _PIECE = 1 << 20
+_PACKAGES = ("site-packages", "dist-packages")
 _KINDS = (
     (stat.S_ISDIR, "a folder"),
     (stat.S_ISFIFO, "a named pipe"),
@@ -78,6 +79,17 @@ def read_inside(folder: Path, path: Path, most: int) -> bytes:
     finally:
         os.close(place)
     return _content(number, most)
+
+
+def short_path(file: str | os.PathLike[str]) -> str:
+    """Write a file's path for a message: from `site-packages` on, or as seen from the current folder if it is below."""
+    path = os.fspath(file)
+    for name in _PACKAGES:
+        _, folder, rest = path.rpartition(f"{os.sep}{name}{os.sep}")
+        if folder:
+            return f"{name}{os.sep}{rest}"
+    relative = os.path.relpath(path)
+    return path if relative.startswith(os.pardir) else relative
 
 
 def _content(number: int, most: int) -> bytes:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 import tempfile
-from collections import Counter
 from importlib.util import find_spec
 from pathlib import Path
 from shutil import get_terminal_size
@@ -22,7 +22,7 @@ import pytest_agentproc
 from pytest_agentproc.cli._supervisors import add_play_options, program_of, scale_of, subject_of
 from pytest_agentproc.errors import KitError, UsageError
 from pytest_agentproc.verdict import Judged, JudgedRow, Verdict, is_conformant, summary
-from pytest_agentproc.vocabulary import LEVELS, RULES
+from pytest_agentproc.vocabulary import RULES
 
 if TYPE_CHECKING:
     import argparse
@@ -35,9 +35,9 @@ decide a `must`, it is conformant as far as reported. Checks at level `should` a
 
 exit codes:
   0  every supervisor is conformant, or conformant as far as reported
-  1  at least one is not
-  2  there is no such supervisor, rule, or scenario
-  3  the kit failed: that is no verdict
+  1  at least one is not: a `must` failed, the supervisor crashed there, or there was an adapter error
+  2  there is no such supervisor, rule, or scenario, or a program that is named is not there
+  3  there was a kit error: that is no verdict
 
 examples:
   agentproc conform core
@@ -47,8 +47,6 @@ examples:
 """
 
 _PROGRAM = "agentproc_program"
-_MOST_SHOWN = 10
-_MOST_REASONS = 3
 _SCENARIOS_FAILED, _MISUSED, _NOTHING_THERE = (0, 1), 4, 5
 
 
@@ -148,7 +146,11 @@ def _judged(options: argparse.Namespace, folder: Path) -> str:
         raise UsageError("no scenario is like that", "agentproc list shows them all")
     if done.returncode not in _SCENARIOS_FAILED or not results.exists():
         raise _error(done)
-    return results.read_text("utf-8")
+    told = results.read_text("utf-8")
+    if not options.command:
+        return told
+    ours, theirs = f"--subject {_PROGRAM}:subject", f"--command {shlex.quote(options.command)}"
+    return told.replace(ours, json.dumps(theirs, ensure_ascii=False)[1:-1])
 
 
 def _error(done: subprocess.CompletedProcess[str]) -> UsageError | KitError:
@@ -168,28 +170,8 @@ def _of(fields: dict[str, Any]) -> Judged:
 
 
 def _summary(judged: list[Judged]) -> str:
-    red = [one for one in judged if one.verdict in (Verdict.FAILED, Verdict.ADAPTER_ERROR, Verdict.KIT_ERROR)]
     width = max(get_terminal_size((100, 24)).columns - 1, 79)
-    lines = summary(judged, pytest_agentproc.__version__, width)
-    red.sort(key=lambda one: LEVELS.index(_level(one)))
-    shown = [f"  {one.verdict} ({_level(one)}): {one.scenario}" for one in red[:_MOST_SHOWN]]
-    if len(red) > _MOST_SHOWN:
-        shown.append(f"  and {len(red) - _MOST_SHOWN} more: --results FILE tells them all")
-    shown += _reasons(red)
-    return "\n".join([*lines[:-1], *shown, *([""] if shown else []), lines[-1]])
-
-
-def _level(one: Judged) -> str:
-    """Give the highest level at which a scenario failed."""
-    return next((level for level in LEVELS if one.at(level) == one.verdict), one.level)
-
-
-def _reasons(red: list[Judged]) -> list[str]:
-    """Say why supervisors were not judged: the most frequent reasons, as one mistake has many scenarios tell of it."""
-    errors = (Verdict.ADAPTER_ERROR, Verdict.KIT_ERROR)
-    told = Counter(row.seen.partition("\n")[0] for one in red for row in one.rows if row.verdict in errors)
-    often = ((f"{count} times" if count > 1 else "once", reason) for reason, count in told.most_common(_MOST_REASONS))
-    return [f"  {times}: {reason}" for times, reason in often]
+    return "\n".join(summary(judged, pytest_agentproc.__version__, width))
 
 
 def _write(file: str, text: str) -> None:

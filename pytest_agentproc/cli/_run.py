@@ -33,9 +33,9 @@ In real time the agent keeps a diary: the supervisor's side is told as it happen
 
 exit codes:
   0  passed
-  1  not passed: failed, undecided, not exercised, not applicable, or the supervisor broke
+  1  not passed: failed, crashed, an adapter error, undecided, not exercised, or not applicable
   2  there is no such scenario or supervisor, or the scenario has mistakes
-  3  the kit failed, or the machine was too slow: that is no verdict
+  3  a kit error, or the machine was too slow: that is no verdict
 
 examples:
   agentproc run lingers-deaf                              # the reference supervisor

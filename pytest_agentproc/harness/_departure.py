@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from pytest_agentproc.errors import AdapterError, Declined
+from pytest_agentproc.errors import Declined, SubjectError
 from pytest_agentproc.vocabulary import NANOSECONDS, Answer
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario import Bound
     from pytest_agentproc.vocabulary import Deed, Subject
 
-    Said = Answer | AdapterError | Declined
+    Said = Answer | SubjectError | Declined
     Ask = Callable[[], Coroutine[Any, Any, Said]]
 
 __all__ = ["NOBODY", "ModelDeparture", "aftermath", "asked_until"]
@@ -86,7 +86,7 @@ async def _cancel_task(seconds: float, ask: Ask, leave: Callable[[], None]) -> S
         return NOBODY
     finally:
         timer.cancel()
-    return NOBODY if has_left and isinstance(said, AdapterError | Declined) else said
+    return NOBODY if has_left and isinstance(said, SubjectError | Declined) else said
 
 
 async def _cancel_scope(seconds: float, ask: Ask, leave: Callable[[], None]) -> Said:
@@ -105,7 +105,7 @@ async def _cancel_scope(seconds: float, ask: Ask, leave: Callable[[], None]) -> 
         with anyio.CancelScope() as scope:
             said = await ask()
         group.cancel_scope.cancel()
-    return NOBODY if has_left and isinstance(said, AdapterError | Declined) else said
+    return NOBODY if has_left and isinstance(said, SubjectError | Declined) else said
 
 
 class ModelDeparture:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pytest_agentproc.errors import AdapterError, ClockError
+    from pytest_agentproc.errors import ClockError, SubjectError
     from pytest_agentproc.harness._faults import FakeFault
     from pytest_agentproc.harness._pace import Pace
     from pytest_agentproc.harness._reference import Reference
@@ -61,7 +61,7 @@ class Played:
     bound: Bound
     record: Record
     answer: Answer | None
-    fault: AdapterError | ClockError | None
+    fault: SubjectError | ClockError | None
     artifacts: Mapping[str, bytes] | None = None
     pace: Pace | None = None
     lateness: int = 0

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from pytest_agentproc.clock import SystemClock, hush_at_end, require_backend
-from pytest_agentproc.errors import AdapterError, ClockError, Declined, Foreign, Stall
+from pytest_agentproc.errors import AdapterError, ClockError, Declined, Foreign, Stall, SubjectError, SupervisorCrash
 from pytest_agentproc.harness._blockage import blocked_meanwhile
 from pytest_agentproc.harness._departure import aftermath, asked_until
 from pytest_agentproc.harness._kept import Kept
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario import Bound
     from pytest_agentproc.vocabulary import Answer, Deed, Subject
 
-    Said = Answer | AdapterError | Declined
+    Said = Answer | SubjectError | Declined
 
 __all__ = ["needs_keeper", "order_of", "real_time_only", "supervise", "supervise_real"]
 
@@ -80,14 +80,14 @@ def supervise(
     marks: list[int] = []
     clock.on_fault(tell)
     answer: Answer | None = None
-    fault: AdapterError | ClockError | None = None
+    fault: SubjectError | ClockError | None = None
     with Others(fakes) as others:
         try:
             said = clock.run(run, backend=backend)
             for fake in fakes:
                 fake.watch.collect(record)
-            said = _without_decline(said, record)
-            answer, fault = (None, said) if isinstance(said, AdapterError) else (said, None)
+            said = _settled(said, bound, record)
+            answer, fault = (None, said) if isinstance(said, SubjectError) else (said, None)
         except ClockError as error:
             fault = _out_of_reach(error) or error
             if not marks:
@@ -134,7 +134,7 @@ def supervise_real(
         clock.start()
         with anyio.move_on_after(pace.limit) as scope, warden(_noting(record, clock)):
             ended = await _asked(subject, order, bound.abandoned, backend)
-            if not (scope.cancel_called and isinstance(ended, AdapterError | Declined)):
+            if not (scope.cancel_called and isinstance(ended, SubjectError | Declined)):
                 said.append(ended)
                 _note_end(record, clock, ended)
                 if rest := aftermath(bound, subject):
@@ -145,13 +145,13 @@ def supervise_real(
         anyio.run(kept.hold, run, backend=backend)
         answer = said[0] if said else Stall(f"the supervisor did not return within {pace.limit:.0f} real seconds")
         lateness = max(*(fake.watch.collect(record) for fake in fakes), _latest_timer(record))
-        answer = answer if isinstance(answer, Stall) else _without_decline(answer, record)
+        answer = answer if isinstance(answer, Stall) else _settled(answer, bound, record)
         kept.tell(record, clock.instant())
         others.tell(record, clock.instant())
     if isinstance(answer, Stall):
         told = {"process": "supervisor", "fault": answer.reason, "message": str(answer)}
         record.add(clock.instant(), "m", told)
-    if isinstance(answer, AdapterError | Stall):
+    if isinstance(answer, SubjectError | Stall):
         return Played(bound, record, None, answer, room.files(), pace, lateness)
     return Played(bound, record, answer, None, room.files(), pace, lateness)
 
@@ -160,7 +160,7 @@ async def _asked(subject: Subject, order: Order, left: Deed | None, backend: str
     async def ask() -> Said:
         try:
             return await subject.run(order)
-        except (AdapterError, Declined) as error:
+        except (SubjectError, Declined) as error:
             return error
 
     def leave() -> None:
@@ -170,15 +170,22 @@ async def _asked(subject: Subject, order: Order, left: Deed | None, backend: str
     return await (ask() if left is None else asked_until(left, ask, leave, order.scale, backend))
 
 
-def _without_decline(said: Said, record: Record) -> Answer | AdapterError:
-    """Give an answer or an error as it is; a decline that came after the start of an agent is an error.
+def _settled(said: Said, bound: Bound, record: Record) -> Answer | SubjectError:
+    """Read what a subject gave in the light of the record.
+
+    A decline that came after the start of an agent is an adapter error. So is an exception out of the adapter alone, if
+    no agent was started. A start that cannot succeed raises `OSError` there, and is the supervisor's own work.
 
     Raises:
         Declined: no agent was started.
     """
+    was_started = any(event.code == "p" and "seen" in event.data and "by" not in event.data for event in record.events)
+    if isinstance(said, SupervisorCrash) and said.is_in_adapter and not was_started:
+        is_failed_start = bound.scenario.cannot_spawn is not None and isinstance(said.__cause__, OSError)
+        return said if is_failed_start else AdapterError(str(said))
     if not isinstance(said, Declined):
         return said
-    if any(event.code == "p" and "seen" in event.data and "by" not in event.data for event in record.events):
+    if was_started:
         reason = said.reason()
         return AdapterError(f"it declined the order after it had started an agent: {reason}\n{_EARLIER}")
     raise said
@@ -192,8 +199,11 @@ def _note_end(record: Record, clock: Clock, said: Said) -> None:
     end: dict[str, Any] = {"returned": True}
     if isinstance(said, Declined):
         end = {"fault": "decline", "message": said.reason()}
-    if isinstance(said, AdapterError):
-        end = {"fault": said.reason, "message": str(said).partition("\n")[0]}
+    if isinstance(said, SubjectError):
+        reason = (
+            "exception" if isinstance(said, SupervisorCrash) else said.reason
+        )  # whose it is follows from the record
+        end = {"fault": reason, "message": str(said).partition("\n")[0]}
     record.add(clock.instant(), "m", {"process": "supervisor", **end})
 
 

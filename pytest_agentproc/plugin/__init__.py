@@ -32,6 +32,7 @@ from pytest_agentproc.plugin._options import (
     pytest_unconfigure,
 )
 from pytest_agentproc.plugin._progress import pytest_sessionstart
+from pytest_agentproc.plugin._tracebacks import pytest_runtest_makereport
 
 if TYPE_CHECKING:
     from pytest_agentproc.clock import VirtualClock
@@ -73,6 +74,7 @@ __all__ = [
     "pytest_load_initial_conftests",
     "pytest_pyfunc_call",
     "pytest_report_teststatus",
+    "pytest_runtest_makereport",
     "pytest_sessionfinish",
     "pytest_sessionstart",
     "pytest_unconfigure",

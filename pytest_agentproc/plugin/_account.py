@@ -5,6 +5,7 @@ Each is a property of its report, so that it crosses the wire of xdist; the proc
 
 from __future__ import annotations
 
+import gc
 import importlib.metadata
 from typing import TYPE_CHECKING
 
@@ -13,12 +14,13 @@ import pytest
 from pytest_agentproc.plugin._baseline import begin_baseline, update_baseline
 from pytest_agentproc.plugin._lost import lost
 from pytest_agentproc.plugin._options import asked
+from pytest_agentproc.plugin._rerun import rerun_command
 from pytest_agentproc.plugin._results import write_results
 from pytest_agentproc.plugin._subjects import is_plain, subjects_of
 from pytest_agentproc.verdict import Judged, Verdict, kept, results, summary
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
 
     from pytest_agentproc.plugin._items import ScenarioItem
     from pytest_agentproc.verdict import Judgement
@@ -59,7 +61,8 @@ def keep(item: ScenarioItem, judgement: Judgement, real: float = 0.0) -> None:
     if not item.config.pluginmanager.has_plugin(_NAME):
         return
     how = {"subject": item.subject.name, "clock": item.clock, "backend": item.backend}
-    judged = kept(judgement, item.scenario, **how, real=real)
+    rerun = rerun_command(item) if judgement.is_red else ""
+    judged = kept(judgement, item.scenario, **how, real=real, rerun=rerun)
     item.user_properties[:] = [pair for pair in item.user_properties if pair[0] != _PROPERTY]
     item.user_properties.append((_PROPERTY, judged.line()))
 
@@ -75,6 +78,7 @@ class _Account:
         self._config = config
         self._judged: dict[str, Judged] = {}
         self._told: list[str] = []
+        self._is_printed = False
         self._version = importlib.metadata.version("pytest-agentproc")
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -89,7 +93,30 @@ class _Account:
         if entry is not None:
             self._judged[report.nodeid] = entry
 
-    def pytest_sessionfinish(self, exitstatus: int) -> None:
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_sessionfinish(self, exitstatus: int) -> Generator[None]:
+        """Write the files first, and print the summary also if the report of another plugin, or pytest's own, fails.
+
+        A supervisor leaves objects to the garbage collector, such as transports, whose finalizers print tracebacks. In
+        CPython 3.11 such a finalizer breaks a parser that it interrupts ("AST constructor recursion depth mismatch").
+        So they are finalized before the reports, and the collector waits until the reports are written.
+        """
+        self._write(exitstatus)
+        gc.collect()
+        was_on = gc.isenabled()
+        gc.disable()
+        try:
+            return (yield)
+        except BaseException:
+            terminal = self._config.pluginmanager.get_plugin("terminalreporter")
+            if terminal is not None:
+                self._print(terminal, exitstatus)
+            raise
+        finally:
+            if was_on:
+                gc.enable()
+
+    def _write(self, exitstatus: int) -> None:
         """Write what is to be written, unless the session was broken off, or this is one of several workers."""
         if not self._judged or exitstatus == pytest.ExitCode.INTERRUPTED or hasattr(self._config, "workerinput"):
             return
@@ -99,10 +126,19 @@ class _Account:
         if path:
             self._told.append(write_results(self._config, results([*self._judged.values()], self._version)))
 
-    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter, exitstatus: int) -> None:
-        """Print a table and a sentence for each subject, unless the session was broken off."""
-        if not self._judged or exitstatus == pytest.ExitCode.INTERRUPTED:
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter, exitstatus: int) -> Generator[None]:
+        """Print after everybody else, also if something else fails there."""
+        try:
+            return (yield)
+        finally:
+            self._print(terminalreporter, exitstatus)
+
+    def _print(self, terminalreporter: pytest.TerminalReporter, exitstatus: int) -> None:
+        """Print a table and a sentence for each subject, once, unless the session was broken off."""
+        if self._is_printed or not self._judged or exitstatus == pytest.ExitCode.INTERRUPTED:
             return
+        self._is_printed = True
         if not self._told and not _is_summed_up(self._config):
             return
         terminalreporter.section("agentproc")

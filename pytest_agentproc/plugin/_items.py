@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_agentproc.corpus import SUFFIX
-from pytest_agentproc.errors import AgentprocError, ScenarioError, UsageError
+from pytest_agentproc.errors import AgentprocError, KitError, ScenarioError, UsageError
 from pytest_agentproc.files import read_text_file
 from pytest_agentproc.plugin._contributions import language_of
 from pytest_agentproc.plugin._options import asked, ways_of
@@ -190,7 +190,7 @@ class ScenarioItem(pytest.Item):
         if isinstance(excinfo.value, NotGreen):
             return f"{excinfo.value}\nrerun: {rerun_command(self)}"
         if isinstance(excinfo.value, AgentprocError):
-            return str(excinfo.value)
+            return f"{'kit error: ' if isinstance(excinfo.value, KitError) else ''}{excinfo.value}"
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, int, str]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
+from pytest_agentproc.errors import KitError
 from pytest_agentproc.plugin._account import keep
 from pytest_agentproc.plugin._baseline import read_by_baseline
 from pytest_agentproc.plugin._figures import note
@@ -89,6 +90,9 @@ def _play(item: ScenarioItem) -> Played:
             return (play if item.clock == "virtual" else play_real)(item, item.scenario, item.backend, item.subject)
     except NotGreen as broken:
         keep(item, Judgement(Verdict.ADAPTER_ERROR, reason=str(broken)))
+        raise
+    except KitError as error:
+        keep(item, Judgement(Verdict.KIT_ERROR, reason=str(error)))
         raise
     except pytest.skip.Exception as reason:
         keep(item, Judgement(Verdict.NOT_APPLICABLE, reason=str(reason)))

@@ -89,6 +89,7 @@ def _chosen(config: pytest.Config) -> tuple[Subject, ...]:
     chosen = [_found(config, name, known) for name in dict.fromkeys(names)]
     chosen += [_program(line, f"--agentproc-command={line}") for line in dict.fromkeys(commands)]
     _require_names(chosen, _asked_for(names, commands))
+    _require_programs(chosen)
     return tuple(chosen)
 
 
@@ -128,6 +129,15 @@ def _require_names(chosen: list[Subject], place: str) -> None:
     for name in names:
         if names.count(name) > 1:
             raise pytest.UsageError(f"{place}: two subjects are called {name}: give one of them another name")
+
+
+def _require_programs(chosen: list[Subject]) -> None:
+    """Refuse a program that is not there: that is one mistake, and not one of each scenario."""
+    for subject in chosen:
+        try:
+            getattr(subject, "require_files", lambda: None)()
+        except UsageError as error:
+            raise pytest.UsageError(f"adapter error: {subject.name}: {_line(str(error))}") from error
 
 
 def _found(config: pytest.Config, name: str, known: dict[str, Any]) -> Subject:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Find", "not_met", "said_of"]
 
-_BROKEN = (Verdict.ADAPTER_ERROR, Verdict.FAILED)
+_BROKEN = (Verdict.ADAPTER_ERROR, Verdict.CRASHED, Verdict.FAILED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ def not_met(played: Played) -> tuple[str, str] | None:
     row = next((row for row in judged(played).rows if row.verdict in _BROKEN), None)
     if row is None:
         return None
-    if row.verdict is Verdict.ADAPTER_ERROR:
+    if row.verdict is not Verdict.FAILED:
         return row.key, row.seen.partition("\n")[0]
     return row.key, said_of(row)
 

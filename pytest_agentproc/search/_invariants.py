@@ -6,7 +6,7 @@ from collections import Counter
 from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.errors import AdapterError
+from pytest_agentproc.errors import SubjectError
 from pytest_agentproc.verdict import leaks, returned_at
 from pytest_agentproc.vocabulary import Outcome
 
@@ -24,7 +24,7 @@ def broken(played: Played) -> str:
     Args:
         played: a play in virtual time, of a run, a session or several.
     """
-    if isinstance(played.fault, AdapterError):
+    if isinstance(played.fault, SubjectError):
         return str(played.fault).partition("\n")[0]
     if played.fault is not None:
         return f"time cannot go on: {played.fault}"

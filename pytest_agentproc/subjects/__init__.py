@@ -8,7 +8,7 @@ from pytest_agentproc.subjects._command import Command
 from pytest_agentproc.subjects._core import Core, core
 from pytest_agentproc.subjects._driven import Driven
 from pytest_agentproc.subjects._function import Function
-from pytest_agentproc.subjects._guarded import Guarded
+from pytest_agentproc.subjects._guarded import Guarded, is_machinery, is_of_kit
 from pytest_agentproc.subjects._live import Held, Live
 from pytest_agentproc.subjects._named import bundled, named, raised
 from pytest_agentproc.subjects._taken import taken
@@ -34,6 +34,8 @@ __all__ = [
     "command_of_file",
     "command_of_line",
     "core",
+    "is_machinery",
+    "is_of_kit",
     "named",
     "raised",
     "taken",

@@ -62,14 +62,14 @@ class Client:
     async def close(self) -> None:
         """End the agent, unless a context that is held does so.
 
-        What either raises is an adapter error, unless `lost` takes it for a lost agent: nobody is there to be ended.
+        If either raises, the client has crashed, unless `lost` takes it for a lost agent: nobody is there to be ended.
         """
 
     def unstarted(self, error: Exception) -> str:
         """Give the outcome of every prompt where `start` raised: `spawn_failed` or `handshake_failed`.
 
-        Without a word of a subclass only what means a missing program, or a lost connection, is an outcome: whatever
-        else is raised may be a mistake in the adapter, and is told as one.
+        If a subclass does not override this, only a missing program and a lost connection are outcomes. Any other
+        exception is a crash of the client, or a mistake in the adapter; see `Function`.
         """
         return _meaning(error, "handshake_failed")
 

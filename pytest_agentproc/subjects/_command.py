@@ -66,6 +66,8 @@ _TOLD = {
 """What it is told of a limit, in seconds, where no scenario says more: in real time a grace of a quarter of a second
 lets nothing be played faster, and what is silent for minutes is then too slow to be played at all."""
 
+_INTERPRETER = re.compile(r"python[\d.]*|node|bun|deno|ruby|perl|php|tsx|(ba|da|z)?sh")
+_SCRIPT = re.compile(r"[^{}\s]+\.(py|[cm]?[jt]s|rb|pl|php|sh)")
 _STARTED = "name an executable on PATH, or by its path from the folder where the command runs"
 
 
@@ -160,6 +162,21 @@ class Command:
         self._is_scaled = "scale" in told or not keeps_time(own)
         self._cwd = cwd
 
+    def require_files(self) -> None:
+        """Look whether the program, and the script that an interpreter is to run, are there.
+
+        Raises:
+            UsageError: one of them is not.
+        """
+        here, program = self._cwd or str(Path.cwd()), self.argv[0]
+        is_there = Path(here, program).exists() if os.sep in program else shutil.which(program) is not None
+        if not is_there:
+            raise UsageError(f"{program} is not there", _STARTED)
+        if _INTERPRETER.fullmatch(Path(program).name):
+            script = next((word for word in self.argv[1:] if not word.startswith("-")), "")
+            if _SCRIPT.fullmatch(script) and not Path(here, script).exists():
+                raise UsageError(f"there is no {script} in {here}", "name the file by its path from there")
+
     def policy(self, request: LimitsRequest) -> Policy:
         """Take the limits that it can be told; of the others it has what it keeps by itself."""
         default = Policy.for_dialect(request.dialect)
@@ -181,7 +198,8 @@ class Command:
             status, stdout, stderr = await self._end(order, folder)
             end = End(status if status >= 0 else 128 - status, stdout, lambda name: _content(Path(folder, name)))
             ended = f"exits with code {status}" if status >= 0 else f"dies of {signal_name(-status)}"
-            order.trace(order.clock.instant(), "m", {"process": "supervisor", "program": ended, "stderr": stderr})
+            end_of_program = {"program": ended, "status": status, "stderr": stderr}
+            order.trace(order.clock.instant(), "m", {"process": "supervisor", **end_of_program})
             if self._declines is not None and status == self._declines:
                 raise Declined(stderr.strip().rpartition("\n")[2] or f"it exits with code {status}")
             fields, missing = said(self._says, end)

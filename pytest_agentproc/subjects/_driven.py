@@ -16,7 +16,7 @@ import anyio
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.subjects._client import Client
 from pytest_agentproc.subjects._function import Function, unwatched
-from pytest_agentproc.subjects._guarded import unwrap_decline
+from pytest_agentproc.subjects._guarded import adapter_module, unwrap_decline
 from pytest_agentproc.subjects._stated import limits_of, require_limits_function
 from pytest_agentproc.vocabulary import NANOSECONDS, Caller, Role
 
@@ -77,6 +77,7 @@ class Driven(Function):
         said: dict[str, Any] = {"name": name or client.__name__, "limits": limits, "dialects": dialects}
         said |= {"cannot": cannot, "outcomes": outcomes, "first_signal": first_signal}
         super().__init__(self._hold, sessions=_DEEDS, runs=False, **said)
+        self._module = adapter_module(client)
 
     async def _hold(self, order: Order) -> dict[str, Any]:
         return await _Driver(order, self.client).run()

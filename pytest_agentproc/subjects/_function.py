@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import anyio.to_thread
 
 from pytest_agentproc.errors import AdapterError, UsageError
-from pytest_agentproc.subjects._guarded import ask, stated
+from pytest_agentproc.subjects._guarded import adapter_module, ask, stated
 from pytest_agentproc.subjects._stated import (
     keeps_time,
     limits_of,
@@ -48,7 +48,8 @@ class Function:
 
     It returns an `Answer`; or a mapping of an answer's fields, with times in seconds as its own clock measured them
     (`elapsed` is multiplied by the order's scale); or the name of an outcome; or None: then only what the record shows
-    is judged. What it raises, and what it returns wrongly, is an adapter error.
+    is judged. What it returns wrongly is an adapter error. If it raises, it has crashed; only an exception that comes
+    out of the function's own module, before an agent was started, is an adapter error.
 
     An `async def` runs on the event loop, in virtual and in real time. Any other function runs in a thread, and in real
     time only: virtual time stands still while a thread runs. In real time limits are to be divided by `order.scale`:
@@ -111,6 +112,7 @@ class Function:
         if cancellable not in (True, False, None, "task"):
             raise UsageError(f"cancellable is {cancellable!r}", 'write True, False, or "task"')
         self.function = function
+        self._module = adapter_module(function)
         self.name = name or _name(function)
         self.cannot = require_inabilities(cannot)
         self.outcomes = require_outcomes(outcomes)
@@ -143,14 +145,15 @@ class Function:
         """Call the function.
 
         Raises:
-            AdapterError: it raised, or returned no answer.
+            AdapterError: it returned no answer.
+            SupervisorCrash: it raised.
             Declined: it raised that.
         """
         if order.scale == 1 or order.sessions or not self._keeps_time:
-            return await ask(self._call, order)
+            return await ask(self._call, order, self._module)
         watched = _Watched(**{field.name: getattr(order, field.name) for field in fields(Order)})
         try:
-            return await ask(lambda _: self._call(watched), order)
+            return await ask(lambda _: self._call(watched), order, self._module)
         finally:
             if not watched.is_scaled:
                 order.trace(order.clock.instant(), "m", {"process": "supervisor", "unscaled": "order.scale"})

@@ -25,7 +25,7 @@ __all__ = ["Baseline", "Known", "accepted"]
 
 _UNJUDGED = (Verdict.NOT_APPLICABLE, Verdict.KIT_ERROR)
 _NOT_YET = "not looked at yet"
-_RED = (Verdict.ADAPTER_ERROR, Verdict.FAILED, Verdict.UNDECIDED)
+_RED = (Verdict.ADAPTER_ERROR, Verdict.CRASHED, Verdict.FAILED, Verdict.UNDECIDED)
 _APPEAR = ("outcome", "answer", "bystanders", "leaks")
 """Checks that a scenario has only if they fail, unless its file states them."""
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.errors import AdapterError, ClockError, Problem, ScenarioError
+from pytest_agentproc.errors import ClockError, Problem, ScenarioError, SubjectError, SupervisorCrash
 from pytest_agentproc.verdict._artifacts import show_artifact
 from pytest_agentproc.verdict._bystanders import check_bystanders, strays
 from pytest_agentproc.verdict._checks import Check, check_leaks, check_of
 from pytest_agentproc.verdict._facts import leaks
 from pytest_agentproc.verdict._patterns import SlowPattern
+from pytest_agentproc.verdict._program import of_program
 from pytest_agentproc.verdict._rows import Expectation, Finding, Played, Reference, Row, Verdict
 from pytest_agentproc.verdict._session import has_ended, is_before, is_of_turn
 from pytest_agentproc.verdict._sessions import any_was_started, of_session
@@ -63,13 +64,15 @@ def _judged(played: Played) -> list[Row]:
     """Judge every expectation, also where nothing is left that decides the scenario."""
     level = played.bound.scenario.level
     rows = _of_unreported(played, [_row(played, expectation) for expectation in played.bound.expect])
-    if isinstance(played.fault, AdapterError):
-        rows.insert(0, Row("answer", 0, "an answer", str(played.fault), Verdict.ADAPTER_ERROR, level=level))
+    if isinstance(played.fault, SubjectError):
+        verdict = Verdict.CRASHED if isinstance(played.fault, SupervisorCrash) else Verdict.ADAPTER_ERROR
+        rows.insert(0, Row("answer", 0, "an answer", str(played.fault), verdict, level=level))
     elif played.fault is not None and Verdict.FAILED not in {row.verdict for row in rows if row.key not in _BY_RECORD}:
         rows.insert(0, Row("outcome", 0, "any", *_fault(played.fault), level=level))
     harm = check_bystanders(played, "unharmed")
     if harm.verdict is Verdict.FAILED and all(row.key != "bystanders" for row in rows):
         rows.append(Row("bystanders", 0, "unharmed", harm.seen, harm.verdict, harm.hint, level))
+    rows = of_program(played, rows)
     rows = _of_unscaled(played, _of_no_handshake(played, _of_other_limits(played, rows)))
     return excuse_unstated(played, rows, _judged, _BY_RECORD)
 
@@ -110,7 +113,7 @@ def _of_other_limits(played: Played, rows: list[Row]) -> list[Row]:
     scenario all of whose deciding keys are among it. What that supervisor does not meet under the file's limits,
     either, is no matter of limits, and who was left or hit is none under any.
     """
-    if played.reference is None or isinstance(played.fault, AdapterError):
+    if played.reference is None or isinstance(played.fault, SubjectError):
         return rows
     missed = _missed(played.reference)
     if played.fault is not None and played.reference.there.fault is None:
@@ -288,7 +291,7 @@ def _is_unstartable(played: Played) -> bool:
 
 
 def _finding_of_fault(played: Played, fault: Exception, key: str, wanted: Any) -> Finding:
-    is_theirs = isinstance(fault, AdapterError)
+    is_theirs = isinstance(fault, SubjectError)
     if key == "outcome" and not is_theirs:
         seen, verdict = _fault(fault)
         return Finding(verdict, seen)
@@ -297,7 +300,8 @@ def _finding_of_fault(played: Played, fault: Exception, key: str, wanted: Any) -
     check = _BY_RECORD.get(key)
     if check is not None and (leaks(played.record) if key == "leaks" else strays(played)):
         return check(played, wanted)
-    return Finding(Verdict.NOT_EXERCISED, f"the run ended in {'an' if is_theirs else 'a'} {_reason(fault)}")
+    article = "an" if _reason(fault)[0] in "aeiou" else "a"
+    return Finding(Verdict.NOT_EXERCISED, f"the run ended in {article} {_reason(fault)}")
 
 
 def _fault(fault: Exception) -> tuple[str, Verdict]:
@@ -305,4 +309,4 @@ def _fault(fault: Exception) -> tuple[str, Verdict]:
 
 
 def _reason(fault: Exception) -> str:
-    return fault.reason if isinstance(fault, AdapterError | ClockError) else type(fault).__name__
+    return fault.reason if isinstance(fault, SubjectError | ClockError) else type(fault).__name__

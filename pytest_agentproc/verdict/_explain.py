@@ -6,10 +6,12 @@ import re
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.errors import AdapterError, ClockError
+from pytest_agentproc.errors import ClockError, SubjectError
+from pytest_agentproc.files import short_path
 from pytest_agentproc.record import text
 from pytest_agentproc.verdict._compare import conclude, unmet
 from pytest_agentproc.verdict._facts import last_step, leaks
+from pytest_agentproc.verdict._program import end_of_program
 from pytest_agentproc.verdict._rows import Played, Row, Scenario, Verdict
 from pytest_agentproc.verdict._tree import tree
 from pytest_agentproc.verdict._words import show_end
@@ -48,15 +50,16 @@ def explain(played: Played, rows: Sequence[Row]) -> str:
 def findings(played: Played, rows: Sequence[Row]) -> str:
     """Tell what `explain` does, but for the timeline and the verdict."""
     scenario = played.bound.scenario
-    is_theirs = isinstance(played.fault, AdapterError)
+    is_theirs = isinstance(played.fault, SubjectError)
     bad = [row for row in unmet(rows) if not (is_theirs and row.verdict is Verdict.NOT_EXERCISED)]
     place = next((row.line for row in bad if row.line), None) or _first_line(scenario)
-    parts = [f"{scenario.path}:{place}: {scenario.claim}"]
+    path = short_path(scenario.path)
+    parts = [f"{path}:{place}: {scenario.claim}"]
     if scenario.harm and any(row.level == "must" and row.verdict is Verdict.FAILED for row in bad):
         parts.append(f"  harm: {scenario.harm}")
     parts.append("")
     for row in bad:
-        parts += _block(str(scenario.path), row)
+        parts += _block(path, row)
     for verdict in _HARMLESS:
         names = [row.key for row in rows if row.verdict is verdict and row not in bad]
         if names:
@@ -65,7 +68,7 @@ def findings(played: Played, rows: Sequence[Row]) -> str:
         line = last_step(played.record, process)
         if line:
             whose = "the agent's" if process == "agent" else f"{process}'s"
-            parts.append(f"  {whose} last step: {scenario.path}:{line}: {_step(scenario, line)}")
+            parts.append(f"  {whose} last step: {path}:{line}: {_step(scenario, line)}")
     if isinstance(played.fault, ClockError):
         parts += _caller_waits(scenario, played.record)
     parts += _program(played.record)
@@ -111,7 +114,7 @@ def explain_leaks(scenario: Scenario, record: Record) -> str:
     for leak in left:
         place = leak.line or last_step(record, leak.process) or _first_line(scenario)
         words = f"{leak.process} was left ({show_end(leak.state)}): {_step(scenario, place)}"
-        lines.append(f"{scenario.path}:{place}: {words}".rstrip(": "))
+        lines.append(f"{short_path(scenario.path)}:{place}: {words}".rstrip(": "))
     return "\n".join([*lines, *_drawn(scenario, record), *_story(scenario, record, Verdict.FAILED)])
 
 
@@ -121,12 +124,12 @@ def _caller_waits(scenario: Scenario, record: Record) -> list[str]:
     if not done or not str(done[-1]["does"]).startswith("waits"):
         return []
     line = done[-1].get("line", 0)
-    return [f"  the caller {done[-1]['does']}: {scenario.path}:{line}: {_step(scenario, line)}"]
+    return [f"  the caller {done[-1]['does']}: {short_path(scenario.path)}:{line}: {_step(scenario, line)}"]
 
 
 def _program(record: Record) -> list[str]:
     """Tell how a program that supervised ended, and what it said on stderr before."""
-    ended = next((event.data for event in record.events if "program" in event.data), None)
+    ended = end_of_program(record)
     if ended is None:
         return []
     said = [line for line in ended["stderr"].splitlines() if line.strip()]

@@ -49,6 +49,7 @@ class Judged:
         virtual_s: how long it took on the play's clock, in seconds.
         real_s: how long that took on the machine's.
         rows: the checks.
+        rerun: the command that runs it again by hand, if it is red.
     """
 
     scenario: str
@@ -64,6 +65,7 @@ class Judged:
     virtual_s: float = 0.0
     real_s: float = 0.0
     rows: tuple[JudgedRow, ...] = ()
+    rerun: str = ""
 
     def line(self) -> str:
         """Write it as one line of JSON."""

@@ -91,7 +91,16 @@ _REPLAY = "virtual time plays the same twice"
 _UNLESS = "if its own choices are neither random nor depend on real time, threads or an order of sets, please report it"
 
 
-def kept(judgement: Judgement, scenario: Scenario, *, subject: str, clock: str, backend: str, real: float) -> Judged:
+def kept(
+    judgement: Judgement,
+    scenario: Scenario,
+    *,
+    subject: str,
+    clock: str,
+    backend: str,
+    real: float,
+    rerun: str = "",
+) -> Judged:
     """Keep of a judgement what goes over a wire and into a file.
 
     Args:
@@ -101,6 +110,7 @@ def kept(judgement: Judgement, scenario: Scenario, *, subject: str, clock: str, 
         clock: `virtual` or `real`.
         backend: the event loop.
         real: how many seconds it took in real time.
+        rerun: the command that runs it again by hand.
     """
     played = judgement.played
     events = played.record.events if played is not None else []
@@ -121,4 +131,5 @@ def kept(judgement: Judgement, scenario: Scenario, *, subject: str, clock: str, 
             JudgedRow(row.key, str(row.verdict), row.wanted, row.seen, row.level, row.unstated)
             for row in judgement.rows
         ),
+        rerun=rerun if judgement.is_red else "",
     )

@@ -31,7 +31,7 @@ def results(judged: Sequence[Judged], version: str) -> str:
         `version` (of this form), `kit`, `corpus` (the hash of the scenarios), `subjects` (each with `name`,
         `conformant`, `undecided`, `corpus` and `digest`), and `results`: for each scenario, subject, clock and backend
         the verdict and why, the rows (`key`, `level`, `verdict`, `expected`, `seen`, `unstated`), `covers`, `digest`,
-        `virtual_s` and `real_s`.
+        `virtual_s` and `real_s`, and `rerun`, the command for a red one.
     """
     ordered = sorted(judged, key=lambda one: one.place)
     names = dict.fromkeys(one.subject for one in ordered)

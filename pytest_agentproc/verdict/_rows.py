@@ -33,13 +33,16 @@ __all__ = [
 class Verdict(StrEnum):
     """What is said about one check, or about a whole scenario; the first of these that applies wins.
 
-    `failed` is the subject's doing, `undecided` means that it did not report what the check needs, `not_exercised`
-    that the run never came to what is checked, `known` that a list of known failures names it, `not_applicable` that
-    the subject has no such limit or ability, or does not report what the scenario does not turn on.
+    `kit error` and `adapter error` say nothing of the supervisor: the kit, or the adapter, is wrong. `crashed` means
+    that an exception came out of the supervisor, `failed` that it did something else than expected, `undecided` that
+    it did not report what the check needs, `not_exercised` that the run never came to what is checked, `known` that a
+    list of known failures names it, `not_applicable` that the subject has no such limit or ability, or does not report
+    what the scenario does not turn on.
     """
 
     KIT_ERROR = "kit error"
     ADAPTER_ERROR = "adapter error"
+    CRASHED = "crashed"
     FAILED = "failed"
     UNDECIDED = "undecided"
     KNOWN = "known"

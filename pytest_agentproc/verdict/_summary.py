@@ -6,6 +6,7 @@ import textwrap
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from pytest_agentproc.verdict._causes import causes
 from pytest_agentproc.verdict._judged import NOT_IN_REAL_TIME, corpus_hash, digest_of
 from pytest_agentproc.verdict._rows import Verdict
 from pytest_agentproc.verdict._words import shortened
@@ -21,7 +22,11 @@ __all__ = ["is_conformant", "summary", "undecided"]
 _LEVELS = ("must", "should")
 """The levels at which a failure is counted; each has a column."""
 _RULES, _REPORTS = "rule (must, should: failed)", "as in bug reports"
+_CAUSES = "what went wrong (must, should: scenarios)"
+_MOST_CAUSES = 10
 _ERRORS = (Verdict.ADAPTER_ERROR, Verdict.KIT_ERROR)
+_WRONG = (Verdict.FAILED, Verdict.CRASHED)
+"""The verdicts by which a supervisor is wrong."""
 _OPEN = (Verdict.UNDECIDED, Verdict.NOT_EXERCISED)
 _GAP = "  "
 _SHORT = 12
@@ -34,7 +39,7 @@ def is_conformant(judged: Sequence[Judged]) -> bool:
     could not be read might have decided.
     """
     counted = [one for one in judged if one.level != "info"]
-    broken = any(one.at("must") in (Verdict.FAILED, *_ERRORS) or not one.file for one in counted)
+    broken = any(one.at("must") in (*_WRONG, *_ERRORS) or not one.file for one in counted)
     return any(one.verdict == Verdict.PASSED for one in counted) and not broken
 
 
@@ -54,8 +59,9 @@ def summary(judged: Sequence[Judged], version: str, width: int = 80) -> list[str
     Returns:
         a table by rule, those that failed first, with a column for errors of an adapter's or the kit's if there are
         any; those of which nothing applied in a line of their own, and those of which real time could show nothing
-        in another; a table of the archetypes of bug reports in which something failed; the limits to state so that
-        more is judged; and the sentence that says whether the subject is conformant.
+        in another; a table of the archetypes of bug reports in which something failed; a table of causes, those of
+        failed musts first, each with the command that runs one of its scenarios; the limits to state so that more is
+        judged; and the sentence that says whether the subject is conformant.
     """
     counted = [one for one in judged if one.level != "info"]
     by_rule = {rule: [one for one in counted if rule in one.covers] for rule in RULES}
@@ -70,6 +76,7 @@ def summary(judged: Sequence[Judged], version: str, width: int = 80) -> list[str
     lines += textwrap.wrap(f"nothing applied of: {', '.join(others)}", width) if others else []
     lines += textwrap.wrap(f"real time could show nothing of: {', '.join(unseen)}", width) if unseen else []
     lines += _by_archetype(counted, columns, width)
+    lines += _by_cause(counted, width)
     lines += _not_stated(counted, width)
     return [*lines, *([""] if lines else []), _sentence(judged, counted, version)]
 
@@ -94,7 +101,7 @@ def _columns(counted: Sequence[Judged]) -> list[str]:
 def _counts(judged: Sequence[Judged], columns: Sequence[str] = ()) -> dict[str, int]:
     """Count scenarios. A scenario may have failed at two levels; in all other columns it stands once."""
     found = Counter(one.verdict for one in judged)
-    failed = {level: sum(one.at(level) is Verdict.FAILED for one in judged) for level in _LEVELS}
+    failed = {level: sum(one.at(level) in _WRONG for one in judged) for level in _LEVELS}
     counts = {
         **failed,
         "errors": sum(found[error] for error in _ERRORS),
@@ -114,6 +121,20 @@ def _by_archetype(counted: Sequence[Judged], columns: list[str], width: int) -> 
         if any(counts[column] for column in (*_LEVELS, "undecided")):
             rows.append((f"{name}  {words}", counts))
     return ["", *_table(_REPORTS, rows, width)] if rows else []
+
+
+def _by_cause(counted: Sequence[Judged], width: int) -> list[str]:
+    """Group red scenarios by cause: sixty reds are a few mistakes to mend."""
+    found = causes(counted)
+    if not found:
+        return []
+    shown, others = found[:_MOST_CAUSES], found[_MOST_CAUSES:]
+    heading, *lines = _table(_CAUSES, [(cause.words, cause.counts) for cause in shown], width)
+    told = ["", heading]
+    for line, cause in zip(lines, shown, strict=True):
+        told += [line, *(f"  {one.rerun}" for one in cause.judged[:1] if one.rerun)]
+    more = sum(len(cause.judged) for cause in others)
+    return [*told, *([f"and {len(others)} more, of {more} scenarios: the file of results has all"] if others else [])]
 
 
 def _table(heading: str, rows: Sequence[tuple[str, dict[str, int]]], width: int) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from pytest_agentproc.files import short_path
 from pytest_agentproc.record import instant
 from pytest_agentproc.verdict._facts import leaks
 from pytest_agentproc.verdict._words import shortened, show_end
@@ -53,7 +54,7 @@ def tree(record: Record, scenario: Scenario) -> list[str]:
     kept = _kept(nodes)
     shown = [node for node in nodes if id(node) in kept]
     source = scenario.text.splitlines()
-    pairs = [(_left_side(node), _right_side(node, scenario.path, source)) for node in shown]
+    pairs = [(_left_side(node), _right_side(node, short_path(scenario.path), source)) for node in shown]
     width = min(_WIDEST, max((len(left) for left, _ in pairs), default=0))
     lines = [f"{left:<{width}}  {right}".rstrip() for left, right in pairs]
     hidden = [node for node in nodes if id(node) not in kept]
@@ -129,7 +130,7 @@ def _left_side(node: _Node) -> str:
     return f"{'  ' * node.depth}{node.name}{pid}: {node.end}"
 
 
-def _right_side(node: _Node, path: object, source: Sequence[str]) -> str:
+def _right_side(node: _Node, path: str, source: Sequence[str]) -> str:
     if not 0 < node.line <= len(source):
         return shortened(node.command, _COMMAND_CHARS)
     return f"{path}:{node.line}: {shortened(source[node.line - 1].strip(), _COMMAND_CHARS)}"

@@ -35,7 +35,10 @@ A9  the one-number form of a limit means silence, never du...     -       1     
 as in bug reports                                              must  should  undecided  passed  n/a
 F02  silent but alive, and killed for it                          -       1          1       -    -
 
-  failed (should): one-number-is-silence
+what went wrong (must, should: scenarios)                                              must  should
+not exercised: outcome: no agent was started; completed                                   1       -
+  pytest 'agentproc-corpus/one-number-is-silence.scenario.yaml::one-number-is-silence[mine-asyncio]' \
+--agentproc-subject=core,mine
 
 agentproc: mine is not conformant: must: 0 failed, should: 1 failed, undecided: 1; 0 passed, ...
 agentproc: pages in pages/index.html
@@ -116,15 +119,29 @@ def pytest_agentproc_subjects():
 
 @pytest.mark.slow
 def test_a_mistake_that_all_scenarios_tell_of_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
-    """Why nothing was judged; and what is for information alone is called so, behind what counts."""
+    """Why nothing was judged; a scenario for information alone is not counted."""
     Path("conftest.py").write_text(RAISES, "utf-8")
     assert main(["conform", "broken", "-k", "deaf-run-is-cancelled or busy-and-silent or silent-past-the-limit"]) == 1
-    assert capsys.readouterr().out.split("\n\n")[-2].splitlines() == [
-        "  adapter error (must): silent-past-the-limit",
-        "  adapter error (should): busy-and-silent",
-        "  adapter error (info): deaf-run-is-cancelled",
-        "  3 times: it raised LookupError: no such loop",
-    ]
+    [heading, cause, command] = capsys.readouterr().out.split("\n\n")[-2].splitlines()
+    assert heading.startswith("what went wrong (must, should: scenarios)  ")
+    assert re.fullmatch("adapter error: conftest.py:6 in broken: LookupError: no such loop +1 +1", cause)
+    assert "silent-past-the-limit" in command
+
+
+@pytest.mark.slow
+def test_the_command_that_is_printed_for_a_program_is_the_commands_own(capsys: pytest.CaptureFixture[str]) -> None:
+    """The module that the judgement has written for it is gone by then."""
+    assert main(["conform", "--command", "sh -c 'exit 3' {agent}", "-k", "claude-api-error"]) == 1
+    told = capsys.readouterr().out
+    assert "adapter error: it exits with code * before it starts an agent" in told
+    assert """claude-api-error.scenario.yaml --command 'sh -c '"'"'exit 3'"'"' {agent}' --clock real\n""" in told
+
+
+@pytest.mark.slow
+def test_a_wrapper_that_is_not_there_is_told_before_anything_is_run(capsys: pytest.CaptureFixture[str]) -> None:
+    """It would be an adapter error of each scenario."""
+    assert main(["conform", "--command", "python3 no_such.py {agent}"]) == 2
+    assert capsys.readouterr().err.startswith("agentproc conform: adapter error: python3: there is no no_such.py in ")
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from fnmatch import fnmatch
 
 import pytest
 
@@ -279,3 +280,35 @@ def test_a_run_that_is_cancelled_counts_with_who_is_stated_to_bear_it(pytester: 
         ]
     )
     result.assert_outcomes(failed=1, skipped=2)
+
+
+@pytest.mark.parametrize("workers", [[], ["-n", "2"]], ids=["alone", "workers"])
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("sh wrapper.sh {agent}", "there is no wrapper.sh in *: name the file by its path from there"),
+        ("no-such-program {agent}", "no-such-program is not there: name an executable on PATH, or by its path *"),
+        ("./wrapper.sh {agent}", "./wrapper.sh is not there: name an executable on PATH, or by its path *"),
+    ],
+)
+def test_a_wrapper_that_is_not_there_is_one_adapter_error(
+    pytester: pytest.Pytester, command: str, said: str, workers: list[str]
+) -> None:
+    """One mistake is said once, and not by each scenario."""
+    pytester.path.joinpath("wrapper.toml").write_text(f"command = '{command}'\n")
+    result = pytester.runpytest_subprocess("--agentproc-subject=wrapper.toml", *workers)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert result.outlines == []
+    [line] = filter(None, result.errlines)
+    assert fnmatch(line, f"ERROR: adapter error: wrapper: {said}")
+
+
+def test_a_wrapper_of_a_conftest_that_is_not_there_keeps_no_other_test_from_running(
+    pytester: pytest.Pytester,
+) -> None:
+    """A program that is not built yet is no matter of a unit test."""
+    pytester.makeconftest(
+        "from pytest_agentproc.subjects import Command\n"
+        "def pytest_agentproc_subjects():\n    return [Command(['no-such-program', '{agent}'])]\n"
+    )
+    pytester.runpytest(pytester.makepyfile("def test_something():\n    pass\n")).assert_outcomes(passed=1)

@@ -6,6 +6,8 @@ import re
 
 import pytest
 
+from pytest_agentproc.errors import KitError
+from pytest_agentproc.harness import Lab
 from tests.plugin.scenarios import GREEN, RED
 from tests.plugin.test_subjects import MINE
 
@@ -105,3 +107,72 @@ def test_workers_change_nothing_about_it(pytester: pytest.Pytester) -> None:
     alone = said(pytester.runpytest(*arguments))
     assert len(alone) == 2
     assert said(pytester.runpytest("-n", "2", *arguments)) == alone
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("hook", ["terminal_summary", "sessionfinish"])
+def test_a_report_of_another_plugin_that_fails_loses_no_verdict(pytester: pytest.Pytester, hook: str) -> None:
+    """The summary and the results are what a night of plays was for."""
+    error = 'raise SystemError("the report of another plugin")'
+    pytester.makeconftest(f"import pytest\n@pytest.hookimpl(tryfirst=True)\ndef pytest_{hook}():\n    {error}\n")
+    result = pytester.runpytest_subprocess("--agentproc-subject=mine:supervise", "--agentproc-results=results.json")
+    assert "SystemError: the report of another plugin" in result.stdout.str() + result.stderr.str()
+    assert [parts[:2] for parts in said(result)] == [("supervise", "is conformant as far as reported (1 undecided)")]
+    assert (pytester.path / "results.json").exists()
+
+
+@pytest.mark.slow
+def test_what_a_supervisor_leaves_to_the_collector_breaks_no_report(pytester: pytest.Pytester) -> None:
+    """In CPython 3.11 a finalizer that prints a traceback breaks a parser that it interrupts."""
+    pytester.makepyfile(
+        leaky="""
+        import gc, traceback
+        from mine import supervise
+
+        class Transport:
+            def __init__(self):
+                self.loop = self
+
+            def __del__(self):
+                try:
+                    (1 + 2) / (len("") + 0)
+                except ZeroDivisionError:
+                    traceback.format_exc()
+
+        KEPT = []
+
+        async def leave(order):
+            KEPT.extend(Transport() for _ in range(300))
+            return await supervise(order)
+        """,
+        conftest="""
+        import ast, gc
+        import leaky
+
+        def pytest_sessionfinish():
+            leaky.KEPT.clear()
+
+        def pytest_terminal_summary(terminalreporter):
+            gc.set_threshold(50, 5, 5)
+            ast.parse("def f(a):\\n    return [a, a, a]\\n" * 3000)
+            terminalreporter.write_line("the report of another plugin")
+        """,
+    )
+    result = pytester.runpytest_subprocess("--agentproc-subject=leaky:leave", "one.scenario.yaml")
+    assert "SystemError" not in result.stdout.str() + result.stderr.str()
+    result.stdout.fnmatch_lines(["the report of another plugin", "*= agentproc =*"])
+
+
+def test_a_kit_error_is_called_so_in_the_failure_and_in_the_summary(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody looks for it in the supervisor."""
+
+    def fail(*_: object, **__: object) -> None:
+        raise KitError("the fake agent itself failed")
+
+    monkeypatch.setattr(Lab, "play", fail)
+    result = pytester.runpytest("--agentproc-subject=mine:supervise", "one.scenario.yaml")
+    result.stdout.fnmatch_lines(
+        ["kit error: the fake agent itself failed", "kit error: the fake agent itself failed   *1  *-"]
+    )

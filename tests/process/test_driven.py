@@ -225,16 +225,18 @@ def test_a_lost_connection_is_an_outcome(lab: Lab) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", ["start", "prompt", "close"])
-def test_a_mistake_in_an_adapter_is_no_outcome(lab: Lab, method: str) -> None:
-    """A red that is the adapter's own would be told of the client."""
+@pytest.mark.parametrize(
+    ("method", "verdict"), [("start", "adapter error"), ("prompt", "crashed"), ("close", "crashed")]
+)
+def test_an_exception_of_a_client_is_no_outcome(lab: Lab, method: str, verdict: str) -> None:
+    """Before an agent is started the adapter is wrong; from then on the client has crashed."""
 
     async def slips(_self: Any, *_: Any) -> None:
         raise KeyError("result")
 
     client = type("Slips", (Pi,), {method: slips})
     row = compare(lab.play(loads(ONCE + "answer: hi\n"), Driven(client)))[0]
-    assert row.verdict is Verdict.ADAPTER_ERROR
+    assert row.verdict == verdict
     assert re.match(r"it raised KeyError: 'result'\n  tests/process/test_driven.py:\d+ in slips: raise", row.seen)
 
 

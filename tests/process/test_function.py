@@ -194,7 +194,7 @@ def test_what_it_raises_is_told_with_the_last_lines(
     assert f"  answer: adapter error\n    expected  an answer\n    seen      {said}\n" in text
     assert re.search(r"^ +tests/process/test_function\.py:\d+ in run: raise self\.error$", text, re.MULTILINE)
     assert "pytest_agentproc/" not in text
-    assert f"ADAPTER ERROR: {said}" in text
+    assert f"EXCEPTION: {said}" in text
 
 
 def test_an_agent_that_is_left_by_a_function_that_raises_is_a_leak(lab: Lab) -> None:
@@ -209,7 +209,7 @@ def test_an_agent_that_is_left_by_a_function_that_raises_is_a_leak(lab: Lab) -> 
     verdict, rows, _ = played(lab, Function(supervise))
     children[0].wait()
     assert is_gone(children[0].pid)
-    assert (verdict, rows["leaks"]) == (Verdict.ADAPTER_ERROR, Verdict.FAILED)
+    assert (verdict, rows["leaks"]) == (Verdict.CRASHED, Verdict.FAILED)
 
 
 def test_a_cancellation_that_nobody_asked_for_is_an_error_like_any_other(lab: Lab) -> None:

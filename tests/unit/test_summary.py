@@ -51,7 +51,7 @@ def test_it_crosses_a_wire() -> None:
         (["passed", "undecided"], True),
         (["passed", "not exercised"], True),
         (["passed", "failed"], False),
-        *((["passed", verdict], False) for verdict in ("adapter error", "kit error")),
+        *((["passed", verdict], False) for verdict in ("crashed", "adapter error", "kit error")),
     ],
 )
 def test_who_is_conformant(verdicts: list[str], conformant: bool) -> None:
@@ -79,6 +79,13 @@ def test_the_sentence_gives_three_numbers() -> None:
     ]
     sentence = summary(judged, "1.2.3")[-1]
     assert "is not conformant: must: 1 failed, should: 2 failed, undecided: 1; 1 passed, 1 not applicable" in sentence
+
+
+def test_a_crash_counts_as_failed_at_its_level() -> None:
+    """The supervisor is wrong either way; a crash at level `should` keeps nobody from being conformant."""
+    crash = of("crashed", scenario="two", level="should")
+    assert "is conformant: must: 0 failed, should: 1 failed, undecided: 0; 1 passed" in summary([ONE, crash], "1")[-1]
+    assert "is not conformant: must: 1 failed, " in summary([ONE, of("crashed", scenario="two")], "1")[-1]
 
 
 def test_an_undecided_must_is_said_beside_the_verdict() -> None:
@@ -123,6 +130,11 @@ def test_the_table_has_failed_rules_first_and_then_the_undecided() -> None:
         "F01  lingers after the f...     1       -       -          -      -       -    1",
         "F02  silent but alive, a...     -       -       -          1      1       1    -",
         "F05  orphans: servers, l...     1       -       -          -      -       1    -",
+        "",
+        "what went wrong (must, should: scenarios)                           must  should",
+        "adapter error: outcome: expected completed, seen failed                1       -",
+        "failed: outcome: expected completed, seen failed                       1       -",
+        "undecided: outcome: expected completed, seen failed                    1       -",
     ]
     assert empty == ""
     hashes = corpus_hash(judged)[:12], digest_of(judged)[:12]

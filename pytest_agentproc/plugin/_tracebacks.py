@@ -1,0 +1,72 @@
+"""Owns which frames a failed test shows: not those of the kit, the event loops and the standard library.
+
+A traceback without a frame of the kit is none of its business. One that ends in the kit for another reason than a
+mistake of the caller stays whole: that is a bug of the kit. `--full-trace` shows all.
+"""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_agentproc.errors import AgentprocError, KitError
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator, Sequence
+
+__all__ = ["pytest_runtest_makereport"]
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Cut the tracebacks of a failure before anybody reads them."""
+    if call.excinfo is not None and not item.config.option.fulltrace:
+        _cut([*_chain(call.excinfo.value)])
+        call.excinfo = pytest.ExceptionInfo.from_exception(call.excinfo.value)
+    return (yield)
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """Give an exception, those that it came from, and those in a group."""
+    seen: set[int] = set()
+    waiting: list[BaseException | None] = [error]
+    while waiting:
+        one = waiting.pop()
+        if one is not None and id(one) not in seen:
+            seen.add(id(one))
+            waiting += [one.__cause__, one.__context__]
+            waiting += one.exceptions if isinstance(one, BaseExceptionGroup) else []
+            yield one
+
+
+def _cut(errors: Sequence[BaseException]) -> None:
+    """Leave the machinery out of tracebacks, if one of them has passed through the kit."""
+    from pytest_agentproc.subjects import is_machinery, is_of_kit
+
+    traces = {id(error): [*_links(error.__traceback__)] for error in errors}
+    if not any(is_of_kit(_file(trace)) for links in traces.values() for trace in links):
+        return
+    for error in errors:
+        links = traces[id(error)]
+        is_callers = isinstance(error, AgentprocError) and not isinstance(error, KitError)
+        if links and is_of_kit(_file(links[-1])) and not is_callers:
+            continue
+        shown: TracebackType | None = None
+        for trace in reversed(links):
+            if not is_machinery(_file(trace)):
+                shown = TracebackType(shown, trace.tb_frame, trace.tb_lasti, trace.tb_lineno)
+        error.__traceback__ = shown or error.__traceback__
+
+
+def _file(trace: TracebackType) -> str:
+    return trace.tb_frame.f_code.co_filename
+
+
+def _links(trace: TracebackType | None) -> Iterator[TracebackType]:
+    while trace is not None:
+        yield trace
+        trace = trace.tb_next

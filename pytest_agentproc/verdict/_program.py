@@ -1,0 +1,78 @@
+"""Owns how the end of a program is read that supervised, or that was to. Asks for no expectation, and judges none.
+
+Both readings explain a failure that is there already. A program may print what it likes, and exit with any code: that
+alone is no failure.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from pytest_agentproc.verdict._rows import Played, Row, Verdict
+from pytest_agentproc.verdict._sessions import any_was_started
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pytest_agentproc.record import Record
+
+__all__ = ["end_of_program", "of_program"]
+
+_OPEN = (Verdict.FAILED, Verdict.UNDECIDED, Verdict.NOT_EXERCISED)
+_BY_RECORD = ("leaks", "bystanders")
+_REMEDY = "have it start {agent}; an order that it cannot take is stated by declines = {exit_code = ...}"
+_FATAL = re.compile(r"dies of (ILL|TRAP|ABRT|BUS|FPE|SEGV|SYS)")
+_UNCAUGHT = tuple(
+    re.compile(pattern, re.MULTILINE)
+    for pattern in (
+        r'^ +File "[^"\n]+", line \d+, in .+\n(?: +.*\n)*(?P<error>[A-Za-z_][\w.]*(?:: .*)?)\s*\Z',  # Python
+        r"^(?P<error>\w*Error\b.*)\n(?: +at .*\n)+[\s\S]*^Node\.js v\S+\s*\Z",
+        r"^(?P<error>panic: .*)$(?=[\s\S]*^goroutine )",
+        r"^(?P<error>thread '.*' (?:\(\d+\) )?panicked at .*)$",
+    )
+)
+
+
+def end_of_program(record: Record) -> Mapping[str, Any] | None:
+    """Give how the program ended (`program`, `status`, `stderr`); None: it has not, or the supervisor is none."""
+    return next((event.data for event in record.events if "program" in event.data), None)
+
+
+def of_program(played: Played, rows: list[Row]) -> list[Row]:
+    """Say what kept a program from an answer, if it failed: it never came to start an agent, or it crashed."""
+    end = end_of_program(played.record)
+    level = played.bound.scenario.level
+    if end is None or not end["status"] or all(row.verdict not in _OPEN for row in rows):
+        return rows
+    if not any_was_started(played) and played.bound.scenario.cannot_spawn is None:
+        said = f"it {end['program']} before it starts an agent{_error_line(end['stderr'])}\n{_REMEDY}"
+        return [Row("answer", 0, "a started agent", said, Verdict.ADAPTER_ERROR, level=level), *_unread(rows, _OPEN)]
+    crash = _crash(end)
+    if crash and any(row.verdict is Verdict.FAILED and row.key not in _BY_RECORD for row in rows):
+        return [Row("answer", 0, "an answer", crash, Verdict.CRASHED, level=level), *_unread(rows, (Verdict.FAILED,))]
+    return rows
+
+
+def _unread(rows: Sequence[Row], verdicts: Sequence[Verdict]) -> list[Row]:
+    return [
+        replace(row, verdict=Verdict.NOT_EXERCISED, hint="")
+        if row.verdict in verdicts and row.key not in _BY_RECORD
+        else row
+        for row in rows
+    ]
+
+
+def _error_line(stderr: str) -> str:
+    """Give the line of stderr that speaks of an error, else its last one."""
+    lines = [line.strip() for line in stderr.splitlines() if line.strip()]
+    found = next((line for line in lines if re.match(r"\w*[Ee]rror\b", line)), lines[-1] if lines else "")
+    return f": {found}" if found else ""
+
+
+def _crash(end: Mapping[str, Any]) -> str:
+    found = next((found for pattern in _UNCAUGHT if (found := pattern.search(end["stderr"]))), None)
+    if found is not None:
+        return f"it {end['program']}: {found['error']}"
+    return f"it {end['program']}" if _FATAL.fullmatch(end["program"]) else ""

@@ -1,0 +1,178 @@
+"""An exception out of a supervisor: whether the supervisor crashed or its adapter is wrong, and what is printed."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import shutil
+from asyncio.subprocess import PIPE, create_subprocess_exec
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+
+from pytest_agentproc.scenario import loads
+from pytest_agentproc.subjects import Command, Function
+from pytest_agentproc.verdict import Verdict, compare, conclude, explain
+from tests.process.glue import glue
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from pytest_agentproc.harness import Lab
+    from pytest_agentproc.vocabulary import Order
+
+HEAD = "scenario: s\nagent: raw\nexpect: {outcome: completed}\n"
+LONG = loads(HEAD + "script: [{raw: {text: x, repeat: 140000}}, {answer: hi}]\n")
+BYTES = loads(HEAD + "script: [{raw: {hex: ff 0a}}, {answer: hi}]\n")
+MISSING = loads(
+    "scenario: s\nagent: {dialect: raw, cannot_spawn: not_found}\nscript: []\nexpect: {outcome: spawn_failed}\n"
+)
+
+
+async def read_lines(order: Order) -> str:
+    """Read lines as asyncio's documentation shows it: a line has at most 64 KiB, and is UTF-8."""
+    agent = await create_subprocess_exec(*order.argv, env=order.env, stdout=PIPE)
+    assert agent.stdout is not None
+    try:
+        while line := await agent.stdout.readline():
+            line.decode()
+    finally:
+        await agent.communicate()
+    return "completed"
+
+
+async def too_early(_order: Order) -> str:
+    """Raise before an agent is started."""
+    models: dict[str, str] = {}
+    return models["model"]
+
+
+async def raise_in_a_group(order: Order) -> str:
+    """Raise in a task that an anyio task group holds."""
+
+    async def look() -> None:
+        raise KeyError("type")
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(look)
+    return str(order)
+
+
+async def exit_process(order: Order) -> str:
+    """Run the agent, and call `sys.exit`."""
+    await anyio.run_process(order.argv, env=order.env)
+    raise SystemExit(3)
+
+
+def rows_of(lab: Lab, scenario: Any, function: Callable[[Order], Awaitable[Any]]) -> Any:
+    """Play a scenario, and give its rows and its text."""
+    played = lab.play(scenario, Function(function))
+    rows = compare(played)
+    return rows, explain(played, rows)
+
+
+@pytest.mark.parametrize(
+    ("scenario", "supervise", "said"),
+    [
+        (LONG, read_lines, "ValueError: Separator is not found, and chunk exceed the limit"),
+        (
+            BYTES,
+            read_lines,
+            "UnicodeDecodeError: 'utf-8' codec can't decode byte 0xff in position 0: invalid start byte",
+        ),
+        (BYTES, too_early, "KeyError: 'model'"),
+        (BYTES, raise_in_a_group, "KeyError: 'type'"),
+        (BYTES, exit_process, "SystemExit: 3"),
+        (MISSING, read_lines, "FileNotFoundError: "),
+    ],
+    ids=["64 KiB", "no UTF-8", "too early", "group", "exit", "cannot start"],
+)
+def test_an_exception_of_the_supervisor_is_a_crash(lab: Lab, scenario: Any, supervise: Any, said: str) -> None:
+    """A maintainer looks where the frames are: in the supervisor, not in the kit, the event loop or the library."""
+    rows, text = rows_of(lab, scenario, glue(supervise))
+    assert (conclude(rows), rows[0].key, rows[0].verdict) == (Verdict.CRASHED, "answer", Verdict.CRASHED)
+    raised, *frames = rows[0].seen.splitlines()
+    assert raised.startswith(f"it raised {said}")
+    assert re.fullmatch(r"  tests/process/glue\.py:\d+ in adapter: return await supervise\(order\)", frames[0])
+    assert {frame.split(":")[0].strip() for frame in frames[1:]} == {"tests/process/test_crash.py"}
+    assert "  answer: crashed\n    expected  an answer\n    seen      it raised " in text
+    assert "EXCEPTION: it raised " in text
+    assert "the run ended in a crash" in {row.seen for row in rows}
+
+
+@pytest.mark.parametrize(
+    ("scenario", "supervise", "verdict"),
+    [
+        (BYTES, too_early, Verdict.ADAPTER_ERROR),
+        (MISSING, too_early, Verdict.ADAPTER_ERROR),
+        (BYTES, read_lines, Verdict.CRASHED),
+        (MISSING, read_lines, Verdict.CRASHED),
+    ],
+    ids=["too early", "too early, cannot start", "no UTF-8", "cannot start"],
+)
+def test_an_exception_of_the_adapters_module_is_its_error_until_an_agent_is_started(
+    lab: Lab, scenario: Any, supervise: Any, verdict: Verdict
+) -> None:
+    """A supervisor of one file is its own adapter: what it does once an agent is started is the supervisor's work."""
+    rows, text = rows_of(lab, scenario, supervise)
+    assert conclude(rows) is rows[0].verdict is verdict, text
+
+
+def test_a_supervisor_in_a_thread_crashes_too(lab: Lab) -> None:
+    """In real time nothing is different."""
+
+    def supervise(order: Order) -> str:
+        return asyncio.run(read_lines(order))
+
+    played = lab.play_real(BYTES, Function(supervise))
+    assert conclude(compare(played)) is Verdict.CRASHED
+
+
+PYTHON = """import subprocess, sys
+done = subprocess.run(sys.argv[1:], capture_output=True)
+done.stdout.decode()
+"""
+READS = {"outcome": {"exit_code": {"0": "completed", "other": "failed"}}}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("program", "verdict", "said"),
+    [
+        (
+            ["node", "-e", "throw new Error('boom')", "{agent}"],
+            Verdict.ADAPTER_ERROR,
+            "it exits with code 1 before it starts an agent: Error: boom\nhave it start {agent}; *",
+        ),
+        (
+            ["sh", "-c", "no-such-program {agent}"],
+            Verdict.ADAPTER_ERROR,
+            "it exits with code 127 before it starts an agent: sh: 1: no-such-program: not found\nhave it start *",
+        ),
+        (
+            ["python3", "-c", PYTHON, "{agent}"],
+            Verdict.CRASHED,
+            "it exits with code 1: UnicodeDecodeError: 'utf-8' codec can't decode byte 0xff in position 0: *",
+        ),
+        (["sh", "-c", "{agent} >/dev/null; kill -SEGV $$"], Verdict.CRASHED, "it dies of SEGV"),
+        (["sh", "-c", "{agent} >/dev/null; exit 1"], Verdict.FAILED, "failed"),
+        (["true", "{agent}"], Verdict.NOT_EXERCISED, "no agent was started; completed"),
+    ],
+    ids=["no start", "not found", "traceback", "signal", "exit code", "nothing done"],
+)
+def test_the_end_of_a_program_says_what_went_wrong(lab: Lab, program: list[str], verdict: Verdict, said: str) -> None:
+    """A program that never starts an agent is called wrongly; one that ends in a traceback has crashed."""
+    if shutil.which(program[0]) is None:
+        pytest.skip(f"there is no {program[0]}")
+    rows = compare(lab.play_real(BYTES, Command(program, says=READS)))
+    assert (conclude(rows), rows[0].verdict) == (verdict, verdict), rows
+    assert re.fullmatch(re.escape(said).replace(r"\*", ".*"), rows[0].seen)
+
+
+@pytest.mark.slow
+def test_a_traceback_on_stderr_is_no_failure_by_itself(lab: Lab) -> None:
+    """A supervisor may log an exception that it has dealt with, and say by its exit code that the agent failed."""
+    fails = loads("scenario: s\nagent: raw\nexpect: {outcome: failed}\nscript: [{raw: {hex: ff 0a}}, {exit: 3}]\n")
+    rows = compare(lab.play_real(fails, Command(["python3", "-c", PYTHON, "{agent}"], says=READS)))
+    assert conclude(rows) is Verdict.PASSED, rows

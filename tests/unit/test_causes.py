@@ -1,0 +1,113 @@
+"""Red scenarios grouped by cause: what is one cause, in which order they stand, and what is printed of each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pytest_agentproc.verdict import Judged, JudgedRow, summary
+
+FRAMES = "\n  glue.py:3 in mine: await go()\n  sup.py:{line} in go: line.decode()"
+
+
+def red(scenario: str, *rows: tuple[Any, ...], verdict: str = "failed", level: str = "must", **others: Any) -> Judged:
+    """Give a scenario with red rows: key, expected and seen."""
+    made = (JudgedRow(key, verdict, wanted, seen, level) for key, wanted, seen in rows)
+    return Judged(
+        scenario=scenario,
+        file=scenario,
+        level=level,
+        covers=(),
+        subject="mine",
+        clock="virtual",
+        backend="asyncio",
+        verdict=verdict,
+        rows=tuple(made),
+        rerun=f"rerun {scenario}",
+        **others,
+    )
+
+
+def printed(*judged: Judged) -> list[str]:
+    """Give the lines of the causes."""
+    lines = summary(judged, "1")
+    return lines[1:-2] if lines[0] == "" else lines
+
+
+def test_scenarios_that_miss_one_rule_are_one_line_with_a_count() -> None:
+    """Instants, quoted texts and the names of descendants differ, and the mistake is one."""
+    never = [red(f"s{at}", ("signals", f"TERM at {at} s, KILL at {at + 2} s", "none")) for at in range(30)]
+    text = red("text", ("text", '"one"', '"two"'), level="should")
+    helper = [red(f"h{name}", ("leaks", "none", f"{name} (still alive)")) for name in ("server", "tool")]
+    agent = red("agent", ("leaks", "none", "agent (still alive), server (stopped)"))
+    assert printed(text, *helper, agent, *never) == [
+        "what went wrong (must, should: scenarios)                           must  should",
+        "failed: signals: expected TERM at *, KILL at *, seen none             30       -",
+        "  rerun s0",
+        "failed: leaks: a descendant is left (still alive)                      2       -",
+        "  rerun hserver",
+        "failed: leaks: the agent is left (still alive)                         1       -",
+        "  rerun agent",
+        "failed: text: expected *, seen *                                       -       1",
+        "  rerun text",
+    ]
+
+
+def test_a_scenario_counts_for_the_cause_that_explains_most() -> None:
+    """What fails beside it follows from it; so does the time of an end, unless it is all that failed."""
+    signals, outcome = ("signals", "TERM at 60 s", "none"), ("outcome", "inactive", "completed")
+    late = ("elapsed", "60 s", "75 s")
+    lines = printed(red("a", outcome, signals), red("b", signals, late), red("c", signals), red("d", late))
+    assert [" ".join(line.split()) for line in lines[1::2]] == [
+        "failed: signals: expected TERM at *, seen none 3 -",
+        "failed: elapsed: expected *, seen * 1 -",
+    ]
+
+
+def test_a_run_that_cannot_go_on_is_named_by_its_first_clause() -> None:
+    """Which process waits for what differs from scenario to scenario."""
+    fault = "deadlock: nobody can move: pid {} waits for its child, and no deadline is left"
+    lines = printed(red("a", ("outcome", "any", fault.format(1))), red("b", ("turns.1.text", "x", fault.format(2))))
+    assert lines[1].split("  ")[0] == "failed: deadlock: nobody can move"
+    assert lines[2:] == ["  rerun a"]
+
+
+@pytest.mark.parametrize(
+    ("verdict", "seen", "words"),
+    [
+        (
+            "crashed",
+            f"it raised ValueError: chunk 65537{FRAMES.format(line=8)}",
+            "crashed: sup.py:8 in go: ValueError: *",
+        ),
+        ("adapter error", "it returned 3\ngive an Answer", "adapter error: it returned *"),
+        ("kit error", "once 1\nthen 2", "kit error: once *"),
+    ],
+)
+def test_each_word_for_what_went_wrong_begins_its_line(verdict: str, seen: str, words: str) -> None:
+    """A crash is named by the place where it happened, not by what it says."""
+    lines = printed(*(red(name, ("answer", "an answer", seen), verdict=verdict) for name in ("one", "two")))
+    assert lines[1].startswith(words.rstrip("*"))
+    assert lines[1].endswith(" 2       -")
+    assert lines[2:] == ["  rerun one"]
+
+
+def test_an_undecided_must_is_red_and_an_undecided_should_is_not() -> None:
+    """The lines are those of red tests, and of scenarios that have no rows."""
+    row = ("text", '"hi"', "not reported by the subject")
+    asked = red("a", row, verdict="undecided"), red("b", row, verdict="undecided", level="should")
+    broken = red("c", verdict="kit error", reason="kit error: worker 3 was lost")
+    never = red("d", verdict="kit error")
+    assert [line.split("  ")[0] for line in printed(*asked, broken, never)[1::2]] == [
+        "kit error: there was no play to judge",
+        "kit error: worker * was lost",
+        "undecided: text: not reported by the subject",
+    ]
+
+
+def test_only_ten_causes_are_printed() -> None:
+    """The file of results has all."""
+    judged = [red(f"s{number:02}", (f"key{chr(97 + number)}", "a", "b")) for number in range(13)]
+    lines = printed(*judged, red("last", ("keym", "a", "b")))
+    assert (len(lines), lines[-1]) == (22, "and 3 more, of 3 scenarios: the file of results has all")
