@@ -22,7 +22,6 @@ __all__ = ["AGENTPROC", "Trial", "run_trial"]
 
 AGENTPROC = (sys.executable, "-m", "pytest_agentproc")
 _MARK = "ATTACKED"
-_CEILING = 60
 _WRONG = re.compile(r"Traceback \(most|mistake of the kit's|Exception ignored in|INTERNALERROR|Fatal Python")
 _LOADING = re.compile(r"<frozen (?:importlib|runpy|site)|import_module|^    (?:from|import) ", re.MULTILINE)
 """An interrupt before a command has begun is Python's own to report."""
@@ -35,11 +34,14 @@ class Trial:
         folder: where it runs; its temporary files go to `t` there.
         argv: the command.
         env: what its environment has besides ours.
+        limit: the seconds within which it must end.
         how: more for `Popen`.
     """
 
-    def __init__(self, folder: Path, argv: Sequence[str], env: Mapping[str, str] | None = None, **how: Any) -> None:
-        self.folder, self.argv = folder, list(argv)
+    def __init__(
+        self, folder: Path, argv: Sequence[str], env: Mapping[str, str] | None = None, limit: int = 60, **how: Any
+    ) -> None:
+        self.folder, self.argv, self._limit = folder, list(argv), limit
         self._word = uuid.uuid4().hex
         (folder / "t").mkdir(parents=True)
         own = {"PYTHONPATH": str(Path(__file__).parents[2]), "TMPDIR": str(folder / "t"), "HOME": str(folder)}
@@ -64,13 +66,13 @@ class Trial:
             self.process.wait(seconds)
         return self.process.returncode is not None
 
-    def faults(self, codes: Sequence[int], most_seconds: float, *, was_killed: bool) -> list[str]:
+    def faults(self, codes: Sequence[int], *, was_killed: bool) -> list[str]:
         """Wait for its end, and say what is wrong: nothing, as a rule."""
         found = []
         try:
-            self.process.wait(_CEILING)
+            self.process.wait(self._limit)
         except subprocess.TimeoutExpired:
-            found.append(f"it did not end in {_CEILING} s")
+            found.append(f"it did not end in {self._limit} s")
         _wait_until(lambda: not any(pid != self.process.pid for pid in self.members()), 15)
         left = [command for pid, command in self._alive()]
         for pid in self.members():
@@ -112,7 +114,7 @@ def run_trial(trial: Trial, codes: Sequence[int], attack: Callable[[Trial], bool
     """
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
     was_killed = attack(trial)
-    found = trial.faults(codes, _CEILING, was_killed=was_killed)
+    found = trial.faults(codes, was_killed=was_killed)
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
     if peak > before and peak >> 10 > MOST_MEGABYTES:
         found.append(f"{peak >> 10} MB\n{trial.argv}")
