@@ -22,7 +22,10 @@ def main() -> None:
     """Hold lines until the harness is gone."""
     harness, lifetime = int(sys.argv[1]), float(sys.argv[2])
     listener = socket.socket(fileno=0)
-    pidfd = os.pidfd_open(harness)
+    try:
+        pidfd = os.pidfd_open(harness)
+    except ProcessLookupError:  # it was killed while this process started
+        return
     if os.getppid() != harness:
         return
     poll = select.poll()
