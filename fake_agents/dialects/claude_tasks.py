@@ -59,8 +59,9 @@ class Tasks:
         if number in self._running:
             self._running.remove(number)
             self._over += [] if fields.get("folded") or status == "stopped" else [number]
+        if number in self._known:
+            self._known[number] = {**self._known[number], "ended": status}
         known, is_signalled = self._of(number), fields.get("signalled", False)
-        known["ended"] = status
         about = {"task_id": number, "run_id": known["run"]}
         patch = {"status": _PATCHES.get(status, status), "end_time": now // 1_000_000}
         file = _OUTPUT if known["behind"] and not is_signalled else ""

@@ -5,12 +5,12 @@ A step is right if the encoder, as it stands after all steps before, prints thes
 
 from __future__ import annotations
 
-import copy
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fake_agents.dialects import encoder
 from pytest_agentproc.capture._candidates import candidates
+from pytest_agentproc.capture._duplicates import duplicate
 from pytest_agentproc.capture._likeness import alike
 from pytest_agentproc.capture._quoting import flow
 from pytest_agentproc.supervisor import Framing
@@ -65,7 +65,7 @@ class Oracle:
             for candidate in candidates(lines, self._meanings[self.at : self.at + most], self._told):
                 if candidate.op == "tool_done" and candidate.value["id"] not in self._tools:
                     continue  # it began as an event that no step tells
-                trial = copy.deepcopy(self._encoder)
+                trial = duplicate(self._encoder)
                 count = _count(_printed(trial, candidate), lines)
                 if count > (best[0] if best else 0):
                     best = count, candidate, trial

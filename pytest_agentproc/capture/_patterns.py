@@ -56,15 +56,40 @@ _NAMES = (
     rb"api[_-]?key|token|secret|passw(?:or)?d|passphrase|pwd|credentials?|private[_-]?key|access[_-]?key"
     rb"|account[_-]?key|auth[_-]?key|master[_-]?key|encryption[_-]?key|signing[_-]?key|session[_-]?key"
 )
+_WORDS = rb"(?:[^\r\n]{0,400}?[\s\"'\x00])?"
+"""What may stand between a command and its option."""
+_GAP = rb"[\s\"',=\x00]{1,16}"
+"""What separates two words of a command line in a shell, in a list of JSON, and where the kernel gives them."""
+_MIXED = rb"(?=[^\s\"']*?[0-9])(?=[^\s\"']*?[a-z])(?=[^\s\"']*?[A-Z])"
+_SAID_NAMES = rb"(?i:\b(?:password|passphrase|passcode|token|secret|api[ _-]?key|access[ _-]?key))"
 _PLACED = {
     "authorization header": rb"(?i:authorization\\*[\"']?\s*[:=]\s*\\*[\"']?)((?:[A-Za-z]+ )?[^\s\"'\\,;\x00]{6,})",
     "bearer token": rb"[Bb]earer[ +]([\w.~+/=-]{6,})",
-    "basic credentials": rb"[Bb]asic ([A-Za-z0-9+/=_-]{8,})",
-    "cookie": rb"(?i:cookie: ?)([^\r\n\"'\x00]{6,})",
+    "basic credentials": rb"[Bb]asic (?=\w[\w+/=-]*?[A-Z0-9])([\w+/=-]{8,})",
+    "cookie": rb"(?i:cookie: ?)([^\s=;\"'\x00]{1,200}=[^\r\n\"'\x00]{3,})",
     "URL credentials": rb"://[^\s/:@\"'\\\x00]*:([^\s/@\"'\\\x00]{3,})@",
     "URL parameter": rb"[?&](?i:sig|signature|x-amz-signature|x-amz-security-token|code|key|auth)"
     rb"=([^\s&#\"'\\\x00]{6,})",
     "Slack webhook": rb"hooks\.slack\.com/(?:services|workflows)/([\w/]{20,})",
+    "cookie in JSON": rb"(?i:\"cookies?)\"\s{0,64}:\s{0,64}\"([^\"=\\\r\n]{1,100}=[^\"\\\r\n]{3,})",
+    "registry login": rb"\b_?auth\"?\s{0,64}[:=]\s{0,64}\"?" + _MIXED + rb"([\w+/=-]{12,})",
+    "login of curl": rb"\b(?:curl|wget)\b" + _WORDS + rb"(?:-\w{0,8}[uU]|--(?:proxy-)?user)" + _GAP + rb"?"
+    rb"[^\s:/\"'\x00]{1,100}:(?!//)([^\s\"'\x00]{6,})",
+    "password of a database": rb"\b(?:mysql\w*|mariadb[\w-]*)\b" + _WORDS + rb"-p[\"']?([^\s\"'\x00]{6,})",
+    "password of a command": rb"(?>\bsshpass\b|\bmongo\w*|\b(?:docker|podman|helm|az|oc|cf)\b"
+    + _WORDS
+    + rb"login\b)"
+    + _WORDS
+    + rb"(?<=[\s\"'\x00])-p"
+    + _GAP
+    + rb"?([^\s\"'\x00]{6,})",
+    "password of redis-cli": rb"\bredis-cli\b" + _WORDS + rb"-a" + _GAP + rb"([^\s\"'\x00]{6,})",
+    "password of openssl": rb"-pass\w{0,8}" + _GAP + rb"pass:([^\s\"'\x00]{6,})",
+    "password on a pipe": rb"\becho \"?([^\s\"'|]{6,})\"? ?\| ?[^\r\n|]{0,100}?(?:--password-stdin|\bsudo -S|passwd)",
+    "netrc": rb"\b(?:machine\s{1,64}\S{1,200}|default)\s{1,64}(?:(?:login|account)\s{1,64}\S{1,200}\s{1,64}){0,2}"
+    rb"password\s{1,64}(\S{6,})",
+    "pgpass": rb"(?m:^)[\w.*-]{1,100}:(?:\d{4,5}|\*):(?!\d+:)[^:\s]{1,100}:[^:\s]{1,100}:([^\s:]{6,})(?m:$)",
+    "said password": _SAID_NAMES + rb" (?:is|was):? {1,4}[\"'`]?" + _MIXED + rb"([^\s\"'`,;]{8,})",
 }
 _LOOKS = {name: (re.compile(look), 0) for name, look in _PREFIXED.items()}
 _LOOKS |= {name: (re.compile(look), 1) for name, look in _PLACED.items()}
@@ -77,6 +102,17 @@ _HEADS: dict[str, tuple[bytes, ...]] = {
     "URL credentials": (b"://",),
     "Slack webhook": (b"hooks.slack",),
     "JSON web token": (b"eyj",),
+    "cookie in JSON": (b"cookie",),
+    "registry login": (b"auth",),
+    "login of curl": (b"curl", b"wget"),
+    "password of a database": (b"mysql", b"mariadb"),
+    "password of a command": (b"sshpass", b"mongo", b"login"),
+    "password of redis-cli": (b"redis-cli",),
+    "password of openssl": (b"pass:",),
+    "password on a pipe": (b"echo",),
+    "netrc": (b"machine", b"default"),
+    "pgpass": (b":",),
+    "said password": (b" is", b" was"),
     "Telegram token": (b":aa",),
 }
 """Words without which there is none of a kind; they are looked for first, as that costs next to nothing."""
@@ -91,10 +127,42 @@ _BARE = (
 
 The group as a whole is not repeated possessively, as CPython before 3.11.5 skips the look-aheads in such a group.
 """
+_VALUE = rb"(?:" + _QUOTED + rb"|" + _BARE + rb")"
+_BY_CHANCE = rb"(?=[^\s\"']*?[0-9])(?=[^\s\"']*?[A-Za-z])(?!-)"
 _KEYED = re.compile(rb"\"\s{0,64}:\s{0,64}" + _IN_QUOTES)
-_ASSIGNED = re.compile(rb"[\"']?[ \t]*+(?::=|=>|[=:])[ \t]*+(?:" + _QUOTED + rb"|" + _BARE + rb")")
-_OPTION = re.compile(rb"[ \t=\x00]++(?:" + _QUOTED + rb"|" + _BARE + rb")")
+_ASSIGNED = re.compile(rb"[\"']?[ \t]*+(?::=|=>|[=:])[ \t]*+" + _VALUE)
+_OPTION = re.compile(rb"[ \t=\x00]++" + _VALUE)
 _OPTION_HEAD = re.compile(rb"(?<![\w-])--?[\w-]*\Z")
+_WITHIN = re.compile(rb"s?\"\s{0,64}:\s{0,64}\{\s{0,64}\"(?:value|raw|plain|data)\"\s{0,64}:\s{0,64}" + _IN_QUOTES)
+_LISTED = re.compile(rb"s?\"\s{0,64}:\s{0,64}\[\s{0,64}\"" + _BY_CHANCE + rb"([^\s\"\\]{6,})\"")
+_PAIRED = re.compile(rb"([\"'])\s{0,64},\s{0,64}[\"']" + _BY_CHANCE + rb"([^\s\"'\\]{6,})\1")
+_BESIDE = re.compile(
+    rb"[\"']?\s{0,64},?\s{0,64}[\"']?(?:[vV]alue|VALUE)[\"']?\s{0,64}[:=]\s{0,64}(?:"
+    + _QUOTED
+    + rb"|"
+    + _BY_CHANCE
+    + _BARE
+    + rb")"
+)
+_ELEMENT = re.compile(rb"(?:\s[^<>]{0,200})?>\s{0,64}([^\s<>]{6,})\s{0,64}</")
+_ELEMENT_HEAD = re.compile(rb"<[\w:.-]*\Z")
+_ENTRY = re.compile(
+    rb"(?:[\"'][^<>]{0,100}>|</key>\s{0,64}<string>)\s{0,64}" + _BY_CHANCE + rb"([^\s<>]{6,})\s{0,64}</"
+)
+_TAILS: tuple[tuple[str, re.Pattern[bytes], re.Pattern[bytes] | None], ...] = (
+    ("value of a telling key", _KEYED, None),
+    ("value of a telling name", _ASSIGNED, None),
+    ("value of a telling option", _OPTION, _OPTION_HEAD),
+    ("value of a telling element", _ELEMENT, _ELEMENT_HEAD),
+    *(("value within a telling key", look, None) for look in (_WITHIN, _LISTED)),
+    *(("value beside a telling name", look, None) for look in (_PAIRED, _BESIDE, _ENTRY)),
+)
+"""What stands after a telling name, and what stands before it if the value is to be one."""
+_CODE = re.compile(
+    rb"(?:[A-Za-z_]+\.)+[A-Za-z_]+|[A-Za-z_][\w.]*[(\[].*"
+    rb"|(?:[\w.]*[_.]|[A-Za-z]*(?=[A-Z]))?(?i:" + _NAMES + rb")s?"
+)
+"""A call, a field, or a variable that is called as its value: `get_token()`, `self.token`, `user_password`."""
 _LONGEST_OPTION = 80
 _KEY_BEGIN = re.compile(rb"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
 _KEY_END = re.compile(rb"-----END [A-Z0-9 ]{0,60}-----")
@@ -111,8 +179,8 @@ _TELLING = frozenset(
 _TELLING_LAST = frozenset({"AUTH", "AUTHORIZATION", "WEBHOOK"})
 _INNOCENT = frozenset({"PWD", "OLDPWD"})
 _DULL = re.compile(
-    rb"(?i:true|false|none|null|undefined|default|disabled|enabled|redacted\d*x*|x+|\*+|\.+|<.*|\$.*|%\w+%|\{.*"
-    rb"|string|required|optional|process\.env.*|os\.environ.*)"
+    rb"(?i:(?:true|false|none|null)\W*|undefined|default|disabled|enabled|redacted\d*x*|x+|\*+|\.+|<.*|\$.*|%\w+%|\{.*"
+    rb"|string|required|optional|process\.env.*|os\.environ.*|(?:bearer|basic|token)(?: [$<{].*)?)"
 )
 
 
@@ -138,6 +206,8 @@ def secrets_in(data: bytes) -> Iterator[tuple[str, int, int]]:
                 start, end = found.span(group)
                 if not group and start and text[start - 1] in _WORD_BYTES:
                     continue
+                if kind == "authorization header" and _is_code(text, start, end):
+                    continue
                 if not is_dull(text[start:end]) or kind == "URL credentials":
                     yield kind, begin + start, begin + end
         for kind, start, end in (*_named_in(text, small), *_keys_in(text)):
@@ -147,20 +217,24 @@ def secrets_in(data: bytes) -> Iterator[tuple[str, int, int]]:
 
 def _named_in(text: bytes, small: bytes) -> Iterator[tuple[str, int, int]]:
     """Yield the values of telling names: what stands after `password:`, `"token":` or `--secret`."""
-    tails = {
-        "value of a telling key": _KEYED,
-        "value of a telling name": _ASSIGNED,
-        "value of a telling option": _OPTION,
-    }
-    ends = dict.fromkeys(tails, 0)
+    ends = dict.fromkeys(_TAILS, 0)
     for name in _NAME.finditer(small):
         head = text[max(name.start() - _LONGEST_OPTION, 0) : name.start()]
-        for kind, tail in tails.items():
-            if name.start() < ends[kind] or (tail is _OPTION and not _OPTION_HEAD.search(head)):
+        for row in _TAILS:
+            kind, tail, before = row
+            if name.start() < ends[row] or (before is not None and not before.search(head)):
                 continue
             if (found := tail.match(text, name.end())) is not None:
-                ends[kind] = found.end()
-                yield kind, *found.span(found.lastindex or 0)
+                ends[row] = found.end()
+                start, end = found.span(found.lastindex or 0)
+                if tail is _OPTION or not _is_code(text, start, end):
+                    yield kind, start, end
+
+
+def _is_code(text: bytes, start: int, end: int) -> bool:
+    """Say whether what stands there without quotes is an expression, whose value is not told."""
+    is_bare = text[start - 1] not in b"\"'>"
+    return is_bare and (text[end : end + 1] in (b"(", b"[") or _CODE.fullmatch(text, start, end) is not None)
 
 
 def _keys_in(text: bytes) -> Iterator[tuple[str, int, int]]:

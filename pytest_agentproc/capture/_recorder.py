@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 __all__ = ["CannotStart", "run_recorded"]
 
 _LOOK_MS = 25
+_MOST_BYTES = 1 << 24
+_EVENT_BYTES = 128
+_LINE_BYTES = 256
+"""So many bytes more each chunk and each line counts: the memory that they take does not depend on their size."""
 _PASSED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _CODES = {"stdin": "i", "stdout": "o", "stderr": "e"}
 _NOT_FOUND, _NOT_EXECUTABLE, _SIGNALLED = 127, 126, 128
@@ -63,6 +67,7 @@ class _Run:
     ) -> None:
         self.record = Record()
         self._scribe = scribe
+        self._room, self._kept = _MOST_BYTES, 0
         self.flows: list[Flow] = []
         self.signals: list[int] = []
         self.terminal = Terminal(streams[0]) if pty else None
@@ -124,6 +129,13 @@ class _Run:
         self._keep(self.now(), code, data)
 
     def _keep(self, at: int, code: str, data: dict[str, Any]) -> None:
+        if isinstance(printed := data.get("bytes"), bytes):
+            self._room -= len(printed) + printed.count(b"\n") * _LINE_BYTES + _EVENT_BYTES
+            if self._room < 0:
+                cut = f"what came after the first {self._kept} bytes was passed on, not recorded"
+                self.record.header.setdefault("cut", cut)
+                return
+            self._kept += len(printed)
         self.record.add(at, code, data)
         if self._scribe is not None:
             self._scribe.tell(at, code, data)

@@ -6,11 +6,11 @@ ids, times, counts, names of models. A report may leave keys out; what it has mu
 
 from __future__ import annotations
 
-import copy
 import json
 from typing import TYPE_CHECKING, Any
 
 from fake_agents.dialects import encoder
+from pytest_agentproc.capture._duplicates import duplicate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -86,7 +86,7 @@ class Shadow:
 
     def says(self, steps: Sequence[Told], event: Any) -> bool:
         """Play steps, and say whether they say the event; if not, nothing has happened."""
-        before, pending = copy.deepcopy(self._encoder), self._pending
+        before, pending = duplicate(self._encoder), self._pending
         try:
             self._pending = [said for step in steps for said in _events(self._play(step.name, step.value))]
         except (AttributeError, KeyError, TypeError):  # of other types than the encoder's, or about what it did not see

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 from pathlib import Path
 
 from pytest_agentproc.errors import UsageError
 
-__all__ = ["SUFFIX", "check_target", "require_linux", "write_private"]
+__all__ = ["SUFFIX", "check_target", "record_of", "require_linux", "write_private"]
 
 SUFFIX = ".scenario.yaml"
 
@@ -17,7 +18,7 @@ def check_target(path: str) -> Path:
     """Give the path of a scenario that is to be written.
 
     Raises:
-        UsageError: its name or its folder is none for a scenario.
+        UsageError: its name or its folder is none for a scenario, or a folder is in its place.
     """
     target = Path(path)
     if not target.name.endswith(SUFFIX) or target.name == SUFFIX:
@@ -26,16 +27,37 @@ def check_target(path: str) -> Path:
         raise UsageError(f'--out is "{path}", and there is no folder "{target.parent}"', "make it first")
     if not os.access(target.parent, os.W_OK):
         raise UsageError(f'--out is "{path}", and nothing can be written there', "name another folder")
+    for file in (target, record_of(target)):
+        if file.is_dir():
+            raise UsageError(f'--out is "{path}", and {file} is a folder', "name another file")
     return target
 
 
+def record_of(scenario: Path) -> Path:
+    """Give the file of the record that stands beside a recorded scenario."""
+    return scenario.with_name(f"{scenario.name.removesuffix(SUFFIX)}.record.jsonl")
+
+
 def write_private(path: Path, data: bytes) -> None:
-    """Write a file that its owner alone may read, also where an older one was for all."""
-    number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-    with os.fdopen(number, "wb") as file:
-        if os.fstat(number).st_mode & 0o077:
-            os.fchmod(number, 0o600)
-        file.write(data)
+    """Write a file that its owner alone may read, in place of whatever is there.
+
+    The file is a new one, which then gets the name: a pipe or a link that has the name is not written to, and a disk
+    that is full leaves no half of a file.
+
+    Raises:
+        OSError: it cannot be written.
+        UsageError: a folder has the name.
+    """
+    number, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    temporary = Path(name)
+    try:
+        with os.fdopen(number, "wb") as file:
+            file.write(data)
+        temporary.replace(path)
+    except IsADirectoryError:
+        raise UsageError(f"{path} is a folder, and a file is to be written there", "remove it") from None
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def require_linux() -> None:

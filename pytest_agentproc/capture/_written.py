@@ -11,7 +11,7 @@ from pytest_agentproc.capture._draft import Draft, draft
 from pytest_agentproc.capture._redactor import Redacted, Redactor
 from pytest_agentproc.capture._shortened import shortened
 from pytest_agentproc.capture._speakers import speaker_of
-from pytest_agentproc.capture._targets import SUFFIX, write_private
+from pytest_agentproc.capture._targets import record_of, write_private
 from pytest_agentproc.record import Event, Record
 
 if TYPE_CHECKING:
@@ -65,7 +65,8 @@ def redacted_record(record: Record, argv: Sequence[str], env: Mapping[str, str],
             redactor.learn(event.data["argv"].encode(errors="surrogateescape"))
     clean = {code: iter(redactor.redact_chunks(chunks, _STREAMS[code])) for code, chunks in streams.items()}
     shown = {name: redactor.text(value, "env") for name, value in env.items() if _SHOWN_VARIABLES.fullmatch(name)}
-    result = Record({"clock": "real", "argv": redactor.words(argv, "argv"), "env": dict(sorted(shown.items()))})
+    words = redactor.words(argv, "argv")
+    result = Record({**record.header, "clock": "real", "argv": words, "env": dict(sorted(shown.items()))})
     for event in record.events:
         data: dict[str, Any] = dict(event.data)
         if _is_of(event, event.code):
@@ -109,8 +110,7 @@ def write_capture(
     """
     redactor = Redactor(env)
     clean = redacted_record(record, argv, env, redactor)
-    stem = out.name.removesuffix(SUFFIX)
-    kept = out.with_name(f"{stem}.record.jsonl")
+    kept = record_of(out)
     write_private(kept, "".join(f"{line}\n" for line in clean.lines()).encode())
     events, count = shortened(clean.events, shorten) if shorten else (clean.events, 0)
     words = clean.header["argv"]
@@ -120,9 +120,11 @@ def write_capture(
     told = [f"recorded: {_one_line(' '.join(words))}", *(f"redacted: {one}" for one in redactor.redacted)]
     if count:
         told.append(f"shortened: {count} texts to {shorten} characters")
+    cut = [clean.header["cut"]] if "cut" in clean.header else []
+    told += cut
     claim = f"{PurePath(words[0]).name} as it was recorded"
     made: Draft = draft(out, events, speaker, told, claim)
-    return Captured(out, kept, redactor.redacted, redactor.too_short, made.notes, count)
+    return Captured(out, kept, redactor.redacted, redactor.too_short, [*cut, *made.notes], count)
 
 
 def _one_line(words: str) -> str:

@@ -22,7 +22,10 @@ def main() -> None:
     """Hold lines until the harness is gone."""
     harness, lifetime = int(sys.argv[1]), float(sys.argv[2])
     listener = socket.socket(fileno=0)
-    pidfd = os.pidfd_open(harness)
+    try:
+        pidfd = os.pidfd_open(harness)
+    except ProcessLookupError:  # it was killed while this process started
+        return
     if os.getppid() != harness:
         return
     poll = select.poll()
@@ -73,6 +76,7 @@ if __name__ == "__main__":
     try:
         main()
     finally:
-        import shutil  # seldom needed, and slow to load
+        if os.getppid() != int(sys.argv[1]):  # else somebody ended us, and the harness still needs its folder
+            import shutil  # seldom needed, and slow to load
 
-        shutil.rmtree(sys.argv[3], ignore_errors=True)
+            shutil.rmtree(sys.argv[3], ignore_errors=True)

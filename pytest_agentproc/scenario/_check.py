@@ -70,7 +70,8 @@ class Check:
         process: whose script it reads; "" is the agent's.
         parents: who spawns whom; `orphans`: those who lose their parent at once, and how.
         meant: the children that steps name, and of which process they must be.
-        tools_done: the tools that have ended where the check is, with the lines of their ends.
+        tools_done: the tools that have ended where the check is, with the lines of their ends; `tools_done_beside`:
+            those that a branch before it has ended, such as a reaction. Other branches may end them, too.
         sessions: the sessions that the file has, by name, with their lines.
         session: the one that is spoken of.
     """
@@ -96,6 +97,7 @@ class Check:
     tools: dict[str, int] = field(default_factory=dict)
     tasks: dict[str, int] = field(default_factory=dict)
     tools_done: dict[str, int] = field(default_factory=dict)
+    tools_done_beside: dict[str, int] = field(default_factory=dict)
     folded: dict[str, int] = field(default_factory=dict)
     foreground: dict[str, int] = field(default_factory=dict)
     expected: list[str] = field(default_factory=list)

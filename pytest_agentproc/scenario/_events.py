@@ -142,7 +142,8 @@ def _tool_done(values: dict[str, Any], node: Node, what: str, check: Check) -> d
     if is_told("tool_done", node, check):
         if values["id"] not in check.tools:
             check.at(node, unknown("tool", values["id"], check.tools) if check.tools else "no tool was started before")
-        if (line := check.tools_done.setdefault(values["id"], node.line)) != node.line:
+        own = check.tools_done.setdefault(values["id"], node.line)
+        if (line := check.tools_done_beside.get(values["id"], own)) != node.line:
             check.at(
                 node, f'the tool "{shorten(values["id"])}" has ended in line {line}: write an event for a second end'
             )

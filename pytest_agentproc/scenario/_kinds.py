@@ -253,6 +253,7 @@ class ListOf:
 
     kind: Kind
     unique: bool = False
+    may_be_empty: bool = True
 
     @property
     def label(self) -> str:
@@ -266,6 +267,8 @@ class ListOf:
             remedy = "write [] for none" if text == "none" else f"write [{inline(node)}]"
             check.wrong(node, what, f"a list such as {self.label}", remedy if text else "")
             return []
+        if not node.items and not self.may_be_empty:
+            check.at(node, f"{what} must not be empty: name at least one")
         values: list[Any] = []
         seen: set[Any] = set()
         for item in node.items:

@@ -215,6 +215,7 @@ def _list(kind: ListOf) -> dict[str, Any]:
         "type": "array",
         "items": _or_open(_of(kind.kind), ("one_of", "between")),
         **({"uniqueItems": True} if kind.unique else {}),
+        **({} if kind.may_be_empty else {"minItems": 1}),
     }
 
 

@@ -122,10 +122,8 @@ class Steps:
             )
             return ()
         steps: list[Step] = []
-        outside, check.tools_done = (
-            check.tools_done,
-            dict(check.tools_done),
-        )  # another branch may end them
+        outside, beside = check.tools_done, check.tools_done_beside
+        check.tools_done, check.tools_done_beside = dict(outside), {}
         for item in node.items:
             last = steps[-1] if steps else None
             if last is not None and last.name in ("exit", "die"):
@@ -135,7 +133,9 @@ class Steps:
                 steps += [replace(one, line=step.line) for one in step.value]
             elif step is not None:
                 steps.append(step)
-        check.tools_done = outside
+        if not steps or steps[-1].name not in ("exit", "die"):  # else nothing is played after this branch
+            beside |= {**check.tools_done_beside, **check.tools_done}
+        check.tools_done, check.tools_done_beside = outside, beside
         return tuple(steps)
 
 

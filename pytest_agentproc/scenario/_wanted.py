@@ -175,7 +175,7 @@ OUTCOME = Either(
     Fields(
         (
             Key("not", _OUTCOMES, "any outcome but this one"),
-            Key("any_of", ListOf(_OUTCOMES, unique=True), "one of these outcomes: each is right"),
+            Key("any_of", ListOf(_OUTCOMES, unique=True, may_be_empty=False), "one of these outcomes: each is right"),
         ),
         one_of=("not", "any_of"),
         finish=_outcome,

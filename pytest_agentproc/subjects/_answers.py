@@ -74,13 +74,14 @@ def _plain(kind: type, allowed: str) -> Read:
 
 
 def _time(given: Any, place: str, unit: float | None) -> int:
-    is_number = isinstance(given, int | float) and not isinstance(given, bool) and 0 <= given < float("inf")
+    most = _MOST_SECONDS * (1 if unit is not None else NANOSECONDS)
+    is_number = isinstance(given, int | float) and not isinstance(given, bool) and 0 <= given <= most
     if unit is not None and is_number:
         return round(float(given) * unit)
     if is_number and isinstance(given, int):
         return int(given)
     if unit is not None:
-        raise _wrong(given, place, "seconds (a number, 0 or more)")
+        raise _wrong(given, place, f"seconds (a number from 0 to {_MOST_SECONDS})")
     raise _wrong(given, place, "whole nanoseconds in an Answer; in a mapping it is seconds")
 
 
@@ -133,6 +134,8 @@ def _called(given: Any, place: str, unit: float | None) -> tuple[tuple[str, int]
 
 
 _PAIR = 2
+_MOST_SECONDS = 3_000_000_000
+"""No run takes longer than a life."""
 _VIEW = {field.name for field in fields(View)}
 _DEEPER = ("turns", "background", "sessions")
 _TEXT = _plain(str, "text")

@@ -127,7 +127,7 @@ def _by_json(field: str, name: str, key: Any, table: Any) -> Source:
             return Unsaid(f"there is no {name} in its {{folder}}")
         try:
             value = json.loads(content)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise AdapterError(f"{name} is no JSON: {error}\nhave it written whole, or not at all") from None
         for word in key.split(".") if key else ():
             if not isinstance(value, Mapping) or word not in value:

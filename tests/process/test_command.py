@@ -137,6 +137,7 @@ def test_a_final_text_that_a_program_should_tell_and_does_not_is_lost(lab: Lab, 
     ("written", "seen"),
     [
         ("{", "r.json is no JSON: *\nhave it written whole, or not at all"),
+        ("[" * 100_000, "r.json is no JSON: maximum recursion depth*\nhave it written whole, or not at all"),
         (
             '{"end": "odd"}',
             "end in r.json is 'odd', which says.outcome.words does not have\nadd it there, or other; known are ok",

@@ -106,7 +106,8 @@ def test_what_it_says_is_judged_and_what_it_does_not_say_is_seen_or_undecided(
             "it returned exit_code '0'\nexit_code must be a whole number, or None for: it does not say",
         ),
         ({"exit_code": True}, "it returned exit_code True\nexit_code must be a whole number, *"),
-        ({"elapsed": -1}, "it returned elapsed -1\nelapsed must be seconds (a number, 0 or more), *"),
+        ({"elapsed": -1}, "it returned elapsed -1\nelapsed must be seconds (a number from 0 to 3000000000), *"),
+        ({"elapsed": 1e300}, "it returned elapsed 1e+300\nelapsed must be seconds (a number from 0 to 3000000000), *"),
         ({"text": b"x"}, "it returned text b'x'\ntext must be text, *"),
         ({"warnings": "x"}, "it returned warnings 'x'\nwarnings must be a list of texts, *"),
         (

@@ -122,6 +122,36 @@ def test_killing_the_broker_kills_every_fake(end: str) -> None:
             assert process.wait() == -signal.SIGKILL
 
 
+def test_a_broker_whose_harness_is_gone_before_it_starts_goes_without_a_word(tmp_path: Path) -> None:
+    """A harness may be killed at any instant; what it left is removed."""
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    folder = tmp_path / "left"
+    folder.mkdir()
+    program = ROOT / "pytest_agentproc" / "harness" / "_broker.py"
+    with socket.socket(socket.AF_UNIX) as listener:
+        line = [sys.executable, "-S", str(program), str(gone.pid), "1", str(folder)]
+        done = subprocess.run(line, stdin=listener.fileno(), capture_output=True, check=False, timeout=CEILING)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert not folder.exists()
+
+
+def test_a_broker_that_is_interrupted_leaves_the_folder_to_its_harness(tmp_path: Path) -> None:
+    """The harness writes its next fake there."""
+    program = str(ROOT / "pytest_agentproc" / "harness" / "_broker.py")
+    heeds = "import runpy, signal, sys; signal.signal(2, signal.default_int_handler); del sys.argv[0]; "
+    line = [sys.executable, "-c", f"{heeds}runpy.run_path({program!r}, run_name='__main__')", program]
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(tmp_path / "s"))
+        listener.listen()
+        argv = [*line, str(os.getpid()), "1", str(tmp_path)]
+        with subprocess.Popen(argv, stdin=listener.fileno(), stderr=subprocess.DEVNULL) as broker:
+            while not (tmp_path / "deaths").exists():
+                assert broker.poll() is None
+            broker.send_signal(signal.SIGINT)
+    assert tmp_path.exists()
+
+
 def test_a_play_whose_broker_is_killed_is_no_verdict(backend: str) -> None:
     """The agent's death was the harness's doing, not the subject's; the next play has a new broker."""
     scenario = scenario_of("- silence: 1h\n- answer: done", "pi")

@@ -282,3 +282,41 @@ def test_a_mistake_is_told_before_anything_runs(options: list[str], code: int, m
     )
     assert (done.returncode, done.stderr) == (code, f"agentproc record: {message}")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("program", "least"), [("head -c 20000000 /dev/zero", 16_000_000), ("yes | head -c 20000000", 60_000)]
+)
+def test_a_flood_is_passed_on_and_its_beginning_is_recorded(program: str, least: int, tmp_path: Path) -> None:
+    """It once took 14 bytes of memory for each byte that the program printed, and 150 for each byte of short lines."""
+    out = tmp_path / "x.scenario.yaml"
+    done = record(out, ["sh", "-c", program], "--dialect", "raw")
+    told = done.stderr.decode().splitlines()[2]
+    found = re.fullmatch(
+        r"agentproc record: not faithful: (what came after the first (\d+) bytes was passed on, not recorded)", told
+    )
+    assert (len(done.stdout), done.returncode) == (20_000_000, 0)
+    assert found is not None
+    assert least < int(found[2]) < 1 << 24
+    assert out.read_text("utf-8").splitlines()[1] == f"# {found[1]}"
+    assert sum(file.stat().st_size for file in tmp_path.glob("*.bin")) == int(found[2])
+
+
+@pytest.mark.slow
+def test_a_pipe_in_the_place_of_a_file_is_replaced(tmp_path: Path) -> None:
+    """To open it for writing takes until somebody reads it, which is for ever."""
+    out = tmp_path / "x.scenario.yaml"
+    os.mkfifo(tmp_path / "x.record.jsonl")
+    assert record(out, ["echo", "hi"]).returncode == 0
+    assert (tmp_path / "x.record.jsonl").is_file()
+
+
+@pytest.mark.slow
+def test_a_folder_in_the_place_of_a_file_is_found_before_anything_runs(tmp_path: Path) -> None:
+    """What the program did was lost, with a traceback."""
+    (tmp_path / "x.record.jsonl").mkdir()
+    done = record(tmp_path / "x.scenario.yaml", ["touch", str(tmp_path / "ran")])
+    place = f'--out is "{tmp_path}/x.scenario.yaml", and {tmp_path}/x.record.jsonl is a folder'
+    assert (done.returncode, done.stderr.decode()) == (2, f"agentproc record: {place}\nname another file\n")
+    assert not (tmp_path / "ran").exists()

@@ -8,12 +8,15 @@ from __future__ import annotations
 import json
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fake_agents.dialects import encoder
 from pytest_agentproc.capture import DIALECTS, draft_pasted
+from pytest_agentproc.capture._paste_draft import mode_of
 from pytest_agentproc.errors import ScenarioError
 from pytest_agentproc.scenario import loads
 from tests.architecture.sources import ROOT
@@ -243,3 +246,19 @@ def test_the_time_of_an_import_does_not_grow_with_the_square_of_its_lines() -> N
     draft = draft_pasted("".join(map(line.format, range(11_000))), "claude", "log.txt")
     assert time.process_time() - began < 20
     assert "11000 events read" in draft
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dialect", ["claude", "codex", "pi"])
+def test_the_time_of_an_import_does_not_grow_with_the_square_of_its_tools(dialect: str) -> None:
+    """Each step is tried on a copy of the fake, which knows every tool that is open and all that it printed."""
+    program: Any = {"dialect": dialect, "mode": mode_of(dialect, []), "argv": [], "prompt": "hi"}
+    agent: Any = encoder(program)
+    told = []
+    for number in range(800 if dialect == "pi" else 1600):
+        told.append(agent.events["tool"]({"id": f"t{number}", "name": "read", "input": {"path": "x"}}, 0))
+        if dialect == "pi":
+            told.append(agent.events["tool_done"]({"id": f"t{number}", "output": "", "error": None}, 0))
+    began = time.process_time()
+    draft_pasted(b"".join(told).decode(), dialect, "log.txt")
+    assert time.process_time() - began < 2

@@ -51,6 +51,7 @@ UNSEEN = {
     "sessions-background": _ELSEWHERE,
     "sessions-none": _ELSEWHERE,
     "sessions-order": _ELSEWHERE,
+    "tool-done-twice": _ELSEWHERE,
 }
 """Files that the loader refuses and the schema lets pass."""
 

@@ -1,0 +1,264 @@
+"""Spoil files of one kind, hand each to the kit, and report what breaks.
+
+Usage: fuzzing.py KIND SEED COUNT. It prints one object of JSON: how many inputs there were, how many were accepted,
+the slowest one in seconds of computing, the memory at its highest in MB, descriptors kept, and what broke, each kind
+of it once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import resource
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_agentproc.capture import DIALECTS, Redactor, draft_pasted
+from pytest_agentproc.errors import AdapterError, KitError, ScenarioError, UsageError
+from pytest_agentproc.harness import model_play
+from pytest_agentproc.plugin import _options
+from pytest_agentproc.record import text as text_of
+from pytest_agentproc.scenario import NotApplicable, load, loads
+from pytest_agentproc.subjects import core
+from pytest_agentproc.subjects._answers import answer_of
+from pytest_agentproc.subjects._said import End, said, sources_of
+from pytest_agentproc.subjects._written import command_of_file
+from pytest_agentproc.verdict import Baseline, judged
+from tests.attacks import MOST_MEGABYTES, MOST_SECONDS
+from tests.unit.mutations import MUTATIONS, ODD
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+ROOT = Path(__file__).parents[2]
+_REFUSALS = (ScenarioError, UsageError, AdapterError, KitError, NotApplicable, pytest.UsageError)
+_LONGEST_MESSAGE = 700
+_SIGNS = ["```", "> ", "$ ", "[12:00:01] ", "2026-01-01T00:00:00Z ", "<-- ", '{"type":"result"', "{" * 2000, "\\u0000"]
+_SIGNS += [
+    "killed after 2m",
+    "exit code 99999999999999999999",
+    "1e999",
+    '"type":',
+    "{agent}",
+    "{agent!r}",
+    "inf",
+    "nan",
+]
+_JSON_WRAPPER = """\
+command = "node wrapper.mjs {inactivity_timeout} {folder} {agent}"
+dialects = ["raw"]
+limits = {inactivity_timeout = 60, kill_grace = 60}
+[says]
+outcome = {json = "result.json", key = "status", words = {ok = "completed", timeout = "inactive"}}
+"""
+_CODE_WRAPPER = """\
+command = ["a", "{agent}"]
+name = "x"
+on_path = true
+dialects = ["gemini stream", "claude"]
+limits = {inactivity_timeout = 0.5}
+[env]
+A = "{agent}"
+[says]
+outcome = {exit_code = {0 = "completed", 124 = "inactive", other = "failed"}}
+text = "stdout"
+"""
+_BASELINE = """\
+- {scenario: lingers-deaf, check: outcome, reason: because}
+- {scenario: lingers-deaf, check: leaks, subject: mine, reason: it is slow}
+"""
+_RESULTS = '{"status": "ok",\n"answer": {"text": "done"},\n"elapsed": 12, "usage": {"input": 3}\n}\n'
+_SAYS = {
+    "outcome": {"json": "r.json", "key": "status", "words": {"ok": "completed"}},
+    "text": {"json": "r.json", "key": "answer.text"},
+    "elapsed": {"json": "r.json", "key": "elapsed"},
+    "usage": {"json": "r.json", "key": "usage"},
+}
+
+
+class TooSlow(BaseException):
+    """The limit of one input is over."""
+
+
+def spoiled(text: str, rnd: random.Random, others: list[str]) -> str:
+    """Change a file as authors, editors, merges and generators do, or more wildly."""
+    if rnd.random() < 0.6:
+        lines = text.split("\n")
+        for _ in range(rnd.choice([1, 1, 2, 3, 6])):
+            rnd.choice(MUTATIONS)(lines, rnd)
+            lines = lines or [""]
+        return "\n".join(lines)
+    for _ in range(rnd.choice([1, 1, 2, 5, 20])):
+        start = rnd.randrange(len(text) + 1)
+        end = min(len(text), start + rnd.choice([0, 0, 1, 5, 40, 400]))
+        other = rnd.choice(others)
+        piece = other[rnd.randrange(len(other) + 1) :][: rnd.choice([5, 50, 500])]
+        put = rnd.choice(["", piece, rnd.choice(_SIGNS), rnd.choice(ODD), chr(rnd.randrange(0x110000))])
+        text = text[:start] + put + text[end:]
+    return text * rnd.choice([2, 20]) if rnd.random() < 0.02 and len(text) < 50_000 else text
+
+
+def scrambled(text: str, rnd: random.Random) -> bytes:
+    """Give the bytes of a file, some of them in another encoding, changed or lost."""
+    data = bytearray(text.encode("utf-8", "surrogatepass"))
+    if rnd.random() < 0.1:
+        data = bytearray(text.encode(rnd.choice(["utf-16", "utf-32", "latin-1"]), "replace"))
+    for _ in range(rnd.choice([0, 0, 0, 1, 10]) if data else 0):
+        data[rnd.randrange(len(data))] = rnd.randrange(256)
+    return bytes(data)
+
+
+class Fuzz:
+    """The kinds of files, and what the kit makes of one.
+
+    Args:
+        rnd: makes each input.
+        folder: where files are written.
+    """
+
+    def __init__(self, rnd: random.Random, folder: Path) -> None:
+        self.rnd = rnd
+        self.file = folder / "x"
+        self.seeds: list[str] = []
+        self.input: str | bytes = ""
+
+    def spoil(self, *suffixes: str) -> str:
+        """Make the next input of files with these endings."""
+        if not self.seeds:
+            files = sorted(file for suffix in suffixes for file in ROOT.glob(suffix))
+            self.seeds = [file.read_text("utf-8", "replace")[:20_000] for file in files]
+        self.input = text = spoiled(self.rnd.choice(self.seeds), self.rnd, self.seeds)
+        return text
+
+    def scenario(self) -> None:
+        """Check a scenario."""
+        data = self.input = scrambled(self.spoil("scenarios/**/*.scenario.yaml"), self.rnd)
+        self.file.write_bytes(data)
+        try:
+            load(self.file)
+        except ScenarioError as error:
+            wrong = [one for one in error.problems if not one.message.isprintable() or one.line < 1 or one.column < 1]
+            wrong += [one for one in error.problems if len(one.message) > _LONGEST_MESSAGE]
+            if wrong:
+                raise AssertionError(f"a message: {wrong[0]!r}") from None
+            raise
+
+    def play(self) -> None:
+        """Play a scenario in the model, judge it and write its timeline."""
+        text = self.spoil("scenarios/**/*.scenario.yaml").encode("utf-8", "replace").decode()
+        scenario = loads(text, "x.scenario.yaml", ROOT / "scenarios")
+        played = model_play(scenario, core())
+        judged(played)
+        text_of(played.record, scenario)
+
+    def log(self) -> None:
+        """Import a pasted log; the draft loads."""
+        text = self.spoil("tests/unit/pasted/*.txt", "tests/data/transcripts/**/*.jsonl")
+        dialect = self.rnd.choice(DIALECTS)
+        self.input = f"{dialect}\n{text}"
+        draft = draft_pasted(text, dialect, "log.txt")
+        try:
+            loads(draft, "x.scenario.yaml")
+        except ScenarioError as error:
+            raise AssertionError(f"the draft does not load: {error}") from None
+
+    def wrapper(self) -> None:
+        """Read a description of a program."""
+        self.seeds = [_JSON_WRAPPER, _CODE_WRAPPER]
+        self.file.write_bytes(scrambled(self.spoil(), self.rnd))
+        command_of_file(self.file)
+
+    def results(self) -> None:
+        """Read what a program says in a file."""
+        self.seeds = [_RESULTS]
+        text = self.spoil()
+        fields, _ = said(sources_of(_SAYS), End(self.rnd.choice([0, 1, 137]), text, lambda _name: text))
+        answer_of(fields, 1.0)
+
+    def baseline(self) -> None:
+        """Read a file of known failures."""
+        self.seeds = [_BASELINE]
+        Baseline(self.spoil().encode("utf-8", "replace").decode(), "b.yaml").missing(["lingers-deaf"])
+
+    def ini(self) -> None:
+        """Read a value of an ini file."""
+        self.seeds = ["virtual", "3", "auto", "core, null", "C1,T1", "my-supervisor {agent}", "a.yaml", "true", "1e3"]
+        value, option = self.spoil(), self.rnd.choice(_options._OPTIONS)  # noqa: SLF001  # all that can be said
+        self.input = f"{option.name} = {value}"
+        with contextlib.suppress(ValueError):  # how a reader refuses
+            if option.read is not None:
+                option.read(value)
+
+    def secret(self) -> None:
+        """Redact a stream: its size and its lines stay."""
+        text = self.spoil("tests/unit/pasted/*.txt", "tests/data/transcripts/**/*.jsonl")
+        data = self.input = scrambled(text, self.rnd)
+        redactor = Redactor({"X_TOKEN": "abcdefgh12"})
+        redactor.learn(data)
+        shown = redactor.redact(data, "stdout")
+        assert len(shown) == len(data), "another size"
+        assert shown.count(b"\n") == data.count(b"\n"), "other lines"
+
+
+KINDS: dict[str, Callable[[Fuzz], None]] = {
+    name: getattr(Fuzz, name) for name in ("scenario", "play", "log", "wrapper", "results", "baseline", "ini", "secret")
+}
+
+
+def _place(error: BaseException) -> str:
+    frames = reversed(traceback.extract_tb(error.__traceback__))
+    ours = (one for one in frames if "pytest_agentproc/" in one.filename or "fake_agents/" in one.filename)
+    return next((f"{Path(one.filename).name}:{one.lineno}" for one in ours), "")
+
+
+def attack(kind: str, seed: str, count: int, folder: Path) -> dict[str, Any]:
+    """Make the inputs."""
+    rnd = random.Random(f"{kind} {seed}")  # noqa: S311  # the same inputs each time
+    fuzz = Fuzz(rnd, folder)
+    found: dict[str, str] = {}
+    accepted, slowest = 0, 0.0
+    before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208  # counted, not opened
+    for number in range(count):
+        began = time.process_time()
+        signal.setitimer(signal.ITIMER_PROF, MOST_SECONDS)
+        try:
+            KINDS[kind](fuzz)
+            accepted += 1
+        except _REFUSALS as error:
+            str(error)
+        except (Exception, TooSlow) as error:  # noqa: BLE001  # what is raised is what this looks for
+            what = f"{type(error).__name__} {_place(error)}: {str(error)[:300]}"
+            found.setdefault(what.partition(":")[0], f"number {number}, {what}, of {fuzz.input[:2000]!r}")
+        finally:
+            signal.setitimer(signal.ITIMER_PROF, 0)
+        slowest = max(slowest, time.process_time() - began)
+    kept = len(os.listdir("/proc/self/fd")) - before  # noqa: PTH208  # as above
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    told = {"inputs": count, "accepted": accepted, "slowest": round(slowest, 2), "megabytes": peak, "kept": kept}
+    return {**told, "found": list(found.values())}
+
+
+def _over(_number: int, _frame: object) -> None:
+    raise TooSlow(f"over {MOST_SECONDS} s")
+
+
+def main() -> None:
+    """Attack, with a ceiling of memory that a machine survives."""
+    kind, seed, count = sys.argv[1:]
+    signal.signal(signal.SIGPROF, _over)
+    resource.setrlimit(resource.RLIMIT_AS, (4 * MOST_MEGABYTES << 20, 4 * MOST_MEGABYTES << 20))
+    with tempfile.TemporaryDirectory() as folder:
+        sys.stdout.write(json.dumps(attack(kind, seed, int(count), Path(folder))) + "\n")
+
+
+if __name__ == "__main__":
+    main()

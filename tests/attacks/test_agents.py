@@ -1,0 +1,50 @@
+"""Whatever an agent does, its supervisor ends it in time, with memory that is bounded, and nothing of it is left."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.attacks import MOST_MEGABYTES, MOST_SECONDS
+from tests.attacks.hostile import WAYS
+from tests.attacks.trials import AGENTPROC, Trial, run_trial
+
+PROGRAM = Path(__file__).with_name("hostile.py")
+ROOT = Path(__file__).parents[2]
+RECORDED = ["a flood of stderr", "half a line", "bytes that are no text", "deep JSON", "many texts"]
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_hostile_agent_costs_little_and_leaves_nothing(way: str) -> None:
+    """An agent runs code that its model wrote."""
+    done = subprocess.run(
+        [sys.executable, PROGRAM, way],
+        cwd=ROOT,
+        env={"PYTHONPATH": str(ROOT), "PATH": "/usr/local/bin:/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    told = json.loads(done.stdout)
+    assert (told["kept"], told["left"]) == (0, [])
+    assert told["outcome"] not in ("completed", "spawn_failed")
+    assert told["seconds"] < MOST_SECONDS
+    assert told["megabytes"] < MOST_MEGABYTES
+
+
+@pytest.mark.parametrize("way", RECORDED)
+def test_a_hostile_agent_is_recorded_in_bounds(way: str, tmp_path: Path) -> None:
+    """The recorder runs in its place, and its caller waits for both."""
+    program = [sys.executable, str(PROGRAM), way, "agent"]
+    quiet = subprocess.DEVNULL
+    trial = Trial(tmp_path, [*AGENTPROC, "record", "--out", "x.scenario.yaml", "--", *program], stdout=quiet)
+    found = run_trial(trial, [0], lambda _trial: False)
+    assert not found, "\n".join(found)

@@ -1,0 +1,114 @@
+"""A secret that a program prints in any escape, cut anywhere, is in no file that `record` writes."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import random
+import string
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+import pytest
+
+from tests.architecture.sources import ROOT
+from tests.attacks import SEED, TIMES
+from tests.attacks.trials import AGENTPROC
+from tests.unit.test_redaction_places import PLACES
+from tests.unit.test_redaction_readings import WRITTEN
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+SIGNS = "/+=&\"\\<%'"
+PROGRAM = """
+import json, os, sys
+for piece in json.loads(os.environ["PRINTED"]):
+    os.write(1, piece.encode("utf-8", "surrogateescape"))
+"""
+LINES: dict[str, Callable[[str], str]] = {
+    "claude": lambda text: json.dumps({"event": {"delta": {"type": "text_delta", "text": text}}}),
+    "pi": lambda text: json.dumps({"assistantMessageEvent": {"type": "text_delta", "delta": text}}),
+    "acp": lambda text: json.dumps({"params": {"update": {"content": {"type": "text", "text": text}}}}),
+}
+"""How each dialect prints a piece of a text."""
+
+pytestmark = pytest.mark.slow
+
+
+def cut(text: str, rnd: random.Random) -> list[str]:
+    """Cut a text into writes."""
+    places = sorted(rnd.randrange(len(text) + 1) for _ in range(rnd.choice([0, 1, 5, len(text)])))
+    return [text[start:end] for start, end in zip([0, *places], [*places, len(text)], strict=True) if start < end]
+
+
+def printed(rnd: random.Random, secret: str) -> tuple[str, list[str]]:
+    """Say the secret in some way, and in the pieces of some dialect or in lines."""
+    way = rnd.choice([*WRITTEN, "base64", "hex", "URL", *LINES])
+    if way in LINES:
+        pieces = cut(f"it is {secret} here", rnd)
+        return way, [f"{LINES[way](piece)}\n" for piece in pieces]
+    more: dict[str, Callable[[str], str]] = {
+        "base64": lambda text: base64.b64encode(f"u:{text}".encode()).decode(),
+        "hex": lambda text: text.encode().hex(),
+        "URL": lambda text: quote(text, safe=""),
+    }
+    return way, cut(f"it is {({**WRITTEN, **more})[way](secret)} here\n", rnd)
+
+
+def forms(secret: str) -> list[str]:
+    """Give what of a secret nobody may find: each eight of its characters, also in base64 and hex."""
+    parts = [secret[at : at + 8] for at in range(len(secret) - 7)]
+    inner = base64.b64encode(f"u:{secret}".encode()).decode()[4:-8]
+    return [*parts, secret.encode().hex()[2:-2], *(inner[at : at + 12] for at in range(0, len(inner) - 11, 4))]
+
+
+def recorded(folder: Path, pieces: list[str], env: dict[str, str]) -> str:
+    """Record a program that prints these pieces; give all that is on the disk, and what a reader makes of it."""
+    folder.mkdir()
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), **env, "PRINTED": json.dumps(pieces)}
+    program = [sys.executable, "-S", "-c", PROGRAM]
+    line = [*AGENTPROC, "record", "--out", "x.scenario.yaml", "--", *program]
+    done = subprocess.run(line, cwd=folder, env=environment, capture_output=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stderr.decode()
+    files = "".join(file.read_bytes().decode("utf-8", "replace") for file in sorted(folder.iterdir()))
+    events = [json.loads(line) for line in (folder / "x.record.jsonl").read_text("utf-8").splitlines()[1:]]
+    texts = [one[2]["bytes"] for one in events if one[1] == "o" and isinstance(one[2].get("bytes"), str)]
+    return files + "\n" + "".join(texts) + done.stderr.decode()
+
+
+def test_a_secret_in_any_escape_is_in_no_file(tmp_path: Path) -> None:
+    """It is the value of a variable, or its prefix gives it away."""
+    rnd = random.Random(SEED)  # noqa: S311  # the same secrets each time
+    found = []
+    for number in range(8 * TIMES):
+        body = "".join(rnd.choice(string.ascii_letters + string.digits) for _ in range(40))
+        is_variable = rnd.random() < 0.6
+        secret = (
+            "".join(one + rnd.choice(SIGNS) * (rnd.random() < 0.2) for one in body) if is_variable else f"ghp_{body}"
+        )
+        way, pieces = printed(rnd, secret)
+        if not is_variable and way in ("base64", "base64 in lines", "base64 in JSON of PHP", "hex"):
+            continue  # what nobody knew is not looked for in what nobody can read
+        shown = recorded(tmp_path / str(number), pieces, {"MY_API_KEY": secret} if is_variable else {})
+        left = [form for form in forms(secret) if form in shown]
+        if left:
+            found.append(f"seed {SEED}, number {number}, {way}: {left[:3]} of {secret!r} in {pieces!r}")
+    assert not found, "\n".join(found)
+
+
+def test_a_secret_in_any_place_is_in_no_file(tmp_path: Path) -> None:
+    """Where it stands gives it away, also if two writes cut it there."""
+    rnd = random.Random(SEED)  # noqa: S311  # as above
+    texts = {}
+    for place, form in PLACES.items():
+        secret = "".join(rnd.choice(string.ascii_letters + string.digits) for _ in range(15)) + "aB3"
+        texts[place, secret] = cut(form.format(secret), rnd)
+    pieces = [piece for some in texts.values() for piece in some]
+    shown = recorded(tmp_path / "all", pieces, {})
+    found = [place for place, secret in texts if secret[:10] in shown or secret[-10:] in shown]
+    assert not found, found

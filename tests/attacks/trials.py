@@ -1,0 +1,121 @@
+"""Runs one command under attack, and says what it did and what it left. Owns the census; knows no command."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import resource
+import signal
+import subprocess
+import sys
+import uuid
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tests.attacks import MOST_MEGABYTES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+__all__ = ["AGENTPROC", "Trial", "run_trial"]
+
+AGENTPROC = (sys.executable, "-m", "pytest_agentproc")
+_MARK = "ATTACKED"
+_WRONG = re.compile(r"Traceback \(most|mistake of the kit's|Exception ignored in|INTERNALERROR|Fatal Python")
+_LOADING = re.compile(r"<frozen (?:importlib|runpy|site)|import_module|^    (?:from|import) ", re.MULTILINE)
+"""An interrupt before a command has begun is Python's own to report."""
+
+
+class Trial:
+    """A command that runs, in a folder of its own, with a word in its environment that all its processes have.
+
+    Args:
+        folder: where it runs; its temporary files go to `t` there.
+        argv: the command.
+        env: what its environment has besides ours.
+        limit: the seconds within which it must end.
+        how: more for `Popen`.
+    """
+
+    def __init__(
+        self, folder: Path, argv: Sequence[str], env: Mapping[str, str] | None = None, limit: int = 60, **how: Any
+    ) -> None:
+        self.folder, self.argv, self._limit = folder, list(argv), limit
+        self._word = uuid.uuid4().hex
+        (folder / "t").mkdir(parents=True)
+        own = {"PYTHONPATH": str(Path(__file__).parents[2]), "TMPDIR": str(folder / "t"), "HOME": str(folder)}
+        environment = {**os.environ, **own, **(env or {}), _MARK: self._word}
+        self._out = (folder / "out").open("w+b")
+        given = {"stdin": subprocess.DEVNULL, "stdout": self._out, "stderr": self._out, **how}
+        self.process = subprocess.Popen(argv, cwd=folder, env=environment, start_new_session=True, **given)
+
+    def members(self) -> list[int]:
+        """Give the processes of it that live, itself included."""
+        return [pid for pid, _ in self._alive()]
+
+    def _alive(self) -> Iterator[tuple[int, str]]:
+        for entry in Path("/proc").iterdir():
+            with contextlib.suppress(OSError):
+                if entry.name.isdecimal() and self._word.encode() in (entry / "environ").read_bytes():
+                    yield int(entry.name), (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+
+    def passes(self, seconds: float) -> bool:
+        """Let it run for a time; say whether it has ended."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(seconds)
+        return self.process.returncode is not None
+
+    def faults(self, codes: Sequence[int], *, was_killed: bool) -> list[str]:
+        """Wait for its end, and say what is wrong: nothing, as a rule."""
+        found = []
+        try:
+            self.process.wait(self._limit)
+        except subprocess.TimeoutExpired:
+            found.append(f"it did not end in {self._limit} s")
+        _wait_until(lambda: not any(pid != self.process.pid for pid in self.members()), 15)
+        left = [command for pid, command in self._alive()]
+        for pid in self.members():
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+        code = self.process.wait()
+        self._out.seek(0)
+        said = self._out.read().decode("utf-8", "replace")
+        self._out.close()
+        found += [f"a process is left: {one}" for one in left]
+        if code not in codes:
+            found.append(f"exit code {code}, not one of {sorted(codes)}")
+        if _WRONG.search(said) and not ("KeyboardInterrupt" in said and _LOADING.search(said)):
+            found.append("it printed a traceback")
+        if not was_killed and (files := sorted(one.name for one in (self.folder / "t").iterdir())):
+            found.append(f"files are left: {files}")
+        return [f"{one}\n{self.argv}\n{said[-2500:]}" for one in found]
+
+
+def _wait_until(holds: Callable[[], bool], seconds: float) -> None:
+    """Wait for what other processes do, without a limit that a busy machine breaks."""
+    pause = subprocess.Popen(["sleep", str(seconds)])
+    try:
+        while not holds() and pause.poll() is None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                pause.wait(0.05)
+    finally:
+        pause.kill()
+        pause.wait()
+
+
+def run_trial(trial: Trial, codes: Sequence[int], attack: Callable[[Trial], bool]) -> list[str]:
+    """Attack a command that runs; say what is wrong.
+
+    Args:
+        trial: the command.
+        codes: the exit codes that it may have.
+        attack: does something to it; it says whether a process was killed that cannot clean up then.
+    """
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    was_killed = attack(trial)
+    found = trial.faults(codes, was_killed=was_killed)
+    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    if peak > before and peak >> 10 > MOST_MEGABYTES:
+        found.append(f"{peak >> 10} MB\n{trial.argv}")
+    return found

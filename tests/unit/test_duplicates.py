@@ -1,0 +1,109 @@
+"""A step that is tried on a copy of an encoder leaves the encoder as it is, and the copy prints what it would print."""
+
+from __future__ import annotations
+
+import json
+import random
+from types import MethodType
+from typing import Any
+
+import pytest
+
+from fake_agents.dialects import encoder
+from pytest_agentproc.capture._duplicates import duplicate
+
+_MODES = [
+    *(("raw", "text"), ("codex", "exec"), ("gemini", "text"), ("gemini", "json"), ("gemini", "stream")),
+    *(("claude", "print"), ("claude", "session"), ("pi", "json"), ("pi", "rpc"), ("acp", "session")),
+]
+_HEARD = [
+    {"type": "user", "message": {"role": "user", "content": "hi"}, "uuid": "u"},
+    {"type": "control_request", "request_id": "r", "request": {"subtype": "interrupt"}},
+    {"id": "1", "type": "prompt", "message": "hi"},
+    {"id": "2", "type": "prompt", "message": "hi", "streamingBehavior": "steer"},
+    {"id": "3", "type": "abort"},
+    {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": 1}},
+    {"jsonrpc": "2.0", "id": 1, "method": "session/new", "params": {"cwd": "/", "mcpServers": []}},
+    {"jsonrpc": "2.0", "id": 2, "method": "session/prompt", "params": {"sessionId": "sess_1", "prompt": []}},
+    {"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": "sess_1"}},
+]
+
+
+def frozen(value: Any) -> Any:
+    """Give the whole state of an encoder."""
+    if isinstance(value, MethodType):
+        return value.__name__
+    if isinstance(value, dict):
+        return {key: frozen(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [frozen(one) for one in value]
+    if type(value).__module__.startswith("fake_agents."):
+        names = getattr(value, "__dict__", None) or value.__slots__
+        return {name: frozen(getattr(value, name)) for name in names}
+    return set(value) if isinstance(value, set) else value
+
+
+def play(agent: Any, rnd: random.Random) -> str:
+    """Have an encoder do something; give what it prints, or what is wrong with that."""
+    number = f"t{rnd.randrange(4)}"
+    fields = {
+        "tool": {"id": number, "name": rnd.choice(["bash", "read"]), "input": {"a": 1}},
+        "tool_done": {"id": number, "output": "o", "error": rnd.choice([None, "e"])},
+        "task": {"id": number, "kind": rnd.choice(["local_bash", "local_agent"]), "behind": True},
+        "task_done": {"id": number, "status": "completed", "folded": rnd.random() < 0.5},
+        "nested": {"parent": number, "text": "n"},
+        "plan": [{"step": "a", "status": "pending"}],
+        "event": {"type": "x"},
+    }
+    result = {"text": "r", "is_error": rnd.random() < 0.5, "usage": None}
+    does = {
+        "say": lambda: agent.say("a", rnd.choice([None, "stop"]), 0),
+        "answer": lambda: agent.answer("a", 0),
+        "result": lambda: agent.result(result, 0),
+        "hear": lambda: agent.hear(json.dumps(rnd.choice(_HEARD)).encode(), 0),
+        "take": lambda: agent.take(rnd.randrange(1, 5), 0),
+        "late": getattr(agent, "late", bytes),
+        "acknowledge": lambda: agent.acknowledge(0),
+        "ask": lambda: ask(agent, number, rnd.choice(["allow", "deny"])),
+    }
+    name = rnd.choice([*agent.events, *does])
+    try:
+        return repr(does[name]() if name in does else agent.events[name](fields.get(name, "text"), 0))
+    except (AttributeError, KeyError, TypeError, IndexError, AssertionError) as error:
+        return repr(error)
+
+
+def ask(agent: Any, tool: str, answer: str) -> bytes:
+    """Have an encoder ask for a permission, which is answered."""
+    question, data = agent.ask({"kind": "permission", "name": "bash", "id": tool, "event": "PreToolUse"}, 0)
+    agent.questions.settle(question, answer)
+    return bytes(data)
+
+
+@pytest.mark.parametrize(("dialect", "mode"), _MODES)
+def test_steps_on_a_copy_leave_the_original_as_it_is(dialect: str, mode: str) -> None:
+    """A step that turns out wrong must not have happened, however deep what it changes lies."""
+    program: Any = {"dialect": dialect, "mode": mode, "argv": ["--include-partial-messages"], "serves": True}
+    rnd = random.Random(f"{dialect} {mode}")  # noqa: S311  # no secret
+    agent: Any = encoder({**program, "prompt": "hi"})
+    for _ in range(100):
+        before, copy, chance = frozen(agent), duplicate(agent), rnd.getstate()
+        printed = play(copy, rnd)
+        assert frozen(agent) == before
+        rnd.setstate(chance)
+        assert play(agent, rnd) == printed
+        assert frozen(agent) == frozen(copy)
+
+
+class _Foreign:
+    """An encoder of a plugin: it changes a dict that it keeps."""
+
+    def __init__(self) -> None:
+        self.kept = [{"count": 0}]
+
+
+def test_an_encoder_of_a_plugin_is_copied_as_deep_as_it_goes() -> None:
+    """What it may change is unknown."""
+    agent = _Foreign()
+    duplicate(agent).kept[0]["count"] = 1
+    assert agent.kept == [{"count": 0}]
