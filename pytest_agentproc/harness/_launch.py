@@ -22,10 +22,9 @@ from fake_agents import diary
 from fake_agents.dialects import module_of
 from pytest_agentproc.harness._bundle import BOOT, LOAD, bundle
 from pytest_agentproc.harness._bystanders import PLAYER
-from pytest_agentproc.harness._deferral import AT_START, IN_LOCKSTEP
 from pytest_agentproc.harness._faults import faults_of
 
-__all__ = ["REAL_TIME", "Workshop", "extensions", "head", "interpreter", "modules_of"]
+__all__ = ["REAL_TIME", "Workshop", "head", "interpreter", "modules_of"]
 
 _MODULES = ("", "program", "glob", "lines", "player", "wire", "vigil", "birth", "stage", "dialects")
 REAL_TIME = ("diary", "realtime")
@@ -62,7 +61,7 @@ class Workshop:
 
     def __init__(self) -> None:
         self.folder = Path(os.path.realpath(tempfile.mkdtemp(prefix="agentproc-")))
-        self._bundles: dict[tuple[str, ...], tuple[str, int]] = {}
+        self._bundles: dict[tuple[str, ...], str] = {}
         self._free: dict[_Kind, list[str]] = {}
         self._kinds: dict[str, _Kind] = {}
         self._count = 0
@@ -117,14 +116,7 @@ class Workshop:
         folder = self.folder / str(self._count)
         folder.mkdir()
         path = folder / kind.name
-        base, size = self._bundle(kind)
-        boot = BOOT.format(
-            start=f"{base}.start",
-            size=size,
-            rest=f"{base}.rest",
-            load=LOAD,
-            baked=str(folder.with_suffix(".baked")),
-        )
+        boot = BOOT.format(bundle=self._bundle(kind), load=LOAD, baked=str(folder.with_suffix(".baked")))
         compiled = folder.with_suffix(".boot")
         compiled.write_bytes(marshal.dumps(compile(boot, str(path), "exec", dont_inherit=True, optimize=2)))
         if kind.spawn_error != "not_found":
@@ -136,17 +128,14 @@ class Workshop:
         """Remove everything."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def _bundle(self, kind: _Kind) -> tuple[str, int]:
-        """Give the files of a bundle, without what tells them apart, and the size of the one for the start."""
+    def _bundle(self, kind: _Kind) -> str:
+        """Give the file of a bundle, which is compiled once for all fakes of a kind."""
         module, more = kind.module, REAL_TIME if kind.has_diary else ()
-        name = (module, *kind.added, *more, str(kind.has_hub))
+        name = (module, *kind.added, *more)
         if name not in self._bundles:
-            base = self.folder / f"bundle-{len(self._bundles)}"
-            kept = IN_LOCKSTEP if kind.has_hub else AT_START
-            start, rest = bundle(modules_of(module, more, kind.added), extensions(module), kept)
-            base.with_suffix(".start").write_bytes(start)
-            base.with_suffix(".rest").write_bytes(rest)
-            self._bundles[name] = str(base), len(start)
+            file = self.folder / f"bundle-{len(self._bundles)}"
+            file.write_bytes(bundle(modules_of(module, more, kind.added)))
+            self._bundles[name] = str(file)
         return self._bundles[name]
 
 
@@ -192,14 +181,6 @@ def _source(name: str) -> tuple[str, Path | None]:
     base = Path(fake_agents.__file__).parent.joinpath(*name.split("."))
     full = f"fake_agents.{name}" if name else "fake_agents"
     return full, base / "__init__.py" if base.is_dir() else base.with_suffix(".py")
-
-
-def extensions(module: str) -> list[tuple[str, str]]:
-    """Give the modules in C of a fake, with their files where they have one: a start would look for them everywhere."""
-    names = ("select", "_socket", "fcntl", *(("_json",) if module != "raw" else ()))
-    specs = [(name, importlib.util.find_spec(name)) for name in names]
-    origins = [(name, spec.origin) for name, spec in specs if spec and spec.origin]
-    return [(name, "" if origin == "built-in" else origin) for name, origin in origins]
 
 
 def _launcher(boot: str) -> str:

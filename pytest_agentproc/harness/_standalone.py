@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from fake_agents.dialects import module_of
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.harness._bundle import LOAD, bundle
-from pytest_agentproc.harness._launch import REAL_TIME, extensions, head, modules_of
+from pytest_agentproc.harness._launch import REAL_TIME, head, modules_of
 from pytest_agentproc.harness._played import PROMPT_SHOWN
 from pytest_agentproc.harness._probes import probes_of
 from pytest_agentproc.procfs import stat_of
@@ -45,10 +45,8 @@ if sys.implementation.cache_tag != {tag!r}:
     sys.stderr.write("this fake agent was made for {tag}, and this is " + sys.implementation.cache_tag + ": "
                      "make it again with agentproc fake\\n")
     sys.exit(70)
-import _imp, marshal
-start, data = {start!r}, memoryview({rest!r})
-def rest():
-    return data
+import marshal
+data = {data!r}
 {load}
 module.play(marshal.loads({baked!r}), {counter!r})
 """
@@ -94,13 +92,12 @@ def write_fake(scenario: Scenario, path: Path, *, scale: float, lifetime: float,
     }
     module = module_of(program)
     counter = path.absolute().with_name(f".{path.name}")
-    start, rest = bundle(modules_of(module, ("guard", *REAL_TIME)), extensions(module))
+    data = bundle(modules_of(module, ("guard", *REAL_TIME)))
     text = _STUB.format(
         head=head("-IS"),
         mark=_MARK,
         tag=sys.implementation.cache_tag,
-        start=start,
-        rest=rest,
+        data=data,
         load=LOAD,
         baked=marshal.dumps(baked),
         counter=str(counter),
