@@ -19,7 +19,6 @@ from fake_agents.dialects import encoder
 from fake_agents.player import Endless, Player
 from fake_agents.program import of_invocation
 from fake_agents.stage import Reborn, Stage, hear_signals, settle_signals, stop
-from fake_agents.vigil import Vigil
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -235,23 +234,17 @@ def _ring_at(link: _socket.socket) -> None:
 
 
 def _play_by_grants(player: Player, stage: Stage, link: _socket.socket) -> None:
-    receive, send, take, load, rouse = link.recv, link.send, stage.take_notes, wire.granted, wire.ROUSE
-    keep, at_once, awake = Vigil().keep, _socket.MSG_DONTWAIT, False
+    receive, send, take, load = link.recv, link.send, stage.take_notes, wire.granted
     while True:
         try:
-            message = keep(receive, 16, at_once) if awake else None
-            if message is None:
-                message = receive(16)
+            message = receive(16)
         except ConnectionError:
             message = b""
         if not message:
             if player.grants:
                 posix._exit(_BROKEN)
             return
-        if message == rouse:
-            awake = True
-            continue
-        now, ready, awake = load(message)
+        now, ready = load(message)
         events = stage.epoll.poll(0) if ready else []
         player.grant(now, stage.take_signals(), readable=stage.stdin_ready(events))
         wants = player.wants

@@ -7,9 +7,7 @@
                   bye    ("B", notes)                  about to be gone
                   death  ("D", signal number, notes)   about to die of a signal, where only a parent could tell
                   wake   one byte                      a signal was caught, whose number it is
-    hub -> fake   grant  eight bytes of now, one byte: whether the epoll descriptor was ready, one: whether to look out
-                         for the next one awake
-                  rouse  b"R"                          its turn is near: to look out for the grant awake
+    hub -> fake   grant  eight bytes of now, one byte: whether the epoll descriptor was ready
 
 A note is (code, data): "o", "e" bytes written; "i" bytes read (none: EOF); "s" the signal caught; "m" (line, op);
 "c" stream closed; "b" stream found broken; "p" (child index, pid, name, line) spawned; "g" what the agent was given;
@@ -24,7 +22,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-ROUSE = b"R"
 MESSAGE = 1 << 18
 """No message is longer than this."""
 
@@ -60,17 +57,14 @@ def death(signum: int, notes: list[Any]) -> bytes:
     return marshal.dumps(("D", signum, notes))
 
 
-def grant(now: int, *, ready: bool, awake: bool) -> bytes:
+def grant(now: int, *, ready: bool) -> bytes:
     """Let a fake go on."""
-    return now.to_bytes(8, "little") + _FLAGS[awake][ready]
+    return now.to_bytes(8, "little") + (b"\1" if ready else b"\0")
 
 
-_FLAGS = ((b"\0\0", b"\1\0"), (b"\0\1", b"\1\1"))
-
-
-def granted(message: bytes) -> tuple[int, bool, bool]:
+def granted(message: bytes) -> tuple[int, bool]:
     """Read a grant."""
-    return int.from_bytes(message[:8], "little"), message[8] == 1, message[9] == 1
+    return int.from_bytes(message[:8], "little"), message[8] == 1
 
 
 def load(message: bytes | bytearray) -> Any:

@@ -1,8 +1,8 @@
 """Time: the clock protocol, the real clock, and the virtual clock that spans real child processes.
 
 `_jump` is the rule that decides who moves next, `_hub` the lockstep that obeys it, `_door` where a process comes into
-it, `_participant` such a process, `_ear` how it is heard, `_wrappers` what may be around it, `_waits` who of that
-counts in real time, `_runs` the host's side, `_window` what the host does, `_cores` where a child begins, `_sentry` a
+it, `_participant` such a process, `_wrappers` what may be around it, `_waits` who of that
+counts in real time, `_runs` the host's side, `_window` what the host does, `_sentry` a
 host that never comes back, `_blockage` one that comes back late, `_pulse` one that looks in turns, `_asyncio` and
 `_trio` the loops, `_quiet` their end, `_wall` Python's clocks, `_debugger` whether guards count. Heavy parts load when
 used.

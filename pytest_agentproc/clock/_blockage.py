@@ -30,7 +30,7 @@ def block(hub: Hub, until: int) -> None:
         hub.settle()
         while (process := hub.rule.first_process(deadline)) is not None:
             hub.rule.now, path = process
-            hub.grant(hub.roll.participants[path], deadline)
+            hub.grant(hub.roll.participants[path])
             hub.settle()
         hub.rule.now = max(hub.rule.now, until)
         hub.is_late = True

@@ -15,7 +15,6 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.clock._debugger import is_over
-from pytest_agentproc.clock._ear import Ear
 from pytest_agentproc.clock._jump import JumpRule, Move
 from pytest_agentproc.clock._participant import Participant, State, process_state
 from pytest_agentproc.clock._poller import Poller
@@ -63,7 +62,6 @@ class Hub:
         self.seconds = Seconds(self.rule)
         self.poller = Poller()
         self.roll = Roll(self.poller, self.rule)
-        self._ear = Ear(self.roll, self.rule)
         self.runs = Runs(self.poller)
         self.fault: ClockError | None = None
         self.on_fault: Callable[[], None] | None = None
@@ -227,7 +225,7 @@ class Hub:
             move, target = rule.next(host)
             if move is grant:
                 self._looks = 0
-                self.grant(participants[target], host.deadline)
+                self.grant(participants[target])
                 continue
             if move is stuck:
                 raise Deadlock(self.describe())
@@ -273,14 +271,14 @@ class Hub:
             self._fires = 0
             raise Spin(f"the event loop sets timers again and again, {_LOOKS} times at one instant")
 
-    def grant(self, participant: Participant, deadline: tuple[int, int] | None) -> None:
-        """Let one participant go on until it parks; the deadline is the earliest of the host's, with its number."""
-        rule, hear, running = self.rule, self._ear.hear, State.RUNNING
+    def grant(self, participant: Participant) -> None:
+        """Let one participant go on until it parks."""
+        rule, hear, running = self.rule, self.roll.hear, State.RUNNING
         asked = rule.asks(participant.path)
         rule.drop(participant.path)
         participant.woken = False
         self._wakes.forget()
-        self._ear.grant(participant, rule.now, ready=asked)
+        participant.grant(rule.now, ready=asked)
         start = 0.0
         while participant.state is running:
             try:
@@ -288,7 +286,6 @@ class Hub:
             except TimeoutError:  # half a second without a word
                 start = start or monotonic()
                 self._guard_runner(participant, start)
-        self._ear.note_answer(deadline)
 
     def _is_held(self) -> bool:
         """Say whether a program that is no agent holds time, or did something before it came to rest."""

@@ -67,9 +67,6 @@ class Participant:
         self.state = State.PARKED
         self.stopped = False
         self.woken = False
-        self.roused = False
-        """Whether it has been roused since its last grant."""
-        self.leaves = False
         """Whether it has said its last word."""
         self.until: int | None = None
         self.wants = (False, False, False)
@@ -83,37 +80,18 @@ class Participant:
         """Whether the process has not been seen to end."""
         return self.state in (State.RUNNING, State.PARKED)
 
-    def grant(self, now: int, *, ready: bool, awake: bool) -> None:
+    def grant(self, now: int, *, ready: bool) -> None:
         """Let it go on; a process that dies meanwhile is noticed at its socket's end.
 
         Args:
             now: the instant.
             ready: whether a stream that it waits for is ready.
-            awake: whether it is to look out for its next grant.
         """
-        self.state, self.roused = State.RUNNING, False
+        self.state = State.RUNNING
         try:  # noqa: SIM105  # this is done at every step, and a context manager counts there
-            os.write(self._number, wire.grant(now, ready=ready, awake=awake))
+            os.write(self._number, wire.grant(now, ready=ready))
         except OSError:
             pass
-
-    def rouse(self) -> None:
-        """Have it look out for its grant, which is near; once, for it may not come, and looking out takes a core."""
-        if self.roused:
-            return
-        self.roused = True
-        try:  # noqa: SIM105  # as with a grant
-            os.write(self._number, wire.ROUSE)
-        except OSError:  # it may be dead already, by the hand of who has just spoken
-            pass
-
-    def glance(self, buffers: list[bytearray]) -> int:
-        """Read one of its words, and give its size, if there is one.
-
-        Raises:
-            BlockingIOError: there is none.
-        """
-        return os.readv(self._number, buffers)
 
     def end(self) -> None:
         """Take note that it is dead, and of how it ended: whoever started it may reap it at once."""

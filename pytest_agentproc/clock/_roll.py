@@ -22,7 +22,6 @@ from pytest_agentproc.clock._wrappers import Wrappers, ancestors
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fake_agents.vigil import Vigil
     from pytest_agentproc.clock._jump import JumpRule, Path
     from pytest_agentproc.clock._poller import Poller
 
@@ -70,7 +69,6 @@ class Roll:
         """The dead whom somebody may still have to wait for."""
         self._names: Counter[tuple[bytes, str]] = Counter()
         self._buffer = bytearray(wire.MESSAGE)
-        self._buffers = [self._buffer]
         self._roots = 0
         self.broken = ""
         """What broke first in a fake itself."""
@@ -188,18 +186,13 @@ class Roll:
 
     # What participants say.
 
-    def hear(self, participant: Participant, vigil: Vigil | None = None) -> None:
+    def hear(self, participant: Participant) -> None:
         """Take one message of a participant.
 
-        Args:
-            participant: who speaks, or is about to.
-            vigil: looks out for what it says before it is waited for; None: it is there.
+        Raises:
+            TimeoutError: half a second without a message.
         """
         try:
-            size = vigil.keep(participant.glance, self._buffers) if vigil else None
-            if size is None:
-                size = participant.link.recv_into(self._buffer)
-        except ConnectionResetError:  # it died before it read that it was roused; what it said before that follows
             size = participant.link.recv_into(self._buffer)
         except ConnectionError:
             size = 0
@@ -222,8 +215,6 @@ class Roll:
                 self.park(participant)
         elif form == "D":
             participant.signal = said[1]
-        elif form == "B":
-            participant.leaves = True
 
     def park(self, participant: Participant) -> None:
         """Have the rule know that a participant waits, and whether it asks to go on."""

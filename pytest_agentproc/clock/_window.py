@@ -19,7 +19,6 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.clock._cores import keep_apart
 from pytest_agentproc.clock._debugger import is_over
 from pytest_agentproc.clock._wrappers import LONGEST_SLEEP, Sleep
 from pytest_agentproc.errors import ClockError, Foreign, Stall
@@ -32,9 +31,6 @@ if TYPE_CHECKING:
     from pytest_agentproc.clock._jump import Path
 
 __all__ = ["Programs", "end_started", "meet", "watch_host"]
-
-_BETWEEN = ("preexec_fn", "executable", "shell")
-"""Options with which it is somebody else's code that is started first."""
 
 _kill = os.kill  # as it is before a host is watched: what the kit does is no signal of the host
 
@@ -57,11 +53,9 @@ def watch_host(hub: Hub, launchers: set[str], allowed: set[str]) -> Iterator[Non
             return
         _refuse_impostor(hub, programs, args, kwargs)
         path = hub.roll.next_root()
-        with keep_apart(wanted=_is_plain_start(launchers, args, kwargs)) as part:
-            plain_init(self, *args, **kwargs)
-            awake = part(self.pid)
-            hub.started.add(self)
-            _await_child(hub, self.pid, path, programs, awake=awake)
+        plain_init(self, *args, **kwargs)
+        hub.started.add(self)
+        _await_child(hub, self.pid, path, programs)
 
     def signalling(function: Any) -> Any:
         def wrapped(*args: Any) -> Any:
@@ -92,12 +86,6 @@ def _feel(hub: Hub) -> None:
         hub.feel_signals()
     except ClockError as error:
         hub.fail(error)
-
-
-def _is_plain_start(launchers: set[str], args: tuple[Any, ...], options: Mapping[str, Any]) -> bool:
-    """Say whether a fake is started by its path, and nobody does anything between the fork and it."""
-    words = args[0] if len(args) == 1 and isinstance(args[0], list | tuple) else ()
-    return bool(words) and words[0] in launchers and not any(options.get(name) for name in _BETWEEN)
 
 
 def end_started(hub: Hub) -> None:
@@ -200,15 +188,11 @@ _GLANCE = 4
 _MOMENT = 1
 """Milliseconds between the looks after that: the loop's own thread may have taken the hello, which wakes no other."""
 
-_AWAKE = 5
-"""Milliseconds for which a fake's hello is looked out for, after that, without a sleep: longer than most need."""
 
-
-def _await_child(hub: Hub, pid: int, path: Path, programs: Programs, *, awake: bool = False) -> None:
+def _await_child(hub: Hub, pid: int, path: Path, programs: Programs) -> None:
     """Wait until a child, or a fake below it, has said hello, or it is dead, or is found to be neither fake nor shell.
 
-    A program that ends by itself meanwhile is nobody's trouble: no time went by. Near the end of a fake's start the
-    wait is awake, if nobody minds.
+    A program that ends by itself meanwhile is nobody's trouble: no time went by.
     """
     hub.roll.expect(pid, path)
     pidfd = os.pidfd_open(pid)
@@ -219,9 +203,7 @@ def _await_child(hub: Hub, pid: int, path: Path, programs: Programs, *, awake: b
     is_fake, idle = False, _Idle(Sleep(pid, hub.roll.by_pid))
     try:
         while not hub.roll.is_known(pid):
-            heard = _look_out(news) if is_fake and awake else news.poll(_MOMENT if is_fake else _GLANCE)
-            awake = awake and not is_fake
-            found = [descriptor for descriptor, _ in heard]
+            found = [descriptor for descriptor, _ in news.poll(_MOMENT if is_fake else _GLANCE)]
             if pidfd in found:
                 hub.roll.unexpect(pid)
                 _feel(hub)  # it may have been no fake, and have sent signals
@@ -266,15 +248,6 @@ class _Idle:
             self._proof, self._since = proof, now
             return False
         return now - self._since > LONGEST_SLEEP
-
-
-def _look_out(news: select.poll) -> list[tuple[int, int]]:
-    """Look out for a while: who sleeps is late, and comes back to a core that has gone to sleep as well."""
-    end = time.monotonic() + _AWAKE / 1000
-    while time.monotonic() < end:
-        if found := news.poll(0):
-            return found
-    return news.poll(_MOMENT)
 
 
 def _command(pid: int) -> tuple[list[str], str]:

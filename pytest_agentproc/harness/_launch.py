@@ -26,7 +26,7 @@ from pytest_agentproc.harness._faults import faults_of
 
 __all__ = ["REAL_TIME", "Workshop", "head", "interpreter", "modules_of"]
 
-_MODULES = ("", "program", "glob", "lines", "player", "wire", "vigil", "birth", "stage", "dialects")
+_MODULES = ("", "program", "glob", "lines", "player", "wire", "birth", "stage", "dialects")
 REAL_TIME = ("diary", "realtime")
 _SESSION = ("requests", "questions", "session")
 _HOSTS = ("pi_rpc", "claude_session", "claude_behind", "acp")

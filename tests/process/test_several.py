@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_agentproc.clock._ear import Rivals
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.harness import model_play
 from pytest_agentproc.record import normal_form
@@ -100,20 +99,6 @@ def test_several_sessions_are_played_as_the_model_foretells(lab: Lab, backend: s
     assert [row for row in compare(played) if row.verdict is not Verdict.PASSED] == []
     assert normal_form(played.record) == normal_form(foretold.record)
     assert played.answer == foretold.answer
-
-
-@pytest.mark.parametrize("pattern", ["never", "ever", "now and then"])
-def test_who_is_roused_for_its_turn_changes_nothing(lab: Lab, monkeypatch: pytest.MonkeyPatch, pattern: str) -> None:
-    """That is done where nobody else wants the cores, and a verdict must not hang on who else is there."""
-    scenario = loads(EVERYTHING, "everything")
-
-    def end(rivals: Rivals) -> None:
-        rivals.are_there = pattern == "ever" or (pattern != "never" and not rivals.are_there)
-
-    monkeypatch.setattr(Rivals, "end", end)
-    for _ in range(3):
-        played = lab.play(scenario, core())
-        assert normal_form(played.record) == normal_form(model_play(scenario, core()).record)
 
 
 class _Mixed(Core):
