@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 pytest_plugins = ["pytester"]
 
 _THREADS = Path("/proc/self/task")
-_LAB = ("harness/_broker.py", "harness/_canary.py")
+_LAB = ("harness/_broker.py", "harness/_decoy.py")
 """The session's lifeline broker and canaries: they serve every later test, and go with the session's lab."""
 
 

@@ -5,8 +5,8 @@ then writes: the record, and beside it the scenario. Only the running needs Linu
 loads when it has ended.
 
 `draft_pasted` reads a log from a bug report (`_paste`), asks the dialect's reader what each event means
-(`_meaning_claude` and the like), has the fake's own encoder confirm it (`_shadow`), takes from the reporter's words how
-it ended (`_reported`), and writes the text (`_paste_scenario`). It starts no process, on any platform.
+(`_meaning` and the like), has the fake's own encoder confirm it (`_replay`), takes from the reporter's words how
+it ended (`_paste`), and writes the text (`_paste_draft`). It starts no process, on any platform.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pytest_agentproc.capture._draft import Draft, draft, given_of
-    from pytest_agentproc.capture._likeness import likeness
+    from pytest_agentproc.capture._guesses import likeness
+    from pytest_agentproc.capture._identity import Speaker, speaker_of
     from pytest_agentproc.capture._moments import Moment, moments
-    from pytest_agentproc.capture._paste_scenario import DIALECTS, draft_pasted
+    from pytest_agentproc.capture._paste_draft import DIALECTS, draft_pasted
     from pytest_agentproc.capture._recorder import CannotStart, run_recorded
-    from pytest_agentproc.capture._redactor import Redacted, Redactor
     from pytest_agentproc.capture._replay import Given, Replayed, replay
-    from pytest_agentproc.capture._speakers import Speaker, speaker_of
+    from pytest_agentproc.capture._secrets import Redacted, Redactor
     from pytest_agentproc.capture._targets import check_target, require_linux
     from pytest_agentproc.capture._written import Captured, redacted_record, write_capture
 
@@ -53,13 +53,13 @@ __all__ = [
 
 _FILES = {
     "_draft": ("Draft", "draft", "given_of"),
-    "_likeness": ("likeness",),
+    "_guesses": ("likeness",),
     "_moments": ("Moment", "moments"),
-    "_paste_scenario": ("DIALECTS", "draft_pasted"),
+    "_paste_draft": ("DIALECTS", "draft_pasted"),
     "_recorder": ("CannotStart", "run_recorded"),
-    "_redactor": ("Redacted", "Redactor"),
+    "_secrets": ("Redacted", "Redactor"),
     "_replay": ("Given", "Replayed", "replay"),
-    "_speakers": ("Speaker", "speaker_of"),
+    "_identity": ("Speaker", "speaker_of"),
     "_targets": ("check_target", "require_linux"),
     "_written": ("Captured", "redacted_record", "write_capture"),
 }

@@ -1,4 +1,4 @@
-"""Writes the scenario of a recording, plays it again, says where it is not the same. Owns the file's text."""
+"""Writes the scenario of a recording, runs it again, and says where it is not the same."""
 
 from __future__ import annotations
 
@@ -6,25 +6,308 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.capture._converter import Unfit, steps_of
-from pytest_agentproc.capture._likeness import alike
-from pytest_agentproc.capture._moments import moments
-from pytest_agentproc.capture._quoting import flow, text
+from pytest_agentproc.capture._guesses import Oracle, alike
+from pytest_agentproc.capture._identity import Speaker, prompts_of
+from pytest_agentproc.capture._moments import NOTICED, Moment, Script, moments
 from pytest_agentproc.capture._replay import Given, replay
-from pytest_agentproc.capture._speakers import Speaker, prompts_of
 from pytest_agentproc.capture._targets import write_private
+from pytest_agentproc.capture._wording import flow, seconds, text
 from pytest_agentproc.errors import ScenarioError
 from pytest_agentproc.harness import model_play
 from pytest_agentproc.scenario import NotApplicable, Scenario, load
 from pytest_agentproc.subjects import core
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from pytest_agentproc.record import Event
 
-__all__ = ["Draft", "draft", "given_of"]
+__all__ = ["Draft", "Unfit", "draft", "given_of", "steps_of"]
+
+
+_ONE_STEP = 250_000_000
+"""Lines that one step prints come without a longer pause."""
+_SOON = 5_000_000_000
+"""What a program does so soon behind a signal that it caught, it does because of it."""
+_LIVES = 200_000_000
+"""A descendant that lived shorter is no step: it is seen in one recording and not in the next."""
+_ACTS = ("out", "err", "close", "exit")
+"""What the program does by itself."""
+_ANSWERS = (b'"control_response"', b'"extension_ui_response"', b'"result"')
+"""What an answer of the client's says of itself, dialect by dialect."""
+
+
+class Unfit(Exception):
+    """The dialect's fake answers otherwise than was recorded: only bytes can tell it."""
+
+
+class _Maker:
+    """Make the steps of one script."""
+
+    def __init__(self, found: Sequence[Moment], oracle: Oracle | None, keep: Callable[[bytes], str]) -> None:
+        self._found = found
+        self._oracle = oracle
+        self._keep = keep
+        self.script = Script(keep, says=oracle is None)
+        self._printed = 0
+        self._prompts = 0
+        self._input = b""
+        self._is_busy = self._waited = False
+        self._has_input = self._has_output = False
+        self._deaths = _deaths(found)
+        self._living: dict[str, int] = {}
+        self.end: Moment | None = next((one for one in found if one.kind == "exit"), None)
+
+    def make(self) -> list[str]:
+        """Give the steps."""
+        for index, moment in enumerate(self._found):
+            if moment.kind in _ACTS:
+                self._outlive(moment)
+            if moment.kind == "out" and self._oracle is not None:
+                self._line(index, moment)
+            else:
+                getattr(self, f"_on_{moment.kind}")(index, moment)
+        return self.script.steps
+
+    def _outlive(self, moment: Moment) -> None:
+        """Wait for those who were gone before the program did this: a descendant may begin late, and so end late.
+
+        The program may have seen it before we did.
+        """
+        for name, death in sorted(self._living.items(), key=lambda one: one[1]):
+            if death - moment.at < NOTICED:
+                del self._living[name]
+                self.script.steps.append(f"wait_for: {{exit: {name}}}")
+                self.script.now = max(self.script.now, death)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether what was recorded has an end."""
+        return self.end is not None
+
+    def _line(self, index: int, moment: Moment) -> None:
+        """Tell a line of stdout, unless a step before it has printed it."""
+        assert self._oracle is not None
+        self._has_output = True
+        self._printed += 1
+        if self._printed <= self._oracle.at:
+            return
+        if self._oracle.serves and not self._is_busy and self._take(moment) and self._printed <= self._oracle.at:
+            return
+        step = None
+        if not moment.parts:
+            step = self._oracle.step(self._run_length(index))
+        else:
+            self._oracle.skip()
+        if step is not None:
+            self.script.add(step.written, moment.at)
+            self._is_busy = self._is_busy and not step.ends_turn
+            return
+        if not moment.parts:
+            self._oracle.skip()
+        for at, data in moment.parts or ((moment.at, moment.data),):
+            self.script.raw(data, at)
+
+    def _run_length(self, index: int) -> int:
+        """Count the lines from here on that one step may print."""
+        last = self._found[index]
+        count = 1
+        for moment in self._found[index + 1 :]:
+            if moment.kind != "out" or moment.parts or moment.at - last.at >= _ONE_STEP:
+                break
+            last, count = moment, count + 1
+        return count
+
+    def _on_out(self, _index: int, moment: Moment) -> None:
+        self._has_output = True
+        self.script.raw(moment.data, moment.at)
+
+    def _on_err(self, _index: int, moment: Moment) -> None:
+        self.script.raw(moment.data, moment.at, "stderr")
+
+    def _on_in(self, index: int, moment: Moment) -> None:
+        self._has_input = True
+        *lines, self._input = (self._input + moment.data).split(b"\n")
+        is_last = all(later.kind not in ("out", "err") for later in self._found[index + 1 :])
+        for line in lines:
+            if self._oracle is not None and self._oracle.serves:
+                self._hear(line, moment)
+            elif self._oracle is None and not is_last:
+                self.script.add('wait_for: {stdin: "*"}', moment.at)
+                self.script.now = max(self.script.now, moment.at)
+
+    def _hear(self, line: bytes, moment: Moment) -> None:
+        """Have the dialect hear a line, and say so in the script if it waits for it."""
+        assert self._oracle is not None
+        reply, event = self._oracle.hear(line)
+        if not self._oracle.expects(reply):
+            raise Unfit
+        is_prompt = not self._is_busy and self._take(moment)
+        if event == "cancel":
+            self._wait("wait_for: cancel", moment)
+            told = self._oracle.acknowledge()
+            self._is_busy = False
+            self.script.steps.append("acknowledge: cancel")
+            if not self._oracle.expects(told):
+                raise Unfit
+        answers = next((word for word in _ANSWERS if word in line), None)
+        if answers is not None and not is_prompt and not reply and not event:
+            self._wait(f"wait_for: {{stdin: '*{answers.decode()}*'}}", moment)
+
+    def _take(self, moment: Moment) -> bool:
+        """Take the next prompt in hand, if there is one; say whether there was."""
+        assert self._oracle is not None
+        begun = self._oracle.take(self._prompts + 1)
+        if begun is None:
+            return False
+        self._prompts += 1
+        self._is_busy = True
+        self._wait(f"wait_for: prompt {self._prompts}", moment)
+        if not self._oracle.expects(begun):
+            raise Unfit
+        return True
+
+    def _wait(self, step: str, moment: Moment) -> None:
+        """Wait for the caller: from here on time counts from what it does."""
+        self.script.steps.append(step)
+        self.script.now = max(self.script.now, moment.at)
+
+    def _on_eof(self, index: int, moment: Moment) -> None:
+        is_session = self._oracle is not None and self._oracle.serves
+        speaks = any(later.kind in ("out", "err") for later in self._found[index + 1 :])
+        if (self._has_input or self._has_output) and (speaks or not is_session):
+            self._wait("wait_for: eof", moment)
+            self._waited = True
+
+    def _on_close(self, _index: int, moment: Moment) -> None:
+        if self.end is not None and self.end.at - moment.at >= NOTICED:
+            self.script.add(f"close: {moment.data}", moment.at)
+
+    def _on_seen(self, _index: int, moment: Moment) -> None:
+        death = self._deaths.get(moment.data["process"])
+        if death is not None and death - moment.at < _LIVES:
+            return
+        fields: dict[str, Any] = {"id": moment.data["process"].replace(" ", "-"), "how": moment.data["how"]}
+        if not moment.data["holds"]:
+            fields["closed_fds"] = True
+        lasts = "" if death is None else f", for: {seconds(death - moment.at)}"
+        if death is not None:
+            self._living[fields["id"]] = death
+        self.script.add(f"spawn: {flow(fields)[:-1]}{lasts}}}", moment.at)
+
+    def _on_signal(self, _index: int, _moment: Moment) -> None:
+        """It stands on top of the script."""
+
+    def _on_exit(self, _index: int, moment: Moment) -> None:
+        self.script.wait_until(moment.at)
+        if "signal" in moment.data:
+            died = moment.data["signal"]
+            was_sent = any(one.kind == "signal" and one.data["signal"] == died for one in self._found)
+            self.script.steps.append("silence: for ever" if was_sent or died == "KILL" else f"die: {died}")
+        elif moment.data["code"] or (self._oracle is not None and self._oracle.serves and not self._at_eof()):
+            if self._oracle is not None and self._oracle.serves and self._at_eof() and not self._waited:
+                self.script.steps.append("wait_for: eof")
+            self.script.steps.append(f"exit: {moment.data['code']}")
+
+    def _at_eof(self) -> bool:
+        return any(one.kind == "eof" for one in self._found)
+
+
+def _deaths(found: Sequence[Moment]) -> dict[str, int]:
+    return {one.data["process"]: one.data["gone_at"] for one in found if one.kind == "seen" and "gone_at" in one.data}
+
+
+def _told(events: Sequence[Event]) -> list[Event]:
+    """Put to each descendant when it was gone."""
+    gone = {event.data["process"]: event.at for event in events if event.code == "p" and "gone" in event.data}
+    told = []
+    for event in events:
+        name = event.data.get("process")
+        if event.code == "p" and "seen" in event.data and name in gone:
+            told.append(event._replace(data={**event.data, "gone_at": gone[name]}))
+        else:
+            told.append(event)
+    return told
+
+
+def steps_of(events: Sequence[Event], speaker: Speaker, keep: Callable[[bytes], str]) -> list[str]:
+    """Give the steps of a script that does what was recorded.
+
+    Args:
+        events: those of a record, redacted.
+        speaker: in whose dialect; raw: in bytes.
+        keep: takes bytes that are too many for the file, and gives the name of one beside it.
+
+    Raises:
+        Unfit: the fake of the dialect answers otherwise than was recorded.
+    """
+    by_line = speaker.dialect != "raw" and (speaker.dialect, speaker.mode) not in (
+        ("gemini", "text"),
+        ("gemini", "json"),
+    )
+    found = sorted(moments(_told(events), by_line=by_line), key=lambda one: one.at)
+    before, reactions, after = _split(found)
+    whole = [one.data for one in found if one.kind == "out"]
+    oracle = Oracle(_program(speaker), whole) if by_line else None
+    maker = _Maker(before, oracle, keep)
+    steps = maker.make()
+    if not after and not maker.is_over:
+        steps.append("silence: for ever")
+    if after:
+        then = _Maker(after, oracle, keep)
+        then.script.now = after[0].at
+        then._printed = maker._printed  # noqa: SLF001  # one script, told in two
+        done = then.make()
+        if after[-1].data == {"process": "agent", "code": 0} and done[-1:] != ["exit: 0"]:
+            done.append("exit: 0")
+        name = after[0].data["signal"]
+        reactions = [one for one in reactions if one[0] != name]
+        if any(step.startswith("tool_done") for step in done):
+            steps.append(_reaction(name, done))  # what it ends must have begun above
+        else:
+            reactions.append((name, done))
+        steps.append("silence: for ever")
+    return [*(_reaction(name, done) for name, done in reactions), *steps]
+
+
+def _reaction(name: str, steps: Sequence[str]) -> str:
+    written = "".join(f"\n      - {step}" for step in steps) or " []"
+    return f"when: {{signal: {name}}}\n    do:{written}"
+
+
+def _split(found: list[Moment]) -> tuple[list[Moment], list[tuple[str, list[str]]], list[Moment]]:
+    """Part what the program does by itself from what it does because of the last signal; name what it ignores."""
+    signals = [index for index, one in enumerate(found) if one.kind == "signal"]
+    end = next((one for one in found if one.kind == "exit"), None)
+    ignored: dict[str, list[str]] = {}
+    for index in signals:
+        told = found[index].data
+        is_death = end is not None and end.data.get("signal") == told["signal"]
+        if told["met"] == "caught" and index == signals[-1] and end and end.at - found[index].at <= _SOON:
+            return found[:index], list(ignored.items()), found[index:]
+        if not is_death:
+            ignored[told["signal"]] = []
+    return found, list(ignored.items()), []
+
+
+def _program(speaker: Speaker) -> dict[str, Any]:
+    program: dict[str, Any] = {
+        "format": 1,
+        "dialect": speaker.dialect,
+        "mode": speaker.mode,
+        "name": "agent",
+        "code": 0,
+        "newline": "lf",
+        "bom": False,
+        "serves": speaker.is_session,
+        "steps": [],
+        "argv": list(speaker.argv),
+        "environ": {b"CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS": b"1"} if speaker.states else {},
+        "prompt": speaker.prompt,
+    }
+    return {**program, "model": speaker.model} if speaker.model else program
+
 
 _SHOWN = 60
 _SIGNALS = {"HUP": 1, "INT": 2, "TERM": 15}

@@ -1,4 +1,4 @@
-"""Owns what an event of a log can mean: steps, what the caller did, nothing of its own. Knows no dialect."""
+"""What the events of a log mean in a draft: steps, actions of the caller, nothing of their own."""
 
 from __future__ import annotations
 
@@ -6,7 +6,22 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Later", "Meaning", "Reader", "Told", "block", "inner", "words_of"]
+__all__ = [
+    "Later",
+    "Meaning",
+    "Reader",
+    "Told",
+    "block",
+    "inner",
+    "is_rpc",
+    "is_session",
+    "read_acp",
+    "read_claude",
+    "read_codex",
+    "read_gemini",
+    "read_pi",
+    "words_of",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,3 +99,476 @@ def block(value: Any, *keys: str) -> list[Any]:
     """Give a list of mappings deep in an event; empty where it has none."""
     found = inner(value, *keys)
     return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+
+
+_ACP_FOLDED = Meaning("folded")
+_ACP_OTHER = Meaning("other")
+_KINDS = ("read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other")
+
+
+def read_acp(event: Any, _later: Later, _mode: str) -> Meaning:
+    """Read a message of either side: a method, or the answer to one."""
+    method, params = inner(event, "method"), inner(event, "params")
+    if method is None:
+        return _answer(event)
+    if not isinstance(method, str):
+        return Meaning("foreign")
+    if method in _METHODS:
+        return _METHODS[method](params)
+    if method.startswith(("fs/", "terminal/")) and isinstance(params, dict):
+        given = {key: value for key, value in params.items() if key != "sessionId"}
+        return Meaning("steps", (Told("request", {"method": method, "params": given}),), is_sure=True)
+    return _ACP_FOLDED if method == "initialize" or method.startswith(("session/", "auth")) else _ACP_OTHER
+
+
+def _prompted(params: Any) -> Meaning:
+    return Meaning("prompt", text=words_of(inner(params, "prompt") or "") or "hi")
+
+
+def _asked(params: Any) -> Meaning:
+    call = inner(params, "toolCall", "title") or inner(params, "toolCall", "toolCallId")
+    return Meaning("steps", (Told("ask", {"permission": str(call or "tool")}),), is_sure=True)
+
+
+def _answer(event: Any) -> Meaning:
+    """Read an answer; only that to a prompt is the script's, all others are the dialect's own or the caller's."""
+    stop, error = inner(event, "result", "stopReason"), inner(event, "error")
+    if isinstance(stop, str):
+        if stop == "cancelled":
+            return Meaning("steps", (Told("acknowledge", "cancel"),), is_sure=True, ends="cancelled")
+        name = Told("result", {}) if stop == "end_turn" else Told("turn_said", {"text": "", "stop": stop})
+        return Meaning("steps", (name,), is_sure=True, ends="completed")
+    if isinstance(error, dict):
+        told = {"is_error": True, "text": str(error.get("message") or "error")}
+        return Meaning("steps", (Told("result", told),), is_sure=True, ends="failed")
+    return _ACP_FOLDED if inner(event, "jsonrpc") or "result" in event else Meaning("foreign")
+
+
+def _update(update: Any) -> Meaning:
+    kind, number = inner(update, "sessionUpdate"), inner(update, "toolCallId")
+    text = inner(update, "content", "text")
+    if kind == "agent_message_chunk" and isinstance(text, str):
+        return Meaning("steps", (Told("say", text),))
+    if kind == "agent_thought_chunk" and isinstance(text, str):
+        return Meaning("steps", (Told("think", text),))
+    if kind == "user_message_chunk":
+        return _ACP_FOLDED
+    if kind == "tool_call" and isinstance(number, str):
+        given, about = inner(update, "rawInput"), inner(update, "kind")
+        told = {"id": number, "name": str(update.get("title") or number), "input": given or {}}
+        return Meaning("steps", (Told("tool", told | ({"kind": about} if about in _KINDS else {})),), is_sure=True)
+    if kind == "tool_call_update" and isinstance(number, str) and update.get("status") in ("completed", "failed"):
+        said = words_of(update.get("content") or "")
+        failed = update["status"] == "failed"
+        told = {"id": number, **({"error": said} if failed else ({"output": said} if said else {}))}
+        return Meaning("steps", (Told("tool_done", told),), is_sure=True)
+    return _ACP_OTHER
+
+
+_METHODS = {
+    "session/prompt": _prompted,
+    "session/cancel": lambda _: Meaning("cancel"),
+    "session/update": lambda params: _update(inner(params, "update")),
+    "session/request_permission": _asked,
+}
+
+
+_TYPES = frozenset(
+    [
+        "system",
+        "assistant",
+        "user",
+        "result",
+        "stream_event",
+        "control_request",
+        "control_response",
+        "control_cancel_request",
+        "rate_limit_event",
+        "keep_alive",
+        "tool_progress",
+        "tool_use_summary",
+        "auth_status",
+        "summary",
+    ]
+)
+_BEGINNERS = ("assistant", "stream_event", "result")
+_CLAUDE_FOLDED = Meaning("folded")
+_CLAUDE_OTHER = Meaning("other")
+
+
+def is_session(events: Sequence[Any]) -> bool:
+    """Say whether a log is of a session: somebody asks or answers on its stdin, or it has several results."""
+    kinds = [inner(event, "type") for event in events]
+    controls = any(str(kind).startswith("control_") for kind in kinds)
+    return controls or kinds.count("result") > 1 or any(_prompt(event) is not None for event in events)
+
+
+def read_claude(event: Any, later: Later, mode: str) -> Meaning:
+    """Read an event of `--output-format stream-json`, or a line that claude was sent."""
+    kind = inner(event, "type")
+    if kind not in _TYPES:
+        return Meaning("foreign")
+    if kind == "control_request" and mode != "session":
+        return _CLAUDE_OTHER
+    return _READERS[kind](event, later) if kind in _READERS else _CLAUDE_OTHER
+
+
+def _system(event: Any, later: Later) -> Meaning:
+    """The first event is said with the first of these behind it."""
+    is_said = event.get("subtype") == "init" and later.have(_begins)
+    return _CLAUDE_FOLDED if is_said else _CLAUDE_OTHER
+
+
+def _prompt(event: Any) -> str | None:
+    """Give the words of a prompt; None for any other line."""
+    if inner(event, "type") != "user" or event.get("parent_tool_use_id"):
+        return None
+    content = inner(event, "message", "content")
+    if isinstance(content, list) and any(inner(one, "type") != "text" for one in content):
+        return None
+    return words_of(content) or None if content else None
+
+
+def _piece(event: Any, later: Later) -> Meaning:
+    """A piece says what its whole line says; where that is missing, it is a delta."""
+    text = inner(event, "event", "delta", "text")
+    is_whole = later.have(_is_message)
+    if is_whole or not isinstance(text, str) or event.get("parent_tool_use_id"):
+        return _CLAUDE_FOLDED
+    return Meaning("steps", (Told("delta", text),))
+
+
+def _assistant(event: Any, later: Later) -> Meaning:
+    parent = event.get("parent_tool_use_id")
+    if inner(event, "message", "model") == "<synthetic>" and later.have(_is_error):
+        return _CLAUDE_FOLDED  # the error result says it
+    blocks = block(event, "message", "content")
+    steps: list[Told] = []
+    number = inner(event, "message", "id")
+    goes_on = isinstance(number, str) and later.have(_asking_message, number)
+    uses = [one for one in blocks if one.get("type") == "tool_use"]
+    for one in blocks:
+        about = {"parent": parent} if parent else {}
+        kind = one.get("type")
+        if kind == "text" and isinstance(one.get("text"), str):
+            steps.append(Told("nested" if parent else "say", {"text": one["text"], **about} if parent else one["text"]))
+        elif kind == "thinking" and isinstance(one.get("thinking"), str):
+            steps.append(Told("think", {"text": one["thinking"], **about} if parent else one["thinking"]))
+        elif kind == "tool_use" and isinstance(one.get("id"), str) and isinstance(one.get("name"), str):
+            more = {"more": True} if goes_on or one is not uses[-1] else {}
+            told = {"id": one["id"], "name": one["name"], "input": one.get("input") or {}, **about, **more}
+            steps.append(Told("tool", told))
+        else:
+            return _CLAUDE_OTHER
+    return Meaning("steps", tuple(steps)) if steps else _CLAUDE_OTHER
+
+
+def _begins(event: Any) -> bool:
+    return inner(event, "type") in _BEGINNERS
+
+
+def _is_message(event: Any) -> bool:
+    return bool(inner(event, "type") == "assistant")
+
+
+def _is_error(event: Any) -> bool:
+    return inner(event, "is_error") is True
+
+
+def _asking_message(event: Any) -> str | None:
+    """Give the id of a message of which this line asks for a tool."""
+    number = inner(event, "message", "id")
+    return number if isinstance(number, str) and _is_message(event) and _asks(event) else None
+
+
+def _asks(event: Any) -> bool:
+    return any(one.get("type") == "tool_use" for one in block(event, "message", "content"))
+
+
+def _user(event: Any, _later: Later) -> Meaning:
+    prompt = _prompt(event)
+    if prompt is not None:
+        return Meaning("prompt", text=prompt)
+    steps = []
+    for one in block(event, "message", "content"):
+        if one.get("type") != "tool_result" or not isinstance(one.get("tool_use_id"), str):
+            return _CLAUDE_OTHER
+        said = words_of(one.get("content") or "")
+        told = {"error": said} if one.get("is_error") else ({"output": said} if said else {})
+        steps.append(Told("tool_done", {"id": one["tool_use_id"], **told}))
+    return Meaning("steps", tuple(steps)) if steps else _CLAUDE_OTHER
+
+
+def _result(event: Any, _later: Later) -> Meaning:
+    if inner(event, "origin", "kind") == "task-notification" or inner(event, "origin") == "task-notification":
+        return _CLAUDE_OTHER
+    subtype, text = event.get("subtype", "success"), event.get("result")
+    if subtype != "success":
+        errors = event.get("errors")
+        words = errors[0] if isinstance(errors, list) and errors and isinstance(errors[0], str) else text
+        told = {"subtype": subtype, "is_error": True, **({"text": words} if words else {})}
+        return Meaning("steps", (Told("result", told),), ends="failed")
+    if event.get("is_error"):
+        told = {"is_error": True, **({"text": text} if text else {})}
+        return Meaning("steps", (Told("result", told),), ends="failed")
+    said = {"text": text} if isinstance(text, str) else {}
+    return Meaning("steps", (Told("result", said),), ends="completed", final=said.get("text"))
+
+
+def _request(event: Any, _later: Later) -> Meaning:
+    request = event.get("request")
+    if inner(request, "subtype") == "interrupt":
+        return Meaning("cancel")
+    name = inner(request, "tool_name")
+    if inner(request, "subtype") == "can_use_tool" and isinstance(name, str) and name:
+        return Meaning("steps", (Told("ask", {"permission": name}),), is_sure=True)
+    return (
+        _CLAUDE_FOLDED
+        if inner(request, "subtype") in ("initialize", "set_permission_mode", "set_model")
+        else _CLAUDE_OTHER
+    )
+
+
+_READERS: dict[str, Callable[[Any, Later], Meaning]] = {
+    "system": _system,
+    "stream_event": _piece,
+    "assistant": _assistant,
+    "user": _user,
+    "result": _result,
+    "control_request": _request,
+    "control_response": lambda _event, _later: _CLAUDE_FOLDED,  # the dialect answers, or the caller did
+}
+
+
+_RUNS_FOLDED = Meaning("folded")
+_RUNS_OTHER = Meaning("other")
+_BEGIN = Meaning("steps", (Told("begin", "turn"),))
+
+
+def _goes_on_codex(event: Any) -> bool:
+    return str(inner(event, "type")).startswith(("turn.", "item.", "error"))
+
+
+def _is_failure(event: Any) -> bool:
+    return bool(inner(event, "type") == "turn.failed")
+
+
+def _goes_on_gemini(event: Any) -> bool:
+    return inner(event, "type") not in ("init", None) and inner(event, "role") != "user"
+
+
+def _goes_on_pi(event: Any) -> bool:
+    return str(inner(event, "type")).startswith(("message", "tool", "turn", "agent_e"))
+
+
+def _is_answer(event: Any) -> bool:
+    return bool(inner(event, "type") == "message_end" and inner(event, "message", "role") == "assistant")
+
+
+def _started_tool(event: Any) -> str | None:
+    """Give the id of the tool that begins with this event."""
+    number = inner(event, "toolCallId")
+    return number if isinstance(number, str) and inner(event, "type") == "tool_execution_start" else None
+
+
+def read_codex(event: Any, later: Later, _mode: str) -> Meaning:
+    """Read an event of `codex exec --json`."""
+    kind, item = inner(event, "type"), inner(event, "item")
+    if not isinstance(kind, str) or not kind.startswith(("thread.", "turn.", "item.", "error")):
+        return Meaning("foreign")
+    if kind in ("thread.started", "turn.started"):
+        is_last = not later.have(_goes_on_codex)
+        return (_BEGIN if kind == "turn.started" else _RUNS_OTHER) if is_last else _RUNS_FOLDED
+    if kind == "turn.completed":
+        return Meaning("steps", (Told("result", {}),), ends="completed")
+    if kind in ("turn.failed", "error"):
+        words = inner(event, "error", "message") if kind == "turn.failed" else event.get("message")
+        is_told_again = later.have(_is_failure)
+        if kind == "error" and not is_told_again:
+            return _RUNS_OTHER
+        told = {"is_error": True, **({"text": words} if isinstance(words, str) and words else {})}
+        return Meaning("steps", (Told("result", told),), ends="failed")
+    return _item(kind, item) if isinstance(item, dict) else _RUNS_OTHER
+
+
+def _item(kind: str, item: dict[str, Any]) -> Meaning:
+    about, text, number = item.get("type"), item.get("text") or item.get("message"), item.get("id")
+    names = {"agent_message": "say", "reasoning": "think", "error": "notice"}
+    if about in names and kind == "item.completed" and isinstance(text, str):
+        return Meaning("steps", (Told(names[about], text),), final=text if about == "agent_message" else None)
+    if about not in ("command_execution", "mcp_tool_call") or not isinstance(number, str):
+        return _RUNS_OTHER
+    if kind == "item.started":
+        if about == "mcp_tool_call":
+            name, given = item.get("tool"), item.get("arguments")
+        else:
+            name, given = "command_execution", {"command": item.get("command", "")}
+        if not isinstance(name, str) or not isinstance(given, dict):
+            return _RUNS_OTHER
+        return Meaning("steps", (Told("tool", {"id": number, "name": name, "input": given}),))
+    if kind != "item.completed":
+        return _RUNS_OTHER
+    output = item.get("aggregated_output") or words_of(inner(item, "result", "content") or "")
+    failed = item.get("status") == "failed" or item.get("exit_code") not in (None, 0)
+    said = {"error": inner(item, "error", "message") or output} if failed else ({"output": output} if output else {})
+    return Meaning("steps", (Told("tool_done", {"id": number, **said}),))
+
+
+def read_gemini(event: Any, later: Later, _mode: str) -> Meaning:
+    """Read an event of `gemini -o stream-json`."""
+    reader = _GEMINI.get(str(inner(event, "type")))
+    return Meaning("foreign") if reader is None else reader(event, later)
+
+
+def _gemini_init(_event: Any, later: Later) -> Meaning:
+    goes_on = later.have(_goes_on_gemini)
+    return _RUNS_FOLDED if goes_on else _BEGIN
+
+
+def _gemini_message(event: Any, _later: Later) -> Meaning:
+    if event.get("role") == "user":
+        return _RUNS_FOLDED
+    text = event.get("content")
+    return Meaning("steps", (Told("say", text),)) if isinstance(text, str) else _RUNS_OTHER
+
+
+def _gemini_tool(event: Any, _later: Later) -> Meaning:
+    number, name = event.get("tool_id"), event.get("tool_name")
+    if not isinstance(number, str) or not isinstance(name, str):
+        return _RUNS_OTHER
+    return Meaning("steps", (Told("tool", {"id": number, "name": name, "input": event.get("parameters") or {}}),))
+
+
+def _gemini_tool_end(event: Any, _later: Later) -> Meaning:
+    number, output, error = event.get("tool_id"), event.get("output"), inner(event, "error", "message")
+    failed = event.get("status") == "error"
+    said = {"error": error or output or ""} if failed else ({"output": output} if output else {})
+    return Meaning("steps", (Told("tool_done", {"id": number, **said}),)) if isinstance(number, str) else _RUNS_OTHER
+
+
+def _gemini_result(event: Any, _later: Later) -> Meaning:
+    words = inner(event, "error", "message")
+    if event.get("status") == "error":
+        told = {"is_error": True, **({"text": words} if words else {})}
+        return Meaning("steps", (Told("result", told),), ends="failed")
+    return Meaning("steps", (Told("result", {}),), ends="completed")
+
+
+_GEMINI: dict[str, Callable[[Any, Later], Meaning]] = {
+    "init": _gemini_init,
+    "message": _gemini_message,
+    "tool_use": _gemini_tool,
+    "tool_result": _gemini_tool_end,
+    "result": _gemini_result,
+    "error": lambda _event, _later: _RUNS_OTHER,
+}
+_PI = frozenset(
+    [
+        "session",
+        "agent_start",
+        "agent_end",
+        "turn_start",
+        "turn_end",
+        "message_start",
+        "message_update",
+        "message_end",
+        "tool_execution_start",
+        "tool_execution_update",
+        "tool_execution_end",
+        "auto_retry_start",
+        "auto_retry_end",
+        "auto_compaction_start",
+        "auto_compaction_end",
+        "compaction_start",
+        "compaction_end",
+        "response",
+        "prompt",
+        "abort",
+        "extension_ui_request",
+        "extension_error",
+        "queue_update",
+    ]
+)
+
+
+def is_rpc(events: Sequence[Any]) -> bool:
+    """Say whether a log of pi's is of its mode rpc."""
+    return any(inner(event, "type") in ("response", "prompt", "extension_ui_request") for event in events)
+
+
+def read_pi(event: Any, later: Later, _mode: str) -> Meaning:
+    """Read an event of `pi --mode json` or rpc, or a command that it was sent."""
+    kind = inner(event, "type")
+    if kind not in _PI:
+        return Meaning("foreign")
+    if kind in _PI_FOLDED:
+        return _RUNS_FOLDED
+    return _PI_READERS[kind](event, later) if kind in _PI_READERS else _RUNS_OTHER
+
+
+def _pi_start(_event: Any, later: Later) -> Meaning:
+    is_last = not later.have(_goes_on_pi)
+    return _BEGIN if is_last else _RUNS_FOLDED
+
+
+def _pi_begun(event: Any, later: Later) -> Meaning:
+    """The start of a message is said with its end."""
+    role = inner(event, "message", "role")
+    is_said = role != "assistant" or later.have(_is_answer)
+    return _RUNS_FOLDED if is_said else _RUNS_OTHER
+
+
+def _pi_ended(event: Any, later: Later) -> Meaning:
+    is_own = inner(event, "message", "role") == "assistant"
+    return _pi_message(event["message"], later) if is_own else _RUNS_FOLDED
+
+
+def _pi_tool_end(event: Any, _later: Later) -> Meaning:
+    said = words_of(inner(event, "result", "content") or "")
+    told = {"error": said} if event.get("isError") else ({"output": said} if said else {})
+    return Meaning("steps", (Told("tool_done", {"id": str(event.get("toolCallId")), **told}),))
+
+
+def _pi_message(message: dict[str, Any], later: Later) -> Meaning:
+    """A message that asks for a tool is told with the tool's start, which says the call, too."""
+    stop, text = message.get("stopReason"), words_of(message.get("content") or "")
+    steps = [
+        Told("think", one["thinking"]) for one in block(message, "content") if isinstance(one.get("thinking"), str)
+    ]
+    if stop == "error":
+        if later.have(_is_answer):
+            return _RUNS_OTHER  # it tries again
+        told = {"is_error": True, "text": str(message.get("errorMessage") or "error")}
+        return Meaning("steps", (Told("result", told),), ends="failed")
+    calls = [one for one in block(message, "content") if one.get("type") == "toolCall"]
+    if calls:
+        if text:
+            steps.append(Told("delta", text))
+        steps += [
+            Told("tool", {"id": one["id"], "name": str(one.get("name")), "input": one.get("arguments") or {}})
+            for one in calls[:1]
+            if isinstance(one.get("id"), str) and later.have(_started_tool, one["id"])
+        ]
+        return Meaning("steps", tuple(steps)) if steps else _RUNS_OTHER
+    steps.append(Told("turn_said", {"text": text, "stop": str(stop or "stop")}))
+    return Meaning("steps", tuple(steps), final=text if stop in ("stop", "length", None) else None)
+
+
+def _pi_tool(event: Any, _later: Later) -> Meaning:
+    number, name = event.get("toolCallId"), event.get("toolName")
+    if not isinstance(number, str) or not isinstance(name, str):
+        return _RUNS_OTHER
+    return Meaning("steps", (Told("tool", {"id": number, "name": name, "input": event.get("args") or {}}),))
+
+
+_PI_FOLDED = ("session", "response", "message_update", "tool_execution_update", "turn_start", "turn_end")
+_PI_READERS: dict[str, Callable[[Any, Later], Meaning]] = {
+    "agent_start": _pi_start,
+    "message_start": _pi_begun,
+    "message_end": _pi_ended,
+    "tool_execution_start": _pi_tool,
+    "tool_execution_end": _pi_tool_end,
+    "agent_end": lambda _event, _later: Meaning("steps", (Told("result", {}),), ends="completed"),
+    "prompt": lambda event, _later: Meaning("prompt", text=str(event.get("message") or "hi")),
+    "abort": lambda _event, _later: Meaning("cancel"),
+}

@@ -1,4 +1,10 @@
-"""Owns reading a pasted log: which of its lines are events, when they came, and what could not be read.
+"""Reads a pasted log: its lines, their times, and the end that its reporter saw.
+
+An instant counts from an unknown beginning: only differences between instants of one log mean something. Absolute and
+relative ones are told apart by `base`, since no difference between them does.
+
+Of what is denied or asked (`does not hang`, `should exit 1`) nothing is taken. What the table does not know leaves the
+neutral end: the log's own.
 
 It knows what people and programs put around a line (quotes, fences, numbers, times, arrows), and no dialect.
 """
@@ -7,12 +13,201 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.capture._instants import Instant, instant_in
+from pytest_agentproc.vocabulary import SIGNALS
 
-__all__ = ["Pasted", "read_paste"]
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+__all__ = ["LONGEST", "Instant", "Pasted", "Reported", "instant_in", "read_paste", "reported_in", "since"]
+
+
+_SECOND = 1_000_000_000
+LONGEST = 3_000_000_000 * _SECOND
+"""A longer time is none that a log is about; the language reads times up to a century."""
+_DAY = 24 * 3600 * _SECOND
+_LONGEST_HEAD = 200
+"""An instant stands in so many characters, and a number has no more digits."""
+
+_UNITS = {"ms": 1_000_000, "s": _SECOND, "m": 60 * _SECOND, "min": 60 * _SECOND, "": _SECOND}
+
+_DATED = re.compile(
+    r"(\d{4})[-/](\d\d)[-/](\d\d)[T ](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?\s*(Z|[+-]\d\d:?\d\d)?", re.ASCII
+)
+_CLOCK = re.compile(r"(?<![\d:.+])(\d\d?):(\d\d):(\d\d)(?:[.,](\d{1,9}))?(?![\d:])", re.ASCII)
+_ELAPSED = re.compile(r"\+(?:(\d{1,9}):)?(\d{1,9}):(\d\d)(?:\.(\d{1,9}))?(?![\d:])", re.ASCII)
+_EPOCH = re.compile(r"(?<![\d.])(1\d{9})(?:\.(\d{1,9})|(\d{3}))?(?![\d.])", re.ASCII)
+_RELATIVE = re.compile(
+    r"(?:(?<=^)|(?<=[\[(\s]))(?:[Tt]?\+)?(\d{1,15}(?:\.\d{1,30})?)\s*(ms|s|min|m)(?=[\])\s:|]|$)"
+    r"|(?:(?<=^)|(?<=[\[(\s]))[Tt]?\+(\d{1,15}(?:\.\d{1,30})?)(?=[\])\s:|]|$)"
+    r"|\[\s*(\d{1,15}\.\d{1,30})\]",
+    re.ASCII,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Instant:
+    """When something was printed: nanoseconds from the beginning that `base` names (date, clock or start)."""
+
+    base: str
+    ns: int
+
+
+def instant_in(head: str) -> Instant | None:
+    """Find the instant in what stands before a line; None without one."""
+    head = head[:_LONGEST_HEAD]
+    if found := _DATED.search(head):
+        return _dated(found)
+    if found := _ELAPSED.search(head):
+        hours, minutes, whole = (int(part or 0) for part in found.groups()[:3])
+        return Instant("start", _added(hours, minutes, whole, found[4]))
+    if found := _CLOCK.search(head):
+        hours, minutes, whole = (int(part) for part in found.groups()[:3])
+        return Instant("clock", _added(hours, minutes, whole, found[4]))
+    if found := _EPOCH.search(head):
+        return Instant("date", int(found[1]) * _SECOND + _part(found[2] or found[3]))
+    if found := _RELATIVE.search(head):
+        number, unit = found[1] or found[3] or found[4], found[2] or ""
+        return Instant("start", round(float(number) * _UNITS[unit]))
+    return None
+
+
+def since(earlier: Instant, later: Instant) -> int | None:
+    """Give the time between two instants in nanoseconds.
+
+    Returns:
+        None where they do not count from the same beginning, the log goes backwards, or nobody waits that long; a clock
+        passes midnight.
+    """
+    if earlier.base != later.base:
+        return None
+    passed = later.ns - earlier.ns
+    if passed < -_DAY // 2 and later.base == "clock":
+        passed += _DAY
+    return passed if 0 <= passed <= LONGEST else None
+
+
+def _dated(found: re.Match[str]) -> Instant | None:
+    year, month, day, hours, minutes, whole = (int(part) for part in found.groups()[:6])
+    try:
+        moment = datetime(year, month, day, hours, minutes, whole, tzinfo=UTC)
+    except ValueError:
+        return None
+    zone = found[8] or "Z"
+    shift = 0 if zone == "Z" else int(zone[1:3]) * 3600 + int(zone[-2:]) * 60
+    passed = (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(seconds=1)
+    passed += shift if zone[0] == "-" else -shift
+    return Instant("date", passed * _SECOND + _part(found[7]))
+
+
+def _added(hours: int, minutes: int, whole: int, part: str | None) -> int:
+    return (hours * 3600 + minutes * 60 + whole) * _SECOND + _part(part)
+
+
+def _part(digits: str | None) -> int:
+    return int((digits or "0").ljust(9, "0"))
+
+
+_REPORTED_SECOND = 1_000_000_000
+_REPORTED_UNITS = {"ms": 1_000_000, "s": _REPORTED_SECOND, "m": 60 * _REPORTED_SECOND, "h": 3600 * _REPORTED_SECOND}
+_SIGNALLED = 128
+_LARGEST_CODE = 255
+
+
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """What the reporter saw at the end.
+
+    Args:
+        kind: `hangs`, `killed` (by its supervisor), `exits`, `dies` or `missing`.
+        line: the line of the log that says so; `words` are what it says.
+        code: with which code it exits; `signal` of which signal it dies.
+        after: how long until it was killed, in nanoseconds.
+    """
+
+    kind: str
+    line: int
+    words: str
+    code: int = 0
+    signal: str = ""
+    after: int | None = None
+
+
+def _exits(found: re.Match[str]) -> Reported | None:
+    code = int(found["code"])
+    name = next((name for name, number in SIGNALS.items() if number == code - _SIGNALLED), "")
+    if name == "KILL":  # nobody can catch it, so nobody exits with its code: this is a shell's or a container's word
+        return Reported("dies", 0, "", signal=name)
+    return Reported("exits", 0, "", code=code) if code <= _LARGEST_CODE else None
+
+
+def _dies(found: re.Match[str]) -> Reported | None:
+    name = found["signal"].upper().removeprefix("SIG")
+    return Reported("dies", 0, "", signal=name) if name in SIGNALS else None
+
+
+def _killed(found: re.Match[str]) -> Reported | None:
+    unit = found["unit"].lower()
+    size = _REPORTED_UNITS["ms" if unit.startswith(("ms", "milli")) else unit[0]]
+    after = float(re.sub(r"[ ,_]", "", found["time"])) * size
+    return Reported("killed", 0, "", after=round(after)) if after <= LONGEST else None
+
+
+_TIME = r"(?P<time>\d[\d ,_]*(?:\.\d+)?)\s*-?(?P<unit>ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hours?)\b"
+_CODE = r"[\s:=`*(\"']*(?P<code>\d{1,3})\b"
+_ENDS = "killed|kills|terminated|terminates|timed out|times out|timeout"
+_HANGS = (
+    r"\b(?:hangs?|hung|hanging|gets? stuck|is stuck|stuck (?:for ?ever|here|there)|nothing happens"
+    r"|never (?:exits?|returns?|finishes|ends|completes|terminates)"
+    r"|(?:does not|doesn't|did not|didn't|won't|will not) (?:exit|return|terminate|finish|end)"
+    r"|(?:blocks?|waits?) (?:for ?ever|indefinitely))\b"
+)
+_PHRASES: tuple[tuple[str, Callable[[re.Match[str]], Reported | None]], ...] = (
+    (r"\bspawn\b.*\bENOENT\b|\bcommand not found\b", lambda _: Reported("missing", 0, "")),
+    (rf"\b(?:{_ENDS})\b.{{0,40}}?\b(?:after|at)\s.{{0,12}}?{_TIME}", _killed),
+    (r"\bsignal\b[\s=:\"'`]+(?P<signal>(?:SIG)?[A-Z]{3,6}[12]?)\b", _dies),
+    (r"\b(?:killed|died|dies|crashed|crashes|terminated)\b.{0,20}?\b(?P<signal>SIG[A-Z]{3,6}[12]?)\b", _dies),
+    (r"\b(?P<signal>SIGSEGV|SIGABRT|SIGBUS|SIGILL)\b", _dies),
+    (r"\bsegmentation fault\b", lambda _: Reported("dies", 0, "", signal="SEGV")),
+    (rf"\bexit(?:s|ed|ing)?(?:\s+(?:code|status|with|value))*{_CODE}", _exits),
+    (rf"\b(?:exit[ _-]?code|return ?code|exit[ _-]?status|rc)\b[\"'`*]*(?:\s+(?:is|was|of))?{_CODE}", _exits),
+    (_HANGS, lambda _: Reported("hangs", 0, "")),
+)
+_DENIED = re.compile(
+    r"\b(?:no longer|not|never|without|should(?: not)?|expect(?:ed)?|would|could|instead of|if it|used to|fixed)"
+    r"\W+(?:\w+\W+){0,2}$",
+    re.IGNORECASE,
+)
+_ORDER = ("missing", "dies", "exits", "killed", "hangs")
+"""Which of several is taken: what happened to the process, before what somebody felt."""
+
+
+def reported_in(things: Iterable[Pasted]) -> Reported | None:
+    """Find what the words of a log say of the end.
+
+    Returns:
+        the strongest of what is said; of several the last. None: nothing in the table's words.
+    """
+    found = [one for thing in things if thing.kind == "words" for one in _in_line(thing)]
+    for kind in _ORDER:
+        said = [one for one in found if one.kind == kind]
+        if said:
+            return said[-1]
+    return None
+
+
+def _in_line(thing: Pasted) -> list[Reported]:
+    said: list[Reported] = []
+    for pattern, meaning in _PHRASES:
+        for found in re.finditer(pattern, thing.text, re.IGNORECASE):
+            meant = None if _DENIED.search(thing.text[: found.start()]) else meaning(found)
+            if meant is not None:
+                said.append(replace(meant, line=thing.line, words=thing.text))
+    return said
+
 
 _QUOTE = re.compile(r"^(?:\s{0,3}>\s?)+")
 _FENCE = re.compile(r"^\s{0,3}(?:```|~~~)")
@@ -20,7 +215,7 @@ _CUT = re.compile(
     r"(?:…|\.\.\.|\[(?:truncated|\.\.\.|snip)|<truncated|\(truncated|chars? (?:more|omitted))", re.IGNORECASE
 )
 _BEGINNING = re.compile(r'\{\s*(?:"|\.\.\.|…|$)')
-_LONGEST_HEAD = 120
+_LONGEST_LINE_HEAD = 120
 _MOST_LINES = 400
 """Lines of one event that is printed over many."""
 _DECODER = json.JSONDecoder(strict=False)
@@ -70,9 +265,9 @@ def _things(lines: list[str], index: int, *, is_fenced: bool) -> tuple[int, list
     """Read what begins on a line; give how many lines it takes, too."""
     line = lines[index]
     start = line.find("{")
-    if start < 0 or start > _LONGEST_HEAD or not _BEGINNING.match(line, start):
+    if start < 0 or start > _LONGEST_LINE_HEAD or not _BEGINNING.match(line, start):
         words = line.strip()
-        at = instant_in(words[:_LONGEST_HEAD])
+        at = instant_in(words[:_LONGEST_LINE_HEAD])
         return 1, [Pasted(index + 1, "words", words, at=at, is_fenced=is_fenced)] if words else []
     head = line[:start]
     about: dict[str, Any] = {"at": instant_in(head), "is_fenced": is_fenced}

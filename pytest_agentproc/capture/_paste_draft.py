@@ -1,4 +1,4 @@
-"""Owns the way from a pasted log to a draft: what is an event, who said it, which steps say it again. Writes no YAML.
+"""From a pasted log to the text of a draft: its events, its steps, its comments.
 
     read_paste -> a reader of the dialect (what an event means) -> the shadow (whether the fake would say it) -> steps
 
@@ -7,21 +7,42 @@ What the shadow does not confirm stands in the draft as it stood in the log, as 
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from pathlib import PurePath
+from textwrap import shorten
+from typing import Any
 
-from pytest_agentproc.capture._instants import LONGEST, Instant, instant_in, since
-from pytest_agentproc.capture._meaning import Later, Meaning, Reader, Told, inner
-from pytest_agentproc.capture._meaning_acp import read_acp
-from pytest_agentproc.capture._meaning_claude import is_session, read_claude
-from pytest_agentproc.capture._meaning_runs import is_rpc, read_codex, read_gemini, read_pi
-from pytest_agentproc.capture._shadow import Shadow
-from pytest_agentproc.capture._wording import is_taken
+from pytest_agentproc.capture._meaning import (
+    Later,
+    Meaning,
+    Reader,
+    Told,
+    inner,
+    is_rpc,
+    is_session,
+    read_acp,
+    read_claude,
+    read_codex,
+    read_gemini,
+    read_pi,
+)
+from pytest_agentproc.capture._paste import (
+    LONGEST,
+    Instant,
+    Pasted,
+    Reported,
+    instant_in,
+    read_paste,
+    reported_in,
+    since,
+)
+from pytest_agentproc.capture._replay import Shadow
+from pytest_agentproc.capture._wording import comment, is_taken, seconds, step_text, text
+from pytest_agentproc.errors import Problem, ScenarioError
 
-if TYPE_CHECKING:
-    from pytest_agentproc.capture._paste import Pasted
+__all__ = ["DIALECTS", "READERS", "Content", "Line", "content_of", "draft_pasted", "mode_of", "raw_content"]
 
-__all__ = ["READERS", "Content", "Line", "content_of", "mode_of"]
 
 READERS: dict[str, Reader] = {
     "claude": read_claude,
@@ -288,3 +309,206 @@ def _own_instant(event: Any) -> Instant | None:
         if isinstance(value, str | int | float) and not isinstance(value, bool):
             return instant_in(str(value))
     return None
+
+
+def raw_content(things: list[Pasted]) -> Content:
+    """Take what stands in blocks of code for output; where there is no block, every line."""
+    fenced = [thing for thing in things if thing.is_fenced]
+    printed = fenced or things
+    lines = [Line(Told("raw", thing.text + "\n")) for thing in printed]
+    return Content("text", lines=lines, read=len(printed))
+
+
+DIALECTS = (*READERS, "raw")
+"""The dialects of logs that can be read."""
+
+_LARGEST = 4 * 1024**2
+_MOST_WORDS = 40
+_LONGEST_CLAIM = 100
+_LONG_SILENCE = 100_000_000_000
+"""Nanoseconds of silence from which on a supervisor's own limit would end what the log shows alive."""
+_URL = re.compile(r"https?://[^\s<>()\[\]\"'`]+")
+
+
+def draft_pasted(log: str, dialect: str, name: str) -> str:
+    """Turn a pasted log into the text of a scenario, which loads and runs.
+
+    Args:
+        log: the log, with whatever stands around it.
+        dialect: one of `DIALECTS`.
+        name: what messages and the draft call the log.
+
+    Raises:
+        ScenarioError: the log is too long or empty, or has no event of the dialect; with file, line and column.
+    """
+    if len(log) > _LARGEST:
+        raise _wrong(name, 1, f"the log has {len(log)} characters: at most {_LARGEST} are read, cut it to what matters")
+    things = read_paste(log)
+    if not things:
+        raise _wrong(name, 1, "the log is empty: paste what the agent printed, with or without words around it")
+    reported = reported_in(things)
+    if dialect == "raw":
+        content = raw_content(things)
+        things = [thing for thing in things if not thing.is_fenced]
+    else:
+        content = content_of(things, dialect)
+    is_missing = reported is not None and reported.kind == "missing"
+    if not content.read and not is_missing:
+        raise _unreadable(things, dialect, name)
+    return "\n".join(_text(things, content, dialect, reported, name)) + "\n"
+
+
+def _wrong(name: str, line: int, message: str) -> ScenarioError:
+    return ScenarioError([Problem(name, line, 1, message)])
+
+
+def _unreadable(things: list[Pasted], dialect: str, name: str) -> ScenarioError:
+    """Say why nothing could be read, and which dialect it is if it is another."""
+    events = [thing for thing in things if thing.kind == "event"]
+    broken = [thing for thing in things if thing.kind == "broken"]
+    if not events and broken:
+        return _wrong(name, broken[0].line, f"no line is a whole event: {broken[0].why}: {comment(broken[0].text)}")
+    if not events:
+        return _wrong(name, things[0].line, f"no line is an event of {dialect}: an event is an object of JSON, {{...}}")
+    others = [other for other in READERS if other != dialect and content_of(things, other).read]
+    remedy = f"it looks like {others[0]}, write --dialect {others[0]}" if others else "it is no dialect's that is known"
+    return _wrong(name, events[0].line, f"no line is an event of {dialect}: {remedy}")
+
+
+def _text(things: list[Pasted], content: Content, dialect: str, reported: Reported | None, name: str) -> list[str]:
+    words = [thing for thing in things if thing.kind == "words"]
+    source = next((found[0].rstrip(".,;:") for thing in words if (found := _URL.search(thing.text))), "")
+    lines = [
+        f"# A draft, imported from {comment(PurePath(name).name)}: {_counted(content)}. Read it before you trust it."
+    ]
+    lines += [f"# {thing.line}: {comment(thing.text)}" for thing in words[:_MOST_WORDS]]
+    if len(words) > _MOST_WORDS:
+        lines.append(f"# ... and {len(words) - _MOST_WORDS} more lines of words")
+    lines += [f"scenario: {text(_claim(words, name))}", *([f"source: {text(source)}"] if source else [])]
+    is_missing = reported is not None and reported.kind == "missing" and not content.read
+    lines.append(_agent(content, dialect, is_missing=is_missing))
+    lines += _policy(content, reported)
+    if content.asked:
+        lines.append(f"handler: {{permission: {content.answer or 'never'}}}")
+    lines += _drive(content)
+    if not is_missing:
+        lines += _script(content, reported)
+    return [*lines, *_expect(content, dialect, reported)]
+
+
+def _counted(content: Content) -> str:
+    unread = f", {content.unread} {'line' if content.unread == 1 else 'lines'} not" if content.unread else ""
+    return f"{content.read} {'event' if content.read == 1 else 'events'} read{unread}"
+
+
+def _claim(words: list[Pasted], name: str) -> str:
+    for thing in words:
+        said = re.sub(r"^[#*\s>-]+|[*\s]+$", "", thing.text)
+        if re.search(r"[A-Za-z]{3}", said) and not _URL.match(said):
+            return shorten(comment(said), _LONGEST_CLAIM, placeholder="...")
+    return f"what {comment(PurePath(name).name)} reports"
+
+
+def _agent(content: Content, dialect: str, *, is_missing: bool) -> str:
+    if is_missing:
+        return f"agent: {{dialect: {dialect}, cannot_spawn: not_found}}"
+    partials = "" if content.partials else ", partials: false"
+    return f"agent: {{dialect: {dialect}, mode: {content.mode}{partials}}}"
+
+
+def _is_over(content: Content) -> bool:
+    return bool(content.turns) and bool(content.turns[-1])
+
+
+def _is_session(content: Content) -> bool:
+    return content.mode in ("session", "rpc")
+
+
+def _policy(content: Content, reported: Reported | None) -> list[str]:
+    """Give the limits under which the log can be as it is, and those that the reporter names."""
+    limits: dict[str, str] = {}
+    silence = "inactivity_timeout"
+    if reported is not None and reported.kind == "killed" and not _is_over(content) and reported.after:
+        if reported.after > content.longest:
+            limits["prompt_timeout" if _is_session(content) else silence] = seconds(reported.after)
+            if content.running and not _is_session(content):
+                limits["internal_tool_timeout"] = seconds(reported.after)
+    elif content.longest >= _LONG_SILENCE:
+        limits[silence] = f"{content.longest // 1_000_000_000 + 60}s"
+        limits["internal_tool_timeout"] = limits[silence]
+        if _is_session(content):
+            limits = {"prompt_timeout": f"{content.longest // 1_000_000_000 + 3600}s"}
+    return [f"policy: {{{', '.join(f'{name}: {limit}' for name, limit in limits.items())}}}"] if limits else []
+
+
+def _drive(content: Content) -> list[str]:
+    lines = []
+    for item in content.drive:
+        name, _, value = item.partition(": ")
+        if name == "cancel":
+            lines.append(f"  - {{cancel: {{}}, after: {seconds(int(value))}}}")
+        else:
+            lines.append(f"  - {name}: {value if name == 'wait_for' else text(value)}")
+    return ["drive:", *lines] if lines else []
+
+
+def _script(content: Content, reported: Reported | None) -> list[str]:
+    lines = [
+        f"  # {comment(line.comment)}" if line.step is None else f"  - {step_text(line.step)}" for line in content.lines
+    ]
+    ending = _ending(content, reported)
+    if ending and reported is not None:
+        lines += [f"  # reported in line {reported.line}: {comment(reported.words)}", f"  - {ending}"]
+    has_steps = any(line.startswith("  - ") for line in lines)
+    return ["script:", *lines] if has_steps else ["script: []", *lines]
+
+
+def _ending(content: Content, reported: Reported | None) -> str:
+    if reported is None or reported.kind == "missing":
+        return ""
+    if reported.kind == "exits":
+        return f"exit: {reported.code}"
+    if reported.kind == "dies":
+        return f"die: {reported.signal}"
+    return "linger: for ever" if _is_over(content) else "silence: for ever"
+
+
+def _expect(content: Content, dialect: str, reported: Reported | None) -> list[str]:
+    expected = _of_session(content, reported) if _is_session(content) else _of_run(content, dialect, reported)
+    return ["expect:", *(f"  {line}" for line in expected or ["leaks: []  # nothing else is known of the end"])]
+
+
+def _of_run(content: Content, dialect: str, reported: Reported | None) -> list[str]:
+    kind = reported.kind if reported is not None else ""
+    if kind == "missing" and not content.read:
+        return ["outcome: spawn_failed"]
+    status = []
+    if reported is not None and kind == "exits":
+        status = [f"agent_status: {reported.code}"]
+    elif reported is not None and kind == "dies":
+        status = [f"agent_status: {{signal: {reported.signal}}}"]
+    if _is_over(content):
+        end = content.turns[-1]
+        has_text = end == "completed" and content.final is not None and dialect in ("claude", "codex", "pi")
+        return [f"outcome: {end}", *([f"text: {text(content.final or '')}"] if has_text else []), *status]
+    if kind in ("hangs", "killed"):
+        return ["outcome: inactive"]
+    if kind == "exits" and dialect == "raw":
+        return [f"outcome: {'failed' if reported is not None and reported.code else 'completed'}", *status]
+    return ["outcome: incomplete", *status] if status else []
+
+
+def _of_session(content: Content, reported: Reported | None) -> list[str]:
+    """Tell how each turn ended; the last one as it was reported, if it did not end."""
+    kind = reported.kind if reported is not None else ""
+    ends = {"hangs": "timed_out", "killed": "timed_out", "exits": "agent_lost", "dies": "agent_lost"}
+    turns: list[Any] = []
+    for number, end in enumerate(content.turns, 1):
+        is_last = number == len(content.turns)
+        ended = "cancelled" if is_last and content.is_cancelled else end
+        outcome = ended or (ends.get(kind, "") if is_last else "")
+        turns.append({"outcome": outcome} if outcome else {})
+    known = [f"{{outcome: {turn['outcome']}}}" if turn else "{}" for turn in turns]
+    while known and known[-1] == "{}":
+        known.pop()
+    return [f"turns: [{', '.join(known)}]"] if known else []

@@ -1,4 +1,4 @@
-"""Runs a program in our place and keeps what happened. Owns the passing through; refuses to know secrets and scenarios.
+"""Runs a program in our place and keeps what happened; the record survives a kill of the recorder.
 
 Streams, signals, window size and exit code go through as if nobody stood between. Everything is kept in memory: what
 is written is written later, once it is known to hold no secret.
@@ -7,19 +7,23 @@ is written is written later, once it is known to hold no secret.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
+import pty
 import select
 import signal
 import subprocess
+import termios
 import time
+import tty
+from collections import deque
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.capture._onlookers import Onlooker
-from pytest_agentproc.capture._pump import Flow
-from pytest_agentproc.capture._scribe import Scribe
+from pytest_agentproc.capture._record_writer import Scribe
 from pytest_agentproc.capture._targets import require_linux
-from pytest_agentproc.capture._terminal import Terminal, raw_mode
+from pytest_agentproc.capture._tree_watcher import Onlooker
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.record import Record
 from pytest_agentproc.tree import adopting, check_proc
@@ -27,7 +31,175 @@ from pytest_agentproc.tree import adopting, check_proc
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-__all__ = ["CannotStart", "run_recorded"]
+__all__ = ["CannotStart", "Flow", "Terminal", "raw_mode", "run_recorded"]
+
+
+_READ = 1 << 16
+_WRITE = select.PIPE_BUF
+_FULL = 1 << 16
+
+
+class Flow:
+    """One direction: what is read from one descriptor is told and written to another.
+
+    Args:
+        source: where it comes from.
+        sink: where it goes; a pipe that has room takes what is written at once, so nothing blocks.
+        tell: called with each chunk as it came; empty: the end, None: nobody takes it any more.
+        closes_sink: whether the sink is closed, or `at_end` written, behind the last byte.
+        at_end: what is written for the end where the sink cannot be closed.
+    """
+
+    def __init__(
+        self, source: int, sink: int, tell: Callable[[bytes | None], None], *, closes: bool, at_end: bytes = b""
+    ) -> None:
+        self.source: int | None = source
+        self.sink: int | None = sink
+        self._tell = tell
+        self._closes = closes
+        self._at_end = at_end
+        self._waiting: deque[bytes] = deque()
+        self._size = 0
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing can come or go any more."""
+        return self.source is None and not self._waiting
+
+    def wants(self) -> list[tuple[int, int]]:
+        """Say which descriptors to watch, and for what."""
+        wanted = []
+        if self.source is not None and self._size < _FULL:
+            wanted.append((self.source, select.POLLIN))
+        if self.sink is not None and self._waiting:
+            wanted.append((self.sink, select.POLLOUT))
+        return wanted
+
+    def go(self, ready: set[int]) -> None:
+        """Move what can be moved."""
+        if self.source in ready and self._size < _FULL:
+            self.take()
+        if self.sink in ready and self._waiting:
+            self.give()
+
+    def take(self) -> bool:
+        """Read once; say whether something came."""
+        assert self.source is not None
+        try:
+            data = os.read(self.source, _READ)
+        except BlockingIOError:
+            return False
+        except OSError:  # a terminal whose other end is closed
+            data = b""
+        self._tell(data)
+        if not data:
+            self.source = None
+            if self._at_end:
+                self._waiting.append(self._at_end)
+            elif not self._waiting:
+                self._end_sink()
+            return False
+        if self.sink is not None:
+            self._waiting.append(data)
+            self._size += len(data)
+        return True
+
+    def give(self) -> None:
+        """Write once, as much as a pipe with room takes for sure."""
+        assert self.sink is not None
+        data = self._waiting.popleft()
+        try:
+            written = os.write(self.sink, data[:_WRITE])
+        except BlockingIOError:
+            written = 0
+        except OSError:
+            self.break_off()
+            return
+        self._size -= written
+        if data[written:]:
+            self._waiting.appendleft(data[written:])
+        if self.is_over:
+            self._end_sink()
+
+    def break_off(self) -> None:
+        """Nobody takes it any more: the source hears of that, too."""
+        self._waiting.clear()
+        self._size = 0
+        self._tell(None)
+        self._end_sink()
+        if self.source is not None and self.source > 2:  # noqa: PLR2004  # our own streams are not ours to close
+            os.close(self.source)
+            self.source = None
+
+    def drain(self) -> None:
+        """Read what there is, and give it away, waiting as long as that takes."""
+        while self.source is not None:
+            os.set_blocking(self.source, False)
+            if not self.take():
+                break
+        while self.sink is not None and self._waiting:
+            poll = select.poll()
+            poll.register(self.sink, select.POLLOUT)
+            poll.poll(1000)
+            self.give()
+
+    def _end_sink(self) -> None:
+        if self._closes and self.sink is not None:
+            with suppress(OSError):
+                os.close(self.sink)
+        self.sink = None
+
+
+_ROWS, _COLUMNS = 24, 80
+_END = b"\x04"
+
+
+class Terminal:
+    """Have the recorded program run in a terminal.
+
+    Args:
+        like: a descriptor whose size is taken, if it is a terminal.
+    """
+
+    end_of_input = _END
+    """What is written for the end of input."""
+
+    def __init__(self, like: int) -> None:
+        self._like = like
+        self.master, self.slave = pty.openpty()
+        self.resize()
+
+    def resize(self) -> tuple[int, int]:
+        """Take over the size of our own terminal; give rows and columns."""
+        size = _ROWS, _COLUMNS
+        with suppress(termios.error):
+            size = termios.tcgetwinsize(self._like)
+        termios.tcsetwinsize(self.slave, size)
+        return size
+
+    def adopt(self) -> None:
+        """Make it the controlling terminal of this session; called in the child."""
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+    def started(self) -> None:
+        """Let go of the program's end. Its size is set through ours from now on."""
+        os.close(self.slave)
+        self.slave = self.master
+
+
+@contextmanager
+def raw_mode(number: int) -> Iterator[None]:
+    """Have our own terminal pass every key on while the block runs; what is no terminal stays as it is."""
+    if not os.isatty(number):
+        yield
+        return
+    before = termios.tcgetattr(number)
+    tty.setraw(number)
+    try:
+        yield
+    finally:
+        termios.tcsetattr(number, termios.TCSADRAIN, before)
+
 
 _LOOK_MS = 25
 _MOST_BYTES = 1 << 24

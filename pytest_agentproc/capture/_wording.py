@@ -1,10 +1,13 @@
-"""Owns a step's words: how it is written, and whether the language takes it as it is written. Knows no log."""
+"""How a draft's words, values and times are written, and long texts cut."""
 
 from __future__ import annotations
 
+import json
+import re
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.capture._quoting import flow, is_faithful, seconds, text
+from fake_agents.objects import line as json_line
 from pytest_agentproc.errors import ScenarioError
 from pytest_agentproc.scenario import loads
 
@@ -12,8 +15,80 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pytest_agentproc.capture._meaning import Told
+    from pytest_agentproc.record import Event
 
-__all__ = ["is_taken", "step_text"]
+__all__ = ["comment", "flow", "is_faithful", "is_taken", "rounded", "seconds", "shortened", "step_text", "text"]
+
+
+_PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./-]*(?: [A-Za-z0-9_./-]+)*")
+_RESERVED = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n", "none", "for ever"})
+_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*")
+_UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]")
+_LONGEST_QUOTE = 200
+_DIGITS = 18
+_UNITS = (("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1000), ("ns", 1))
+
+
+def text(value: str) -> str:
+    """Write a text: as it stands where it is plain words, else in double quotes."""
+    return _unquoted(value, _PLAIN)
+
+
+def flow(value: Any) -> str:
+    """Write a value in one line, as JSON has it; a word needs no quotes."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_unquoted(key, _KEY)}: {flow(one)}" for key, one in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(flow(one) for one in value) + "]"
+    if isinstance(value, str):
+        return _unquoted(value, _WORD)
+    return format(Decimal(repr(value)), "f") if isinstance(value, float) else json.dumps(value)
+
+
+def is_faithful(value: Any) -> bool:
+    """Say whether a value can be written: a number of more digits than the language reads cannot."""
+    if isinstance(value, dict):
+        return all(is_faithful(one) for one in value.values())
+    if isinstance(value, list):
+        return all(is_faithful(one) for one in value)
+    if isinstance(value, float):
+        whole, _, part = format(Decimal(repr(value)), "f").lstrip("-").partition(".")
+        return whole.isdigit() and len(whole) <= _DIGITS and len(part) <= _DIGITS
+    return not isinstance(value, int) or abs(value) < 10**_DIGITS
+
+
+def comment(value: str) -> str:
+    """Write a foreign line so that it stays in its comment, and short."""
+    shown = "".join(char if char.isprintable() else " " for char in value.replace("\t", " "))
+    return shown if len(shown) <= _LONGEST_QUOTE else f"{shown[: _LONGEST_QUOTE - 3]}..."
+
+
+def rounded(nanoseconds: int) -> int:
+    """Round a time to two digits that count."""
+    digits = len(str(nanoseconds)) - 2
+    return round(nanoseconds, -digits) if digits > 0 else nanoseconds
+
+
+def seconds(nanoseconds: int) -> str:
+    """Write a time with two digits that count, in the unit that reads best."""
+    shown = rounded(nanoseconds)
+    unit, size = next((one for one in _UNITS if shown >= one[1]), _UNITS[-1])
+    return f"{(Decimal(shown) / size).normalize():f}{unit}"
+
+
+def _unquoted(value: str, plain: re.Pattern[str]) -> str:
+    return value if plain.fullmatch(value) and value.lower() not in _RESERVED else _quoted(value)
+
+
+def _quoted(value: str) -> str:
+    return _UNPRINTABLE.sub(_escape, json.dumps(value, ensure_ascii=False))
+
+
+def _escape(found: re.Match[str]) -> str:
+    number = ord(found[0])
+    return "\ufffd" if 0xD800 <= number <= 0xDFFF else f"\\u{number:04x}"  # noqa: PLR2004 -- half a character is none
+
 
 _NAMES = {"turn_said": "say", "nested": "say"}
 """Steps that a draft tells apart and the language does not."""
@@ -50,3 +125,67 @@ def is_taken(steps: Sequence[Told], dialect: str, mode: str) -> bool:
 def _named(value: Any) -> list[str]:
     found = [value.get(key) for key in ("id", "parent")] if isinstance(value, dict) else []
     return [name for name in found if isinstance(name, str) and name]
+
+
+def shortened(events: Sequence[Event], most: int) -> tuple[list[Event], int]:
+    """Give the events with each long text on stdout and stderr cut, and how many were.
+
+    A line that came in several chunks is cut where it ends.
+
+    Args:
+        events: those of a record.
+        most: so many characters of a text are kept.
+    """
+    count = 0
+    rests: dict[str, bytes] = {"o": b"", "e": b""}
+    result = []
+    for event in events:
+        if event.code not in rests or "bytes" not in event.data:
+            result.append(event)
+            continue
+        *lines, rests[event.code] = (rests[event.code] + event.data["bytes"]).split(b"\n")
+        if not lines:
+            continue
+        cut = [_line(one, most) for one in lines]
+        count += sum(number for _, number in cut)
+        data = b"".join(one + b"\n" for one, _ in cut)
+        result.append(event._replace(data={**event.data, "bytes": data}))
+    for code, rest in rests.items():
+        if rest:
+            last = max(index for index, event in enumerate(events) if event.code == code and "bytes" in event.data)
+            place = next(i for i, event in enumerate(result) if event.at >= events[last].at and event.code != "i")
+            made, number = _line(rest, most)
+            count += number
+            result.insert(place, events[last]._replace(data={**events[last].data, "bytes": made}))
+    return result, count
+
+
+def _line(line: bytes, most: int) -> tuple[bytes, int]:
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        value = None
+    if isinstance(value, dict):
+        counts = [0]
+        made = _value(value, most, counts)
+        return (json_line(made), counts[0]) if counts[0] else (line, 0)
+    try:
+        words = line.decode()
+    except UnicodeDecodeError:
+        return line, 0
+    return (_text(words, most).encode(), 1) if len(words) > most else (line, 0)
+
+
+def _value(value: Any, most: int, counts: list[int]) -> Any:
+    if isinstance(value, dict):
+        return {key: _value(inner, most, counts) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_value(inner, most, counts) for inner in value]
+    if isinstance(value, str) and len(value) > most:
+        counts[0] += 1
+        return _text(value, most)
+    return value
+
+
+def _text(text: str, most: int) -> str:
+    return f"{text[:most]}...[+{len(text) - most}]"

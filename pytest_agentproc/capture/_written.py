@@ -8,10 +8,10 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.capture._draft import Draft, draft
-from pytest_agentproc.capture._redactor import Redacted, Redactor
-from pytest_agentproc.capture._shortened import shortened
-from pytest_agentproc.capture._speakers import speaker_of
+from pytest_agentproc.capture._identity import speaker_of
+from pytest_agentproc.capture._secrets import Redacted, Redactor
 from pytest_agentproc.capture._targets import record_of, write_private
+from pytest_agentproc.capture._wording import shortened
 from pytest_agentproc.record import Event, Record
 
 if TYPE_CHECKING:

@@ -1,11 +1,16 @@
 """Time: the clock protocol, the real clock, and the virtual clock that spans real child processes.
 
-`_jump` is the rule that decides who moves next, `_hub` the lockstep that obeys it, `_door` where a process comes into
-it, `_participant` such a process, `_wrappers` what may be around it, `_waits` who of that
-counts in real time, `_runs` the host's side, `_window` what the host does, `_sentry` a
-host that never comes back, `_blockage` one that comes back late, `_pulse` one that looks in turns, `_asyncio` and
-`_trio` the loops, `_quiet` their end, `_wall` Python's clocks, `_debugger` whether guards count. Heavy parts load when
-used.
+    _protocol       what a clock is, the current one, the real one, and virtual time in seconds
+    _jump           the rule that decides who moves next, and when time moves; pure
+    _hub            the lockstep that obeys the rule; `_hub_socket` is where a process comes into it
+    _participants   the processes that time waits for, each a `_participant`; `_wrappers` are programs around one
+    _runs, _host_hooks   the host's side: its supervised runs, and what the hub must know of it at once
+    _guards         signs that the host hangs, spins or polls; `_debugger` says whether they count
+    _blockage       a host whose loop is blocked for a while
+    _asyncio, _trio the event loops, `_loop_warnings` their end
+    _virtual, _wall the virtual clock as users see it, and Python's own clocks, which follow it
+
+Heavy parts load when they are used.
 """
 
 from __future__ import annotations
@@ -14,14 +19,13 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.clock._debugger import note_debugger
 from pytest_agentproc.clock._events import signal_name, told
+from pytest_agentproc.clock._guards import LONGEST, ROUNDING, Pulse
 from pytest_agentproc.clock._jump import Host, JumpRule, Move, Path
-from pytest_agentproc.clock._protocol import Clock, Watched, current_clock
-from pytest_agentproc.clock._pulse import LONGEST, ROUNDING, Pulse
-from pytest_agentproc.clock._system import SystemClock
+from pytest_agentproc.clock._protocol import Clock, SystemClock, Watched, current_clock
 
 if TYPE_CHECKING:
-    from pytest_agentproc.clock._door import bind_in
-    from pytest_agentproc.clock._quiet import hush_at_end
+    from pytest_agentproc.clock._hub_socket import bind_in
+    from pytest_agentproc.clock._loop_warnings import hush_at_end
     from pytest_agentproc.clock._virtual import VirtualClock, is_in_loop, require_backend
 
 __all__ = [
@@ -53,11 +57,11 @@ def __getattr__(name: str) -> Any:
 
         return getattr(_virtual, name)
     if name == "bind_in":
-        from pytest_agentproc.clock._door import bind_in
+        from pytest_agentproc.clock._hub_socket import bind_in
 
         return bind_in
     if name == "hush_at_end":
-        from pytest_agentproc.clock._quiet import hush_at_end
+        from pytest_agentproc.clock._loop_warnings import hush_at_end
 
         return hush_at_end
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

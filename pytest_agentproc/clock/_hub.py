@@ -15,14 +15,13 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.clock._debugger import is_over
+from pytest_agentproc.clock._guards import Pulse, Wakes
+from pytest_agentproc.clock._hub_socket import Poller
 from pytest_agentproc.clock._jump import JumpRule, Move
 from pytest_agentproc.clock._participant import Participant, State, process_state
-from pytest_agentproc.clock._poller import Poller
-from pytest_agentproc.clock._pulse import Pulse
-from pytest_agentproc.clock._roll import Roll
+from pytest_agentproc.clock._participants import Roll
+from pytest_agentproc.clock._protocol import Seconds
 from pytest_agentproc.clock._runs import Runs
-from pytest_agentproc.clock._seconds import Seconds
-from pytest_agentproc.clock._wakes import Wakes
 from pytest_agentproc.errors import BrokenFake, ClockError, Deadlock, Spin, Stall
 
 if TYPE_CHECKING:

@@ -1,15 +1,93 @@
-"""What a clock is to the supervisor core. Owns the protocol and the current clock; knows no loop and no process."""
+"""What a clock is: the protocol, the current clock, the real one, and virtual time in seconds.
+
+A deadline is often a sum, such as 9.999 + 20.0, and lies a rounding error above the instant that is meant. A program
+that compares the time with it when its timer has fired would find it too early: so the time is the deadline, as long as
+the instant lasts. A deadline that lies further above a nanosecond than rounding errors reach comes at the next one.
+anyio's `fail_after` is such a program, and raises no TimeoutError where it is too early.
+"""
 
 from __future__ import annotations
 
+import math
+import time
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
-__all__ = ["Clock", "Watched", "current_clock", "running"]
+    from pytest_agentproc.clock._jump import JumpRule
+
+__all__ = ["Clock", "Seconds", "SystemClock", "Watched", "current_clock", "running"]
+
+
+_ERROR, _MOST = 0.25e-9, 0.5e-9
+"""Up to here rounding errors may add up, in seconds; and where floats are that far apart, a single one."""
+_NANOSECONDS = 1_000_000_000
+
+
+class Seconds:
+    """What a loop says of the time, and `time.monotonic()` with it.
+
+    Args:
+        rule: whose time it is.
+    """
+
+    def __init__(self, rule: JumpRule) -> None:
+        self._rule = rule
+        self._asked = 0.0
+        self._asked_at = -1
+
+    @property
+    def instant(self) -> float:
+        """The instant, as near as a float can be."""
+        return self._rule.now / _NANOSECONDS
+
+    @staticmethod
+    def meant(deadline: float) -> int | None:
+        """Give the nanosecond that is meant by a deadline; None for one that never comes, 0 for one that always has."""
+        exact = deadline * _NANOSECONDS
+        if exact == math.inf:
+            return None
+        if not exact > 0:  # nor is what is no number
+            return 0
+        before = math.floor(exact)
+        error = min(max(_ERROR, math.ulp(deadline)), _MOST)
+        return before if deadline - before / _NANOSECONDS <= error else before + 1
+
+    def is_due(self, deadline: float) -> bool:
+        """Say whether the instant that is meant by a deadline has come."""
+        meant = self.meant(deadline)
+        return meant is not None and meant <= self._rule.now
+
+    def now(self) -> float:
+        """Give the instant; after `ask` as long as it lasts the deadline that is meant by it."""
+        return self._asked if self._asked_at == self._rule.now else self.instant
+
+    def ask(self, deadline: float) -> None:
+        """Take note of a timer that is set: if it is meant for this very instant, that has come."""
+        if self.now() < deadline and self.is_due(deadline):
+            self._asked, self._asked_at = deadline, self._rule.now
+
+    def fire(self, heap: Sequence[Any], when: Callable[[Any], float]) -> float:
+        """Have the time be the last deadline that is due, and give up to which one timers fire: that, or the instant.
+
+        Who always counts on from there adds up rounding errors. Where they have grown to a quarter of a nanosecond,
+        its next timer fires a nanosecond later: not one of them fires before its time.
+
+        Args:
+            heap: of timers; those that are due stand together on top.
+            when: gives the deadline of one.
+        """
+        last, places = self.instant, [0]
+        while places:
+            place = places.pop()
+            if place < len(heap) and self.is_due(deadline := when(heap[place])):
+                last = max(last, deadline)
+                places += (2 * place + 1, 2 * place + 2)
+        self.ask(last)
+        return last
 
 
 class Watched(Protocol):
@@ -92,3 +170,53 @@ def running(clock: Clock) -> Iterator[None]:
     finally:
         held.clock = None
         _running.reset(token)
+
+
+class SystemClock:
+    """Real time: `time.monotonic_ns`, and waits that a loop makes.
+
+    Args:
+        scale: so many times faster than the machine's clock; every duration is divided by it.
+        zero: the monotonic instant of the machine, in nanoseconds, that counts as 0.
+    """
+
+    name = "real"
+
+    def __init__(self, scale: float = 1, zero: int = 0) -> None:
+        self.scale = scale
+        self.zero = zero
+
+    def start(self) -> None:
+        """Have the present count as 0."""
+        self.zero = time.monotonic_ns()
+
+    def instant(self) -> int:
+        """Give the monotonic clock of the machine in nanoseconds since `zero`, times the scale."""
+        return self.instant_of(time.monotonic_ns())
+
+    def instant_of(self, moment: int) -> int:
+        """Give the instant of this clock that is a moment of the machine's monotonic clock, in nanoseconds."""
+        return int((moment - self.zero) * self.scale)
+
+    def moment_of(self, instant: int) -> int:
+        """Give the moment of the machine's monotonic clock that is an instant of this clock, in nanoseconds."""
+        return self.zero + int(instant / self.scale)
+
+    def meet(self, pid: int) -> None:
+        """See `Clock.meet`: real time waits for nobody."""
+
+    async def drive(self, watched: Watched) -> None:
+        """Wait for the descriptor or the deadline, look, and again."""
+        import anyio  # loaded by whoever runs a loop; a checker of scenarios never pays for it
+
+        while not watched.look():
+            deadline = watched.deadline
+            left = math.inf if deadline is None else (deadline - self.instant()) / 1_000_000_000 / self.scale
+            if left <= 0:
+                await anyio.lowlevel.checkpoint()
+                continue
+            with anyio.move_on_after(left):
+                if watched.descriptor is None:
+                    await anyio.sleep_forever()
+                else:
+                    await anyio.wait_readable(watched.descriptor)

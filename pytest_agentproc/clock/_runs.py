@@ -16,7 +16,7 @@ import anyio
 from pytest_agentproc.clock._jump import Host
 
 if TYPE_CHECKING:
-    from pytest_agentproc.clock._poller import Poller
+    from pytest_agentproc.clock._hub_socket import Poller
     from pytest_agentproc.clock._protocol import Watched
 
 __all__ = ["Runs"]

@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple, overload
 import anyio
 
 from pytest_agentproc.clock._blockage import block
+from pytest_agentproc.clock._guards import sentry
+from pytest_agentproc.clock._host_hooks import Programs, end_started, meet, watch_host
 from pytest_agentproc.clock._hub import Hub
 from pytest_agentproc.clock._protocol import current_clock, running
-from pytest_agentproc.clock._sentry import sentry
-from pytest_agentproc.clock._window import Programs, end_started, meet, watch_host
 from pytest_agentproc.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
     from types import TracebackType
 
+    from pytest_agentproc.clock._guards import Pulse
     from pytest_agentproc.clock._protocol import Watched
-    from pytest_agentproc.clock._pulse import Pulse
     from pytest_agentproc.errors import ClockError
 
 __all__ = ["BACKENDS", "WALL_START", "VirtualClock", "is_in_loop", "require_backend"]

@@ -12,16 +12,16 @@ from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.clock._waits import is_timed
+from pytest_agentproc.clock._guards import is_timed
 from pytest_agentproc.errors import Foreign
 from pytest_agentproc.procfs import every_pid, read_proc, stat_of, threads_of
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping
 
+    from pytest_agentproc.clock._hub_socket import Poller
     from pytest_agentproc.clock._jump import Path
     from pytest_agentproc.clock._participant import Participant
-    from pytest_agentproc.clock._poller import Poller
 
 __all__ = ["LONGEST_SLEEP", "Sleep", "Wrapper", "Wrappers", "ancestors"]
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from pytest_agentproc.defects import _abandonments as abandons
 from pytest_agentproc.defects import _endings as ends
-from pytest_agentproc.defects import _keepers as keepers
 from pytest_agentproc.defects import _ladders as ladders
 from pytest_agentproc.defects import _results as results
+from pytest_agentproc.defects import _streams as keepers
 from pytest_agentproc.defects import _streams as streams
 from pytest_agentproc.defects import _tools as tools
 from pytest_agentproc.defects import _watchdogs as times

@@ -7,7 +7,7 @@ from typing import Any
 from pytest_agentproc.defects import _agents as agents
 from pytest_agentproc.defects import _background as back
 from pytest_agentproc.defects import _crossings as crossings
-from pytest_agentproc.defects import _hooks as hooks
+from pytest_agentproc.defects import _questions as hooks
 from pytest_agentproc.defects import _questions as questions
 from pytest_agentproc.defects import _tools as tools
 from pytest_agentproc.defects import _turns as turns

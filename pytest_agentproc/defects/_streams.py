@@ -1,31 +1,81 @@
-"""Framings and feeders that get bytes wrong, each in one way. Pure, as the right ones are; knows no dialect."""
+"""Framings, feeders and keepers of artifacts that get bytes wrong, each in one way. Pure."""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.supervisor import Feeder, Framing
+from pytest_agentproc.supervisor import Artifacts, Feeder, Framing
+from pytest_agentproc.vocabulary import Outcome
 
 if TYPE_CHECKING:
-    from pytest_agentproc.supervisor import Command
+    from pytest_agentproc.supervisor import Command, Result
 
 __all__ = [
     "BomFraming",
     "BreakFraming",
     "CarriageFraming",
     "ChunkFraming",
+    "DecodingArtifacts",
     "EndlessFeeder",
     "EndlessLineFraming",
     "EscapeFraming",
+    "FatalArtifacts",
     "FirstObjectFraming",
+    "ForgetfulArtifacts",
     "OpenFeeder",
     "ShortLineFraming",
+    "SilentArtifacts",
+    "StartedArtifacts",
     "StdoutFeeder",
     "UnfinishedFraming",
     "WholeLineFraming",
     "WriteFirstFeeder",
 ]
+
+
+class FatalArtifacts(Artifacts):
+    """Fails a run whose artifacts could not be written (C3)."""
+
+    def amend(self, result: Result) -> Result:
+        """Take the disk's error for the run's."""
+        amended = super().amend(result)
+        return replace(amended, outcome=Outcome.FAILED, exit_code=1) if self.unwritten else amended
+
+
+class SilentArtifacts(Artifacts):
+    """Tells nobody that an artifact could not be written (C3)."""
+
+    def amend(self, result: Result) -> Result:
+        """Warn of nothing."""
+        return result
+
+
+class ForgetfulArtifacts(Artifacts):
+    """Writes what an agent reported only if it exited by itself (C3)."""
+
+    def fields(self, result: Result) -> dict[str, Any]:
+        """Know nothing of an agent that was forced to exit."""
+        lost = replace(result, text=None, stop_reason=None, model=None, usage=None)
+        return super().fields(lost if result.forced else result)
+
+
+class StartedArtifacts(Artifacts):
+    """Writes a result for an agent that was started, and for no other (C3)."""
+
+    def tell(self, result: Result) -> None:
+        """Skip what never ran."""
+        if result.outcome is not Outcome.SPAWN_FAILED:
+            super().tell(result)
+
+
+class DecodingArtifacts(Artifacts):
+    """Keeps text where bytes came (C3)."""
+
+    def write(self, name: str, data: bytes) -> None:
+        """Replace what is no UTF-8."""
+        super().write(name, data.decode(errors="replace").encode())
 
 
 class ChunkFraming(Framing):

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from pytest_agentproc.harness._by_arguments import FakeByArguments
-from pytest_agentproc.harness._fake import FakeAgent, Outside
-from pytest_agentproc.harness._lab import Lab
-from pytest_agentproc.harness._machine import require_machine
-from pytest_agentproc.harness._margin import Foreseen, foresee
+from pytest_agentproc.harness._fake import FakeAgent, FakeByArguments, Outside
+from pytest_agentproc.harness._faults import require_machine
 from pytest_agentproc.harness._model import Model
 from pytest_agentproc.harness._model_play import CoreSubject, add_run, model_play
-from pytest_agentproc.harness._pace import NotForReal
+from pytest_agentproc.harness._pace import Foreseen, NotForReal, foresee
 from pytest_agentproc.harness._played import Played
+from pytest_agentproc.harness._runner import Lab
 from pytest_agentproc.harness._standalone import COMMANDS, REFUSED, is_ours, write_fake, write_refusal
 from pytest_agentproc.harness._supervise import order_of, real_time_only
 

@@ -1,4 +1,11 @@
-"""Processes and their parent's view of them, in memory. Owns the model's side effects; the order is the model's.
+"""Processes, their kinship and their pipes in memory, as the model needs them. The order is the model's.
+
+A write first fills up the last page, if its odd bytes fit there as a whole; the rest takes a slot a page. So 3,000-byte
+writes fill a pipe at 48,000 bytes, and single bytes share a page.
+
+A process that ends is survived by its children: the next living ancestor that is a subreaper adopts them, or else
+somebody outside the tree does. A group with a stopped member that loses its last parent outside itself, in its own
+session, is sent HUP and CONT.
 
 `Process` is the stage that a player plays on; `World` is what a driver sees of one agent. Both do in memory what
 `fake_agents.stage` and `pytest_agentproc.tree` do for real.
@@ -6,13 +13,13 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from fake_agents.dialects import encoder
 from fake_agents.player import Player
 from fake_agents.program import PARENT
 from pytest_agentproc.clock import signal_name, told
-from pytest_agentproc.harness._kin import Kin, Reach
 from pytest_agentproc.vocabulary import SIGNALS
 
 if TYPE_CHECKING:
@@ -20,9 +27,204 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.clock import Path
     from pytest_agentproc.harness._model import Model
-    from pytest_agentproc.harness._pipe import Pipe
 
-__all__ = ["Left", "Process", "World"]
+__all__ = ["Kin", "Left", "Pipe", "Process", "Reach", "World"]
+
+
+PAGE = 4096
+
+
+class _Page:
+    __slots__ = ("data", "end")
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.end = len(data)
+
+
+class Pipe:
+    """Bytes between processes, with the counts of those that hold either end."""
+
+    slots = 16
+
+    def __init__(self) -> None:
+        self.writers = 1
+        self.readers = 1
+        self.pages: deque[_Page] = deque()
+
+    def has_room(self) -> bool:
+        """Say whether poll would call it writable: a free slot, or nobody to read."""
+        return len(self.pages) < self.slots or not self.readers
+
+    def has_news(self) -> bool:
+        """Say whether poll would call it readable: bytes, or the end."""
+        return bool(self.pages) or not self.writers
+
+    def write(self, data: bytes | memoryview) -> int | None:
+        """Take what fits; None if nothing does.
+
+        Raises:
+            BrokenPipeError: nobody can read it.
+        """
+        if not self.readers:
+            raise BrokenPipeError
+        odd = len(data) % PAGE
+        taken = 0
+        if odd and self.pages and self.pages[-1].end + odd <= PAGE:
+            last = self.pages[-1]
+            last.data += bytes(data[:odd])
+            last.end += odd
+            taken = odd
+        while taken < len(data) and len(self.pages) < self.slots:
+            page = bytes(data[taken : taken + PAGE])
+            self.pages.append(_Page(page))
+            taken += len(page)
+        return taken or None
+
+    def read(self, limit: int) -> bytes | None:
+        """Give what is there: None would block, b"" is the end."""
+        if not self.pages:
+            return None if self.writers else b""
+        parts = []
+        while self.pages and limit:
+            page = self.pages[0]
+            size = len(page.data)
+            if size <= limit:
+                parts.append(page.data)
+                limit -= size
+                self.pages.popleft()
+            else:
+                part, page.data = page.data[:limit], page.data[limit:]
+                parts.append(part)
+                limit = 0
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+_ORPHANS = ("double_fork", "daemon", "launcher", "refork")
+_IN_GROUP = ("same_group", "double_fork")
+_IN_SESSION = (*_IN_GROUP, "own_group")
+_HUP = 1
+
+
+class Kin:
+    """One process among the others of its tree.
+
+    Args:
+        process: whose kinship it is.
+        above: who spawned it; None for an agent, which leads its session.
+        how: the way in which it was spawned.
+        is_subreaper: whether it adopts what its descendants let go of.
+        is_cleared: whether it began with an empty environment.
+    """
+
+    def __init__(
+        self, process: Process, above: Kin | None, how: str, *, is_subreaper: bool = False, is_cleared: bool = False
+    ) -> None:
+        self.process = process
+        self.is_subreaper = is_subreaper
+        self.is_cleared: bool = is_cleared or (above is not None and above.is_cleared)
+        self.children: list[Kin] = []
+        self.tree: list[Kin] = [] if above is None else above.tree
+        self.group: list[Kin] = above.group if above is not None and how in _IN_GROUP else []
+        self.session: list[Kin] = above.session if above is not None and how in _IN_SESSION else []
+        self.parent = above if above is None or how not in _ORPHANS else above.heir()
+        for relatives in (self.tree, self.group, self.session):
+            relatives.append(self)
+        if self.parent is not None:
+            self.parent.children.append(self)
+
+    @classmethod
+    def of(cls, process: Process, above: Kin, fields: dict[str, Any]) -> Kin:
+        """Give the kinship of a process that is spawned as a step says."""
+        is_cleared, adopts = fields.get("clear_env", False), fields.get("subreaper", False)
+        return cls(process, above, fields["how"], is_subreaper=adopts, is_cleared=is_cleared)
+
+    def heir(self) -> Kin | None:
+        """Find who adopts what a child of this process lets go of."""
+        found: Kin | None = self
+        while found is not None and not found.is_subreaper:
+            found = found.parent
+        return found
+
+    def depart(self) -> None:
+        """Be gone: the children are adopted, and groups that are orphaned by that hear of it."""
+        heir = None if self.parent is None else self.parent.heir()
+        left, self.children = self.children, []
+        for child in left:
+            child.parent = heir
+            if heir is not None:
+                heir.children.append(child)
+            if child.group is not self.group and child.session is self.session:
+                _disturb(child.group)
+        above = self.parent
+        if above is not None:
+            above.children.remove(self)
+            if above.group is not self.group and above.session is self.session:
+                _disturb(self.group)
+
+    def below(self) -> list[Kin]:
+        """List who descends from it through parents that live, parents before children."""
+        found: list[Kin] = []
+        frontier = [self]
+        while frontier:
+            living = [child for child in frontier.pop(0).children if child.process.is_alive]
+            found += living
+            frontier += living
+        return found
+
+
+def _disturb(group: list[Kin]) -> None:
+    """Send HUP and CONT to a group if it is orphaned and has stopped members."""
+    members = [member for member in group if member.process.is_alive]
+    if any(member.process.is_stopped for member in members) and not any(map(_ties, members)):
+        for member in members:
+            member.process.hear(_HUP)
+        for member in members:
+            member.process.go_on()
+
+
+def _ties(member: Kin) -> bool:
+    """Say whether a member's parent is outside its group, in its session: then the group is no orphan."""
+    above = member.parent
+    return above is not None and above.group is not member.group and above.session is member.session
+
+
+class Reach:
+    """Whom of an agent's tree its supervisor finds; see `vocabulary.CONTAINMENTS`.
+
+    Args:
+        agent: the agent.
+        containment: how the tree is held.
+    """
+
+    def __init__(self, agent: Kin, containment: str) -> None:
+        self._agent = agent
+        self._containment = containment
+        self._seen = [agent.session]
+
+    def walk(self) -> list[Process]:
+        """List the descendants that are found now."""
+        found = self._agent.below()
+        for kin in self._living(self._agent.session):
+            found += [kin, *kin.below()]
+        if self._containment == "subreaper":
+            for orphan in self._living(self._agent.tree):
+                if orphan.parent is None and self._is_attributed(orphan):
+                    found += [orphan, *orphan.below()]
+        elif self._containment == "keeper":
+            found += self._living(self._agent.tree)
+        self._seen += [kin.session for kin in found if not self._has_seen(kin)]
+        return list(dict.fromkeys(kin.process for kin in found))
+
+    def _living(self, relatives: list[Kin]) -> list[Kin]:
+        return [kin for kin in relatives if kin is not self._agent and kin.process.is_alive]
+
+    def _is_attributed(self, orphan: Kin) -> bool:
+        return not orphan.is_cleared or self._has_seen(orphan)
+
+    def _has_seen(self, kin: Kin) -> bool:
+        return any(kin.session is session for session in self._seen)
+
 
 _STREAMS = ("stdin", "stdout", "stderr")
 _KILL, _TERM = 9, 15

@@ -1,22 +1,191 @@
-"""What a supervisor under test claims, against what a scenario needs. Binds a scenario to a subject; plays nothing."""
+"""What a supervisor under test states, against what a scenario needs; the reference supervisor as a measure.
+
+A file is written with some order of limits in mind: silence is noticed before the longest run ends, a grace is longer
+than nothing. Where a supervisor's own limits stand otherwise, the same script is another story, and what the file
+expects of it was never said about it.
+
+The fake plays the same program, bound to the defaults. The reference supervisor runs it in the model, with one of these
+limits longer or shorter than its default each time. What changes then depends on that limit.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.errors import NotApplicable
-from pytest_agentproc.harness._stated import as_stated
+from pytest_agentproc.clock import JumpRule, Move
+from pytest_agentproc.errors import Spin
+from pytest_agentproc.harness._model import REFERENCE, Model
+from pytest_agentproc.harness._model_play import play_bound
 from pytest_agentproc.harness._supervise import needs_keeper, real_time_only
-from pytest_agentproc.vocabulary import required
+from pytest_agentproc.scenario import NotApplicable
+from pytest_agentproc.vocabulary import FIRST_SIGNALS, POLICY_NAMES, SIGNALS, Policy, outcomes_for, required
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from pytest_agentproc.scenario import Bound, Scenario
+    from pytest_agentproc.clock import Host
+    from pytest_agentproc.harness._played import Played
+    from pytest_agentproc.scenario import Bound, Expectation, Scenario, Terms
     from pytest_agentproc.vocabulary import Deed, Subject
 
-__all__ = ["bind_to", "parts_of"]
+__all__ = ["REFERENCE", "FiniteModel", "FiniteRule", "Reference", "Unstated", "as_stated", "bind_to", "parts_of"]
+
+
+_MOVES = 20_000
+"""So many steps no run has that somebody's limits end: eight mebibytes of a flood take two thousand."""
+
+
+class FiniteRule(JumpRule):
+    """The jump rule for a run that nobody may ever end: a limit is off, and an agent drips on, or starts itself anew.
+
+    A process's step costs as many as there are processes above it, as who always starts itself anew gets nowhere.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._left = _MOVES
+
+    def next(self, host: Host) -> tuple[Move, Any]:
+        move, target = super().next(host)
+        self._left -= len(target) if move is Move.GRANT else 1
+        if self._left <= 0:
+            raise Spin(f"it goes on and on: {_MOVES} steps, and no limit ends it")
+        return move, target
+
+
+class FiniteModel(Model):
+    """The model of a run that nobody may ever end."""
+
+    rule_type = FiniteRule
+
+
+def _limits(terms: Terms) -> Any:
+    """Give limits as values, whether or not all of them are stated."""
+    if isinstance(terms, Policy):
+        return terms.items()
+    return {name: policy.items() for name, policy in terms.items()}
+
+
+class Reference:
+    """What the kit's own supervisor makes of a scenario, each played in the model when it is asked for.
+
+    Args:
+        there: the scenario under the limits of the subject under test.
+        here: the same under those that the file is written for.
+    """
+
+    def __init__(self, there: Bound, here: Bound) -> None:
+        self._there, self._here = there, here
+
+    @classmethod
+    def of(cls, scenario: Scenario, subject: Subject) -> Reference | None:
+        """Give the reference of a play; None if there is nothing to measure.
+
+        So it is if the subject is the core, or keeps the limits of the file, or the file has a meaning under others
+        alone.
+        """
+        if hasattr(subject, "deciders"):
+            return None
+        terms, own = scenario.terms(subject), scenario.terms(REFERENCE)
+        try:
+            return None if _limits(terms) == _limits(own) else cls(scenario.bind(terms), scenario.bind(own))
+        except NotApplicable:
+            return None
+
+    @cached_property
+    def there(self) -> Played:
+        """What it makes of it under the subject's limits."""
+        return play_bound(self._there, REFERENCE, model=FiniteModel)
+
+    @cached_property
+    def here(self) -> Played:
+        """What it makes of it under those of the file."""
+        return play_bound(self._here, REFERENCE, model=FiniteModel)
+
+
+_TERM = "TERM"
+_OWN = {
+    "argv": (("saw.argv", "saw.stdin"), "command line of the order: it makes its own"),
+    "env": (("saw.env", "saw.cwd"), "environment and folder of the order: it has its own"),
+}
+"""The checks of what the agent was given, where the supervisor does not hand on what the order gives."""
+
+
+def as_stated(bound: Bound, subject: Subject) -> Bound:
+    """Ask a supervisor for nothing but what it can report and do by its own statement.
+
+    Args:
+        bound: the scenario under its limits.
+        subject: it may state `outcomes`, `first_signal`, and `cannot`.
+    """
+    cannot: tuple[str, ...] = tuple(getattr(subject, "cannot", ()))
+    outcomes: tuple[str, ...] = tuple(getattr(subject, "outcomes", ()))
+    first: str = getattr(subject, "first_signal", _TERM)
+    expect: Iterable[Expectation] = bound.expect
+    for word in set(cannot) & _OWN.keys():
+        expect = [_unasked(one, *_OWN[word], is_session=bound.scenario.is_session) for one in expect]
+    if outcomes:
+        expect = [_by_outcome(one, outcomes) for one in expect]
+    if first != _TERM:
+        expect = [_by_signal(one, first) for one in expect]
+        parts = {name: _trapped(part, first) for name, part in bound.parts.items()}
+        bound = replace(_trapped(bound, first), parts=parts)
+    return replace(bound, expect=tuple(expect))
+
+
+def _unasked(one: Expectation, keys: tuple[str, ...], what: str, *, is_session: bool) -> Expectation:
+    """Make a check not applicable; the stdin of a session is its protocol, and no part of the command line."""
+    if one.key not in keys or (is_session and one.key == "saw.stdin"):
+        return one
+    return replace(one, wanted=None, not_applicable=what)
+
+
+def _by_outcome(one: Expectation, known: tuple[str, ...]) -> Expectation:
+    """Have an outcome that a supervisor does not know be met by those that it reports in its place."""
+    if one.key.rpartition(".")[2] != "outcome" or one.key.startswith("artifacts") or one.wanted is None:
+        return one
+    wanted = one.wanted
+    if isinstance(wanted, str):
+        wanted = {"any_of": (wanted,)}
+    if "any_of" not in wanted or {*wanted["any_of"]} <= {*known}:
+        return one
+    met = [word for each in wanted["any_of"] for word in outcomes_for(each, known)]
+    return replace(one, wanted={"any_of": tuple(dict.fromkeys([*wanted["any_of"], *met]))})
+
+
+def _by_signal(one: Expectation, first: str) -> Expectation:
+    """Expect the first signal of a supervisor where a scenario says TERM."""
+    leaf = one.key.rpartition(".")[2]
+    if leaf == "signals" and one.wanted is not None:
+        return replace(one, wanted=[(first if name == _TERM else name, at) for name, at in one.wanted])
+    if leaf in ("agent_status", "status") and isinstance(one.wanted, dict) and one.wanted.get("signal") == _TERM:
+        return replace(one, wanted={**one.wanted, "signal": first})
+    return one
+
+
+def _trapped(bound: Bound, first: str) -> Bound:
+    return replace(bound, program=_with_trap(bound.program, first), first_signal=first)
+
+
+def _with_trap(program: Any, first: str) -> Any:
+    """Have each process do at the first signal what its script does at TERM, and ignore the polite ones after it."""
+    if isinstance(program, dict):
+        return {key: _with_trap(value, first) for key, value in program.items()}
+    if not isinstance(program, list | tuple):
+        return program
+    steps: list[Any] = []
+    for step in program:
+        match step:
+            case (int() as line, "when", ("signal", number, reaction)) if number == SIGNALS[_TERM]:
+                then = _with_trap(reaction, first)
+                steps += [
+                    (line, "when", ("signal", SIGNALS[name], then if name == first else [])) for name in FIRST_SIGNALS
+                ]
+            case _:
+                steps.append(_with_trap(step, first))
+    return type(program)(steps)
 
 
 def bind_to(scenario: Scenario, subject: Subject) -> Bound:
@@ -120,3 +289,79 @@ def _asks(steps: Any) -> bool:
         case {"steps": deeper}:
             return _asks(deeper)
     return False
+
+
+_LENGTHS = (0.0, 0.25, 4.0, 60.0)
+"""A grace may be left out, or be much longer than the default."""
+
+_OF_TIMEOUTS = (1 / 30, 0.25, 4.0)
+_TIMEOUTS = ("cancel_grace", "permission_timeout", "hook_timeout")
+"""A supervisor that gives no time at all here does without the thing itself: it never asks, or always kills."""
+
+_OF_TASKS = (10.0, 3600.0)
+_OF_LINES = (1 / 8, 4.0)
+
+
+class Unstated:
+    """The plays that show what depends on a limit which a supervisor does not state.
+
+    Args:
+        bound: the scenario as it was played, with the defaults of those limits.
+    """
+
+    def __init__(self, bound: Bound) -> None:
+        self._bound = bound
+        parts = bound.parts.values() or (bound,)
+        found = frozenset().union(*(part.policy.unstated for part in parts))
+        self.names = tuple(name for name in POLICY_NAMES if name in found)
+
+    @classmethod
+    def of(cls, bound: Bound) -> Unstated | None:
+        """Give them for what was played; None if every limit is stated."""
+        plays = cls(bound)
+        return plays if plays.names else None
+
+    @cached_property
+    def default(self) -> Played:
+        """What it comes to with the default of each."""
+        return play_bound(self._bound, REFERENCE, model=FiniteModel)
+
+    @cached_property
+    def variants(self) -> Mapping[str, tuple[Played, ...]]:
+        """What it comes to with other values of each; names of those that never counted are left out."""
+        armed = {event.data["timer"] for event in self.default.record.events if event.code == "t"}
+        counted = [name for name in self.names if name in armed or name in ("background_grace", "max_line_bytes")]
+        return {name: tuple(self._played(name, place) for place in range(len(_factors(name)))) for name in counted}
+
+    def _played(self, name: str, place: int) -> Played:
+        """Play with another value of a limit; what is expected stays as it is with the default."""
+        bound = self._bound
+        parts = {key: _varied(part, name, place) for key, part in bound.parts.items()}
+        played = play_bound(replace(_varied(bound, name, place), parts=parts), REFERENCE, model=FiniteModel)
+        return replace(played, bound=bound)
+
+
+def _varied(bound: Bound, name: str, place: int) -> Bound:
+    if name not in bound.policy.unstated:
+        return bound
+    return replace(bound, policy=_with(bound.policy, name, _factors(name)[place]))
+
+
+def _with(policy: Policy, name: str, factor: float) -> Policy:
+    value = getattr(policy, name)
+    if name == "background_grace":
+        value = factor
+    elif name == "max_line_bytes":
+        value = round(value * factor)
+    else:
+        value = (value or 1.0) * factor
+    limits: dict[str, Any] = {name: value}
+    return replace(policy, **limits)
+
+
+def _factors(name: str) -> tuple[float, ...]:
+    if name == "background_grace":
+        return _OF_TASKS
+    if name == "max_line_bytes":
+        return _OF_LINES
+    return _OF_TIMEOUTS if name in _TIMEOUTS else _LENGTHS

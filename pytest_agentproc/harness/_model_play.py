@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING, Protocol
 from fake_agents.program import LONGEST
 from pytest_agentproc.errors import ClockError
 from pytest_agentproc.harness._blockage import ModelBlockage
-from pytest_agentproc.harness._core import REFERENCE
-from pytest_agentproc.harness._departure import NOBODY, ModelDeparture
 from pytest_agentproc.harness._faults import settle_fault
-from pytest_agentproc.harness._model import Model
+from pytest_agentproc.harness._model import CALLER, REFERENCE, CallerHost, Model, SessionHost
 from pytest_agentproc.harness._played import (
     PROMPT_SHOWN,
     SESSION_FOLDER,
@@ -22,8 +20,7 @@ from pytest_agentproc.harness._played import (
     header,
     requested_model,
 )
-from pytest_agentproc.harness._room import MemoryStore
-from pytest_agentproc.harness._session_host import CALLER, CallerHost, SessionHost
+from pytest_agentproc.harness._supervise import NOBODY, MemoryStore, ModelDeparture
 from pytest_agentproc.record import Record, of_session
 from pytest_agentproc.supervisor import Conversation, Headline, Machine, Result, SessionTask, Setting, Task
 

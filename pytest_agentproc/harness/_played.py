@@ -10,11 +10,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pytest_agentproc.errors import ClockError, SubjectError
+    from pytest_agentproc.harness._claims import Reference, Unstated
     from pytest_agentproc.harness._faults import FakeFault
-    from pytest_agentproc.harness._pace import Pace
-    from pytest_agentproc.harness._reference import Reference
-    from pytest_agentproc.harness._turns import Turns
-    from pytest_agentproc.harness._unstated import Unstated
+    from pytest_agentproc.harness._pace import Pace, Turns
     from pytest_agentproc.record import Record
     from pytest_agentproc.scenario import Bound, Scenario
     from pytest_agentproc.vocabulary import Answer

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from fake_agents.dialects import module_of
 from pytest_agentproc.errors import UsageError
-from pytest_agentproc.harness._bundle import LOAD, bundle
-from pytest_agentproc.harness._launch import REAL_TIME, head, modules_of
+from pytest_agentproc.harness._faults import probes_of
+from pytest_agentproc.harness._launch import LOAD, REAL_TIME, bundle, head, modules_of
 from pytest_agentproc.harness._played import PROMPT_SHOWN
-from pytest_agentproc.harness._probes import probes_of
 from pytest_agentproc.procfs import stat_of
 from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.vocabulary import Policy

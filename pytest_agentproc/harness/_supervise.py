@@ -1,36 +1,289 @@
-"""One run of a subject with one fake: the order that it gets, and what is kept of it. Makes no fake, judges nothing."""
+"""One run of a subject with one fake: its request, its artifact folder, its caller, and what is kept of it.
+
+What is real: a directory in which nobody can make a file, root neither, is one of the kernel's own (`/sys`, or else
+`/proc`); it is tried before it is used. What is played: a full disk. Every artifact's name leads to `/dev/full`, where
+the kernel refuses each byte; a subject that writes under other names has to bring that about itself (`Order.disk`), and
+one that got bytes past it was not on a full disk, so the scenario does not apply to it.
+
+A task of asyncio is cancelled once, so that it may wait as it cleans up. A scope, which is the only way on trio and
+anyio's way on asyncio, cancels at every await until it is left, unless that is shielded.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import os
+import shutil
+import stat
+import tempfile
+from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio
 
 from pytest_agentproc.clock import SystemClock, hush_at_end, require_backend
-from pytest_agentproc.errors import AdapterError, ClockError, Declined, Foreign, Stall, SubjectError, SupervisorCrash
+from pytest_agentproc.errors import (
+    AdapterError,
+    ClockError,
+    Declined,
+    Foreign,
+    KitError,
+    Stall,
+    SubjectError,
+    SupervisorCrash,
+)
 from pytest_agentproc.harness._blockage import blocked_meanwhile
-from pytest_agentproc.harness._departure import aftermath, asked_until
-from pytest_agentproc.harness._kept import Kept
-from pytest_agentproc.harness._others import Others
+from pytest_agentproc.harness._leftovers import Kept, Others
 from pytest_agentproc.harness._played import SESSION_FOLDER, Played, environment, requested_model
-from pytest_agentproc.harness._warden import participants_of, warden
-from pytest_agentproc.vocabulary import NANOSECONDS, Order
+from pytest_agentproc.harness._signal_guard import participants_of, warden
+from pytest_agentproc.scenario import NotApplicable
+from pytest_agentproc.vocabulary import ARTIFACTS, NANOSECONDS, Answer, Order
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Coroutine, Mapping, Sequence
 
     from pytest_agentproc.clock import Clock, VirtualClock
     from pytest_agentproc.harness._fake import FakeAgent
     from pytest_agentproc.harness._pace import Pace
-    from pytest_agentproc.harness._room import Room
     from pytest_agentproc.record import Record
-    from pytest_agentproc.scenario import Bound
-    from pytest_agentproc.vocabulary import Answer, Deed, Subject
+    from pytest_agentproc.scenario import Bound, Scenario
+    from pytest_agentproc.vocabulary import Deed, Subject
 
+__all__ = [
+    "NOBODY",
+    "MemoryStore",
+    "ModelDeparture",
+    "Room",
+    "aftermath",
+    "asked_until",
+    "needs_keeper",
+    "order_of",
+    "real_time_only",
+    "supervise",
+    "supervise_real",
+]
+
+
+_KERNELS_OWN = ("/sys", "/proc")
+
+
+class Room:
+    """The directory of one play.
+
+    Args:
+        scenario: what it asks for.
+        keeps_artifacts: whether the subject keeps any.
+        folder: where a directory may be made.
+
+    Raises:
+        NotApplicable: the scenario is about artifacts' disk, and the subject has none.
+        KitError: no directory of this machine refuses a file.
+    """
+
+    def __init__(self, scenario: Scenario, folder: Path, *, keeps_artifacts: bool) -> None:
+        self.disk = scenario.disk
+        self._line = scenario.host_line
+        self.path: str | None = None
+        if self.disk and not keeps_artifacts:
+            raise NotApplicable("artifacts", self._line)
+        if not scenario.asks_for_artifacts or not keeps_artifacts:
+            return
+        if self.disk == "read_only":
+            self.path = _read_only()
+            return
+        self.path = tempfile.mkdtemp(prefix="artifacts-", dir=folder)
+        if self.disk == "full":
+            for name in ARTIFACTS:
+                Path(self.path, name).symlink_to("/dev/full")
+
+    def files(self) -> Mapping[str, bytes] | None:
+        """Give what was kept, by name; None if the subject keeps nothing, or was not asked to.
+
+        Raises:
+            NotApplicable: the disk was to be full, and something was written to it.
+        """
+        if self.path is None:
+            return None
+        folder = Path(self.path)
+        names = ARTIFACTS if self.disk == "read_only" else sorted(file.name for file in folder.iterdir())
+        found = {name: data for name in names if (data := _read(folder / name)) is not None}
+        if self.disk == "full" and any(found.values()):
+            raise NotApplicable("files that meet the kit's full disk", self._line)
+        return found
+
+    def close(self) -> None:
+        """Remove the directory, if it was made."""
+        if self.path is not None and self.disk != "read_only":
+            shutil.rmtree(self.path, ignore_errors=True)
+
+
+def _read(file: Path) -> bytes | None:
+    """Read a regular file; what else has the name is no artifact."""
+    try:
+        return file.read_bytes() if stat.S_ISREG(file.lstat().st_mode) else None
+    except OSError:
+        return None
+
+
+def _read_only() -> str:
+    for folder in _KERNELS_OWN:
+        probe = Path(folder, f"agentproc-{os.getpid()}")
+        try:
+            probe.touch()
+        except OSError:
+            if Path(folder).is_dir():
+                return folder
+        else:
+            with suppress(OSError):
+                probe.unlink()
+    raise KitError(f"none of {', '.join(_KERNELS_OWN)} is a directory in which no file can be made")
+
+
+class MemoryStore:
+    """The core's store in memory: what a `Folder` does in the directory of a `Room`.
+
+    Args:
+        disk: how it fails; see `Order`.
+    """
+
+    def __init__(self, disk: str = "") -> None:
+        self.files: dict[str, bytes] = {}
+        self._disk = disk
+        self._parts: dict[str, bytearray] = {}
+
+    def begin(self, name: str) -> None:
+        """See `supervisor.Store`."""
+        if self._disk == "read_only":
+            raise PermissionError(13, "Permission denied", name)
+        self._parts[name] = bytearray()
+
+    def write(self, name: str, data: bytes) -> None:
+        """See `supervisor.Store`."""
+        if self._disk == "full":
+            raise OSError(28, "No space left on device", name)
+        self._parts[name] += data
+
+    def finish(self, name: str) -> None:
+        """See `supervisor.Store`."""
+        self.files[name] = bytes(self._parts.pop(name))
+
+    def drop(self, name: str) -> None:
+        """See `supervisor.Store`."""
+        self._parts.pop(name, None)
+
+
+if TYPE_CHECKING:
     Said = Answer | SubjectError | Declined
 
-__all__ = ["needs_keeper", "order_of", "real_time_only", "supervise", "supervise_real"]
+    Ask = Callable[[], Coroutine[Any, Any, Said]]
+
+
+NOBODY = Answer()
+"""What somebody is told who is there no more: nothing."""
+
+_REST = 1.0
+
+
+async def asked_until(deed: Deed, ask: Ask, leave: Callable[[], None], scale: float, backend: str) -> Said:
+    """Have a subject supervise, and cancel that at the instant of the deed if it is not done.
+
+    Args:
+        deed: when the caller goes away, counted from now.
+        ask: has the subject supervise.
+        leave: called as he goes.
+        scale: so many times faster than its own clock the event loop's time goes.
+        backend: the event loop's name.
+
+    Returns:
+        the subject's answer, if it gave one; what it raises as it is cancelled is nobody's to hear.
+    """
+    seconds = departs_at(deed) / NANOSECONDS / scale
+    cancel_task = backend == "asyncio" and deed.value == "task"
+    return await (_cancel_task if cancel_task else _cancel_scope)(seconds, ask, leave)
+
+
+def departs_at(deed: Deed) -> int:
+    """Give the nanoseconds from the beginning to a deed that is the first behind the prompt."""
+    return deed.at if deed.at is not None else deed.after or 0
+
+
+def aftermath(bound: Bound, subject: Subject) -> float:
+    """Say for how many seconds the event loop goes on after a run that was abandoned.
+
+    Who has killed may leave the reaping to his event loop, and who has terminated the rest to a task of his own: both
+    are done where a program goes on. The core leaves nothing to anybody.
+    """
+    if bound.abandoned is None or hasattr(subject, "deciders"):
+        return 0
+    policy = bound.policy
+    return policy.kill_grace + policy.linger_kill_grace + policy.leftover_kill_grace + _REST
+
+
+async def _cancel_task(seconds: float, ask: Ask, leave: Callable[[], None]) -> Said:
+    loop = asyncio.get_running_loop()
+    task = loop.create_task(ask())
+    has_left = False
+
+    def go() -> None:
+        nonlocal has_left
+        has_left = True
+        leave()
+        task.cancel()
+
+    timer = loop.call_at(loop.time() + seconds, go)
+    try:
+        said = await task
+    except asyncio.CancelledError:
+        if not has_left or not task.cancelled():
+            raise
+        return NOBODY
+    finally:
+        timer.cancel()
+    return NOBODY if has_left and isinstance(said, SubjectError | Declined) else said
+
+
+async def _cancel_scope(seconds: float, ask: Ask, leave: Callable[[], None]) -> Said:
+    has_left = False
+    said: Said = NOBODY
+    async with anyio.create_task_group() as group:
+
+        async def go() -> None:
+            nonlocal has_left
+            await anyio.sleep(seconds)
+            has_left = True
+            leave()
+            scope.cancel()
+
+        group.start_soon(go)
+        with anyio.CancelScope() as scope:
+            said = await ask()
+        group.cancel_scope.cancel()
+    return NOBODY if has_left and isinstance(said, SubjectError | Declined) else said
+
+
+class ModelDeparture:
+    """The same in the model, where nobody waits for it.
+
+    Args:
+        deed: when he goes.
+        go: called with the instant as he does.
+    """
+
+    has_news = is_busy = False
+
+    def __init__(self, deed: Deed, go: Callable[[int], None]) -> None:
+        self.deadline: int | None = departs_at(deed)
+        self._go = go
+
+    def act(self, now: int) -> bool:
+        """Go, once."""
+        if self.deadline is None or now < self.deadline:
+            return False
+        self.deadline = None
+        self._go(now)
+        return True
 
 
 def needs_keeper(subject: Subject) -> bool:

@@ -12,7 +12,6 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.plugin._collect import pytest_collect_file, pytest_load_initial_conftests
-from pytest_agentproc.plugin._figures import pytest_report_teststatus, pytest_sessionfinish
 from pytest_agentproc.plugin._fixtures import (
     agent_run,
     agent_session,
@@ -31,14 +30,13 @@ from pytest_agentproc.plugin._options import (
     pytest_enter_pdb,
     pytest_unconfigure,
 )
-from pytest_agentproc.plugin._progress import pytest_sessionstart
+from pytest_agentproc.plugin._progress import pytest_report_teststatus, pytest_sessionfinish, pytest_sessionstart
 from pytest_agentproc.plugin._tracebacks import pytest_runtest_makereport
 
 if TYPE_CHECKING:
     from pytest_agentproc.clock import VirtualClock
     from pytest_agentproc.harness import FakeAgent
-    from pytest_agentproc.plugin._fakes import Fakes
-    from pytest_agentproc.plugin._path import FakeAgents
+    from pytest_agentproc.plugin._fakes import FakeAgents, Fakes
     from pytest_agentproc.plugin._process_tree import ProcessTree
     from pytest_agentproc.plugin._run import AgentRun, AgentTurn, Runner
     from pytest_agentproc.plugin._session import AgentSession, BegunTurn, Sessions

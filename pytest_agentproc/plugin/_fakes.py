@@ -1,27 +1,107 @@
-"""Owns the fakes of one test: makes them, and fails the test for one that outlives it. Starts none itself."""
+"""The fakes of one test, also by name on PATH: made, limited in real time, and ended. Starts none itself.
+
+The fake looks after its own end, and says by itself that it waits. So the test's process needs no thread of its own,
+which would be in the way of code that forks.
+"""
 
 from __future__ import annotations
 
+import atexit
+import json
+import os
+import re
+from collections.abc import Mapping
+from contextlib import nullcontext
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_agentproc.clock import SystemClock
 from pytest_agentproc.errors import UsageError
-from pytest_agentproc.plugin import _lifetime
+from pytest_agentproc.harness import COMMANDS, FakeByArguments, Lab, Outside
 from pytest_agentproc.plugin._options import lab_of
-from pytest_agentproc.plugin._scripts import place_of, scenario_of
+from pytest_agentproc.plugin._scripts import place_of, place_of_caller, scenario_of
 from pytest_agentproc.plugin._timelines import keep_fake
 from pytest_agentproc.verdict import explain_leaks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from types import TracebackType
 
-    from pytest_agentproc.clock import SystemClock, VirtualClock
+    from pytest_agentproc.clock import VirtualClock
     from pytest_agentproc.harness import FakeAgent
     from pytest_agentproc.record import Record
     from pytest_agentproc.scenario import Scenario
 
-__all__ = ["Fakes", "end_fakes"]
+__all__ = ["LIFETIME", "FakeAgents", "Fakes", "end_fakes", "expired", "hear_debugger", "notice", "notice_on"]
+
+
+LIFETIME = 60.0
+"""Real seconds after which a fake that a test started in real time is ended."""
+
+PATIENCE = 2.0
+"""Real seconds without any event after which such a fake says that it waits."""
+
+_REMEDY = "give the code that waits for it a limit (timeout=10), or run that code in virtual time (virtual_clock.run)"
+_OUTPUT: pytest.StashKey[int] = pytest.StashKey()
+_DEBUGGER = "agentproc-debugger"
+
+
+class _Debugger:
+    """Hears that somebody debugs, and then has fakes live on."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+
+    def pytest_enter_pdb(self) -> None:
+        """Stop the lifetimes."""
+        lab_of(self._config).stop_lifetimes()
+
+
+def hear_debugger(config: pytest.Config) -> None:
+    """Have fakes live on as soon as somebody debugs in this session."""
+    if not config.pluginmanager.has_plugin(_DEBUGGER):
+        config.pluginmanager.register(_Debugger(config), _DEBUGGER)
+
+
+def notice(request: pytest.FixtureRequest, scenario: Scenario) -> tuple[str, str, float] | None:
+    """Give where a fake says that it waits, in which words, and when; None: this process prints nothing itself."""
+    config = request.config
+    if not config.pluginmanager.has_plugin("terminalreporter"):  # a worker of xdist
+        return None
+    if _OUTPUT not in config.stash:
+        try:
+            config.stash[_OUTPUT] = _output_of(config)
+        except OSError:  # it is closed
+            return None
+        config.add_cleanup(lambda: os.close(config.stash[_OUTPUT]))
+    return notice_on(config.stash[_OUTPUT], f"{request.node.nodeid}: ", scenario)
+
+
+def notice_on(descriptor: int, place: str, scenario: Scenario) -> tuple[str, str, float]:
+    """Give the same for a descriptor of this process, with the place of the test before the words."""
+    begin = f"{place}a fake agent waits at {scenario.path}:".replace("%", "%%")
+    words = f"{begin}%d in real time, and nothing comes; it is ended after {LIFETIME:g} s"
+    return f"/proc/{os.getpid()}/fd/{descriptor}", f"\nagentproc: {words}\n{_REMEDY}\n", PATIENCE
+
+
+def _output_of(config: pytest.Config) -> int:
+    """Give a descriptor of the real output: while a test runs, descriptor 1 is a file of pytest's."""
+    capture = config.pluginmanager.getplugin("capturemanager")
+    with nullcontext() if capture is None else capture.global_and_fixture_disabled():
+        return os.dup(1)
+
+
+def expired(fake: FakeAgent, scenario: Scenario) -> list[str]:
+    """Say of each start that its lifetime ended it, and at which step; none if no lifetime did."""
+    if fake.outside is None:
+        return []
+    lines, after = scenario.text.splitlines(), f"was ended after {LIFETIME:g} s of real time"
+    return [
+        f"{scenario.path}:{line}: {name} {after}: {lines[line - 1].strip()}\n{_REMEDY}"
+        for name, line in fake.outside.expired
+    ]
 
 
 class Fakes:
@@ -37,7 +117,7 @@ class Fakes:
         self.virtual_clock = clock
         self._made: list[tuple[FakeAgent, Scenario]] = []
         self._clocks: dict[float, SystemClock] = {}
-        _lifetime.hear_debugger(request.config)
+        hear_debugger(request.config)
 
     def __call__(self, script: Any, *, scale: float = 1) -> FakeAgent:
         """Make one fake.
@@ -68,7 +148,7 @@ class Fakes:
 
         is_new = scale not in self._clocks
         real = self._clocks.setdefault(scale, SystemClock(scale))
-        outside = Outside(real, _lifetime.LIFETIME, _lifetime.notice(self._request, scenario))
+        outside = Outside(real, LIFETIME, notice(self._request, scenario))
         lab = lab_of(self._request.config)
         fake = lab.fake(scenario, clock=self.virtual_clock, tells=True, outside=outside, **options)
         if is_new:
@@ -109,7 +189,7 @@ def end_fakes(made: Sequence[tuple[FakeAgent, Scenario]], see: Callable[[Record]
     texts = []
     for fake, scenario in made:
         fake.finish()
-        texts += _lifetime.expired(fake, scenario)
+        texts += expired(fake, scenario)
         for record in fake.records or (fake.record,):
             see(record)
             texts.append(explain_leaks(scenario, record))
@@ -117,3 +197,165 @@ def end_fakes(made: Sequence[tuple[FakeAgent, Scenario]], see: Callable[[Record]
         if fake.broken is not None:
             raise fake.broken.error(str(scenario.path))
     return "\n\n".join(filter(None, texts))
+
+
+_STDERR = 2
+_DEFAULT = "- answer: done"
+_UNKNOWN = {
+    "agent": "raw",
+    "script": [{"raw": {"text": "no script is for these arguments\n", "to": "stderr"}}, {"exit": 2}],
+}
+"""What a fake plays whose arguments fit none of its patterns."""
+
+_DIALECTS = {command: dialect for dialect, command in COMMANDS.items() if dialect == command}
+_KEYS = {"agent", "script", "scripts", "sessions"}
+"""Keys of which every scenario has one."""
+
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
+
+
+class FakeAgents:
+    """Fake agent CLIs by name, on the PATH of this process, for the time of a block.
+
+    The fixture `fake_agents` is such a block around one test. Without fixtures, or for a module or a session, open one
+    by yourself: `with FakeAgents() as agents:` for each example of Hypothesis or in a fixture of any scope, and
+    `self.enterContext(FakeAgents())` in `setUp` of a `unittest.TestCase`. At its end PATH is as it was before, and a
+    fake that is still alive is ended and raised as an AssertionError.
+
+    Args:
+        fakes: the fakes of a test that ends them by itself; None: the block makes and ends its own.
+    """
+
+    def __init__(self, fakes: Fakes | None = None) -> None:
+        self._fakes: Fakes | _OwnFakes | None = fakes
+        self._agents: dict[str, FakeAgent | FakeByArguments] = {}
+        self._path: str | None = None
+        self._keeps_path = False
+
+    def __enter__(self) -> FakeAgents:  # noqa: PYI034  # nobody derives from it
+        self._path = os.environ.get("PATH")
+        self._fakes = self._fakes or _OwnFakes()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        __tracebackhide__ = True
+        if self._path is None:
+            os.environ.pop("PATH", None)
+        else:
+            os.environ["PATH"] = self._path
+        if isinstance(self._fakes, _OwnFakes):
+            self._fakes.finish(error)
+
+    def __getitem__(self, name: str) -> FakeAgent | FakeByArguments:
+        """Give a fake by its name: its `starts`, and `assert_called_once_with(...)` and the like."""
+        if name not in self._agents:
+            raise UsageError(f"there is no fake called {name}", f"fake_agents.on_path({name!r}) makes one")
+        return self._agents[name]
+
+    @property
+    def virtual_clock(self) -> VirtualClock:
+        """The clock that these fakes obey: `fake_agents.virtual_clock.run(...)`."""
+        return self._open().virtual_clock
+
+    def on_path(self, *names: str, keep_path: bool = False, **scripts: Any) -> FakeAgents:
+        """Put fakes on the PATH of this process, and leave nothing else there.
+
+        `on_path("claude")` is a claude that answers `done`. `on_path(claude="- answer: hi", codex="hang.yaml")` gives
+        each its script, in any form that `fake_agent` takes. claude, codex, gemini and pi speak their own dialects. Any
+        other name is a raw program, unless its scenario says more.
+
+        A mapping of arguments to scripts has the reply depend on the call:
+        `claude={"--resume *": "- answer: again", "": "- answer: new"}`. The first pattern counts whose words stand in
+        the arguments, one after the other. `*` stands for any characters of a word, and "" for all other calls.
+
+        Args:
+            names: fakes with the default script.
+            keep_path: keep the real PATH after the fakes. Names of agent CLIs that are not faked lead to a program that
+                refuses, so no real one is started.
+            scripts: what other fakes play, by name. A name that is there already is replaced.
+
+        Raises:
+            ScenarioError: every problem of a script.
+            UsageError: a name cannot be that of a program.
+        """
+        fakes = self._open()
+        for name, script in {**dict.fromkeys(names, _DEFAULT), **scripts}.items():
+            if not _NAME.fullmatch(name):
+                raise UsageError(f"{name!r} cannot be the name of a program", "write the name alone, such as claude")
+            self._agents[name] = _made(fakes, name, script)
+        self._keeps_path = self._keeps_path or keep_path
+        folders = [os.path.dirname(agent.path) for agent in self._agents.values()]  # noqa: PTH120  # a str is wanted
+        if self._keeps_path:
+            folders += [fakes.refusals(), self._path or os.defpath]
+        os.environ["PATH"] = os.pathsep.join(folders) or os.devnull
+        return self
+
+    def _open(self) -> Fakes | _OwnFakes:
+        if self._fakes is None:
+            raise UsageError("these fakes have no block to live in", "write: with FakeAgents() as agents: ...")
+        return self._fakes
+
+
+@cache
+def _lab() -> Lab:
+    """Give the lab of all blocks of this process: to begin one takes a while, and Hypothesis has many examples."""
+    lab = Lab()
+    atexit.register(lab.close)
+    return lab
+
+
+class _OwnFakes:
+    """Fakes and a clock of their own, where no test lends any."""
+
+    def __init__(self) -> None:
+        self._lab = _lab()
+        self.virtual_clock = self._lab.virtual_clock()
+        self.refusals = self._lab.refusals
+        self._real = SystemClock()
+        self._real.start()
+        self._made: list[tuple[FakeAgent, Scenario]] = []
+
+    def read(self, script: Any, agent: str) -> Scenario:
+        """Load a script."""
+        return scenario_of(script, place_of_caller(), agent)
+
+    def make(self, scenario: Scenario, **options: Any) -> FakeAgent:
+        """Make a fake; see `Lab.fake` for the options."""
+        outside = Outside(self._real, LIFETIME, notice_on(_STDERR, "", scenario))
+        fake = self._lab.fake(scenario, clock=self.virtual_clock, tells=True, outside=outside, **options)
+        self._made.append((fake, scenario))
+        return fake
+
+    def finish(self, error: BaseException | None) -> None:
+        """End all of it.
+
+        Args:
+            error: what goes on its way already, which a leak does not hide.
+
+        Raises:
+            AssertionError: a fake is still alive.
+        """
+        __tracebackhide__ = True
+        try:
+            text = end_fakes(self._made, lambda _: None)
+        finally:
+            self.virtual_clock.close()
+        if text and error is None:
+            raise AssertionError(text)
+
+
+def _made(fakes: Fakes | _OwnFakes, name: str, script: Any) -> FakeAgent | FakeByArguments:
+    agent = json.dumps(_DIALECTS.get(name, "raw"))
+    if not isinstance(script, Mapping) or _KEYS & script.keys():
+        return fakes.make(fakes.read(script, agent), name=name, command=name)
+    others: list[FakeAgent] = []
+    instead: list[tuple[tuple[str, ...], str]] = []
+    for pattern, part in script.items():
+        if pattern:
+            other = fakes.make(fakes.read(part, agent), name=f"{name} {pattern}", command=name)
+            others.append(other)
+            instead.append((tuple(pattern.replace("=", " ").split()), other.path))
+    rest = fakes.read(script.get("", _UNKNOWN), agent)
+    return FakeByArguments(fakes.make(rest, name=name, command=name, instead=instead), others)

@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pytest_agentproc.clock import VirtualClock
-    from pytest_agentproc.plugin._fakes import Fakes
-    from pytest_agentproc.plugin._path import FakeAgents
+    from pytest_agentproc.plugin._fakes import FakeAgents, Fakes
     from pytest_agentproc.plugin._process_tree import ProcessTree
     from pytest_agentproc.plugin._run import Runner
     from pytest_agentproc.plugin._session import Sessions
@@ -113,7 +112,7 @@ def fake_agents(fake_agent: Fakes) -> Iterator[FakeAgents]:
     `fake_agents["claude"].assert_called_once_with("-p", ..., stdin="hi", env={"HOME": "/x"})` asserts one; `...` stands
     for any arguments. A leak fails the test. Without fixtures, or for a module: `with FakeAgents() as agents:`.
     """
-    from pytest_agentproc.plugin._path import FakeAgents
+    from pytest_agentproc.plugin._fakes import FakeAgents
 
     with FakeAgents(fake_agent) as agents:
         yield agents

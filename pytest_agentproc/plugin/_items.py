@@ -13,10 +13,9 @@ import pytest
 from pytest_agentproc.corpus import SUFFIX
 from pytest_agentproc.errors import AgentprocError, KitError, ScenarioError, UsageError
 from pytest_agentproc.files import read_text_file
-from pytest_agentproc.plugin._contributions import language_of
+from pytest_agentproc.plugin._contributions import axes_of, is_core, language_of, subjects_of
 from pytest_agentproc.plugin._options import asked, ways_of
 from pytest_agentproc.plugin._scripts import shown_path
-from pytest_agentproc.plugin._subjects import axes_of, is_core, subjects_of
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -184,8 +183,8 @@ class ScenarioItem(pytest.Item):
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """Show the explanation of a red scenario, or the sentence of an error; a stack only of our own mistakes."""
-        from pytest_agentproc.plugin._play import NotGreen
-        from pytest_agentproc.plugin._rerun import rerun_command
+        from pytest_agentproc.plugin._corpus import rerun_command
+        from pytest_agentproc.plugin._judge import NotGreen
 
         if isinstance(excinfo.value, NotGreen):
             return f"{excinfo.value}\nrerun: {rerun_command(self)}"

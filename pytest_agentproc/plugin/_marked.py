@@ -58,7 +58,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def _cases(config: pytest.Config, given: list[str | Path]) -> Iterator[tuple[_Case, str]]:
     from pytest_agentproc.corpus import SUFFIX
     from pytest_agentproc.harness import real_time_only
-    from pytest_agentproc.plugin._subjects import axes_of, subjects_of
+    from pytest_agentproc.plugin._contributions import axes_of, subjects_of
 
     for one, subject in product(given, subjects_of(config)):
         for clock, backend in ways_of(config, is_real=bool(real_time_only(subject))):
@@ -102,9 +102,9 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
 def _played(function: pytest.Function, case: _Case) -> AgentRun:
     from pytest_agentproc.errors import AgentprocError
     from pytest_agentproc.plugin._contributions import language_of
+    from pytest_agentproc.plugin._corpus import rerun_command
     from pytest_agentproc.plugin._items import ScenarioItem, Written
-    from pytest_agentproc.plugin._play import NotGreen
-    from pytest_agentproc.plugin._rerun import rerun_command
+    from pytest_agentproc.plugin._judge import NotGreen
     from pytest_agentproc.plugin._run import result_of
     from pytest_agentproc.plugin._scripts import named
 

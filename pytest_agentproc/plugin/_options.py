@@ -250,11 +250,11 @@ def pytest_configure(config: pytest.Config) -> None:
         language_of(config)
     is_foreign = asked(config, "subject") or asked(config, "command") or hook.pytest_agentproc_subjects.get_hookimpls()
     if is_foreign:
-        from pytest_agentproc.plugin._subjects import subjects_of
+        from pytest_agentproc.plugin._contributions import subjects_of
 
         subjects_of(config)
     if is_foreign or any(asked(config, name) for name in ("corpus", "baseline", "update_baseline", "results")):
-        from pytest_agentproc.plugin._account import begin_account
+        from pytest_agentproc.plugin._results_store import begin_account
 
         begin_account(config)
     if asked(config, "report") or asked(config, "timeline") == "always":

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_agentproc.errors import UsageError
+from pytest_agentproc.plugin._contributions import core_of
+from pytest_agentproc.plugin._judge import NotGreen, play, settle
 from pytest_agentproc.plugin._options import backends_of
-from pytest_agentproc.plugin._play import NotGreen, play, settle
 from pytest_agentproc.plugin._report import begin_pages, keep_page
 from pytest_agentproc.plugin._scripts import place_of, scenario_of
-from pytest_agentproc.plugin._subjects import core_of
 from pytest_agentproc.record import Record, text
 from pytest_agentproc.verdict import judged, returned_at, signals
 from pytest_agentproc.vocabulary import NANOSECONDS, POLICY_NAMES

@@ -6,12 +6,12 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.errors import UsageError
+from pytest_agentproc.plugin._contributions import core_of
+from pytest_agentproc.plugin._judge import play, settle
 from pytest_agentproc.plugin._options import backends_of
-from pytest_agentproc.plugin._play import play, settle
 from pytest_agentproc.plugin._report import keep_page
 from pytest_agentproc.plugin._run import AgentRun, AgentTurn, ends_test, result_of, seconds, told
 from pytest_agentproc.plugin._scripts import TALKER, place_of, scenario_of
-from pytest_agentproc.plugin._subjects import core_of
 from pytest_agentproc.verdict import judged
 
 if TYPE_CHECKING:

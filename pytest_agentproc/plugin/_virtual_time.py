@@ -1,4 +1,4 @@
-"""Owns `@pytest.mark.virtual_time`: which tests are in virtual time, and how an async one comes into it.
+"""The marker `virtual_time`: which tests are in virtual time, and how an async one comes into it.
 
 The event loop of such a test is the virtual clock's, whatever plugin makes it. Without a plugin the test runs here.
 """
@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.plugin._allowed import allowed_programs
+from pytest_agentproc.errors import UsageError
 from pytest_agentproc.plugin._options import lab_of
 
 if TYPE_CHECKING:
@@ -20,7 +20,23 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.clock import VirtualClock
 
-__all__ = ["MARK", "clock_of", "run_without_plugin", "with_virtual_time"]
+__all__ = ["MARK", "allowed_programs", "clock_of", "run_without_plugin", "with_virtual_time"]
+
+
+def allowed_programs(node: pytest.Item) -> tuple[str, ...]:
+    """Give the names in `@pytest.mark.virtual_time(allow=["cat"])`, of every such marker of the test.
+
+    Raises:
+        UsageError: `allow` is no list of names.
+    """
+    names: list[str] = []
+    for marker in node.iter_markers("virtual_time"):
+        given = marker.kwargs.get("allow", ())
+        if not isinstance(given, list | tuple) or not all(isinstance(name, str) for name in given):
+            raise UsageError(f"virtual_time(allow={given!r}) is no list of names", "write allow=['cat'], for example")
+        names += given
+    return tuple(names)
+
 
 MARK, _FIXTURE = "virtual_time", "virtual_clock"
 _KEYS = {"allow", "backend", "start"}

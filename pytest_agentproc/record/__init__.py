@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from pytest_agentproc.record._event import Event
+from pytest_agentproc.record._cells import duration, instant, stray_target
 from pytest_agentproc.record._live import LiveRecord
 from pytest_agentproc.record._normal import Entry, normal_form
 from pytest_agentproc.record._page import Judged, page
 from pytest_agentproc.record._page_index import Listed, index
 from pytest_agentproc.record._payload import Payload
-from pytest_agentproc.record._record import Record
+from pytest_agentproc.record._record import Event, Record
 from pytest_agentproc.record._sessions import beside, of_session, one_session
 from pytest_agentproc.record._starts import Start, starts
-from pytest_agentproc.record._strays import stray_target
 from pytest_agentproc.record._text import text
 from pytest_agentproc.record._timeline import Timeline
-from pytest_agentproc.record._times import duration, instant
 
 __all__ = [
     "Entry",

@@ -1,11 +1,8 @@
-"""Owns the words of the timeline: one cell per event, on the supervisor's side or the agent's; knows no layout."""
+"""The words of the timeline: one cell per event, how times are shown, and whom a stray signal hit."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
-
-from pytest_agentproc.record._strays import stray_target
-from pytest_agentproc.record._times import instant
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +10,47 @@ if TYPE_CHECKING:
     from pytest_agentproc.record._normal import AnyEvent
     from pytest_agentproc.record._payload import Payload
 
-__all__ = ["Cell", "cells"]
+__all__ = ["Cell", "cells", "duration", "instant", "stray_target"]
+
+
+_UNITS = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"))
+
+
+def instant(ns: int) -> str:
+    """Show nanoseconds as exact seconds: `120 s`, `0.25 s`, `120.000000001 s`."""
+    return f"{_decimal(ns, 1_000_000_000)} s"
+
+
+def duration(ns: int) -> str:
+    """Show nanoseconds exactly in the largest unit that they fill: `120 s`, `250 ms`, `1 ns`."""
+    for size, unit in _UNITS:
+        if abs(ns) >= size:
+            return f"{_decimal(ns, size)} {unit}"
+    return f"{ns} ns" if ns else "0 s"
+
+
+def _decimal(ns: int, size: int) -> str:
+    whole, rest = divmod(abs(ns), size)
+    fraction = str(rest).zfill(len(str(size)) - 1).rstrip("0")
+    return ("-" if ns < 0 else "") + str(whole) + (f".{fraction}" if fraction else "")
+
+
+_TARGETS = {
+    "everything": "every process there is",
+    "own group": "the process group of pytest",
+    "itself": "pytest itself",
+    "process": "process {pid} ({who})",
+    "reused": "process {pid} ({who})",
+    "group": "process group {pid} ({who})",
+    "freed": "{pid}, the pid that {who} had",
+    "canary": "a canary {who}",
+}
+
+
+def stray_target(data: Mapping[str, Any]) -> str:
+    """Say whom a signal was for; `to` of the marker is the kind, `who` the name, `pid` the number."""
+    return _TARGETS[data["to"]].format(who=data["who"], pid=data.get("pid"))
+
 
 _HOSTS = ("supervisor", "caller")
 _STREAMS = {"o": "stdout", "e": "stderr", "i": "stdin"}

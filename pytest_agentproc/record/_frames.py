@@ -6,10 +6,9 @@ from dataclasses import dataclass, field
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from pytest_agentproc.record._cells import cells
+from pytest_agentproc.record._cells import cells, duration, instant
 from pytest_agentproc.record._lines import attributed
 from pytest_agentproc.record._normal import joined
-from pytest_agentproc.record._times import duration, instant
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pytest_agentproc.record._cells import duration
 from pytest_agentproc.record._frames import Silence, frames
 from pytest_agentproc.record._record import Record
 from pytest_agentproc.record._text import HEADINGS, Row, lines_of, rows_of
-from pytest_agentproc.record._times import duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""Owns the page of a run: its claim, what failed, the diagram, the source. Reads no file, judges nothing.
+"""The page of a run: its claim, what failed, the diagram, the source. Reads no file, judges nothing.
 
 A page is one file without a script: whoever opens it needs no network, and whoever wrote its bytes runs nothing in it.
 """
@@ -7,14 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from pytest_agentproc.record._cells import duration
 from pytest_agentproc.record._frames import Frame, frames
-from pytest_agentproc.record._page_drawing import Drawing
 from pytest_agentproc.record._page_lanes import lanes_of
-from pytest_agentproc.record._page_rows import drawn, shortened, table
-from pytest_agentproc.record._page_source import listing, shown_lines
+from pytest_agentproc.record._page_rows import Drawing, Room, clipped, drawn, safe, shortened, table
 from pytest_agentproc.record._page_style import STYLE
-from pytest_agentproc.record._page_words import Room, clipped, safe
-from pytest_agentproc.record._times import duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -22,9 +19,64 @@ if TYPE_CHECKING:
     from pytest_agentproc.record._page_rows import Row
     from pytest_agentproc.record._record import Record
 
-__all__ = ["Judged", "document", "page"]
+__all__ = ["Judged", "document", "listing", "page", "shown_lines"]
 
+
+_MAX_LINES = 400
+_LINE_CHARS = 240
+_SHORT_CHARS = 20
+_NOTE_CHARS = 60
 _ROOM_BYTES = 160_000
+
+
+def shown_lines(text: str, marked: Sequence[int]) -> list[int]:
+    """List the lines that are on the page: from the first that says something on, and those that are marked."""
+    lines = text.splitlines()
+    said = [number for number, line in enumerate(lines, 1) if line.strip()]
+    if not said:
+        return []
+    begin, end = said[0], said[-1]
+    far = {number for number in marked if begin + _MAX_LINES <= number <= end}
+    return [*range(begin, min(end, begin + _MAX_LINES - 1) + 1), *sorted(far)]
+
+
+def listing(
+    text: str,
+    shown: Sequence[int],
+    rows: Mapping[int, int],
+    failed: Mapping[int, Sequence[str]],
+    steps: Mapping[int, Sequence[str]],
+) -> str:
+    """Write the source as HTML.
+
+    Args:
+        text: the file's.
+        shown: the numbers of its lines that are wanted.
+        rows: the first row of the diagram that is about a line.
+        failed: the checks that did not pass, by their lines.
+        steps: whose last step a line is.
+    """
+    lines, room = text.splitlines(), Room(_ROOM_BYTES)
+    written = []
+    before = shown[0] - 1 if shown else 0
+    for number in shown:
+        if number != before + 1:
+            written.append('<tr class="gap"><td colspan="2">\N{HORIZONTAL ELLIPSIS}</td></tr>')
+        before = number
+        notes = [f'<span class="note bad">{safe(clipped(key, _NOTE_CHARS))}</span>' for key in failed.get(number, ())]
+        notes += [f'<span class="note">{safe(clipped(whose, _NOTE_CHARS))}</span>' for whose in steps.get(number, ())]
+        kind = "bad" if number in failed else "at" if number in steps else ""
+        place = f'<a href="#r{rows[number]}">{number}</a>' if number in rows else str(number)
+        line = safe(clipped(lines[number - 1], _LINE_CHARS))
+        words = line if room.takes(line) else safe(clipped(lines[number - 1], _SHORT_CHARS))
+        written.append(
+            f'<tr id="L{number}" tabindex="-1" class="{kind}"><td class="no">{place}</td>'
+            f"<td><code>{words}</code>{''.join(note for note in notes if room.takes(note))}</td></tr>"
+        )
+    return f'<table class="source"><tbody>\n{chr(10).join(written)}\n</tbody></table>'
+
+
+_PAGE_BYTES = 160_000
 _CHECK_CHARS = 600
 _MAX_BANNERS = 16
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
@@ -96,7 +148,7 @@ def page(record: Record, scenario: _Source, judged: Judged) -> str:
     steps = _by_line((line, f"last step of {_whom(process)}") for process, line in judged.steps.items())
     lines = shown_lines(scenario.text, [*failed, *steps])
     known = frozenset(lines)
-    diagram = table(rows, lanes, known, Room(_ROOM_BYTES))
+    diagram = table(rows, lanes, known, Room(_PAGE_BYTES))
     source = listing(scenario.text, lines, _first_rows(rows), failed, steps)
     end = record.events[-1].at if record.events else 0
     parts = [

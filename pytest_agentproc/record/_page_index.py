@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_agentproc.record._page import document
-from pytest_agentproc.record._page_words import clipped, safe
+from pytest_agentproc.record._page_rows import clipped, safe
 from pytest_agentproc.vocabulary import RULES
 
 if TYPE_CHECKING:

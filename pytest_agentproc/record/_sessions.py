@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.record._event import Event
-from pytest_agentproc.record._record import Record
+from pytest_agentproc.record._record import Event, Record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from pytest_agentproc.record._cells import duration, instant
 from pytest_agentproc.record._frames import Again, Silence, frames
-from pytest_agentproc.record._times import duration, instant
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

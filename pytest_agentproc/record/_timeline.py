@@ -23,12 +23,11 @@ import re
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from pytest_agentproc.errors import UsageError
-from pytest_agentproc.record._cells import cells
+from pytest_agentproc.record._cells import cells, instant
 from pytest_agentproc.record._frames import framed
 from pytest_agentproc.record._lines import attributed
 from pytest_agentproc.record._normal import joined
 from pytest_agentproc.record._text import drawn
-from pytest_agentproc.record._times import instant
 from pytest_agentproc.vocabulary import NANOSECONDS, POLICY_NAMES, Outcome
 
 if TYPE_CHECKING:

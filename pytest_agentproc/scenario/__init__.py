@@ -10,16 +10,15 @@ packages add to the language is a `Language` that is handed in: nothing here cha
 from __future__ import annotations
 
 from pytest_agentproc.scenario._additions import BUNDLED, with_dialect, with_step
-from pytest_agentproc.scenario._agent import MODES
-from pytest_agentproc.scenario._entries import Entry, entries
+from pytest_agentproc.scenario._check import Language
 from pytest_agentproc.scenario._expressions import NotApplicable
-from pytest_agentproc.scenario._language import Language
+from pytest_agentproc.scenario._file import MODES
 from pytest_agentproc.scenario._load import load, load_each, loads, read_agents
 from pytest_agentproc.scenario._movable import Movable, movables, moved, restated
 from pytest_agentproc.scenario._open import Choice, Opening
-from pytest_agentproc.scenario._reference import reference
 from pytest_agentproc.scenario._scenario import Bound, Expectation, Scenario, Terms
-from pytest_agentproc.scenario._schema import MODELINE, schema
+from pytest_agentproc.scenario._schema import MODELINE, reference, schema
+from pytest_agentproc.scenario._yaml import Entry, entries
 
 __all__ = [
     "BUNDLED",

@@ -1,4 +1,4 @@
-"""Owns the check of one file: what was found wrong, and what later parts must know of earlier ones. Knows no key."""
+"""Owns the check of one file: its problems, and facts that later parts need of earlier ones. Knows no key."""
 
 from __future__ import annotations
 
@@ -22,18 +22,46 @@ from pytest_agentproc.scenario._expressions import (
     names,
     parse_expression,
 )
-from pytest_agentproc.scenario._language import Language
-from pytest_agentproc.scenario._nodes import Enough, Node, Scalar, describe
 from pytest_agentproc.scenario._words import one_line
+from pytest_agentproc.scenario._yaml import Enough, Node, Scalar, describe
 from pytest_agentproc.vocabulary import Policy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from os import PathLike
 
+    from pytest_agentproc.scenario._additions import AddedDialect
     from pytest_agentproc.scenario._script import Table
 
-__all__ = ["Check", "Kind"]
+__all__ = ["SESSIONS", "Check", "Kind", "Language"]
+
+
+SESSIONS = (("claude", "session"), ("pi", "rpc"), ("acp", "session"))
+"""Every dialect of the kit, and mode, that hears requests while it lives."""
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """The language as the kit has it, or with what other packages add; never changed, only made anew.
+
+    Args:
+        steps: every step by its name.
+        dialects: those of other packages, by name.
+    """
+
+    steps: Table
+    dialects: Mapping[str, AddedDialect] = field(default_factory=dict)
+
+    @property
+    def sessions(self) -> tuple[tuple[str, str], ...]:
+        """Every dialect and mode that hears requests while it lives."""
+        added = [(name, mode) for name, one in self.dialects.items() for mode in one.dialect.talks]
+        return (*SESSIONS, *added)
+
+    def holds_session(self, dialect: str, mode: str) -> bool:
+        """Say whether agents of a dialect, in a mode, live on from prompt to prompt."""
+        return (dialect, mode) in SESSIONS or (dialect in self.dialects and (dialect, mode) in self.sessions)
+
 
 _MOST = 100
 _OF_AN_AGENT = ("dialect", "mode", "prompt_by", "overrides", "limits", "is_spawned")

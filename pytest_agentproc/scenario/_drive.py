@@ -1,4 +1,4 @@
-"""Owns what the caller does: a run's one prompt, or the deeds of a session's caller, and how it answers questions."""
+"""Owns what the caller does: a run's one prompt, or the actions of a session's caller, read and bound to limits."""
 
 from __future__ import annotations
 
@@ -8,16 +8,29 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.scenario._fields import Either, Fields, Key
-from pytest_agentproc.scenario._kinds import Choice, Flag, ListOf, Size, Text, Time, Whole, Word
-from pytest_agentproc.scenario._nodes import Mapping, Node, Scalar, Sequence, inline
-from pytest_agentproc.scenario._shapes import AnyOf, Form
+from pytest_agentproc.scenario._fields import (
+    AnyOf,
+    Choice,
+    Either,
+    Fields,
+    Flag,
+    Form,
+    Key,
+    ListOf,
+    Size,
+    Text,
+    Time,
+    Whole,
+    Word,
+)
 from pytest_agentproc.scenario._words import choices, shorten, unknown
+from pytest_agentproc.scenario._yaml import Mapping, Node, Scalar, Sequence, inline
+from pytest_agentproc.vocabulary import Deed, Handler, HookUse
 
 if TYPE_CHECKING:
     from pytest_agentproc.scenario._check import Check
     from pytest_agentproc.scenario._expressions import Expression
-    from pytest_agentproc.scenario._script import Step
+    from pytest_agentproc.scenario._script import Scope, Step
 
 __all__ = [
     "DRIVE",
@@ -27,8 +40,12 @@ __all__ = [
     "PROMPT",
     "STATUSES",
     "Item",
+    "bind_deed",
+    "bind_handler",
+    "bind_hooks",
     "unawaited",
 ]
+
 
 STATUSES = ("starting", "ready", "prompting", "restarting", "failed", "closed")
 """Where a session can stand."""
@@ -328,3 +345,40 @@ class _Handlers:
 
 
 HANDLERS = _Handlers()
+
+
+def bind_deed(item: Item, scope: Scope) -> Deed:
+    """Give a deed of a caller, or of other code in its program; raises as `Scope.exact`."""
+    return Deed(
+        item.line,
+        item.kind,
+        scope.exact(item.value) if item.kind in ("wait", "block") else item.value,
+        None if item.at is None else scope.exact(item.at),
+        None if item.after is None else scope.exact(item.after),
+        item.session,
+    )
+
+
+def bind_handler(handlers: tuple[dict[str, Any], ...], scope: Scope) -> Handler | None:
+    """Give how the caller answers questions; raises as `Scope.exact`."""
+    for handler in handlers:
+        if "permission" in handler:
+            after = handler.get("after")
+            allowed = {"allow": True, "deny": False}.get(handler["permission"])
+            return Handler(allowed, 0 if after is None else scope.exact(after))
+    return None
+
+
+def bind_hooks(handlers: tuple[dict[str, Any], ...], scope: Scope) -> tuple[HookUse, ...]:
+    """Give what the caller has hooks do; raises as `Scope.exact`."""
+    return tuple(
+        HookUse(
+            handler["hook"],
+            handler.get("event", "PostToolUse"),
+            scope.ns(handler["registers_at"]) if "registers_at" in handler else 0,
+            handler.get("raises", False),
+            handler.get("allowed", True),
+        )
+        for handler in handlers
+        if "hook" in handler
+    )

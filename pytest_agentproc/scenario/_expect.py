@@ -6,27 +6,45 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.scenario._artifacts import ARTIFACT_KEYS, RESULT_KEYS, Artifacts
-from pytest_agentproc.scenario._asked import ASKED, bind_asked
-from pytest_agentproc.scenario._elsewhere import words
-from pytest_agentproc.scenario._fields import Either, Fields, Key
-from pytest_agentproc.scenario._kinds import Choice, Data, Flag, ListOf, Signal, Text, Time, Whole, Word
-from pytest_agentproc.scenario._nodes import Mapping, Node, Scalar, Sequence
-from pytest_agentproc.scenario._saw import Variables
-from pytest_agentproc.scenario._shapes import Form, MapOf
-from pytest_agentproc.scenario._turns import OF_A_RUN, OF_A_SESSION, TURN_KEYS, VIEWER_KEYS
-from pytest_agentproc.scenario._wanted import (
+from pytest_agentproc.scenario._expect_keys import (
+    ARTIFACT_KEYS,
+    ASKED,
     MATCHER,
+    OF_A_RUN,
+    OF_A_SESSION,
     OUTCOME,
+    RESULT_KEYS,
+    TURN_KEYS,
+    VIEWER_KEYS,
+    Artifacts,
     ByName,
     Expected,
     Instants,
+    Variables,
     Wanted,
+    bind_asked,
     exact_time,
     exact_times,
     key_of,
 )
-from pytest_agentproc.scenario._words import unknown
+from pytest_agentproc.scenario._fields import (
+    Choice,
+    Data,
+    Either,
+    Fields,
+    Flag,
+    Form,
+    Key,
+    ListOf,
+    MapOf,
+    Signal,
+    Text,
+    Time,
+    Whole,
+    Word,
+)
+from pytest_agentproc.scenario._words import unknown, words
+from pytest_agentproc.scenario._yaml import Mapping, Node, Scalar, Sequence
 from pytest_agentproc.vocabulary import LEVELS, SIGNALS
 
 if TYPE_CHECKING:

@@ -1,7 +1,12 @@
-"""Owns mappings with known keys: the table entry, the long form and the short one. Refuses to know any entry."""
+"""Owns the value types of fields, and mappings with known keys. Refuses to know any entry of a table.
+
+A type of value that is not made of others as they stand has an attribute `shape`: a type, or one of these.
+"""
 
 from __future__ import annotations
 
+import re
+import warnings
 from collections.abc import Callable
 from collections.abc import Mapping as Words
 from dataclasses import dataclass, field
@@ -9,10 +14,350 @@ from functools import cached_property
 from typing import Any
 
 from pytest_agentproc.scenario._check import Check, Kind
-from pytest_agentproc.scenario._nodes import Mapping, Node, Scalar, Sequence
-from pytest_agentproc.scenario._words import choices, nearest, unknown
+from pytest_agentproc.scenario._expressions import SIZES
+from pytest_agentproc.scenario._words import choices, nearest, shorten, unknown
+from pytest_agentproc.scenario._yaml import Mapping, Node, Scalar, Sequence, inline
+from pytest_agentproc.vocabulary import SIGNALS
 
-__all__ = ["WHOLE_FILE", "Either", "Fields", "Finish", "Key"]
+__all__ = [
+    "WHOLE_FILE",
+    "AnyOf",
+    "Choice",
+    "Data",
+    "Either",
+    "Fields",
+    "Finish",
+    "Flag",
+    "Form",
+    "Key",
+    "ListOf",
+    "MapOf",
+    "Only",
+    "Regex",
+    "Signal",
+    "Size",
+    "Text",
+    "Time",
+    "Whole",
+    "Word",
+]
+
+
+@dataclass(frozen=True)
+class Form:
+    """A text of a form.
+
+    Args:
+        pattern: a regular expression for all of it, as Python and ECMAScript both have it.
+        examples: what an editor offers.
+    """
+
+    pattern: str
+    examples: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class MapOf:
+    """A mapping of free names to one type; `single` if it has one name only."""
+
+    value: Any
+    names: Any = None
+    single: bool = False
+
+
+@dataclass(frozen=True)
+class AnyOf:
+    """One of several shapes."""
+
+    shapes: tuple[Any, ...]
+
+    @property
+    def label(self) -> str:
+        """Join them."""
+        return " / ".join(shape.label for shape in self.shapes)
+
+
+_SIZE = re.compile(r"([0-9]{1,15})\s*([A-Za-z]*)")
+
+
+@dataclass(frozen=True)
+class Text:
+    """Any scalar, read as it stands."""
+
+    label: str = "TEXT"
+    may_be_empty: bool = True
+
+    def read(self, node: Node, what: str, check: Check) -> str:
+        """Take the text; an empty one must be quoted."""
+        if not isinstance(node, Scalar):
+            check.wrong(node, what, "text")
+        elif node.plain and not node.text:
+            check.wrong(node, what, "text", 'write "" for empty text' if self.may_be_empty else "")
+        elif not node.text and not self.may_be_empty:
+            check.at(node, f"{what} must not be empty")
+        else:
+            return node.text
+        return ""
+
+
+@dataclass(frozen=True)
+class Word:
+    """A name: letters, digits, `-` and `_`, beginning with a letter."""
+
+    label: str = "ID"
+
+    def read(self, node: Node, what: str, check: Check) -> str:
+        """Take the name."""
+        if isinstance(node, Scalar) and re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", node.text):
+            return node.text
+        check.wrong(node, what, 'a name of letters, digits, "-" and "_"')
+        return ""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One word of a closed set."""
+
+    options: tuple[str, ...]
+
+    @property
+    def label(self) -> str:
+        """Join the options."""
+        return " / ".join(self.options)
+
+    def read(self, node: Node, what: str, check: Check) -> str:
+        """Take the word."""
+        if not isinstance(node, Scalar) or not node.text:
+            check.wrong(node, what, choices(self.options))
+        elif node.text not in self.options and len(self.options) == 1:
+            check.wrong(node, what, self.options[0])
+        elif node.text not in self.options:
+            check.at(node, unknown(what, node.text, self.options))
+        else:
+            return node.text
+        return ""
+
+
+@dataclass(frozen=True)
+class Only:
+    """One of a few words, where the other form of the field is a mapping; `wanted` shows both."""
+
+    words: tuple[str, ...]
+    wanted: str
+
+    @property
+    def label(self) -> str:
+        """Join the words."""
+        return " / ".join(self.words)
+
+    def read(self, node: Node, what: str, check: Check) -> str:
+        """Take the word."""
+        if not isinstance(node, Scalar) or node.text not in self.words:
+            check.wrong(node, what, self.wanted)
+            return ""
+        return node.text
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A whole number between two bounds; `of_signal` is what to write for the name of a signal."""
+
+    low: int
+    high: int
+    label: str = "N"
+    of_signal: str = ""
+
+    def read(self, node: Node, what: str, check: Check) -> int:
+        """Take the number."""
+        if isinstance(node, Scalar) and re.fullmatch(r"-?[0-9]{1,18}", node.text, re.ASCII):
+            number = int(node.text)
+            if self.low <= number <= self.high:
+                return number
+        name = _signal(node.text) if isinstance(node, Scalar) and self.of_signal else None
+        remedy = f"write {self.of_signal.format(name)}" if name else ""
+        check.wrong(node, what, f"a whole number from {self.low} to {self.high}", remedy)
+        return 0
+
+
+def _signal(text: str) -> str | None:
+    """Find the signal that is meant by a long name, small letters or a number."""
+    if re.fullmatch(r"-?[0-9]{1,2}", text, re.ASCII):
+        return next((name for name, number in SIGNALS.items() if number == abs(int(text))), None)
+    name = text.upper().removeprefix("SIG")
+    return name if name in SIGNALS else None
+
+
+@dataclass(frozen=True)
+class Flag:
+    """Yes or no."""
+
+    label: str = "true / false"
+
+    def read(self, node: Node, what: str, check: Check) -> bool:
+        """Take the truth value."""
+        if isinstance(node, Scalar) and node.text in ("true", "false"):
+            return node.text == "true"
+        check.wrong(node, what, "true or false")
+        return False
+
+
+@dataclass(frozen=True)
+class Time:
+    """A time, or one of some words that stand for none; gives an Expression or the word."""
+
+    words: tuple[str, ...] = ()
+    positive: bool = False
+
+    @property
+    def label(self) -> str:
+        """Name the time and the words."""
+        return " / ".join(("T", *self.words))
+
+    def read(self, node: Node, what: str, check: Check) -> Any:
+        """Take the word, or parse the time."""
+        if not isinstance(node, Scalar) or not node.text.strip():
+            check.wrong(node, what, choices(("a time such as 10s", *self.words)))
+            return None
+        if node.text in self.words:
+            return node.text
+        return check.time(node, self.words, positive=self.positive)
+
+
+@dataclass(frozen=True)
+class Size:
+    """A number of bytes with its unit; where it is `bindable` also an expression, which may name limits."""
+
+    low: int = 0
+    high: int = 64 * 1024**3
+    bindable: bool = False
+    label: str = "SIZE"
+
+    def read(self, node: Node, what: str, check: Check) -> Any:
+        """Take the size, or parse its expression."""
+        found = _SIZE.fullmatch(node.text) if isinstance(node, Scalar) else None
+        if self.bindable and found is None and isinstance(node, Scalar) and node.text.strip():
+            return check.size(node, self.low, self.high)
+        if found is None:
+            check.wrong(node, what, "a size such as 64 KiB")
+        elif not found[2]:
+            check.at(node, f"{what} has no unit: write {found[1]} B, or KiB, MiB, GiB")
+        elif found[2] not in SIZES.units:
+            check.at(node, unknown("unit", found[2], SIZES.units))
+        else:
+            size = int(found[1]) * SIZES.units[found[2]]
+            if self.low <= size <= self.high:
+                return size
+            check.at(node, f"{what} is {size} bytes: at least {self.low}, at most {self.high} are possible")
+        return 0
+
+
+@dataclass(frozen=True)
+class Signal:
+    """The name of a signal, without SIG."""
+
+    names: tuple[str, ...] = tuple(SIGNALS)
+    why: str = ""
+    label: str = "SIGNAL"
+
+    def read(self, node: Node, what: str, check: Check) -> str:
+        """Take the name."""
+        if isinstance(node, Scalar) and node.text in self.names:
+            return node.text
+        if not isinstance(node, Scalar) or not node.text:
+            check.wrong(node, what, "a signal such as TERM")
+        else:
+            name = _signal(node.text)
+            if name is not None and name not in self.names:
+                check.at(node, f"{what} cannot be {name}: {self.why}")
+            elif name is not None:
+                check.at(node, f'unknown signal "{node.text}": did you mean "{name}"?')
+            else:
+                check.at(node, unknown("signal", node.text, self.names))
+        return ""
+
+
+@dataclass(frozen=True)
+class Regex:
+    """A regular expression of Python's."""
+
+    label: str = "REGEX"
+
+    def read(self, node: Node, what: str, check: Check) -> str:
+        """Take the pattern, and try it."""
+        text = Text().read(node, what, check)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                re.compile(text)
+        except (re.error, OverflowError, RecursionError, ValueError) as error:  # the last: 5000 digits
+            check.at(node, f"{what} is no regular expression: {error}")
+        return text
+
+
+@dataclass(frozen=True)
+class ListOf:
+    """A list of one type; `unique` refuses what is given twice."""
+
+    kind: Kind
+    unique: bool = False
+    may_be_empty: bool = True
+
+    @property
+    def label(self) -> str:
+        """Show the brackets."""
+        return f"[{self.kind.label}, ...]"
+
+    def read(self, node: Node, what: str, check: Check) -> list[Any]:
+        """Read every item."""
+        if not isinstance(node, Sequence):
+            text = node.text if isinstance(node, Scalar) else ""
+            remedy = "write [] for none" if text == "none" else f"write [{inline(node)}]"
+            check.wrong(node, what, f"a list such as {self.label}", remedy if text else "")
+            return []
+        if not node.items and not self.may_be_empty:
+            check.at(node, f"{what} must not be empty: name at least one")
+        values: list[Any] = []
+        seen: set[Any] = set()
+        for item in node.items:
+            before = len(check.problems)
+            value = self.kind.read(item, what, check)
+            if len(check.problems) > before:
+                continue
+            if self.unique and value in seen:
+                check.at(item, f'"{shorten(value)}" is given twice in {what}')
+            if self.unique:
+                seen.add(value)
+            values.append(value)
+        return values
+
+
+@dataclass(frozen=True)
+class Data:
+    """Data as JSON has it; unquoted numbers, true, false and null are what they look like."""
+
+    label: str = "{NAME: VALUE, ...}"
+
+    def read(self, node: Node, what: str, check: Check) -> Any:
+        """Read a mapping."""
+        if not isinstance(node, Mapping):
+            check.wrong(node, what, f"a mapping such as {self.label}")
+            return {}
+        return self._value(node)
+
+    def _value(self, node: Node) -> Any:
+        if isinstance(node, Mapping):
+            return {key.text: self._value(value) for key, value in node.pairs}
+        if isinstance(node, Sequence):
+            return [self._value(item) for item in node.items]
+        words: dict[str, Any] = {"true": True, "false": False, "null": None, "": None}
+        if not node.plain:
+            return node.text
+        if node.text in words:
+            return words[node.text]
+        if re.fullmatch(r"-?[0-9]{1,18}", node.text, re.ASCII):
+            return int(node.text)
+        return float(node.text) if re.fullmatch(r"-?[0-9]{1,18}\.[0-9]{1,18}", node.text, re.ASCII) else node.text
+
 
 WHOLE_FILE = "the file"
 

@@ -1,4 +1,4 @@
-"""Owns the table of a file's own keys: who the agent is, what it is told, what belongs to the claim.
+"""Owns the table of a file's own keys: the agent, its limits, its scripts, several sessions, the host.
 
 Steps it knows by their names only.
 """
@@ -8,23 +8,343 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.scenario._agent import AGENT, Policies, Script, Scripts
+from fake_agents.program import CHUNK
 from pytest_agentproc.scenario._drive import DRIVE, DRIVE_KEYS, HANDLERS, Item
-from pytest_agentproc.scenario._elsewhere import COMMANDS, words
 from pytest_agentproc.scenario._expect import EXPECT, EXPECT_BELOW, EXPECT_KEYS, Expected
-from pytest_agentproc.scenario._fields import Fields, Key
-from pytest_agentproc.scenario._kinds import Choice, ListOf, Text, Time
-from pytest_agentproc.scenario._nodes import Mapping, Node, Scalar
-from pytest_agentproc.scenario._several import SEVERAL
-from pytest_agentproc.scenario._shapes import Form, MapOf
+from pytest_agentproc.scenario._expressions import Expression, Unfit, evaluate, names
+from pytest_agentproc.scenario._fields import (
+    AnyOf,
+    Choice,
+    Either,
+    Fields,
+    Flag,
+    Form,
+    Key,
+    ListOf,
+    MapOf,
+    Size,
+    Text,
+    Time,
+    Word,
+)
+from pytest_agentproc.scenario._script import Step, Steps, check_children
 from pytest_agentproc.scenario._steps import STEPS
-from pytest_agentproc.scenario._words import shorten, unknown
-from pytest_agentproc.vocabulary import LEVELS, POLICY_NAMES, RULES
+from pytest_agentproc.scenario._words import COMMANDS, choices, nearest, shorten, unknown, words
+from pytest_agentproc.scenario._yaml import Mapping, Node, Scalar, Sequence
+from pytest_agentproc.vocabulary import (
+    CONTAINMENTS,
+    LEVELS,
+    LIST_NAMES,
+    NANOSECONDS,
+    OPTIONAL_NAMES,
+    POLICY_NAMES,
+    RULES,
+    SIZE_NAMES,
+    WORD_NAMES,
+    Policy,
+)
 
 if TYPE_CHECKING:
     from pytest_agentproc.scenario._check import Check
 
-__all__ = ["BLOCKAGE", "FILE", "HOST"]
+__all__ = [
+    "AGENT",
+    "BLOCKAGE",
+    "FILE",
+    "HOST",
+    "MODES",
+    "SESSION_KEYS",
+    "SEVERAL",
+    "Policies",
+    "Script",
+    "Scripts",
+    "require_script",
+]
+
+
+MODES = {
+    "raw": ("text",),
+    "claude": ("print", "session"),
+    "pi": ("json", "rpc"),
+    "codex": ("exec",),
+    "gemini": ("text", "json", "stream"),
+    "acp": ("session",),
+}
+"""Every dialect with its modes, the default first."""
+
+_NAMELESS = (("raw", "text"), ("codex", "exec"), ("gemini", "text"), ("acp", "session"))
+"""Those that never tell which model answers."""
+
+
+class _Dialect(Choice):
+    """A dialect; the check keeps it, because steps differ."""
+
+    def read(self, node: Node, what: str, check: Check) -> str:
+        """Take the name, of one of the kit's or of one that was added, if that can be used."""
+        added = check.language.dialects
+        check.dialect = Choice((*self.options, *added)).read(node, "dialect", check)
+        fault = added[check.dialect].fault if check.dialect in added else ""
+        if fault:
+            check.at(node, fault)
+        return check.dialect
+
+
+class _Each:
+    """The agents that a file runs with; the loader takes one of them in its place before it reads the file."""
+
+    label = "[DIALECT, DIALECT MODE, ...]"
+    shape = ListOf(Text("DIALECT", may_be_empty=False), unique=True)
+
+    def read(self, node: Node, what: str, check: Check) -> None:
+        """Refuse it: the loader has left it where a file has several agents at a time."""
+        check.at(node, f"{what} is for a file with one agent at a time: leave sessions out")
+
+
+def _agent_finish(values: dict[str, Any], node: Node, _what: str, check: Check) -> dict[str, Any]:
+    added = check.language.dialects.get(values["dialect"])
+    modes = MODES[values["dialect"]] if added is None else added.dialect.modes
+    mode = values.get("mode", modes[0])
+    if mode not in modes:
+        known = f"known {'is' if len(modes) == 1 else 'are'} {choices(modes)}"
+        check.at(node, f'the dialect {values["dialect"]} has no mode "{shorten(mode)}": {known}')
+    check.mode = mode
+    check.prompt_by = values.get("prompt", "argv")
+    check.is_spawned = "cannot_spawn" not in values
+    check.tell({})
+    if "model" in values and (values["dialect"], mode) in _NAMELESS:
+        check.at(node, f"the dialect {values['dialect']} names no model in mode {mode}: leave model out")
+    if "partials" in values and values["dialect"] != "claude":
+        check.at(node, f"the dialect {values['dialect']} has no partial messages: leave partials out")
+    if "states" in values and (values["dialect"], mode) != ("claude", "session"):
+        check.at(node, f"the dialect {values['dialect']} tells no states in mode {mode}: known by claude session")
+    return {**values, "mode": mode}
+
+
+def _limit_of(name: str) -> Key:
+    """Show one limit as a key."""
+    default = getattr(Policy(), name)
+    may_be_off = name in OPTIONAL_NAMES
+    kind: Any = Time(("off",) if may_be_off else ())
+    if name in LIST_NAMES:
+        kind, told = ListOf(Text("NAME", may_be_empty=False), unique=True), "none"
+    elif name in WORD_NAMES:
+        kind, told = Choice(CONTAINMENTS), default
+    elif name in SIZE_NAMES:
+        kind, told = AnyOf((Size(low=1), *([Choice(("off",))] if may_be_off else []))), f"{default} B"
+    else:
+        told = "off" if default is None else f"{default:g} s"
+    return Key(name, kind, f"a limit; of most dialects the reference supervisor's is {told}")
+
+
+class Policies:
+    """Limits for the supervisor, in seconds or bytes, `off` switches one off; names of tools; how a tree is held."""
+
+    label = "{NAME: T / SIZE / [NAME, ...] / WORD / off}"
+
+    @property
+    def shape(self) -> Fields:
+        """Show every limit with its type."""
+        return Fields(tuple(_limit_of(name) for name in POLICY_NAMES))
+
+    def read(self, node: Node, what: str, check: Check) -> dict[str, Any]:
+        """Read the limits; the check keeps them, because expressions are tried with them."""
+        if not isinstance(node, Mapping):
+            check.wrong(node, what, f"a mapping such as {self.label}")
+            return {}
+        limits: dict[str, Any] = {}
+        for name, given in node.pairs:
+            if name.text not in POLICY_NAMES:
+                check.at(name, unknown("limit", name.text, POLICY_NAMES))
+                continue
+            before = len(check.problems)
+            limit = self._limit(name.text, given, f"{what}.{name.text}", check)
+            if len(check.problems) == before:
+                limits[name.text] = limit
+        check.tell(limits)
+        return limits
+
+    def _limit(self, name: str, node: Node, what: str, check: Check) -> Any:
+        check.told_lines.setdefault(name, node.line)
+        if name in LIST_NAMES:
+            return tuple(ListOf(Text("NAME", may_be_empty=False), unique=True).read(node, what, check))
+        if name in WORD_NAMES:
+            return Choice(CONTAINMENTS).read(node, what, check)
+        is_off = isinstance(node, Scalar) and node.text == "off"
+        if name not in OPTIONAL_NAMES and is_off:
+            return check.at(node, f"{what} cannot be off: only {choices(sorted(OPTIONAL_NAMES), 'and')} can")
+        if name in SIZE_NAMES:
+            return None if is_off else Size(low=1).read(node, what, check)
+        time = Time(("off",) if name in OPTIONAL_NAMES else ()).read(node, what, check)
+        return self._seconds(time, node, what, check) if isinstance(time, Expression) else None
+
+    def _seconds(self, time: Expression, node: Node, what: str, check: Check) -> float | None:
+        if names(time.tree):
+            check.at(node, f"{what} must be a plain time: limits do not depend on one another")
+            return None
+        try:
+            return evaluate(time, {}) / NANOSECONDS
+        except Unfit:  # as the time was read, this was told
+            return None
+
+
+class Script(Steps):
+    """The agent's own script; whether it is sound decides whether names of processes can be checked."""
+
+    def read(self, node: Node, what: str, check: Check) -> tuple[Step, ...]:
+        """Read the steps."""
+        before = len(check.problems)
+        steps = super().read(node, what, check)
+        check_children(check)
+        check.is_script_sound = len(check.problems) == before
+        return steps
+
+
+class Scripts:
+    """A list of scripts; a tool's id is free again in the next one, a process's is not."""
+
+    label = "[steps, ...]"
+    script = Script()
+    shape = ListOf(script)
+
+    def read(self, node: Node, what: str, check: Check) -> tuple[tuple[Step, ...], ...]:
+        """Read every script."""
+        if not isinstance(node, Sequence):
+            check.wrong(node, what, "a list of scripts, one for each invocation")
+            return ()
+        if not node.items:
+            check.at(node, f"{what} must have one script at least")
+        found, are_sound = [], True
+        for item in node.items:
+            check.tools.clear()
+            check.tasks.clear()
+            found.append(self.script.read(item, f"each item of {what}", check))
+            are_sound = are_sound and check.is_script_sound
+        check.is_script_sound = are_sound
+        return tuple(found)
+
+
+AGENT = Either(
+    _Dialect(tuple(MODES)),
+    Fields(
+        (
+            Key("dialect", _Dialect(tuple(MODES)), "the wire format it speaks", required=True, unless="each"),
+            Key("each", _Each(), "instead of a dialect: the file runs once for each of these"),
+            Key(
+                "mode",
+                Text("MODE"),
+                "its variant: text for raw; print (if absent) or session for claude; json (if absent) or rpc for pi; "
+                "exec for codex; text (if absent), json or stream for gemini; session for acp",
+            ),
+            Key("prompt", Choice(("argv", "stdin")), "how the prompt reaches it; argv if absent"),
+            Key("model", Text("NAME", may_be_empty=False), "what it calls its model; the fake's own word if absent"),
+            Key("newline", Choice(("lf", "crlf", "none")), "how its lines end; none: not the last; lf if absent"),
+            Key("bom", Flag(), "whether a byte order mark comes first"),
+            Key(
+                "chunk",
+                Size(low=1, high=CHUNK),
+                "the most that it writes at a time, each piece once the one before can be read; "
+                f"if absent {CHUNK} B, and 64 KiB of more than that",
+            ),
+            Key("partials", Flag(), "whether claude is asked for partial messages; true if absent"),
+            Key("states", Flag(), "whether claude is asked to tell its session's state; false if absent"),
+            Key("cannot_spawn", Choice(("not_found", "not_executable")), "why it cannot even be started"),
+        ),
+        finish=_agent_finish,
+        elsewhere=COMMANDS,
+    ),
+    key="dialect",
+)
+
+
+_SCRIPTS = {"script", "scripts"}
+_RESERVED = ("agent", "caller", "supervisor", "tree")
+
+
+class _Agent:
+    """Who the agent of a session is: one that lives on from prompt to prompt."""
+
+    label = AGENT.label
+    shape = AGENT
+
+    def read(self, node: Node, what: str, check: Check) -> Any:
+        """Read it as any agent."""
+        values = AGENT.read(node, what, check)
+        if values is not None and not check.is_session:
+            about = f"the dialect {check.dialect} in mode {check.mode} is one run"
+            living = choices([f"{dialect} {mode}" for dialect, mode in check.language.sessions])
+            check.at(node, f"{what} must be a session's: {about}, sessions are {living}")
+            check.mode = ""
+        return values
+
+
+_KEYS = (
+    Key("agent", _Agent(), "who its agent is", required=True),
+    Key("policy", Policies(), "limits that its supervisor is told"),
+    Key("handler", HANDLERS, "how its caller answers; all questions are denied if absent"),
+    Key("script", Script(), "what its fake does"),
+    Key("scripts", Scripts(), "what it does in each invocation instead; the last holds for all further ones"),
+)
+SESSION_KEYS = {key.name: key for key in _KEYS}
+"""What each session has for itself."""
+
+_ELSEWHERE = {
+    **words("it is a step, and belongs under script", STEPS),
+    **words("it belongs under agent", (key.name for key in AGENT.mapping.keys)),
+    "drive": "the drive of all sessions is the file's own, each item with session: NAME",
+    "expect": "it is the file's own: expect: {sessions: {NAME: ...}}",
+    **COMMANDS,
+}
+
+
+class _Several:
+    """Sessions by name."""
+
+    label = "{NAME: {agent, policy, handler, script or scripts}, ...}"
+    form = Fields(_KEYS, elsewhere=_ELSEWHERE)
+    shape = MapOf(form, Word("NAME"))
+
+    def read(self, node: Node, what: str, check: Check) -> dict[str, Any]:
+        """Read every session; the check keeps what later parts must know of each."""
+        if not isinstance(node, Mapping):
+            check.wrong(node, what, f"a mapping such as {self.label}")
+            return {}
+        if len(node.pairs) <= 1:
+            count = "one" if node.pairs else "none"
+            check.at(node, f"{what} must have two at least, not {count}: a single one's keys are the file's own")
+        for name, _ in node.pairs:
+            self._take_name(name, what, check)
+        found: dict[str, Any] = {}
+        are_sound = True
+        for name, value in node.pairs:
+            for ids in (check.tools, check.tasks, check.folded):
+                ids.clear()
+            check.is_script_sound = True
+            with check.about(name.text):
+                found[name.text] = self.form.read(value, f"{what}.{name.text}", check)
+                require_script(value, f"{what}.{name.text}", check)
+            are_sound = are_sound and check.is_script_sound
+        check.is_script_sound = are_sound
+        check.dialect = check.mode = ""
+        return found
+
+    def _take_name(self, name: Scalar, what: str, check: Check) -> None:
+        word = Word("NAME").read(name, f"a name in {what}", check)
+        if word in _RESERVED:
+            check.at(name, f'a name in {what} cannot be "{word}": records call another by that name')
+        check.sessions[name.text] = name.line
+
+
+SEVERAL = _Several()
+
+
+def require_script(node: Node, what: str, check: Check) -> None:
+    """Report an agent that nobody said anything of, and one of whom it was said twice."""
+    keys = {key.text: key for key, _ in node.pairs} if isinstance(node, Mapping) else {"script": node}
+    if check.is_spawned and not keys.keys() & _SCRIPTS and nearest("script", keys) is None:
+        check.at(node, f"{what} needs the key script: what the fake does")
+    if "script" in keys and "scripts" in keys:
+        both = f"script (line {keys['script'].line}) and scripts: a script is what every invocation plays"
+        check.at(keys["scripts"], f"{what} has both {both}")
 
 
 class _Covers(Text):
@@ -65,7 +385,7 @@ class _Catches:
         return found
 
 
-_ELSEWHERE = {
+_FILE_ELSEWHERE = {
     **words("it is a step, and belongs under script", STEPS),
     **words("it belongs under agent", (key.name for key in AGENT.mapping.keys)),
     **words("it belongs under drive", (name for name in DRIVE_KEYS if name not in (*STEPS, "session"))),
@@ -151,5 +471,5 @@ FILE = Fields(
         Key("catches", _Catches(), "defects, each with the expect key that it turns red"),
     ),
     finish=_finish,
-    elsewhere=_ELSEWHERE,
+    elsewhere=_FILE_ELSEWHERE,
 )

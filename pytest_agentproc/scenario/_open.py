@@ -21,7 +21,7 @@ from pytest_agentproc.scenario._expressions import (
     evaluate,
     parse_expression,
 )
-from pytest_agentproc.scenario._nodes import Mapping, Node, Scalar, Sequence
+from pytest_agentproc.scenario._yaml import Mapping, Node, Scalar, Sequence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

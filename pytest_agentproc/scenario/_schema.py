@@ -1,24 +1,31 @@
-"""Owns the JSON Schema of the language, for editors, made from the tables that check and compile.
+"""Owns the JSON Schema of the language for editors, and the reference's tables, made from the tables that check.
 
 Draft-07, which every editor reads. A step is one object with all steps as its properties, of which it takes one: with
 `oneOf` an editor would show what is wrong with it as every step that it is not. The schema sees one value at a time:
-what hangs on the dialect, on other parts of the file or on the limits of a subject, the loader alone knows.
+only the loader knows what depends on the dialect, on other parts of the file or on the limits of a subject.
 """
 
 from __future__ import annotations
 
 from functools import singledispatch
-from typing import Any
+from itertools import count
+from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.scenario._agent import MODES
+from pytest_agentproc.scenario._drive import DRIVE_KEYS, HANDLER, PROMPT
+from pytest_agentproc.scenario._expect import EXPECT_KEYS, PROCESS_KEYS, SAW_KEYS, SESSION_EXPECT_KEYS
+from pytest_agentproc.scenario._expect_keys import ARTIFACT_KEYS, ASKED_KEYS, RESULT_KEYS, TURN_KEYS, VIEWER_KEYS
 from pytest_agentproc.scenario._expressions import TIMES
-from pytest_agentproc.scenario._fields import Either, Fields, Key
-from pytest_agentproc.scenario._file import FILE
-from pytest_agentproc.scenario._kinds import (
+from pytest_agentproc.scenario._fields import (
+    AnyOf,
     Choice,
     Data,
+    Either,
+    Fields,
     Flag,
+    Form,
+    Key,
     ListOf,
+    MapOf,
     Only,
     Regex,
     Signal,
@@ -28,14 +35,63 @@ from pytest_agentproc.scenario._kinds import (
     Whole,
     Word,
 )
+from pytest_agentproc.scenario._file import AGENT, BLOCKAGE, FILE, HOST, MODES, SESSION_KEYS
 from pytest_agentproc.scenario._open import MOST_OPTIONS, OPEN_WORDS
+from pytest_agentproc.scenario._script import FORM as SPAWN_FORM
 from pytest_agentproc.scenario._script import Steps
-from pytest_agentproc.scenario._shapes import AnyOf, Form, MapOf
-from pytest_agentproc.scenario._snippets import snippets
 from pytest_agentproc.scenario._steps import STEPS
 from pytest_agentproc.vocabulary import TIME_NAMES
 
-__all__ = ["MODELINE", "schema"]
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+__all__ = ["MODELINE", "reference", "schema", "snippets"]
+
+
+def snippets() -> list[dict[str, Any]]:
+    """Give one snippet for each step: its shortest form, with a tab stop at each value."""
+    return [
+        {"label": entry.name, "description": entry.doc, "body": _body(entry.name, count(1))} for entry in STEPS.values()
+    ]
+
+
+def _body(name: str, stops: Iterator[int]) -> dict[str, Any]:
+    entry = STEPS[name]
+    body = {name: _value(entry.kind, stops)}
+    if entry.also is not None and entry.also.required:
+        body[entry.also.name] = _value(entry.also.kind, stops)
+    return body
+
+
+def _value(kind: Any, stops: Iterator[int]) -> Any:
+    kind = getattr(kind, "shape", kind)
+    if isinstance(kind, Either):
+        return _value(kind.scalar, stops)
+    if isinstance(kind, Fields):
+        needed = [key for key in kind.keys if key.required or key.name in kind.one_of[:1]]
+        return {key.name: _value(key.kind, stops) for key in needed}
+    if isinstance(kind, Steps):
+        return [{"answer": _stop(stops, "done")}]
+    if isinstance(kind, ListOf):
+        return [_value(kind.kind, stops)]
+    return _scalar(kind, stops)
+
+
+def _scalar(kind: Any, stops: Iterator[int]) -> str:
+    if isinstance(kind, Choice | Only):
+        words = kind.options if isinstance(kind, Choice) else kind.words
+        return f"${{{next(stops)}|{','.join(words)}|}}"
+    if isinstance(kind, Time):
+        return _stop(stops, "10s")
+    if isinstance(kind, Whole):
+        return _stop(stops, str(kind.low))
+    examples = getattr(kind, "examples", ())
+    return _stop(stops, examples[0] if examples else getattr(kind, "label", "").partition(" ")[0] or "TEXT")
+
+
+def _stop(stops: Iterator[int], text: str) -> str:
+    return f"${{{next(stops)}:{text}}}"
+
 
 MODELINE = "# yaml-language-server: $schema={}"
 """The first line of a file that has an editor use a schema, whose place counts from the folder of the file."""
@@ -270,3 +326,59 @@ def _fields(kind: Fields) -> dict[str, Any]:
 @_show.register
 def _either(kind: Either) -> dict[str, Any]:
     return {"anyOf": [_of(kind.scalar), _of(kind.mapping)]}
+
+
+def reference() -> str:
+    """Write the tables of the language in Markdown."""
+    parts = [
+        _table("top key", FILE.keys),
+        _table("agent", AGENT.mapping.keys),
+        _table("host", HOST.keys),
+        _table("loop_blocked: {...}", BLOCKAGE.keys),
+        _table("sessions: {NAME: {...}}", SESSION_KEYS.values()),
+        _table("handler", HANDLER.keys),
+        _table("drive item", DRIVE_KEYS.values()),
+        _table("prompt", PROMPT.mapping.keys),
+        _table("script step", STEPS.values(), beside=True),
+        *(_table(f"{name}: {{...}}", fields.keys) for name, fields in _long_forms()),
+        _table("expect key", EXPECT_KEYS.values()),
+        _table("asked: [{...}]", ASKED_KEYS),
+        _table("processes: {ID: {...}}", PROCESS_KEYS.values()),
+        _table("saw: {...}", SAW_KEYS.values()),
+        _table("turns, background: [{...}]", TURN_KEYS.values()),
+        _table("viewers: {VIEWER: {...}}", VIEWER_KEYS.values()),
+        _of_each(),
+        _table("artifacts: {...}", ARTIFACT_KEYS.values()),
+        _table("result.json: {...}", RESULT_KEYS.values()),
+    ]
+    return "\n".join(parts)
+
+
+def _of_each() -> str:
+    listed = ", ".join(f"`{name}`" for name in SESSION_EXPECT_KEYS)
+    return f"`sessions: {{NAME: {{...}}}}` under `expect` takes {listed}.\n"
+
+
+def _long_forms() -> Iterator[tuple[str, Fields]]:
+    for name, entry in STEPS.items():
+        if isinstance(entry.kind, Either):
+            yield name, entry.kind.mapping
+        elif isinstance(entry.kind, Fields):
+            yield name, entry.kind
+        elif name == "spawn":
+            yield name, SPAWN_FORM
+
+
+def _table(title: str, keys: Iterable[Key], *, beside: bool = False) -> str:
+    rows = [f"| {title} | value | what it is | since |", "|---|---|---|---|"]
+    for key in keys:
+        label = key.kind.label
+        also = getattr(key, "also", None) if beside else None
+        if also is not None:
+            label = f"{label}, beside it `{also.name}:` {also.kind.label}"
+        rows.append(f"| `{key.name}` | {_escape(label)} | {_escape(key.doc)} | {key.since} |")
+    return "\n".join(rows) + "\n"
+
+
+def _escape(text: str) -> str:
+    return text.replace("|", "\\|")

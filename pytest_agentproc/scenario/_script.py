@@ -1,4 +1,4 @@
-"""Owns scripts: a list of steps as it is read, and as it is compiled. Refuses to know any single step."""
+"""Owns scripts: a list of steps as it is read and compiled, and the step that starts a descendant."""
 
 from __future__ import annotations
 
@@ -7,20 +7,35 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.scenario._elsewhere import STEP_WORDS
 from pytest_agentproc.scenario._expressions import Expression, NotApplicable, Unfit, evaluate
-from pytest_agentproc.scenario._fields import Either, Fields, Key
-from pytest_agentproc.scenario._nodes import Mapping as MappingNode
-from pytest_agentproc.scenario._nodes import Node, Scalar, Sequence, describe, inline
-from pytest_agentproc.scenario._traps import quote
-from pytest_agentproc.scenario._words import choices, unknown
+from pytest_agentproc.scenario._fields import Choice, Either, Fields, Flag, Key, ListOf, Signal, Time, Whole, Word
+from pytest_agentproc.scenario._words import COMMANDS, STEP_WORDS, choices, shorten, unknown
+from pytest_agentproc.scenario._yaml import Mapping as MappingNode
+from pytest_agentproc.scenario._yaml import Node, Scalar, Sequence, describe, inline, quote
+from pytest_agentproc.vocabulary import SIGNALS
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
     from pytest_agentproc.scenario._check import Check
 
-__all__ = ["Entry", "Noting", "ProgramStep", "Scope", "Step", "Steps", "Table"]
+__all__ = [
+    "ENDING",
+    "FORM",
+    "KILL",
+    "SPAWN",
+    "Entry",
+    "Noting",
+    "ProgramStep",
+    "Scope",
+    "Step",
+    "Steps",
+    "Table",
+    "build_kill",
+    "build_spawn",
+    "check_children",
+]
+
 
 ProgramStep = tuple[int, str, tuple[Any, ...]]
 
@@ -187,3 +202,192 @@ def _too_many(entry: Entry, own: tuple[Scalar, Node], extra: list[tuple[Scalar, 
     if stray:
         return f"{found}: {unknown('key in a step', stray[0], [*check.steps, *own_keys])}"
     return f"{found}: write {choices([str(count)], 'and')} items, one for each"
+
+
+_PARENT = "parent"
+_RESERVED = ("agent", "caller", "supervisor", "tree", _PARENT)
+
+
+def build_spawn(step: Step, scope: Scope) -> list[ProgramStep]:
+    """Compile to `spawn`, with the child's own steps if it has a script."""
+    value = step.value
+    child = {
+        "id": value["id"],
+        "how": value.get("how", "same_group"),
+        "holds": list(value.get("holds", ())),
+        "deaf": value.get("deaf", False),
+        "for": scope.ns(value.get("for")),
+        **{flag: True for flag in _FLAGS if value.get(flag)},
+    }
+    if child["how"] == _REFORK:
+        child["every"] = scope.exact(value["every"]) if "every" in value else _HOP
+        child["heads"] = value.get("heads", 1)
+    steps = scope.steps(value["script"]) if "script" in value else None
+    return [(step.line, "spawn", (child, steps))]
+
+
+_REFORK = "refork"
+_ORPHANS = ("double_fork", "daemon", "launcher", _REFORK)
+_HOWS = ("same_group", "own_group", "new_session", *_ORPHANS)
+_HOP = 100_000_000
+"""Nanoseconds between two forks of what re-forks, unless the file says otherwise."""
+
+_STREAMS = ("stdout", "stderr", "stdin")
+_FLAGS = ("closed_fds", "clear_env", "stopped", "zombie", "subreaper")
+
+
+def _finish(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[str, Any]:
+    """Look for what does not go together."""
+    how = values.get("how", _HOWS[0])
+    for name in ("every", "heads"):
+        if name in values and how != _REFORK:
+            check.at(node, f"{what} has {name}, and how: {how} forks once: write how: refork, or leave {name} out")
+    for name in ("script", "stopped", "subreaper"):
+        if how == _REFORK and values.get(name) not in (None, False):
+            check.at(node, f"{what} has {name}, and what re-forks only forks and exits: leave {name} out")
+    if values.get("zombie") and how in _ORPHANS:
+        alternatives = choices([one for one in _HOWS if one not in _ORPHANS])
+        check.at(node, f"{what} is a zombie at its end, and how: {how} has no parent then: write how: {alternatives}")
+    if "for" in values and "script" in values:
+        check.at(node, f"{what} has both for and script: the end of its script is the end of the process")
+    return values
+
+
+FORM = Fields(
+    (
+        Key("id", Word(), "its name in expect and in the timeline; child1, child2, ... if absent"),
+        Key("how", Choice(_HOWS), "how it leaves its parent, see above; same_group if absent"),
+        Key("every", Time(), "refork: how long each of it lives before the next; 100ms if absent, 0s is for real time"),
+        Key("heads", Whole(1, 64), "refork: so many of it at a time, each with its own followers; 1 if absent"),
+        Key("holds", ListOf(Choice(_STREAMS), unique=True), "the streams that it has, too; none if absent"),
+        Key("deaf", Flag(), "whether it catches and ignores TERM, INT and HUP"),
+        Key("closed_fds", Flag(), "whether it closes all that it inherited beside the standard streams"),
+        Key("clear_env", Flag(), "whether its environment is empty"),
+        Key("stopped", Flag(), "whether it stops itself at its birth, as by SIGSTOP, until CONT or KILL"),
+        Key("zombie", Flag(), "whether nobody waits for it: it stays a zombie until its parent ends"),
+        Key("subreaper", Flag(), "whether it adopts what its descendants let go of"),
+        Key("for", Time(("ever",)), "how long it lives; for ever if absent"),
+        Key("script", Steps(), "what it does instead; its end ends the process"),
+    ),
+    finish=_finish,
+    elsewhere=COMMANDS,
+)
+
+
+class _Spawn:
+    """An id, or the long form. The name is given away before the child's own script is read: names follow the file."""
+
+    label = f"ID or {FORM.label}"
+    form = FORM
+    shape = Either(Word(), FORM, key="id")
+
+    def read(self, node: Node, what: str, check: Check) -> Any:
+        """Read either form into the values of the long one, the id among them."""
+        before = len(check.problems)
+        if isinstance(node, Scalar):
+            name = _take_name(Word().read(node, what, check), node, what, check)
+            return {"id": name}
+        given = {key.text: value for key, value in node.pairs} if isinstance(node, MappingNode) else {}
+        own = given.get("id")
+        word = own.text if isinstance(own, Scalar) else _next_name(check)
+        name = _take_name(word, own or node, what, check)
+        check.depth += 1
+        above, check.process = check.process, name
+        values = FORM.read(node, what, check)
+        check.process = above
+        check.depth -= 1
+        if values is None or len(check.problems) > before:
+            return None
+        if values.get("how") in _ORPHANS:
+            check.orphans[name] = values["how"]
+        return {**values, "id": name}
+
+
+SPAWN = _Spawn()
+
+
+def _take_name(name: str, node: Node, what: str, check: Check) -> str:
+    if name in _RESERVED:
+        check.at(node, f'{what}.id cannot be "{name}": records call another by that name')
+    elif name in check.sessions:
+        check.at(node, f'{what}.id "{shorten(name)}" is taken by the session in line {check.sessions[name]}')
+    elif name in check.spawned:
+        check.at(node, f'{what}.id "{shorten(name)}" is taken by the spawn in line {check.spawned[name]}')
+    elif name:
+        check.spawned[name] = node.line
+        check.parents[name] = check.process or check.session
+    return name
+
+
+@dataclass(frozen=True)
+class _Child(Word):
+    """A child of the process whose script it is; where it is spawned may come later in the file."""
+
+    def read(self, node: Node, what: str, check: Check) -> str:
+        """Take the name."""
+        name = super().read(node, what, check)
+        if name:
+            check.meant.append((node, name, check.process or check.session))
+        return name
+
+
+@dataclass(frozen=True)
+class _Ending(_Child):
+    """A process whose end can be waited for: a child, or in a spawned one its parent."""
+
+    def read(self, node: Node, what: str, check: Check) -> str:
+        """Take the name."""
+        if not (isinstance(node, Scalar) and node.text == _PARENT):
+            return super().read(node, what, check)
+        if not check.depth:
+            check.at(
+                node, f"{what}: nothing of the agent's parent is seen here: only a spawned process waits for its own"
+            )
+        return _PARENT
+
+
+ENDING = _Ending()
+KILL = Either(
+    _Child(),
+    Fields(
+        (
+            Key("id", _Child(), "the child", required=True),
+            Key("signal", Signal(), "the signal; KILL if absent"),
+        )
+    ),
+    key="id",
+)
+
+
+def build_kill(step: Step, _scope: Scope) -> list[ProgramStep]:
+    """Compile to `kill`."""
+    return [(step.line, "kill", (step.value["id"], SIGNALS[step.value.get("signal", "KILL")]))]
+
+
+def check_children(check: Check) -> None:
+    """Report every child that a step of a script names and nobody spawns there, or that is none any more by then."""
+    for node, name, process in check.meant:
+        own = [one for one, parent in check.parents.items() if parent == process]
+        if name in check.orphans and name in own:
+            alternatives = choices([one for one in _HOWS if one not in _ORPHANS])
+            how = f"how: {check.orphans[name]}"
+            check.at(
+                node, f'"{shorten(name)}" is no child: {how} leaves it without a parent: write how: {alternatives}'
+            )
+        elif name not in own:
+            check.at(node, _no_child(name, own, check))
+    check.meant.clear()
+
+
+def _no_child(name: str, own: list[str], check: Check) -> str:
+    if name in check.parents:
+        return f'"{shorten(name)}" is no child of this process, but another\'s'
+    remedy = f": for its own death write die: {name}" if name.removeprefix("SIG") in SIGNALS else ""
+    return (unknown("child", name, own) if own else f'"{shorten(name)}" is no child: this process spawns none') + remedy
+
+
+def _next_name(check: Check) -> str:
+    check.nameless += 1
+    while f"child{check.nameless}" in (*check.spawned, *check.sessions):
+        check.nameless += 1
+    return f"child{check.nameless}"

@@ -1,4 +1,4 @@
-"""Owns how an unknown word is answered: the nearest known one, or all of them. Refuses to know what words mean."""
+"""Owns how an unknown word is answered: the nearest known one, or the right place of a word from elsewhere."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = ["choices", "nearest", "one_line", "shorten", "unknown"]
+__all__ = ["COMMANDS", "STEP_WORDS", "choices", "nearest", "one_line", "shorten", "unknown", "words"]
+
 
 _LONGEST = 60
 _LONGEST_MESSAGE = 600
@@ -53,3 +54,29 @@ def one_line(message: str) -> str:
     if not message.isprintable():
         message = "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in message)
     return message if len(message) <= _LONGEST_MESSAGE else f"{message[: _LONGEST_MESSAGE - 3]}..."
+
+
+def words(remedy: str, them: Iterable[str]) -> dict[str, str]:
+    """Give the same answer to several words."""
+    return dict.fromkeys(them, remedy)
+
+
+COMMANDS = words(
+    "a scenario starts no command: every process is a fake, its script says what it does",
+    ("args", "argv", "bash", "cmd", "command", "exec", "executable", "program", "run", "shell", "system"),
+)
+"""Where somebody wants to start a program, which no scenario can."""
+
+STEP_WORDS = {
+    **COMMANDS,
+    **words("write silence", ("delay", "idle", "pause", "sleep", "wait")),
+    **words("write say", ("echo", "output", "print", "stdout", "write")),
+    **words("write when", ("catch", "on", "trap")),
+    "crash": "write die",
+    "signal": "write die, or kill for a child",
+    "stderr": "write raw with to: stderr",
+    "fork": "write spawn",
+    **words("write ask", ("can_use_tool", "hook", "permission", "request_permission")),
+    "do": 'it belongs to a when, without a "-" before it',
+}
+"""What is written for a step."""

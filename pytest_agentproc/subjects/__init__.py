@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from pytest_agentproc.errors import Declined
+from pytest_agentproc.subjects._as_subject import taken
+from pytest_agentproc.subjects._checked import Guarded, is_machinery, is_of_kit
 from pytest_agentproc.subjects._client import Client
 from pytest_agentproc.subjects._command import Command
 from pytest_agentproc.subjects._core import Core, core
 from pytest_agentproc.subjects._driven import Driven
 from pytest_agentproc.subjects._function import Function
-from pytest_agentproc.subjects._guarded import Guarded, is_machinery, is_of_kit
 from pytest_agentproc.subjects._live import Held, Live
 from pytest_agentproc.subjects._named import bundled, named, raised
-from pytest_agentproc.subjects._taken import taken
 from pytest_agentproc.subjects._trivial import TRIVIAL, KillAtOnce, Null, SpawnAndForget, SubprocessRun
 from pytest_agentproc.subjects._written import command_of_file, command_of_line
 

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from pytest_agentproc.errors import UsageError
+from pytest_agentproc.subjects._checked import adapter_module, unwrap_decline
 from pytest_agentproc.subjects._client import Client
 from pytest_agentproc.subjects._function import Function, unwatched
-from pytest_agentproc.subjects._guarded import adapter_module, unwrap_decline
 from pytest_agentproc.subjects._stated import limits_of, require_limits_function
 from pytest_agentproc.vocabulary import NANOSECONDS, Caller, Role
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import anyio.to_thread
 
 from pytest_agentproc.errors import AdapterError, UsageError
-from pytest_agentproc.subjects._guarded import adapter_module, ask, stated
+from pytest_agentproc.subjects._checked import adapter_module, ask, stated
 from pytest_agentproc.subjects._stated import (
     keeps_time,
     limits_of,

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.errors import UsageError
+from pytest_agentproc.subjects._as_subject import taken
 from pytest_agentproc.subjects._core import core
-from pytest_agentproc.subjects._taken import taken
 from pytest_agentproc.subjects._trivial import TRIVIAL
 from pytest_agentproc.subjects._written import command_of_file
 

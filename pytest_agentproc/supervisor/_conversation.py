@@ -10,10 +10,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.supervisor import _events as on
-from pytest_agentproc.supervisor import _intents as to
-from pytest_agentproc.supervisor._ladder import Rung
-from pytest_agentproc.supervisor._status import Status
-from pytest_agentproc.supervisor._succession import Succession
+from pytest_agentproc.supervisor import _events as to
+from pytest_agentproc.supervisor._ending import Rung
+from pytest_agentproc.supervisor._lifecycle import Status, Succession
 from pytest_agentproc.supervisor.dialects import (
     Asked,
     Compaction,
@@ -36,9 +35,8 @@ from pytest_agentproc.vocabulary import Outcome
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pytest_agentproc.supervisor._events import Command, Event
-    from pytest_agentproc.supervisor._intents import Intent
-    from pytest_agentproc.supervisor._session_task import SessionDeciders, SessionTask
+    from pytest_agentproc.supervisor._events import Command, Event, Intent
+    from pytest_agentproc.supervisor._lifecycle import SessionDeciders, SessionTask
     from pytest_agentproc.supervisor.dialects import Spoken, Tasked
 
 __all__ = ["Conversation"]

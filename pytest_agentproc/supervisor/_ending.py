@@ -1,20 +1,202 @@
-"""How a run ended: from a result, an exit and a cause to an outcome. Pure; the one place of the outcome table."""
+"""How a run ends: completion, the escalation of signals, the outcome table, and sentences that explain. Pure.
+
+LINGER --linger_grace (and background_grace, while tasks run)--> TERM --linger_kill_grace or kill_grace--> KILL
+stdin ends --close_grace--> TERM --kill_grace--> KILL
+the agent exits by itself, descendants are left --> TERM --leftover_kill_grace--> KILL
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import shlex
+import signal
+from enum import Enum
+from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.supervisor._diagnosis import with_stderr
+from pytest_agentproc.supervisor._events import Finish, Reap, Signal
+from pytest_agentproc.supervisor._streams import Transcript
+from pytest_agentproc.supervisor.dialects import Failure, Finished, Line, Message, Noise, Other, Resumed
 from pytest_agentproc.vocabulary import Outcome, exit_code
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
 
-    from pytest_agentproc.supervisor._completion import Completion
-    from pytest_agentproc.supervisor._feeder import Feeder
+    from pytest_agentproc.supervisor._driver import Ports
+    from pytest_agentproc.supervisor._events import Command
+    from pytest_agentproc.supervisor._streams import Feeder
     from pytest_agentproc.supervisor._watchdog import Watchdog
+    from pytest_agentproc.supervisor.dialects import Meaning
+    from pytest_agentproc.vocabulary import Policy
 
-__all__ = ["Ending"]
+__all__ = [
+    "Abandonment",
+    "Completion",
+    "Ending",
+    "Ladder",
+    "Rung",
+    "explain_exit",
+    "explain_start",
+    "with_command",
+    "with_stderr",
+]
+
+
+_LONGEST_COMMAND = 1000
+"""Characters: a prompt may be part of the command, and of any length."""
+
+_LONGEST_STDERR = 1000
+"""Bytes: the end of stderr, where an agent says why it gives up."""
+
+_SHELLS = 128
+"""A program that a signal ends in an orderly way exits with this plus the signal's number, as shells report it."""
+
+
+def explain_exit(status: int, now: int, spawned_at: int, output_at: int | None) -> str:
+    """Say how an agent exited, and how long after its last output.
+
+    Args:
+        status: its exit code, or minus the number of the signal that ended it.
+        now: the instant of the exit, in nanoseconds, as the two others are.
+        spawned_at: when it was started.
+        output_at: when its last byte on stdout or stderr came; None: it never printed one.
+    """
+    since = spawned_at if output_at is None else output_at
+    what = "its start, without any output" if output_at is None else "its last output"
+    return f"{_how(status)}, {round((now - since) / 1e9, 3):g} s after {what}"  # nobody reads microseconds
+
+
+def explain_start(reason: str, errno: int) -> str:
+    """Say why an agent could not be started: the system's words and its error number, 0 if there is none."""
+    return f"{reason} (errno {errno})" if errno else reason
+
+
+def with_command(argv: Sequence[str], words: str) -> str:
+    """Put the agent's command before a sentence; a long command is cut."""
+    command = shlex.join(argv)
+    if len(command) > _LONGEST_COMMAND:
+        command = f"{command[:_LONGEST_COMMAND]}..."
+    return f"{command}: {words}" if command else words
+
+
+def with_stderr(words: str, stderr: bytes) -> str:
+    """Put the end of stderr after a sentence: its last lines, if there is anything in them."""
+    tail = stderr.rstrip()[-_LONGEST_STDERR:]
+    if len(tail) < len(stderr.rstrip()):
+        tail = tail.partition(b"\n")[2] or tail  # half a line says little, unless it is all that there is
+    text = tail.decode(errors="replace").strip()
+    return f"{words}: {text}" if text else words
+
+
+def _how(status: int) -> str:
+    if status < 0:
+        return f"{_name(-status) or f'signal {-status}'} ended the agent"
+    name = _name(status - _SHELLS)
+    return f"the agent exited with code {status}" + (f" (128 + {name})" if name else "")
+
+
+def _name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return ""
+
+
+class Abandonment:
+    """End whoever lives before the cancellation goes on: nobody waits for a grace any more."""
+
+    def end(self, ports: Ports) -> int:
+        """Leave nobody, and tell how the agent ended: a code, or minus a signal's number."""
+        return ports.abandon()
+
+
+class Completion:
+    """Follow a run's events to its result.
+
+    `at` is the instant of the completion, None while there is none; `ok` says whether its result is good.
+    """
+
+    def __init__(self) -> None:
+        self.at: int | None = None
+        self.ok: bool | None = None
+        self.final = False
+        self.error = ""
+        self.messages = Transcript(None)
+        self.result: str | None = None
+        self.has_lines = False
+        self.stop_reason: str | None = None
+        self.model: str | None = None
+        self.usage: dict[str, Any] | None = None
+        self.noise = 0
+        self._is_torn = False
+
+    def limit_to(self, size: int | None) -> None:
+        """Keep so many bytes of the transcript from now on, the last ones; None: all of them (F6)."""
+        self.messages = Transcript(size)
+
+    def feed(self, meaning: Meaning, now: int) -> None:
+        """Take one event."""
+        if isinstance(meaning, Other):
+            return
+        if isinstance(meaning, Message):
+            self._keep(meaning)
+        elif isinstance(meaning, Line):
+            self.has_lines = True
+            self.messages.add_lines(meaning.text)
+        elif isinstance(meaning, Finished):
+            self.finish(meaning, now)
+        elif isinstance(meaning, Resumed):
+            self.resume()
+        elif isinstance(meaning, Noise):
+            self.noise += meaning.lines
+        elif isinstance(meaning, Failure):
+            self.error = meaning.error
+
+    @property
+    def text(self) -> str | None:
+        """The final message, or the transcript of a dialect without messages; None if there was none."""
+        if self.result is not None:
+            return self.result
+        return self.transcript if self.has_lines else self.messages.last
+
+    @property
+    def transcript(self) -> str:
+        """All messages or lines, as far back as the limit allows."""
+        return str(self.messages)
+
+    @property
+    def warnings(self) -> list[str]:
+        """Warn of a transcript that is not whole."""
+        return ["transcript_truncated"] if self.messages.is_cut or self._is_torn else []
+
+    def finish(self, meaning: Finished, now: int) -> None:
+        """Complete; a second completion changes the result, not the instant, and none does behind one that is final."""
+        if self.final:
+            return
+        if self.at is None:
+            self.at = now
+        self.model = meaning.model or self.model
+        self.usage = meaning.usage or self.usage
+        self.result = meaning.text if meaning.text is not None else self.result
+        self.stop_reason = meaning.stop_reason or self.stop_reason
+        if meaning.ok is not None:
+            self.ok = meaning.ok
+            self.error = meaning.error
+        elif self.ok is None:
+            self.ok = True
+        self.final = self.final or meaning.final
+
+    def resume(self) -> None:
+        """Take a completion back that was not final."""
+        if not self.final:
+            self.at = self.ok = None
+            self.error = ""
+
+    def _keep(self, message: Message) -> None:
+        if message.text is not None:
+            self.messages.add(message.text)
+            self._is_torn = self._is_torn or message.is_torn
+        self.stop_reason = message.stop_reason or self.stop_reason
+        self.model = message.model or self.model
+        self.usage = message.usage or self.usage
 
 
 class Ending:
@@ -77,3 +259,89 @@ class Ending:
 
 
 _NOT_FOUND = frozenset({2, 20})
+
+
+class Rung(Enum):
+    """The step that the ladder waits to take."""
+
+    NONE = "none"
+    TERMINATE = "terminate"
+    KILL = "kill"
+    DONE = "done"
+
+
+_SIGNALLED = (Rung.KILL, Rung.DONE)
+
+
+class Ladder:
+    """Say when to terminate and when to kill.
+
+    Args:
+        policy: the graces.
+    """
+
+    reach = "tree"
+
+    def __init__(self, policy: Policy) -> None:
+        self.limits = policy.nanoseconds()
+        self.containment = policy.containment
+        self.rung = Rung.NONE
+        self.timer = ""
+        self.deadline: int | None = None
+        self._kill_grace = "kill_grace"
+
+    def linger(self, now: int, *, is_working: bool = False) -> None:
+        """Give the agent its grace after a completion, a longer one if commands of its own still run (C1)."""
+        self._kill_grace = "linger_kill_grace"
+        more = self.limits["background_grace"] if is_working else None
+        self._wait(Rung.TERMINATE, "linger_grace", now + (more or 0))
+
+    def heard(self, now: int) -> None:
+        """Take note of output in a grace: it makes none longer (C1)."""
+
+    def close(self, now: int) -> None:
+        """Give the agent of a session its grace after the end of its stdin (P8)."""
+        self._wait(Rung.TERMINATE, "close_grace", now)
+
+    def withdraw(self) -> None:
+        """Stop waiting: the completion was taken back."""
+        if self.rung is Rung.TERMINATE:
+            self.rung, self.deadline, self.timer = Rung.NONE, None, ""
+
+    def terminate(self, now: int, *, leftovers: bool = False) -> Signal:
+        """Terminate now; the kill comes after its grace."""
+        if leftovers:
+            self._kill_grace = "leftover_kill_grace"
+        self._wait(Rung.KILL, self._kill_grace, now)
+        return Signal("TERM", self.reach)
+
+    def signalled(self, now: int) -> None:
+        """Count the grace from the instant at which the signals have gone out: finding a tree takes real time."""
+        if self.rung is Rung.KILL and self.deadline is not None:
+            self._wait(Rung.KILL, self.timer, now)
+
+    def due(self, now: int) -> Command:
+        """Take the step whose instant has come."""
+        if self.rung is Rung.TERMINATE:
+            return self.terminate(now)
+        self.rung, self.deadline, self.timer = Rung.DONE, None, ""
+        return Signal("KILL", self.reach)
+
+    def leftovers(self, now: int) -> list[Command]:
+        """Say what to do about descendants that a dead agent left: terminate, unless that is under way (T6)."""
+        return [] if self.has_signalled else [self.terminate(now, leftovers=True)]
+
+    def finish(self) -> list[Command]:
+        """Say what is left to do once the tree is dead: reap the agent (T3)."""
+        self.deadline = None
+        return [Reap(), Finish()]
+
+    @property
+    def has_signalled(self) -> bool:
+        """Whether TERM has gone out."""
+        return self.rung in _SIGNALLED
+
+    def _wait(self, rung: Rung, grace: str, now: int) -> None:
+        limit = self.limits[grace]
+        assert limit is not None
+        self.rung, self.timer, self.deadline = rung, grace, now + limit

@@ -10,15 +10,14 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.supervisor import _events as on
-from pytest_agentproc.supervisor._tail import Tail
+from pytest_agentproc.supervisor._streams import Tail
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from pytest_agentproc.supervisor._ending import Ladder
     from pytest_agentproc.supervisor._events import Command, Event
-    from pytest_agentproc.supervisor._feeder import Feeder
-    from pytest_agentproc.supervisor._framing import Framing
-    from pytest_agentproc.supervisor._ladder import Ladder
+    from pytest_agentproc.supervisor._streams import Feeder, Framing
     from pytest_agentproc.supervisor.dialects import Meaning
     from pytest_agentproc.vocabulary import Outcome
 

@@ -14,17 +14,20 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.supervisor import _events as on
-from pytest_agentproc.supervisor._abandonment import Abandonment
 from pytest_agentproc.supervisor._artifacts import Artifacts
-from pytest_agentproc.supervisor._completion import Completion
-from pytest_agentproc.supervisor._diagnosis import explain_exit, explain_start, with_command
-from pytest_agentproc.supervisor._ending import Ending
-from pytest_agentproc.supervisor._feeder import Feeder
-from pytest_agentproc.supervisor._framing import Framing
-from pytest_agentproc.supervisor._ladder import Ladder, Rung
+from pytest_agentproc.supervisor._ending import (
+    Abandonment,
+    Completion,
+    Ending,
+    Ladder,
+    Rung,
+    explain_exit,
+    explain_start,
+    with_command,
+)
 from pytest_agentproc.supervisor._life import Life
-from pytest_agentproc.supervisor._tasks import Tasks
-from pytest_agentproc.supervisor._tools import Tools
+from pytest_agentproc.supervisor._streams import Feeder, Framing
+from pytest_agentproc.supervisor._tools import Tasks, Tools
 from pytest_agentproc.supervisor._watchdog import Watchdog
 from pytest_agentproc.supervisor.dialects import OF_WORK, decoder
 from pytest_agentproc.vocabulary import Dialect, Outcome, Policy
@@ -32,9 +35,8 @@ from pytest_agentproc.vocabulary import Dialect, Outcome, Policy
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from pytest_agentproc.supervisor._artifacts import Headline
+    from pytest_agentproc.supervisor._artifacts import Headline, Store
     from pytest_agentproc.supervisor._events import Command, Event
-    from pytest_agentproc.supervisor._store import Store
     from pytest_agentproc.supervisor.dialects import Meaning
 
 __all__ = ["Deciders", "Machine", "State", "Task"]

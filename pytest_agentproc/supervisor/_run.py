@@ -11,21 +11,19 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.clock import SystemClock, current_clock
 from pytest_agentproc.errors import UsageError
-from pytest_agentproc.supervisor._artifacts import Artifacts, Headline
-from pytest_agentproc.supervisor._command import check_command
+from pytest_agentproc.supervisor._artifacts import Artifacts, Folder, Headline
 from pytest_agentproc.supervisor._driver import Driver
 from pytest_agentproc.supervisor._machine import Deciders, Machine, Task
 from pytest_agentproc.supervisor._result import Result
-from pytest_agentproc.supervisor._spawn import spawner
-from pytest_agentproc.supervisor._store import Folder
+from pytest_agentproc.supervisor._spawn import check_command, spawner
 from pytest_agentproc.vocabulary import Dialect, Policy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from pytest_agentproc.clock import Clock
-    from pytest_agentproc.supervisor._abandonment import Abandonment
-    from pytest_agentproc.supervisor._store import Store
+    from pytest_agentproc.supervisor._artifacts import Store
+    from pytest_agentproc.supervisor._ending import Abandonment
 
 __all__ = ["run_once"]
 

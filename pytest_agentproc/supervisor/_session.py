@@ -1,34 +1,130 @@
-"""A session as its caller sees it: turns to wait for, viewers, the words to the agent. Judges nothing."""
+"""A session as its caller sees it: open it, prompt, wait, view, stop. Owns no judgement."""
 
 from __future__ import annotations
 
+import uuid
 from collections import deque
 from collections.abc import Awaitable, Callable
+from contextlib import asynccontextmanager
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from pytest_agentproc.supervisor import _intents as to
-from pytest_agentproc.supervisor._attendant import Attendant
-from pytest_agentproc.supervisor._handles import Turn, Viewer
-from pytest_agentproc.supervisor._session_driver import Mute
-from pytest_agentproc.supervisor._transcript import LONGEST, Transcript, size_of_result
-from pytest_agentproc.supervisor._turn import TurnResult
-from pytest_agentproc.vocabulary import Outcome
+from pytest_agentproc.clock import SystemClock, current_clock
+from pytest_agentproc.errors import UsageError
+from pytest_agentproc.supervisor import _events as to
+from pytest_agentproc.supervisor._conversation import Conversation
+from pytest_agentproc.supervisor._lifecycle import SessionDeciders, SessionTask
+from pytest_agentproc.supervisor._router import LONGEST, Transcript, size_of_result
+from pytest_agentproc.supervisor._session_driver import Attendant, Mute, SessionDriver
+from pytest_agentproc.supervisor._spawn import check_command, spawner
+from pytest_agentproc.supervisor._turns import TurnResult
+from pytest_agentproc.supervisor.dialects import Setting
+from pytest_agentproc.tree import Bell
+from pytest_agentproc.vocabulary import Dialect, Outcome, Policy
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import AsyncIterator, Coroutine, Generator, Mapping, Sequence
 
     from anyio.abc import TaskGroup
 
     from pytest_agentproc.clock import Clock
-    from pytest_agentproc.supervisor._conversation import Conversation
-    from pytest_agentproc.supervisor._intents import SessionEvent
-    from pytest_agentproc.supervisor._session_driver import SessionDriver
+    from pytest_agentproc.supervisor._events import SessionEvent
     from pytest_agentproc.supervisor.dialects import Hook, Question
 
-__all__ = ["Handler", "HookCallback", "Session"]
+__all__ = ["Handler", "HookCallback", "Session", "Turn", "Viewer", "open_session"]
+
+
+class Turn:
+    """One prompt, from the moment at which it was asked.
+
+    `await turn` and `await turn.outcome()` give its result. Cancelling who waits cancels the waiting, not the turn.
+    `result` is None until there is one.
+    """
+
+    def __init__(self, session: Session, number: int) -> None:
+        self.number = number
+        self.result: TurnResult | None = None
+        self._session = session
+        self._done: anyio.Event | None = None
+
+    async def outcome(self) -> TurnResult:
+        """Wait for the turn's result; what the agent does is never raised.
+
+        The outcomes of a turn, who caused them, and what can be done:
+
+        - `completed`, `failed`: the agent; go on.
+        - `cancelled`: the caller's `cancel`; go on. A good result that came all the same is `completed`.
+        - `timed_out`, `inactive`, `stalled`, `overran`: a limit of the policy; the turn was cancelled, the agent lives
+          and the next prompt can be asked at once.
+        - `stopped`: the caller's `stop` or `close`.
+        - `agent_lost`, `input_failed`, `protocol_error`: the agent died, would not be talked to, or printed what is no
+          line; a new one is started, and the prompt can be asked again if asking twice does no harm.
+        - `spawn_failed`, `handshake_failed`: the session has failed; see `error`, and open another one.
+        """
+        if self._done is None:
+            self._done = anyio.Event()
+            if self.result is not None:
+                self._done.set()
+        await self._done.wait()
+        assert self.result is not None
+        return self.result
+
+    def __await__(self) -> Generator[object, None, TurnResult]:
+        return self.outcome().__await__()
+
+    def cancel(self) -> None:
+        """Cancel this turn, also while it is queued; one that is over stays as it is."""
+        self._session.tell(to.CancelIt(self.number))
+
+    def finish(self, result: TurnResult) -> None:
+        """Give it its result."""
+        self.result = result
+        if self._done is not None:
+            self._done.set()
+
+
+class Viewer:
+    """An attached reader: an async iterator over everything from the session's beginning, until its end or `detach`."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._next = session.log.begin()
+        self._is_attached = True
+
+    def __aiter__(self) -> Viewer:
+        return self
+
+    async def __anext__(self) -> SessionEvent:
+        while self._is_attached:
+            event = self._read()
+            if event is not None:
+                return event
+            if self._session.is_over:
+                break
+            await self._session.change()
+        raise StopAsyncIteration
+
+    def take(self) -> list[SessionEvent]:
+        """Give what there is to be seen and was not yet, without waiting."""
+        found: list[SessionEvent] = []
+        while self._is_attached and (event := self._read()) is not None:
+            found.append(event)
+        return found
+
+    def _read(self) -> SessionEvent | None:
+        found = self._session.log.read(self._next)
+        if found is None:
+            return None
+        event, self._next = found
+        return event
+
+    def detach(self) -> None:
+        """See no more; whoever waits for the next event is let go at the session's next event."""
+        self._is_attached = False
+
 
 Handler = Callable[["Question"], Awaitable[bool]]
 HookCallback = Callable[["Hook"], Awaitable[bool | None]]
@@ -309,3 +405,102 @@ class Session:
         changed, self._changed = self._changed, None
         if changed is not None:
             changed.set()
+
+
+@asynccontextmanager
+async def open_session(
+    argv: Sequence[str],
+    *,
+    dialect: str | Dialect,
+    mode: str = "",
+    policy: Policy | None = None,
+    permission: Handler | None = None,
+    hooks: Mapping[str, str] | None = None,
+    cwd: str | None = None,
+    env: Mapping[str, str] | None = None,
+    clock: Clock | None = None,
+    deciders: SessionDeciders | None = None,
+    key: str | None = None,
+    trace: Callable[[int, str, dict[str, Any]], None] | None = None,
+) -> AsyncIterator[Session]:
+    """Open a session; its agent starts at once, and prompts can be asked before it is ready.
+
+    What the agent does is never raised: it is a turn's outcome, or the session's status. The end of the block closes
+    the session as `Session.close` does. Cancelled anywhere, also while it closes, it kills the tree and reaps the agent
+    before the cancellation goes on. A death before the first handshake is final; `Session` says what follows it.
+
+    Args:
+        argv: the agent's command, with what makes it speak the dialect: `pi --mode rpc`; an ACP agent's own flag;
+            `claude --input-format stream-json --output-format stream-json --verbose`, for questions also
+            `--permission-prompt-tool stdio`.
+        dialect: its wire format: "pi", "acp" or "claude"; or a `vocabulary.Dialect` of your own.
+        mode: the variant of the wire format; "" is the only one that holds sessions.
+        policy: the limits; their units are seconds.
+        permission: called with each question of the agent; it returns True to allow. Without one all are denied at
+            once. It may take `permission_timeout`; one that raises denies.
+        hooks: claude's hooks to announce: a name of yours for each, and the event that it hears of: `PreToolUse`,
+            `PostToolUse`, `Stop` and so on, for every tool. `Session.on_hook` has it call back.
+        cwd: where the agent runs; None: here.
+        env: its whole environment; None: ours.
+        clock: whose time counts; None: the virtual clock that runs this code, or else real time.
+        deciders: replaced judgements, for tests of tests.
+        key: what makes this session's marks on its prompts unlike any other's; None: something random.
+        trace: called with (instant, code, data) for each thing that the supervisor does.
+
+    Raises:
+        UsageError: no command that a process can be given, a dialect or mode without sessions, hooks where none are,
+            or a /proc that shows another pid namespace.
+    """
+    check_command(argv, cwd, env, 'open_session(["pi", ...])')
+    name = _name(dialect, hooks)
+    clock = clock or current_clock() or SystemClock()
+    setting = Setting(
+        str(Path.cwd() / (cwd or "")), uuid.uuid4().hex if key is None else key, tuple((hooks or {}).items())
+    )
+    task = SessionTask(
+        argv, dialect, mode, policy or Policy.for_dialect(name), setting, has_handler=permission is not None
+    )
+    made = deciders or SessionDeciders()
+    machine = Conversation(task, made)
+    session = Session(machine, clock, permission, made.transcript())
+    spawn = spawner(argv, cwd, env, clock)
+    driver = SessionDriver(machine, spawn, _bell(session), clock.instant, session.hear, trace)
+    session.drive_by(driver)
+    async with _driven(session, driver):
+        yield session
+
+
+def _bell(session: Session) -> Bell | Mute:
+    """Give the session its descriptor, or what stands for one if none is left."""
+    try:
+        return Bell()
+    except OSError as error:
+        return session.mute(error)
+
+
+def _name(dialect: str | Dialect, hooks: Mapping[str, str] | None) -> str:
+    """Give the dialect's name, if it has the hooks that are asked for."""
+    name = dialect.name if isinstance(dialect, Dialect) else dialect
+    if hooks and dialect != "claude":
+        raise UsageError(f"there are hooks, but dialect {name!r} has none", 'leave them out, or use "claude"')
+    return name
+
+
+@asynccontextmanager
+async def _driven(session: Session, driver: SessionDriver) -> AsyncIterator[None]:
+    """Drive a session for as long as a block lasts, and close it then."""
+    broken: Exception | None = None
+    try:
+        async with anyio.create_task_group() as group:
+            group.start_soon(session.run)
+            group.start_soon(session.attend, group)
+            try:
+                yield
+            except Exception as error:  # noqa: BLE001  # it goes on below, as itself and not within a group
+                broken = error
+            await session.close()
+            group.cancel_scope.cancel()
+    finally:
+        driver.abandon()
+    if broken is not None:
+        raise broken

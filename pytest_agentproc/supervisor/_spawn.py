@@ -1,9 +1,11 @@
-"""Start an agent where the clock sees it. Owns the order of the two; knows no machine."""
+"""Start an agent: what may be said to the system about a new process, and where the clock sees it."""
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
+from pytest_agentproc.errors import UsageError
 from pytest_agentproc.tree import Child, check_proc
 
 if TYPE_CHECKING:
@@ -11,7 +13,40 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.clock import Clock
 
-__all__ = ["spawner"]
+__all__ = ["check_command", "spawner"]
+
+
+def check_command(argv: Sequence[str], cwd: str | None, env: Mapping[str, str] | None, example: str) -> None:
+    """Refuse a command that no system call can be given.
+
+    Args:
+        argv: the command.
+        cwd: where it is to run; None: here.
+        env: its environment; None: ours.
+        example: how a good call begins.
+
+    Raises:
+        UsageError: there is no command, or a text holds what cannot be passed on.
+    """
+    if not argv:
+        raise UsageError("argv is empty, but must name the agent's command", f"write {example}")
+    for number, text in enumerate(argv):
+        _check(f"argv[{number}]", text)
+    _check("cwd", cwd or "")
+    for name, value in (env or {}).items():
+        _check(f"env name {name!r}", name)
+        _check(f"env {name!r}", value)
+        if not name or "=" in name:
+            raise UsageError(f"env name {name!r} is empty or holds '='", "leave it out")
+
+
+def _check(what: str, text: str) -> None:
+    if "\0" in text:
+        raise UsageError(f"{what} holds a NUL character, which no process can be given", "remove it")
+    try:
+        os.fsencode(text)
+    except UnicodeEncodeError as error:
+        raise UsageError(f"{what} holds what is no text: {error.reason}", "remove it") from None
 
 
 def spawner(

@@ -1,17 +1,27 @@
-"""Whose tools run: the agent's own, during which silence may last longer, and the host's, which end a turn. Pure."""
+"""Tools and tasks: whose tools run, and what the agent began beside its turns (A6, A7, B2). Pure."""
 
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.supervisor.dialects import LONGEST_ID, MOST_TOOLS, Asked, Compaction, ToolEnded, ToolStarted
+from pytest_agentproc.supervisor.dialects import (
+    LONGEST_ID,
+    MOST_TOOLS,
+    Asked,
+    Compaction,
+    TaskBegun,
+    TaskOver,
+    ToolEnded,
+    ToolStarted,
+)
 
 if TYPE_CHECKING:
-    from pytest_agentproc.supervisor.dialects import Meaning
+    from pytest_agentproc.supervisor.dialects import Meaning, Spoken
     from pytest_agentproc.vocabulary import Policy
 
-__all__ = ["Tools"]
+__all__ = ["Tasks", "Tools"]
+
 
 _AGENT = "local_agent"
 
@@ -66,3 +76,50 @@ class Tools:
     def is_handed_over(self, meaning: Meaning) -> bool:
         """Say whether it is the host's turn: a message that asks for a tool of its is complete (A7)."""
         return isinstance(meaning, Asked) and any(self.is_hosts(name) for name in meaning.names)
+
+
+_MOST_NAMED = 10
+_LONGEST_TITLE = 60
+
+
+class Tasks:
+    """Follow the background tasks of one agent process, each by its id.
+
+    `running` are the commands that have not come to a terminal status, with what they do. Agents and all else that goes
+    on in the background are followed for the warning alone: agents are tools (A6).
+    """
+
+    KIND = "local_bash"
+
+    def __init__(self) -> None:
+        self.running: dict[str, str] = {}
+        self._others: dict[str, str] = {}
+        self._stopped: dict[str, str] = {}
+
+    def feed(self, meaning: Meaning | Spoken) -> None:
+        """Take one event."""
+        if isinstance(meaning, TaskBegun):
+            followed = self.running if meaning.kind == self.KIND else self._others
+            if len(followed) < MOST_TOOLS:
+                followed[meaning.id[:LONGEST_ID]] = meaning.title[:_LONGEST_TITLE]
+        elif isinstance(meaning, TaskOver):
+            self._end(meaning)
+
+    def _end(self, over: TaskOver) -> None:
+        name = over.id[:LONGEST_ID]
+        title = self.running.pop(name, None)
+        if title is None:
+            title = self._others.pop(name, None)
+        if title is not None and over.was_stopped and len(self._stopped) < MOST_TOOLS:
+            self._stopped[name] = title
+
+    def warn(self) -> list[str]:
+        """Name, now that the agent is gone, the tasks whose work is lost: no end was reported, or they were stopped."""
+        lost = {"never ended": {**self.running, **self._others}, "were stopped": self._stopped}
+        return [f"background tasks {how}: {_named(tasks)}" for how, tasks in lost.items() if tasks]
+
+
+def _named(tasks: dict[str, str]) -> str:
+    names = [f"{name} ({title})" if title else name for name, title in tasks.items()]
+    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    return ", ".join(names[:_MOST_NAMED]) + more

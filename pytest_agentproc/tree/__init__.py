@@ -6,15 +6,14 @@ custody is for starts that are not the supervisor's: it knows which processes a 
 
 from __future__ import annotations
 
-from pytest_agentproc.tree._bell import Bell
-from pytest_agentproc.tree._belongings import Attribution, Belonging
 from pytest_agentproc.tree._child import Child
-from pytest_agentproc.tree._custody import Custody, disown
 from pytest_agentproc.tree._keeper import Ended, Keeper, KeeperDied, Left
 from pytest_agentproc.tree._kernel import pidfd_of
-from pytest_agentproc.tree._proc import check_proc
-from pytest_agentproc.tree._sightings import Sighting, command_line, sight
+from pytest_agentproc.tree._leak_tracker import Custody, disown
+from pytest_agentproc.tree._ownership import Attribution, Belonging
+from pytest_agentproc.tree._snapshots import Sighting, check_proc, command_line, sight
 from pytest_agentproc.tree._subreaper import adopting
+from pytest_agentproc.tree._wakeup import Bell
 from pytest_agentproc.tree._walk import command_of, descendants, group_of
 
 __all__ = [

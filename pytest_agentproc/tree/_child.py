@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING
 
 from pytest_agentproc.tree._keeper import Keeper, KeeperDied, baked, keepers
 from pytest_agentproc.tree._kernel import children, is_dead, is_exhausted, release, reserve
-from pytest_agentproc.tree._kin import Adopted, Line, Sheltered
 from pytest_agentproc.tree._members import Members
+from pytest_agentproc.tree._membership import Adopted, Line, Sheltered
 from pytest_agentproc.tree._prctl import Alarm, adopt_orphans, release_orphans
 from pytest_agentproc.tree._root import Kept, Own, started
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from pytest_agentproc.tree._kin import Kin
+    from pytest_agentproc.tree._membership import Kin
     from pytest_agentproc.tree._root import Root
 
 __all__ = ["Child"]

@@ -13,12 +13,12 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.tree._kernel import pidfd_of
-from pytest_agentproc.tree._sightings import sight
+from pytest_agentproc.tree._snapshots import sight
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from pytest_agentproc.tree._sightings import Sighting
+    from pytest_agentproc.tree._snapshots import Sighting
 
 __all__ = ["held", "kill", "reap", "wait"]
 

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.errors import AgentprocError
 from pytest_agentproc.tree._cgroup import end_cgroup, new_cgroup
-from pytest_agentproc.tree._kin import Adopted
 from pytest_agentproc.tree._members import Members
+from pytest_agentproc.tree._membership import Adopted
 from pytest_agentproc.tree._prctl import adopt_orphans, release_orphans
-from pytest_agentproc.tree._proc import check_proc
+from pytest_agentproc.tree._snapshots import check_proc
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -19,14 +19,14 @@ import time
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.tree._kernel import is_dead, is_exhausted, pidfd_of, spared
-from pytest_agentproc.tree._kin import pinned
 from pytest_agentproc.tree._loose import Loose
+from pytest_agentproc.tree._membership import pinned
 from pytest_agentproc.tree._walk import group_of, session_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pytest_agentproc.tree._kin import Kin
+    from pytest_agentproc.tree._membership import Kin
 
 __all__ = ["Members"]
 

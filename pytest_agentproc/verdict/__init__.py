@@ -7,8 +7,18 @@ from pytest_agentproc.verdict._compare import compare, conclude, unmet
 from pytest_agentproc.verdict._explain import alike, differing, explain, explain_leaks, findings
 from pytest_agentproc.verdict._facts import Leak, last_step, leaks, returned_at, signals
 from pytest_agentproc.verdict._instants import instants, retimed
-from pytest_agentproc.verdict._judged import NOT_IN_REAL_TIME, Judged, JudgedRow, corpus_hash, digest_of
-from pytest_agentproc.verdict._judgement import Judgement, confirmed, judged, kept, repeated
+from pytest_agentproc.verdict._judgement import (
+    NOT_IN_REAL_TIME,
+    Judged,
+    JudgedRow,
+    Judgement,
+    confirmed,
+    corpus_hash,
+    digest_of,
+    judged,
+    kept,
+    repeated,
+)
 from pytest_agentproc.verdict._results import RESULTS_VERSION, results
 from pytest_agentproc.verdict._rows import Played, Row, Verdict
 from pytest_agentproc.verdict._summary import is_conformant, summary, undecided

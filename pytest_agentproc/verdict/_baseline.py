@@ -19,7 +19,7 @@ from pytest_agentproc.verdict._rows import Row, Verdict
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from pytest_agentproc.verdict._judged import Judged
+    from pytest_agentproc.verdict._judgement import Judged
 
 __all__ = ["Baseline", "Known", "accepted"]
 

@@ -8,15 +8,11 @@ from typing import Any
 
 from pytest_agentproc.record import duration, instant
 from pytest_agentproc.verdict import _facts
+from pytest_agentproc.verdict._agent_checks import ASKED_CHECKS, INVOCATION_CHECKS, SAW_CHECKS, check_bystanders
 from pytest_agentproc.verdict._artifacts import artifacts_check
-from pytest_agentproc.verdict._asked import ASKED_CHECKS
-from pytest_agentproc.verdict._bystanders import check_bystanders
-from pytest_agentproc.verdict._graceless import gives_no_grace, is_killed_at_once
-from pytest_agentproc.verdict._invocations import INVOCATION_CHECKS
 from pytest_agentproc.verdict._rows import Finding, Played, Verdict, fits_duration, fits_time
-from pytest_agentproc.verdict._saw import SAW_CHECKS
 from pytest_agentproc.verdict._session import session_check
-from pytest_agentproc.verdict._signals import check_signals, difference
+from pytest_agentproc.verdict._signals import check_signals, difference, gives_no_grace, is_killed_at_once
 from pytest_agentproc.verdict._words import LONG_CHARS, listed, matches, quoted, show_end, show_status, show_usage
 from pytest_agentproc.vocabulary import INCOMPLETE, time_names
 

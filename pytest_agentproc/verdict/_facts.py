@@ -1,4 +1,4 @@
-"""Owns what a record proves by itself, on the agent's side; refuses to hear what the subject says of itself."""
+"""Facts that a record proves by itself, on the agent's side, of one session or several."""
 
 from __future__ import annotations
 
@@ -6,15 +6,20 @@ from dataclasses import dataclass
 from signal import Signals
 from typing import TYPE_CHECKING
 
+from pytest_agentproc.record import one_session
+from pytest_agentproc.vocabulary import Answer
+
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
     from pytest_agentproc.record import Event, Record
+    from pytest_agentproc.verdict._rows import Bound, Played
 
 __all__ = [
     "Leak",
     "Status",
     "acted_at",
+    "any_was_started",
     "appeared",
     "gone_at",
     "had_ended_alone",
@@ -22,6 +27,7 @@ __all__ = [
     "last_byte_at",
     "last_step",
     "leaks",
+    "of_session",
     "outcome_at",
     "returned_at",
     "signals",
@@ -191,3 +197,39 @@ def _own(record: Record, processes: Collection[str], codes: str) -> Iterator[Eve
     for event in record.events:
         if event.code in codes and event.data["process"] in processes and "by" not in event.data:
             yield event
+
+
+@dataclass(frozen=True, slots=True)
+class _OfSession:
+    """A play as if there were one session."""
+
+    bound: Bound
+    record: Record
+    answer: Answer | None
+    fault: Exception | None
+    tolerance: int
+    late: Callable[[int], int]
+    artifacts: Mapping[str, bytes] | None
+    undecided: str = ""
+    reference: None = None
+    unstated: None = None
+
+
+def of_session(played: Played, key: str) -> tuple[Played, str]:
+    """Give what a check looks at: of `sessions.NAME.KEY` that session's play and its KEY, else the play itself."""
+    head, _, rest = key.partition(".")
+    if head != "sessions" or not rest:
+        return played, key
+    name, _, own = rest.partition(".")
+    answer = played.answer
+    if answer is not None:
+        answer = (answer.sessions or {}).get(name, Answer())
+    record = one_session(played.record, name)
+    part = played.bound.parts[name]
+    return _OfSession(part, record, answer, played.fault, played.tolerance, played.late, None), own
+
+
+def any_was_started(played: Played) -> bool:
+    """Say whether an agent was there at all, of any session."""
+    names = played.bound.parts
+    return any(was_started(one_session(played.record, name)) for name in names) if names else was_started(played.record)

@@ -6,8 +6,8 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.verdict import _facts
-from pytest_agentproc.verdict._asked import questions
-from pytest_agentproc.verdict._sessions import of_session
+from pytest_agentproc.verdict._agent_checks import questions
+from pytest_agentproc.verdict._facts import of_session
 from pytest_agentproc.vocabulary import NANOSECONDS
 
 if TYPE_CHECKING:

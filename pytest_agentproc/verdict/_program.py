@@ -10,8 +10,8 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from pytest_agentproc.verdict._facts import any_was_started
 from pytest_agentproc.verdict._rows import Played, Row, Verdict
-from pytest_agentproc.verdict._sessions import any_was_started
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -6,13 +6,13 @@ import dataclasses
 import json
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.verdict._judged import corpus_hash, digest_of
+from pytest_agentproc.verdict._judgement import corpus_hash, digest_of
 from pytest_agentproc.verdict._summary import is_conformant, undecided
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pytest_agentproc.verdict._judged import Judged
+    from pytest_agentproc.verdict._judgement import Judged
 
 __all__ = ["RESULTS_VERSION", "results"]
 

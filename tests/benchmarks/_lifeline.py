@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.clock import VirtualClock
 from pytest_agentproc.harness import Played, order_of
-from pytest_agentproc.harness._warden import participants_of, warden
+from pytest_agentproc.harness._signal_guard import participants_of, warden
 from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import core
 from pytest_agentproc.verdict import Verdict
-from pytest_agentproc.verdict._bystanders import check_bystanders
+from pytest_agentproc.verdict._agent_checks import check_bystanders
 from pytest_agentproc.verdict._checks import check_leaks
 from tests.benchmarks._figures import Samples, ratios, summary
 

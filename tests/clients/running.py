@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_agentproc.harness._diaries import Diaries
+from pytest_agentproc.harness._fake_log import Diaries
 from pytest_agentproc.scenario import loads
 from tests.clients.packages import from_npm, node
 from tests.process.stand import is_gone

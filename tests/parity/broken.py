@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 from fake_agents.player import Player, Track
 from pytest_agentproc.clock import Host, JumpRule, Move
 from pytest_agentproc.harness import Model
-from pytest_agentproc.harness._actors import Process, World
-from pytest_agentproc.harness._pipe import Pipe
+from pytest_agentproc.harness._actors import Pipe, Process, World
 from pytest_agentproc.supervisor import Driver
 
 if TYPE_CHECKING:

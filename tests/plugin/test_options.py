@@ -167,7 +167,7 @@ def test_a_suite_that_does_not_use_the_kit_does_not_load_it(pytester: pytest.Pyt
             "pytest_agentproc.hookspecs",
             "pytest_agentproc.plugin",
             "pytest_agentproc.plugin._collect",
-            "pytest_agentproc.plugin._figures",
+            "pytest_agentproc.plugin._progress",
             "pytest_agentproc.plugin._fixtures",
             "pytest_agentproc.plugin._marked",
             "pytest_agentproc.plugin._options",

@@ -10,7 +10,7 @@ from pytest_agentproc import subjects
 from pytest_agentproc.cli import main
 from pytest_agentproc.errors import KitError, ScenarioError
 from pytest_agentproc.harness import Lab, foresee
-from pytest_agentproc.harness._margin import Foreseen
+from pytest_agentproc.harness._pace import Foreseen
 from pytest_agentproc.scenario import loads
 from tests.unit.test_broken_fakes import AT_ONCE, EARLY, ENDLESS, IN_PIECES
 
@@ -41,7 +41,7 @@ def test_a_fake_that_fails_is_no_verdict_in_real_time(lab: Lab, monkeypatch: pyt
     with pytest.raises(KitError, match=FAILED.partition(r" \(")[0]):
         lab.play_real(told, core)
     sound = Foreseen(None, foresee(told, told.terms(core)).duration)
-    monkeypatch.setattr("pytest_agentproc.harness._lab.foresee", lambda *_: sound)
+    monkeypatch.setattr("pytest_agentproc.harness._runner.foresee", lambda *_: sound)
     with pytest.raises(KitError, match=FAILED):
         lab.play_real(told, core)
 
@@ -101,7 +101,7 @@ def test_a_fake_that_the_kit_ends_is_no_verdict(monkeypatch: pytest.MonkeyPatch)
     told = loads("scenario: a\nagent: raw\nscript: [{silence: 4s}, {answer: x}]\nexpect: {outcome: completed}\n")
     with Lab() as lab:
         with monkeypatch.context() as patch:
-            patch.setattr("pytest_agentproc.harness._lab.LIFETIME", 0.3)
+            patch.setattr("pytest_agentproc.harness._runner.LIFETIME", 0.3)
             lab.fake(told)
         with pytest.raises(KitError) as error:
             lab.play_real(told, subjects.core(), scale=1)

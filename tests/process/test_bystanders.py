@@ -15,7 +15,7 @@ import pytest
 
 from pytest_agentproc.clock import VirtualClock
 from pytest_agentproc.harness._bystanders import ticks
-from pytest_agentproc.harness._warden import _Known, warden
+from pytest_agentproc.harness._signal_guard import _Known, warden
 from pytest_agentproc.procfs import stat_of
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import TRIVIAL, Null, SpawnAndForget, core

@@ -13,8 +13,8 @@ import anyio
 import pytest
 
 from pytest_agentproc.harness import Lab
-from pytest_agentproc.harness import _canary as canary_program
-from pytest_agentproc.harness._canaries import Canaries, Hit
+from pytest_agentproc.harness import _decoy as canary_program
+from pytest_agentproc.harness._signal_guard import Canaries, Hit
 from pytest_agentproc.subjects import Null
 from pytest_agentproc.subjects._trivial import _start, _well
 from pytest_agentproc.verdict import Verdict, compare
@@ -193,7 +193,7 @@ def test_canaries_go_with_their_harness() -> None:
     """A harness that is killed leaves none."""
     code = """
 import os, signal
-from pytest_agentproc.harness._canaries import Canaries
+from pytest_agentproc.harness._signal_guard import Canaries
 made = Canaries([])
 made.ready()
 print(*[process.pid for process in made._processes.values()], flush=True)

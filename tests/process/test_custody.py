@@ -131,7 +131,7 @@ def test_a_tree_that_changes_under_the_look_is_looked_at_again(monkeypatch: pyte
         with subprocess.Popen(["true"]) as process:
             gone = process.pid
         subprocess.run(ORPHAN, shell=True, check=True)
-        monkeypatch.setattr("pytest_agentproc.tree._custody.descendants", descendants)
+        monkeypatch.setattr("pytest_agentproc.tree._leak_tracker.descendants", descendants)
         [found] = watch.look().mine
         assert (found.how, len(looks)) == ("adopted", 2)
 

@@ -17,7 +17,8 @@ import anyio
 import pytest
 
 from pytest_agentproc.errors import KitError
-from pytest_agentproc.harness import Lab, _lab
+from pytest_agentproc.harness import Lab
+from pytest_agentproc.harness import _runner as _lab
 from pytest_agentproc.subjects import core
 from tests.process.ends import ends_of, follower_of
 from tests.process.stand import CEILING, is_gone, scenario_of

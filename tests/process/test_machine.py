@@ -13,7 +13,8 @@ import pytest
 
 from pytest_agentproc import subjects
 from pytest_agentproc.errors import UsageError
-from pytest_agentproc.harness import Lab, _machine, require_machine
+from pytest_agentproc.harness import Lab, require_machine
+from pytest_agentproc.harness import _faults as _machine
 from pytest_agentproc.scenario import loads
 
 if TYPE_CHECKING:

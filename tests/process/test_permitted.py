@@ -9,7 +9,7 @@ import pytest
 from pytest_agentproc.harness import model_play
 from pytest_agentproc.subjects import Core
 from pytest_agentproc.supervisor import SessionDeciders
-from pytest_agentproc.supervisor._succession import Succession
+from pytest_agentproc.supervisor._lifecycle import Succession
 from pytest_agentproc.supervisor._turns import Turns
 from pytest_agentproc.verdict import Verdict, compare
 from pytest_agentproc.vocabulary import NANOSECONDS, Outcome

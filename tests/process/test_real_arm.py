@@ -14,7 +14,7 @@ import pytest
 
 from pytest_agentproc import defects, subjects
 from pytest_agentproc.harness import Lab, NotForReal, Played, _pace, foresee
-from pytest_agentproc.harness._diaries import Diaries
+from pytest_agentproc.harness._fake_log import Diaries
 from pytest_agentproc.harness._pace import pace_of
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.verdict import Verdict, compare, conclude, explain

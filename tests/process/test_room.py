@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_agentproc.errors import KitError
-from pytest_agentproc.harness import _room
-from pytest_agentproc.harness._room import Room
+from pytest_agentproc.harness import _supervise as _room
+from pytest_agentproc.harness._supervise import Room
 from pytest_agentproc.scenario import NotApplicable, Scenario
 from pytest_agentproc.subjects import Core, core
 from pytest_agentproc.verdict import Verdict, compare, conclude

@@ -17,8 +17,8 @@ import anyio
 import pytest
 
 from fake_agents import wire
-from pytest_agentproc.clock import _door
-from pytest_agentproc.clock._door import Door
+from pytest_agentproc.clock import _hub_socket as _door
+from pytest_agentproc.clock._hub_socket import Door
 from pytest_agentproc.harness import Lab
 from tests.process.stand import CEILING, Stand, descriptors
 

@@ -11,7 +11,7 @@ import tempfile
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.clock._door import Door, Hello
+from pytest_agentproc.clock._hub_socket import Door, Hello
 from pytest_agentproc.clock._participant import process_state
 from tests.architecture.sources import ROOT
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 
-from pytest_agentproc.harness._unstated import Unstated
+from pytest_agentproc.harness._claims import Unstated
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import Command, Driven, Function, core, taken
 from pytest_agentproc.verdict import Verdict, compare, conclude

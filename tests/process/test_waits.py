@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_agentproc.clock._waits import is_timed
+from pytest_agentproc.clock._guards import is_timed
 
 WAITS = {
     "reads": ("input()", False),

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from pytest_agentproc.harness import _warden
-from pytest_agentproc.harness._warden import _Known, warden
+from pytest_agentproc.harness import _signal_guard as _warden
+from pytest_agentproc.harness._signal_guard import _Known, warden
 from pytest_agentproc.procfs import Stat
 
 

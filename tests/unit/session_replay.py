@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.supervisor import Router
-from pytest_agentproc.supervisor._turn import Answered
+from pytest_agentproc.supervisor._turns import Answered
 from pytest_agentproc.supervisor.dialects import (
     BACKGROUND,
     Begun,

@@ -15,7 +15,7 @@ from pytest_agentproc.supervisor import (
     SessionEvent,
     SessionTask,
 )
-from pytest_agentproc.supervisor import _intents as to
+from pytest_agentproc.supervisor import _events as to
 from pytest_agentproc.supervisor.dialects import Setting
 
 __all__ = ["SECOND", "Stage"]

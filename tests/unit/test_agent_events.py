@@ -13,8 +13,8 @@ from fake_agents.player import Player
 from pytest_agentproc.errors import ScenarioError
 from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import loads
-from pytest_agentproc.scenario._agent import MODES
-from pytest_agentproc.scenario._events import EVENTS
+from pytest_agentproc.scenario._file import MODES
+from pytest_agentproc.scenario._session_steps import EVENTS
 from pytest_agentproc.supervisor import Completion
 from pytest_agentproc.supervisor.dialects import decoder
 from pytest_agentproc.verdict import Verdict, compare

@@ -9,7 +9,7 @@ import pytest
 
 from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import loads
-from pytest_agentproc.scenario._artifacts import ARTIFACT_KEYS, RESULT_KEYS
+from pytest_agentproc.scenario._expect_keys import ARTIFACT_KEYS, RESULT_KEYS
 from pytest_agentproc.verdict import compare
 from pytest_agentproc.vocabulary import ARTIFACTS, RESULT_FIELDS, Answer, Policy
 from tests.unit.handmade import SECOND, Bound, Expected, Played

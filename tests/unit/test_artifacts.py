@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_agentproc.harness._room import MemoryStore
+from pytest_agentproc.harness._supervise import MemoryStore
 from pytest_agentproc.supervisor import Artifacts, Folder, Headline, Machine, Result, Store, Task
 from pytest_agentproc.supervisor import _events as on
 from pytest_agentproc.supervisor.dialects import Failure, Finished, Line, Meaning, Message, Noise, Other, Resumed

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pytest_agentproc.tree._belongings import Attribution, Knowledge, attribute
-from pytest_agentproc.tree._sightings import Sighting
+from pytest_agentproc.tree._ownership import Attribution, Knowledge, attribute
+from pytest_agentproc.tree._snapshots import Sighting
 from pytest_agentproc.tree._starts import Start
 
 ME, SESSION = 100, 90

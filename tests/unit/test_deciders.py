@@ -6,7 +6,7 @@ import pytest
 
 from pytest_agentproc.supervisor import Completion, Ending, Feeder, Ladder, Restarts, Signal, Watchdog
 from pytest_agentproc.supervisor import _events as on
-from pytest_agentproc.supervisor._ladder import Rung
+from pytest_agentproc.supervisor._ending import Rung
 from pytest_agentproc.supervisor.dialects import Failure, Finished, Line, Meaning, Message, Noise, Other, Resumed
 from pytest_agentproc.vocabulary import Outcome, Policy
 

@@ -6,7 +6,7 @@ import pytest
 
 from pytest_agentproc.supervisor import Machine, Policy, Result, Task
 from pytest_agentproc.supervisor import _events as on
-from pytest_agentproc.supervisor._diagnosis import explain_exit, explain_start, with_command, with_stderr
+from pytest_agentproc.supervisor._ending import explain_exit, explain_start, with_command, with_stderr
 from tests.unit.session_stage import Stage
 
 SECOND = 1_000_000_000

@@ -12,9 +12,10 @@ import pytest
 
 from fake_agents import diary
 from pytest_agentproc.clock import SystemClock
-from pytest_agentproc.harness import _diaries, _kept
-from pytest_agentproc.harness._diaries import Diaries
-from pytest_agentproc.harness._kept import Kept
+from pytest_agentproc.harness import _fake_log as _diaries
+from pytest_agentproc.harness import _leftovers as _kept
+from pytest_agentproc.harness._fake_log import Diaries
+from pytest_agentproc.harness._leftovers import Kept
 from pytest_agentproc.procfs import words_of
 from pytest_agentproc.record import Record
 

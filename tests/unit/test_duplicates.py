@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from fake_agents.dialects import encoder
-from pytest_agentproc.capture._duplicates import duplicate
+from pytest_agentproc.capture._replay import duplicate
 
 _MODES = [
     *(("raw", "text"), ("codex", "exec"), ("gemini", "text"), ("gemini", "json"), ("gemini", "stream")),

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from pytest_agentproc.supervisor import Machine, Outcome, Policy, Task, _tools
 from pytest_agentproc.supervisor import _events as on
 from pytest_agentproc.supervisor._result import Result
-from pytest_agentproc.supervisor._tail import Tail, Transcript
+from pytest_agentproc.supervisor._streams import Tail, Transcript
 from pytest_agentproc.supervisor.dialects import Line, Message, Noise, _claude_speakers, _gemini, decoder
 from pytest_agentproc.supervisor.dialects._raw import RawDecoder
 

@@ -8,7 +8,8 @@ import threading
 
 import pytest
 
-from pytest_agentproc.tree import _kin, pidfd_of
+from pytest_agentproc.tree import _membership as _kin
+from pytest_agentproc.tree import pidfd_of
 
 
 def test_who_lives_is_opened() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 
-from pytest_agentproc.clock._poller import Poller
+from pytest_agentproc.clock._hub_socket import Poller
 
 
 class _Epoll:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pytest_agentproc.clock import Pulse
-from pytest_agentproc.harness._turns import Turns, later, may_look_in_turns, naps_of
+from pytest_agentproc.harness._pace import Turns, later, may_look_in_turns, naps_of
 from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import SpawnAndForget, core

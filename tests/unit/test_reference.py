@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_agentproc.errors import Spin
-from pytest_agentproc.harness import _reference, foresee
-from pytest_agentproc.harness._reference import Reference
+from pytest_agentproc.harness import _claims as _reference
+from pytest_agentproc.harness import foresee
+from pytest_agentproc.harness._claims import Reference
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import Function, core
 from tests.bundled import bundled

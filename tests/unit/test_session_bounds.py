@@ -9,9 +9,9 @@ import anyio
 
 from pytest_agentproc.clock import SystemClock
 from pytest_agentproc.supervisor import Conversation, Outcome, Policy, Session, SessionEvent, SessionTask, TurnResult
-from pytest_agentproc.supervisor import _intents as to
-from pytest_agentproc.supervisor._outbox import Outbox
-from pytest_agentproc.supervisor._turn import Answered
+from pytest_agentproc.supervisor import _events as to
+from pytest_agentproc.supervisor._streams import Outbox
+from pytest_agentproc.supervisor._turns import Answered
 from pytest_agentproc.supervisor.dialects import Said
 from tests.unit.session_stage import Stage
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pytest_agentproc.supervisor import Policy
-from pytest_agentproc.supervisor import _intents as to
+from pytest_agentproc.supervisor import _events as to
 from tests.unit.session_stage import SECOND, Stage
 
 POLICY = Policy(prompt_timeout=60.0)

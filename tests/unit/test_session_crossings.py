@@ -10,7 +10,7 @@ import pytest
 
 from pytest_agentproc.clock import SystemClock
 from pytest_agentproc.supervisor import Conversation, Question, Session, SessionEvent, SessionTask
-from pytest_agentproc.supervisor import _intents as to
+from pytest_agentproc.supervisor import _events as to
 from tests.unit.session_stage import Stage
 
 if TYPE_CHECKING:

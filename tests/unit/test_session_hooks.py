@@ -20,7 +20,7 @@ from pytest_agentproc.supervisor import (
     SessionTask,
     open_session,
 )
-from pytest_agentproc.supervisor import _intents as to
+from pytest_agentproc.supervisor import _events as to
 from pytest_agentproc.supervisor.dialects import Setting, talk
 from tests.unit.session_stage import Stage
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pytest_agentproc.supervisor import _intents as to
+from pytest_agentproc.supervisor import _events as to
 from pytest_agentproc.supervisor.dialects import Setting, talk
 from tests.unit.session_stage import Stage
 

@@ -19,7 +19,7 @@ from pytest_agentproc.supervisor import (
     open_session,
     run_once,
 )
-from pytest_agentproc.supervisor import _intents as to
+from pytest_agentproc.supervisor import _events as to
 from tests.unit.session_stage import Stage
 
 

@@ -21,8 +21,8 @@ from hypothesis.stateful import (
 )
 
 from pytest_agentproc.supervisor import Policy, SessionEvent, Status, Viewer
-from pytest_agentproc.supervisor import _intents as to
-from pytest_agentproc.supervisor._status import EDGES
+from pytest_agentproc.supervisor import _events as to
+from pytest_agentproc.supervisor._lifecycle import EDGES
 from tests.unit.session_players import PLAYERS
 from tests.unit.session_stage import SECOND, Stage
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from pytest_agentproc.supervisor import Policy, SessionEvent, TurnResult
-from pytest_agentproc.supervisor import _intents as to
-from pytest_agentproc.supervisor._turn import Answered
+from pytest_agentproc.supervisor import _events as to
+from pytest_agentproc.supervisor._turns import Answered
 from pytest_agentproc.supervisor.dialects import Ended, Said
 from tests.unit.session_stage import Stage
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pytest_agentproc.supervisor import Policy, SessionDeciders, Tasks
-from pytest_agentproc.supervisor import _intents as to
+from pytest_agentproc.supervisor import _events as to
 from pytest_agentproc.supervisor.dialects import TaskBegun, TaskOver
 from tests.unit.session_stage import Stage
 

@@ -6,7 +6,7 @@ import pytest
 
 from pytest_agentproc.supervisor import Policy
 from pytest_agentproc.supervisor import _events as on
-from pytest_agentproc.supervisor import _intents as to
+from pytest_agentproc.supervisor import _events as to
 from tests.unit.session_stage import SECOND, Stage
 
 MINUTE = Policy(prompt_timeout=60.0, cancel_grace=300.0, kill_grace=2.0)

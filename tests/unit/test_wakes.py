@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from pytest_agentproc.clock import _wakes
-from pytest_agentproc.clock._wakes import Wakes
+from pytest_agentproc.clock import _guards as _wakes
+from pytest_agentproc.clock._guards import Wakes
 from pytest_agentproc.errors import Hang
 
 MS = 1_000_000

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.supervisor._tail import Tail
+from pytest_agentproc.supervisor._streams import Tail
 from pytest_agentproc.supervisor.dialects._base import (
     LONGEST_ID,
     MOST_TOOLS,

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import pytest
 
 CONFTEST = """
-from pytest_agentproc.plugin import _lifetime
+from pytest_agentproc.plugin import _fakes as _lifetime
 
 _lifetime.LIFETIME, _lifetime.PATIENCE = {lifetime}, {patience}
 """

@@ -1,0 +1,312 @@
+"""Guesses which step printed some lines, and tries each guess on the fake's own encoder.
+
+Ids, times, durations, costs and folders: their place counts, and that they are there, and not what they say.
+
+What the lines mean comes from the supervisor's decoders; what these do not tell, such as a tool's input, is looked up
+by the names that the dialects give it.
+
+A step is right if the encoder, as it stands after all steps before, prints these very lines, but for what varies.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from fake_agents.dialects import encoder
+from pytest_agentproc.capture._replay import duplicate
+from pytest_agentproc.capture._wording import flow, text
+from pytest_agentproc.supervisor import Framing
+from pytest_agentproc.supervisor.dialects import SESSIONS, Setting, decoder, talk
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+__all__ = ["Candidate", "Oracle", "Step", "alike", "candidates", "likeness"]
+
+
+_VARYING = re.compile(
+    r"(?i)(?:.*_ms|.*_at|.*duration|.*latency.*|timestamp|.*time|.*cost.*|uuid|.*session_?id|thread_id|cwd|.*latencyMs)"
+)
+_ID = re.compile(
+    r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[\d.]*(?:Z|[+-]\d\d:?\d\d)"
+)
+_REDACTED = re.compile(r"redacted\d+x*")
+
+
+def likeness(line: bytes) -> Any:
+    """Give what counts of a line: of JSON its keys in their order and what does not vary; of other text all of it."""
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        return line
+    return _likeness("", value) if isinstance(value, dict) else line
+
+
+def alike(one: bytes, other: bytes) -> bool:
+    """Say whether two lines are the same but for what varies."""
+    return one == other or likeness(one) == likeness(other)
+
+
+def _likeness(key: str, value: Any) -> Any:
+    if isinstance(value, dict):
+        return [(name, _likeness(name, inner)) for name, inner in value.items()]
+    if isinstance(value, list):
+        return [_likeness(key, inner) for inner in value]
+    if isinstance(value, str | int | float) and not isinstance(value, bool) and _VARYING.fullmatch(key) and value != "":
+        return "<varies>"
+    return _REDACTED.sub("<redacted>", _ID.sub("<varies>", value)) if isinstance(value, str) else value
+
+
+_AHEAD = 40
+"""So many lines one step prints at most, as far as is looked for its text."""
+
+
+class Candidate(NamedTuple):
+    """A step that may be right.
+
+    Args:
+        written: the step as the file has it.
+        op: the encoder's method, or the kind of event.
+        value: what it gets.
+    """
+
+    written: str
+    op: str
+    value: Any
+
+
+def candidates(lines: Sequence[bytes], meanings: Sequence[Sequence[Any]], told: str) -> Iterator[Candidate]:
+    """Give the steps that may have printed the beginning of these lines.
+
+    Args:
+        lines: what was printed, from here on.
+        meanings: what the decoder says of each.
+        told: the pieces of the text in hand that were told already.
+    """
+    ahead = [meaning for some in meanings[:_AHEAD] for meaning in some]
+    said = _unique(getattr(meaning, "text", None) for meaning in ahead)[:4]
+    stops = _unique(getattr(meaning, "stop_reason", None) for meaning in ahead)[:2]
+    errors = _unique(getattr(meaning, "error", None) for meaning in ahead)[:2]
+    for one in _unique([*said, *(one.removeprefix(told) for one in said if told)]):
+        yield Candidate(f"answer: {text(one)}", "answer", one)
+        yield _result({"text": one})
+        for stop in stops:
+            yield Candidate(f"say: {{text: {flow(one)}, stop: {flow(stop)}}}", "say", (one, stop))
+        yield Candidate(f"say: {text(one)}", "say", (one, None))
+    for error in errors:
+        yield _result({"text": error, "is_error": True})
+    yield _result({})
+    values = [_parsed(line) for line in lines[:6]]
+    for value in values:
+        yield from _parts(value)
+    yield Candidate("begin: turn", "begin", "turn")
+
+
+def _unique(found: Any) -> list[str]:
+    return list(dict.fromkeys(one for one in found if isinstance(one, str) and one))
+
+
+def _result(fields: dict[str, Any]) -> Candidate:
+    given = {"text": None, "is_error": False, "usage": None, **fields}
+    shown = flow(fields) if len(fields) != 1 else f"{{text: {flow(fields['text'])}}}"
+    return Candidate(f"result: {shown}", "result", given)
+
+
+def _parsed(line: bytes) -> Any:
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _parts(value: Any) -> Iterator[Candidate]:
+    """Find pieces of texts, thoughts and tools anywhere in a line."""
+    for one in _mappings(value):
+        kind = one.get("type") or one.get("sessionUpdate")
+        for key in ("text", "delta", "thinking", "content"):
+            piece = one.get(key)
+            if isinstance(piece, str) and piece and kind not in ("toolResult", "tool_result"):
+                yield Candidate(f"delta: {text(piece)}", "delta", piece)
+                yield Candidate(f"think: {text(piece)}", "think", piece)
+        if kind == "error" and isinstance(one.get("message"), str):
+            yield Candidate(f"notice: {text(one['message'])}", "notice", one["message"])
+        yield from _tools(one)
+
+
+def _tools(one: dict[str, Any]) -> Iterator[Candidate]:
+    number = _first(one, ("toolCallId", "tool_id", "tool_use_id", "id"), str) or ""
+    if not number:
+        return
+    name = _first(one, ("name", "toolName", "tool_name", "tool", "title"), str) or ""
+    given = _first(one, ("input", "args", "parameters", "arguments", "rawInput"), dict) or {}
+    if one.get("type") == "command_execution":
+        name, given = "command_execution", {"command": one.get("command", "")}
+    if name:
+        fields = {"id": number, "name": name, "input": given}
+        yield Candidate(f"tool: {flow(fields)}", "tool", fields)
+        if "role" in one or "partial_json" in str(one.get("delta", "")):
+            return
+        yield Candidate(f"tool: {flow({**fields, 'more': True})}", "tool", {**fields, "more": True})
+    for output in _unique([*_outputs(one)]) or [""]:
+        for key in ("output", "error"):
+            done = {"id": number, key: output}
+            yield Candidate(f"tool_done: {flow(done)}", "tool_done", {"output": "", "error": None, **done})
+
+
+def _first(one: dict[str, Any], keys: Sequence[str], kind: type) -> Any:
+    """Give the first of these fields that is of a kind; None: none is."""
+    return next((one[key] for key in keys if isinstance(one.get(key), kind)), None)
+
+
+def _outputs(one: dict[str, Any]) -> Iterator[Any]:
+    for key in ("content", "output", "aggregated_output", "result", "error"):
+        value = one.get(key)
+        yield value
+        for inner in _mappings(value):
+            yield inner.get("text")
+            yield inner.get("message")
+
+
+def _mappings(value: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(value, dict):
+        yield value
+        for inner in value.values():
+            yield from _mappings(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _mappings(inner)
+
+
+_MOST_LINES = 3000
+"""Of longer recordings each line is an event of its own: the encoder's state grows with what it said."""
+
+
+class Step(NamedTuple):
+    """A step, how many lines it prints, and whether a turn ends with it."""
+
+    written: str
+    lines: int
+    ends_turn: bool = False
+
+
+class Oracle:
+    """Know what the fake would print.
+
+    Args:
+        program: a program of the dialect; its steps do not matter.
+        lines: all lines that the agent printed, so that their meanings are known.
+    """
+
+    def __init__(self, program: dict[str, Any], lines: Sequence[bytes]) -> None:
+        self._encoder: Any = encoder(program)
+        self._meanings = _meanings(program, lines)
+        self._lines = lines
+        self._told = ""
+        self._tools: set[str] = set()
+        self.serves = bool(program["serves"])
+        self.at = 0
+        """How many of the lines have their steps."""
+
+    def step(self, most: int) -> Step | None:
+        """Give the step that prints the next lines, as many as can be, and go on behind them; None: no step does.
+
+        Args:
+            most: so many lines may be one step's.
+        """
+        lines = self._lines[self.at : self.at + most]
+        best: tuple[int, Candidate, Any] | None = None
+        if len(self._lines) <= _MOST_LINES:
+            for candidate in candidates(lines, self._meanings[self.at : self.at + most], self._told):
+                if candidate.op == "tool_done" and candidate.value["id"] not in self._tools:
+                    continue  # it began as an event that no step tells
+                trial = duplicate(self._encoder)
+                count = _count(_printed(trial, candidate), lines)
+                if count > (best[0] if best else 0):
+                    best = count, candidate, trial
+        if best is None:
+            return self._event(lines[0])
+        count, candidate, self._encoder = best
+        self.at += count
+        if candidate.op == "tool":
+            self._tools.add(candidate.value["id"])
+        if candidate.op in ("delta", "say", "answer", "result"):
+            self._told = self._told + candidate.value if candidate.op == "delta" else ""
+        return Step(candidate.written, count, candidate.op in ("answer", "result"))
+
+    def _event(self, line: bytes) -> Step | None:
+        """Give the event as it stands, if it is printed so to the byte."""
+        value = _object(line)
+        if value is None or "event" not in self._encoder.events:
+            return None
+        try:
+            if self._encoder.events["event"](value, 0) != line:
+                return None
+        except (KeyError, TypeError, ValueError, AttributeError):
+            return None
+        self.at += 1
+        return Step(f"event: {flow(value)}", 1, value.get("type") in ("result", "agent_end"))
+
+    def skip(self) -> None:
+        """Go on behind a line that no step prints."""
+        self.at += 1
+
+    def expects(self, data: bytes) -> bool:
+        """Take what the fake prints by itself now; say whether that is what was printed."""
+        count = _count(data, self._lines[self.at :]) if data else 0
+        self.at += count
+        return count > 0 or not data
+
+    def hear(self, line: bytes) -> tuple[bytes, str]:
+        """Take a line of stdin; give what is answered at once, and what it is."""
+        reply, event = self._encoder.hear(line, 0)
+        return reply + self._encoder.late(), event
+
+    def take(self, number: int) -> bytes | None:
+        """Take a prompt in hand, if it is there; give what begins its turn."""
+        return self._encoder.take(number, 0) if self._encoder.has(number) else None
+
+    def acknowledge(self) -> bytes:
+        """End the turn that was cancelled; give what says so."""
+        made: bytes = self._encoder.acknowledge(0)
+        return made
+
+
+def _printed(trial: Any, candidate: Candidate) -> bytes:
+    try:
+        if candidate.op == "say":
+            return bytes(trial.say(*candidate.value, 0))
+        if candidate.op in ("answer", "result"):
+            return bytes(getattr(trial, candidate.op)(candidate.value, 0))
+        return bytes(trial.events[candidate.op](candidate.value, 0)) if candidate.op in trial.events else b""
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, AssertionError):
+        return b""
+
+
+def _count(data: bytes, lines: Sequence[bytes]) -> int:
+    """Say how many of the lines these bytes are; 0 if they are others."""
+    made = data.splitlines(keepends=True) if b"\r" not in data else data.split(b"\n")
+    if not made or len(made) > len(lines):
+        return 0
+    return len(made) if all(alike(*pair) for pair in zip(made, lines, strict=False)) else 0
+
+
+def _object(line: bytes) -> dict[str, Any] | None:
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _meanings(program: dict[str, Any], lines: Sequence[bytes]) -> list[list[Any]]:
+    dialect, mode = program["dialect"], program["mode"]
+    is_session = dialect in SESSIONS and program["serves"]
+    decode: Callable[[bytes], Sequence[Any]]
+    decode = talk(dialect, mode, Setting()).decode if is_session else decoder(dialect, mode).decode
+    found = []
+    for line in lines:
+        framed = [*Framing().feed(line)] if line.endswith(b"\n") else []
+        found.append([meaning for one in framed for meaning in decode(one)])
+    return found

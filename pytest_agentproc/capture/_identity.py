@@ -1,0 +1,154 @@
+"""Says who was recorded: dialect, mode, prompt and model, from the command line and the words. Owns the guesses."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+
+from pytest_agentproc.capture._wording import flow, text
+from pytest_agentproc.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["Speaker", "prompts_of", "speaker_of"]
+
+
+_MODES: dict[str, dict[str, str]] = {
+    "claude": {"stream-json": "session"},
+    "pi": {"rpc": "rpc"},
+    "gemini": {"stream-json": "stream", "json": "json"},
+}
+"""The word of a command line that tells the mode; claude's stands behind `--input-format`."""
+
+_FIRST = {"raw": "text", "claude": "print", "pi": "json", "codex": "exec", "gemini": "text", "acp": "session"}
+_SESSIONS = {("claude", "session"), ("pi", "rpc"), ("acp", "session")}
+_MODEL = re.compile(rb'"model":"([^"\\]+)"')
+_NAMES_MODEL = ("claude", "pi", "gemini")
+
+
+@dataclass(frozen=True)
+class Speaker:
+    """Who was recorded.
+
+    Args:
+        dialect: its wire format.
+        mode: its variant.
+        argv: its arguments, redacted, without the program.
+        prompt: the last of them, if it is no option.
+        model: what it calls its model; "" if it does not say.
+        partials: whether claude tells its messages in parts.
+        states: whether claude tells its session's state.
+        by_stdin: whether the prompt came by stdin.
+    """
+
+    dialect: str
+    mode: str
+    argv: tuple[str, ...]
+    prompt: str = ""
+    model: str = ""
+    partials: bool = True
+    states: bool = False
+    by_stdin: bool = False
+
+    @property
+    def is_session(self) -> bool:
+        """Whether it lives on for further prompts."""
+        return (self.dialect, self.mode) in _SESSIONS
+
+    @property
+    def written(self) -> str:
+        """Give the value of `agent:`."""
+        said: dict[str, Any] = {"dialect": self.dialect}
+        if self.mode != _FIRST[self.dialect]:
+            said["mode"] = self.mode
+        if self.model:
+            said["model"] = self.model
+        if self.dialect == "claude" and not self.partials:
+            said["partials"] = False
+        if self.states:
+            said["states"] = True
+        if self.by_stdin:
+            said["prompt"] = "stdin"
+        return text(self.dialect) if len(said) == 1 else flow(said)
+
+
+def speaker_of(argv: Sequence[str], out: bytes, dialect: str = "", mode: str = "", *, stdin: bytes = b"") -> Speaker:
+    """Say who speaks.
+
+    Args:
+        argv: the command line.
+        out: what was printed on stdout.
+        dialect: the wire format, if it is known; else the program's name tells.
+        mode: its variant, if it is known; else the arguments tell.
+        stdin: what was written to its stdin.
+
+    Raises:
+        UsageError: there is no such dialect or mode.
+    """
+    name = PurePath(argv[0]).name if argv else ""
+    dialect = dialect or (name if name in _FIRST else "raw")
+    if dialect not in _FIRST:
+        raise UsageError(f'the dialect "{dialect}" is unknown', f"known are {', '.join(_FIRST)}")
+    words = list(argv[1:])
+    if not mode:
+        mode = next((told for word, told in _MODES.get(dialect, {}).items() if _says(dialect, word, words)), "")
+    mode = mode or _FIRST[dialect]
+    known = {_FIRST[dialect], *_MODES.get(dialect, {}).values()}
+    if mode not in known:
+        raise UsageError(f'the dialect {dialect} has no mode "{mode}"', f"it has {', '.join(sorted(known))}")
+    is_session = (dialect, mode) in _SESSIONS
+    prompt = words[-1] if words and not words[-1].startswith("-") and not is_session and dialect != "raw" else ""
+    model = _MODEL.search(out) if dialect in _NAMES_MODEL else None
+    return Speaker(
+        dialect,
+        mode,
+        tuple(words),
+        prompt,
+        model[1].decode(errors="replace") if model else "",
+        partials=dialect != "claude" or b'"type":"stream_event"' in out,
+        states=b'"session_state_changed"' in out and dialect == "claude",
+        by_stdin=bool(stdin) and not is_session and dialect in ("claude", "codex"),
+    )
+
+
+def _says(dialect: str, word: str, words: list[str]) -> bool:
+    if dialect == "claude":
+        return any(pair == ("--input-format", word) for pair in itertools.pairwise(words)) or (
+            f"--input-format={word}" in words
+        )
+    return word in words
+
+
+def prompts_of(dialect: str, lines: Sequence[bytes]) -> list[str]:
+    """Give the prompts among the lines that a session's agent was sent."""
+    found = []
+    for line in lines:
+        try:
+            value = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(value, dict):
+            found += [one for one in [_prompt(dialect, value)] if one is not None]
+    return found
+
+
+def _prompt(dialect: str, value: dict[str, Any]) -> str | None:
+    if dialect == "pi" and value.get("type") == "prompt":
+        return str(value.get("message", ""))
+    if dialect == "acp" and value.get("method") == "session/prompt":
+        return _words((value.get("params") or {}).get("prompt"))
+    if dialect == "claude" and value.get("type") == "user":
+        return _words((value.get("message") or {}).get("content"))
+    return None
+
+
+def _words(content: Any) -> str:
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else []
+    return "".join(str(part.get("text", "")) for part in parts if isinstance(part, dict))

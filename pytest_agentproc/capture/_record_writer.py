@@ -1,0 +1,90 @@
+"""Keeps the record where a kill of the recorder does not reach it. Owns a process of its own; knows no program.
+
+A supervisor ends what does not heed TERM with KILL, and that hits whoever runs in the program's place. The scribe lives
+on: it ends the program as the KILL would have, and writes what was recorded up to then.
+
+    recorder --events--> scribe      every event as it happens, as a marshalled tuple behind its length
+    recorder --nothing--> scribe     told that all is well: it goes without a word; else the recorder was killed
+"""
+
+from __future__ import annotations
+
+import marshal
+import os
+import signal
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from pytest_agentproc.record import Record
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["Scribe"]
+
+
+_LENGTH = 8
+_WELL = 0
+"""The length of the last message, where all is well."""
+
+
+class Scribe:
+    """Start the process; call it before there is a second thread.
+
+    Args:
+        write: writes what was recorded; called in the scribe, if the recorder was killed.
+    """
+
+    def __init__(self, write: Callable[[Record], object]) -> None:
+        reading, self._writing = os.pipe()
+        self._pid = os.fork()
+        if self._pid == 0:
+            try:
+                os.close(self._writing)
+                _keep(reading, write)
+            finally:
+                os._exit(0)  # nobody is left to be told
+        os.close(reading)
+
+    def tell(self, at: int, code: str, data: dict[str, Any]) -> None:
+        """Pass an event on."""
+        self._send(marshal.dumps((at, code, data)))
+
+    def dismiss(self) -> None:
+        """Say that all is well, and see it go."""
+        self._send(b"")
+        os.close(self._writing)
+        os.waitpid(self._pid, 0)
+
+    def _send(self, message: bytes) -> None:
+        data = len(message).to_bytes(_LENGTH, "little") + message
+        with suppress(BrokenPipeError):  # it was killed: then there is no second record
+            while data:
+                data = data[os.write(self._writing, data) :]
+
+
+def _keep(reading: int, write: Callable[[Record], object]) -> None:
+    """Take events until the recorder is gone, out of reach of what is sent to its group; its streams are let go."""
+    os.setsid()
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
+        signal.signal(number, signal.SIG_IGN)
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):
+        os.dup2(nowhere, stream)
+    record, last, agent = Record(), 0, -1
+    with os.fdopen(reading, "rb") as source:
+        while len(head := source.read(_LENGTH)) == _LENGTH:
+            size = int.from_bytes(head, "little")
+            if size == _WELL:
+                return
+            at, code, data = marshal.loads(source.read(size))  # noqa: S302  # what this very program said
+            record.add(at, code, data)
+            last = at
+            if agent < 0 and "pid" in data:
+                agent = os.pidfd_open(data["pid"])
+    if agent < 0:
+        return
+    with suppress(ProcessLookupError):
+        signal.pidfd_send_signal(agent, signal.SIGKILL)
+    record.add(last, "x", {"process": "agent", "signal": "KILL"})
+    write(record)

@@ -1,0 +1,513 @@
+"""Secrets in recordings: what they look like, and placeholders of the same length.
+
+First everything is shown to it (`learn`), then everything is redacted: what one place gives away as a secret, such as
+an option, is replaced wherever it stands. What was redacted is told by kind and placeholder, never by value.
+"""
+
+from __future__ import annotations
+
+import base64
+import itertools
+import json
+import re
+from bisect import bisect_left, bisect_right, insort
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+from urllib.parse import quote, quote_plus
+
+from pytest_agentproc.capture._views import View, flattened, growing_texts, joined_pieces, layers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+__all__ = ["SHORTEST", "Redacted", "Redactor", "forms", "is_dull", "is_telling", "secrets_in", "wrapped_in"]
+
+
+SHORTEST = 6
+"""A value with fewer bytes is no secret that can be told from other words."""
+
+_PREFIXED = {
+    "Anthropic key": rb"sk-ant-[\w-]{16,}",
+    "OpenAI-like key": rb"sk-[\w-]{16,}",
+    "Stripe key": rb"[sr]k_(?:live|test)_\w{10,}|whsec_[\w+/=]{16,}",
+    "GitHub token": rb"gh[pousr]_\w{20,}|github_pat_\w{20,}",
+    "GitLab token": rb"gl(?:pat|ptt|dt|rt|cbt|soat)-[\w.-]{16,}",
+    "AWS key id": rb"(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}",
+    "Google key": rb"AIza[\w-]{30,}|GOCSPX-[\w-]{20,}|ya29\.[\w.-]{20,}|1//0[\w-]{20,}",
+    "Slack token": rb"xox[a-z]-[\w.-]{10,}|xapp-[\w-]{10,}|xoxe\.[\w.-]{10,}",
+    "npm token": rb"npm_\w{30,}",
+    "PyPI token": rb"pypi-[\w-]{16,}",
+    "Hugging Face token": rb"hf_\w{20,}|api_org_\w{20,}",
+    "SendGrid key": rb"SG\.[\w-]{16,}\.[\w-]{16,}",
+    "Twilio key": rb"SK[0-9a-f]{32}",
+    "Telegram token": rb"\d{8,10}:AA[\w-]{30,}",
+    "Discord token": rb"[MNO][\w-]{23,27}\.[\w-]{6}\.[\w-]{27,}",
+    "DigitalOcean token": rb"do[opr]_v1_[0-9a-f]{32,}",
+    "Groq key": rb"gsk_\w{20,}",
+    "xAI key": rb"xai-\w{20,}",
+    "Replicate token": rb"r8_\w{20,}",
+    "Perplexity key": rb"pplx-\w{20,}",
+    "Fireworks key": rb"fw_\w{20,}",
+    "Linear key": rb"lin_(?:api|oauth)_\w{20,}",
+    "Notion token": rb"ntn_\w{20,}|secret_\w{40,}",
+    "Shopify token": rb"shp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}",
+    "Databricks token": rb"dapi[0-9a-f]{32}",
+    "Vault token": rb"hv[sbr]\.[\w-]{20,}",
+    "Doppler token": rb"dp\.(?:pt|st|sa|ct|scim|audit)\.[\w.-]{20,}",
+    "Mailgun key": rb"key-[0-9a-f]{32}",
+    "age key": rb"AGE-SECRET-KEY-1[0-9A-Z]{20,}",
+    "JSON web token": rb"eyJ(?<!\weyJ)[\w-]{8,2000}\.eyJ[\w-]{8,}(?:\.[\w-]*)?",
+}
+_NAMES = (
+    rb"api[_-]?key|token|secret|passw(?:or)?d|passphrase|pwd|credentials?|private[_-]?key|access[_-]?key"
+    rb"|account[_-]?key|auth[_-]?key|master[_-]?key|encryption[_-]?key|signing[_-]?key|session[_-]?key"
+)
+_WORDS = rb"(?:[^\r\n]{0,400}?[\s\"'\x00])?"
+"""What may stand between a command and its option."""
+_GAP = rb"[\s\"',=\x00]{1,16}"
+"""What separates two words of a command line in a shell, in a list of JSON, and where the kernel gives them."""
+_MIXED = rb"(?=[^\s\"']*?[0-9])(?=[^\s\"']*?[a-z])(?=[^\s\"']*?[A-Z])"
+_SAID_NAMES = rb"(?i:\b(?:password|passphrase|passcode|token|secret|api[ _-]?key|access[ _-]?key))"
+_PLACED = {
+    "authorization header": rb"(?i:authorization\\*[\"']?\s*[:=]\s*\\*[\"']?)((?:[A-Za-z]+ )?[^\s\"'\\,;\x00]{6,})",
+    "bearer token": rb"[Bb]earer[ +]([\w.~+/=-]{6,})",
+    "basic credentials": rb"[Bb]asic (?=\w[\w+/=-]*?[A-Z0-9])([\w+/=-]{8,})",
+    "cookie": rb"(?i:cookie: ?)([^\s=;\"'\x00]{1,200}=[^\r\n\"'\x00]{3,})",
+    "URL credentials": rb"://[^\s/:@\"'\\\x00]*:([^\s/@\"'\\\x00]{3,})@",
+    "URL parameter": rb"[?&](?i:sig|signature|x-amz-signature|x-amz-security-token|code|key|auth)"
+    rb"=([^\s&#\"'\\\x00]{6,})",
+    "Slack webhook": rb"hooks\.slack\.com/(?:services|workflows)/([\w/]{20,})",
+    "cookie in JSON": rb"(?i:\"cookies?)\"\s{0,64}:\s{0,64}\"([^\"=\\\r\n]{1,100}=[^\"\\\r\n]{3,})",
+    "registry login": rb"\b_?auth\"?\s{0,64}[:=]\s{0,64}\"?" + _MIXED + rb"([\w+/=-]{12,})",
+    "login of curl": rb"\b(?:curl|wget)\b" + _WORDS + rb"(?:-\w{0,8}[uU]|--(?:proxy-)?user)" + _GAP + rb"?"
+    rb"[^\s:/\"'\x00]{1,100}:(?!//)([^\s\"'\x00]{6,})",
+    "password of a database": rb"\b(?:mysql\w*|mariadb[\w-]*)\b" + _WORDS + rb"-p[\"']?([^\s\"'\x00]{6,})",
+    "password of a command": rb"(?>\bsshpass\b|\bmongo\w*|\b(?:docker|podman|helm|az|oc|cf)\b"
+    + _WORDS
+    + rb"login\b)"
+    + _WORDS
+    + rb"(?<=[\s\"'\x00])-p"
+    + _GAP
+    + rb"?([^\s\"'\x00]{6,})",
+    "password of redis-cli": rb"\bredis-cli\b" + _WORDS + rb"-a" + _GAP + rb"([^\s\"'\x00]{6,})",
+    "password of openssl": rb"-pass\w{0,8}" + _GAP + rb"pass:([^\s\"'\x00]{6,})",
+    "password on a pipe": rb"\becho \"?([^\s\"'|]{6,})\"? ?\| ?[^\r\n|]{0,100}?(?:--password-stdin|\bsudo -S|passwd)",
+    "netrc": rb"\b(?:machine\s{1,64}\S{1,200}|default)\s{1,64}(?:(?:login|account)\s{1,64}\S{1,200}\s{1,64}){0,2}"
+    rb"password\s{1,64}(\S{6,})",
+    "pgpass": rb"(?m:^)[\w.*-]{1,100}:(?:\d{4,5}|\*):(?!\d+:)[^:\s]{1,100}:[^:\s]{1,100}:([^\s:]{6,})(?m:$)",
+    "said password": _SAID_NAMES + rb" (?:is|was):? {1,4}[\"'`]?" + _MIXED + rb"([^\s\"'`,;]{8,})",
+}
+_LOOKS = {name: (re.compile(look), 0) for name, look in _PREFIXED.items()}
+_LOOKS |= {name: (re.compile(look), 1) for name, look in _PLACED.items()}
+_ANY = (b"",)
+_HEADS: dict[str, tuple[bytes, ...]] = {
+    "authorization header": (b"authorization",),
+    "bearer token": (b"bearer",),
+    "basic credentials": (b"basic",),
+    "cookie": (b"cookie",),
+    "URL credentials": (b"://",),
+    "Slack webhook": (b"hooks.slack",),
+    "JSON web token": (b"eyj",),
+    "cookie in JSON": (b"cookie",),
+    "registry login": (b"auth",),
+    "login of curl": (b"curl", b"wget"),
+    "password of a database": (b"mysql", b"mariadb"),
+    "password of a command": (b"sshpass", b"mongo", b"login"),
+    "password of redis-cli": (b"redis-cli",),
+    "password of openssl": (b"pass:",),
+    "password on a pipe": (b"echo",),
+    "netrc": (b"machine", b"default"),
+    "pgpass": (b":",),
+    "said password": (b" is", b" was"),
+    "Telegram token": (b":aa",),
+}
+"""Words without which there is none of a kind; they are looked for first, as that costs next to nothing."""
+_NAME = re.compile(_NAMES)
+_IN_QUOTES = rb"\"((?:[^\"\\\r\n]++|\\[\x00-\xff])++)(?:\"|\Z)"
+_QUOTED = _IN_QUOTES + rb"|'((?:[^'\\\r\n]++|\\[\x00-\xff])++)(?:'|\Z)"
+_BARE = (
+    rb"""["']?((?:[^\s"'`\\&,;<>()\x00-\x1f]++|[&;](?![\w.-]{1,40}=)(?=[^\s"'`])|,(?![\w.-]{1,40}[=:])(?=[^\s"'`])"""
+    rb"""|[<>()](?=[^\s"'`,;]))+)"""
+)
+"""A value without quotes: `&`, `,` and `;` end it before the next assignment; a bracket at its end is no part of it.
+
+The group as a whole is not repeated possessively, as CPython before 3.11.5 skips the look-aheads in such a group.
+"""
+_VALUE = rb"(?:" + _QUOTED + rb"|" + _BARE + rb")"
+_BY_CHANCE = rb"(?=[^\s\"']*?[0-9])(?=[^\s\"']*?[A-Za-z])(?!-)"
+_KEYED = re.compile(rb"\"\s{0,64}:\s{0,64}" + _IN_QUOTES)
+_ASSIGNED = re.compile(rb"[\"']?[ \t]*+(?::=|=>|[=:])[ \t]*+" + _VALUE)
+_OPTION = re.compile(rb"[ \t=\x00]++" + _VALUE)
+_OPTION_HEAD = re.compile(rb"(?<![\w-])--?[\w-]*\Z")
+_WITHIN = re.compile(rb"s?\"\s{0,64}:\s{0,64}\{\s{0,64}\"(?:value|raw|plain|data)\"\s{0,64}:\s{0,64}" + _IN_QUOTES)
+_LISTED = re.compile(rb"s?\"\s{0,64}:\s{0,64}\[\s{0,64}\"" + _BY_CHANCE + rb"([^\s\"\\]{6,})\"")
+_PAIRED = re.compile(rb"([\"'])\s{0,64},\s{0,64}[\"']" + _BY_CHANCE + rb"([^\s\"'\\]{6,})\1")
+_BESIDE = re.compile(
+    rb"[\"']?\s{0,64},?\s{0,64}[\"']?(?:[vV]alue|VALUE)[\"']?\s{0,64}[:=]\s{0,64}(?:"
+    + _QUOTED
+    + rb"|"
+    + _BY_CHANCE
+    + _BARE
+    + rb")"
+)
+_ELEMENT = re.compile(rb"(?:\s[^<>]{0,200})?>\s{0,64}([^\s<>]{6,})\s{0,64}</")
+_ELEMENT_HEAD = re.compile(rb"<[\w:.-]*\Z")
+_ENTRY = re.compile(
+    rb"(?:[\"'][^<>]{0,100}>|</key>\s{0,64}<string>)\s{0,64}" + _BY_CHANCE + rb"([^\s<>]{6,})\s{0,64}</"
+)
+_TAILS: tuple[tuple[str, re.Pattern[bytes], re.Pattern[bytes] | None], ...] = (
+    ("value of a telling key", _KEYED, None),
+    ("value of a telling name", _ASSIGNED, None),
+    ("value of a telling option", _OPTION, _OPTION_HEAD),
+    ("value of a telling element", _ELEMENT, _ELEMENT_HEAD),
+    *(("value within a telling key", look, None) for look in (_WITHIN, _LISTED)),
+    *(("value beside a telling name", look, None) for look in (_PAIRED, _BESIDE, _ENTRY)),
+)
+"""What stands after a telling name, and what stands before it if the value is to be one."""
+_CODE = re.compile(
+    rb"(?:[A-Za-z_]+\.)+[A-Za-z_]+|[A-Za-z_][\w.]*[(\[].*"
+    rb"|(?:[\w.]*[_.]|[A-Za-z]*(?=[A-Z]))?(?i:" + _NAMES + rb")s?"
+)
+"""A call, a field, or a variable that is called as its value: `get_token()`, `self.token`, `user_password`."""
+_LONGEST_OPTION = 80
+_KEY_BEGIN = re.compile(rb"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
+_KEY_END = re.compile(rb"-----END [A-Z0-9 ]{0,60}-----")
+_LONGEST_KEY = 20_000
+_RUN = re.compile(rb"[\t\r\n\x20-\x7e]{6,}")
+_CHANCE = re.compile(rb"(?=[^0-9]*[0-9])(?=[^A-Za-z]*[A-Za-z])")
+_WORD_BYTES = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
+_TELLING = frozenset(
+    (
+        *("KEY", "APIKEY", "TOKEN", "SECRET", "SECRETS", "PASSWORD", "PASSWD", "PASS", "PASSPHRASE", "PWD"),
+        *("CREDENTIAL", "CREDENTIALS", "COOKIE", "DSN", "PAT", "JWT"),
+    )
+)
+_TELLING_LAST = frozenset({"AUTH", "AUTHORIZATION", "WEBHOOK"})
+_INNOCENT = frozenset({"PWD", "OLDPWD"})
+_DULL = re.compile(
+    rb"(?i:(?:true|false|none|null)\W*|undefined|default|disabled|enabled|redacted\d*x*|x+|\*+|\.+|<.*|\$.*|%\w+%|\{.*"
+    rb"|string|required|optional|process\.env.*|os\.environ.*|(?:bearer|basic|token)(?: [$<{].*)?)"
+)
+
+
+def is_telling(name: str) -> bool:
+    """Say whether an environment variable's name tells that its value is secret."""
+    words = re.split(r"[_\-.]", name.upper())
+    return name not in _INNOCENT and (not _TELLING.isdisjoint(words) or words[-1] in _TELLING_LAST)
+
+
+def is_dull(value: bytes) -> bool:
+    """Say whether a value is too short, or too common a word, to be a secret; placeholders are."""
+    return len(value) < SHORTEST or _DULL.fullmatch(value) is not None
+
+
+def secrets_in(data: bytes) -> Iterator[tuple[str, int, int]]:
+    """Yield what looks like a secret: its kind, and where it begins and ends. They may overlap."""
+    for begin, text in _texts(data):
+        small = text.lower()
+        for kind, (look, group) in _LOOKS.items():
+            if all(head not in small for head in _HEADS.get(kind, _ANY)):
+                continue
+            for found in look.finditer(text):
+                start, end = found.span(group)
+                if not group and start and text[start - 1] in _WORD_BYTES:
+                    continue
+                if kind == "authorization header" and _is_code(text, start, end):
+                    continue
+                if not is_dull(text[start:end]) or kind == "URL credentials":
+                    yield kind, begin + start, begin + end
+        for kind, start, end in (*_named_in(text, small), *_keys_in(text)):
+            if not is_dull(text[start:end]):
+                yield kind, begin + start, begin + end
+
+
+def _named_in(text: bytes, small: bytes) -> Iterator[tuple[str, int, int]]:
+    """Yield the values of telling names: what stands after `password:`, `"token":` or `--secret`."""
+    ends = dict.fromkeys(_TAILS, 0)
+    for name in _NAME.finditer(small):
+        head = text[max(name.start() - _LONGEST_OPTION, 0) : name.start()]
+        for row in _TAILS:
+            kind, tail, before = row
+            if name.start() < ends[row] or (before is not None and not before.search(head)):
+                continue
+            if (found := tail.match(text, name.end())) is not None:
+                ends[row] = found.end()
+                start, end = found.span(found.lastindex or 0)
+                if tail is _OPTION or not _is_code(text, start, end):
+                    yield kind, start, end
+
+
+def _is_code(text: bytes, start: int, end: int) -> bool:
+    """Say whether what stands there without quotes is an expression, whose value is not told."""
+    is_bare = text[start - 1] not in b"\"'>"
+    return is_bare and (text[end : end + 1] in (b"(", b"[") or _CODE.fullmatch(text, start, end) is not None)
+
+
+def _keys_in(text: bytes) -> Iterator[tuple[str, int, int]]:
+    """Yield private keys: to their last line, to the quote that ends their text, or to the end of all."""
+    for begin in _KEY_BEGIN.finditer(text):
+        limit = begin.end() + _LONGEST_KEY
+        quote = text.find(b'"', begin.end(), limit)
+        last = text.find(b"-----END ", begin.end(), limit if quote < 0 else quote)
+        end = _KEY_END.match(text, last) if last >= 0 else None
+        if end is not None:
+            yield "private key", begin.start(), end.end()
+        elif quote >= 0:
+            yield "private key", begin.start(), quote
+        elif limit >= len(text):
+            yield "private key", begin.start(), len(text)
+
+
+def wrapped_in(text: bytes, breaks: Sequence[int]) -> Iterator[tuple[str, int, int]]:
+    """Yield secrets with a provider's prefix that the end of a line cuts.
+
+    Args:
+        text: what is read when lines are joined.
+        breaks: where lines were joined. What stands after one is part of a secret only if it looks like chance.
+    """
+    joined = set(breaks)
+    for kind in _PREFIXED if breaks else ():
+        for found in _LOOKS[kind][0].finditer(text):
+            start, end = found.span()
+            if start and text[start - 1] in _WORD_BYTES and start not in joined:
+                continue
+            inside = breaks[bisect_right(breaks, start) : bisect_left(breaks, end)]
+            pieces = [text[one:other] for one, other in itertools.pairwise((*inside, end))]
+            count = next((at for at, piece in enumerate(pieces) if not _CHANCE.match(piece)), len(pieces))
+            if count:
+                yield kind, start, (*inside, end)[count]
+
+
+def _texts(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """Yield where text begins, and the text: all of it, or of what is no UTF-8 the runs of letters."""
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        yield from ((run.start(), run[0]) for run in _RUN.finditer(data))
+    else:
+        yield 0, data
+
+
+def forms(value: bytes) -> set[bytes]:
+    """Give the forms in which a value may be read: as it is, escaped, with its escapes resolved, in base64 and hex."""
+    text = value.decode(errors="surrogateescape")
+    found = {value, value.hex().encode(), value.hex().upper().encode()}
+    with_json = [text]
+    for _ in range(2):
+        with_json += [json.dumps(one, ensure_ascii=ascii_)[1:-1] for one in with_json for ascii_ in (True, False)]
+    safe = [*with_json, quote(value, safe=""), quote(value), quote_plus(value), quote(value, safe="").lower()]
+    found.update(one.encode(errors="surrogateescape") for one in safe)
+    for shift in range(3):
+        whole = base64.b64encode(b"\0" * shift + value).rstrip(b"=")
+        inner = whole[-(-8 * shift // 6) : len(whole) - (1 if (shift + len(value)) % 3 else 0)]
+        found |= {inner, inner.replace(b"+", b"-").replace(b"/", b"_")}
+    for one in layers(View.plain(value)):
+        found.add(one.text)
+        if (flat := flattened(one, joins_lines=True)) is not None:
+            found.add(flat.text)
+    return {one for one in found if len(one) >= SHORTEST}
+
+
+_FEW = 64
+"""So many beginnings of forms are looked for one after the other; more are looked up at each place of the text."""
+_LONG = 1024
+_MASKED = re.compile(rb"\x01+")
+
+
+@dataclass
+class Redacted:
+    """What is told of one secret.
+
+    Args:
+        placeholder: how every placeholder of it begins.
+        kind: what gave it away.
+        places: how often it stood where.
+    """
+
+    placeholder: str
+    kind: str
+    places: Counter[str] = field(default_factory=Counter)
+
+    def __str__(self) -> str:
+        places = ", ".join(f"{count} in {place}" for place, count in sorted(self.places.items()))
+        return f"{self.placeholder}: {self.kind} ({places})"
+
+
+class Redactor:
+    """Know secrets, and keep them out of what is written.
+
+    Args:
+        env: the environment that the recorded program is given; values of telling names are secrets from the start.
+    """
+
+    def __init__(self, env: Mapping[str, str] | None = None) -> None:
+        self._known: dict[bytes, Redacted] = {}
+        self._forms: dict[bytes, Redacted] = {}
+        self._sizes: dict[bytes, list[int]] = {}
+        self._long: dict[bytes, list[tuple[bytes, Redacted]]] = {}
+        self.too_short: list[str] = []
+        """Variables with telling names whose values are too short to be found in what is printed."""
+        for name, value in (env or {}).items():
+            if is_telling(name) and value:
+                data = value.encode(errors="surrogateescape")
+                if is_dull(data):
+                    self.too_short.append(name)
+                else:
+                    self._know(data, f"value of {name}")
+            else:
+                self.learn(value.encode(errors="surrogateescape"))
+
+    @property
+    def redacted(self) -> list[Redacted]:
+        """What was replaced so far, in the order in which it was found."""
+        return [one for one in self._known.values() if one.places]
+
+    def learn(self, data: bytes) -> None:
+        """Look for secrets in every reading: escaped, coloured, cut by lines, in pieces in the lines of a dialect."""
+        for layer in _layers(View.plain(data), whole=True):
+            found = [(layer, one) for one in secrets_in(layer.text)]
+            if (plain := flattened(layer, joins_lines=False)) is not None:
+                found += [(plain, one) for one in secrets_in(plain.text)]
+            if (joined := flattened(layer, joins_lines=True)) is not None:
+                found += [(joined, one) for one in wrapped_in(joined.text, joined.joints)]
+            for view, (kind, start, end) in found:
+                self._know(view.text[start:end], kind)
+
+    def _know(self, value: bytes, kind: str) -> None:
+        if value in self._known or value in self._forms:
+            return
+        told = self._known[value] = Redacted(f"redacted{len(self._known) + 1}", kind)
+        for form in forms(value):
+            if form not in self._forms:
+                self._forms[form] = told
+                self._index(form, told)
+
+    def _index(self, form: bytes, told: Redacted) -> None:
+        """Have a form found: a short one by its size, a long one by comparing, as a copy of it would cost too much."""
+        sizes = self._sizes.setdefault(form[:SHORTEST], [])
+        if len(form) > _LONG:
+            insort(self._long.setdefault(form[:SHORTEST], []), (form, told), key=lambda one: -len(one[0]))
+        elif len(form) not in sizes:
+            insort(sizes, len(form), key=lambda size: -size)
+
+    def redact(self, data: bytes, place: str) -> bytes:
+        """Give the bytes with every secret replaced; they are as many as before, and their lines end where they did.
+
+        Args:
+            data: the whole of it: a secret that is cut in two by its end is not seen.
+            place: what is told of where it stood, such as `stdout`.
+        """
+        if not self._forms:
+            return data
+        covered = _Covered(data)
+        for ranges, told in self._spans(data):
+            covered.cover(ranges, told)
+        for source, target, size in growing_texts(data):
+            covered.repeat(source, target, size)
+        for told in covered.told.values():
+            told.places[place] += 1
+        return bytes(covered.data)
+
+    def redact_chunks(self, chunks: Sequence[bytes], place: str) -> list[bytes]:
+        """Give the chunks of one stream redacted, each as long as before: a secret may be cut by the chunks."""
+        whole, at, result = self.redact(b"".join(chunks), place), 0, []
+        for chunk in chunks:
+            result.append(whole[at : at + len(chunk)])
+            at += len(chunk)
+        return result
+
+    def text(self, text: str, place: str) -> str:
+        """Give a text redacted."""
+        self.learn(text.encode(errors="surrogateescape"))
+        return self.redact(text.encode(errors="surrogateescape"), place).decode(errors="surrogateescape")
+
+    def words(self, argv: Sequence[str], place: str) -> list[str]:
+        """Give the words of a command line redacted; an option's value may be the next word."""
+        return self.text("\0".join(argv), place).split("\0")
+
+    def _spans(self, data: bytes) -> list[tuple[list[tuple[int, int]], Redacted]]:
+        """Find what is known in every reading: its ranges in the data, the longest first."""
+        found: dict[tuple[tuple[int, int], ...], Redacted] = {}
+        for layer in _layers(View.plain(data)):
+            for view in (layer, flattened(layer, joins_lines=True)):
+                for start, end in self._known_in(view.text) if view is not None else ():
+                    assert view is not None
+                    found.setdefault(tuple(view.ranges(start, end)), self._forms[view.text[start:end]])
+        spans = [(sum(end - start for start, end in ranges), list(ranges), told) for ranges, told in found.items()]
+        spans.sort(key=lambda one: (-one[0], one[1]))
+        return [(ranges, told) for _size, ranges, told in spans]
+
+    def _known_in(self, text: bytes) -> Iterator[tuple[int, int]]:
+        """Yield the longest known form at each place; a secret that overlaps itself counts once."""
+        ends: dict[int, int] = {}
+        for at in self._places(text):
+            for end, told in self._matches(text, at, ends):
+                if ends.get(id(told), 0) <= at:
+                    ends[id(told)] = end
+                    yield at, end
+                    break
+
+    def _matches(self, text: bytes, at: int, ends: Mapping[int, int]) -> Iterator[tuple[int, Redacted]]:
+        """Yield the ends of all forms that begin at a place, the longest first, but for long ones that overlap."""
+        head = text[at : at + SHORTEST]
+        for form, told in self._long.get(head, ()):
+            if ends.get(id(told), 0) <= at and text.startswith(form, at):
+                yield at + len(form), told
+        for size in self._sizes[head]:
+            if (found := self._forms.get(text[at : at + size])) is not None:
+                yield at + size, found
+
+    def _places(self, text: bytes) -> Iterable[int]:
+        """Give where a form may begin, in order. Few beginnings are looked for one by one, many at each place."""
+        if len(self._sizes) > _FEW:
+            return (at for at in range(len(text) - SHORTEST + 1) if text[at : at + SHORTEST] in self._sizes)
+        return sorted(found.start() for head in self._sizes for found in re.finditer(b"(?=%b)" % re.escape(head), text))
+
+
+def _layers(data: View, *, whole: bool = False) -> Iterator[View]:
+    """Yield the data and what its pieces say together, and what both say when their escapes are resolved."""
+    yield from layers(data)
+    for pieces in joined_pieces(data, whole=whole):
+        yield from layers(pieces)
+
+
+class _Covered:
+    """Put placeholders on data, each byte of it once; line breaks stay."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = bytearray(data)
+        self.told: dict[int, Redacted] = {}
+        """Of which secret the placeholder is that begins at a place."""
+        self._mask = bytearray(len(data))
+
+    def cover(self, ranges: Sequence[tuple[int, int]], told: Redacted) -> None:
+        """Put a placeholder on what is free of these ranges; a secret shorter than its name leaves the name's start."""
+        places = [
+            at
+            for start, end in ranges
+            if 0 in self._mask[start:end]
+            for at in range(start, end)
+            if not self._mask[at] and self.data[at] not in b"\r\n"
+        ]
+        if not places:
+            return
+        self.told[places[0]] = told
+        filling = told.placeholder.encode()[: len(places)].ljust(len(places), b"x")
+        for place, byte in zip(places, filling, strict=True):
+            self.data[place] = byte
+            self._mask[place] = 1
+
+    def repeat(self, source: int, target: int, size: int) -> None:
+        """Put on a text what stands on the text that continues it."""
+        for run in _MASKED.finditer(self._mask, source, source + size):
+            start, end = run.start() - source + target, run.end() - source + target
+            for place in [at for at in range(start, end) if at in self.told]:
+                del self.told[place]
+            self.told[start] = self.told.get(run.start()) or self._of(run.start())
+            self.data[start:end] = self.data[run.start() : run.end()]
+            self._mask[start:end] = run[0]
+
+    def _of(self, place: int) -> Redacted:
+        """Give the secret of the placeholder that covers a place, which began before it."""
+        return self.told[next(at for at in range(place, -1, -1) if at in self.told)]

@@ -1,0 +1,259 @@
+"""Signs that a host hangs, spins or polls: its wakes, its waits, its real-time alarm. Decides no order.
+
+A shell that waits for its child, or a reader of a pipe, goes with any clock. Who sleeps for five seconds, or looks out
+for input with a limit, counts in real time. Where the kernel or the machine does not tell, nobody is taken for such.
+
+The alarm rings several times in a guard period; when the host has not come to the hub for a whole one, it is raised out
+of whatever the host does. Where somebody else uses the alarm (a test's time limit), or off the main thread, theirs is
+the limit that counts. A ring wakes a loop that listens for signals, as trio does: the hub is told of each. (A thread
+that watches instead would cost each run milliseconds for its start and end.)
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from _signal import SIG_DFL, getsignal
+from _signal import signal as handle
+from contextlib import contextmanager
+from time import monotonic
+from typing import TYPE_CHECKING, NamedTuple
+
+from pytest_agentproc.clock._debugger import is_debugged, is_over
+from pytest_agentproc.errors import Hang, Spin
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import FrameType
+
+    from pytest_agentproc.clock._hub import Hub
+
+__all__ = ["LONGEST", "ROUNDING", "Pulse", "Wakes", "is_timed", "sentry"]
+
+
+class _Call(NamedTuple):
+    """A system call that can wait with a limit.
+
+    Args:
+        limit: which of its arguments that is; None: it always has one.
+        is_pointer: whether the limit is a pointer, null for none; else milliseconds, negative for none.
+    """
+
+    limit: int | None
+    is_pointer: bool = False
+
+
+_ANYWHERE = {441: _Call(3, is_pointer=True)}  # epoll_pwait2
+
+_CALLS = {
+    "x86_64": {
+        7: _Call(2),  # poll
+        23: _Call(4, is_pointer=True),  # select
+        35: _Call(None),  # nanosleep
+        230: _Call(None),  # clock_nanosleep
+        232: _Call(3),  # epoll_wait
+        270: _Call(4, is_pointer=True),  # pselect6
+        271: _Call(2, is_pointer=True),  # ppoll
+        281: _Call(3),  # epoll_pwait
+        **_ANYWHERE,
+    },
+    "aarch64": {
+        22: _Call(3),  # epoll_pwait
+        72: _Call(4, is_pointer=True),  # pselect6
+        73: _Call(2, is_pointer=True),  # ppoll
+        101: _Call(None),  # nanosleep
+        115: _Call(None),  # clock_nanosleep
+        **_ANYWHERE,
+    },
+}
+
+_known = _CALLS.get(os.uname().machine, {})
+
+
+def is_timed(pid: int) -> bool:
+    """Say whether the first thread of a process waits for a time of its own."""
+    try:
+        with open(f"/proc/{pid}/syscall", "rb", buffering=0) as file:
+            words = file.read(512).split()
+    except OSError:
+        return False
+    call = _known.get(int(words[0])) if len(words) > _ARGUMENTS and words[0].isdigit() else None
+    if call is None:
+        return False
+    if call.limit is None:
+        return True
+    limit = int(words[1 + call.limit], 16)
+    return limit != 0 if call.is_pointer else limit & 0x8000_0000 == 0
+
+
+_ARGUMENTS = 6
+
+
+LONGEST = 250_000_000
+"""Nanoseconds. Who looks less often than that is late, and not merely of another style."""
+
+_FEW = 8
+_NAPS = 256
+_STEADY = 3
+"""So many steps in a row, from one wake to the next, must be equally long."""
+ROUNDING = 10
+"""Nanoseconds by which they may differ: a loop counts in binary seconds."""
+
+
+class Pulse:
+    """Follow the instants at which a loop's own timers woke it; its start, at 0, counts as one.
+
+    `period` is the longest time, in nanoseconds, at which they did so steadily; 0 if they never did. `began` is the
+    instant at which the first steady pace began; -1 if there was none. `quick` has the first few of the times that lay
+    between two wakes and may be a period, `first` the time until the first wake, in nanoseconds; -1 if there was none.
+    `naps` has the instants at which each of the first short timers was set, and woke the loop.
+    """
+
+    def __init__(self) -> None:
+        self.period = 0
+        self.began = -1
+        self.naps: list[tuple[int, int]] = []
+        self._due: int | None = None
+        self._set_at = 0
+        self.quick: list[int] = []
+        self.first = -1
+        self._last = self._gap = self._count = 0
+
+    def park(self, now: int, deadline: int | None) -> None:
+        """Take note that the loop goes to sleep: its earliest timer, if it is another than before, was set now.
+
+        Args:
+            now: the instant, in nanoseconds.
+            deadline: when that timer is due; None: there is none.
+        """
+        if deadline != self._due:
+            self._due, self._set_at = deadline, now
+
+    def beat(self, now: int) -> None:
+        """Take note of a wake.
+
+        Args:
+            now: the instant, in nanoseconds.
+        """
+        if self._due is not None and now >= self._due:
+            if 0 < now - self._set_at <= LONGEST and len(self.naps) < _NAPS:
+                self.naps.append((self._set_at, now))
+            self._due = None
+        gap, self._last = now - self._last, now
+        self.first = now if self.first < 0 else self.first
+        if gap == 0:
+            return
+        if abs(gap - self._gap) > ROUNDING:
+            self._gap, self._count = gap, 0
+            if gap <= LONGEST and len(self.quick) < _FEW:
+                self.quick.append(gap)
+        self._count += 1
+        if self._count >= _STEADY and gap <= LONGEST:
+            self.period = max(self.period, gap)
+            self.began = now - gap * self._count if self.began < 0 else self.began
+
+
+_SOME = 1024
+"""After so many wakes each the time is looked at."""
+
+_LONGEST_WATCH = 120.0
+"""Real seconds for which a loop may wake again and again, however short the virtual time is that goes by."""
+
+_UNITS = ((3_600_000_000_000, "h"), (1_000_000_000_000, "min"), (1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"))
+"""From how many nanoseconds on a time is shown in a unit."""
+_SIZES = {"min": 60_000_000_000}
+
+
+class Wakes:
+    """Count the wakes of a loop in a row.
+
+    A supervisor that polls for what never comes would poll for ever, each time at another instant.
+
+    Args:
+        patience: nanoseconds of virtual time for which it may do so.
+    """
+
+    def __init__(self, patience: int) -> None:
+        self._patience = patience
+        self._count = self._since = self._last = self._shortest = self._longest = 0
+        self._begun = 0.0
+
+    def forget(self) -> None:
+        """Begin anew: something else happened."""
+        self._count = 0
+
+    def add(self, now: int) -> None:
+        """Take note of a wake.
+
+        Args:
+            now: the instant, in nanoseconds of virtual time.
+
+        Raises:
+            Hang: there were too many of them.
+        """
+        gap, self._last = now - self._last, now
+        if self._count == 0:
+            self._since, self._begun = now, monotonic()
+            self._shortest = self._longest = 0
+        elif gap:
+            self._shortest = min(self._shortest or gap, gap)
+            self._longest = max(self._longest, gap)
+        self._count += 1
+        if self._count % _SOME == 0:
+            self._guard()
+
+    def _guard(self) -> None:
+        passed, real = self._last - self._since, monotonic() - self._begun
+        if passed <= self._patience and not is_over(self._begun, _LONGEST_WATCH):
+            return
+        is_steady = self._longest - self._shortest <= ROUNDING
+        period = _shown(self._shortest) + ("" if is_steady else f" to {_shown(self._longest)}")
+        took = "" if passed > self._patience else f" ({real:.0f} s of real time)"
+        raise Hang(
+            f"the event loop polled every {period} for {_shown(passed)} of virtual time{took}, "
+            "and nothing else happened"
+        )
+
+
+def _shown(ns: int) -> str:
+    """Show nanoseconds with three digits."""
+    for least, unit in _UNITS:
+        if ns >= least:
+            return f"{ns / _SIZES.get(unit, least):.3g} {unit}"
+    return f"{ns} ns"
+
+
+_ROUNDS = 4
+"""The alarm rings so often in a guard period."""
+
+
+@contextmanager
+def sentry(hub: Hub) -> Iterator[None]:
+    """Raise `Spin` in a host that does not come to the hub for a whole guard period."""
+    free = getsignal(signal.SIGALRM) == SIG_DFL and signal.getitimer(signal.ITIMER_REAL)[0] == 0
+    if not free or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    seen, rounds, period = -1, 0, hub.guard / _ROUNDS
+
+    def ring(_signum: int, frame: FrameType | None) -> None:
+        nonlocal seen, rounds
+        hub.rings += 1
+        rounds = rounds + 1 if seen == hub.turns and not hub.is_waiting else 0
+        seen = hub.turns
+        if rounds * period >= hub.guard and not is_debugged():
+            rounds = 0
+            place = f"{frame.f_code.co_filename}:{frame.f_lineno} ({frame.f_code.co_qualname})" if frame else "?"
+            what = "the supervising program computes, or waits in a call that blocks its loop"
+            error = Spin(f"{what}, for {hub.guard:g} s now, at {place}")
+            hub.fail(error)
+            raise error
+
+    handle(signal.SIGALRM, ring)  # the standard library's own would write every handler out, to no use
+    signal.setitimer(signal.ITIMER_REAL, period, period)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        handle(signal.SIGALRM, SIG_DFL)

@@ -1,0 +1,279 @@
+"""What the host does that the hub must know at once: starting a process, sending a signal. Decides nothing.
+
+It patches the standard library for the time a virtual clock runs.
+A start is a window: from the moment `subprocess.Popen` is entered until the child has said hello, or a fake below it
+has (the child is a shell then), or is dead, or is found to be neither, the caller waits. So a signal that follows a
+start meets a child that is ready. A program of the kit's own that says `serves_host` acts only while the host waits for
+its answer: nobody waits for it, and it is no agent.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import shutil
+import signal
+import subprocess
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from pytest_agentproc.clock._debugger import is_over
+from pytest_agentproc.clock._wrappers import LONGEST_SLEEP, Sleep
+from pytest_agentproc.errors import ClockError, Foreign, Stall
+from pytest_agentproc.procfs import words_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from pytest_agentproc.clock._hub import Hub
+    from pytest_agentproc.clock._jump import Path
+
+__all__ = ["Programs", "end_started", "meet", "watch_host"]
+
+
+_kill = os.kill  # as it is before a host is watched: what the kit does is no signal of the host
+
+
+@contextmanager
+def watch_host(hub: Hub, launchers: set[str], allowed: set[str]) -> Iterator[None]:
+    """Tell the hub of starts and signals, and let fakes in, while the block runs.
+
+    Args:
+        hub: who is told.
+        launchers: real paths of the executables that are fakes.
+        allowed: names of other programs that the test starts on purpose; time is held while they run.
+    """
+    plain_init, programs = subprocess.Popen.__init__, Programs(launchers, allowed)
+    plain = {(os, "kill"): os.kill, (os, "killpg"): os.killpg, (signal, "pidfd_send_signal"): signal.pidfd_send_signal}
+
+    def init(self: subprocess.Popen[Any], *args: Any, **kwargs: Any) -> None:
+        if getattr(self, "serves_host", False):
+            plain_init(self, *args, **kwargs)
+            return
+        _refuse_impostor(hub, programs, args, kwargs)
+        path = hub.roll.next_root()
+        plain_init(self, *args, **kwargs)
+        hub.started.add(self)
+        _await_child(hub, self.pid, path, programs)
+
+    def signalling(function: Any) -> Any:
+        def wrapped(*args: Any) -> Any:
+            try:
+                return function(*args)
+            finally:
+                _feel(hub)
+
+        return wrapped
+
+    subprocess.Popen.__init__ = init  # type: ignore[method-assign]
+    for (module, name), function in plain.items():
+        setattr(module, name, signalling(function))
+    try:
+        hub.roll.open_door()
+        yield
+    finally:
+        hub.roll.shut_door()
+        subprocess.Popen.__init__ = plain_init  # type: ignore[method-assign]
+        for (module, name), function in plain.items():
+            setattr(module, name, function)
+        if hub.fault is not None:
+            end_started(hub)
+
+
+def _feel(hub: Hub) -> None:
+    try:
+        hub.feel_signals()
+    except ClockError as error:
+        hub.fail(error)
+
+
+def end_started(hub: Hub) -> None:
+    """End and reap what the host started and has not reaped: after a fault nobody else will."""
+    for process in tuple(hub.started):
+        if process.returncode is None and (hub.fault is not None or hub.roll.is_known(process.pid)):
+            process.kill()
+            process.wait()
+        for stream in (process.stdin, process.stdout, process.stderr) if hub.fault is not None else ():
+            if stream is not None:
+                with contextlib.suppress(OSError):
+                    stream.close()
+
+
+def meet(hub: Hub, pid: int, programs: Programs) -> None:
+    """Hold the window of a start that was not `subprocess`'s, once the process is there."""
+    _await_child(hub, pid, hub.roll.next_root(), programs)
+
+
+class Programs:
+    """Who is a fake and who is declared.
+
+    Args:
+        launchers: real paths of the executables that are fakes.
+        allowed: names of other programs that the test starts on purpose.
+    """
+
+    def __init__(self, launchers: set[str], allowed: set[str]) -> None:
+        self.launchers = launchers
+        self._allowed = allowed
+
+    def allowed(self, command: list[str]) -> str:
+        """Give the name by which a command was declared, its own or its script's; empty: it was not."""
+        return next((name for name in _names(command) if name in self._allowed), "")
+
+    def is_fake(self, command: list[str], folder: str) -> bool:
+        """Say whether a running command is a fake: one of its first words leads to a launcher."""
+        return any(os.path.realpath(os.path.join(folder, word)) in self.launchers for word in command[:4])
+
+    def impostor(self, command: list[str]) -> str:
+        """Give the name of a fake by which a command that is no fake is called, itself or as a script; empty: none."""
+        names = {os.path.basename(launcher) for launcher in self.launchers}
+        return next((name for name in _names(command) if name in names), "")
+
+    def says_all(self, command: list[str]) -> bool:
+        """Say whether the words of a running command that is no fake say enough of it.
+
+        It was declared; or it is called like a fake, and is a real CLI, which is to do nothing. A shell script says
+        nothing yet, whatever it is called: it may be about to start a fake.
+        """
+        is_shell = os.path.basename(command[0]) in _SHELLS
+        return bool(self.allowed(command) or (not is_shell and self.impostor(command)))
+
+
+_SHELLS = ("ash", "bash", "dash", "ksh", "sh", "zsh")
+
+
+def _names(command: list[str]) -> list[str]:
+    """Give what a command is called: the name of its program, and that of the script that it runs."""
+    return [os.path.basename(word) for word in (command[0], *(word for word in command[1:2] if os.sep in word))]
+
+
+def _refuse_impostor(hub: Hub, programs: Programs, args: tuple[Any, ...], options: Mapping[str, Any]) -> None:
+    """Refuse to start a program that is called like a fake and is none: it may be a real CLI.
+
+    It is refused before it runs. To look at it afterwards would be a race: it may have become a fake by then, or ended.
+
+    Raises:
+        Foreign: it is such a program, and was not declared.
+    """
+    given = args[0] if args else options.get("args")
+    if not isinstance(given, list | tuple) or not given or options.get("shell"):
+        return
+    command = [os.fsdecode(word) for word in given[:2]]
+    name = programs.impostor(command)
+    if not name or programs.allowed(command):
+        return
+    found = [_found(word, options) for word in command]
+    if any(found) and not any(os.path.realpath(word) in programs.launchers for word in found):
+        refusal = Foreign(f"{name!r} is called like a fake agent and is none, so it was not started\n{_remedy(name)}")
+        hub.fail(refusal)
+        raise refusal
+
+
+def _found(word: str, options: Mapping[str, Any]) -> str:
+    """Give the path of a program or a script that is about to be started; empty: there is none."""
+    if os.sep in word:
+        return os.path.join(os.fsdecode(options.get("cwd") or ""), word)
+    return shutil.which(word, path=(options.get("env") or os.environ).get("PATH", os.defpath)) or ""
+
+
+def _remedy(name: str) -> str:
+    """Say how a test declares a program that is no fake."""
+    return f"declare it: @pytest.mark.virtual_time(allow=[{name!r}]) on the test, or virtual_clock.allow({name!r})"
+
+
+_GLANCE = 4
+"""Milliseconds until the first look at who a silent child is; a hello or an end is seen at once."""
+
+_MOMENT = 1
+"""Milliseconds between the looks after that: the loop's own thread may have taken the hello, which wakes no other."""
+
+
+def _await_child(hub: Hub, pid: int, path: Path, programs: Programs) -> None:
+    """Wait until a child, or a fake below it, has said hello, or it is dead, or is found to be neither fake nor shell.
+
+    A program that ends by itself meanwhile is nobody's trouble: no time went by.
+    """
+    hub.roll.expect(pid, path)
+    pidfd = os.pidfd_open(pid)
+    news = select.poll()
+    news.register(pidfd, select.POLLIN)
+    news.register(hub.roll.door, select.POLLIN)
+    start = time.monotonic()
+    is_fake, idle = False, _Idle(Sleep(pid, hub.roll.by_pid))
+    try:
+        while not hub.roll.is_known(pid):
+            found = [descriptor for descriptor, _ in news.poll(_MOMENT if is_fake else _GLANCE)]
+            if pidfd in found:
+                hub.roll.unexpect(pid)
+                _feel(hub)  # it may have been no fake, and have sent signals
+                return
+            if found:
+                hub.poller.poll()
+                continue
+            command, folder = ([], "") if is_fake else _command(pid)
+            is_fake = is_fake or bool(command and folder and programs.is_fake(command, folder))
+            is_other = bool(command) and not is_fake
+            hub.turns += 1
+            late = is_over(start, hub.guard)
+            if late or (is_other and (programs.says_all(command) or idle.lasts())):
+                hub.roll.unexpect(pid)
+                if is_other:
+                    _judge_foreign(hub, pid, command, path, programs)
+                else:
+                    _end(pid, hub.guard)
+                    hub.fail(Stall(f"process {pid} was started but never said hello within {hub.guard:g} s"))
+                return
+    finally:
+        os.close(pidfd)
+
+
+class _Idle:
+    """Whether a program that is no fake has done nothing for long enough, with all that it started, to be no shell.
+
+    The time begins anew whenever one of them has run. So a machine under load, which lets nobody run for a while,
+    decides nothing: a process that waits for its turn is not asleep.
+    """
+
+    def __init__(self, sleep: Sleep) -> None:
+        self._sleep = sleep
+        self._proof: object = None
+        self._since = 0.0
+
+    def lasts(self) -> bool:
+        """Look; whoever starts a fake, or turns into one, is awake until then."""
+        proof = self._sleep.proof if self._sleep.is_proven() else None
+        now = time.monotonic()
+        if proof is None or proof is not self._proof:
+            self._proof, self._since = proof, now
+            return False
+        return now - self._since > LONGEST_SLEEP
+
+
+def _command(pid: int) -> tuple[list[str], str]:
+    """Give argv and folder of a process; empty while the kernel has yet to lay them out, or when it is just going."""
+    try:
+        return words_of(pid), os.readlink(f"/proc/{pid}/cwd")
+    except OSError:
+        return [], ""
+
+
+def _end(pid: int, patience: float) -> None:
+    """Kill a child that nobody has waited for, so the pid is still its own, and see it dead before the host goes on."""
+    pidfd = os.pidfd_open(pid)
+    _kill(pid, signal.SIGKILL)
+    gone = select.poll()
+    gone.register(pidfd, select.POLLIN)
+    gone.poll(patience * 1000)
+    os.close(pidfd)
+
+
+def _judge_foreign(hub: Hub, pid: int, command: list[str], path: Path, programs: Programs) -> None:
+    if name := programs.allowed(command):
+        hub.roll.wrappers.add(pid, path, name)
+        return
+    name = os.path.basename(command[0])
+    _end(pid, hub.guard)
+    words = f"{name!r} (pid {pid}) is no fake agent, and virtual time cannot see what it does"
+    hub.fail(Foreign(f"{words}\n{_remedy(name)}"))

@@ -1,0 +1,233 @@
+"""The hub's socket in a private folder, where new participants say hello, and the epoll behind it.
+
+It is open only while virtual time runs. A fake that finds it shut runs in real time. So a fake learns at its start in
+which time it is, and waits for no answer.
+
+    connected --another user's--> refused
+    connected --says nothing for 10 s, or anything but a hello with a token--> refused
+    connected --a hello with a token of this run--> let in
+
+Nothing is read from another user's process, and nothing is decoded before the token is known. A process that says
+nothing keeps nobody waiting: its link is put aside until it speaks.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import socket
+import struct
+import threading
+import time
+from itertools import count
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from fake_agents import wire
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Container, Iterator
+
+__all__ = ["Door", "Hello", "Poller", "bind_in"]
+
+
+class Poller:
+    """Call handlers of descriptors that are readable, from whichever thread asks."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self._epoll = select.epoll()
+        self._handlers: dict[int, Callable[[], None]] = {}
+
+    def watch(self, descriptor: int, handler: Callable[[], None]) -> None:
+        """Call `handler` in each poll that finds the descriptor readable."""
+        self._handlers[descriptor] = handler
+        self._epoll.register(descriptor, select.EPOLLIN)
+
+    def forget(self, descriptor: int) -> None:
+        """Watch a descriptor no more; one that is closed has left the poll by itself."""
+        if self._handlers.pop(descriptor, None) is not None:
+            with contextlib.suppress(OSError):
+                self._epoll.unregister(descriptor)
+
+    def poll(self, timeout: float = 0.0) -> None:
+        """Handle what is readable, or becomes so within `timeout` real seconds."""
+        if timeout:
+            self._epoll.poll(timeout)  # whoever else has something to do here need not wait as long
+        with self.lock:
+            for descriptor, _ in self._epoll.poll(0):
+                handler = self._handlers.get(descriptor)
+                if handler is not None:
+                    handler()
+
+    def close(self) -> None:
+        """Give the descriptor back, and let go of who handles what."""
+        self._epoll.close()
+        self._handlers.clear()
+
+
+_ROOT = 0
+_SILENCE = 10.0
+"""Real seconds after which a process that has connected and said nothing is turned away."""
+
+_numbers = count()
+"""Each socket of this process has a name of its own."""
+
+
+class Hello(NamedTuple):
+    """What a process says first.
+
+    Args:
+        link: the connected socket.
+        pid: the process at its other end, as the kernel says.
+        stage: its epoll descriptor.
+        token: which fake it belongs to.
+        fields: the rest of `wire.hello`: parent pid, child index, name, line.
+    """
+
+    link: socket.socket
+    pid: int
+    stage: int
+    token: bytes
+    fields: tuple[Any, ...]
+
+
+class Door:
+    """Let in the fakes of one run. Its descriptor is readable when a process connects or speaks."""
+
+    def __init__(self) -> None:
+        self._place: tuple[str, str] | None = None
+        self._is_open = False
+        self._epoll = select.epoll()
+        self._listener: socket.socket | None = None
+        self._silent: dict[int, tuple[socket.socket, int, float]] = {}
+        """Connections without a word so far, by descriptor: the link, the pid, and since when."""
+
+    def fileno(self) -> int:
+        """Give the descriptor to wait at; -1 once it is closed."""
+        return -1 if self._epoll.closed else self._epoll.fileno()
+
+    @property
+    def address(self) -> bytes:
+        """The path of the socket; empty until the door has a place."""
+        return b"" if self._place is None else os.fsencode(os.path.join(*self._place))
+
+    def place(self, folder: str) -> None:
+        """Choose where the door is, unless it has a place already.
+
+        Args:
+            folder: a folder that only this user can enter.
+        """
+        if self._place is None:
+            self._place = folder, f"hub-{next(_numbers)}"
+            if self._is_open:
+                self._listen(*self._place)
+
+    def open(self) -> None:
+        """Listen at the door's place: at once if it has one, or as soon as it has."""
+        self._is_open = True
+        if self._place is not None and self._listener is None:
+            self._listen(*self._place)
+
+    def _listen(self, folder: str, name: str) -> None:
+        self._listener, _ = bind_in(folder, name, 256)
+        self._listener.setblocking(False)
+        self._epoll.register(self._listener, select.EPOLLIN)
+
+    def hellos(self, tokens: Container[bytes]) -> Iterator[Hello]:
+        """Give each hello that is there and has one of these tokens, without a wait."""
+        for number, _ in self._epoll.poll(0):
+            if number in self._silent:
+                link, pid, _since = self._silent[number]
+                yield from self._heard(link, pid, tokens)
+            else:
+                yield from self._connected(tokens)
+
+    def _connected(self, tokens: Container[bytes]) -> Iterator[Hello]:
+        """Accept every connection; most have brought their hello by then."""
+        assert self._listener is not None, "only what was registered is found"
+        while True:
+            try:
+                link, _ = self._listener.accept()
+            except BlockingIOError:
+                break
+            pid, user, _group = struct.unpack("iII", link.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+            if user not in (_ROOT, os.geteuid()):
+                link.close()
+                continue
+            link.setblocking(False)
+            yield from self._heard(link, pid, tokens)
+        self._turn_away()
+
+    def _heard(self, link: socket.socket, pid: int, tokens: Container[bytes]) -> Iterator[Hello]:
+        try:
+            message, descriptors, _, _ = socket.recv_fds(link, wire.MESSAGE, 1)
+        except BlockingIOError:
+            self._put_aside(link, pid)
+            return
+        except ConnectionError:
+            message, descriptors = b"", []
+        if self._silent.pop(link.fileno(), None) is not None:
+            self._epoll.unregister(link)
+        token = message[: wire.TOKEN]
+        if descriptors and token in tokens:
+            yield Hello(link, pid, descriptors[0], token, wire.introduced(message))
+            return
+        link.close()
+        for descriptor in descriptors:
+            os.close(descriptor)
+
+    def _put_aside(self, link: socket.socket, pid: int) -> None:
+        if link.fileno() not in self._silent:
+            self._silent[link.fileno()] = link, pid, time.monotonic()
+            self._epoll.register(link, select.EPOLLIN)
+
+    def _turn_away(self) -> None:
+        """Close each connection that has been silent for too long."""
+        if self._silent:
+            latest = time.monotonic() - _SILENCE
+            for number in [number for number, (_, _, since) in self._silent.items() if since < latest]:
+                self._silent.pop(number)[0].close()
+
+    def shut(self) -> None:
+        """Refuse every process from now on; a process that has connected and was not let in is refused too."""
+        self._is_open = False
+        for link, _, _ in self._silent.values():
+            link.close()
+        self._silent.clear()
+        if self._listener is not None:
+            self._listener.close()
+            self._listener = None
+            with contextlib.suppress(FileNotFoundError):  # the folder went before
+                os.unlink(self.address)
+
+    def close(self) -> None:
+        """Shut the door, and give every descriptor back."""
+        self.shut()
+        self._epoll.close()
+
+
+def bind_in(folder: str, name: str, backlog: int) -> tuple[socket.socket, bytes]:
+    """Listen at a socket in a folder; give it, and its path. A file of that name is removed first.
+
+    A path that is too long for an address is reached through the folder's descriptor, as `fake_agents.main` does it.
+    """
+    path = os.path.join(os.fsencode(folder), name.encode("ascii"))
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    try:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path)
+        if len(path) <= wire.LONGEST_ADDRESS:
+            listener.bind(path)
+        else:
+            number = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                listener.bind(f"/proc/self/fd/{number}/{name}")
+            finally:
+                os.close(number)
+        os.chmod(path, 0o600)
+        listener.listen(backlog)
+    except BaseException:
+        listener.close()
+        raise
+    return listener, path

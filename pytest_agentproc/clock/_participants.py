@@ -1,0 +1,338 @@
+"""The roll of participants: who was born, what they said, who is gone. Owns their sockets; moves nobody.
+
+Births and deaths are recorded in spawn order once everyone is inert: who connected or died first is no order.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+from collections import Counter
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from fake_agents import wire
+from fake_agents.program import numbered
+from pytest_agentproc.clock._events import told
+from pytest_agentproc.clock._hub_socket import Door
+from pytest_agentproc.clock._participant import Participant, State
+from pytest_agentproc.clock._wrappers import Wrappers, ancestors
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pytest_agentproc.clock._hub_socket import Poller
+    from pytest_agentproc.clock._jump import JumpRule, Path
+
+__all__ = ["Roll"]
+
+
+if TYPE_CHECKING:
+    Sink = Callable[[int, str, dict[str, Any]], None]
+
+
+_SIGNALLING = ("kill",)
+"""The steps of one participant that signal others."""
+
+
+_WRITTEN = ("o", "e")
+"""The notes that come with every step."""
+
+
+class Roll:
+    """Keep every participant there ever was.
+
+    Args:
+        poller: finds who speaks.
+        rule: is told who parks, asks, or is gone.
+    """
+
+    def __init__(self, poller: Poller, rule: JumpRule) -> None:
+        self.participants: dict[Path, Participant] = {}
+        self.expected: dict[int, Path] = {}
+        self.dying: list[Participant] = []
+        self.changed = False
+        self.living: dict[Path, Participant] = {}
+        """Those that live: one that re-forks leaves thousands that do not."""
+        self.written = 0
+        """How many bytes they have printed."""
+        self._poller = poller
+        self._rule = rule
+        self._door = Door()
+        self._sinks: dict[bytes, Sink] = {}
+        self.by_pid: dict[int, Participant] = {}
+        """Who said hello last from that pid."""
+        self.wrappers = Wrappers(poller, self.participants, self.by_pid)
+        self.before_opening: list[Callable[[], None]] = []
+        """What is asked before new participants are let in."""
+        self._births: list[Participant] = []
+        self._deaths: list[Participant] = []
+        self._kept: list[Participant] = []
+        """The dead whom somebody may still have to wait for."""
+        self._names: Counter[tuple[bytes, str]] = Counter()
+        self._buffer = bytearray(wire.MESSAGE)
+        self._roots = 0
+        self.broken = ""
+        """What broke first in a fake itself."""
+        poller.watch(self._door.fileno(), self._accept)
+
+    @property
+    def door(self) -> int:
+        """The descriptor at which new participants knock."""
+        return self._door.fileno()
+
+    @property
+    def address(self) -> bytes:
+        """Where new participants connect: the path of a socket; empty before the first `admit`."""
+        return self._door.address
+
+    def open_door(self) -> None:
+        """Let new participants in from now on: a fake that is started is in virtual time.
+
+        Raises:
+            UsageError: a fake that was started in real time still runs.
+        """
+        for check in self.before_opening:
+            check()
+        self._door.open()
+
+    def shut_door(self) -> None:
+        """Let nobody in from now on: a fake that is started is in real time."""
+        self._door.shut()
+
+    def admit(self, sink: Sink, folder: str) -> bytes:
+        """Give the token of one fake; its events, and those of its descendants, go to `sink`.
+
+        Args:
+            sink: called with (instant, code, data) in the record's codes.
+            folder: where the hub's socket may be: only this user can enter it. The first one counts.
+        """
+        self._door.place(folder)
+        token = secrets.token_bytes(wire.TOKEN)
+        self._sinks[token] = sink
+        return token
+
+    def mute(self, token: bytes) -> None:
+        """Send a fake's events nowhere from now on."""
+        self._sinks[token] = _nowhere
+
+    # Births.
+
+    def next_root(self) -> Path:
+        """Number an agent that the host starts, in the order of the starts."""
+        self._roots += 1
+        return (self._roots - 1,)
+
+    def expect(self, pid: int, path: Path) -> None:
+        """Wait for the hello of process `pid`."""
+        with self._poller.lock:
+            self.changed = True
+            self._renumber(pid)
+            if pid not in self.by_pid:
+                self.expected[pid] = path
+
+    def _renumber(self, pid: int) -> None:
+        """Let go of a process that is dead and gone: the kernel has given its number to somebody new."""
+        former = self.by_pid.get(pid)
+        if former is not None and former.is_forgotten():
+            del self.by_pid[pid]
+
+    def is_known(self, pid: int) -> bool:
+        """Say whether a process has said hello, or is around one that has."""
+        return pid in self.by_pid or pid in self.wrappers.alive
+
+    def unexpect(self, pid: int) -> None:
+        """Wait no more for a process that is none of ours."""
+        with self._poller.lock:
+            self.expected.pop(pid, None)
+
+    def _accept(self) -> None:
+        for link, pid, stage, token, (parent, index, name, line) in self._door.hellos(self._sinks):
+            path = self.expected.pop(pid, None)
+            if index >= 0:
+                path = (*self.by_pid[parent].path, index)
+            elif path is None:
+                path = self._place(pid)
+            try:
+                participant = Participant(link, pid, stage, path, name, line, token)
+            except ProcessLookupError:  # it was killed and waited for before anybody could look
+                link.close()
+                os.close(stage)
+                continue
+            participant.until = self._rule.now
+            self.participants[path] = participant
+            self.by_pid[pid] = participant
+            self._poller.watch(link.fileno(), partial(self.hear, participant))
+            self._poller.watch(stage, partial(self._rule.ask, path))
+            self._poller.watch(participant.pidfd, partial(self._bury, participant))
+            self.changed = True
+            self._rule.park(path, participant.until)
+            self._births.append(participant)
+            self.living[path] = participant
+            if index < 0:
+                self._tell_births()
+
+    def _place(self, pid: int) -> Path:
+        """Give an agent that nobody expected the place of the program that it was before, or is below (a shell)."""
+        if (was := self.wrappers.drop(pid)) is not None:
+            return was.free or self.next_root()
+        wrapper = self.wrappers.above(pid)
+        if wrapper is None:
+            above = next((one for one in ancestors(pid) if one in self.expected), None)
+            if above is None:
+                return self.next_root()
+            wrapper = self.wrappers.add(above, self.expected.pop(above))
+        path, wrapper.free = wrapper.free or self.next_root(), None
+        wrapper.agents.append(path)
+        return path
+
+    # What participants say.
+
+    def hear(self, participant: Participant) -> None:
+        """Take one message of a participant.
+
+        Raises:
+            TimeoutError: half a second without a message.
+        """
+        try:
+            size = participant.link.recv_into(self._buffer)
+        except ConnectionError:
+            size = 0
+        if size == 0:
+            self._lose(participant)
+        elif size == 1:
+            participant.woken = True
+            self._rule.ask(participant.path)
+        else:
+            self._take(participant, wire.load(self._buffer))
+
+    def _take(self, participant: Participant, said: tuple[Any, ...]) -> None:
+        form = said[0]
+        if notes := said[-1]:
+            self._note(participant, notes)
+        if form == "W":
+            _, participant.until, participant.wants, _ = said
+            participant.state = State.PARKED
+            if not participant.stopped:
+                self.park(participant)
+        elif form == "D":
+            participant.signal = said[1]
+
+    def park(self, participant: Participant) -> None:
+        """Have the rule know that a participant waits, and whether it asks to go on."""
+        self._rule.park(participant.path, participant.until)
+        if participant.woken:
+            self._rule.ask(participant.path)
+
+    def _note(self, participant: Participant, notes: list[tuple[str, Any]]) -> None:
+        now, sink = self._rule.now, self._sinks[participant.token]
+        for code, data in notes:
+            if code in _WRITTEN:
+                self.written += len(data)
+                sink(now, code, {"process": participant.name, "bytes": data})
+                continue
+            about: dict[str, Any] = {"process": participant.name}
+            if code == "m":
+                participant.doing = data
+                self.changed = self.changed or data[1] in _SIGNALLING
+                about["line"], about["step"] = data
+                sink(now, "m", about)
+            elif code == "x":
+                participant.code = data
+            elif code == "p":
+                index, pid, _name, _line = data
+                path = (*participant.path, index)
+                if path not in self.participants:
+                    self.expect(pid, path)
+            else:
+                if code == "q" and "broken" in data:
+                    self.broken = self.broken or data["broken"]
+                sink(now, *told(about, code, data))
+
+    # Deaths.
+
+    def _lose(self, participant: Participant) -> None:
+        """Its socket has ended: it is dying, and dead once its pidfd says so."""
+        if participant.lives:
+            participant.state = State.DYING
+            self.changed = True
+            self.dying.append(participant)
+            if self.living.get(participant.path) is participant:
+                del self.living[participant.path]
+            self._rule.drop(participant.path)
+            self._poller.forget(participant.link.fileno())
+            self._poller.forget(participant.stage)
+
+    def _bury(self, participant: Participant) -> None:
+        with contextlib.suppress(BlockingIOError):  # whoever inherited the socket keeps it from ending
+            participant.link.setblocking(False)
+            while participant.lives:
+                self.hear(participant)
+        self._lose(participant)
+        if participant.state is State.DYING:
+            participant.end()
+            self.changed = True  # its end may have continued others: the kernel sends HUP and CONT to orphaned groups
+            self.dying.remove(participant)
+            self._poller.forget(participant.pidfd)
+            self._deaths.append(participant)
+
+    # The record.
+
+    def tell(self) -> None:
+        """Record who is new and who is gone, in spawn order; call this when everyone is inert."""
+        self._tell_births()
+        if self._deaths:
+            for one in sorted(self._deaths, key=lambda one: one.path):
+                sink = self._sinks[one.token]
+                sink(self._rule.now, "x", {"process": one.name, **one.status})
+                sink(self._rule.now, "p", {"process": one.name, "gone": True})
+                one.hang_up()
+            self._kept += self._deaths
+            self._deaths.clear()
+            self._forget()
+
+    def _forget(self) -> None:
+        """Close what the kernel knows no more, and may number anew; one that re-forks for long leaves thousands."""
+        for one in self._kept:
+            if one.is_forgotten():
+                one.close()
+                if self.by_pid.get(one.pid) is one:
+                    del self.by_pid[one.pid]
+        self._kept = [one for one in self._kept if not one.is_closed]
+
+    def _tell_births(self) -> None:
+        for one in sorted(self._births, key=lambda one: one.path):
+            said = one.token, one.name
+            self._names[said] += 1
+            one.name = numbered(one.name, self._names[said])
+            parent = self.participants.get(one.path[:-1])
+            above = "supervisor" if parent is None else parent.name
+            born = {"process": one.name, "seen": True, "pid": one.pid, "parent": above, "line": one.line}
+            self._sinks[one.token](self._rule.now, "p", born)
+        self._births.clear()
+
+    def in_order(self, token: bytes | None = None) -> list[Participant]:
+        """List every participant there was, of one fake or of all, in spawn order."""
+        everyone = [self.participants[path] for path in sorted(self.participants)]
+        return [one for one in everyone if token in (None, one.token)]
+
+    def close(self) -> None:
+        """End whoever is left and give every descriptor back, even if somebody interrupts that."""
+        with contextlib.ExitStack() as stack:
+            stack.callback(self._door.close)
+            stack.callback(self.wrappers.close)
+            stack.callback(self.participants.clear)  # a second close must not meet descriptors of somebody else's
+            for one in reversed(self.participants.values()):
+                stack.callback(_end, one)
+
+
+def _end(one: Participant) -> None:
+    if one.lives:
+        one.kill()
+    one.reap()
+    one.close()
+
+
+def _nowhere(at: int, code: str, data: dict[str, Any]) -> None:
+    """Take an event that nobody wants."""

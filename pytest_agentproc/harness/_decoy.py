@@ -1,0 +1,79 @@
+"""A canary: a process that nobody has a reason to signal, and that notes who does. Standard library only; run by path.
+
+It blocks every signal and takes them one by one, so that the kernel tells the sender of each. A byte on stdin asks for
+what was noted: the answer is one line on stdout, `signal:origin` for each, as they were delivered, and they are
+forgotten. The end of stdin is its own end; the harness holds the other one. News of stdin comes as a signal too, and
+whatever is pending once the question was read is noted before the answer: what was sent before the question is in it.
+Origins: `run` is the harness or a descendant of it, `else` a process that is neither, `kernel` a terminal,
+`unknown` a sender that was gone already. The argument is the harness's pid; others are names, for who kills by name.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+import sys
+
+__all__ = []
+
+
+BELL = signal.SIGRTMIN
+
+
+def main() -> None:
+    """Note signals until stdin ends."""
+    harness = int(sys.argv[1])
+    every = signal.valid_signals()
+    signal.pthread_sigmask(signal.SIG_BLOCK, every)
+    fcntl.fcntl(0, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(0, fcntl.F_SETSIG, BELL)
+    fcntl.fcntl(0, fcntl.F_SETFL, fcntl.fcntl(0, fcntl.F_GETFL) | os.O_ASYNC | os.O_NONBLOCK)
+    noted: list[str] = []
+    while heeds(noted, harness):
+        noted += notes(signal.sigwaitinfo(every), harness)
+
+
+def heeds(noted: list[str], harness: int) -> bool:
+    """Answer what is asked; False once nobody can ask any more."""
+    while True:
+        try:
+            asked = os.read(0, 1)
+        except BlockingIOError:
+            return True
+        if not asked:
+            return False
+        while (pending := signal.sigtimedwait(signal.valid_signals(), 0)) is not None:
+            noted += notes(pending, harness)
+        os.write(1, " ".join(noted).encode() + b"\n")
+        noted.clear()
+
+
+def notes(info: signal.struct_siginfo, harness: int) -> list[str]:
+    """Give what there is to note of a signal: nothing of the one that brings news of stdin."""
+    if info.si_signo == BELL and info.si_code > 0:
+        return []
+    return [f"{info.si_signo}:{origin(info.si_code, info.si_pid, harness)}"]
+
+
+def origin(code: int, sender: int, harness: int) -> str:
+    """Say where a signal came from."""
+    if code > 0:
+        return "kernel"
+    pid = sender
+    while pid != harness:
+        if pid in (0, 1):
+            return "else"
+        try:
+            with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
+                above = int(file.read(4096).rpartition(b")")[2].split()[1])
+        except (FileNotFoundError, ProcessLookupError):
+            return "unknown"
+        if above == 1 != harness and pid == sender:
+            return "unknown"  # it lost its parent, whoever that was
+        pid = above
+    return "run"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,393 @@
+"""What a fake's processes did in real time, read from their diaries. Owns who was born, who is dead, who was left."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import shutil
+import signal
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from fake_agents import diary
+from fake_agents.program import numbered
+from pytest_agentproc.clock import SystemClock, signal_name, told
+from pytest_agentproc.errors import KitError, UsageError
+from pytest_agentproc.harness._bystanders import command_line_of, how_it_lives, plays, ticks
+from pytest_agentproc.procfs import every_pid, has_memory, stat_of, words_of
+from pytest_agentproc.record import Event, Record
+from pytest_agentproc.tree import pidfd_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Sequence
+    from pathlib import Path
+
+__all__ = ["Diaries"]
+
+
+_SETTLE = 0.2
+"""Real seconds that a process may take to be gone once its supervisor has returned."""
+
+_GUARD = 10.0
+"""Real seconds that the kernel may take to remove a process after its KILL."""
+
+_REST = 10.0
+"""Real seconds within which a process must rest, or say its first word, when somebody asks what it has done."""
+
+_EXEC = 1.0
+"""Real seconds for which a process without a command may be in its exec; a process without one for longer hides it."""
+
+_PAUSE = 1
+"""Real milliseconds between two searches for processes that are being killed."""
+
+_NEWBORN = "newborn"
+"""What a descendant is called that has not told its name yet."""
+
+
+@dataclass(slots=True)
+class _Kept:
+    """One process, as its diary has it; instants are the machine's."""
+
+    pid: int
+    parent: int
+    index: int
+    name: str
+    line: int
+    born: int
+    notes: list[tuple[int, str, Any]] = field(default_factory=list)
+    code: int | None = None
+    signum: int | None = None
+    died: int | None = None
+    late: int = 0
+    expired: int | None = None
+    """The line of the step at which its lifetime was over."""
+    successor: _Kept | None = None
+    """Who was given its pid after its end."""
+
+    @property
+    def step(self) -> tuple[int, str]:
+        """The line and the name of the step that it began last."""
+        return next((data for _, code, data in reversed(self.notes) if code == "m"), (self.line, "start"))
+
+    @property
+    def ended(self) -> dict[str, Any]:
+        if self.code is not None:
+            return {"code": self.code}
+        return {"signal": signal_name(self.signum or signal.SIGKILL)}  # KILL alone leaves no time for a word
+
+
+class Diaries:
+    """The diaries of one fake and its descendants.
+
+    Args:
+        folder: where they write.
+        deaths: where the lifeline broker notes who died and when.
+        clock: what their time is: so many times faster than the machine; shared by all fakes of one run.
+        name: what the record calls the fake.
+        is_elsewhere: says of a pid whether it is in virtual time; None: this fake has no virtual time. A fake that has
+            one leaves the zero of its clock alone.
+
+    `baked` is what the fake must be told.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        deaths: Path,
+        clock: SystemClock,
+        name: str = "agent",
+        is_elsewhere: Callable[[int], bool] | None = None,
+    ) -> None:
+        self.folder = folder
+        self.is_over = False
+        self.expired: list[tuple[str, int]] = []
+        """The agents that were ended by their lifetime, each with the line of its step; known once it is collected."""
+        self._is_elsewhere = is_elsewhere
+        self._begun = ticks()
+        self._ends: dict[tuple[int, int], int] = {}
+        """The instants at which ends were seen here before the broker told of them, by pid and birth."""
+        self.baked: dict[str, Any] = {"hub": b"", "diary": str(folder), "scale": clock.scale}
+        self.clock = clock
+        self._name = name
+        self._deaths = deaths
+        self.command = ""
+        """The fake's executable, which every one of its processes shows among its arguments."""
+
+    def collect(self, record: Record) -> int:
+        """Put what the processes did among what the supervisor did, and note who was left.
+
+        A fake that was started by somebody who records nothing counts from its own start.
+
+        Returns:
+            The most nanoseconds, in the run's own time, by which a step came late.
+        """
+        kept = self._settled()
+        self.expired = [(one.name, one.expired) for one in kept if one.expired is not None and one.index < 0]
+        if kept and not record.events and self._is_elsewhere is None:
+            self.clock.zero = min(one.born for one in kept)
+        self._correct([one for one in kept if one.index < 0], record)
+        record.merge(event for one in kept for event in self._events(one, kept))
+        now = self.clock.instant()
+        for one in kept:
+            if (state := self._state(one)) is not None:
+                told = {"process": one.name, "leaked": state, "line": one.line}
+                if one.index < 0 and state != "zombie":
+                    told["argv"] = command_line_of(one.pid, {os.path.realpath(self.command)})
+                record.add(now, "m", told)
+        return max((one.late for one in kept), default=0)
+
+    def so_far(self, record: Record) -> Record:
+        """Give what the processes have done so far; empty if none was started.
+
+        Whatever anybody outside can have seen of a process is in it: each is waited for until it rests, and a process
+        that was started until it has said its first word.
+
+        Args:
+            record: what `collect` writes; it is given itself once all is over.
+
+        Raises:
+            KitError: a process does neither within 10 s.
+        """
+        if self.is_over:
+            return record
+        found, kept = Record(record.header), self._rested()
+        found.merge(event for one in kept for event in self._events(one, kept))
+        return found
+
+    def is_used(self) -> bool:
+        """Say whether any process of this fake was started in real time."""
+        return bool(self._rested())
+
+    def require_none(self) -> None:
+        """Refuse virtual time while a process of this fake is in real time.
+
+        Raises:
+            UsageError: one is.
+        """
+        if self.is_over or not self._written():
+            return
+        for one in (one for one in self._read() if one.successor is None and self._is_ours(one.pid)):
+            who = f"{one.name} (pid {one.pid})"
+            raise UsageError(
+                f"{who} was started in real time and still runs, but virtual time cannot wait for it",
+                "start it inside the virtual run, or end it before the run begins",
+            )
+
+    def end(self) -> None:
+        """Kill every process of the fake that is left, reap our own children, and remove the diaries.
+
+        A process that is born after the diaries were moved ends by itself. So the work is done when a whole search
+        finds no process, however long that search takes. Every process that a search finds gets a KILL; the guard only
+        bounds the wait for the kernel, which may hold a killed process for as long as a device does not answer.
+        """
+        self.is_over = True
+        self.folder = self.folder.rename(f"{self.folder}-over")
+        for one in self._read():
+            self._end(one.pid)
+        guard = time.monotonic() + _GUARD
+        while left := self._unwritten(()):
+            for pid in left:
+                self._end(pid)
+            if time.monotonic() > guard:
+                break
+            select.poll().poll(_PAUSE)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _end(self, pid: int) -> None:
+        pidfd = pidfd_of(pid)
+        if pidfd is None:
+            return
+        try:
+            is_ours = self._is_ours(pid)
+            if is_ours:
+                with contextlib.suppress(ProcessLookupError):
+                    signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+            with contextlib.suppress(ChildProcessError):
+                os.waitid(os.P_PIDFD, pidfd, os.WEXITED | (0 if is_ours else os.WNOHANG))
+        finally:
+            os.close(pidfd)
+
+    # Who there is.
+
+    def _rested(self) -> list[_Kept]:
+        """Read once every process rests: what it did before is written then, for it writes before it waits."""
+        begun = time.monotonic()
+        while True:
+            starting, restless = self._restless()
+            kept = self._read()
+            restless -= {one.pid for one in kept if one.step[1] == "busy"}  # it never rests, and says no more
+            waited = time.monotonic() - begun
+            if not restless and (not starting or waited > _EXEC):
+                break
+            if waited > _REST:
+                raise KitError(f"{self._name} (pid {min(restless)}) neither rests nor ends within {_REST:g} s")
+            select.poll().poll(_PAUSE)
+        self._bury(kept)
+        for one in kept:
+            self._note_end(one)
+        return kept
+
+    def _restless(self) -> tuple[bool, set[int]]:
+        """Say whether anybody is in its exec and so may be a fake, and list the processes that run, or are to speak."""
+        written, starting, restless = self._written(), False, set[int]()
+        for pid in every_pid():
+            words = words_of(pid)
+            seen = stat_of(pid) if not words or pid in written else None
+            if not words:
+                is_new = seen is not None and seen.started >= self._begun
+                starting = starting or (is_new and has_memory(pid))
+            elif not plays(" ".join(words), self.command):
+                continue
+            elif pid in written:
+                restless |= {pid} if seen is not None and seen.state not in "STt" else set()
+            elif not self._is_in_virtual_time(pid):
+                restless.add(pid)
+        return starting, restless
+
+    def _note_end(self, one: _Kept) -> None:
+        """Have a process that is dead have an end, also if it was seen here before the broker told of it."""
+        if one.died is None and not self._is_ours(one.pid):
+            one.died = self._ends.setdefault((one.pid, one.born), time.monotonic_ns())
+
+    def _written(self) -> set[int]:
+        """Give the pids that have a diary."""
+        return {int(path.name) for path in self.folder.iterdir() if path.name != diary.SPARE}
+
+    def _settled(self) -> list[_Kept]:
+        """Read until everyone's end is known, or the time for that is up; a process in its exec cannot be seen yet.
+
+        Whoever forks without a pause is known by births between two looks that both began after that time.
+        """
+        limit = time.monotonic() + _SETTLE
+        was_calm, known, looked_at = False, set[tuple[int, int]](), 0.0
+        while True:
+            before, looked_at = looked_at, time.monotonic()
+            kept = self._read()
+            self._bury(kept)
+            new = self._unwritten({one.pid for one in kept})
+            born = [one for one in kept if (one.pid, one.born) not in known]
+            is_calm = bool(kept) and not (born or new) and all(self._state(one) is None for one in kept)
+            if (is_calm and was_calm) or before > limit:
+                break
+            was_calm, known = is_calm, {(one.pid, one.born) for one in kept}
+            select.poll().poll(5)
+        for one in kept:
+            self._note_end(one)
+        if born:  # somebody forks again and again, each for so short a time that the last has to stand for it
+            born[-1].died = None
+        if new:
+            now, written = time.monotonic_ns(), {one.pid: one for one in self._read()}
+            index, name = (0, _NEWBORN) if any(one.index < 0 for one in kept) else (-1, self._name)
+            for pid in new:  # one without a diary has not come so far as to open it
+                kept.append(written.get(pid) or _Kept(pid, 0, index, name, 0, now))
+        return kept
+
+    def _read(self) -> list[_Kept]:
+        """Read all diaries: the processes in the order of their births, of which some may have had one pid in turn."""
+        kept: list[_Kept] = []
+        for path in sorted(path for path in self.folder.iterdir() if path.name != diary.SPARE):  # that one is renamed
+            one: _Kept | None = None
+            for at, message in diary.entries(path.read_bytes()):
+                if message[0] == "H":
+                    parent, index, name, line = message[1:]
+                    born = _Kept(int(path.name), parent, index, name, line, at)
+                    if one is not None:
+                        one.successor = born
+                    one = born
+                    kept.append(one)
+                elif one is not None:
+                    _write(one, at, message)
+        kept.sort(key=lambda one: one.born)
+        names: Counter[str] = Counter()
+        for one in kept:
+            names[one.name] += 1
+            one.name = numbered(one.name, names[one.name])
+        return kept
+
+    def _unwritten(self, kept: Collection[int]) -> list[int]:
+        """List the processes of this fake that have no diary yet."""
+        ours = (pid for pid in every_pid() if pid not in kept and self._is_ours(pid))
+        return [pid for pid in ours if not self._is_in_virtual_time(pid)]
+
+    def _is_in_virtual_time(self, pid: int) -> bool:
+        return self._is_elsewhere is not None and self._is_elsewhere(pid)
+
+    def _bury(self, kept: Sequence[_Kept]) -> None:
+        """Note the deaths that the broker told of: those of one pid came in the order of the births."""
+        for line in self._deaths.read_text("ascii").splitlines():
+            pid, at = (int(word) for word in line.split())
+            dead = next((one for one in kept if one.pid == pid and one.died is None and at >= one.born), None)
+            if dead is not None:
+                dead.died = at
+        for one in kept:
+            if one.successor is not None:
+                one.died = min(one.died or one.successor.born, one.successor.born)
+
+    def _correct(self, agents: Sequence[_Kept], record: Record) -> None:
+        """Move the end of an agent to where its supervisor saw it, if that was before the broker did.
+
+        The broker may be late for several at once, and tell of their ends in any order: each end that was seen is that
+        of one agent, which had begun by then.
+        """
+        left = [one for one in agents if one.died is not None]
+        for event in record.events:
+            if event.code != "x" or event.data["process"] != self._name:
+                continue
+            seen = self.clock.moment_of(event.at)
+            begun = [one for one in left if one.born <= seen]
+            if begun:
+                nearest = min(begun, key=lambda one: abs((one.died or 0) - seen))
+                nearest.died = min(nearest.died or seen, seen)
+                left.remove(nearest)
+
+    def _state(self, one: _Kept) -> str | None:
+        """Say how a process was left: alive, stopped, or a zombie that this process should have waited for."""
+        if one.died is None:
+            return how_it_lives(one.pid)
+        if one.index >= 0 or one.successor is not None:
+            return None  # a descendant is a child of ours by adoption only, and whose pid is another's was waited for
+        with contextlib.suppress(ChildProcessError):
+            if os.waitid(os.P_PID, one.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None:
+                return "zombie"
+        return None
+
+    def _is_ours(self, pid: int) -> bool:
+        """Say whether a pid is a process of this fake: a dead one has no command, any other one another."""
+        return plays(" ".join(words_of(pid)), self.command)
+
+    # What they did.
+
+    def _events(self, one: _Kept, kept: Sequence[_Kept]) -> Iterator[Event]:
+        about = {"process": one.name}
+        parents = [other.name for other in kept if other.pid == one.parent and other.born <= one.born]
+        above = parents[-1] if parents and one.index >= 0 else "supervisor"
+        born = {"seen": True, "pid": one.pid, "parent": above, "line": one.line}
+        yield Event(self.clock.instant_of(one.born), "p", about | born)
+        for at, code, data in one.notes:
+            if code == "m":
+                yield Event(self.clock.instant_of(at), "m", about | {"line": data[0], "step": data[1]})
+            else:
+                yield Event(self.clock.instant_of(at), *told(about, code, data))
+        if one.died is not None:
+            yield Event(self.clock.instant_of(one.died), "x", about | one.ended)
+            yield Event(self.clock.instant_of(one.died), "p", about | {"gone": True})
+
+
+def _write(one: _Kept, at: int, message: tuple[Any, ...]) -> None:
+    form = message[0]
+    if form == "L":
+        one.late = max(one.late, message[1])
+        return
+    if form == "T":
+        one.expired = message[1]
+        return
+    if form == "D":
+        one.signum = message[1]
+    for code, data in message[-1]:
+        if code == "x":
+            one.code = data
+        elif code != "p":
+            one.notes.append((at, code, data))

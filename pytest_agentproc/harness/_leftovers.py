@@ -1,0 +1,179 @@
+"""Processes that a supervisor starts beside its fakes, or leaves below a keeper."""
+
+from __future__ import annotations
+
+import os
+import select
+import time
+from typing import TYPE_CHECKING
+
+import anyio
+
+from pytest_agentproc.errors import KitError
+from pytest_agentproc.harness._bystanders import how_it_lives, plays
+from pytest_agentproc.procfs import words_of
+from pytest_agentproc.tree import Custody, Keeper, command_line, pidfd_of
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+    from types import TracebackType
+
+    from pytest_agentproc.harness._fake import FakeAgent
+    from pytest_agentproc.record import Record
+
+__all__ = ["Kept", "Others"]
+
+
+_SETTLE = 0.2
+"""Real seconds that a process may take to be gone once its supervisor has returned."""
+
+_LONGEST = 160
+
+
+class Kept:
+    """Keep what a subject starts while the block runs, and end all of it behind the block.
+
+    Args:
+        fakes: those of the play, which are judged elsewhere.
+        wanted: whether the subject wants a keeper; without one this is nothing.
+    """
+
+    def __init__(self, fakes: Sequence[FakeAgent], *, wanted: bool) -> None:
+        self.keeper = Keeper() if wanted else None
+        self._launchers = [fake.launcher for fake in fakes]
+        self._is_lost = False
+
+    def __enter__(self) -> Kept:  # noqa: PYI034  # nobody derives from it
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.keeper is not None:
+            self.keeper.close()
+
+    async def hold(self, run: Callable[[], Awaitable[None]]) -> None:
+        """Run what is to be kept, and give it up if the keeper ends: that is none of the subject's doing.
+
+        Raises:
+            KitError: it ended.
+        """
+        if self.keeper is None:
+            await run()
+            return
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._guard, self.keeper, group.cancel_scope)
+            await run()
+            group.cancel_scope.cancel()
+        if self._is_lost:
+            raise KitError("the keeper of the program under test ended during the play, and with it all that it held")
+
+    async def _guard(self, keeper: Keeper, scope: anyio.CancelScope) -> None:
+        end = os.pidfd_open(keeper.pid)
+        try:
+            await anyio.wait_readable(end)
+        finally:
+            os.close(end)
+        self._is_lost = True
+        keeper.close()
+        scope.cancel()
+
+    def tell(self, record: Record, at: int) -> None:
+        """Note every process that is left, but for the fakes, and for a program that has not ended.
+
+        Args:
+            record: where it is noted, as a leak under the name of its command.
+            at: the instant, in nanoseconds of the run's clock.
+        """
+        for pid, command in self._settled().items():
+            name = " ".join(command.split())[:_LONGEST]
+            record.add(at, "m", {"process": name, "leaked": how_it_lives(pid), "line": 0, "pid": pid})
+
+    def _settled(self) -> dict[int, str]:
+        """List the processes that are left, by a look that finds none, or that begins after the time for ending.
+
+        A look may take longer than that time: a process that it lists may have ended in time.
+        """
+        limit = time.monotonic() + _SETTLE
+        while True:
+            began = time.monotonic()
+            left = self._left()
+            if not left or began >= limit:
+                return left
+            _await_end(left, max(0.0, limit - time.monotonic()))
+
+    def _left(self) -> dict[int, str]:
+        if self.keeper is None:
+            return {}
+        started, commands = self.keeper.started, self.keeper.left().commands
+        return {pid: one for pid, one in commands.items() if pid not in started and not self._is_fake(pid)}
+
+    def _is_fake(self, pid: int) -> bool:
+        command = " ".join(words_of(pid))
+        return any(plays(command, launcher) for launcher in self._launchers)
+
+
+def _await_end(pids: Sequence[int] | dict[int, str], seconds: float) -> None:
+    """Wait until one of some processes ends."""
+    ends = select.poll()
+    pidfds = []
+    for pid in pids:
+        if (pidfd := pidfd_of(pid)) is not None:
+            pidfds.append(pidfd)
+            ends.register(pidfd, select.POLLIN)
+    ends.poll(seconds * 1000)
+    for pidfd in pidfds:
+        os.close(pidfd)
+
+
+_SETTLE_BESIDE = 200_000_000
+"""Real nanoseconds that such a process may take to be gone once its supervisor has returned."""
+
+_LONGEST_BESIDE = 160
+
+
+class Others:
+    """Know what is started while the block runs.
+
+    Args:
+        fakes: those of the play, which are judged elsewhere.
+        adopts: whether orphans are taken in.
+    """
+
+    def __init__(self, fakes: Sequence[FakeAgent], *, adopts: bool = False) -> None:
+        launchers = [fake.launcher for fake in fakes]
+
+        def is_fake(_pid: int, command: str) -> bool:
+            return any(plays(command, launcher) for launcher in launchers)
+
+        self._custody = Custody(adopts=adopts, excuses=is_fake)
+
+    def __enter__(self) -> Others:  # noqa: PYI034  # nobody derives from it
+        self._custody.begin()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._custody.close()
+
+    def tell(self, record: Record, at: int) -> None:
+        """Note every process that was left, and end it; what may be anybody's is noted beside it and left alone.
+
+        Args:
+            record: where it is noted, as a leak under the name of its command and the line that started it.
+            at: the instant, in nanoseconds of the run's clock.
+        """
+        found = self._custody.settle(_SETTLE_BESIDE)
+        if not found.mine:
+            return
+        own = command_line(os.getpid())
+        for one in found.mine:
+            name = " ".join(one.command(own).split())[:_LONGEST_BESIDE]
+            if one.start is not None and one.start.places:
+                name += f" started at {one.start.places[0]}"
+            record.add(at, "m", {"process": name, "leaked": one.sighting.state, "line": 0, "pid": one.sighting.pid})
+        for stranger in found.unknown:
+            name = " ".join(stranger.command.split())[:_LONGEST_BESIDE]
+            record.add(at, "m", {"process": name, "origin": "unknown", "pid": stranger.pid})
+        self._custody.end(found.mine)

@@ -1,0 +1,339 @@
+"""The lab: plays a scenario against a subject with real processes. Owns the broker and the fakes' files."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pytest_agentproc.clock import SystemClock, VirtualClock, bind_in
+from pytest_agentproc.errors import KitError, UsageError
+from pytest_agentproc.harness._bystanders import plays
+from pytest_agentproc.harness._claims import Reference, Unstated, bind_to, parts_of
+from pytest_agentproc.harness._fake import FakeAgent, Lockstep, Outside
+from pytest_agentproc.harness._fake_log import Diaries
+from pytest_agentproc.harness._faults import probes_of, require_machine, settle_fault
+from pytest_agentproc.harness._launch import Workshop, interpreter
+from pytest_agentproc.harness._model import REFERENCE
+from pytest_agentproc.harness._model_play import play_bound
+from pytest_agentproc.harness._pace import Turns, foresee, later, may_look_in_turns, naps_of, pace_of, patience_of
+from pytest_agentproc.harness._played import PROMPT_SHOWN, Played, command_line, header
+from pytest_agentproc.harness._signal_guard import Canaries
+from pytest_agentproc.harness._standalone import COMMANDS, REFUSED, write_refusal
+from pytest_agentproc.harness._supervise import Room, real_time_only, supervise, supervise_real
+from pytest_agentproc.record import Record
+from pytest_agentproc.scenario import NotApplicable
+from pytest_agentproc.tree import disown
+from pytest_agentproc.vocabulary import NANOSECONDS, Policy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from types import TracebackType
+
+    from pytest_agentproc.clock import Pulse
+    from pytest_agentproc.scenario import Bound, Scenario
+    from pytest_agentproc.vocabulary import Subject
+
+__all__ = ["LIFETIME", "Lab"]
+
+
+LIFETIME = 300.0
+"""Real seconds after which a fake is killed whatever happens."""
+
+_ARGUMENT_SHOWN = 200
+"""So many characters of each argument of a fake stand in the head of its record."""
+
+_TELL = (0, "tell", (None,))
+
+
+class _Broker(subprocess.Popen[bytes]):
+    """The broker: virtual time, in which an async test may make the first fake, does not wait for it."""
+
+    serves_host = True
+
+
+class Lab:
+    """Where scenarios are played.
+
+    The broker process starts with the first fake, the canaries with the first play in real time; `close` ends them.
+
+    Args:
+        new_record: makes the record of a play, of its header.
+        commands: what fakes of other packages' dialects are called, beside those of the kit.
+    """
+
+    def __init__(
+        self, new_record: Callable[[Mapping[str, Any]], Record] = Record, *, commands: Iterable[str] = ()
+    ) -> None:
+        self.new_record = new_record
+        self._workshop: Workshop | None = None
+        self._broker: subprocess.Popen[bytes] | None = None
+        self._lifeline = b""
+        self._clock: VirtualClock | None = None
+        self._canaries = Canaries(sorted({*COMMANDS.values(), *commands}))
+
+    def __enter__(self) -> Lab:  # noqa: PYI034  # nobody derives from it
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def play(
+        self, scenario: Scenario, subject: Subject, *, backend: str = "asyncio", record: Record | None = None
+    ) -> Played:
+        """Play a scenario against a subject, in virtual time.
+
+        Args:
+            scenario: what the fake does and what must be true.
+            subject: the supervisor under test.
+            backend: "asyncio" or "trio".
+            record: an empty one, to be looked at meanwhile; None: one of its own.
+
+        Raises:
+            NotApplicable: the script needs a limit that the subject does not have, or its host a disk that it has not,
+                or what virtual time cannot play.
+            ScenarioError: the script has no end, and the kit's own supervisor does not end it, either.
+            KitError: the harness or a fake failed, so there is no verdict on the subject.
+        """
+        if real_time_only(subject):
+            raise NotApplicable("virtual time", 1)
+        bound = bind_to(scenario, subject).in_virtual_time()
+        played, pulse = self._play(bound, subject, backend, self.new_record({}) if record is None else record)
+        unstated = Unstated.of(bound)
+        played = replace(played, reference=Reference.of(scenario, subject), unstated=unstated)
+        naps = naps_of(subject, bound, pulse)
+        period, began = pulse.period, pulse.began
+        if not period and may_look_in_turns(subject, bound, pulse):
+            period = self._play(later(bound), subject, backend, Record())[1].period
+            began = naps[0][0] if naps else 0
+        if period and not hasattr(subject, "deciders"):
+            margin = foresee(scenario, scenario.terms(subject)).margin
+            return replace(played, turns=Turns.of(bound, played.record, period, margin, began))
+        return replace(played, turns=Turns(0, None, naps=naps)) if naps else played
+
+    def _play(self, bound: Bound, subject: Subject, backend: str, record: Record) -> tuple[Played, Pulse]:
+        """Play in virtual time; give the pace of the subject's own loop, too."""
+        room = Room(bound.scenario, self._shop().folder, keeps_artifacts=subject.keeps_artifacts)
+        clock = VirtualClock(patience=patience_of(bound))
+        record.header.update(header(bound, subject.name))
+        fakes: list[FakeAgent] = []
+        try:
+            fakes += [self._make(part, clock, record) for part in parts_of(bound)]
+            played = _settled(supervise(subject, bound, fakes, clock, backend, room), fakes)
+            self._require_broker()
+            return played, clock.pulse
+        finally:
+            clock.close()
+            room.close()
+            for fake in fakes:
+                self._shop().take_back(fake.launcher)
+
+    def play_real(
+        self, scenario: Scenario, subject: Subject, *, backend: str = "asyncio", scale: float | None = None
+    ) -> Played:
+        """Play a scenario against a subject in real time, if it can be told apart there what must be told apart.
+
+        Args:
+            scenario: what the fake does and what must be true.
+            subject: the supervisor under test.
+            backend: "asyncio" or "trio".
+            scale: every duration is divided by it; None: by as much as the scenario bears.
+
+        Raises:
+            NotForReal: two instants that must not change places are too near to one another, or it takes too long.
+            NotApplicable: the script needs a limit that the subject does not have, or its host a disk that it has not.
+            ScenarioError: the script has no end, and the kit's own supervisor does not end it, either.
+            KitError: the harness or a fake failed, so there is no verdict on the subject.
+        """
+        bound = bind_to(scenario, subject)
+        if bound.blocked is not None:
+            raise NotApplicable("virtual time", bound.blocked.line)
+        foreseen = foresee(scenario, scenario.terms(subject))
+        if foreseen.broken is not None:
+            raise foreseen.broken.error(str(scenario.path))
+        pace = pace_of(foreseen, scale, LIFETIME)
+        self._canaries.ready()
+        room = Room(scenario, self._shop().folder, keeps_artifacts=subject.keeps_artifacts)
+        record = self.new_record({**header(bound, subject.name), "clock": "real", "scale": pace.scale})
+        clock = SystemClock(pace.scale, time.monotonic_ns())
+        fakes = [self._make(part, clock, record) for part in parts_of(bound)]
+        try:
+            played = _settled(supervise_real(subject, bound, fakes, pace, backend, room), fakes)
+            for hit in self._canaries.hits():
+                told = {"stray": hit.signal, "to": "canary", "who": hit.canary, "origin": hit.origin}
+                record.add(clock.instant(), "m", {"process": "supervisor", **told})
+            self._require_broker()
+            unstated = Unstated.of(bound)
+            return replace(played, reference=Reference.of(scenario, subject), unstated=unstated)
+        finally:
+            for fake in fakes:
+                fake.watch.end()
+            room.close()
+            for fake in fakes:
+                self._shop().take_back(fake.launcher)
+
+    def fake(
+        self,
+        scenario: Scenario,
+        *,
+        clock: VirtualClock | SystemClock | None = None,
+        name: str = "agent",
+        record: Record | None = None,
+        tells: bool = False,
+        command: str = "",
+        instead: Sequence[tuple[tuple[str, ...], str]] = (),
+        outside: Outside | None = None,
+    ) -> FakeAgent:
+        """Make the scenario's fake, to be started by code of your own.
+
+        Args:
+            scenario: who the agent is and what it does, under the default policy and the scenario's own.
+            clock: the clock that it obeys; None: the virtual one that `virtual_clock` made last, or else real time.
+            name: what the record calls it.
+            record: where it writes, in the order in which things happen; None: a record of its own.
+            tells: whether its record says first, at each start, what it was given.
+            command: the name of its executable; empty: that of its dialect's CLI.
+            instead: patterns of arguments, each with the path of the fake that plays a start with such arguments.
+            outside: how it lives if it is started while its virtual clock does not run; None: it exits.
+
+        Raises:
+            UsageError: the scenario has several agents.
+            NotApplicable: virtual time cannot play it.
+        """
+        if scenario.parts:
+            names = ", ".join(scenario.parts)
+            raise UsageError(
+                f"{scenario.path} has a fake for each of its sessions: {names}", "make one of scenario.parts[...]"
+            )
+        policy = Policy.for_dialect(scenario.dialect, **scenario.policy)
+        bound = scenario.bind(policy.in_session() if scenario.is_session else policy)
+        bound = _telling(bound) if tells else bound
+        record = record or Record(header(bound, ""))
+        clock = clock or self._clock or SystemClock(1, time.monotonic_ns())
+        if isinstance(clock, VirtualClock):
+            bound.in_virtual_time()
+        return self._make(bound, clock, record, name, outside, command=command, instead=instead)
+
+    def virtual_clock(self, **options: Any) -> VirtualClock:
+        """Make a virtual clock, which the fakes made from now on obey; see `VirtualClock` for the options."""
+        self._clock = VirtualClock(**options)
+        self._clock.on_close = self._forget_clock
+        return self._clock
+
+    def refusals(self) -> str:
+        """Give a folder in which the name of every agent CLI leads to a program that refuses."""
+        folder = self._shop().folder / "refusals"
+        if not folder.exists():
+            folder.mkdir()
+            for name in REFUSED:
+                write_refusal(folder / name)
+        return str(folder)
+
+    def stop_lifetimes(self) -> None:
+        """Have no fake end by its lifetime from now on, for somebody debugs the code that started it."""
+        self._shop().debugged.touch()
+
+    def is_fake(self, command: str) -> bool:
+        """Say whether a command line is that of a fake of this lab, or of a descendant of one."""
+        return self._workshop is not None and plays(command, str(self._workshop.folder))
+
+    def close(self) -> None:
+        """End the canaries, the broker, and with it every fake that is left, and remove the files."""
+        self._canaries.close()
+        if self._broker is not None:
+            self._broker.kill()
+            self._broker.wait()
+            self._broker = None
+        if self._workshop is not None:
+            self._workshop.close()
+            self._workshop = None
+
+    def _forget_clock(self) -> None:
+        self._clock = None
+
+    def _require_broker(self) -> None:
+        if self._broker is None or self._broker.poll() is not None:
+            raise KitError("the lifeline broker ended during the play, and every fake with it")
+
+    def _make(
+        self,
+        bound: Bound,
+        clock: VirtualClock | SystemClock,
+        record: Record,
+        name: str = "",
+        outside: Outside | None = None,
+        *,
+        command: str = "",
+        instead: Sequence[tuple[tuple[str, ...], str]] = (),
+    ) -> FakeAgent:
+        scenario, shop = bound.scenario, self._shop()
+        name = name or bound.program["name"]
+        watch: Lockstep | Diaries
+        diaries: Diaries | None = None
+        if isinstance(clock, VirtualClock):
+            watch = Lockstep(clock, record, str(shop.folder))
+            if outside is not None:
+                diaries = Diaries(shop.new_diary(), shop.deaths, outside.clock, name, clock.hub.roll.is_known)
+                life = round(outside.lifetime * NANOSECONDS), str(shop.debugged)
+                diaries.baked |= {"lifetime": life, "notice": outside.notice}
+                clock.hub.roll.before_opening.append(diaries.require_none)
+        else:
+            watch = diaries = Diaries(shop.new_diary(), shop.deaths, clock, name)
+        baked = {
+            **(diaries.baked if diaries else {}),
+            **watch.baked,
+            "lifeline": self._lifelines(),
+            "program": {**bound.program, "name": name, "prompt": scenario.prompt[:PROMPT_SHOWN]},
+            "probes": probes_of(scenario.dialect),
+            "instead": list(instead),
+        }
+        usual = COMMANDS[scenario.dialect] if scenario.contributed is None else scenario.contributed.command
+        path = shop.make(command or usual, baked, spawn_error=scenario.cannot_spawn)
+        if isinstance(watch, Lockstep):
+            watch.clock.launchers.add(path)
+        if diaries is not None:
+            diaries.command = path
+        inside = isinstance(watch, Lockstep)
+        fake = FakeAgent(path, command_line(scenario), record, watch, name, diaries if inside else None)
+        record.header.setdefault("argv", {})[name] = [fake.name, *(word[:_ARGUMENT_SHOWN] for word in fake.argv[1:])]
+        fake.launcher = path
+        return fake
+
+    def _shop(self) -> Workshop:
+        if self._workshop is None:
+            require_machine()
+            self._workshop = Workshop()
+        return self._workshop
+
+    def _lifelines(self) -> bytes:
+        """Give the broker's address, and start it if it does not run."""
+        if self._broker is None or self._broker.poll() is not None:
+            listener, self._lifeline = bind_in(str(self._shop().folder), "lifeline", 1024)
+            with listener:
+                self._shop().deaths.touch()
+                script = str(Path(__file__).with_name("_broker.py"))
+                command = [interpreter(), "-IS", script, str(os.getpid()), str(LIFETIME), str(self._shop().folder)]
+                self._broker = _Broker(command, stdin=listener.fileno(), start_new_session=True)
+                disown(self._broker.pid)
+        return self._lifeline
+
+
+def _settled(played: Played, fakes: Sequence[FakeAgent]) -> Played:
+    """Give a play as it is, unless a fake itself failed in it."""
+    for fake in fakes:
+        if fake.broken is not None:
+            return settle_fault(played, fake.broken, lambda: play_bound(played.bound, REFERENCE))
+    return played
+
+
+def _telling(bound: Bound) -> Bound:
+    """Have an agent tell first what it was given, at each start."""
+    program = {**bound.program, "steps": [_TELL, *bound.program["steps"]]}
+    if "then" in program:
+        program["then"] = [[_TELL, *steps] for steps in program["then"]]
+    return replace(bound, program=program)

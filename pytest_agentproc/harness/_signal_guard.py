@@ -1,0 +1,368 @@
+"""Signals of the supervising program: decoys and unrelated processes that must get none.
+
+One is in the process group of pytest, one in a session of its own; both are children of this process, as a server of
+another test is. A hit counts against a run if the kernel names this process or a descendant of it as the sender. One
+whose sender nobody knows (it was gone too soon; KILL and STOP leave no word) counts as well, but not beside other
+workers of pytest-xdist: it may be theirs.
+
+It patches `os.kill`, `os.killpg` and `signal.pidfd_send_signal`, which all of the standard library goes through, while
+a subject has its run. What C code or another program sends is not seen here; the canaries are for that.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+import threading
+from _signal import getsignal
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pytest_agentproc.clock import signal_name
+from pytest_agentproc.errors import KitError
+from pytest_agentproc.harness._bystanders import how_it_lives, is_bystander, members_of, ticks
+from pytest_agentproc.harness._launch import interpreter
+from pytest_agentproc.procfs import stat_of
+from pytest_agentproc.tree import disown
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from types import FrameType
+
+    from pytest_agentproc.clock import VirtualClock
+
+__all__ = ["Canaries", "Hit", "participants_of", "warden"]
+
+
+_PATIENCE = 10.0
+"""Real seconds in which a canary that can must have answered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A signal that a canary got.
+
+    Args:
+        signal: its name.
+        canary: where that canary lives.
+        origin: `run` if this process or a descendant of it sent it, `unknown` if nobody knows who did.
+    """
+
+    signal: str
+    canary: str
+    origin: str
+
+
+class Canaries:
+    """Two canaries.
+
+    Args:
+        names: words that stand among their arguments, so that they look like agents.
+    """
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._command = [interpreter(), "-IS", str(Path(__file__).with_name("_decoy.py")), str(os.getpid()), *names]
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._are_alone = "PYTEST_XDIST_WORKER" not in os.environ
+
+    def ready(self) -> None:
+        """Start those that are not there, and forget what they got so far: it was not this run's."""
+        self.hits()
+        missing = [canary for canary in _PLACES if canary not in self._processes]
+        for canary in missing:
+            self._processes[canary] = self._start(is_apart=canary == _APART)
+        for canary in missing:
+            if _ask(self._processes[canary]) is None:
+                raise KitError("a canary did not come up, so nobody can tell whether bystanders are harmed")
+
+    def hits(self) -> list[Hit]:
+        """Ask each what it got since it was asked last; who is dead or stopped is replaced at the next `ready`."""
+        found: list[Hit] = []
+        for canary, process in tuple(self._processes.items()):
+            noted = _ask(process)
+            if noted is None:
+                noted = [f"{_silenced_by(process)}:unknown"]
+                self._bury(canary)
+            pairs = [note.split(":") for note in noted]
+            found += [Hit(signal_name(int(signum)), canary, origin) for signum, origin in pairs if self._counts(origin)]
+        return found
+
+    def close(self) -> None:
+        """End them."""
+        for canary in tuple(self._processes):
+            self._bury(canary)
+
+    def _counts(self, origin: str) -> bool:
+        return origin == "run" or (origin == "unknown" and self._are_alone)
+
+    def _start(self, *, is_apart: bool) -> subprocess.Popen[bytes]:
+        pipe = subprocess.PIPE
+        process = subprocess.Popen(self._command, stdin=pipe, stdout=pipe, bufsize=0, start_new_session=is_apart)
+        disown(process.pid)
+        return process
+
+    def _bury(self, canary: str) -> None:
+        with self._processes.pop(canary) as process:
+            process.kill()
+
+
+_GROUP, _APART = "in the process group of pytest", "in a session of its own"
+_PLACES = (_GROUP, _APART)
+
+
+def _silenced_by(process: subprocess.Popen[bytes]) -> int:
+    """Say by which signal one that does not answer was ended or stopped; its pipes end before it can be waited for."""
+    if how_it_lives(process.pid) == "stopped":
+        return signal.SIGSTOP
+    try:
+        return -process.wait(_PATIENCE)
+    except subprocess.TimeoutExpired:
+        return signal.SIGSTOP
+
+
+def _ask(process: subprocess.Popen[bytes]) -> list[str] | None:
+    """Give what a canary noted; None if it does not answer: it is dead, or stopped."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    if how_it_lives(process.pid) == "stopped":
+        return None
+    try:
+        process.stdin.write(b"?")
+    except BrokenPipeError:
+        return None
+    answers = select.poll()
+    answers.register(process.stdout, select.POLLIN)
+    line = process.stdout.readline() if answers.poll(_PATIENCE * 1000) else b""
+    return line.decode().split() if line else None
+
+
+_send_signal = signal.pidfd_send_signal  # as it is before anybody patches it
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+_HARMLESS = frozenset({signal.SIGCHLD, signal.SIGCONT, signal.SIGURG, signal.SIGWINCH})
+"""What does nothing to who has no handler for it, and runs."""
+_FATAL = frozenset({signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGSEGV})
+"""What faulthandler has a handler for that does not save anybody."""
+_HANDLES = (("subprocess.py", "send_signal"), ("popen_fork.py", "_send_signal"))
+"""Where `subprocess` and `multiprocessing` signal a process of which the caller has the object: it is its own."""
+_STDLIB = os.path.dirname(os.__file__) + os.sep
+_MIDDLEMEN = ("anyio", "psutil", "trio")
+
+
+_watching = threading.Lock()
+"""Two patches that end in any order would leave one of them in place."""
+
+
+class _Known(NamedTuple):
+    """A process that is or was of the run.
+
+    Args:
+        name: what the record calls it.
+        is_reaped: whether its pid is free for others by now.
+        is_agent: whether the supervisor started it: when a descendant's pid is free may be for init to say, at leisure.
+    """
+
+    name: str
+    is_reaped: bool
+    is_agent: bool
+
+
+class _Target(NamedTuple):
+    """Whom a signal goes to that is not meant for the run; `to` is a word of the record's, `pid` may be a group's."""
+
+    to: str
+    pid: int
+    who: str = ""
+
+
+def participants_of(clock: VirtualClock) -> Callable[[int], _Known | None]:
+    """Give what knows the fakes of a virtual clock by their pids."""
+
+    def known(pid: int) -> _Known | None:
+        found = [one for one in tuple(clock.hub.roll.participants.values()) if one.pid == pid]
+        if not found:
+            return _Known("", is_reaped=False, is_agent=True) if pid in clock.hub.roll.expected else None
+        one, is_reaped = found[-1], False
+        with suppress(PermissionError):
+            is_reaped = one.is_forgotten()
+        return _Known(one.name, is_reaped=is_reaped, is_agent=len(one.path) == 1)
+
+    return known
+
+
+def _nobody(_pid: int) -> None:
+    """Know no process: in real time nobody tells of births."""
+
+
+@contextmanager
+def warden(note: Callable[[dict[str, Any]], None], known: Callable[[int], _Known | None] = _nobody) -> Iterator[None]:
+    """Judge every signal that this process sends while the block runs.
+
+    One for a bystander, for pytest itself, or for a group with it is not delivered. One for a pid that was of the run
+    and is free by now hits nobody; an agent's is noted too. Of runs at a time, in threads, the first is watched.
+
+    Args:
+        note: takes the data of a marker for each.
+        known: tells of processes of the run by their pids.
+    """
+    if not _watching.acquire(blocking=False):
+        yield
+        return
+    judge = _Judge(known)
+    plain = {(os, "kill"): os.kill, (os, "killpg"): os.killpg, (signal, "pidfd_send_signal"): signal.pidfd_send_signal}
+
+    def judged(function: Any, find: Callable[[int], _Target | None]) -> Any:
+        def wrapped(*args: Any) -> Any:
+            frame = sys._getframe(1)  # noqa: SLF001  # who sends it is a line of the subject's own code
+            target = find(args[0]) if judge.is_asked(args, frame) else None
+            if target is None or judge.is_for_itself(target, args[1]):
+                return function(*args)
+            note(
+                {
+                    "stray": signal_name(args[1]),
+                    "to": target.to,
+                    "who": target.who,
+                    "pid": target.pid,
+                    "place": _place(frame),
+                }
+            )
+            return function(*args) if target.to == "freed" else None
+
+        return wrapped
+
+    finders = {"kill": judge.of_kill, "killpg": judge.of_group, "pidfd_send_signal": judge.of_pidfd}
+    for (module, name), function in plain.items():
+        setattr(module, name, judged(function, finders[name]))
+    try:
+        yield
+    finally:
+        for (module, name), function in plain.items():
+            setattr(module, name, function)
+        _watching.release()
+
+
+class _Judge:
+    """Finds out whom a signal would hit.
+
+    Args:
+        known: tells of processes of the run.
+    """
+
+    def __init__(self, known: Callable[[int], _Known | None]) -> None:
+        self._known = known
+        self._begun = ticks()
+        self._handlers: dict[int, Any] = {signum: getsignal(signum) for signum in _ENDING}
+        self._threads = {one.ident for one in threading.enumerate()} - {threading.get_ident()}
+
+    def is_asked(self, args: tuple[Any, ...], frame: FrameType) -> bool:
+        """Say whether a call is to be judged: no probe, no mistake, no older thread's, not by a process's handle."""
+        if not all(isinstance(one, int) for one in args[:2]) or args[1:2] == () or args[1] not in _SIGNALS:
+            return False
+        code = frame.f_code
+        is_handle = (os.path.basename(code.co_filename), code.co_name) in _HANDLES and _passes_on(code.co_filename)
+        return threading.get_ident() not in self._threads and not is_handle
+
+    def of_kill(self, pid: int) -> _Target | None:
+        """Find whom `os.kill` would hit; None: whom it may."""
+        if pid == -1:
+            return _Target("everything", pid)
+        if pid <= 0:
+            return self.of_group(-pid)
+        return _Target("itself", pid) if pid == os.getpid() else self._of_process(pid)
+
+    def of_pidfd(self, pidfd: int) -> _Target | None:
+        """Find whom `signal.pidfd_send_signal` would hit; it never hits who has a pid of the dead.
+
+        So who is reaped by somebody else just then is no stray: a descriptor can be right and too late, and what was
+        seen of the pid is true only if it is the descriptor's still.
+        """
+        pid = _pid_of(pidfd)
+        target = self.of_kill(pid) if pid > 0 else None
+        return target if _pid_of(pidfd) == pid else None
+
+    def of_group(self, group: int) -> _Target | None:
+        """Find whom `os.killpg` would hit; group 1 is everything to the kernel."""
+        if group == 1:
+            return _Target("everything", group)
+        if group in (0, os.getpgrp()):
+            return _Target("own group", group)
+        leader = self._known(group)
+        if leader is not None and not leader.is_reaped:
+            return None
+        me, members = os.getpid(), list(members_of(group))
+        if members:
+            first = stat_of(members[0])
+            is_others = all(self._known(pid) is None and is_bystander(pid, self._begun, me) for pid in members)
+            return _Target("group", group, first.name if first is not None else "") if is_others else None
+        return _freed(group, leader)
+
+    def _of_process(self, pid: int) -> _Target | None:
+        known = self._known(pid)
+        if known is not None and not known.is_reaped:
+            return None
+        seen = stat_of(pid)
+        if seen is None:
+            return _freed(pid, known)
+        if not is_bystander(pid, self._begun, os.getpid()):
+            return None
+        if known is None:
+            return _Target("process", pid, seen.name)
+        return _Target("reused", pid, f"{seen.name}, once {known.name}")
+
+    def is_for_itself(self, target: _Target, signum: int) -> bool:
+        """Say whether a program may signal itself so: it has a handler for that, or it does nothing.
+
+        Signals that end a program had handlers before the run, which were pytest's or the loop's.
+        """
+        if target.to != "itself" or signum in (signal.SIGKILL, signal.SIGSTOP):
+            return False
+        handler = getsignal(signum)
+        if handler == signal.SIG_DFL:
+            return signum in _HARMLESS or (signum not in _FATAL and _is_caught(signum))
+        return signum not in _ENDING or handler == signal.SIG_IGN or handler != self._handlers[signum]
+
+
+_SIGNALS = signal.valid_signals()
+
+
+def _is_caught(signum: int) -> bool:
+    """Say whether C code has a handler for a signal."""
+    with open("/proc/self/status", "rb") as file:
+        mask = next(line for line in file if line.startswith(b"SigCgt:")).split()[1]
+    return bool(int(mask, 16) >> (signum - 1) & 1)
+
+
+def _pid_of(pidfd: int) -> int:
+    """Give the pid behind a pidfd; -1 if its process is reaped, or it is none."""
+    try:
+        with open(f"/proc/self/fdinfo/{pidfd}", "rb", buffering=0) as file:
+            lines = file.read(4096).splitlines()
+    except FileNotFoundError:
+        return -1
+    return next((int(line.split()[1]) for line in lines if line.startswith(b"Pid:")), -1)
+
+
+def _place(frame: FrameType) -> str:
+    """Give file and line of who called, behind the libraries that pass a call on."""
+    caller: FrameType | None = frame
+    while caller is not None and _passes_on(caller.f_code.co_filename):
+        caller = caller.f_back
+    caller = caller or frame
+    file = caller.f_code.co_filename
+    inside = os.path.relpath(file)
+    return f"{file if inside.startswith('..') else inside}:{caller.f_lineno}"
+
+
+def _freed(pid: int, known: _Known | None) -> _Target | None:
+    return _Target("freed", pid, known.name) if known is not None and known.is_agent else None
+
+
+def _passes_on(file: str) -> bool:
+    is_installed = "site-packages" in file or "dist-packages" in file
+    if is_installed:
+        return any(f"{os.sep}{name}{os.sep}" in file for name in _MIDDLEMEN)
+    return file.startswith((_STDLIB, "<frozen "))

@@ -1,0 +1,341 @@
+"""What a session keeps of its judged scenarios, and what it prints and writes of them. Judges nothing.
+
+A worker of xdist that dies takes its report along: what is left is the id of the test that it had begun.
+
+Each is a property of its report, so that it crosses the wire of xdist; the process that reports gathers them.
+"""
+
+from __future__ import annotations
+
+import gc
+import hashlib
+import importlib.metadata
+import os
+import re
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_agentproc.corpus import SUFFIX, corpus_folder
+from pytest_agentproc.errors import ScenarioError
+from pytest_agentproc.files import read_text_file
+from pytest_agentproc.plugin._collect import CORPUS
+from pytest_agentproc.plugin._contributions import is_core, is_plain, language_of, subjects_of
+from pytest_agentproc.plugin._corpus import rerun_command
+from pytest_agentproc.plugin._options import asked
+from pytest_agentproc.plugin._scripts import shown_path
+from pytest_agentproc.scenario import load, read_agents
+from pytest_agentproc.verdict import Baseline, Judged, Verdict, accepted, kept, results, summary
+from pytest_agentproc.vocabulary import LEVELS
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator, Sequence
+
+    from pytest_agentproc.plugin._items import ScenarioItem
+    from pytest_agentproc.scenario import Language
+    from pytest_agentproc.verdict import Judgement, Row
+
+__all__ = [
+    "begin_account",
+    "begin_baseline",
+    "keep",
+    "lost",
+    "read_by_baseline",
+    "update_baseline",
+    "write_atomically",
+    "write_results",
+]
+
+
+def write_results(config: pytest.Config, text: str) -> str:
+    """Write the file of results that was asked for, and say so; on the command line it is seen from where one is.
+
+    Returns:
+        one sentence; also about why it cannot be written, which is no failure of what was judged.
+    """
+    given = str(asked(config, "results"))
+    path = (config.rootpath if config.getoption("agentproc_results") is None else Path.cwd()) / given
+    try:
+        write_atomically(path, text)
+    except OSError as error:
+        return f"agentproc: {shown_path(path)} cannot be written: {error.strerror}"
+    return f"agentproc: results in {shown_path(path)}"
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Write a file so that nobody ever sees half of it.
+
+    Raises:
+        OSError: it cannot be written; what was there before stays.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    temporary = Path(name)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+        mask = os.umask(0)
+        os.umask(mask)
+        temporary.chmod(0o666 & ~mask)
+        temporary.replace(path)
+    except BaseException:
+        with suppress(OSError):
+            temporary.unlink()
+        raise
+
+
+_BASELINE: pytest.StashKey[Baseline] = pytest.StashKey()
+_DEFAULT = "agentproc-baseline.yaml"
+_MOST_BYTES = 1 << 24
+_UNSEEN = ("node_modules", "venv", "build", "dist", "__pycache__")
+
+
+def begin_baseline(config: pytest.Config) -> None:
+    """Read the file, if there is one.
+
+    Raises:
+        pytest.UsageError: it cannot be read, is malformed, or lists a scenario that there is not.
+    """
+    path, is_updating = _path(config), asked(config, "update_baseline")
+    if not path.exists() and (is_updating or not asked(config, "baseline")):
+        return
+    try:
+        baseline = Baseline(read_text_file(path, _MOST_BYTES), shown_path(path))
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8"
+        raise pytest.UsageError(
+            f"the baseline {shown_path(path)} cannot be read: {reason}: --agentproc-update-baseline writes one"
+        ) from error
+    except ScenarioError as problems:
+        raise pytest.UsageError(str(problems)) from None
+    config.stash[_BASELINE] = baseline
+    if not is_updating and baseline.missing(_scenarios(corpus_folder())):
+        missing = baseline.missing([*_scenarios(corpus_folder()), *_scenarios(config.rootpath)])
+        if missing:
+            raise pytest.UsageError("\n".join(missing))
+
+
+def read_by_baseline(item: ScenarioItem, rows: Sequence[Row]) -> tuple[Row, ...]:
+    """Give the rows of a scenario in the light of what is known."""
+    if (item.scenario if item.played is None else item.played.bound.scenario).level == "info":
+        return tuple(rows)
+    if asked(item.config, "update_baseline"):
+        return accepted(rows)
+    baseline = item.config.stash.get(_BASELINE, None)
+    if baseline is None:
+        return tuple(rows)
+    return baseline.apply(rows, item.scenario.id, item.subject.name, is_core=is_core(item.subject))
+
+
+def update_baseline(config: pytest.Config, judged: Sequence[Judged]) -> str:
+    """Write the file anew, and say so."""
+    path = _path(config)
+    baseline = config.stash.get(_BASELINE, None) or Baseline("", shown_path(path))
+    scenarios = [*_scenarios(corpus_folder()), *_scenarios(config.rootpath), *(one.scenario for one in judged)]
+    core = [subject.name for subject in subjects_of(config) if is_core(subject)]
+    text = baseline.updated(judged, scenarios, core)
+    write_atomically(path, text)
+    return f"agentproc: {shown_path(path)} lists {len(Baseline(text, str(path)).known)} known failures"
+
+
+def _path(config: pytest.Config) -> Path:
+    given = asked(config, "baseline")
+    if not given:
+        return (config.inipath.parent if config.inipath else config.rootpath) / _DEFAULT
+    by_ini = config.getoption("agentproc_baseline") is None
+    return (config.rootpath if by_ini else Path.cwd()) / str(given)
+
+
+def _scenarios(folder: Path | None) -> Iterator[str]:
+    """Find the ids of the scenarios below a folder, by their files' names."""
+    for _, folders, files in os.walk(folder) if folder is not None else ():
+        folders[:] = [name for name in folders if not name.startswith(".") and name not in _UNSEEN]
+        yield from (file.removesuffix(SUFFIX) for file in files if file.endswith(SUFFIX))
+
+
+_ID = re.compile(r"(?P<file>.*)::[^\[]*\[(?P<axes>.*)\](@.*)?")
+"""As `ScenarioFile` gives it; `--dist=loadgroup` puts the group behind it."""
+
+
+def lost(config: pytest.Config, report: pytest.TestReport) -> Judged | None:
+    """Make an entry of a scenario that was begun and never judged: an error that belongs to nobody is the kit's.
+
+    Args:
+        config: the session's.
+        report: of a test that failed before it was played, or whose worker died.
+
+    Returns:
+        the entry; None if the report is not about a scenario.
+    """
+    found = _ID.fullmatch(report.nodeid)
+    if found is None or not found["file"].endswith(SUFFIX):
+        return None
+    place, corpus = found["file"].removeprefix(f"{CORPUS}/"), corpus_folder()
+    is_bundled = corpus is not None and place != found["file"]
+    path = (corpus if is_bundled and corpus is not None else config.rootpath) / place
+    axes = found["axes"].removesuffix("-real")
+    agent = next((name for name in read_agents(path) if axes.startswith(f"{name}-")), "")
+    subject, _, backend = axes.removeprefix(f"{agent}-" if agent else "").rpartition("-")
+    return Judged(
+        **_about(path, agent, language_of(config), report),
+        subject=subject or subjects_of(config)[0].name,
+        clock="virtual" if axes == found["axes"] else "real",
+        backend=backend,
+    )
+
+
+def _about(path: Path, agent: str, language: Language, report: pytest.TestReport) -> dict[str, Any]:
+    """Tell of a scenario what its file says; of one with a mistake, which might have decided, just that."""
+    try:
+        scenario = load(shown_path(path), language, agent=agent)
+    except ScenarioError as problems:
+        told = {"file": "", "level": LEVELS[0], "covers": (), "reason": str(problems.problems[0])}
+        name = path.name.removesuffix(SUFFIX) + (f"[{agent}]" if agent else "")
+        return {"scenario": name, "verdict": str(Verdict.UNDECIDED), **told}
+    return {
+        "scenario": scenario.id,
+        "file": hashlib.sha256(scenario.text.encode()).hexdigest(),
+        "level": scenario.level,
+        "covers": scenario.covers,
+        "verdict": str(Verdict.KIT_ERROR),
+        "reason": _why(report),
+    }
+
+
+def _why(report: pytest.TestReport) -> str:
+    if report.when == "setup":
+        return "something failed before it was played"
+    return str(report.longrepr).partition(" while running ")[0]
+
+
+_PROPERTY = "agentproc_judged"
+_NAME = "agentproc-account"
+
+
+def begin_account(config: pytest.Config) -> None:
+    """Read what is known, and have what is judged in a session gathered, if somebody wants to see it at the end.
+
+    Raises:
+        pytest.UsageError: the file of known failures has a mistake.
+    """
+    begin_baseline(config)
+    if _is_wanted(config):
+        config.pluginmanager.register(_Account(config), _NAME)
+
+
+def _is_wanted(config: pytest.Config) -> bool:
+    return any(asked(config, name) for name in ("update_baseline", "results")) or _is_summed_up(config)
+
+
+def _is_summed_up(config: pytest.Config) -> bool:
+    return bool(asked(config, "corpus")) or not is_plain(config)
+
+
+def keep(item: ScenarioItem, judgement: Judgement, real: float = 0.0) -> None:
+    """Keep what came of a scenario among the properties of its report.
+
+    Args:
+        item: the scenario's; what an earlier attempt of it left there goes.
+        judgement: what came of it.
+        real: how many seconds it took in real time.
+    """
+    if not item.config.pluginmanager.has_plugin(_NAME):
+        return
+    how = {"subject": item.subject.name, "clock": item.clock, "backend": item.backend}
+    rerun = rerun_command(item) if judgement.is_red else ""
+    judged = kept(judgement, item.scenario, **how, real=real, rerun=rerun)
+    item.user_properties[:] = [pair for pair in item.user_properties if pair[0] != _PROPERTY]
+    item.user_properties.append((_PROPERTY, judged.line()))
+
+
+class _Account:
+    """What the scenarios of a session came to.
+
+    Args:
+        config: the session's.
+    """
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._judged: dict[str, Judged] = {}
+        self._told: list[str] = []
+        self._is_printed = False
+        self._version = importlib.metadata.version("pytest-agentproc")
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Take what a report carries; the last one of an item counts.
+
+        Who fails before he is played, or whose worker dies (xdist calls that `???`), has nothing to carry.
+        """
+        for name, value in report.user_properties if report.when == "call" else ():
+            if name == _PROPERTY:
+                self._judged[report.nodeid] = Judged.of_line(str(value))
+        entry = lost(self._config, report) if report.failed and report.when in ("setup", "???") else None
+        if entry is not None:
+            self._judged[report.nodeid] = entry
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_sessionfinish(self, exitstatus: int) -> Generator[None]:
+        """Write the files first, and print the summary also if the report of another plugin, or pytest's own, fails.
+
+        A supervisor leaves objects to the garbage collector, such as transports, whose finalizers print tracebacks. In
+        CPython 3.11 such a finalizer breaks a parser that it interrupts ("AST constructor recursion depth mismatch").
+        So they are finalized before the reports, and the collector waits until the reports are written.
+        """
+        self._write(exitstatus)
+        gc.collect()
+        was_on = gc.isenabled()
+        gc.disable()
+        try:
+            return (yield)
+        except BaseException:
+            terminal = self._config.pluginmanager.get_plugin("terminalreporter")
+            if terminal is not None:
+                self._print(terminal, exitstatus)
+            raise
+        finally:
+            if was_on:
+                gc.enable()
+
+    def _write(self, exitstatus: int) -> None:
+        """Write what is to be written, unless the session was broken off, or this is one of several workers."""
+        if not self._judged or exitstatus == pytest.ExitCode.INTERRUPTED or hasattr(self._config, "workerinput"):
+            return
+        if asked(self._config, "update_baseline"):
+            self._told.append(update_baseline(self._config, [*self._judged.values()]))
+        path = asked(self._config, "results")
+        if path:
+            self._told.append(write_results(self._config, results([*self._judged.values()], self._version)))
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter, exitstatus: int) -> Generator[None]:
+        """Print after everybody else, also if something else fails there."""
+        try:
+            return (yield)
+        finally:
+            self._print(terminalreporter, exitstatus)
+
+    def _print(self, terminalreporter: pytest.TerminalReporter, exitstatus: int) -> None:
+        """Print a table and a sentence for each subject, once, unless the session was broken off."""
+        if self._is_printed or not self._judged or exitstatus == pytest.ExitCode.INTERRUPTED:
+            return
+        self._is_printed = True
+        if not self._told and not _is_summed_up(self._config):
+            return
+        terminalreporter.section("agentproc")
+        width = max(self._config.get_terminal_writer().fullwidth - 1, 79)
+        for line in (*(self._summaries(width) if _is_summed_up(self._config) else ()), *self._told):
+            terminalreporter.write_line(line)
+
+    def _summaries(self, width: int) -> Iterator[str]:
+        """Give the summary of each subject, in the order in which they were named."""
+        for subject in subjects_of(self._config):
+            of_one = [one for one in self._judged.values() if one.subject == subject.name]
+            if of_one:
+                yield from summary(of_one, self._version, width)
+                for one in of_one:
+                    if one.verdict in (Verdict.KIT_ERROR, Verdict.UNDECIDED) and one.reason and not one.digest:
+                        yield f"agentproc: there is no verdict on {subject.name} in {one.scenario}: {one.reason}"

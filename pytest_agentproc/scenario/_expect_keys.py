@@ -1,0 +1,472 @@
+"""Owns what all expect keys share, and the keys of turns, viewers, questions and artifacts. Refuses to judge."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from pytest_agentproc.scenario._drive import STATUSES
+from pytest_agentproc.scenario._fields import (
+    AnyOf,
+    Choice,
+    Data,
+    Either,
+    Fields,
+    Flag,
+    Key,
+    ListOf,
+    MapOf,
+    Regex,
+    Text,
+    Time,
+    Whole,
+    Word,
+)
+from pytest_agentproc.scenario._session_steps import ANSWERS
+from pytest_agentproc.scenario._words import choices
+from pytest_agentproc.scenario._yaml import Mapping, Node, Scalar, Sequence
+from pytest_agentproc.vocabulary import ARTIFACTS, RESULT_FIELDS, Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from pytest_agentproc.scenario._check import Check, Kind
+    from pytest_agentproc.scenario._expressions import Expression
+    from pytest_agentproc.scenario._script import Scope
+
+__all__ = [
+    "ARTIFACT_KEYS",
+    "ASKED",
+    "ASKED_KEYS",
+    "MATCHER",
+    "OF_A_RUN",
+    "OF_A_SESSION",
+    "OUTCOME",
+    "RESULT_KEYS",
+    "TEXT_FORMS",
+    "TURN_KEYS",
+    "VIEWER_KEYS",
+    "Artifacts",
+    "ByName",
+    "Expected",
+    "Instants",
+    "Variables",
+    "Wanted",
+    "bind_asked",
+    "exact_time",
+    "exact_times",
+    "key_of",
+    "of_session",
+    "split",
+]
+
+
+@dataclass(frozen=True)
+class Expected:
+    """One expected key as the file has it: where it stands, its value with times unevaluated, and its level.
+
+    An empty level is the level of the file.
+    """
+
+    key: str
+    line: int
+    column: int
+    value: Any
+    level: str = ""
+
+
+def key_of(path: str) -> str:
+    """Give the expect key of a path: all after the name of its block, `expect`, `should` or `info`."""
+    return path.partition(".")[2]
+
+
+def split(key: str) -> tuple[str, str]:
+    """Split a key into the session that it is about ("" where there is one, or it is about all) and the key there."""
+    head, _, rest = key.partition(".")
+    if head != "sessions":
+        return "", key
+    session, _, own = rest.partition(".")
+    return session, own
+
+
+def of_session(expected: Iterable[Expected], session: str) -> tuple[Expected, ...]:
+    """Give what a file expects of one of its sessions, by the keys that a file with one would have."""
+    pairs = ((one, *split(one.key)) for one in expected)
+    return tuple(replace(one, key=key) for one, whose, key in pairs if whose == session)
+
+
+def _as_it_stands(value: Any, _scope: Scope) -> Any:
+    return value
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted(Key):
+    """The table's entry for an expect key: how its value gets its normal form under a policy."""
+
+    bind: Callable[[Any, Scope], Any] = _as_it_stands
+
+
+def exact_time(value: Expression, scope: Scope) -> int:
+    """Give a time its normal form, whole nanoseconds."""
+    return scope.exact(value)
+
+
+def exact_times(value: list[tuple[str, Expression]], scope: Scope) -> list[tuple[str, int]]:
+    """Give named times their normal form, each whole nanoseconds."""
+    return [(name, scope.exact(time)) for name, time in value]
+
+
+@dataclass(frozen=True)
+class Instants:
+    """Names with their times, in order.
+
+    Args:
+        label: how the reference shows it.
+        name: the type of a name.
+        item: what an item is, with an example, for messages.
+    """
+
+    label: str
+    name: Kind
+    item: str
+
+    @property
+    def shape(self) -> ListOf:
+        """Show the mappings of one key."""
+        return ListOf(MapOf(Time(), self.name, single=True))  # type: ignore[arg-type]
+
+    def read(self, node: Node, what: str, check: Check) -> list[tuple[str, Any]]:
+        """Read a list of one-key mappings."""
+        if not isinstance(node, Sequence):
+            example = self.item.partition("such as ")[2]
+            check.wrong(node, what, f"a list such as [{example}]", "write [] for none")
+            return []
+        found: list[tuple[str, Any]] = []
+        for item in node.items:
+            if not isinstance(item, Mapping) or len(item.pairs) != 1:
+                check.wrong(item, f"an item of {what}", self.item)
+                continue
+            [(name, time)] = item.pairs
+            found.append((self.name.read(name, what, check), Time().read(time, f"{what}.{name.text}", check)))
+        return found
+
+
+@dataclass(frozen=True)
+class ByName:
+    """The same checks on each of several things, by its name.
+
+    Args:
+        label: how the reference shows it.
+        name: the type of a name.
+        form: the checks on one of them.
+    """
+
+    label: str
+    name: Kind
+    form: Fields
+
+    @property
+    def shape(self) -> MapOf:
+        """Show the checks by name."""
+        return MapOf(self.form, self.name)
+
+    def read(self, node: Node, what: str, check: Check) -> list[Expected]:
+        """Read into one expectation per leaf."""
+        if not isinstance(node, Mapping):
+            check.wrong(node, what, f"a mapping such as {self.label}")
+            return []
+        found: list[Expected] = []
+        for name, value in node.pairs:
+            self.name.read(name, what, check)
+            path = f"{what}.{name.text}"
+            for key, place, leaf in self.form.pairs(value, key_of(path), check):
+                dotted = key_of(f"{path}.{key.name}")
+                found.append(Expected(dotted, place.line, place.column, key.kind.read(leaf, dotted, check)))
+        return found
+
+
+TEXT_FORMS = (
+    Key("exact", Text(), "all of it; the short form"),
+    Key("contains", Text(may_be_empty=False), "a part of it"),
+    Key("matches", Regex(), "a regular expression that fits somewhere in it"),
+)
+_OUTCOMES = Choice(tuple(str(outcome) for outcome in Outcome))
+
+
+def _outcome(values: dict[str, Any], _node: Node, _what: str, _check: Check) -> Any:
+    return values.get("is", values)
+
+
+OUTCOME = Either(
+    _OUTCOMES,
+    Fields(
+        (
+            Key("not", _OUTCOMES, "any outcome but this one"),
+            Key("any_of", ListOf(_OUTCOMES, unique=True, may_be_empty=False), "one of these outcomes: each is right"),
+        ),
+        one_of=("not", "any_of"),
+        finish=_outcome,
+    ),
+    key="is",
+)
+"""The name of an outcome, or `{not: NAME}` or `{any_of: [NAME, ...]}` where more than one is right."""
+MATCHER = Either(Text(), Fields(TEXT_FORMS, one_of=("exact", "contains", "matches")), key="exact")
+
+
+class Variables:
+    """Names of environment variables with their values; `unset` for one that must not be there."""
+
+    label = "{NAME: TEXT / unset}"
+    shape = MapOf(Text())
+
+    def read(self, node: Node, what: str, check: Check) -> dict[str, str | None]:
+        """Read the pairs."""
+        if not isinstance(node, Mapping):
+            check.wrong(node, what, f"a mapping such as {self.label}")
+            return {}
+        found: dict[str, Any] = {}
+        for name, value in node.pairs:
+            if not name.text or "=" in name.text or "\0" in name.text:
+                check.at(name, f'{what} has no variable "{name.text}": a name is text without "="')
+            is_unset = isinstance(value, Scalar) and value.plain and value.text == "unset"
+            found[name.text] = None if is_unset else Text().read(value, f"{what}.{name.text}", check)
+        return found
+
+
+def _item(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[str, Any]:
+    kind = next(kind for kind in ANSWERS if kind in values)
+    if values.get("answer", "none") not in ANSWERS[kind]:
+        check.at(node, f"{what}: a {kind} is never told {values['answer']}: known are {choices(ANSWERS[kind])}")
+    if values.get("answer") == "none" and "after" in values:
+        check.at(node, f"what was never answered has no time: leave after out of {what}")
+    return values
+
+
+def bind_asked(value: list[dict[str, Any]], scope: Scope) -> list[dict[str, Any]]:
+    """Give the normal form: kind and name, the answer and its time in nanoseconds, None where the file has none."""
+    return [
+        {
+            "kind": kind,
+            "name": item[kind],
+            "answer": item.get("answer"),
+            "after": scope.exact(item["after"]) if "after" in item else None,
+        }
+        for item in value
+        for kind in ANSWERS
+        if kind in item
+    ]
+
+
+_WORDS = tuple(dict.fromkeys(word for words in ANSWERS.values() for word in words))
+
+ASKED_KEYS = (
+    Key("permission", Text("TOOL", may_be_empty=False), "the tool that it wanted to use"),
+    Key("hook", Text("NAME", may_be_empty=False), "the callback that it wanted called"),
+    Key("request", Text("METHOD", may_be_empty=False), "the method that it called"),
+    Key("answer", Choice(_WORDS), "what it was told; not checked if absent"),
+    Key("after", Time(), "from the question to the answer; not checked if absent"),
+)
+ASKED = ListOf(Fields(ASKED_KEYS, one_of=tuple(ANSWERS), finish=_item))
+
+
+_ELAPSED = "from the delivery of its prompt to its outcome; a background turn: from its first event to its end"
+_TURN = (
+    Wanted("outcome", OUTCOME, "how it ended; {not: completed} is any other, {any_of: [...]} one of several"),
+    Wanted("exit_code", Whole(0, 255, "CODE"), "the supervisor's exit code for it"),
+    Wanted("text", MATCHER, "the final message"),
+    Wanted("transcript", MATCHER, "all messages, each on a line of its own"),
+    Wanted("stop_reason", Text("REASON"), "the last message's, in the dialect's words"),
+    Wanted("model", Text(), "the model that answered"),
+    Wanted("usage", Data(), "token counts, in the dialect's words"),
+    Wanted("elapsed", Time(), _ELAPSED, bind=exact_time),
+    Wanted("error", MATCHER, "the message of a bad end"),
+)
+TURN_KEYS = {key.name: key for key in _TURN}
+
+_VIEWER = (
+    Wanted("status", Choice(STATUSES), "the last status that it saw"),
+    Wanted("transcript", MATCHER, "the messages and errors that it saw, each on a line of its own"),
+)
+VIEWER_KEYS = {key.name: key for key in _VIEWER}
+
+OF_A_RUN = (
+    "outcome",
+    "exit_code",
+    "text",
+    "transcript",
+    "stop_reason",
+    "model",
+    "usage",
+    "elapsed",
+    "artifacts",
+)
+"""Keys that are about a run, and say nothing of a session."""
+
+
+@dataclass(frozen=True)
+class _Turns:
+    """Checks on turns, in their order; of background turns also how many there are."""
+
+    is_counted: bool = False
+    form = Fields(_TURN)
+    label: str = "[{outcome, text, ...}, ...]"
+    shape = ListOf(form)
+
+    def read(self, node: Node, what: str, check: Check) -> list[Expected]:
+        """Read into one expectation per leaf."""
+        if not isinstance(node, Sequence):
+            check.wrong(node, what, f"a list such as {self.label}", "write [] for none" if self.is_counted else "")
+            return []
+        head = key_of(what)
+        found: list[Expected] = []
+        if self.is_counted:
+            found.append(Expected(head, node.line, node.column, len(node.items)))
+        for number, item in enumerate(node.items, 1):
+            for key, place, leaf in self.form.pairs(item, f"{what}.{number}", check):
+                dotted = f"{head}.{number}.{key.name}"
+                value = key.kind.read(leaf, f"{what}.{number}.{key.name}", check)
+                found.append(Expected(dotted, place.line, place.column, value))
+        return found
+
+
+_VIEWERS = ByName("{VIEWER: {status, transcript}}", Word("VIEWER"), Fields(_VIEWER))
+_CALLS = Instants("[{HOOK: T}, ...]", Text("HOOK"), "a hook with its time, such as {lint: 10s}")
+
+OF_A_SESSION = (
+    Wanted("turns", _Turns(), "the turns of a session's prompts, from the first on"),
+    Wanted("background", _Turns(is_counted=True), "its background turns, all of them but those without a word"),
+    Wanted("status", ListOf(Choice(STATUSES)), "where it stood, one after the other, starting first"),
+    Wanted("viewers", _VIEWERS, "what its viewers saw"),
+    Wanted("called", _CALLS, "whose callbacks were called when, in order; [] for none", bind=exact_times),
+)
+"""Keys that are about a session, and say nothing of a run."""
+
+
+_RESULT = "result.json"
+
+
+@dataclass(frozen=True)
+class _OrNone:
+    """A value of some kind, or the bare word `none` for one that is not there."""
+
+    kind: Kind
+
+    @property
+    def shape(self) -> AnyOf:
+        """Show both."""
+        return AnyOf((Choice(("none",)), self.kind))
+
+    @property
+    def label(self) -> str:
+        """Name both."""
+        return f"{self.kind.label} / none"
+
+    def read(self, node: Node, what: str, check: Check) -> Any:
+        """Take None for the word; in quotes it is a value."""
+        is_none = isinstance(node, Scalar) and node.plain and node.text == "none"
+        return None if is_none else self.kind.read(node, what, check)
+
+
+class _Hex(Text):
+    """Bytes as hexadecimal digits."""
+
+    def read(self, node: Node, what: str, check: Check) -> str:
+        """Take the digits without blanks, in small letters."""
+        text = super().read(node, what, check)
+        try:
+            return bytes.fromhex(text).hex()
+        except ValueError:
+            check.at(node, f"{what} cannot be decoded: it looks like e2 82 ac")
+            return ""
+
+
+class _Outcome(Choice):
+    """One of the outcomes, which the reference lists with the run's own key."""
+
+    label = "OUTCOME"
+
+
+_TEXT_OR_NONE = _OrNone(Text())
+_KINDS: dict[str, Kind] = {
+    "run_id": MATCHER,
+    "argv": ListOf(Text()),
+    "cwd": MATCHER,
+    "started_at": MATCHER,
+    "ended_at": MATCHER,
+    "elapsed": Time(),
+    "returned": Time(),
+    "outcome": _Outcome(tuple(str(outcome) for outcome in Outcome)),
+    "exit_code": Whole(0, 255, "CODE"),
+    "agent_status": _OrNone(Whole(-64, 255, "CODE")),
+    "forced": Flag(),
+    "text": _OrNone(MATCHER),
+    "stop_reason": _OrNone(Text("REASON")),
+    "requested_model": _TEXT_OR_NONE,
+    "resolved_model": _TEXT_OR_NONE,
+    "usage": _OrNone(Data()),
+    "error": MATCHER,
+    "warnings": ListOf(Text()),
+    "leaks": ListOf(Whole(1, 2**22)),
+    "containment": _TEXT_OR_NONE,
+    "unwritten": Data("{FILE: REASON, ...}"),
+}
+_TIMES = ("elapsed", "returned")
+_DOCS = RESULT_FIELDS | {"argv": "the agent's arguments, without the command itself"}
+RESULT_KEYS = {
+    name: Wanted(name, kind, _DOCS[name], bind=exact_time) if name in _TIMES else Wanted(name, kind, _DOCS[name])
+    for name, kind in _KINDS.items()
+}
+
+_FILE = Either(
+    Text(),
+    Fields(
+        (*TEXT_FORMS, Key("hex", _Hex("HEX"), "all of its bytes, as pairs of hexadecimal digits")),
+        one_of=("exact", "contains", "matches", "hex"),
+    ),
+    key="exact",
+)
+
+
+class _Result:
+    """Checks on the fields of result.json."""
+
+    form = shape = Fields(tuple(RESULT_KEYS.values()))
+    label = "{FIELD: ...}"
+
+    def read(self, node: Node, what: str, check: Check) -> list[Expected]:
+        """Read into one expectation per leaf."""
+        return _leaves(self.form, node, what, check)
+
+
+_FILES = tuple(Wanted(name, _OrNone(_Result() if name == _RESULT else _FILE), doc) for name, doc in ARTIFACTS.items())
+ARTIFACT_KEYS = {key.name: key for key in _FILES}
+
+
+class Artifacts:
+    """Checks on the files of a run; `none` for no file at all."""
+
+    form = Fields(_FILES)
+    shape = AnyOf((Choice(("none",)), form))
+    label = "none or {FILE: ...}"
+
+    def read(self, node: Node, what: str, check: Check) -> list[Expected] | None:
+        """Read into one expectation per leaf; None for none."""
+        if isinstance(node, Scalar):
+            if node.text != "none":
+                check.wrong(node, what, "none, or a mapping such as {result.json: {outcome: completed}}")
+            return None
+        found: list[Expected] = []
+        for leaf in _leaves(self.form, node, what, check):
+            found += leaf.value if isinstance(leaf.value, list) else [leaf]
+        return found
+
+
+def _leaves(form: Fields, node: Node, what: str, check: Check) -> list[Expected]:
+    found: list[Expected] = []
+    if isinstance(node, Mapping) and not node.pairs:
+        check.at(node, f"{what} says nothing: give a key of it, or none")
+    for key, place, leaf in form.pairs(node, what, check):
+        path = f"{what}.{key.name}"
+        value = key.kind.read(leaf, path, check)
+        found.append(Expected(key_of(path), place.line, place.column, value))
+    return found

@@ -1,0 +1,571 @@
+"""Owns the steps of sessions and of some dialects: events, tools, questions, prompts, tasks. Knows no wire format."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pytest_agentproc.scenario._check import SESSIONS
+from pytest_agentproc.scenario._fields import (
+    Choice,
+    Data,
+    Either,
+    Fields,
+    Flag,
+    Form,
+    Key,
+    ListOf,
+    Only,
+    Text,
+    Time,
+    Whole,
+)
+from pytest_agentproc.scenario._script import Steps
+from pytest_agentproc.scenario._words import choices, shorten, unknown
+from pytest_agentproc.scenario._yaml import Node, Scalar
+
+if TYPE_CHECKING:
+    from pytest_agentproc.scenario._check import Check
+    from pytest_agentproc.scenario._script import ProgramStep, Scope, Step
+
+__all__ = [
+    "ACKNOWLEDGE",
+    "ANSWERS",
+    "ASK",
+    "AWAITED",
+    "BACKGROUND_TURN",
+    "BEGIN",
+    "DELTA",
+    "EVENT",
+    "EVENTS",
+    "HANDSHAKE",
+    "HAPPENS",
+    "NOTICE",
+    "PLAN",
+    "REQUEST",
+    "TASK",
+    "TASK_DONE",
+    "THINK",
+    "TOOL",
+    "TOOL_DONE",
+    "build_acknowledge",
+    "build_ask",
+    "build_awaited",
+    "build_background_turn",
+    "build_event",
+    "build_handshake",
+    "build_request",
+    "check_dialects",
+    "is_told",
+]
+
+
+EVENTS = {
+    ("claude", "print"): (
+        *("nested", "delta", "think", "tool", "tool_done", "event"),
+        *("task", "task_done", "background_turn"),
+    ),
+    ("claude", "session"): (
+        *("nested", "delta", "think", "tool", "tool_done", "event"),
+        *("task", "task_done", "background_turn", "ask"),
+    ),
+    ("pi", "json"): ("begin", "delta", "think", "tool", "tool_done", "event"),
+    ("pi", "rpc"): ("delta", "think", "tool", "tool_done", "event", "ask"),
+    ("acp", "session"): ("delta", "think", "plan", "tool", "tool_done", "event", "ask", "request"),
+    ("codex", "exec"): ("begin", "notice", "think", "plan", "tool", "tool_done", "event"),
+    ("gemini", "stream"): ("begin", "delta", "tool", "tool_done", "event"),
+}
+"""Every dialect and mode that has such steps, with their names; `nested` is what a sub-agent says."""
+
+_DIALECTS = {"parent": "claude", "more": "claude", "allowed_by": "claude", "kind": "acp", "locations": "acp"}
+"""What only one dialect can tell of a tool."""
+
+_TOOL: dict[str, Any] = {"input": {}}
+_TOOL_DONE: dict[str, Any] = {"output": "", "error": None}
+
+
+def build_event(step: Step, _scope: Scope) -> list[ProgramStep]:
+    """Compile to `event`: what is told, and its value; a thought of the agent's own is its text alone."""
+    is_own = step.name == "think" and "parent" not in step.value
+    return [(step.line, "event", (step.name, step.value["text"] if is_own else step.value))]
+
+
+def is_told(name: str, node: Node, check: Check) -> bool:
+    """Say whether the dialect has the step; report it if not. Of a dialect that is itself wrong nothing is said."""
+    able = [f"{dialect} {mode}" for (dialect, mode), names in EVENTS.items() if name in names]
+    for added in check.language.dialects.values():
+        able += [f"{added.dialect.name} {mode}" for mode, names in added.events.items() if name in names]
+    if not check.mode or f"{check.dialect} {check.mode}" in able:
+        return True
+    known = f"known by {choices(able)}" if able else "no dialect here has it"
+    check.at(node, f"the dialect {check.dialect} has no {name} in mode {check.mode}: {known}")
+    return False
+
+
+@dataclass(frozen=True)
+class _Told(Text):
+    """A text, in a dialect that has the step."""
+
+    step: str = ""
+
+    def read(self, node: Node, what: str, check: Check) -> str:
+        """Take the text."""
+        return super().read(node, what, check) if is_told(self.step, node, check) else ""
+
+
+@dataclass(frozen=True)
+class _Begin(Choice):
+    """A turn, in a dialect that has something to print as it begins."""
+
+    def read(self, node: Node, what: str, check: Check) -> str:
+        """Take the word."""
+        return super().read(node, what, check) if is_told("begin", node, check) else ""
+
+
+@dataclass(frozen=True)
+class _Plan(ListOf):
+    """A list of entries, in a dialect that tells plans."""
+
+    def read(self, node: Node, what: str, check: Check) -> list[Any]:
+        """Read every entry."""
+        return super().read(node, what, check) if is_told("plan", node, check) else []
+
+
+@dataclass(frozen=True)
+class _Event(Data):
+    """An event, in a dialect of events."""
+
+    def read(self, node: Node, what: str, check: Check) -> Any:
+        """Read the mapping."""
+        return super().read(node, what, check) if is_told("event", node, check) else {}
+
+
+def _tool(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[str, Any]:
+    if is_told("tool", node, check):
+        number = values["id"]
+        if number in check.tools:
+            check.at(node, f'{what}.id "{shorten(number)}" is taken by the tool in line {check.tools[number]}')
+        check_dialects(values, node, what, check)
+        check.tools.setdefault(number, node.line)
+    return {**_TOOL, **values}
+
+
+def check_dialects(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[str, Any]:
+    """Report what only another dialect has, and a parent that is no tool."""
+    for key in [key for key, dialect in _DIALECTS.items() if key in values and check.dialect != dialect]:
+        check.at(node, f"the dialect {check.dialect} cannot tell it: leave {key} out of {what}")
+    if check.dialect == "claude" and "parent" in values and values["parent"] not in check.tools:
+        known = unknown("tool", values["parent"], check.tools) if check.tools else "no tool was started before"
+        check.at(node, f"{what}.parent: {known}")
+    return values
+
+
+def _entry(values: dict[str, Any], node: Node, what: str, check: Check) -> str | dict[str, Any]:
+    """Make an entry of a plan: its text, unless there is more to tell."""
+    if len(values) == 1:
+        return str(values["content"])
+    if check.dialect != "acp":
+        check.at(node, f"the dialect {check.dialect} cannot tell it: write the text of {what} alone")
+    return values
+
+
+def _tool_done(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[str, Any]:
+    if is_told("tool_done", node, check):
+        if values["id"] not in check.tools:
+            check.at(node, unknown("tool", values["id"], check.tools) if check.tools else "no tool was started before")
+        own = check.tools_done.setdefault(values["id"], node.line)
+        if (line := check.tools_done_beside.get(values["id"], own)) != node.line:
+            check.at(
+                node, f'the tool "{shorten(values["id"])}" has ended in line {line}: write an event for a second end'
+            )
+        if "refused" in values and check.dialect != "claude":
+            check.at(node, f"the dialect {check.dialect} cannot tell it: leave refused out of {what}")
+        elif values.get("refused") and values.get("error") is None:
+            check.at(node, f"{what} is refused without a word: write error, too")
+    return {**_TOOL_DONE, **values}
+
+
+_ID = Text("ID", may_be_empty=False)
+_STATUSES = ("pending", "in_progress", "completed")
+_TOOL_KINDS = ("read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other")
+_LOCATION = Either(
+    Text("PATH", may_be_empty=False),
+    Fields(
+        (
+            Key("path", Text(may_be_empty=False), "the file", required=True),
+            Key("line", Whole(0, 2**31 - 1), "a line in it"),
+        )
+    ),
+    key="path",
+)
+
+BEGIN = _Begin(("turn",))
+NOTICE = _Told(step="notice")
+DELTA = _Told(step="delta")
+_PARENT = Key("parent", _ID, "the tool whose sub-agent thinks it; the agent itself if absent (claude)")
+THINK = Either(
+    _Told(step="think"),
+    Fields((Key("text", _Told(step="think"), "the thought", required=True), _PARENT), finish=check_dialects),
+    key="text",
+)
+PLAN = _Plan(
+    Either(
+        Text("ENTRY", may_be_empty=False),
+        Fields(
+            (
+                Key("content", Text(may_be_empty=False), "what is to be done", required=True),
+                Key("status", Choice(_STATUSES), "how far it is; pending if absent (acp)"),
+                Key("priority", Choice(("high", "medium", "low")), "how urgent it is; medium if absent (acp)"),
+            ),
+            finish=_entry,
+        ),
+        key="content",
+    )
+)
+EVENT = _Event()
+TOOL = Fields(
+    (
+        Key("id", _ID, "what tool_done calls it", required=True),
+        Key("name", Text("NAME", may_be_empty=False), "the tool's name", required=True),
+        Key("input", Data(), "its arguments; {} if absent"),
+        Key("parent", _ID, "the tool whose sub-agent uses it; the agent itself if absent (claude)"),
+        Key("allowed_by", Choice(("rule", "subcommands")), "why nobody is asked; rule if absent (claude)"),
+        Key("more", Flag(), "whether the next tool is asked for by the same message; false if absent (claude)"),
+        Key("kind", Choice(_TOOL_KINDS), "what it does; other if absent (acp)"),
+        Key("locations", ListOf(_LOCATION), "the files that it is about; none if absent (acp)"),
+    ),
+    finish=_tool,
+)
+TOOL_DONE = Either(
+    _ID,
+    Fields(
+        (
+            Key("id", _ID, "the tool's id", required=True),
+            Key("output", Text(), "what it gave"),
+            Key("error", Text(), "why it failed"),
+            Key("refused", Flag(), "whether it refused its input, and never ran; false if absent (claude)"),
+        ),
+        finish=_tool_done,
+    ),
+    key="id",
+)
+
+
+_KINDS = ("permission", "hook")
+
+ANSWERS = dict.fromkeys(_KINDS, ("allow", "deny", "cancelled", "none")) | {"request": ("answered", "refused", "none")}
+"""What can be asked for, and what can be told; none: nothing."""
+
+_HOOKS = ("claude",)
+
+
+def _ask(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[str, Any]:
+    if not is_told("ask", node, check):
+        return values
+    if check.depth:
+        check.at(node, "a spawned process asks nothing: only the agent does")
+    if "hook" in values and check.dialect not in _HOOKS:
+        check.at(node, f"the dialect {check.dialect} has no hooks: ask for a permission")
+    for key in ("event", "output"):
+        if key in values and "permission" in values:
+            check.at(node, f"only a hook has an {key}: leave {key} out of {what}")
+    if "output" in values and "hook" in values and values.get("event") != "PostToolUse":
+        check.at(node, f"only PostToolUse tells what a tool gave: leave output out of {what}")
+    if "told" in values and ("hook" in values or check.dialect not in _HOOKS):
+        check.at(node, f"only claude's permissions are asked for with more: leave told out of {what}")
+    if "for" in values and check.dialect not in _HOOKS:
+        check.at(node, f"the dialect {check.dialect} takes no question back: leave for out of {what}")
+    if "unanswered" in values and "for" not in values:
+        check.at(node, f"{what} waits for ever: write how long it does, for: 60s, or leave unanswered out")
+    return values
+
+
+def _request(values: dict[str, Any], node: Node, _what: str, check: Check) -> dict[str, Any]:
+    if is_told("request", node, check) and check.depth:
+        check.at(node, "a spawned process asks nothing: only the agent does")
+    return values
+
+
+def build_ask(step: Step, scope: Scope) -> list[ProgramStep]:
+    """Compile to the question and what follows each answer."""
+    value = step.value
+    kind = next(kind for kind in _KINDS if kind in value)
+    fields = {"kind": kind, "name": value[kind], "id": value.get("id"), "event": value.get("event", "PreToolUse")}
+    if "output" in value:
+        fields["output"] = value["output"]
+    if "told" in value:
+        fields["told"] = value["told"]
+    if "for" in value:
+        fields["for"] = scope.ns(value["for"])
+    branches = (scope.steps(value.get(name, ())) for name in ("allowed", "denied", "unanswered"))
+    return [(step.line, step.name, (fields, *branches))]
+
+
+def build_request(step: Step, scope: Scope) -> list[ProgramStep]:
+    """Compile to a question, too: what its answer is called alone differs."""
+    value = step.value
+    fields = {"kind": "request", "name": value["method"], "id": value.get("id"), "params": value.get("params", {})}
+    branches = (scope.steps(value.get("answered", ())), scope.steps(value.get("refused", ())))
+    return [(step.line, "ask", (fields, *branches, []))]
+
+
+ASK = Fields(
+    (
+        Key("permission", Text("TOOL", may_be_empty=False), "the tool that it wants to use"),
+        Key("hook", Text("NAME", may_be_empty=False), "the callback that it wants called, by its id (claude)"),
+        Key("event", Choice(("PreToolUse", "PostToolUse", "Stop")), "what the hook is told of; PreToolUse if absent"),
+        Key("output", Text(), "what the tool gave, for PostToolUse"),
+        Key("told", Data(), "what the request for a permission tells beside the tool (claude)"),
+        Key("id", Text("ID", may_be_empty=False), "the id of the request; one of its own if absent"),
+        Key("allowed", Steps(), "what it does if that is allowed; nothing if absent"),
+        Key("denied", Steps(), "what it does if that is denied; nothing if absent"),
+        Key("for", Time(), "how long it waits, then it takes the question back; for ever if absent (claude)"),
+        Key("unanswered", Steps(), "what it does then; nothing if absent"),
+    ),
+    one_of=_KINDS,
+    finish=_ask,
+)
+REQUEST = Fields(
+    (
+        Key("method", Text("METHOD", may_be_empty=False), "the method, in the protocol's words", required=True),
+        Key("params", Data(), "what goes with it; the session's id is added; nothing else if absent"),
+        Key("id", Text("ID", may_be_empty=False), "the id of the request; one of its own if absent"),
+        Key("answered", Steps(), "what it does once it has the result; nothing if absent"),
+        Key("refused", Steps(), "what it does if an error comes instead; nothing if absent"),
+    ),
+    finish=_request,
+)
+
+
+_SHAKERS = (("claude", "session"), ("acp", "session"))
+
+_INTERRUPTED = ("claude", "session")
+"""The one that ends its turn in its own words when a signal comes."""
+
+_VERSIONED = _LOADED = ("acp",)
+_PROMPT = re.compile(r"prompt ([1-9][0-9]{0,8})", re.ASCII)
+_FORMS = "eof, prompt N, cancel, {stdin: PATTERN} or {exit: ID}"
+_EVENTS = "eof, epipe, cancel or {signal: TERM}"
+
+
+def _is_heard(node: Node, what: str, check: Check) -> None:
+    """Report what only a session hears, where the agent is none; of a mode that is itself wrong nothing is said."""
+    if check.depth:
+        check.at(node, f"a spawned process hears no {what}: only the agent does")
+    elif check.mode and not check.is_session:
+        known = choices([f"{dialect} {mode}" for dialect, mode in check.language.sessions])
+        check.at(node, f"the dialect {check.dialect} hears no {what} in mode {check.mode}: known by {known}")
+
+
+@dataclass(frozen=True)
+class _Awaited:
+    """What a script can wait for, in a word: the end of stdin, a prompt by its number, a cancel."""
+
+    label: str = "eof / prompt N / cancel"
+    shape = Form("eof|cancel|prompt [1-9][0-9]*", ("prompt 1", "cancel", "eof"))
+
+    def read(self, node: Node, what: str, check: Check) -> str | int:
+        """Take the word, or the prompt's number."""
+        text = node.text if isinstance(node, Scalar) else ""
+        found = _PROMPT.fullmatch(text)
+        if found is None and text not in ("eof", "cancel"):
+            remedy = 'count them from 1: "prompt 1"' if text.partition(" ")[0] in ("prompt", "prompts") else ""
+            check.wrong(node, what, _FORMS, remedy)
+        elif text != "eof":
+            _is_heard(node, text.partition(" ")[0], check)
+        return text if found is None else int(found[1])
+
+
+@dataclass(frozen=True)
+class _Happens(Only):
+    """What a script can react to, in a word."""
+
+    def read(self, node: Node, what: str, check: Check) -> str:
+        """Take the word."""
+        word = super().read(node, what, check)
+        if word == "cancel":
+            _is_heard(node, word, check)
+        return word
+
+
+@dataclass(frozen=True)
+class _Acknowledged(Choice):
+    """What a script can acknowledge."""
+
+    def read(self, node: Node, what: str, check: Check) -> str:
+        """Take the word."""
+        word = super().read(node, what, check)
+        if word == "cancel":
+            _is_heard(node, word, check)
+        elif word and check.mode and (check.depth or (check.dialect, check.mode) != _INTERRUPTED):
+            who = "a spawned process" if check.depth else f"the dialect {check.dialect} in mode {check.mode}"
+            told = "nothing of a signal" if word == "signal" else "no receipt of a cancel"
+            check.at(node, f"{who} tells {told}: known by {' '.join(_INTERRUPTED)}")
+        return word
+
+
+def _handshake(values: dict[str, Any], node: Node, _what: str, check: Check) -> dict[str, Any]:
+    if check.depth:
+        check.at(node, "a spawned process has no handshake: only the agent has")
+    elif check.mode and (check.dialect, check.mode) not in (*_SHAKERS, *check.language.sessions[len(SESSIONS) :]):
+        known = choices([f"{dialect} {mode}" for dialect, mode in _SHAKERS])
+        check.at(node, f"the dialect {check.dialect} has no handshake in mode {check.mode}: known by {known}")
+    elif check.mode and "version" in values and check.dialect not in _VERSIONED:
+        check.at(node, f"the dialect {check.dialect} tells no version of a protocol: only {choices(_VERSIONED)} does")
+    elif check.mode and "history" in values and check.dialect not in _LOADED:
+        check.at(node, f"the dialect {check.dialect} tells no history of a session: only {choices(_LOADED)} does")
+    return values
+
+
+_PAST = Fields(
+    (
+        Key("prompt", Text(), "what was asked"),
+        Key("think", Text(), "what the agent thought"),
+        Key("answer", Text(), "what it said"),
+    ),
+    one_of=("prompt", "think", "answer"),
+)
+AWAITED = _Awaited()
+HANDSHAKE = Either(
+    Only(("never",), "never, {after: T}, {error: TEXT}, {version: N} or {history: [...]}"),
+    Fields(
+        (
+            Key("after", Time(positive=True), "how long its answer takes"),
+            Key("error", Text(may_be_empty=False), "why it is refused"),
+            Key("version", Whole(0, 65535), "the version of the protocol that it tells; 1 unless told (acp)"),
+            Key("history", ListOf(_PAST), "what is told of a loaded session, in order; nothing unless told (acp)"),
+        ),
+        one_of=("after", "error", "version", "history"),
+        finish=_handshake,
+    ),
+    key="word",
+)
+HAPPENS = _Happens(("eof", "epipe", "cancel"), _EVENTS)
+ACKNOWLEDGE = _Acknowledged(("cancel", "receipt", "signal"))
+
+
+def build_awaited(step: Step, _scope: Scope) -> list[ProgramStep]:
+    """Compile to what is waited for."""
+    value: Any = step.value.get("eof")
+    if value is None:
+        kind = next(kind for kind in ("stdin", "exit") if kind in step.value)
+        return [(step.line, f"await_{kind}", (step.value[kind],))]
+    if isinstance(value, int):
+        return [(step.line, "await_prompt", (value,))]
+    return [(step.line, f"await_{value}", ())]
+
+
+def build_handshake(step: Step, scope: Scope) -> list[ProgramStep]:
+    """Compile to how handshakes go from here on."""
+    value = step.value
+    if "history" in value:
+        return [(step.line, step.name, ("history", [said for past in value["history"] for said in past.items()]))]
+    if "after" in value:
+        return [(step.line, step.name, ("after", scope.ns(value["after"])))]
+    kind = next((kind for kind in ("error", "version") if kind in value), "never")
+    return [(step.line, step.name, (kind, value.get(kind)))]
+
+
+def build_acknowledge(step: Step, _scope: Scope) -> list[ProgramStep]:
+    """Compile to `acknowledge`, to the receipt that goes before it, or to what a signal does."""
+    return [(step.line, {"cancel": "acknowledge", "signal": "interrupted"}.get(step.value, step.value), ())]
+
+
+def _task(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[str, Any]:
+    if is_told("task", node, check):
+        number = values["id"]
+        if number in check.tasks:
+            check.at(node, f'{what}.id "{shorten(number)}" is taken by the task in line {check.tasks[number]}')
+        check.tasks.setdefault(number, node.line)
+        if "tool" in values and values["tool"] not in check.tools:
+            known = unknown("tool", values["tool"], check.tools) if check.tools else "no tool was started before"
+            check.at(node, f"{what}.tool: {known}")
+        if values.get("foreground"):
+            check.foreground.setdefault(number, node.line)
+            if "tool" not in values:
+                check.at(node, "a task in the foreground is a tool that takes long: write which, tool: ID")
+    return {"kind": "local_bash", **values}
+
+
+def _is_known(number: str, node: Node, check: Check) -> None:
+    if number not in check.tasks:
+        check.at(node, unknown("task", number, check.tasks) if check.tasks else "no task was started before")
+
+
+def _task_done(values: dict[str, Any], node: Node, _what: str, check: Check) -> dict[str, Any]:
+    if is_told("task_done", node, check):
+        _is_known(values["id"], node, check)
+        if values.get("folded"):
+            _check_folded(values["id"], node, check)
+        if "exit_code" in values and values.get("status") == "stopped":
+            check.at(node, "a task that was stopped has no exit code: leave exit_code out")
+    return {"status": "completed", "folded": False, **values}
+
+
+def _check_folded(number: str, node: Node, check: Check) -> None:
+    if not check.tools:
+        check.at(node, "a task is folded into a turn while a tool runs: no tool was started before")
+    check.folded.setdefault(number, node.line)
+
+
+def _background_turn(values: dict[str, Any], node: Node, _what: str, check: Check) -> dict[str, Any]:
+    if is_told("background_turn", node, check):
+        number = values["task"]
+        _is_known(number, node, check)
+        if number in check.folded:
+            line = check.folded[number]
+            check.at(node, f'no turn follows the task "{shorten(number)}": line {line} has it folded into another')
+        if number in check.foreground:
+            line = check.foreground[number]
+            check.at(node, f'no turn follows the task "{shorten(number)}": line {line} has it in the foreground')
+    return {"empty_result_first": False, **values}
+
+
+def build_background_turn(step: Step, scope: Scope) -> list[ProgramStep]:
+    """Compile to the turn's beginning and what is told in it."""
+    value = step.value
+    begin = {"task": value["task"], "empty_result_first": value["empty_result_first"]}
+    told = [(step.line, "answer", (value["answer"],))] if "answer" in value else scope.steps(value["do"])
+    return [(step.line, "event", (step.name, begin)), *told]
+
+
+_TASK_ID = Text("ID", may_be_empty=False)
+
+TASK = Either(
+    _TASK_ID,
+    Fields(
+        (
+            Key("id", _TASK_ID, "what task_done and background_turn call it", required=True),
+            Key("kind", Choice(("local_bash", "local_agent")), "a command or a sub-agent; local_bash if absent"),
+            Key("tool", _TASK_ID, "the tool that starts it, whose end is told apart; one of its own if absent"),
+            Key("foreground", Flag(), "whether it is that tool itself, which takes long; false if absent"),
+        ),
+        finish=_task,
+    ),
+    key="id",
+)
+TASK_DONE = Either(
+    _TASK_ID,
+    Fields(
+        (
+            Key("id", _TASK_ID, "the task's id", required=True),
+            Key("status", Choice(("completed", "failed", "stopped")), "how it ended; completed if absent"),
+            Key("exit_code", Whole(0, 255, "CODE"), "the command's; 0 if it completed, 1 if it failed, if absent"),
+            Key("signalled", Flag(), "whether a signal to the agent ended it, too; false if absent"),
+            Key("folded", Flag(), "whether the turn in which a tool runs takes it up: no background turn follows"),
+        ),
+        finish=_task_done,
+    ),
+    key="id",
+)
+BACKGROUND_TURN = Fields(
+    (
+        Key("task", _TASK_ID, "the task that it is about", required=True),
+        Key("answer", Text(), "its text and completion"),
+        Key("do", Steps(), "its steps instead, a completion among them"),
+        Key("empty_result_first", Flag(), "whether a turn with an empty result comes first; false if absent"),
+    ),
+    one_of=("answer", "do"),
+    finish=_background_turn,
+)

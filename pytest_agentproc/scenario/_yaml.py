@@ -1,0 +1,492 @@
+"""Owns YAML: text in, nodes with line and column out, and what to write where YAML hides a mistake. Knows no key.
+
+The one home of PyYAML. Scalars stay text (the field that reads one decides what it is), duplicate keys, aliases,
+anchors and tags are refused, and mistakes that YAML hides get a message that says what to write.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import yaml
+
+from pytest_agentproc.errors import Problem, ScenarioError
+from pytest_agentproc.scenario._words import choices, one_line, shorten, unknown
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping as Map
+
+__all__ = [
+    "DEEPEST",
+    "TOO_DEEP",
+    "Enough",
+    "Entry",
+    "Mapping",
+    "Node",
+    "Report",
+    "Scalar",
+    "Sequence",
+    "blank",
+    "cut",
+    "describe",
+    "entries",
+    "explain",
+    "inline",
+    "is_cut",
+    "is_typographic",
+    "opening",
+    "parse",
+    "position",
+    "question",
+    "quote",
+    "swallowed",
+]
+
+
+DEEPEST = 40
+TOO_DEEP = f"nested deeper than {DEEPEST} levels"
+
+Place = tuple[int, int, str]
+
+_ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"})
+_LINE_END = re.compile("\r\n|[\n\r]")
+_KEY_AND_VALUE = re.compile(r"^[\s\-]*[{\[]?\s*([\w.-]+):\s+(\S.*?)\s*$")
+
+
+def quote(text: str) -> str:
+    """Write a text as YAML reads it back: in double quotes, escaped; a long one is cut, for it is for a message."""
+    return f'"{shorten(text).translate(_ESCAPES)}"'
+
+
+def position(text: str, index: int) -> tuple[int, int]:
+    """Give line and column, from 1, of a character."""
+    before = _LINE_END.split(text[:index])
+    return len(before), len(before[-1]) + 1
+
+
+def opening(sign: str, rest: str) -> str:
+    """Say that an unquoted text begins with a character that YAML keeps for itself."""
+    return f'unquoted text begins with "{sign}": write {quote(sign + rest)}'
+
+
+def question(line: int, column: int, text: str, rest: str, *, is_one_line: bool) -> Place:
+    """Say that `?` in unquoted text inside brackets is read differently from parser to parser."""
+    follower = rest.lstrip()[:1]
+    if text.endswith("?") and follower:
+        where, message = len(text) - 1, f'unquoted text ends in "?" before "{follower}": write {quote(text)}'
+    else:
+        where, message = text.index("?"), f'unquoted text has "?" in it: write {quote(text)}'
+    return line, column + (where if is_one_line else 0), message
+
+
+def blank(char: str) -> str:
+    """Say that a character only looks like a blank."""
+    return f"U+{ord(char):04X} looks like a blank, but is none for YAML: write a plain one"
+
+
+def is_typographic(text: str) -> bool:
+    """Tell whether a text stands in quotes that YAML does not know."""
+    return (
+        len(text) > 1
+        and text[0] in "\u201c\u201d\u201e\u2018\u2019\u00ab"
+        and text[-1] in "\u201c\u201d\u2018\u2019\u00bb"
+    )
+
+
+def is_cut(rest: str) -> bool:
+    """Tell whether what looks like the rest of a text was taken for a comment."""
+    return re.match(r"\s+#[^\s#]", rest) is not None
+
+
+def cut(text: str, rest: str) -> str:
+    """Say that " #" ended an unquoted text."""
+    whole = quote(f"{text}{rest.rstrip()}")
+    return f'unquoted text ends before " #": write {whole}, or "# " for a comment'
+
+
+def swallowed(rest: str) -> str:
+    """Say what became of a value that YAML took for a comment; empty if there is none."""
+    found = re.match(r"\s*(#\S.*?)\s*$", rest)
+    return f'text that begins with "#" is a comment: write {quote(found.group(1))}' if found else ""
+
+
+def explain(lines: list[str], error: Any) -> Place:
+    """Turn a parser's complaint into what a person can act on."""
+    mark, start = error.problem_mark, error.context_mark
+    line, column = (mark.line, mark.column) if mark is not None else (0, 0)
+    conflict = next((number for number, text in enumerate(lines, 1) if text.startswith("<<<<<<< ")), 0)
+    if conflict:
+        return conflict, 1, "a merge conflict is left here: keep one side, and delete the three marks"
+    if start is not None and start.line < len(lines):
+        message = _remedy_at_start(str(error.problem), lines[start.line], start.column)
+        if message:
+            return start.line + 1, start.column + 1, message
+        if _is_open(str(error.problem), lines[start.line], lines[min(line, len(lines) - 1)], line - start.line):
+            return _unclosed(lines, start)
+    if line >= len(lines) and start is not None:
+        return _unclosed(lines, start)
+    source = lines[line] if line < len(lines) else ""
+    return line + 1, column + 1, _remedy(str(error.problem), source, column)
+
+
+def _remedy_at_start(problem: str, source: str, column: int) -> str:
+    """Say what is wrong where something begins, if the parser only stumbled over its end."""
+    if "end of stream" in problem:
+        return "this quote is never closed"
+    if "comment or line break" in problem:
+        return opening(source[column], source[column + 1 :].rstrip())
+    if "expected ':'" not in problem:
+        return ""
+    text = _value_from(source, column)
+    found = re.fullmatch(r"([\w.-]+):(\s*)(\S.*)", text)
+    if found is None:
+        return f'a ":" is missing: a line is "key: value", not {quote(text)}'
+    if found[2]:
+        return blank(found[2][0])
+    return f'a blank is missing after ":": write {quote(f"{found[1]}: {found[3]}")}'
+
+
+def _is_open(problem: str, first: str, last: str, lines: int) -> bool:
+    """Tell whether a bracket is still open where a line begins that is indented as little as the bracket's own."""
+    return lines > 0 and "expected ','" in problem and _indent(last) <= _indent(first)
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def _remedy(problem: str, source: str, column: int) -> str:
+    here = source[column : column + 1]
+    if here == "\t" and "cannot start any token" in problem:
+        return "a tab cannot indent: use spaces"
+    if "mapping values are not allowed" in problem or (here == ":" and "expected" in problem):
+        return _second_colon(source, column)
+    if "cannot start any token" in problem or "mapping keys are not allowed" in problem:
+        return opening(here, _value_from(source, column + 1))
+    known = {
+        "nesting": TOO_DEEP,  # libyaml looks a line ahead at an open bracket, and has a limit of its own from 0.2.6 on
+        "sequence entries": f"a list begins on a line of its own; a text is quoted: {quote(source[column:].strip())}",
+        "escape": "unknown escape in a \"...\" text: write \\\\ for a backslash, or use '...'",
+        "'-' indicator": "the indentation does not fit the lines above",
+        "document": "one file is one scenario: no directives, no second document",
+    }
+    for part, message in known.items():
+        if part in problem:
+            return message
+    return _interrupted(source, column) or _fallback(problem)
+
+
+def _fallback(problem: str) -> str:
+    if "expected key" in problem or "<block end>" in problem:
+        return "the indentation does not fit the lines above"
+    return f"not YAML: {problem}"
+
+
+def _unclosed(lines: list[str], start: Any) -> Place:
+    sign = lines[start.line][start.column : start.column + 1] if start.line < len(lines) else ""
+    if sign in ("{", "["):
+        return start.line + 1, start.column + 1, f'"{sign}" is never closed'
+    return max(len(lines), 1), 1, 'the file ends inside "{" or "["'
+
+
+def _value_from(source: str, column: int) -> str:
+    return re.split(r"\s+#|[,}\]]", source[column:])[0].rstrip()
+
+
+def _second_colon(source: str, column: int) -> str:
+    found = _KEY_AND_VALUE.match(source)
+    if found and found.start(2) <= column:
+        start = max(source.rfind(mark, 0, column) for mark in (": ", ", ", "{")) + 1
+        text = source[start:].strip()
+        if "{" in source[:column]:
+            text = re.split(r"[,}\]]", text)[0].rstrip()
+        return f'unquoted text has ":" in it: write {quote(text)}'
+    return "a key stands where none can: look at the indentation of this line and the one before"
+
+
+def _interrupted(source: str, column: int) -> str:
+    """Say why a value seems to be over before its text is."""
+    before, here = source[:column].rstrip(), source[column : column + 1]
+    if here in ("}", "]", ",", ""):
+        return f'"{here}" closes nothing here, or what stands before it is incomplete' if here else ""
+    if before.endswith(("'", '"')):
+        double = "''" if before.endswith("'") else '\\"'
+        return f"text goes on after its closing {before[-1]}: quote all of it, with {double} for a quote inside"
+    if before.endswith(("]", "}")):
+        return f'text goes on after "{before[-1]}": a text that begins with a bracket must be quoted'
+    if here in ("{", "[", "?"):
+        return f'unquoted text has "{here}" in it: put it in double quotes'
+    return ""
+
+
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+_HALF = re.compile("[\ud800-\udfff]")
+
+Report = Callable[[int, int, str], None]
+
+
+class Enough(Exception):
+    """Reading on could only cost time, or repeat what was said."""
+
+
+class Scalar(NamedTuple):
+    """A piece of text; `note` is what to say when a reader finds it empty.
+
+    A place inside the text is a place in the file only if it stands on one line there.
+    """
+
+    line: int
+    column: int
+    text: str
+    plain: bool
+    note: str = ""
+    is_one_line: bool = True
+
+
+class Sequence(NamedTuple):
+    """A list; `end` is the place behind its closing bracket, (0, 0) if it has none."""
+
+    line: int
+    column: int
+    items: tuple[Node, ...]
+    end: tuple[int, int] = (0, 0)
+
+
+class Mapping(NamedTuple):
+    """Keys with values, in the order of the file; `end` is the place behind its closing brace, (0, 0) if none."""
+
+    line: int
+    column: int
+    pairs: tuple[tuple[Scalar, Node], ...]
+    end: tuple[int, int] = (0, 0)
+
+
+Node = Scalar | Sequence | Mapping
+
+
+def describe(node: Node) -> str:
+    """Say what stands there, short enough for a message."""
+    if isinstance(node, Sequence):
+        return "a list"
+    if isinstance(node, Mapping):
+        return "a mapping"
+    if node.plain and not node.text:
+        return "nothing"
+    return quote(node.text)
+
+
+def inline(node: Node) -> str:
+    """Write a node as it may stand inside brackets."""
+    if not isinstance(node, Scalar):
+        return "..."
+    is_plain = re.fullmatch(r"[\w.]([\w .-]*[\w.-])?", node.text)
+    return node.text if is_plain else quote(node.text)
+
+
+def parse(text: str, report: Report) -> Node | None:
+    """Read one YAML document; every mistake goes to `report` with its line and column, both from 1."""
+    builder = _Builder(text, report)
+    try:
+        builder.read()
+    except yaml.MarkedYAMLError as error:
+        report(*explain(text.splitlines(), error))
+        return None
+    except (yaml.reader.ReaderError, UnicodeEncodeError) as error:  # the latter: half of a surrogate pair
+        place = error.start if isinstance(error, UnicodeEncodeError) else error.position
+        line, column = position(text, place)
+        report(line, column, "a character that YAML does not allow: write it in a quoted text, as \\x07 for example")
+        return None
+    except Enough:
+        return None
+    if builder.root is None:
+        report(1, 1, "the file is empty")
+    return builder.root
+
+
+class _Builder:
+    """Turns the flat stream of YAML events into nodes.
+
+    A session reads thousands of files before its first test, so that what is right is read with few calls; what may
+    be wrong is looked at closely only where it can be.
+    """
+
+    def __init__(self, text: str, report: Report) -> None:
+        self.root: Node | None = None
+        self._text = text
+        self._lines = text.splitlines()
+        self._hashes = {index for index, line in enumerate(self._lines) if "#" in line} if "#" in text else set()
+        self._report = report
+        self._documents = 0
+
+    def read(self) -> None:
+        """Take every event, each with the collections that are open around it."""
+        loader = _LOADER(self._text)
+        try:
+            self._read(loader.get_event)
+        finally:
+            loader.dispose()
+
+    def _read(self, next_event: Callable[[], Any]) -> None:
+        around: list[tuple[Any, list[Node]]] = []
+        items: list[Node] = []
+        start: Any = None
+        while (event := next_event()) is not None:
+            kind = type(event)
+            if kind is yaml.ScalarEvent:
+                items.append(self._scalar(event, start))
+            elif kind is yaml.MappingStartEvent or kind is yaml.SequenceStartEvent:
+                if event.anchor is not None or event.tag is not None:
+                    self._mark(event, "")
+                around.append((start, items))
+                start, items = event, []
+                if len(around) > DEEPEST:
+                    self._say(event, TOO_DEEP)
+                    raise Enough
+            elif kind is yaml.MappingEndEvent or kind is yaml.SequenceEndEvent:
+                node = self._collect(start, items, event.end_mark)
+                start, items = around.pop()
+                items.append(node)
+            else:
+                items += self._others(event)
+        self.root = items[0] if items else None
+
+    def _others(self, event: Any) -> list[Node]:
+        """Refuse what no scenario has; an alias stands where it is, as text."""
+        if type(event) is yaml.DocumentStartEvent:
+            self._documents += 1
+            if self._documents > 1:
+                self._say(event, "a second document begins here: one file is one scenario")
+        elif type(event) is yaml.AliasEvent:
+            name = str(event.anchor)
+            self._say(event, opening("*", name))
+            return [Scalar(*_place(event), name, plain=True)]
+        return []
+
+    def _collect(self, start: Any, items: list[Node], end_mark: Any) -> Node:
+        line, column = _place(start)
+        end = (end_mark.line + 1, end_mark.column + 1) if start.flow_style else (0, 0)
+        if type(start) is yaml.SequenceStartEvent:
+            return Sequence(line, column, tuple(items), end)
+        first: dict[str, int] = {}
+        pairs: list[tuple[Scalar, Node]] = []
+        each = iter(items)
+        for key, value in zip(each, each, strict=True):
+            if type(key) is not Scalar:
+                self._report(key.line, key.column, f"a key must be a word, not {describe(key)}")
+            elif key.text in first:
+                message = f"{quote(key.text)} is given twice (first in line {first[key.text]})"
+                self._report(key.line, key.column, message)
+            else:
+                first[key.text] = key.line
+                pairs.append((key, value))
+        return Mapping(line, column, tuple(pairs), end)
+
+    def _scalar(self, event: Any, around: Any) -> Scalar:
+        line, column = _place(event)
+        text = event.value
+        if event.anchor is not None or event.tag is not None:
+            self._mark(event, text)
+            text = text or event.anchor or ""
+        style = event.style
+        end = event.end_mark
+        is_one_line = end.line + 1 == line
+        if style:
+            if style == '"' and _HALF.search(text):  # it can be written with \\u only
+                self._say(event, "half a character (\\ud800 to \\udfff): write the whole one")
+                text = ""
+            return Scalar(line, column, text, False, "", is_one_line)  # keywords would take twice as long
+        if text[:1] > "~":  # what only looks like a blank, or a quote, is not ASCII
+            if text[0].isspace():
+                self._report(line, column, blank(text[0]))
+                raise Enough
+            if is_typographic(text):
+                self._report(line, column, f"typographic quotes quote nothing: write {quote(text[1:-1])}")
+                return Scalar(line, column, text[1:-1], plain=False)
+        if not text:
+            note = swallowed(self._rest(end))
+            return Scalar(line, column, text, plain=True, note=note, is_one_line=is_one_line)
+        if "?" in text and around is not None and around.flow_style:
+            self._report(*question(line, column, text, self._rest(end), is_one_line=is_one_line))
+        elif end.line in self._hashes and is_cut(self._rest(end)):
+            self._report(line, column, cut(text, self._rest(end)))
+        return Scalar(line, column, text, True, "", is_one_line)
+
+    def _rest(self, end: Any) -> str:
+        """Give what stands behind a scalar on its line."""
+        return self._lines[end.line][end.column :] if end.line < len(self._lines) else ""
+
+    def _mark(self, event: Any, text: str) -> None:
+        """Refuse anchors and tags: in a scenario they are text that somebody forgot to quote."""
+        if event.anchor is not None:
+            self._say(event, opening("&", f"{event.anchor} {text}".rstrip()))
+        elif event.tag is not None:
+            tag = str(event.tag).removeprefix("!").replace("tag:yaml.org,2002:", "!")
+            self._say(event, opening("!", f"{tag} {text}".rstrip()))
+
+    def _say(self, event: Any, message: str) -> None:
+        self._report(*_place(event), message)
+
+
+def _place(event: Any) -> tuple[int, int]:
+    mark = event.start_mark
+    return mark.line + 1, mark.column + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One entry: the line on which it begins, and its values as text."""
+
+    line: int
+    values: Map[str, str]
+
+
+def entries(text: str, name: str, required: tuple[str, ...], optional: tuple[str, ...] = ()) -> tuple[Entry, ...]:
+    """Read a list of mappings from keys to texts.
+
+    Args:
+        text: the YAML; nothing but comments is an empty list.
+        name: what messages call it.
+        required: keys that every entry has.
+        optional: keys that it may have.
+
+    Raises:
+        ScenarioError: every mistake at once.
+    """
+    if not any(line.strip() and not line.lstrip().startswith("#") for line in text.splitlines()):
+        return ()
+    problems: list[Problem] = []
+
+    def report(line: int, column: int, message: str) -> None:
+        problems.append(Problem(name, line, column, one_line(message)))
+
+    root = parse(text, report)
+    found: list[Entry] = []
+    if isinstance(root, Sequence):
+        found = [_entry(item, (*required, *optional), required, report) for item in root.items]
+    elif root is not None:
+        report(root.line, root.column, f'there must be a list, not {describe(root)}: write "- " before each entry')
+    if problems:
+        raise ScenarioError(list(dict.fromkeys(problems)))
+    return tuple(found)
+
+
+def _entry(item: Node, keys: tuple[str, ...], required: tuple[str, ...], report: Report) -> Entry:
+    values: dict[str, str] = {}
+    if not isinstance(item, Mapping):
+        report(item.line, item.column, f"an entry must have the keys {choices(required, 'and')}, not {describe(item)}")
+        return Entry(item.line, values)
+    for key, value in item.pairs:
+        if key.text not in keys:
+            report(key.line, key.column, unknown("key", key.text, keys))
+        elif not isinstance(value, Scalar) or not value.text.strip():
+            report(value.line, value.column, f"{key.text} must be text, not {describe(value)}")
+        else:
+            values[key.text] = value.text.strip()
+    missing = [key for key in required if key not in {key.text for key, _ in item.pairs}]
+    if missing:
+        report(item.line, item.column, f"the entry has no {choices(missing)}: write {missing[0]}: ...")
+    return Entry(item.line, values)

@@ -1,0 +1,86 @@
+"""Owns what may stand for a subject: an object, a class, a factory or a plain function. Imports and asks nobody."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from typing import TYPE_CHECKING, Any
+
+from pytest_agentproc.errors import UsageError
+from pytest_agentproc.subjects._checked import Guarded
+from pytest_agentproc.subjects._core import Core
+from pytest_agentproc.subjects._function import Function
+
+if TYPE_CHECKING:
+    from pytest_agentproc.vocabulary import Subject
+
+__all__ = ["taken"]
+
+
+_MEMBERS = ("name", "keeps_artifacts", "holds_sessions", "policy", "run")
+_REMEDY = "give an `async def supervise(order)`, or what pytest_agentproc.vocabulary.Subject describes"
+
+
+def taken(thing: Any) -> Subject:
+    """Take a thing for a subject, and see to it that what goes wrong in it is told as its own.
+
+    Args:
+        thing: a subject; a class or a factory of one, without arguments; or a function of an order, which is taken as
+            `Function(it)`.
+
+    Raises:
+        UsageError: it is none of these; the text says what it lacks.
+    """
+    if inspect.isclass(thing) or (_is_function(thing) and not _takes(thing, 1) and _takes(thing, 0)):
+        thing = _made(thing)
+    if _is_function(thing):
+        if not _takes(thing, 1):
+            raise UsageError("it does not take one argument, the order", _REMEDY)
+        return Function(thing)
+    missing = [name for name in _MEMBERS if not hasattr(thing, name)]
+    if callable(thing) and {"policy", "run"} <= set(missing):
+        return Function(thing)
+    if missing:
+        raise UsageError(f"{_kind(thing)} is no subject, it lacks {', '.join(missing)}", _REMEDY)
+    if not isinstance(thing.name, str) or not thing.name or "," in thing.name:
+        raise UsageError(f"its name is {thing.name!r}", "give it a text without a comma")
+    for name in ("policy", "run"):
+        if not callable(getattr(thing, name)):
+            raise UsageError(f"its {name} is {getattr(thing, name)!r}, and no method", _REMEDY)
+    if not _takes(thing.policy, 1):
+        raise UsageError("its policy does not take one argument, the request for limits", _REMEDY)
+    return thing if isinstance(thing, Core | Function | Guarded) else Guarded(thing)
+
+
+def _kind(thing: Any) -> str:
+    return f"a {type(thing).__name__}"
+
+
+def _is_function(thing: Any) -> bool:
+    return inspect.isroutine(thing) or isinstance(thing, functools.partial)
+
+
+def _takes(function: Any, count: int) -> bool:
+    try:
+        inspect.signature(function).bind(*(None,) * count)
+    except TypeError:
+        return False
+    except ValueError:  # a builtin that does not say
+        return count == 1
+    return True
+
+
+def _made(factory: Any) -> Any:
+    name = getattr(factory, "__name__", repr(factory))
+    if not _takes(factory, 0):
+        raise UsageError(f"{name} needs arguments", f"give what {name}(...) makes, or a factory without arguments")
+    try:
+        made = factory()
+    except UsageError:
+        raise
+    except Exception as error:
+        raise UsageError(f"{name}() raised {type(error).__name__}: {error}", "") from error
+    if inspect.isawaitable(made):
+        getattr(made, "close", lambda: None)()
+        raise UsageError(f"{name} takes no order", _REMEDY)
+    return made

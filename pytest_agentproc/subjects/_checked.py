@@ -1,0 +1,193 @@
+"""A foreign supervisor, asked with care. Owns what becomes of its exceptions and of wrong answers; judges none.
+
+The frames of the kit, of the standard library and of the event loops are left out of a traceback. The frames that stay
+are the supervisor's and its adapter's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import inspect
+import os
+import sysconfig
+import traceback
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from pytest_agentproc.errors import AdapterError, ClockError, Declined, KitError, SubjectError, SupervisorCrash
+from pytest_agentproc.files import short_path
+from pytest_agentproc.subjects._answers import answer_of
+from pytest_agentproc.subjects._stated import policy_of
+from pytest_agentproc.vocabulary import Policy
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from types import FrameType
+
+    from pytest_agentproc.vocabulary import Answer, LimitsRequest, Order, Subject
+
+__all__ = ["Guarded", "adapter_module", "ask", "is_machinery", "is_of_kit", "stated", "unwrap_decline"]
+
+
+_KIT = f"{Path(__file__).resolve().parent.parent}{os.sep}"
+_PACKAGES = tuple(f"{sysconfig.get_path(name)}{os.sep}" for name in ("purelib", "platlib"))
+_STDLIB = tuple(f"{sysconfig.get_path(name)}{os.sep}" for name in ("stdlib", "platstdlib"))
+_LOOPS = tuple(f"{folder}{name}{os.sep}" for folder in _PACKAGES for name in ("anyio", "trio", "outcome", "uvloop"))
+_FRAMES = 4
+
+
+class Guarded:
+    """A subject of somebody else's: whatever goes wrong in it is a `SubjectError` that says where.
+
+    Args:
+        subject: what is asked.
+    """
+
+    def __init__(self, subject: Subject) -> None:
+        self.subject = subject
+        self.name = subject.name
+        self.keeps_artifacts = subject.keeps_artifacts
+        self.holds_sessions = subject.holds_sessions
+        self.needs_keeper = getattr(subject, "needs_keeper", False)
+        self.takes_runs = getattr(subject, "takes_runs", True)
+        self.dialects = getattr(subject, "dialects", None)
+        self.deeds = getattr(subject, "deeds", None)
+        self.cannot = getattr(subject, "cannot", ())
+        self.outcomes = getattr(subject, "outcomes", ())
+        self.first_signal = getattr(subject, "first_signal", "TERM")
+        self.cancellable = getattr(subject, "cancellable", None)
+        self.real_time_only = getattr(subject, "real_time_only", "")
+        self.require_files: Callable[[], None] = getattr(subject, "require_files", lambda: None)
+
+    def policy(self, request: LimitsRequest) -> Policy:
+        """Have it state its limits.
+
+        Raises:
+            AdapterError: it raised, or they are none.
+            Declined: it cannot take such agents.
+        """
+        return stated(lambda: _whole(self.subject.policy(request), request.dialect))
+
+    async def run(self, order: Order) -> Answer:
+        """Have it supervise.
+
+        Raises:
+            AdapterError: its answer is none.
+            SupervisorCrash: it raised.
+            Declined: it cannot take the order.
+        """
+        return await ask(self.subject.run, order, adapter_module(type(self.subject)))
+
+
+def _whole(limits: Any, dialect: str) -> Any:
+    return policy_of(limits, dialect) if isinstance(limits, Mapping) else limits
+
+
+def stated(policy: Callable[[], Any]) -> Policy:
+    """Give the limits that a function states.
+
+    Raises:
+        AdapterError: it raised, or they are none.
+        Declined: it was raised.
+    """
+    try:
+        limits = policy()
+    except (AdapterError, Declined):
+        raise
+    except Exception as error:
+        raise AdapterError(f"asked for its limits, it {_describe(error)}") from error
+    if not isinstance(limits, Policy):
+        raise AdapterError(f"asked for its limits, it gave a {type(limits).__name__}\ngive Policy.for_dialect(dialect)")
+    return limits
+
+
+async def ask(supervise: Callable[[Order], Awaitable[Any]], order: Order, adapter: str) -> Answer:
+    """Have an order supervised.
+
+    Args:
+        supervise: what is called.
+        order: what it is given.
+        adapter: the module in which the adapter is defined.
+
+    Raises:
+        AdapterError: what the function returned is no answer.
+        SupervisorCrash: the function raised.
+        Declined: it was raised, alone or in groups.
+    """
+    try:
+        given = await _awaitable(supervise(order))
+    except (SubjectError, ClockError, Declined, KitError):
+        raise
+    except asyncio.CancelledError as error:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        raise _crash(error, adapter) from error  # nobody cancelled it
+    except (Exception, SystemExit) as error:
+        if (declined := unwrap_decline(error)) is not None:
+            raise declined from None
+        raise _crash(error, adapter) from error
+    return answer_of(given, order.scale)
+
+
+def unwrap_decline(error: BaseException) -> Declined | None:
+    """Give the decline in an exception: itself, or from a group that holds nothing else; None: it is another."""
+    while isinstance(error, BaseExceptionGroup) and error.split(Declined)[1] is None:
+        error = error.exceptions[0]
+    return error if isinstance(error, Declined) else None
+
+
+def _awaitable(given: Any) -> Awaitable[Any]:
+    if hasattr(given, "__await__"):
+        return cast("Awaitable[Any]", given)
+    raise AdapterError(f"its run gave a {type(given).__name__} at once\nmake it `async def run(self, order)`")
+
+
+def adapter_module(thing: Any) -> str:
+    """Name the module in which an adapter is defined: that of a class, or of the function in partials and wrappers."""
+    while isinstance(thing, functools.partial):
+        thing = thing.func
+    thing = inspect.unwrap(thing)
+    return str(thing.__module__ if inspect.isroutine(thing) or inspect.isclass(thing) else type(thing).__module__)
+
+
+def _crash(error: BaseException, adapter: str) -> SupervisorCrash:
+    modules = {frame.f_globals.get("__name__") for frame, _ in _frames(_inner(error)[1])}
+    return SupervisorCrash(f"it {_describe(error)}", is_in_adapter=modules <= {adapter})
+
+
+def _describe(error: BaseException) -> str:
+    """Describe what was raised, and where in their code: the last lines of the traceback, the innermost at the end."""
+    inner, traces = _inner(error)
+    said = "".join(traceback.format_exception_only(inner)).strip()
+    found = traceback.StackSummary.extract(iter(_frames(traces)))
+    where = [f"  {short_path(frame.filename)}:{frame.lineno} in {frame.name}: {frame.line}" for frame in found]
+    return "\n".join([f"raised {said}", *where[-_FRAMES:]])
+
+
+def _inner(error: BaseException) -> tuple[BaseException, list[Any]]:
+    """Give the exception that groups of one have wrapped, and the tracebacks on the way to it."""
+    traces = [error.__traceback__]
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+        traces.append(error.__traceback__)
+    return error, traces
+
+
+def _frames(traces: list[Any]) -> list[tuple[FrameType, int]]:
+    """List the frames of the adapter and of the supervisor, each with its line."""
+    found = [pair for trace in traces for pair in traceback.walk_tb(trace)]
+    return [(frame, line) for frame, line in found if not is_machinery(frame.f_code.co_filename)]
+
+
+def is_of_kit(file: str) -> bool:
+    """Say whether a file of code is the kit's."""
+    return file.startswith(_KIT)
+
+
+def is_machinery(file: str) -> bool:
+    """Say whether a file of code is the kit's, an event loop's or the standard library's."""
+    is_of_python = file.startswith((*_STDLIB, "<frozen")) and not file.startswith(_PACKAGES)
+    return is_of_python or is_of_kit(file) or file.startswith(_LOOPS)

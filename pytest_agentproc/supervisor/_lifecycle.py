@@ -1,0 +1,331 @@
+"""The agents of a session one after the other: start, streams, end, restart (P6). Pure.
+
+STARTING --handshake--> READY --a prompt is delivered--> PROMPTING --its outcome--> READY
+STARTING, READY, PROMPTING --the agent is gone, or forced to stop--> RESTARTING --handshake--> READY
+STARTING, READY, PROMPTING, RESTARTING --no start, no handshake, or one crash too many--> FAILED
+STARTING, READY, PROMPTING, RESTARTING, FAILED --close--> CLOSED
+
+One agent lives at a time, with its descendants. Before the first handshake a failed start, a death or a refusal is
+final: it is not tried again, and every prompt ends as `spawn_failed` or `handshake_failed`. After it, a death is a
+crash, also that of a later agent before its own handshake: a restart follows (P6).
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+from pytest_agentproc.supervisor import _events as on
+from pytest_agentproc.supervisor._ending import Ending, Ladder, explain_exit, explain_start, with_command, with_stderr
+from pytest_agentproc.supervisor._life import Life
+from pytest_agentproc.supervisor._questions import Hooks
+from pytest_agentproc.supervisor._router import Router, Transcript
+from pytest_agentproc.supervisor._streams import Framing, Outbox
+from pytest_agentproc.supervisor._tools import Tasks, Tools
+from pytest_agentproc.supervisor._turns import Turns
+from pytest_agentproc.supervisor._watchdog import TurnWatchdog
+from pytest_agentproc.supervisor.dialects import Setting, talk
+from pytest_agentproc.vocabulary import Dialect, Outcome, Policy, to_nanoseconds
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pytest_agentproc.supervisor._events import Command
+
+__all__ = ["EDGES", "Restarts", "SessionDeciders", "SessionTask", "Standing", "Status", "Succession"]
+
+
+_SECOND = 1_000_000_000
+
+
+class Restarts:
+    """Count the restarts of one session.
+
+    Args:
+        policy: its `restart_backoff`.
+    """
+
+    MOST = 5
+    """So many restarts within the window; the next crash is the end."""
+
+    WINDOW = 600 * _SECOND
+    LONGEST = 60
+    """Seconds between two starts at most."""
+
+    def __init__(self, policy: Policy) -> None:
+        self.backoff = policy.restart_backoff
+        self._crashes: list[int] = []
+
+    def is_given_up(self, *, was_ready: bool) -> bool:
+        """Say whether another start is useless: so it is if no agent of the session has ever done its handshake."""
+        return not was_ready
+
+    def crash(self, now: int) -> int | None:
+        """Take note of a crash; say how long to wait before the next start, or None: do not start again."""
+        self._crashes = [at for at in self._crashes if now - at < self.WINDOW]
+        if self.backoff is None or len(self._crashes) >= self.MOST:
+            return None
+        delay = min(self.backoff * 2 ** len(self._crashes), max(self.LONGEST, self.backoff))
+        self._crashes.append(now)
+        return to_nanoseconds(delay)
+
+
+class Status(Enum):
+    """Where a session stands."""
+
+    STARTING = "starting"
+    READY = "ready"
+    PROMPTING = "prompting"
+    RESTARTING = "restarting"
+    FAILED = "failed"
+    CLOSED = "closed"
+
+
+EDGES = {
+    Status.STARTING: {Status.READY, Status.RESTARTING, Status.FAILED, Status.CLOSED},
+    Status.READY: {Status.PROMPTING, Status.RESTARTING, Status.FAILED, Status.CLOSED},
+    Status.PROMPTING: {Status.READY, Status.RESTARTING, Status.FAILED, Status.CLOSED},
+    Status.RESTARTING: {Status.READY, Status.FAILED, Status.CLOSED},
+    Status.FAILED: {Status.CLOSED},
+    Status.CLOSED: set(),
+}
+"""The drawing as a table: which status follows which."""
+
+
+class Standing:
+    """Say where a session stands; nothing is remembered, so nothing can lie."""
+
+    def judge(self, *, is_closing: bool, has_failed: bool, is_asking: bool, is_able: bool, had_agent: bool) -> Status:
+        """Give the status.
+
+        Args:
+            is_closing: whether the caller has closed it.
+            has_failed: whether no agent will come any more.
+            is_asking: whether a prompt is in flight.
+            is_able: whether an agent lives that has done its handshake, can be written to, and is not being ended.
+            had_agent: whether an agent was ready once, or has ended.
+        """
+        if is_closing:
+            return Status.CLOSED
+        if has_failed:
+            return Status.FAILED
+        if is_asking:
+            return Status.PROMPTING
+        if is_able:
+            return Status.READY
+        return Status.RESTARTING if had_agent else Status.STARTING
+
+
+@dataclass(frozen=True, slots=True)
+class SessionTask:
+    """What a session is to do: whom it starts (for messages), the dialect it speaks, what it begins with, its limits.
+
+    `has_handler` says that the caller answers the agent's questions.
+    """
+
+    argv: Sequence[str]
+    dialect: str | Dialect
+    mode: str = ""
+    policy: Policy = field(default_factory=Policy)
+    setting: Setting = field(default_factory=Setting)
+    has_handler: bool = False
+
+    def complaint(self, why: str, stderr: bytes) -> str:
+        """Tell what is wrong with an agent: its command, why, the end of its stderr."""
+        return with_command(self.argv, with_stderr(why, stderr))
+
+
+@dataclass(frozen=True, slots=True)
+class SessionDeciders:
+    """The judgements of a session, each replaceable."""
+
+    router: Callable[..., Router] = Router
+    watchdog: Callable[[Policy], TurnWatchdog] = TurnWatchdog
+    tools: Callable[[Policy], Tools] = Tools
+    tasks: Callable[[], Tasks] = Tasks
+    hooks: Callable[..., Hooks] = Hooks
+    ladder: Callable[[Policy], Ladder] = Ladder
+    framing: Callable[[], Framing] = Framing
+    restarts: Callable[[Policy], Restarts] = Restarts
+    turns: Callable[..., Turns] = Turns
+    standing: Callable[[], Standing] = Standing
+    transcript: Callable[[], Transcript] = Transcript
+
+
+_KILLED = -9
+
+
+class Succession(Life):
+    """Follow the agents of one session.
+
+    `has_agent` says that one lives, or that somebody of its descendants does. `failure` is why none comes any more.
+    `agent_status` and `was_forced` tell how the last one ended that did.
+
+    Args:
+        task: what to do.
+        deciders: the judgements; a defect replaces one.
+    """
+
+    feeder: Outbox
+
+    def __init__(self, task: SessionTask, deciders: SessionDeciders | None = None) -> None:
+        made = self._made = deciders or SessionDeciders()
+        self.task = task
+        self.policy = task.policy.in_session()
+        self.limits = self.policy.nanoseconds()
+        self.failure: tuple[Outcome, str] | None = None
+        self.agent_status: int | None = None
+        self.was_forced = False
+        self.turns = made.turns(self.policy, made.watchdog(self.policy), self._tell, has_handler=task.has_handler)
+        self.hooks = made.hooks(self.policy, self._tell)
+        self.restarts = made.restarts(self.policy)
+        self._was_ready = self._was_ended = self._is_greeted = self.has_agent = False
+        self._is_closing = self._is_stopped = self._is_sweeping = False
+        self._start_at: int | None = None
+        self._why = ""
+        self._timers: dict[str, int] = {}
+        self._renew()
+        self.listen()
+
+    @abstractmethod
+    def _tell(self, kind: str, turn: int | None = None, text: str = "", **more: Any) -> None: ...
+
+    # Beginning.
+
+    def _renew(self) -> list[Command]:
+        """Be ready for a new agent, and start it."""
+        made = self._made
+        self.begin(Outbox(), made.framing(), made.ladder(self.policy), self.policy.max_line_bytes)
+        self._is_greeted = self._is_stopped = False
+        self._start_at, self._why = None, ""
+        self.talk = talk(self.task.dialect, self.task.mode, self.task.setting)
+        self.turns.connect(self.talk, made.router(is_marked=self.talk.is_marked), made.tools(self.policy))
+        self.hooks.connect(self.talk)
+        self.tasks = made.tasks()
+        return [on.Spawn(self.ladder.containment)]
+
+    def _start(self, event: on.Start, now: int) -> list[Command]:
+        return [on.Spawn(self.ladder.containment)]
+
+    def _spawned(self, event: on.Spawned, now: int) -> list[Command]:
+        limit = self.limits["handshake_timeout"]
+        self.has_agent, self.spawned_at = True, now
+        self._timers = {} if limit is None else {"handshake_timeout": now + limit}
+        return [*self._watch(), *self.feeder.put(self.talk.greet())]
+
+    def _spawn_failed(self, event: on.SpawnFailed, now: int) -> list[Command]:
+        self.feeder.is_broken = True
+        self.turns.ended_with = (None, False, Ending().is_missing(event.errno))
+        self._lament(Outcome.SPAWN_FAILED, self._complain(explain_start(event.reason, event.errno)), now)
+        return self._next(now)
+
+    # Streams.
+
+    def _eof(self, event: on.Eof, now: int) -> list[Command]:
+        self.feeder.ended(event.stream)
+        self.turns.watchdog.ended(now, event.stream)
+        return self._watch()
+
+    def _wrote(self, event: on.Wrote, now: int) -> list[Command]:
+        self.feeder.wrote(event.count)
+        return self.feeder.pause()
+
+    def _broken(self, event: on.Broken, now: int) -> list[Command]:
+        """Give an agent that reads no more its grace to leave: it cannot be talked to (F5)."""
+        self.feeder.is_broken = True
+        if self._is_steady and self.ladder.deadline is None:
+            self.ladder.close(now)
+        return self.feeder.end()
+
+    # The end.
+
+    def abandon(self, status: int) -> None:
+        """Take note of how the agent ended that the driver abandoned."""
+        if self.status is None:
+            self.agent_status, self.was_forced = status, self.forced or status == _KILLED
+
+    @property
+    def _is_steady(self) -> bool:
+        """Whether an agent lives that nobody is ending."""
+        return self.has_agent and self.status is None and not self.ladder.has_signalled
+
+    def _part(self, why: str, now: int) -> list[Command]:
+        """Give up on an agent that cannot be talked to; if none ever could, the handshake has failed (P6)."""
+        self._timers.pop("handshake_timeout", None)
+        if not self._is_steady:
+            return []
+        self._why = self._complain(why)
+        if not self._was_ready:
+            self._lament(Outcome.HANDSHAKE_FAILED, self._why, now)
+        return self._force(now)
+
+    def _force_stop(self, now: int) -> list[Command]:
+        if not self._is_steady:
+            return []
+        self.turns.lose(Outcome.STOPPED, now, "the agent was forced to stop")
+        self._is_stopped = self._was_ended = True
+        return self._force(now)
+
+    def _force(self, now: int) -> list[Command]:
+        self._timers = {}
+        return self._signal(self.ladder.terminate(now))
+
+    def _exited(self, event: on.Exited, now: int) -> list[Command]:
+        self.status = event.status
+        self._understand(self.framing.flush(), now)
+        if not self.feeder.is_broken:
+            self.turns.take_back(self.feeder.taken)
+        self.feeder.is_broken = True
+        words = explain_exit(event.status, now, self.spawned_at, self.output_at)
+        self.agent_status, self.was_forced = event.status, self.forced
+        self.turns.ended_with = (event.status, self.forced, True)
+        self.turns.lose(Outcome.AGENT_LOST, now, with_stderr(words, self.stderr_tail))
+        was_greeted, self._is_greeted, self._was_ended = self._is_greeted, False, True
+        self._timers, self._is_sweeping = {}, True
+        self.hooks.lose()
+        for lost in self.tasks.warn():
+            self._tell("warning", None, lost)
+        if self._is_stopped and self.restarts.backoff is not None:
+            self._start_at = now
+        elif not self._is_closing:
+            lost = Outcome.AGENT_LOST if was_greeted else Outcome.HANDSHAKE_FAILED
+            self._lament(lost, self._why or self._complain(words), now)
+        return [on.Sweep()]
+
+    def _complain(self, why: str) -> str:
+        error = self.task.complaint(why, self.stderr_tail)
+        self._tell("error", None, error)
+        return error
+
+    def _lament(self, outcome: Outcome, error: str, now: int) -> None:
+        """Decide about a next start: a first one that failed was the last; then come the restarts, until too many."""
+        if self.failure is not None:
+            return
+        is_given_up = self.restarts.is_given_up(was_ready=self._was_ready)
+        delay = None if is_given_up else self.restarts.crash(now)
+        if delay is None:
+            self.failure = (Outcome.AGENT_LOST if self._was_ready else outcome, error)
+            self.turns.refuse(*self.failure, now)
+        else:
+            self._start_at = now + delay
+
+    def _swept(self, event: on.Swept, now: int) -> list[Command]:
+        if not self._is_sweeping:
+            return []
+        if not event.alone:
+            return self.ladder.leftovers(now)
+        self._is_sweeping = self.has_agent = False
+        self.ladder.deadline = None
+        self._tell("exit", None, str(self.status))
+        return [on.Reap(), *self._next(now)]
+
+    def _next(self, now: int) -> list[Command]:
+        """Say what follows, now that nobody lives."""
+        if self._is_closing:
+            return [on.Finish()]
+        if self._start_at is not None and self._start_at <= now:
+            return self._renew()
+        self._timers = {} if self._start_at is None else {"restart_backoff": self._start_at}
+        return []

@@ -1,0 +1,282 @@
+"""Streams, pure: bytes to lines, the kept tail, the prompt on its way into stdin, a session's outgoing bytes.
+
+A line ends with LF or CRLF; a byte order mark at the start of the stream is dropped (F1). Nothing is kept of a line
+that is longer than `limit`, nor of what follows it (F3).
+"""
+
+from __future__ import annotations
+
+from itertools import takewhile
+from typing import TYPE_CHECKING
+
+from pytest_agentproc.supervisor._events import Close, Watch
+
+if TYPE_CHECKING:
+    from pytest_agentproc.supervisor._events import Command
+
+__all__ = ["Feeder", "Framing", "Outbox", "Tail", "Transcript"]
+
+
+_BOM = b"\xef\xbb\xbf"
+
+
+class Framing:
+    """Cut a stream into lines, whatever the chunks were.
+
+    `limit` is the size of the longest line; `is_overlong` says that there was a longer one.
+    """
+
+    limit = 16 * 1024**2
+
+    def __init__(self) -> None:
+        self.is_overlong = False
+        self._rest = bytearray()
+        self._begun = False
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """Take bytes; return the lines that are now complete, without their ends."""
+        if self.is_overlong:
+            return []
+        if b"\n" not in data:
+            self._keep(data)
+            return []
+        text = data
+        if self._rest:
+            text = b"".join((self._rest, data))
+            self._rest.clear()
+        *lines, rest = text.split(b"\n")
+        if self.is_too_long(max(map(len, lines))):
+            fitting = list(takewhile(self._fits, lines))
+            self.is_overlong, lines = len(fitting) < len(lines), fitting
+        if rest:
+            self._keep(rest)
+        if self._begun and b"\r" not in text:
+            return lines
+        clean = self._clean
+        return [clean(line) for line in lines]
+
+    def is_too_long(self, size: int) -> bool:
+        """Say whether a line of so many bytes, its end not counted, is longer than a line may be (F3)."""
+        return size > self.limit
+
+    def _fits(self, line: bytes | bytearray) -> bool:
+        """Say whether a line fits that may have the first half of its end with it."""
+        return not self.is_too_long(len(line) - line.endswith(b"\r"))
+
+    def _keep(self, data: bytes) -> None:
+        self._rest += data
+        self.is_overlong = self.is_overlong or not self._fits(self._rest)
+        if self.is_overlong:
+            self._rest.clear()
+
+    def flush(self) -> list[bytes]:
+        """Return the last line, if it had no end."""
+        rest = bytes(self._rest)
+        self._rest.clear()
+        return [self._clean(rest)] if rest else []
+
+    def _clean(self, line: bytes) -> bytes:
+        if not self._begun:
+            self._begun = True
+            line = line.removeprefix(_BOM)
+        return line.removesuffix(b"\r")
+
+
+_CONTINUATIONS = bytes(range(0x80, 0xC0))
+_BATCH = 4096
+_OBJECT = 64
+"""Bytes, about, that a short text takes besides its own."""
+_ERRORS = "surrogatepass"  # half a pair is what JSON may hold, and is no reason to lose a message
+
+
+class Tail:
+    """Keep the last bytes that came. At most twice as many are held, so that a byte costs what it costs in a big piece.
+
+    `size` is how many bytes came in all.
+
+    Args:
+        limit: how many to keep, 1 or more; None: all.
+    """
+
+    def __init__(self, limit: int | None) -> None:
+        self.limit = limit
+        self.size = 0
+        self._held = bytearray()
+
+    def add(self, data: bytes) -> None:
+        """Take what comes next."""
+        self.size += len(data)
+        self._held += data
+        if self.limit is not None and len(self._held) > 2 * self.limit:
+            del self._held[: -self.limit]
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether there was more than is kept."""
+        return self.limit is not None and self.size > self.limit
+
+    def __bytes__(self) -> bytes:
+        return bytes(self._held if self.limit is None else memoryview(self._held)[-self.limit :])
+
+    def __str__(self) -> str:
+        """Give it as text, without the rest of a character that the cut has torn."""
+        data = bytes(self)
+        return (data.lstrip(_CONTINUATIONS) if self.is_cut else data).decode(errors=_ERRORS)
+
+
+class Transcript:
+    """Keep messages, each on a line of its own: of more than a limit the last lines, and the last message always whole.
+
+    `last` is the last message, None while there is none. Short ones are put away many at a time: most runs that have
+    many have very many.
+
+    Args:
+        limit: how many bytes of UTF-8 to keep, 1 or more; None: all.
+    """
+
+    def __init__(self, limit: int | None) -> None:
+        self.last: str | None = None
+        self._limit = limit
+        self._new: list[str] = []
+        self._weight = 0
+        self._has_begun = False
+        self._tail = Tail(None if limit is None else limit + 1)  # one more tells whether a line begins at the cut
+
+    def add(self, text: str) -> None:
+        """Take the next message."""
+        self.last = text
+        self._new.append(text)
+        self._weight += len(text) + _OBJECT
+        if self._weight > _BATCH:
+            self._put_away()
+
+    def add_lines(self, text: str) -> None:
+        """Take messages of one line each, which LF parts from one another."""
+        self.add(text)
+        self.last = text[text.rfind("\n") + 1 :]
+
+    def _put_away(self) -> None:
+        if self._new:
+            data = "\n".join(self._new).encode(errors=_ERRORS)
+            self._tail.add(b"\n" + data if self._has_begun else data)
+            self._new, self._weight, self._has_begun = [], 0, True
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether there was more than is kept."""
+        self._put_away()
+        return self._limit is not None and self._tail.size > self._limit
+
+    def __str__(self) -> str:
+        if self._limit is None or not self.is_cut or self.last is None:
+            self._put_away()
+            return bytes(self._tail).decode(errors=_ERRORS)
+        if len(self.last.encode(errors=_ERRORS)) >= self._limit:
+            return self.last
+        return bytes(self._tail).partition(b"\n")[2].decode(errors=_ERRORS)
+
+
+class Feeder:
+    """Hold what is still to be written, and which streams are to be read.
+
+    Args:
+        prompt: the bytes for stdin.
+    """
+
+    READ_LIMIT = 1 << 16
+
+    def __init__(self, prompt: bytes) -> None:
+        self._rest = memoryview(prompt)
+        self.is_broken = False
+        self.is_closed = False
+        self._open = ["stdout", "stderr"]
+
+    @property
+    def rest(self) -> memoryview:
+        """What is still to be written."""
+        return self._rest
+
+    @property
+    def streams(self) -> list[str]:
+        """What is to be read now: every stream that has not ended."""
+        return self._open
+
+    @property
+    def is_delivered(self) -> bool:
+        """Whether the whole prompt was taken."""
+        return not self._rest
+
+    def wrote(self, count: int) -> None:
+        """Take note of bytes that were taken."""
+        self._rest = self._rest[count:]
+
+    def ended(self, stream: str) -> None:
+        """Take note of a stream's end: it is read no more."""
+        if stream in self._open:
+            self._open.remove(stream)
+
+    def end(self) -> list[Command]:
+        """End the agent's input: the prompt is through, or nobody reads it (C1)."""
+        self.is_closed = True
+        return [Close()]
+
+
+class Outbox(Feeder):
+    """Hold what is still to be written to one agent; its stdin stays open between prompts."""
+
+    MOST_ANSWERS = 16 * 1024**2
+    """So many bytes of answers may wait before an agent that reads none of them is given up (F6)."""
+
+    def __init__(self) -> None:
+        super().__init__(b"")
+        self._is_watched = False
+        self.taken = 0
+        self.put_in = 0
+        self._next: list[bytes] = []
+        self._answers = 0
+
+    def put(self, data: bytes) -> list[Command]:
+        """Add bytes; nothing is kept for an agent that reads no more."""
+        if self.is_closed or self.is_broken or not data:
+            return []
+        if self._rest:
+            self._next.append(data)
+        else:
+            self._rest = memoryview(data)
+        self.put_in += len(data)
+        return self._watch(wanted=True)
+
+    def reply(self, data: bytes) -> list[Command]:
+        """Add bytes that the agent itself asked for."""
+        self._answers += len(data)
+        return self.put(data)
+
+    @property
+    def is_ignored(self) -> bool:
+        """Whether the agent asks on and on and reads no answers."""
+        return self._answers > self.MOST_ANSWERS
+
+    def wrote(self, count: int) -> None:
+        """Take note of bytes that were taken."""
+        super().wrote(count)
+        self.taken += count
+        if not self._rest:
+            self._rest, self._next = memoryview(b"".join(self._next)), []
+        if not self._rest:
+            self._answers = 0
+
+    def pause(self) -> list[Command]:
+        """Have stdin watched only as long as there is something to write."""
+        return self._watch(wanted=not self.is_delivered)
+
+    def end(self) -> list[Command]:
+        """End the agent's input, once."""
+        self._rest, self._next = memoryview(b""), []
+        watch = self._watch(wanted=False)
+        return [] if self.is_closed else [*watch, *super().end()]
+
+    def _watch(self, *, wanted: bool) -> list[Command]:
+        if wanted is self._is_watched:
+            return []
+        self._is_watched = wanted
+        return [Watch("stdin", wanted)]

@@ -1,0 +1,318 @@
+"""What is started while it lasts, and who of them is left. Owns adoption, the cookie's word and the end of the left.
+
+Pure judgement is next door (`_belongings`); here is what it needs from the machine, and what follows from it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+import weakref
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING
+
+from pytest_agentproc.tree._hold import held, kill, reap, wait
+from pytest_agentproc.tree._ownership import Attribution, Belonging, Knowledge, attribute
+from pytest_agentproc.tree._places import places_of
+from pytest_agentproc.tree._snapshots import Sighting, check_proc, children, has_children, sight, variable_of
+from pytest_agentproc.tree._starts import COOKIE, Start, listening, publish
+from pytest_agentproc.tree._subreaper import adopting
+from pytest_agentproc.tree._walk import descendants
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Sequence
+    from types import FrameType
+
+__all__ = ["Custody", "disown"]
+
+
+_NANOSECONDS = 1_000_000_000
+_ZOMBIE_PERIOD = 5
+"""Milliseconds between two looks at a child that is dead: no event tells when a thread has waited for it."""
+_PATIENCE = 2 * _NANOSECONDS
+"""Real nanoseconds for which processes that are killed may take to be dead."""
+
+_TRIES = 50
+"""Walks of a tree of which a process goes each time: more than any that is not made to."""
+
+_SERVES_ALL = "Trio thread"
+"""The name of a thread that trio keeps for whoever needs one next."""
+
+_disowned: dict[int, int] = {}
+
+
+def disown(pid: int) -> None:
+    """Say that a child is the kit's own: no custody ever counts it, and it is known to start nobody.
+
+    Args:
+        pid: the child, unreaped.
+    """
+    for one, born in list(_disowned.items()):
+        if (old := sight(one)) is None or old.born != born:
+            del _disowned[one]
+    seen = sight(pid)
+    if seen is not None:
+        _disowned[pid] = seen.born
+
+
+class Custody:
+    """Know what the current thread, and threads that it starts, start from `begin` to `close`.
+
+    Args:
+        adopts: whether orphans become this process's children meanwhile; else they are out of reach.
+        home: the file whose lines are named beside the nearest of the user's own, such as the test's.
+        counts: says by its frame whether a start in the current thread counts; None: all do.
+        excuses: says of (pid, command) that it is allowed to be there.
+    """
+
+    def __init__(
+        self,
+        *,
+        adopts: bool = True,
+        home: str = "",
+        counts: Callable[[FrameType], bool] | None = None,
+        excuses: Callable[[int, str], bool] = lambda _pid, _command: False,
+    ) -> None:
+        self.word = ""
+        self._secret = os.urandom(8).hex()
+        self._adopts = adopts
+        self._home = home
+        self._counts = counts
+        self._excuses = excuses
+        self._stack = ExitStack()
+        self._adoption = ExitStack()
+        self._pauses = 0
+        self._thread = threading.current_thread()
+        self._strangers: weakref.WeakSet[threading.Thread] = weakref.WeakSet()
+        self._before: dict[tuple[int, int], int] = {}
+        self._numbered: list[Start] = []
+        self._starts: dict[int, Start] = {}
+        self._sessions: dict[int, Start | None] = {}
+        self._claimed: dict[tuple[int, int], Belonging] = {}
+        self._has_company = False
+
+    def begin(self) -> None:
+        """Count what is started from here on.
+
+        Raises:
+            UsageError: /proc does not show the pid namespace of this process.
+        """
+        check_proc()
+        threads = (thread for thread in threading.enumerate() if thread is not self._thread)
+        self._strangers.update(thread for thread in threads if not thread.name.startswith(_SERVES_ALL))
+        self._meet(() if self._has_nothing_new() else _below())
+        self.word = self._secret
+        if self._adopts:
+            self._adoption.enter_context(adopting())
+        self._stack.enter_context(listening(self))
+
+    def _meet(self, strangers: Sequence[Sighting]) -> None:
+        """Take processes for somebody else's."""
+        helpers = _helpers()
+        for one in strangers:
+            self._before[one.pid, one.born] = one.parent
+            is_idle = one.state == "zombie" or one.pid in helpers or _disowned.get(one.pid) == one.born
+            self._has_company = self._has_company or not (is_idle or self._excuses(one.pid, one.command))
+
+    def close(self) -> None:
+        """Count no more."""
+        self.word = ""
+        self._stack.close()
+        self._adoption.close()
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Take what is started while the block runs for somebody else's."""
+        if self._pauses:
+            yield
+            return
+        known = {(one.pid, one.born) for one in _below()}
+        self._pauses += 1
+        self.word = ""
+        publish()
+        self._adoption.close()
+        try:
+            yield
+        finally:
+            if self._adopts:
+                self._adoption.enter_context(adopting())
+            self._pauses -= 1
+            self.word = self._secret
+            publish()
+            self._receive(known)
+
+    def _receive(self, known: Collection[tuple[int, int]]) -> None:
+        """Take whoever came during a pause, and was not started by a thread of ours, for somebody else's."""
+        seen = _below()
+        mine = {one.sighting.pid for one in attribute(seen, self._knowledge(seen, has_company=True)).mine}
+        self._meet([one for one in seen if (one.pid, one.born) not in known and one.pid not in mine])
+
+    # What the patches tell.
+
+    def announced(self, command: str, frame: FrameType) -> Start:
+        """See `Listener`."""
+        start = Start(len(self._numbered), command, places_of(frame, self._home), self._is_own(frame))
+        self._numbered.append(start)
+        return start
+
+    def started(self, start: Start) -> None:
+        """See `Listener`."""
+        self._starts[start.pid] = start
+        if getattr(start.handle(), "serves_host", False):
+            disown(start.pid)
+
+    def thread_started(self, thread: threading.Thread) -> None:
+        """See `Listener`."""
+        if not self._is_ours(threading.current_thread()):
+            self._strangers.add(thread)
+
+    def _is_ours(self, thread: threading.Thread) -> bool:
+        if thread is self._thread:
+            return not self._pauses
+        return thread not in self._strangers
+
+    def _is_own(self, frame: FrameType) -> bool:
+        thread = threading.current_thread()
+        judged = self._counts is not None and thread is self._thread
+        return self._is_ours(thread) and (not judged or self._counts is None or self._counts(frame))
+
+    # Who is there.
+
+    def look(self) -> Attribution:
+        """Say who is there now. Without a new child that is one system call, or one look at who they are."""
+        found = Attribution()
+        for _ in range(_TRIES):
+            if self._has_nothing_new():
+                return Attribution()
+            pids = descendants(os.getpid())
+            seen = _sights(pids)
+            found = attribute(seen, self._knowledge(seen, has_company=self._has_company))
+            for one in found.mine:
+                self._claimed[one.sighting.pid, one.sighting.born] = one
+                if one.sighting.session != os.getsid(0):
+                    self._sessions[one.sighting.session] = one.start
+            for pid in found.spent:
+                reap(pid)
+            if found.mine or (len(seen) == len(pids) and not found.spent):
+                break  # whoever goes while they are walked may have left a child that was not seen
+        return found
+
+    def _has_nothing_new(self) -> bool:
+        """Say whether every child is one that was there before, or the kit's own."""
+        if not has_children():
+            return True
+        now = children()
+        old = {*_disowned, *(pid for pid, _ in self._before)}
+        return bool(now) and now <= old and not any(pid in self._starts for pid in now - _disowned.keys())
+
+    def settle(self, timeout: int, *, zombies: bool = True) -> Attribution:
+        """Say who is there once nobody is, or the time is up.
+
+        Args:
+            timeout: real nanoseconds.
+            zombies: whether children that are dead must have been waited for as well.
+        """
+        deadline = time.monotonic_ns() + timeout
+        while True:
+            found = self.look()
+            left = deadline - time.monotonic_ns()
+            is_dead = any(one.sighting.state == "zombie" for one in found.mine)
+            awaited = [one for one in found.mine if zombies or one.sighting.state != "zombie"]
+            if not awaited or left <= 0:
+                return found
+            milliseconds = -(-left // 1_000_000)
+            with held(one.sighting for one in found.mine if one.sighting.state != "zombie") as grips:
+                wait(grips.values(), min(milliseconds, _ZOMBIE_PERIOD) if is_dead or not grips else milliseconds)
+
+    def end(self, found: Sequence[Belonging]) -> list[Sighting]:
+        """Kill and reap until nobody that belongs is left, and give those that would not go.
+
+        Args:
+            found: those to begin with; whoever turns up among their children follows.
+        """
+        deadline = time.monotonic_ns() + _PATIENCE
+        refused: dict[tuple[int, int], Sighting] = {}
+        while found and time.monotonic_ns() < deadline:
+            living = [one.sighting for one in found if one.sighting.state != "zombie"]
+            with held(living) as grips:
+                for one in living:
+                    if one.pid in grips and not kill(grips[one.pid]):
+                        refused[one.pid, one.born] = one
+                        os.close(grips.pop(one.pid))
+                while grips and time.monotonic_ns() < deadline:
+                    dead = wait(grips.values(), 100)
+                    for pid in [pid for pid, pidfd in grips.items() if pidfd in dead]:
+                        os.close(grips.pop(pid))
+            self._reap_all(found)
+            found = [one for one in self.look().mine if (one.sighting.pid, one.sighting.born) not in refused]
+        return [*refused.values(), *(one.sighting for one in found)]
+
+    def _reap_all(self, found: Sequence[Belonging]) -> None:
+        wait((), _ZOMBIE_PERIOD)  # a thread that waits for one of them, as asyncio has them, comes first
+        if "multiprocessing.process" in sys.modules:
+            sys.modules["multiprocessing.process"].active_children()  # it notes how its processes ended
+        for one in found:
+            pid = one.sighting.pid
+            handle = one.start.handle() if one.start is not None and one.start.pid == pid else None
+            if handle is not None:
+                handle.poll()
+            else:
+                reap(pid)
+
+    def _knowledge(self, seen: Sequence[Sighting], *, has_company: bool) -> Knowledge:
+        me = os.getpid()
+        before = {**self._before, **dict.fromkeys(_disowned.items(), me)}
+        helpers = _helpers()
+        own = [one for one in self._numbered if one.is_own]
+        strange = any(one.pid and one.pid not in _disowned for one in self._numbered if not one.is_own)
+        cookies = {}
+        for one in seen:
+            if one.parent == me and not (one.pid in self._starts or (one.pid, one.born) in before):
+                cookies.update(self._read_cookie(one.pid))
+        return Knowledge(
+            me=me,
+            session=os.getsid(0),
+            before=before,
+            helpers=helpers,
+            starts=self._starts,
+            cookies=cookies,
+            sessions=self._sessions,
+            claimed=self._claimed,
+            candidates=own,
+            others=has_company or strange or _forkserver() != 0,
+            excuses=self._excuses,
+        )
+
+    def _read_cookie(self, pid: int) -> dict[int, Start | None]:
+        for word in variable_of(pid, COOKIE).split():
+            secret, _, number = word.partition(".")
+            if secret == self._secret:
+                return {pid: self._numbered[int(number)] if number else None}
+        return {}
+
+
+def _below() -> list[Sighting]:
+    """See all descendants of this process, parents before children."""
+    if not has_children():
+        return []
+    return _sights(descendants(os.getpid()))
+
+
+def _sights(pids: Sequence[int]) -> list[Sighting]:
+    return [seen for pid in pids if (seen := sight(pid)) is not None]
+
+
+def _helpers() -> set[int]:
+    """Name the helpers of multiprocessing, which are nobody's."""
+    return {*filter(None, [_helper("resource_tracker", "_resource_tracker", "_pid"), _forkserver()])}
+
+
+def _forkserver() -> int:
+    return _helper("forkserver", "_forkserver", "_forkserver_pid")
+
+
+def _helper(module: str, name: str, attribute: str) -> int:
+    helper = getattr(sys.modules.get(f"multiprocessing.{module}"), name, None)
+    return getattr(helper, attribute, None) or 0

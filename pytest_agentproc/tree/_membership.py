@@ -1,0 +1,261 @@
+"""Who belongs to the tree of an agent: by descent, session, adoption, or a keeper's word. Sends and reaps nothing.
+
+`Line` is the containment `group`, `Adopted` is `subreaper`, `Sheltered` is `keeper`. The number of a session proves
+kinship as long as somebody of the tree pins it: the kernel gives a number away only when nobody has it as pid, group or
+session, and a zombie has it until it is reaped.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING, Protocol
+
+from pytest_agentproc.tree._kernel import children, is_dead, parent_of, state_of
+from pytest_agentproc.tree._walk import carries, descendants, limit_of, session_members, session_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from pytest_agentproc.tree._keeper import Keeper
+
+__all__ = ["Adopted", "Kin", "Known", "Line", "Sheltered", "pinned"]
+
+
+_FEW = 64
+
+
+class Known(Protocol):
+    """The members that were found so far, zombies too."""
+
+    def __contains__(self, pid: int, /) -> bool:
+        """Say whether the process of a pid is one of them."""
+
+    def lives(self, pid: int) -> bool:
+        """Say whether it is one of them, and alive."""
+
+    def sessions(self) -> set[int]:
+        """Give the sessions of those that are not reaped yet."""
+
+
+class Kin(Protocol):
+    """Find the members of a tree.
+
+    `adopts` says that orphans of the tree become children of this process, which then must reap them. `is_sure` is
+    False when the last `find` may have missed somebody, `is_cut` is True when it stopped for want of time.
+    """
+
+    adopts: bool
+    is_sure: bool
+    is_cut: bool
+
+    def find(self, known: Known, end: float) -> Iterator[int]:
+        """Give who may be a member, zombies too.
+
+        Args:
+            known: the members that were found, which may become more meanwhile.
+            end: the real, monotonic instant after which to look at no more than a few of many orphans.
+        """
+
+    def confirm(self, pid: int, pidfd: int) -> bool:
+        """Say whether a pid that `find` gave is a new member's: asked once its pidfd is open."""
+
+    def pin(self, pid: int) -> bool:
+        """Say whether the session of an orphan that is confirmed is pinned already; from now on it is."""
+
+
+class Line:
+    """What descends from an agent, or from a member of the session that it leads.
+
+    The second finds what the walk of a dead root cannot. What left both is out of reach.
+
+    Args:
+        root: the agent's pid; it is unreaped as long as this is used.
+    """
+
+    adopts = is_cut = False
+    is_sure = True
+
+    def __init__(self, root: int) -> None:
+        self._root = root
+
+    def find(self, known: Known, end: float) -> Iterator[int]:
+        """See `Kin`."""
+        yield from (found := descendants(self._root))
+        seen = {self._root, *found}
+        members = session_members(self._root)
+        above = {pid: parent_of(pid) for pid in members}
+        tops = [pid for pid in members if above[pid] not in above]
+        for pid in (*tops, *members):  # a parent's pid may be the greater: below it, the births tell the order
+            if pid not in seen:
+                yield from (found := [pid, *descendants(pid)])
+                seen.update(found)
+
+    def confirm(self, pid: int, pidfd: int) -> bool:
+        """See `Kin`."""
+        while pid > 1:
+            if session_of(pid) == self._root:
+                return True
+            pid = parent_of(pid)
+        return False
+
+    def pin(self, pid: int) -> bool:
+        """See `Kin`."""
+        return True
+
+
+class Adopted:
+    """What descends from an agent, or became a child of this process and belongs to the agent.
+
+    It belongs if it is in a session that a held member pins, or carries the cookie, or has the mark.
+    What has none of these is of unknown origin: it is listed by `strangers`, and neither signalled nor reaped.
+
+    Args:
+        root: the agent's pid; it is unreaped as long as this is used.
+        cookie: the word in the environment of the agent.
+        mark: the soft limit for message queues that a keeper gave it; None: it gave none.
+        before: the children of this process that were there first.
+    """
+
+    adopts = True
+
+    def __init__(self, root: int, cookie: str, mark: int | None = None, before: Iterable[int] = ()) -> None:
+        self.is_sure, self.is_cut = True, False
+        self._root = root
+        self._cookie = cookie
+        self._mark = mark
+        self._before = frozenset(before)
+        self._known: Known | None = None
+        self._sessions = {root}
+        self._seen: list[int] = []
+        self._strange: set[int] = set()
+        self._last = 0
+
+    def find(self, known: Known, end: float) -> Iterator[int]:
+        """See `Kin`: descendants come first, for an orphan leaves their list before it enters that of our children."""
+        self._known = known
+        self._sessions = {self._root, *known.sessions()}
+        yield from descendants(self._root)
+        self._seen = children(os.getpid())
+        self.is_sure, self.is_cut = True, False
+        for count, pid in enumerate(reversed(self._seen), 1):  # the last may live yet
+            if count % _FEW == 0 and time.monotonic() > end:
+                self.is_sure, self.is_cut = False, True
+                return
+            if pid != self._root and not self._is_strange(pid):
+                self._last = 0
+                yield pid
+                if pid == self._last or pid in known:
+                    yield from descendants(pid)
+
+    def confirm(self, pid: int, pidfd: int) -> bool:
+        """See `Kin`."""
+        if _awaits_us(pidfd) is not None:
+            return self._judge(pid)
+        mine, above = os.getpid(), pid
+        while above > 1:
+            if above == self._root or (self._known is not None and self._known.lives(above)):
+                return True
+            parent = parent_of(above)
+            if parent == mine:
+                return self._is_ours(above)
+            above = parent
+        return False
+
+    def _judge(self, child: int) -> bool:
+        is_ours = self._is_ours(child)
+        self._last = child if is_ours else 0
+        if not is_ours:
+            self._strange.add(child)
+        return is_ours
+
+    def pin(self, pid: int) -> bool:
+        """See `Kin`."""
+        session = session_of(pid)
+        if session is None or session in self._sessions:
+            return True
+        self._sessions.add(session)
+        return False
+
+    def stirs(self) -> bool:
+        """Say whether this process has other children than at the last walk."""
+        return children(os.getpid()) != self._seen
+
+    def strangers(self, known: Iterable[int]) -> list[int]:
+        """List children of this process of unknown origin: they came while the agent lived, and are none of `known`."""
+        found: Known | tuple[()] = self._known or ()
+        self._sessions = {self._root, *(found.sessions() if found else ())}
+        new = set(children(os.getpid())) - self._before - set(known) - {self._root}
+        return sorted(pid for pid in new if pid not in found and not self._is_ours(pid))
+
+    def _is_ours(self, pid: int) -> bool:
+        return (
+            session_of(pid) in self._sessions
+            or carries(pid, self._cookie)
+            or (self._mark is not None and limit_of(pid) == self._mark)
+        )
+
+    def _is_strange(self, pid: int) -> bool:
+        """Say whether a child is a zombie of which nothing told whose it was, and nothing does now."""
+        if pid not in self._strange:
+            return False
+        if session_of(pid) in self._sessions or state_of(pid) != "Z":
+            self._strange.discard(pid)
+            return False
+        return True
+
+
+class Sheltered:
+    """Everything below a keeper, whatever it did.
+
+    Args:
+        keeper: who is asked.
+        root: the agent's pid.
+    """
+
+    adopts = is_cut = False
+
+    def __init__(self, keeper: Keeper, root: int) -> None:
+        self.is_sure = True
+        self._keeper = keeper
+        self._root = root
+
+    def find(self, known: Known, end: float) -> Iterator[int]:
+        """See `Kin`."""
+        left = self._keeper.left()
+        self.is_sure = left.is_sure
+        return iter([pid for pid in left.commands if pid != self._root])
+
+    def confirm(self, pid: int, pidfd: int) -> bool:
+        """See `Kin`."""
+        return _descends(pid, self._keeper.pid)
+
+    def pin(self, pid: int) -> bool:
+        """See `Kin`."""
+        return True
+
+
+def _descends(pid: int, ancestor: int) -> bool:
+    while pid > 1:
+        pid = parent_of(pid)
+        if pid == ancestor:
+            return True
+    return False
+
+
+def pinned(held: Mapping[int, int]) -> set[int]:
+    """Give the sessions of held processes that are not reaped yet: until then the number is no one else's."""
+    sessions = set()
+    for pid, pidfd in held.items():
+        session = session_of(pid)
+        if session is not None and not (is_dead(pidfd) and _awaits_us(pidfd) is None):
+            sessions.add(session)
+    return sessions
+
+
+def _awaits_us(pidfd: int) -> bool | None:
+    """Say whether a child of this process is a zombie; None: it is no child of ours."""
+    try:
+        return os.waitid(os.P_PIDFD, pidfd, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None
+    except ChildProcessError:
+        return None

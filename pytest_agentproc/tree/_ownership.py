@@ -1,0 +1,206 @@
+"""Whose a process is, judged by what was seen and known. Pure: values in, values out; reads nothing, ends nobody.
+
+A process belongs to the one who watches if it
+- was started here, by one of the calls that count (a child),
+- descends from such a one,
+- was adopted (its parent died, and this process took it) and its environment carries the cookie, or it is in a session
+  that one of them led or was in, or nobody else was there who could have started it.
+Never: what was there before, what others here started, what is excused, and whatever descends from one of these.
+An adopted process of which nothing is known belongs to nobody. An adopted one that is dead is nobody's neglect: only
+adoption made it a zombie of ours.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from pytest_agentproc.tree._starts import FORK
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping, Sequence
+
+    from pytest_agentproc.tree._snapshots import Sighting
+    from pytest_agentproc.tree._starts import Start
+
+__all__ = ["Attribution", "Belonging", "Knowledge", "attribute"]
+
+
+_LATE = 20_000_000
+"""The kernel counts the birth of a process in steps of 10 ms: what seems born that much after its start still is it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Knowledge:
+    """What is known beside the sightings.
+
+    Args:
+        me: this process.
+        session: this process's session, which tells nothing of who is in it.
+        before: (pid, birth) of whatever was there before, with the parent that it had.
+        helpers: pids of multiprocessing's resource tracker and forkserver, which are nobody's.
+        starts: the last start that became each pid.
+        cookies: the start that each adopted process's cookie names; None: the cookie is right, the start not known.
+        sessions: sessions in which belongings were seen before, with the start of their root.
+        claimed: (pid, birth) of what was found to belong before, with how that was found.
+        candidates: the starts that count; where there is but one, it is the root of what nobody else can have started.
+        others: whether somebody else was there who might have started what is adopted now.
+        excuses: says of (pid, command) that it is allowed to be there.
+    """
+
+    me: int
+    session: int
+    before: Mapping[tuple[int, int], int] = field(default_factory=dict)
+    helpers: Collection[int] = ()
+    starts: Mapping[int, Start] = field(default_factory=dict)
+    cookies: Mapping[int, Start | None] = field(default_factory=dict)
+    sessions: Mapping[int, Start | None] = field(default_factory=dict)
+    claimed: Mapping[tuple[int, int], Belonging] = field(default_factory=dict)
+    candidates: Sequence[Start] = ()
+    others: bool = False
+    excuses: Callable[[int, str], bool] = lambda _pid, _command: False
+
+
+class Belonging(NamedTuple):
+    """A process that belongs.
+
+    Args:
+        sighting: it, as it was seen.
+        how: `child`, `descendant` or `adopted`.
+        why: what an adopted one is known by.
+        start: the start of its root, if it is known.
+        above: its parents up to this process, the nearest first.
+    """
+
+    sighting: Sighting
+    how: str
+    why: str
+    start: Start | None
+    above: tuple[Sighting, ...] = ()
+
+    def command(self, own: str) -> str:
+        """Give what was asked for, or else what it runs.
+
+        Args:
+            own: the command line of this process, which its forks have too.
+        """
+        asked = self.start.command if self.how == "child" and self.start is not None else ""
+        if asked and asked != FORK:
+            return asked
+        return FORK if self.sighting.command == own else self.sighting.command
+
+
+class Attribution(NamedTuple):
+    """Whose the processes below this one are.
+
+    Args:
+        mine: those that belong.
+        unknown: those that were adopted and might be anybody's.
+        spent: adopted ones that are dead, whoever's they were: to be reaped, as nobody else will.
+    """
+
+    mine: tuple[Belonging, ...] = ()
+    unknown: tuple[Sighting, ...] = ()
+    spent: tuple[int, ...] = ()
+
+
+def attribute(seen: Sequence[Sighting], known: Knowledge) -> Attribution:
+    """Say whose each process is.
+
+    Args:
+        seen: the descendants of this process, parents before children.
+        known: everything else.
+    """
+    judge = _Judge(known)
+    adopted = [one for one in seen if not judge.by_start_or_parent(one)]
+    for one in adopted:  # by now the sessions of all others are known
+        judge.by_evidence(one)
+    for one in seen:
+        judge.by_parent(one)
+    mine = [belonging for one in seen if (belonging := judge.verdicts.get(one.pid)) is not None]
+    return Attribution(
+        tuple(one for one in mine if one.sighting.state != "zombie" or one.how == "child"),
+        tuple(one for one in seen if one.pid not in judge.verdicts and one.state != "zombie"),
+        tuple(one.pid for one in seen if one.state == "zombie" and one.parent == known.me and judge.was_adopted(one)),
+    )
+
+
+class _Judge:
+    """One pass over the sightings; `verdicts` has None for whoever belongs to nobody here."""
+
+    def __init__(self, known: Knowledge) -> None:
+        self._known = known
+        self.verdicts: dict[int, Belonging | None] = {}
+        self._sessions: dict[int, Start | None] = dict(known.sessions)
+        self._others_sessions: set[int] = set()
+        for start in known.starts.values():
+            if start.is_own and not known.excuses(start.pid, start.command):
+                self._sessions.setdefault(start.pid, start)
+
+    def by_start_or_parent(self, one: Sighting) -> bool:
+        """Judge who was there before, was started here, or has a parent that is judged; False: it must be evident."""
+        known = self._known
+        identity = one.pid, one.born
+        start = known.starts.get(one.pid)
+        if start is not None and one.born > start.at + _LATE:
+            start = None  # its pid is another's now
+        if one.pid in known.helpers or identity in known.before or known.excuses(one.pid, one.command):
+            return self._set(one, None)
+        if start is not None and (one.parent == known.me or one.parent in known.helpers):
+            is_mine = start.is_own and not known.excuses(one.pid, start.command)
+            return self._set(one, Belonging(one, "child", "", start) if is_mine else None)
+        if one.parent != known.me:
+            return self.by_parent(one) or True
+        if identity in known.claimed:
+            claim = known.claimed[identity]
+            why = claim.why or "its parent was seen"
+            return self._set(one, Belonging(one, "adopted", why, claim.start))
+        return False
+
+    def by_parent(self, one: Sighting) -> bool:
+        """Judge a process as its parent was judged, if it was."""
+        if one.pid in self.verdicts or one.parent not in self.verdicts:
+            return False
+        above = self.verdicts[one.parent]
+        if above is None:
+            return self._set(one, None)
+        return self._set(one, Belonging(one, "descendant", "", above.start, (above.sighting, *above.above)))
+
+    def by_evidence(self, one: Sighting) -> bool:
+        """Judge an adopted process by its cookie, its session, or because nobody else was there."""
+        known = self._known
+        if one.pid in known.cookies:
+            return self._adopt(one, known.cookies[one.pid], "it inherited the environment")
+        if one.session != known.session and one.session in self._sessions:
+            return self._adopt(one, self._sessions[one.session], f"it is in session {one.session}, as one of them was")
+        if one.session in self._others_sessions:
+            return self._set(one, None)
+        if not known.others:
+            candidates = [start for start in known.candidates if not known.excuses(start.pid, start.command)]
+            only = candidates[0] if len(candidates) == 1 else None
+            return self._adopt(one, only, "nobody else was there to start it")
+        return False
+
+    def was_adopted(self, one: Sighting) -> bool:
+        """Say whether a child is certainly none that this process started: if it did, somebody may wait for it."""
+        known = self._known
+        verdict = self.verdicts.get(one.pid)
+        if verdict is not None:
+            return verdict.how == "adopted"
+        parent = known.before.get((one.pid, one.born), known.me)
+        return parent != known.me or (one.session in known.starts and one.session != one.pid)
+
+    def _adopt(self, one: Sighting, start: Start | None, why: str) -> bool:
+        excuses = self._known.excuses
+        if start is not None and (not start.is_own or excuses(start.pid, start.command)):
+            return self._set(one, None)
+        return self._set(one, Belonging(one, "adopted", why, start))
+
+    def _set(self, one: Sighting, verdict: Belonging | None) -> bool:
+        self.verdicts[one.pid] = verdict
+        if one.session != self._known.session:
+            if verdict is None:
+                self._others_sessions.add(one.session)
+            else:
+                self._sessions.setdefault(one.session, verdict.start)
+        return True

@@ -1,0 +1,122 @@
+"""One process as /proc shows it at one moment, and whether /proc shows this process's own namespace.
+
+A container without a /proc of its own shows none, or that of its host. There a pid names another process: no tree can
+be walked, and an empty list of children proves nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from functools import cache
+from typing import NamedTuple
+
+from pytest_agentproc.errors import UsageError
+from pytest_agentproc.procfs import read_proc, stat_of, words_of
+from pytest_agentproc.tree._kernel import read_file
+from pytest_agentproc.tree._walk import environment_of
+
+__all__ = ["Sighting", "check_proc", "children", "command_line", "has_children", "sight", "variable_of"]
+
+
+_NAMES = b"NSpid:"
+_REMEDY = "mount one in this pid namespace: `mount -t proc proc /proc`, `bwrap --proc /proc`, `unshare --mount-proc`"
+
+
+def check_proc(folder: str = "/proc") -> None:
+    """Refuse to start an agent where its tree cannot be seen.
+
+    Args:
+        folder: where the file system of processes is mounted.
+
+    Raises:
+        UsageError: there is none, or it shows the processes of another pid namespace.
+    """
+    if not os.path.lexists(f"{folder}/self"):
+        raise UsageError(f"{folder} shows no processes, but a tree is found there", _REMEDY)
+    try:
+        shown = os.readlink(f"{folder}/self")
+    except OSError:
+        shown = "no process"
+    if shown != str(os.getpid()) or _is_outer(folder):
+        raise UsageError(f"{folder} shows another pid namespace: process {os.getpid()} is {shown} there", _REMEDY)
+
+
+def _is_outer(folder: str) -> bool:
+    """Say whether a process has a further pid here beside the one that is shown."""
+    try:
+        lines = read_file(f"{folder}/self/status").splitlines()
+    except OSError:  # no descriptor is left: the spawn will report that
+        return False
+    return any(len(line.split()) > 2 for line in lines if line.startswith(_NAMES))  # noqa: PLR2004  # a name and a pid
+
+
+_STATES = {"Z": "zombie", "T": "stopped", "t": "stopped"}
+_NANOSECONDS = 1_000_000_000
+
+
+class Sighting(NamedTuple):
+    """What was seen of a process.
+
+    Args:
+        pid: its number.
+        parent: the number of its parent.
+        session: its session.
+        state: `alive`, `stopped` or `zombie`.
+        born: when it began, in nanoseconds of the clock BOOTTIME, which the kernel counts in hundredths of a second.
+        command: its command line, or its short name in brackets where it has none (a zombie has none).
+    """
+
+    pid: int
+    parent: int
+    session: int
+    state: str
+    born: int
+    command: str
+
+
+def sight(pid: int) -> Sighting | None:
+    """Look at a process; None: it is gone."""
+    seen = stat_of(pid)
+    if seen is None or seen.state in "Xx":
+        return None
+    state = _STATES.get(seen.state, "alive")
+    command = "" if state == "zombie" else command_line(pid)
+    return Sighting(pid, seen.parent, seen.session, state, seen.started * _tick(), command or f"[{seen.name}]")
+
+
+def command_line(pid: int) -> str:
+    """Give a process's command line, its words apart by spaces; empty if it has none or is gone."""
+    return " ".join(words_of(pid)).rstrip()
+
+
+def variable_of(pid: int, name: str) -> str:
+    """Give a variable of the environment with which a process's program began; empty if it has none or hides it."""
+    prefix = os.fsencode(name) + b"="
+    for entry in environment_of(pid).split(b"\0"):
+        if entry.startswith(prefix):
+            return os.fsdecode(entry[len(prefix) :])
+    return ""
+
+
+def has_children() -> bool:
+    """Ask the kernel with a single call whether this process has children; zombies count."""
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return False
+    return True
+
+
+def children() -> set[int]:
+    """List the children of this process by pid, zombies too; empty where the kernel does not tell."""
+    found: set[int] = set()
+    with suppress(OSError):
+        for task in os.listdir("/proc/self/task"):
+            found.update(int(child) for child in read_proc(f"self/task/{task}/children").split())
+    return found
+
+
+@cache
+def _tick() -> int:
+    return _NANOSECONDS // os.sysconf("SC_CLK_TCK")

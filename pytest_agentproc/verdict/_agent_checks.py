@@ -1,0 +1,202 @@
+"""Checks of the agent's side: what it was given, asked and told, how often it was started."""
+
+from __future__ import annotations
+
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any
+
+from pytest_agentproc.record import Payload, duration, instant, stray_target
+from pytest_agentproc.verdict._facts import gone_at, invocations, was_started
+from pytest_agentproc.verdict._rows import Finding, Played, Verdict, fits_duration, fits_time
+from pytest_agentproc.verdict._words import listed, matches, quoted, show_asked, show_instants, show_variables
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from pytest_agentproc.record import Event, Record
+
+__all__ = ["ASKED_CHECKS", "INVOCATION_CHECKS", "SAW_CHECKS", "check_bystanders", "questions", "strays"]
+
+
+Question = dict[str, Any]
+
+
+def questions(record: Record) -> list[Question]:
+    """List every question, in the order in which they were asked, with its answer and the time that took."""
+    asked: dict[tuple[str, int], Question] = {}
+    begun: dict[tuple[str, int], int] = {}
+    for at, code, data in record.events:
+        if code != "m" or "by" in data or ("asked" not in data and "answered" not in data):
+            continue
+        key = data["process"], data["number"]
+        if "asked" in data:
+            asked[key] = {"kind": data["kind"], "name": data["asked"], "answer": "none", "after": None}
+            begun[key] = at
+        elif key in asked:
+            asked[key] |= {"answer": data["answer"], "after": at - begun[key]}
+    return list(asked.values())
+
+
+def _asked(played: Played, wanted: Sequence[Mapping[str, Any]]) -> Finding:
+    seen = questions(played.record)
+    for number, (due, came) in enumerate(zip_longest(wanted, seen), 1):
+        hint = _difference(played, due, came)
+        if hint:
+            return Finding(Verdict.FAILED, show_asked(seen), f"question {number}: {hint}")
+    return Finding(Verdict.PASSED, show_asked(seen))
+
+
+def _difference(played: Played, due: Mapping[str, Any] | None, came: Question | None) -> str:
+    """Tell in what a question differs from the one that was expected; nothing if in nothing that is checked."""
+    if due is None or came is None:
+        return "it was not expected" if due is None else "it was not asked"
+    if (due["kind"], due["name"]) != (came["kind"], came["name"]):
+        return "another one was asked"
+    if due["answer"] not in (None, came["answer"]):
+        return "it was never answered" if came["answer"] == "none" else f"it was told {came['answer']}"
+    wanted, after = due["after"], came["after"]
+    if wanted is None or (after is not None and fits_duration(played, wanted, after)):
+        return ""
+    if after is None:
+        return "it was never answered"
+    return f"the answer came {duration(abs(after - wanted))} {'later' if after > wanted else 'earlier'}"
+
+
+ASKED_CHECKS: dict[str, Callable[[Played, Any], Finding]] = {"asked": _asked}
+
+
+def _spawns(played: Played, wanted: Sequence[int]) -> Finding:
+    seen = [at for _, at in invocations(played.record)]
+    if len(seen) == len(wanted) and all(fits_time(played, *pair) for pair in zip(wanted, seen, strict=True)):
+        return Finding(Verdict.PASSED, show_instants(seen))
+    more = [f"{name}, started at {instant(at)}, was not expected" for name, at in invocations(played.record)]
+    return Finding(Verdict.FAILED, show_instants(seen), "; ".join(more[len(wanted) :]))
+
+
+def _alive_at_once(played: Played, wanted: int) -> Finding:
+    """Count at each start; who ended at that very instant is not counted, so that no order within one decides.
+
+    In real time an end may be heard of late.
+    """
+    late = played.tolerance
+    lives = [(name, at, gone_at(played.record, name)) for name, at in invocations(played.record)]
+    most: list[str] = []
+    for newest, at, _ in lives:
+        beside = [name for name, start, end in lives if start <= at and (end is None or end > at + late)]
+        most = max(most, beside if newest in beside else [*beside, newest], key=len)
+    verdict = Verdict.PASSED if len(most) == wanted else Verdict.FAILED
+    return Finding(verdict, str(len(most)), listed(most) if verdict is Verdict.FAILED else "")
+
+
+INVOCATION_CHECKS: dict[str, Callable[[Played, Any], Finding]] = {"spawns": _spawns, "alive_at_once": _alive_at_once}
+
+
+def _given(played: Played) -> Mapping[str, Any] | None:
+    told = (event.data["given"] for event in played.record.events if _is_told(event.data))
+    return next(told, None)
+
+
+def _is_told(data: Mapping[str, Any]) -> bool:
+    return "given" in data and data["process"] == "agent"
+
+
+def _of_given(check: Callable[[Mapping[str, Any], Any], Finding]) -> Callable[[Played, Any], Finding]:
+    def checked(played: Played, wanted: Any) -> Finding:
+        given = _given(played)
+        return Finding(Verdict.NOT_EXERCISED, "no agent was started") if given is None else check(given, wanted)
+
+    return checked
+
+
+def _cut(given: Mapping[str, Any], word: str) -> str:
+    """Cut a word where the agent cuts what it tells."""
+    return word.encode()[: given["longest"]].decode(errors="replace")
+
+
+def _found(*, fits: bool, seen: str, hint: str) -> Finding:
+    return Finding(Verdict.PASSED, seen) if fits else Finding(Verdict.FAILED, seen, hint)
+
+
+_OWN_ARGV = "a supervisor that makes the command line itself states cannot=['argv']"
+_OWN_ENV = "a supervisor with an environment and folder of its own states cannot=['env']"
+
+
+def _argv(given: Mapping[str, Any], wanted: Sequence[str]) -> Finding:
+    fits = given["argv"] == [_cut(given, word) for word in wanted]
+    return _found(fits=fits, seen=listed(quoted(word) for word in given["argv"]), hint=_OWN_ARGV)
+
+
+def _env(given: Mapping[str, Any], wanted: Mapping[str, str | None]) -> Finding:
+    seen = {name: given["env"].get(name) for name in wanted}
+    fits = all(seen[name] == (None if value is None else _cut(given, value)) for name, value in wanted.items())
+    return _found(fits=fits, seen=show_variables(seen), hint=_OWN_ENV)
+
+
+def _cwd(given: Mapping[str, Any], wanted: Mapping[str, str]) -> Finding:
+    return _found(fits=matches(given["cwd"], wanted), seen=quoted(given["cwd"]), hint=_OWN_ENV)
+
+
+def _stdin(played: Played, wanted: Mapping[str, str]) -> Finding:
+    if not was_started(played.record):
+        return Finding(Verdict.NOT_EXERCISED, "no agent was started")
+    read = [event.data["bytes"] for event in played.record.events if event.code == "i" and _is_read(event.data)]
+    if any(isinstance(data, Payload) for data in read):
+        size = sum(len(data) for data in read)
+        return Finding(Verdict.NOT_EXERCISED, f"{size} bytes, more than the record keeps of one instant")
+    text = b"".join(read).decode(errors="replace")
+    hint = "" if played.bound.scenario.is_session else _OWN_ARGV
+    return _found(fits=matches(text, wanted), seen=quoted(text), hint=hint)
+
+
+def _is_read(data: Mapping[str, Any]) -> bool:
+    return data["process"] == "agent" and "bytes" in data
+
+
+SAW_CHECKS: dict[str, Callable[[Played, Any], Finding]] = {
+    "saw.argv": _of_given(_argv),
+    "saw.env": _of_given(_env),
+    "saw.cwd": _of_given(_cwd),
+    "saw.stdin": _stdin,
+}
+
+
+_SHOWN = 3
+_WHY = {
+    "everything": "kill(-1), or a group of number 1, reaches every process that this user may signal; nobody got it",
+    "own group": "pytest is in it and so are other tests, and nobody got it: start the agent in a session of its own",
+    "itself": "it has no handler of the supervisor's for that, and did not get it",
+    "process": "it is no part of this run, and did not get it: signal what was started, not what is named alike",
+    "reused": "it is no part of this run, and did not get it: a pid is anybody's once its process is reaped",
+    "group": "nobody in it is a part of this run, and nobody got it: a group's number is free once all in it are gone",
+    "canary": "a process beside the run, which nobody has a reason to signal",
+}
+
+
+def strays(played: Played) -> list[Event]:
+    """List the signals that were not meant for the run, in order; those for a pid that was free are among them."""
+    return [event for event in played.record.events if event.code == "m" and "stray" in event.data]
+
+
+def check_bystanders(played: Played, _wanted: str) -> Finding:
+    """Say whether every process beside the run was left alone. A signal for a pid that is free harms nobody."""
+    found = strays(played)
+    harms = [event for event in found if event.data["to"] != "freed"]
+    if not harms:
+        return Finding(Verdict.PASSED, "; ".join(["unharmed", *_shown(found)]))
+    whys = dict.fromkeys(_why(event) for event in harms)
+    return Finding(Verdict.FAILED, "; ".join(_shown(harms)), "; ".join(whys))
+
+
+def _shown(events: list[Event]) -> list[str]:
+    words = [_words(event) for event in events[:_SHOWN]]
+    return [*words, f"{len(events) - _SHOWN} more"] if len(events) > _SHOWN else words
+
+
+def _words(event: Event) -> str:
+    place = event.data.get("place")
+    words = f"{event.data['stray']} to {stray_target(event.data)}"
+    return f"{words}, sent by {place}" if place else words
+
+
+def _why(event: Event) -> str:
+    return _WHY[event.data["to"]] + (", and nobody knows who did" if event.data.get("origin") == "unknown" else "")
