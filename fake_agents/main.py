@@ -127,7 +127,7 @@ def _again(baked: dict[str, Any], state: tuple[Any, ...]) -> Born:
 def _become(baked: dict[str, Any], parent: int, index: int, fields: dict[str, Any], program: Program) -> None:
     """Begin as a descendant: hold a lifeline, and let go of what the fork inherited and it is not to have."""
     settle_signals()
-    birth.keep(fields["holds"])
+    birth.keep(fields["inherits"])
     if baked["lifeline"]:
         _hold_lifeline(baked["lifeline"])
     held = [line.fileno() for line in _lifelines]

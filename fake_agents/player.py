@@ -83,7 +83,7 @@ class Player:
         self.session: Session | None = None
         self.main = Track(self._main(program["steps"]))
         self.tracks = [self.main]
-        if program.get("deaf"):
+        if program.get("ignores_signals"):
             for signum in POLITE:
                 stage.catch(signum)
         if program.get("serves"):

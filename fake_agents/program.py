@@ -54,7 +54,7 @@ OPS = {
     "flood": ("stream", "size"),
     "event": ("kind", "value"),
     "sleep": ("duration",),
-    "busy": ("duration",),
+    "burn_cpu": ("duration",),
     "await_signal": (),
     "await_eof": (),
     "await_stdin": ("pattern",),
@@ -117,13 +117,15 @@ def of_invocation(program: Program, number: int) -> Program:
 def descendant(program: Program, fields: dict[str, Any], steps: Sequence[Step] | None) -> Program:
     """Give the program of a spawned process: its own script, or living on, or re-forking, for the time it is given."""
     line = fields["line"]
-    deaf: list[Step] = [(line, "when", ("signal", signum, [])) for signum in POLITE] if fields["deaf"] else []
+    deaf: list[Step] = (
+        [(line, "when", ("signal", signum, [])) for signum in POLITE] if fields["ignores_signals"] else []
+    )
     if "every" in fields:
         play: list[Step] = [(line, "hop", (fields,))]
     else:
         play = [(line, "sleep", (fields["for"],))] if steps is None else list(steps)
-    own = {"name": fields["id"], "code": 0, "reads": "stdin" in fields["holds"], "serves": False}
-    own["deaf"] = fields["deaf"]
+    own = {"name": fields["id"], "code": 0, "reads": "stdin" in fields["inherits"], "serves": False}
+    own["ignores_signals"] = fields["ignores_signals"]
     if fields.get("clear_env"):
         own["environ"] = {}
     return {**program, **own, "steps": deaf + play}

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.defects import Defect
     from pytest_agentproc.record import Record
-    from pytest_agentproc.vocabulary import Dialect, Order, ScriptStep, Subject
+    from pytest_agentproc.vocabulary import Dialect, RunRequest, ScriptStep, Subject
 
 __all__ = [
     "pytest_agentproc_defects",
@@ -23,7 +23,7 @@ __all__ = [
 ]
 
 
-def pytest_agentproc_subjects(config: pytest.Config) -> Iterable[Subject | Callable[[Order], Any]]:  # type: ignore[empty-body]
+def pytest_agentproc_subjects(config: pytest.Config) -> Iterable[Subject | Callable[[RunRequest], Any]]:  # type: ignore[empty-body]
     """Give supervisors that scenarios judge in place of the core, unless `--agentproc-subject` names others.
 
     It is asked before anything is collected, so it belongs in the conftest.py of the rootdir or of a folder that is

@@ -178,7 +178,7 @@ class Encoder(Turns):
     def task_done(self, fields: dict[str, Any], now: int) -> bytes:
         """Give the end of a background task; one that is folded is told to the model with the next tool's result."""
         fields = {**fields, "report": self._reports.get(self._tasks.call_of(fields["id"]))}
-        if fields["folded"]:
+        if fields["in_same_turn"]:
             self._folded.append({**self._tasks.folded(fields), "at": now})
         return self._counted(self._tasks.end(fields, now))
 

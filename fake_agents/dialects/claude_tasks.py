@@ -58,7 +58,7 @@ class Tasks:
         number, status = fields["id"], fields["status"]
         if number in self._running:
             self._running.remove(number)
-            self._over += [] if fields.get("folded") or status == "stopped" else [number]
+            self._over += [] if fields.get("in_same_turn") or status == "stopped" else [number]
         if number in self._known:
             self._known[number] = {**self._known[number], "ended": status}
         known, is_signalled = self._of(number), fields.get("signalled", False)

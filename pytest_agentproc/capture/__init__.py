@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pytest_agentproc.capture._draft import Draft, draft, given_of
     from pytest_agentproc.capture._guesses import likeness
-    from pytest_agentproc.capture._identity import Speaker, speaker_of
+    from pytest_agentproc.capture._identity import AgentIdentity, speaker_of
     from pytest_agentproc.capture._moments import Moment, moments
     from pytest_agentproc.capture._paste_draft import DIALECTS, draft_pasted
     from pytest_agentproc.capture._recorder import CannotStart, run_recorded
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DIALECTS",
+    "AgentIdentity",
     "CannotStart",
     "Captured",
     "Draft",
@@ -36,7 +37,6 @@ __all__ = [
     "Redacted",
     "Redactor",
     "Replayed",
-    "Speaker",
     "check_target",
     "draft",
     "draft_pasted",
@@ -59,7 +59,7 @@ _FILES = {
     "_recorder": ("CannotStart", "run_recorded"),
     "_secrets": ("Redacted", "Redactor"),
     "_replay": ("Given", "Replayed", "replay"),
-    "_identity": ("Speaker", "speaker_of"),
+    "_identity": ("AgentIdentity", "speaker_of"),
     "_targets": ("check_target", "require_linux"),
     "_written": ("Captured", "redacted_record", "write_capture"),
 }

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.capture._guesses import Oracle, alike
-from pytest_agentproc.capture._identity import Speaker, prompts_of
+from pytest_agentproc.capture._guesses import StepGuesser, alike
+from pytest_agentproc.capture._identity import AgentIdentity, prompts_of
 from pytest_agentproc.capture._moments import NOTICED, Moment, Script, moments
 from pytest_agentproc.capture._replay import Given, replay
 from pytest_agentproc.capture._targets import write_private
@@ -45,7 +45,7 @@ class Unfit(Exception):
 class _Maker:
     """Make the steps of one script."""
 
-    def __init__(self, found: Sequence[Moment], oracle: Oracle | None, keep: Callable[[bytes], str]) -> None:
+    def __init__(self, found: Sequence[Moment], oracle: StepGuesser | None, keep: Callable[[bytes], str]) -> None:
         self._found = found
         self._oracle = oracle
         self._keep = keep
@@ -189,7 +189,7 @@ class _Maker:
         if death is not None and death - moment.at < _LIVES:
             return
         fields: dict[str, Any] = {"id": moment.data["process"].replace(" ", "-"), "how": moment.data["how"]}
-        if not moment.data["holds"]:
+        if not moment.data["inherits"]:
             fields["closed_fds"] = True
         lasts = "" if death is None else f", for: {seconds(death - moment.at)}"
         if death is not None:
@@ -231,7 +231,7 @@ def _told(events: Sequence[Event]) -> list[Event]:
     return told
 
 
-def steps_of(events: Sequence[Event], speaker: Speaker, keep: Callable[[bytes], str]) -> list[str]:
+def steps_of(events: Sequence[Event], speaker: AgentIdentity, keep: Callable[[bytes], str]) -> list[str]:
     """Give the steps of a script that does what was recorded.
 
     Args:
@@ -249,7 +249,7 @@ def steps_of(events: Sequence[Event], speaker: Speaker, keep: Callable[[bytes], 
     found = sorted(moments(_told(events), by_line=by_line), key=lambda one: one.at)
     before, reactions, after = _split(found)
     whole = [one.data for one in found if one.kind == "out"]
-    oracle = Oracle(_program(speaker), whole) if by_line else None
+    oracle = StepGuesser(_program(speaker), whole) if by_line else None
     maker = _Maker(before, oracle, keep)
     steps = maker.make()
     if not after and not maker.is_over:
@@ -291,7 +291,7 @@ def _split(found: list[Moment]) -> tuple[list[Moment], list[tuple[str, list[str]
     return found, list(ignored.items()), []
 
 
-def _program(speaker: Speaker) -> dict[str, Any]:
+def _program(speaker: AgentIdentity) -> dict[str, Any]:
     program: dict[str, Any] = {
         "format": 1,
         "dialect": speaker.dialect,
@@ -343,7 +343,7 @@ class Draft:
         write_private(self.path, self.text.encode())
 
 
-def draft(path: Path, events: Sequence[Event], speaker: Speaker, comments: Sequence[str], claim: str) -> Draft:
+def draft(path: Path, events: Sequence[Event], speaker: AgentIdentity, comments: Sequence[str], claim: str) -> Draft:
     """Write the scenario of a recording beside which it will stand, and play it again to see that it is the same.
 
     The dialect's words are tried first; where they cannot tell it, the whole is told in bytes.
@@ -357,7 +357,7 @@ def draft(path: Path, events: Sequence[Event], speaker: Speaker, comments: Seque
     """
     made = _attempt(path, events, speaker, comments, claim)
     if made.notes and speaker.dialect != "raw":
-        plain = Speaker("raw", "text", speaker.argv, speaker.prompt)
+        plain = AgentIdentity("raw", "text", speaker.argv, speaker.prompt)
         in_bytes = _attempt(path, events, plain, comments, claim)
         if len(in_bytes.notes) < len(made.notes):
             reason = (
@@ -373,7 +373,7 @@ def draft(path: Path, events: Sequence[Event], speaker: Speaker, comments: Seque
 _MARK = "# (notes)\n"
 
 
-def _attempt(path: Path, events: Sequence[Event], speaker: Speaker, comments: Sequence[str], claim: str) -> Draft:
+def _attempt(path: Path, events: Sequence[Event], speaker: AgentIdentity, comments: Sequence[str], claim: str) -> Draft:
     made = Draft(path)
     try:
         steps = steps_of(events, speaker, made.keep)
@@ -400,7 +400,7 @@ def _attempt(path: Path, events: Sequence[Event], speaker: Speaker, comments: Se
     return made
 
 
-def _drive(events: Sequence[Event], speaker: Speaker) -> list[str]:
+def _drive(events: Sequence[Event], speaker: AgentIdentity) -> list[str]:
     """Give what the caller does: the prompts that were seen."""
     sent = b"".join(event.data["bytes"] for event in events if event.code == "i" and "bytes" in event.data)
     if speaker.is_session:
@@ -434,7 +434,7 @@ def _text_of(answer: Any) -> dict[str, str]:
     return {"text": answer.text} if answer.text and len(answer.text) < _SHOWN and "\n" not in answer.text else {}
 
 
-def _differences(scenario: Scenario, events: Sequence[Event], speaker: Speaker) -> list[str]:
+def _differences(scenario: Scenario, events: Sequence[Event], speaker: AgentIdentity) -> list[str]:
     """Play it, given what was given, and name what comes out otherwise."""
     played = replay(scenario.bind(scenario.terms(core())), speaker.argv, speaker.prompt, given_of(events))
     recorded = {code: _bytes(events, code) for code in "oe"}

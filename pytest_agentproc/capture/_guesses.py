@@ -23,7 +23,7 @@ from pytest_agentproc.supervisor.dialects import SESSIONS, Setting, decoder, tal
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-__all__ = ["Candidate", "Oracle", "Step", "alike", "candidates", "likeness"]
+__all__ = ["Candidate", "Step", "StepGuesser", "alike", "candidates", "likeness"]
 
 
 _VARYING = re.compile(
@@ -191,7 +191,7 @@ class Step(NamedTuple):
     ends_turn: bool = False
 
 
-class Oracle:
+class StepGuesser:
     """Know what the fake would print.
 
     Args:

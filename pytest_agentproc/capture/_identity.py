@@ -15,7 +15,7 @@ from pytest_agentproc.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Speaker", "prompts_of", "speaker_of"]
+__all__ = ["AgentIdentity", "prompts_of", "speaker_of"]
 
 
 _MODES: dict[str, dict[str, str]] = {
@@ -32,7 +32,7 @@ _NAMES_MODEL = ("claude", "pi", "gemini")
 
 
 @dataclass(frozen=True)
-class Speaker:
+class AgentIdentity:
     """Who was recorded.
 
     Args:
@@ -77,7 +77,9 @@ class Speaker:
         return text(self.dialect) if len(said) == 1 else flow(said)
 
 
-def speaker_of(argv: Sequence[str], out: bytes, dialect: str = "", mode: str = "", *, stdin: bytes = b"") -> Speaker:
+def speaker_of(
+    argv: Sequence[str], out: bytes, dialect: str = "", mode: str = "", *, stdin: bytes = b""
+) -> AgentIdentity:
     """Say who speaks.
 
     Args:
@@ -104,7 +106,7 @@ def speaker_of(argv: Sequence[str], out: bytes, dialect: str = "", mode: str = "
     is_session = (dialect, mode) in _SESSIONS
     prompt = words[-1] if words and not words[-1].startswith("-") and not is_session and dialect != "raw" else ""
     model = _MODEL.search(out) if dialect in _NAMES_MODEL else None
-    return Speaker(
+    return AgentIdentity(
         dialect,
         mode,
         tuple(words),

@@ -101,7 +101,7 @@ def block(value: Any, *keys: str) -> list[Any]:
     return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
 
 
-_ACP_FOLDED = Meaning("folded")
+_ACP_FOLDED = Meaning("in_same_turn")
 _ACP_OTHER = Meaning("other")
 _KINDS = ("read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other")
 
@@ -192,7 +192,7 @@ _TYPES = frozenset(
     ]
 )
 _BEGINNERS = ("assistant", "stream_event", "result")
-_CLAUDE_FOLDED = Meaning("folded")
+_CLAUDE_FOLDED = Meaning("in_same_turn")
 _CLAUDE_OTHER = Meaning("other")
 
 
@@ -340,7 +340,7 @@ _READERS: dict[str, Callable[[Any, Later], Meaning]] = {
 }
 
 
-_RUNS_FOLDED = Meaning("folded")
+_RUNS_FOLDED = Meaning("in_same_turn")
 _RUNS_OTHER = Meaning("other")
 _BEGIN = Meaning("steps", (Told("begin", "turn"),))
 

@@ -37,7 +37,7 @@ from pytest_agentproc.capture._paste import (
     reported_in,
     since,
 )
-from pytest_agentproc.capture._replay import Shadow
+from pytest_agentproc.capture._replay import EncoderCheck
 from pytest_agentproc.capture._wording import comment, is_taken, seconds, step_text, text
 from pytest_agentproc.errors import Problem, ScenarioError
 
@@ -123,7 +123,7 @@ class _Author:
         streams = any(inner(event, "type") == "stream_event" for event in events)
         self._content = Content(mode_of(dialect, events), partials=dialect != "claude" or streams)
         self._is_session = self._content.mode in ("session", "rpc")
-        self._shadow = Shadow(dialect, self._content.mode, partials=streams)
+        self._shadow = EncoderCheck(dialect, self._content.mode, partials=streams)
         self._can_begin = self._content.mode in ("exec", "stream", "json")
         self._at: Instant | None = None
         self._since_prompt = 0
@@ -172,7 +172,7 @@ class _Author:
             self._pass_time(thing)
             is_over = bool(self._content.turns and self._content.turns[-1])
             meaning = replace(meaning, ends="") if is_over else meaning
-        elif meaning.kind != "folded":
+        elif meaning.kind != "in_same_turn":
             if self._is_session and not self._is_open and (meaning.kind == "steps" or not self._content.turns):
                 self._prompt("hi")
             self._pass_time(thing)

@@ -20,7 +20,7 @@ from pytest_agentproc.record import Record
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Scribe"]
+__all__ = ["RecordWriter"]
 
 
 _LENGTH = 8
@@ -28,7 +28,7 @@ _WELL = 0
 """The length of the last message, where all is well."""
 
 
-class Scribe:
+class RecordWriter:
     """Start the process; call it before there is a second thread.
 
     Args:

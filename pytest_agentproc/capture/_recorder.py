@@ -21,9 +21,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.capture._record_writer import Scribe
+from pytest_agentproc.capture._record_writer import RecordWriter
 from pytest_agentproc.capture._targets import require_linux
-from pytest_agentproc.capture._tree_watcher import Onlooker
+from pytest_agentproc.capture._tree_watcher import TreeWatcher
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.record import Record
 from pytest_agentproc.tree import adopting, check_proc
@@ -233,7 +233,7 @@ class _Run:
         argv: Sequence[str],
         env: Mapping[str, str] | None,
         streams: Sequence[int],
-        scribe: Scribe | None,
+        scribe: RecordWriter | None,
         *,
         pty: bool,
     ) -> None:
@@ -248,7 +248,7 @@ class _Run:
         self.process = self._spawn(argv, env)
         self._tell("p", {"process": "agent", "seen": True, "pid": self.process.pid, "parent": "supervisor", "line": 0})
         self._connect()
-        self.onlooker = Onlooker(self.process.pid, self._keep, self._pipes())
+        self.onlooker = TreeWatcher(self.process.pid, self._keep, self._pipes())
 
     def _spawn(self, argv: Sequence[str], env: Mapping[str, str] | None) -> subprocess.Popen[bytes]:
         pipe = self.terminal.slave if self.terminal else subprocess.PIPE
@@ -403,7 +403,7 @@ def run_recorded(
     """
     require_linux()
     check_proc()
-    scribe = Scribe(if_killed) if if_killed is not None else None
+    scribe = RecordWriter(if_killed) if if_killed is not None else None
     try:
         with adopting(), _heard() as heard, raw_mode(streams[0]) if terminal else contextlib.nullcontext():
             run = _Run(argv, env, streams, scribe, pty=terminal)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.capture._meaning import Told
     from pytest_agentproc.scenario import Bound
 
-__all__ = ["Given", "Replayed", "Shadow", "duplicate", "replay"]
+__all__ = ["EncoderCheck", "Given", "Replayed", "duplicate", "replay"]
 
 
 _HOME = "fake_agents."
@@ -264,7 +264,7 @@ def _asked(text: str) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": 2, "method": "session/prompt", "params": params}
 
 
-class Shadow:
+class EncoderCheck:
     """The dialect's encoder, in the state in which the draft so far leaves it.
 
     Args:

@@ -10,12 +10,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.tree import Sighting, descendants, group_of, sight
+from pytest_agentproc.tree import ProcessSnapshot, descendants, group_of, sight
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Onlooker"]
+__all__ = ["TreeWatcher"]
 
 
 @dataclass
@@ -27,7 +27,7 @@ class _Known:
     told: bool = False
 
 
-class Onlooker:
+class TreeWatcher:
     """Look at the descendants of this process, among them orphans that it adopted.
 
     Args:
@@ -61,7 +61,7 @@ class Onlooker:
             if gone.told:
                 self._tell(now, "p", {"process": gone.name, "gone": True})
 
-    def _meet(self, pid: int, sighted: Sighting, now: int) -> None:
+    def _meet(self, pid: int, sighted: ProcessSnapshot, now: int) -> None:
         known = self._known.setdefault(pid, _Known("", now))
         if known.told or known.first == now:
             return
@@ -69,7 +69,7 @@ class Onlooker:
         parent = self._known.get(sighted.parent)
         above = "agent" if sighted.parent == self._agent else "nobody" if sighted.parent == os.getpid() else "unknown"
         told = {"seen": True, "pid": pid, "parent": parent.name or "unknown" if parent else above, "line": 0}
-        how = {"how": self._how(pid, sighted), "since": known.first, "holds": self._holds(pid)}
+        how = {"how": self._how(pid, sighted), "since": known.first, "inherits": self._holds(pid)}
         self._tell(now, "p", {"process": known.name, **told, **how, "argv": sighted.command})
 
     def _name(self, command: str) -> str:
@@ -77,7 +77,7 @@ class Onlooker:
         self._names[base] = self._names.get(base, 0) + 1
         return base if self._names[base] == 1 else f"{base} {self._names[base]}"
 
-    def _how(self, pid: int, sighted: Sighting) -> str:
+    def _how(self, pid: int, sighted: ProcessSnapshot) -> str:
         """Say in the words of `spawn` how it left its parent."""
         own = sight(self._agent)
         session = own.session if own is not None else None

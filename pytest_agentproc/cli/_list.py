@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 __all__ = ["HELP", "declare", "run"]
 
 HELP = """\
-A behaviour is the file's name and its claim. An archetype is a kind of bug that users report: F01 lingers after the
-final result, F13 a background turn in the next one; `agentproc list --by archetype` shows them all.
+A behaviour is the file's name and its claim. An archetype is a kind of bug that users report: K01 lingers after the
+final result, K13 a background turn in the next one; `agentproc list --by archetype` shows them all.
 
 exit codes:
   0  something is listed
@@ -44,7 +44,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     parser.add_argument("words", nargs="*", metavar="WORD", help="a word of the behaviour: of the id or the claim")
     parser.add_argument("--rule", help="only those that cover this rule, such as C1")
-    parser.add_argument("--archetype", help="only those of this kind of bug report, such as F01")
+    parser.add_argument("--archetype", help="only those of this kind of bug report, such as K01")
     parser.add_argument("--dialect", help="only those whose agent speaks it, such as claude or acp")
     parser.add_argument("--by", choices=_BY, help="group them")
     parser.add_argument("--json", action="store_true", help="print a JSON array of objects")

@@ -12,7 +12,7 @@ from pytest_agentproc.cli._scenarios import scenario_of
 from pytest_agentproc.cli._supervisors import add_play_options, scale_of, subject_of
 from pytest_agentproc.clock import require_backend
 from pytest_agentproc.errors import AdapterError, UsageError
-from pytest_agentproc.harness import Lab, NotForReal, model_play, real_time_only
+from pytest_agentproc.harness import NotForReal, ScenarioRunner, model_play, real_time_only
 from pytest_agentproc.record import LiveRecord, Record, text
 from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.subjects import Core
@@ -57,7 +57,7 @@ class _Way(NamedTuple):
     scale: float | None
     say: Callable[[str], None]
 
-    def play(self, lab: Lab) -> Played:
+    def play(self, lab: ScenarioRunner) -> Played:
         """Play it once."""
         if self.clock == "model":
             assert isinstance(self.subject, Core), "others were refused"
@@ -122,7 +122,7 @@ def _judgement(way: _Way) -> Judgement:
     """Play and judge; what cannot be played says why."""
     try:
         live = _Live(way.say)
-        with Lab(partial(LiveRecord, tell=live.tell, scenario=way.scenario)) as lab:
+        with ScenarioRunner(partial(LiveRecord, tell=live.tell, scenario=way.scenario)) as lab:
             return _judged(way, lab, live)
     except AdapterError as error:
         return Judgement(Verdict.ADAPTER_ERROR, reason=str(error))
@@ -160,7 +160,7 @@ class _Live:
             raise self._error
 
 
-def _judged(way: _Way, lab: Lab, live: _Live) -> Judgement:
+def _judged(way: _Way, lab: ScenarioRunner, live: _Live) -> Judgement:
     for _ in range(_TRIES):
         played = way.play(lab)
         live.over()

@@ -15,7 +15,7 @@ from pytest_agentproc.cli._workers import shared
 from pytest_agentproc.clock import require_backend
 from pytest_agentproc.corpus import SUFFIX, corpus_files
 from pytest_agentproc.errors import UsageError
-from pytest_agentproc.harness import Lab, real_time_only
+from pytest_agentproc.harness import ScenarioRunner, real_time_only
 from pytest_agentproc.scenario import NotApplicable, load_each
 from pytest_agentproc.search import confirm, explore, require_hypothesis, search, written
 
@@ -122,7 +122,7 @@ class _Searcher:
 
     def __enter__(self) -> Callable[[str], tuple[int, str]]:
         self._subject = subject_of(self._options.subject, None, self._options.defect)
-        self._lab = self._stack.enter_context(Lab())
+        self._lab = self._stack.enter_context(ScenarioRunner())
         return self.search
 
     def __exit__(
@@ -161,7 +161,7 @@ def _chosen(pattern: str, *, explored: bool) -> list[Scenario]:
 
 
 def _searched(
-    scenario: Scenario, subject: Subject, options: argparse.Namespace, lab: Lab, say: Callable[[str], None]
+    scenario: Scenario, subject: Subject, options: argparse.Namespace, lab: ScenarioRunner, say: Callable[[str], None]
 ) -> int:
     """Search one; give its exit code."""
     try:

@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.clock._debugger import note_debugger
 from pytest_agentproc.clock._events import signal_name, told
-from pytest_agentproc.clock._guards import LONGEST, ROUNDING, Pulse
+from pytest_agentproc.clock._guards import LONGEST, ROUNDING, PollingDetector
 from pytest_agentproc.clock._jump import Host, JumpRule, Move, Path
 from pytest_agentproc.clock._protocol import Clock, SystemClock, Watched, current_clock
 
 if TYPE_CHECKING:
     from pytest_agentproc.clock._hub_socket import bind_in
-    from pytest_agentproc.clock._loop_warnings import hush_at_end
+    from pytest_agentproc.clock._loop_warnings import silence_loop_warnings
     from pytest_agentproc.clock._virtual import VirtualClock, is_in_loop, require_backend
 
 __all__ = [
@@ -36,17 +36,17 @@ __all__ = [
     "JumpRule",
     "Move",
     "Path",
-    "Pulse",
+    "PollingDetector",
     "SystemClock",
     "VirtualClock",
     "Watched",
     "bind_in",
     "current_clock",
-    "hush_at_end",
     "is_in_loop",
     "note_debugger",
     "require_backend",
     "signal_name",
+    "silence_loop_warnings",
     "told",
 ]
 
@@ -60,8 +60,8 @@ def __getattr__(name: str) -> Any:
         from pytest_agentproc.clock._hub_socket import bind_in
 
         return bind_in
-    if name == "hush_at_end":
-        from pytest_agentproc.clock._loop_warnings import hush_at_end
+    if name == "silence_loop_warnings":
+        from pytest_agentproc.clock._loop_warnings import silence_loop_warnings
 
-        return hush_at_end
+        return silence_loop_warnings
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

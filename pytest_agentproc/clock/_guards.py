@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.clock._hub import Hub
 
-__all__ = ["LONGEST", "ROUNDING", "Pulse", "Wakes", "is_timed", "sentry"]
+__all__ = ["LONGEST", "ROUNDING", "PollingDetector", "Wakes", "is_timed", "sentry"]
 
 
 class _Call(NamedTuple):
@@ -101,7 +101,7 @@ ROUNDING = 10
 """Nanoseconds by which they may differ: a loop counts in binary seconds."""
 
 
-class Pulse:
+class PollingDetector:
     """Follow the instants at which a loop's own timers woke it; its start, at 0, counts as one.
 
     `period` is the longest time, in nanoseconds, at which they did so steadily; 0 if they never did. `began` is the

@@ -15,11 +15,11 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.clock._debugger import is_over
-from pytest_agentproc.clock._guards import Pulse, Wakes
+from pytest_agentproc.clock._guards import PollingDetector, Wakes
 from pytest_agentproc.clock._hub_socket import Poller
 from pytest_agentproc.clock._jump import JumpRule, Move
 from pytest_agentproc.clock._participant import Participant, State, process_state
-from pytest_agentproc.clock._participants import Roll
+from pytest_agentproc.clock._participants import ParticipantRegistry
 from pytest_agentproc.clock._protocol import Seconds
 from pytest_agentproc.clock._runs import Runs
 from pytest_agentproc.errors import BrokenFake, ClockError, Deadlock, Spin, Stall
@@ -60,7 +60,7 @@ class Hub:
         self.rule = JumpRule()
         self.seconds = Seconds(self.rule)
         self.poller = Poller()
-        self.roll = Roll(self.poller, self.rule)
+        self.roll = ParticipantRegistry(self.poller, self.rule)
         self.runs = Runs(self.poller)
         self.fault: ClockError | None = None
         self.on_fault: Callable[[], None] | None = None
@@ -80,7 +80,7 @@ class Hub:
         self._fires, self._fired_at = 0, -1
         self._wakes = Wakes(patience)
         """How often the loop woke by its timers alone since somebody was granted time, and since when (both times)."""
-        self.pulse = Pulse()
+        self.pulse = PollingDetector()
         """The pace of the loop's own timers, which are no driver's."""
 
     @property

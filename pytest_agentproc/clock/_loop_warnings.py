@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-__all__ = ["hush_at_end", "is_told"]
+__all__ = ["is_told", "silence_loop_warnings"]
 
 
 def is_told(loop: asyncio.AbstractEventLoop) -> bool:
@@ -17,7 +17,7 @@ def is_told(loop: asyncio.AbstractEventLoop) -> bool:
     return not loop.is_closed()
 
 
-def hush_at_end() -> None:
+def silence_loop_warnings() -> None:
     """Have the loop that runs tell nobody of it once it is closed; until then nothing is different."""
     asyncio.get_running_loop().set_exception_handler(_handle)
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.clock._hub_socket import Poller
     from pytest_agentproc.clock._jump import JumpRule, Path
 
-__all__ = ["Roll"]
+__all__ = ["ParticipantRegistry"]
 
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ _WRITTEN = ("o", "e")
 """The notes that come with every step."""
 
 
-class Roll:
+class ParticipantRegistry:
     """Keep every participant there ever was.
 
     Args:

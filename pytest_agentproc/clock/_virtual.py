@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
     from types import TracebackType
 
-    from pytest_agentproc.clock._guards import Pulse
+    from pytest_agentproc.clock._guards import PollingDetector
     from pytest_agentproc.clock._protocol import Watched
     from pytest_agentproc.errors import ClockError
 
@@ -94,7 +94,7 @@ class VirtualClock:
         return self.hub.now
 
     @property
-    def pulse(self) -> Pulse:
+    def pulse(self) -> PollingDetector:
         """The pace at which the code that runs in this time wakes by itself."""
         return self.hub.pulse
 

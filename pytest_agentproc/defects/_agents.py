@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.supervisor import Ladder, Restarts
+from pytest_agentproc.supervisor import Escalation, Restarts
 from pytest_agentproc.vocabulary import to_nanoseconds
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class UnforgettingRestarts(Restarts):
     WINDOW = 1 << 62
 
 
-class AbruptLadder(Ladder):
+class AbruptLadder(Escalation):
     """Terminates the agent as soon as its session is closed (P8)."""
 
     def close(self, now: int) -> None:
@@ -86,7 +86,7 @@ class AbruptLadder(Ladder):
         self.deadline = now
 
 
-class TrustingLadder(Ladder):
+class TrustingLadder(Escalation):
     """Waits for ever for an agent whose stdin has ended (P8)."""
 
     def close(self, now: int) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.supervisor import Ladder, Outcome, Router, Tasks, Turns
+from pytest_agentproc.supervisor import Escalation, Outcome, Router, Tasks, Turns
 from pytest_agentproc.supervisor.dialects import BACKGROUND, Ended, Question, Said, TaskBegun, TaskOver, ToolEnded
 
 if TYPE_CHECKING:
@@ -228,7 +228,7 @@ class UnconcernedTasks(Tasks):
         return [one for one in super().warn() if "were stopped" not in one]
 
 
-class WaitingLadder(Ladder):
+class WaitingLadder(Escalation):
     """Waits at close for an agent that waits for its tasks (B2)."""
 
     def close(self, now: int) -> None:

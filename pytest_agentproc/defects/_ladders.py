@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.supervisor import Ladder
+from pytest_agentproc.supervisor import Escalation
 
 if TYPE_CHECKING:
     from pytest_agentproc.supervisor import Command, Signal
@@ -31,13 +31,13 @@ __all__ = [
 ]
 
 
-class DirectChildLadder(Ladder):
+class DirectChildLadder(Escalation):
     """Takes the agent for its whole tree (T1)."""
 
     reach = "agent"
 
 
-class GroupLadder(Ladder):
+class GroupLadder(Escalation):
     """Signals the agent's process group, as `killpg` does; what has a session of its own never hears of it (T1)."""
 
     reach = "group"
@@ -51,7 +51,7 @@ class GroupOfSessionLadder(GroupLadder):
         return self.finish() if self.has_signalled else super().leftovers(now)
 
 
-class LooseLadder(Ladder):
+class LooseLadder(Escalation):
     """Holds the tree by its group, whatever was asked for (T6)."""
 
     def __init__(self, policy: Policy) -> None:
@@ -59,14 +59,14 @@ class LooseLadder(Ladder):
         self.containment = "group"
 
 
-class PatientLadder(Ladder):
+class PatientLadder(Escalation):
     """Waits for the exit after a completion, however long it takes (C1)."""
 
     def linger(self, now: int, *, is_working: bool = False) -> None:
         """Start no timer."""
 
 
-class ProlongedLadder(Ladder):
+class ProlongedLadder(Escalation):
     """Begins the grace after a completion once more whenever the agent prints (C1)."""
 
     def heard(self, now: int) -> None:
@@ -75,7 +75,7 @@ class ProlongedLadder(Ladder):
             self._wait(self.rung, self.timer, now)
 
 
-class TaskBoundLadder(Ladder):
+class TaskBoundLadder(Escalation):
     """Waits for the exit while commands of the agent's run, however long they do (C1)."""
 
     def linger(self, now: int, *, is_working: bool = False) -> None:
@@ -84,7 +84,7 @@ class TaskBoundLadder(Ladder):
             super().linger(now)
 
 
-class TaskBlindLadder(Ladder):
+class TaskBlindLadder(Escalation):
     """Gives the same grace whether commands of the agent's run or not (C1)."""
 
     def linger(self, now: int, *, is_working: bool = False) -> None:
@@ -92,7 +92,7 @@ class TaskBlindLadder(Ladder):
         super().linger(now)
 
 
-class HastyLadder(Ladder):
+class HastyLadder(Escalation):
     """Gives no grace after a completion (C1)."""
 
     def linger(self, now: int, *, is_working: bool = False) -> None:
@@ -101,7 +101,7 @@ class HastyLadder(Ladder):
         self.deadline = now
 
 
-class OneGraceLadder(Ladder):
+class OneGraceLadder(Escalation):
     """Knows one grace before the kill, the long one (C1)."""
 
     def terminate(self, now: int, *, leftovers: bool = False) -> Signal:
@@ -110,7 +110,7 @@ class OneGraceLadder(Ladder):
         return super().terminate(now)
 
 
-class KillOnlyLadder(Ladder):
+class KillOnlyLadder(Escalation):
     """Kills where it should terminate (T1)."""
 
     def terminate(self, now: int, *, leftovers: bool = False) -> Signal:
@@ -118,7 +118,7 @@ class KillOnlyLadder(Ladder):
         return replace(super().terminate(now, leftovers=leftovers), name="KILL")
 
 
-class NoKillLadder(Ladder):
+class NoKillLadder(Escalation):
     """Never goes beyond TERM (T1)."""
 
     def terminate(self, now: int, *, leftovers: bool = False) -> Signal:
@@ -128,7 +128,7 @@ class NoKillLadder(Ladder):
         return signal
 
 
-class DeadFlagLadder(Ladder):
+class DeadFlagLadder(Escalation):
     """Takes 'a signal was sent' for 'it is dead': sends no KILL, and believes itself done (T1)."""
 
     def due(self, now: int) -> Command:
@@ -136,7 +136,7 @@ class DeadFlagLadder(Ladder):
         return self.finish()[-1] if self.has_signalled else super().due(now)
 
 
-class ContentLadder(Ladder):
+class ContentLadder(Escalation):
     """Takes the end of the agent for that of the tree it has terminated (T1)."""
 
     def leftovers(self, now: int) -> list[Command]:
@@ -144,7 +144,7 @@ class ContentLadder(Ladder):
         return self.finish() if self.has_signalled else super().leftovers(now)
 
 
-class LeavingLadder(Ladder):
+class LeavingLadder(Escalation):
     """Lets the descendants of an agent that has exited live on (T6)."""
 
     def leftovers(self, now: int) -> list[Command]:
@@ -152,7 +152,7 @@ class LeavingLadder(Ladder):
         return [] if self.has_signalled else self.finish()
 
 
-class ZombieLadder(Ladder):
+class ZombieLadder(Escalation):
     """Never reaps the agent (T3)."""
 
     def finish(self) -> list[Command]:

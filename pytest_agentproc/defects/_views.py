@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pytest_agentproc.supervisor import Standing, Status, Transcript
+from pytest_agentproc.supervisor import Status, StatusRules, Transcript
 
 __all__ = ["ForgetfulTranscript", "ZombieStanding"]
 
 
-class ZombieStanding(Standing):
+class ZombieStanding(StatusRules):
     """Calls a session ready that has no agent, once it had one (P1)."""
 
     def judge(self, *, is_closing: bool, has_failed: bool, is_asking: bool, is_able: bool, had_agent: bool) -> Status:

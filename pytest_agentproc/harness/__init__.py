@@ -1,4 +1,7 @@
-"""Plays scenarios: with real processes in virtual or real time (`Lab`), or in the model without any (`model_play`)."""
+"""Plays scenarios.
+
+With real processes in virtual or real time (`ScenarioRunner`), or in the model without any (`model_play`).
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from pytest_agentproc.harness._model import Model
 from pytest_agentproc.harness._model_play import CoreSubject, add_run, model_play
 from pytest_agentproc.harness._pace import Foreseen, NotForReal, foresee
 from pytest_agentproc.harness._played import Played
-from pytest_agentproc.harness._runner import Lab
+from pytest_agentproc.harness._runner import ScenarioRunner
 from pytest_agentproc.harness._standalone import COMMANDS, REFUSED, is_ours, write_fake, write_refusal
 from pytest_agentproc.harness._supervise import order_of, real_time_only
 
@@ -19,11 +22,11 @@ __all__ = [
     "FakeAgent",
     "FakeByArguments",
     "Foreseen",
-    "Lab",
     "Model",
     "NotForReal",
     "Outside",
     "Played",
+    "ScenarioRunner",
     "add_run",
     "foresee",
     "is_ours",

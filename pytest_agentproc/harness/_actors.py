@@ -315,7 +315,7 @@ class Process:
         self.caught.discard(signum)
 
     def spawn(self, index: int, fields: dict[str, Any], program: dict[str, Any]) -> None:
-        pipes = {stream: self.pipes[stream] if stream in fields["holds"] else None for stream in _STREAMS}
+        pipes = {stream: self.pipes[stream] if stream in fields["inherits"] else None for stream in _STREAMS}
         for stream, pipe in pipes.items():
             if pipe is not None:
                 _count(pipe, stream, 1)

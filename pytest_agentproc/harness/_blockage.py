@@ -11,14 +11,16 @@ from pytest_agentproc.vocabulary import NANOSECONDS
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from pytest_agentproc.vocabulary import Deed
+    from pytest_agentproc.vocabulary import CallerAction
 
 __all__ = ["ModelBlockage", "blocked_meanwhile"]
 
 _T = TypeVar("_T")
 
 
-async def blocked_meanwhile(deed: Deed, ask: Callable[[], Awaitable[_T]], block: Callable[[Deed], None]) -> _T:
+async def blocked_meanwhile(
+    deed: CallerAction, ask: Callable[[], Awaitable[_T]], block: Callable[[CallerAction], None]
+) -> _T:
     """Have a subject supervise, and block the event loop at the instant of the deed.
 
     Args:
@@ -51,7 +53,7 @@ class ModelBlockage:
 
     has_news = is_busy = False
 
-    def __init__(self, deed: Deed, block: Callable[[Deed], None]) -> None:
+    def __init__(self, deed: CallerAction, block: Callable[[CallerAction], None]) -> None:
         self.deadline: int | None = deed.at
         self._deed = deed
         self._block = block

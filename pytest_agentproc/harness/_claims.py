@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.clock import Host
     from pytest_agentproc.harness._played import Played
     from pytest_agentproc.scenario import Bound, Expectation, Scenario, Terms
-    from pytest_agentproc.vocabulary import Deed, Subject
+    from pytest_agentproc.vocabulary import CallerAction, Subject
 
 __all__ = ["REFERENCE", "FiniteModel", "FiniteRule", "Reference", "Unstated", "as_stated", "bind_to", "parts_of"]
 
@@ -107,8 +107,8 @@ class Reference:
 
 _TERM = "TERM"
 _OWN = {
-    "argv": (("saw.argv", "saw.stdin"), "command line of the order: it makes its own"),
-    "env": (("saw.env", "saw.cwd"), "environment and folder of the order: it has its own"),
+    "argv": (("received.argv", "received.stdin"), "command line of the order: it makes its own"),
+    "env": (("received.env", "received.cwd"), "environment and folder of the order: it has its own"),
 }
 """The checks of what the agent was given, where the supervisor does not hand on what the order gives."""
 
@@ -137,7 +137,7 @@ def as_stated(bound: Bound, subject: Subject) -> Bound:
 
 def _unasked(one: Expectation, keys: tuple[str, ...], what: str, *, is_session: bool) -> Expectation:
     """Make a check not applicable; the stdin of a session is its protocol, and no part of the command line."""
-    if one.key not in keys or (is_session and one.key == "saw.stdin"):
+    if one.key not in keys or (is_session and one.key == "received.stdin"):
         return one
     return replace(one, wanted=None, not_applicable=what)
 
@@ -264,7 +264,7 @@ def _needed(bound: Bound) -> Iterator[tuple[str, tuple[int, str]]]:
             yield "pause", (line, "a pause between two prompts")
 
 
-def _pause(drive: Sequence[Deed]) -> int | None:
+def _pause(drive: Sequence[CallerAction]) -> int | None:
     """Give the line where the caller of a session waits, between two prompts, for more than the turn before."""
     prompts = [place for place, deed in enumerate(drive) if deed.kind == "prompt"]
     between = drive[prompts[0] + 1 : prompts[-1] + 1] if prompts else []

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pytest_agentproc.clock import SystemClock, VirtualClock
-    from pytest_agentproc.harness._fake_log import Diaries
+    from pytest_agentproc.harness._fake_log import FakeLog
     from pytest_agentproc.record import Start
 
 __all__ = ["Calls", "FakeAgent", "FakeByArguments", "Lockstep", "Outside"]
@@ -195,9 +195,9 @@ class FakeAgent(Calls):
         path: str,
         arguments: tuple[str, ...],
         record: Record,
-        watch: Lockstep | Diaries,
+        watch: Lockstep | FakeLog,
         process: str,
-        outside: Diaries | None = None,
+        outside: FakeLog | None = None,
     ) -> None:
         self.path = self.launcher = path
         self.argv = [path, *arguments]

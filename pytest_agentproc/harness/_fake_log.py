@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
     from pathlib import Path
 
-__all__ = ["Diaries"]
+__all__ = ["FakeLog"]
 
 
 _SETTLE = 0.2
@@ -79,7 +79,7 @@ class _Kept:
         return {"signal": signal_name(self.signum or signal.SIGKILL)}  # KILL alone leaves no time for a word
 
 
-class Diaries:
+class FakeLog:
     """The diaries of one fake and its descendants.
 
     Args:
@@ -218,7 +218,7 @@ class Diaries:
         while True:
             starting, restless = self._restless()
             kept = self._read()
-            restless -= {one.pid for one in kept if one.step[1] == "busy"}  # it never rests, and says no more
+            restless -= {one.pid for one in kept if one.step[1] == "burn_cpu"}  # it never rests, and says no more
             waited = time.monotonic() - begun
             if not restless and (not starting or waited > _EXEC):
                 break

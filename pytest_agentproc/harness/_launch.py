@@ -26,7 +26,7 @@ from pytest_agentproc.harness._faults import faults_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["BOOT", "LOAD", "REAL_TIME", "Workshop", "bundle", "head", "interpreter", "modules_of"]
+__all__ = ["BOOT", "LOAD", "REAL_TIME", "FakeBuilder", "bundle", "head", "interpreter", "modules_of"]
 
 
 LOAD = """
@@ -106,7 +106,7 @@ class _Kind(NamedTuple):
     has_diary: bool
 
 
-class Workshop:
+class FakeBuilder:
     """Make executable fakes in a folder of their own, which goes with the workshop."""
 
     def __init__(self) -> None:

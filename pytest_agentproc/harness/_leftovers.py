@@ -12,7 +12,7 @@ import anyio
 from pytest_agentproc.errors import KitError
 from pytest_agentproc.harness._bystanders import how_it_lives, plays
 from pytest_agentproc.procfs import words_of
-from pytest_agentproc.tree import Custody, Keeper, command_line, pidfd_of
+from pytest_agentproc.tree import Keeper, LeakTracker, command_line, pidfd_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.harness._fake import FakeAgent
     from pytest_agentproc.record import Record
 
-__all__ = ["Kept", "Others"]
+__all__ = ["KeeperScope", "SideProcesses"]
 
 
 _SETTLE = 0.2
@@ -30,7 +30,7 @@ _SETTLE = 0.2
 _LONGEST = 160
 
 
-class Kept:
+class KeeperScope:
     """Keep what a subject starts while the block runs, and end all of it behind the block.
 
     Args:
@@ -43,7 +43,7 @@ class Kept:
         self._launchers = [fake.launcher for fake in fakes]
         self._is_lost = False
 
-    def __enter__(self) -> Kept:  # noqa: PYI034  # nobody derives from it
+    def __enter__(self) -> KeeperScope:  # noqa: PYI034  # nobody derives from it
         return self
 
     def __exit__(
@@ -132,7 +132,7 @@ _SETTLE_BESIDE = 200_000_000
 _LONGEST_BESIDE = 160
 
 
-class Others:
+class SideProcesses:
     """Know what is started while the block runs.
 
     Args:
@@ -146,9 +146,9 @@ class Others:
         def is_fake(_pid: int, command: str) -> bool:
             return any(plays(command, launcher) for launcher in launchers)
 
-        self._custody = Custody(adopts=adopts, excuses=is_fake)
+        self._custody = LeakTracker(adopts=adopts, excuses=is_fake)
 
-    def __enter__(self) -> Others:  # noqa: PYI034  # nobody derives from it
+    def __enter__(self) -> SideProcesses:  # noqa: PYI034  # nobody derives from it
         self._custody.begin()
         return self
 

@@ -16,9 +16,9 @@ from pytest_agentproc.errors import BrokenFake, Deadlock, Spin
 from pytest_agentproc.harness._actors import Kin, Left, Pipe, Process, World
 from pytest_agentproc.harness._faults import fault_of
 from pytest_agentproc.supervisor import (
-    AnswerIt,
-    DecideIt,
+    AnswerQuestion,
     Deciders,
+    DecideTool,
     Driver,
     Session,
     SessionDeciders,
@@ -27,7 +27,7 @@ from pytest_agentproc.supervisor import (
     report,
     view,
 )
-from pytest_agentproc.vocabulary import Answer, CallbackError, Caller, Role
+from pytest_agentproc.vocabulary import CallbackError, Caller, Role, RunReport
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.record import Record
     from pytest_agentproc.scenario import Bound
     from pytest_agentproc.supervisor import Conversation, Hook, Question, Transcript, Turn, Viewer
-    from pytest_agentproc.vocabulary import Deed, LimitsRequest, Policy
+    from pytest_agentproc.vocabulary import CallerAction, LimitsRequest, Policy
 
 __all__ = ["CALLER", "REFERENCE", "CallerHost", "Model", "SessionHost"]
 
@@ -399,7 +399,7 @@ class SessionHost:
             if event.kind == "hook" and event.hook is not None and event.hook.callback in self._registered:
                 self._call(event.hook, now)
 
-    def answer(self) -> Answer:
+    def answer(self) -> RunReport:
         """Sum it up, as the core does."""
         for name in self._viewers:
             self._read(name)
@@ -414,7 +414,7 @@ class SessionHost:
             words = f"the callback of hook {use.name} broke: {CallbackError()!r}"
             self._session.hear(SessionEvent(now, "warning", text=words))
         if hook.is_question:
-            self.driver.tell(DecideIt(hook.id, use.allowed and not use.raises))
+            self.driver.tell(DecideTool(hook.id, use.allowed and not use.raises))
 
     def _hear(self, event: SessionEvent) -> None:
         self._events.append(event)
@@ -425,7 +425,7 @@ class SessionHost:
     def _read(self, name: str) -> None:
         self._seen[name] += self._viewers[name].take()
 
-    def do(self, deed: Deed) -> None:
+    def do(self, deed: CallerAction) -> None:
         """Do what the caller wants."""
         value, session = deed.value, self._session
         if deed.kind == "prompt":
@@ -436,7 +436,7 @@ class SessionHost:
             handler, question = self.role.handler, self._questions[value - 1]
             assert handler is not None
             if question is not None:
-                self.driver.tell(AnswerIt(question.id, handler.allowed is True))
+                self.driver.tell(AnswerQuestion(question.id, handler.allowed is True))
         elif deed.kind == "register":
             self._registered.add(value)
             session.on_hook(value, _nothing)
@@ -462,7 +462,7 @@ class CallerHost:
 
     def __init__(
         self,
-        drive: Sequence[Deed],
+        drive: Sequence[CallerAction],
         hosts: Mapping[str, SessionHost],
         now: Callable[[], int],
         trace: Callable[[int, str, dict[str, Any]], None],
@@ -494,10 +494,10 @@ class CallerHost:
             self._hosts[deed.session].do(deed)
         return bool(deeds)
 
-    def answer(self) -> Answer:
+    def answer(self) -> RunReport:
         """Sum it up, as the core does."""
         answers = {name: host.answer() for name, host in self._hosts.items()}
-        return answers[""] if "" in answers else Answer(sessions=answers)
+        return answers[""] if "" in answers else RunReport(sessions=answers)
 
 
 async def _nothing(_hook: Hook) -> None:

@@ -22,7 +22,7 @@ from pytest_agentproc.harness._played import (
 )
 from pytest_agentproc.harness._supervise import NOBODY, MemoryStore, ModelDeparture
 from pytest_agentproc.record import Record, of_session
-from pytest_agentproc.supervisor import Conversation, Headline, Machine, Result, SessionTask, Setting, Task
+from pytest_agentproc.supervisor import Conversation, Machine, Result, RunHeader, SessionTask, Setting, Task
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.harness._actors import World
     from pytest_agentproc.scenario import Bound, Scenario
     from pytest_agentproc.supervisor import Artifacts, Deciders, SessionDeciders
-    from pytest_agentproc.vocabulary import Answer, Deed, LimitsRequest, Policy
+    from pytest_agentproc.vocabulary import CallerAction, LimitsRequest, Policy, RunReport
 
 __all__ = ["CoreSubject", "add_run", "model_play", "play_bound"]
 
@@ -89,7 +89,7 @@ def _play(bound: Bound, subject: _Judges, model: type[Model]) -> Played:
     kept = subject.deciders.artifacts(store, _headline(scenario)) if store else None
     caller = add_sessions(made, bound, subject) if scenario.is_session else None
     machine = None if caller else add_run(made, bound, subject, kept)
-    answers: list[Answer] = []
+    answers: list[RunReport] = []
     if machine is not None and bound.abandoned is not None:
         made.callers.append(_leaving(made, bound.abandoned, machine, subject, kept, answers))
 
@@ -121,10 +121,10 @@ def _play(bound: Bound, subject: _Judges, model: type[Model]) -> Played:
     return Played(bound, record, answer, fault, store.files if store else None, broken=broken)
 
 
-def _blockage(model: Model, deed: Deed) -> ModelBlockage:
+def _blockage(model: Model, deed: CallerAction) -> ModelBlockage:
     """Give the other code that keeps the event loop from running."""
 
-    def block(deed: Deed) -> None:
+    def block(deed: CallerAction) -> None:
         model.record.add(model.now(), "m", deed.show())
         model.block(model.now() + deed.value)
 
@@ -132,7 +132,12 @@ def _blockage(model: Model, deed: Deed) -> ModelBlockage:
 
 
 def _leaving(
-    model: Model, deed: Deed, machine: Machine, subject: _Judges, kept: Artifacts | None, answers: list[Answer]
+    model: Model,
+    deed: CallerAction,
+    machine: Machine,
+    subject: _Judges,
+    kept: Artifacts | None,
+    answers: list[RunReport],
 ) -> ModelDeparture:
     """Give who goes away in the middle of a run, as a task that is cancelled does."""
 
@@ -149,8 +154,8 @@ def _leaving(
     return ModelDeparture(deed, go)
 
 
-def _headline(scenario: Scenario) -> Headline:
-    return Headline(
+def _headline(scenario: Scenario) -> RunHeader:
+    return RunHeader(
         run_id="model",
         argv=("agent", *command_line(scenario)),
         cwd=_FOLDER,

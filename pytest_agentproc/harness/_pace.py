@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from fake_agents.player import Track, Wait
     from fake_agents.program import Step
-    from pytest_agentproc.clock import Host, Path, Pulse
+    from pytest_agentproc.clock import Host, Path, PollingDetector
     from pytest_agentproc.harness._faults import FakeFault
     from pytest_agentproc.record import Record
     from pytest_agentproc.scenario import Bound, Scenario, Terms
@@ -345,7 +345,7 @@ def _first_signal(record: Record) -> float:
     return min(caught, default=float("inf"))
 
 
-def may_look_in_turns(subject: Subject, bound: Bound, pulse: Pulse) -> bool:
+def may_look_in_turns(subject: Subject, bound: Bound, pulse: PollingDetector) -> bool:
     """Say whether a subject may be of that kind: it woke soon, or twice in a short time that is no limit of its own.
 
     Args:
@@ -361,7 +361,7 @@ def may_look_in_turns(subject: Subject, bound: Bound, pulse: Pulse) -> bool:
     return any(all(abs(gap - limit) > ROUNDING for limit in limits) for gap in pulse.quick)
 
 
-def naps_of(subject: Subject, bound: Bound, pulse: Pulse) -> tuple[tuple[int, int], ...]:
+def naps_of(subject: Subject, bound: Bound, pulse: PollingDetector) -> tuple[tuple[int, int], ...]:
     """Give the short timers that a subject slept through and that are no limit of its own; see `may_look_in_turns`."""
     if hasattr(subject, "deciders"):
         return ()

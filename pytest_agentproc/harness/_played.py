@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.harness._pace import Pace, Turns
     from pytest_agentproc.record import Record
     from pytest_agentproc.scenario import Bound, Scenario
-    from pytest_agentproc.vocabulary import Answer
+    from pytest_agentproc.vocabulary import RunReport
 
 __all__ = [
     "PROMPT_SHOWN",
@@ -58,7 +58,7 @@ class Played:
 
     bound: Bound
     record: Record
-    answer: Answer | None
+    answer: RunReport | None
     fault: SubjectError | ClockError | None
     artifacts: Mapping[str, bytes] | None = None
     pace: Pace | None = None

@@ -14,16 +14,16 @@ from pytest_agentproc.errors import KitError, UsageError
 from pytest_agentproc.harness._bystanders import plays
 from pytest_agentproc.harness._claims import Reference, Unstated, bind_to, parts_of
 from pytest_agentproc.harness._fake import FakeAgent, Lockstep, Outside
-from pytest_agentproc.harness._fake_log import Diaries
+from pytest_agentproc.harness._fake_log import FakeLog
 from pytest_agentproc.harness._faults import probes_of, require_machine, settle_fault
-from pytest_agentproc.harness._launch import Workshop, interpreter
+from pytest_agentproc.harness._launch import FakeBuilder, interpreter
 from pytest_agentproc.harness._model import REFERENCE
 from pytest_agentproc.harness._model_play import play_bound
 from pytest_agentproc.harness._pace import Turns, foresee, later, may_look_in_turns, naps_of, pace_of, patience_of
 from pytest_agentproc.harness._played import PROMPT_SHOWN, Played, command_line, header
 from pytest_agentproc.harness._signal_guard import Canaries
 from pytest_agentproc.harness._standalone import COMMANDS, REFUSED, write_refusal
-from pytest_agentproc.harness._supervise import Room, real_time_only, supervise, supervise_real
+from pytest_agentproc.harness._supervise import ArtifactDirectory, real_time_only, supervise, supervise_real
 from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.tree import disown
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from types import TracebackType
 
-    from pytest_agentproc.clock import Pulse
+    from pytest_agentproc.clock import PollingDetector
     from pytest_agentproc.scenario import Bound, Scenario
     from pytest_agentproc.vocabulary import Subject
 
-__all__ = ["LIFETIME", "Lab"]
+__all__ = ["LIFETIME", "ScenarioRunner"]
 
 
 LIFETIME = 300.0
@@ -55,7 +55,7 @@ class _Broker(subprocess.Popen[bytes]):
     serves_host = True
 
 
-class Lab:
+class ScenarioRunner:
     """Where scenarios are played.
 
     The broker process starts with the first fake, the canaries with the first play in real time; `close` ends them.
@@ -69,13 +69,13 @@ class Lab:
         self, new_record: Callable[[Mapping[str, Any]], Record] = Record, *, commands: Iterable[str] = ()
     ) -> None:
         self.new_record = new_record
-        self._workshop: Workshop | None = None
+        self._workshop: FakeBuilder | None = None
         self._broker: subprocess.Popen[bytes] | None = None
         self._lifeline = b""
         self._clock: VirtualClock | None = None
         self._canaries = Canaries(sorted({*COMMANDS.values(), *commands}))
 
-    def __enter__(self) -> Lab:  # noqa: PYI034  # nobody derives from it
+    def __enter__(self) -> ScenarioRunner:  # noqa: PYI034  # nobody derives from it
         return self
 
     def __exit__(
@@ -116,9 +116,9 @@ class Lab:
             return replace(played, turns=Turns.of(bound, played.record, period, margin, began))
         return replace(played, turns=Turns(0, None, naps=naps)) if naps else played
 
-    def _play(self, bound: Bound, subject: Subject, backend: str, record: Record) -> tuple[Played, Pulse]:
+    def _play(self, bound: Bound, subject: Subject, backend: str, record: Record) -> tuple[Played, PollingDetector]:
         """Play in virtual time; give the pace of the subject's own loop, too."""
-        room = Room(bound.scenario, self._shop().folder, keeps_artifacts=subject.keeps_artifacts)
+        room = ArtifactDirectory(bound.scenario, self._shop().folder, keeps_artifacts=subject.keeps_artifacts)
         clock = VirtualClock(patience=patience_of(bound))
         record.header.update(header(bound, subject.name))
         fakes: list[FakeAgent] = []
@@ -158,7 +158,7 @@ class Lab:
             raise foreseen.broken.error(str(scenario.path))
         pace = pace_of(foreseen, scale, LIFETIME)
         self._canaries.ready()
-        room = Room(scenario, self._shop().folder, keeps_artifacts=subject.keeps_artifacts)
+        room = ArtifactDirectory(scenario, self._shop().folder, keeps_artifacts=subject.keeps_artifacts)
         record = self.new_record({**header(bound, subject.name), "clock": "real", "scale": pace.scale})
         clock = SystemClock(pace.scale, time.monotonic_ns())
         fakes = [self._make(part, clock, record) for part in parts_of(bound)]
@@ -273,17 +273,17 @@ class Lab:
     ) -> FakeAgent:
         scenario, shop = bound.scenario, self._shop()
         name = name or bound.program["name"]
-        watch: Lockstep | Diaries
-        diaries: Diaries | None = None
+        watch: Lockstep | FakeLog
+        diaries: FakeLog | None = None
         if isinstance(clock, VirtualClock):
             watch = Lockstep(clock, record, str(shop.folder))
             if outside is not None:
-                diaries = Diaries(shop.new_diary(), shop.deaths, outside.clock, name, clock.hub.roll.is_known)
+                diaries = FakeLog(shop.new_diary(), shop.deaths, outside.clock, name, clock.hub.roll.is_known)
                 life = round(outside.lifetime * NANOSECONDS), str(shop.debugged)
                 diaries.baked |= {"lifetime": life, "notice": outside.notice}
                 clock.hub.roll.before_opening.append(diaries.require_none)
         else:
-            watch = diaries = Diaries(shop.new_diary(), shop.deaths, clock, name)
+            watch = diaries = FakeLog(shop.new_diary(), shop.deaths, clock, name)
         baked = {
             **(diaries.baked if diaries else {}),
             **watch.baked,
@@ -304,10 +304,10 @@ class Lab:
         fake.launcher = path
         return fake
 
-    def _shop(self) -> Workshop:
+    def _shop(self) -> FakeBuilder:
         if self._workshop is None:
             require_machine()
-            self._workshop = Workshop()
+            self._workshop = FakeBuilder()
         return self._workshop
 
     def _lifelines(self) -> bytes:

@@ -2,7 +2,8 @@
 
 What is real: a directory in which nobody can make a file, root neither, is one of the kernel's own (`/sys`, or else
 `/proc`); it is tried before it is used. What is played: a full disk. Every artifact's name leads to `/dev/full`, where
-the kernel refuses each byte; a subject that writes under other names has to bring that about itself (`Order.disk`), and
+the kernel refuses each byte; a subject that writes under other names has to bring that about itself
+(`RunRequest.disk`), and
 one that got bytes past it was not on a full disk, so the scenario does not apply to it.
 
 A task of asyncio is cancelled once, so that it may wait as it cleans up. A scope, which is the only way on trio and
@@ -23,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from pytest_agentproc.clock import SystemClock, hush_at_end, require_backend
+from pytest_agentproc.clock import SystemClock, require_backend, silence_loop_warnings
 from pytest_agentproc.errors import (
     AdapterError,
     ClockError,
@@ -35,11 +36,11 @@ from pytest_agentproc.errors import (
     SupervisorCrash,
 )
 from pytest_agentproc.harness._blockage import blocked_meanwhile
-from pytest_agentproc.harness._leftovers import Kept, Others
+from pytest_agentproc.harness._leftovers import KeeperScope, SideProcesses
 from pytest_agentproc.harness._played import SESSION_FOLDER, Played, environment, requested_model
 from pytest_agentproc.harness._signal_guard import participants_of, warden
 from pytest_agentproc.scenario import NotApplicable
-from pytest_agentproc.vocabulary import ARTIFACTS, NANOSECONDS, Answer, Order
+from pytest_agentproc.vocabulary import ARTIFACTS, NANOSECONDS, RunReport, RunRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -49,13 +50,13 @@ if TYPE_CHECKING:
     from pytest_agentproc.harness._pace import Pace
     from pytest_agentproc.record import Record
     from pytest_agentproc.scenario import Bound, Scenario
-    from pytest_agentproc.vocabulary import Deed, Subject
+    from pytest_agentproc.vocabulary import CallerAction, Subject
 
 __all__ = [
     "NOBODY",
+    "ArtifactDirectory",
     "MemoryStore",
     "ModelDeparture",
-    "Room",
     "aftermath",
     "asked_until",
     "needs_keeper",
@@ -69,7 +70,7 @@ __all__ = [
 _KERNELS_OWN = ("/sys", "/proc")
 
 
-class Room:
+class ArtifactDirectory:
     """The directory of one play.
 
     Args:
@@ -142,10 +143,10 @@ def _read_only() -> str:
 
 
 class MemoryStore:
-    """The core's store in memory: what a `Folder` does in the directory of a `Room`.
+    """The core's store in memory: what a `Folder` does in the directory of a `ArtifactDirectory`.
 
     Args:
-        disk: how it fails; see `Order`.
+        disk: how it fails; see `RunRequest`.
     """
 
     def __init__(self, disk: str = "") -> None:
@@ -175,18 +176,18 @@ class MemoryStore:
 
 
 if TYPE_CHECKING:
-    Said = Answer | SubjectError | Declined
+    Said = RunReport | SubjectError | Declined
 
     Ask = Callable[[], Coroutine[Any, Any, Said]]
 
 
-NOBODY = Answer()
+NOBODY = RunReport()
 """What somebody is told who is there no more: nothing."""
 
 _REST = 1.0
 
 
-async def asked_until(deed: Deed, ask: Ask, leave: Callable[[], None], scale: float, backend: str) -> Said:
+async def asked_until(deed: CallerAction, ask: Ask, leave: Callable[[], None], scale: float, backend: str) -> Said:
     """Have a subject supervise, and cancel that at the instant of the deed if it is not done.
 
     Args:
@@ -204,7 +205,7 @@ async def asked_until(deed: Deed, ask: Ask, leave: Callable[[], None], scale: fl
     return await (_cancel_task if cancel_task else _cancel_scope)(seconds, ask, leave)
 
 
-def departs_at(deed: Deed) -> int:
+def departs_at(deed: CallerAction) -> int:
     """Give the nanoseconds from the beginning to a deed that is the first behind the prompt."""
     return deed.at if deed.at is not None else deed.after or 0
 
@@ -273,7 +274,7 @@ class ModelDeparture:
 
     has_news = is_busy = False
 
-    def __init__(self, deed: Deed, go: Callable[[int], None]) -> None:
+    def __init__(self, deed: CallerAction, go: Callable[[int], None]) -> None:
         self.deadline: int | None = departs_at(deed)
         self._go = go
 
@@ -299,7 +300,12 @@ def real_time_only(subject: Subject) -> str:
 
 
 def supervise(
-    subject: Subject, bound: Bound, fakes: Sequence[FakeAgent], clock: VirtualClock, backend: str, room: Room
+    subject: Subject,
+    bound: Bound,
+    fakes: Sequence[FakeAgent],
+    clock: VirtualClock,
+    backend: str,
+    room: ArtifactDirectory,
 ) -> Played:
     """Have a subject supervise a scenario's fakes in virtual time, and see who is left.
 
@@ -312,7 +318,7 @@ def supervise(
     async def supervising() -> Said:
         return await _asked(subject, order, bound.abandoned, backend)
 
-    def block(deed: Deed) -> None:
+    def block(deed: CallerAction) -> None:
         record.add(clock.instant(), "m", deed.show())
         clock.block(deed.value / NANOSECONDS)
 
@@ -332,9 +338,9 @@ def supervise(
 
     marks: list[int] = []
     clock.on_fault(tell)
-    answer: Answer | None = None
+    answer: RunReport | None = None
     fault: SubjectError | ClockError | None = None
-    with Others(fakes) as others:
+    with SideProcesses(fakes) as others:
         try:
             said = clock.run(run, backend=backend)
             for fake in fakes:
@@ -366,7 +372,7 @@ _REAL = "this says nothing of the supervisor; play it in real time (--clock real
 
 
 def supervise_real(
-    subject: Subject, bound: Bound, fakes: Sequence[FakeAgent], pace: Pace, backend: str, room: Room
+    subject: Subject, bound: Bound, fakes: Sequence[FakeAgent], pace: Pace, backend: str, room: ArtifactDirectory
 ) -> Played:
     """Have a subject supervise a scenario's fakes in real time, and see who is left.
 
@@ -383,7 +389,7 @@ def supervise_real(
 
     async def run() -> None:
         if backend == "asyncio":
-            hush_at_end()
+            silence_loop_warnings()
         clock.start()
         with anyio.move_on_after(pace.limit) as scope, warden(_noting(record, clock)):
             ended = await _asked(subject, order, bound.abandoned, backend)
@@ -393,7 +399,7 @@ def supervise_real(
                 if rest := aftermath(bound, subject):
                     await anyio.sleep(rest / pace.scale)
 
-    with Others(fakes, adopts=True) as others, Kept(fakes, wanted=needs_keeper(subject)) as kept:
+    with SideProcesses(fakes, adopts=True) as others, KeeperScope(fakes, wanted=needs_keeper(subject)) as kept:
         order = replace(order, keeper=kept.keeper)
         anyio.run(kept.hold, run, backend=backend)
         answer = said[0] if said else Stall(f"the supervisor did not return within {pace.limit:.0f} real seconds")
@@ -409,7 +415,7 @@ def supervise_real(
     return Played(bound, record, answer, None, room.files(), pace, lateness)
 
 
-async def _asked(subject: Subject, order: Order, left: Deed | None, backend: str) -> Said:
+async def _asked(subject: Subject, order: RunRequest, left: CallerAction | None, backend: str) -> Said:
     async def ask() -> Said:
         try:
             return await subject.run(order)
@@ -423,7 +429,7 @@ async def _asked(subject: Subject, order: Order, left: Deed | None, backend: str
     return await (ask() if left is None else asked_until(left, ask, leave, order.scale, backend))
 
 
-def _settled(said: Said, bound: Bound, record: Record) -> Answer | SubjectError:
+def _settled(said: Said, bound: Bound, record: Record) -> RunReport | SubjectError:
     """Read what a subject gave in the light of the record.
 
     A decline that came after the start of an agent is an adapter error. So is an exception out of the adapter alone, if
@@ -486,13 +492,13 @@ def _latest_timer(record: Record) -> int:
 
 def _order_of_all(
     bound: Bound, fakes: Sequence[FakeAgent], clock: Clock, trace: Callable[[int, str, dict[str, Any]], None]
-) -> Order:
+) -> RunRequest:
     """Give the order for all fakes of a scenario, one for each session if it has several."""
     if not bound.parts:
         return order_of(bound, fakes[0], clock, trace)
     pairs = zip(bound.parts.items(), fakes, strict=True)
     sessions = tuple(replace(order_of(part, fake, clock, trace), name=name) for (name, part), fake in pairs)
-    return Order(
+    return RunRequest(
         argv=(),
         env={},
         cwd=SESSION_FOLDER,
@@ -508,7 +514,9 @@ def _order_of_all(
     )
 
 
-def order_of(bound: Bound, fake: FakeAgent, clock: Clock, trace: Callable[[int, str, dict[str, Any]], None]) -> Order:
+def order_of(
+    bound: Bound, fake: FakeAgent, clock: Clock, trace: Callable[[int, str, dict[str, Any]], None]
+) -> RunRequest:
     """Give the order for one run of a fake.
 
     Args:
@@ -518,7 +526,7 @@ def order_of(bound: Bound, fake: FakeAgent, clock: Clock, trace: Callable[[int, 
         trace: takes the supervisor's side of the record.
     """
     scenario = bound.scenario
-    return Order(
+    return RunRequest(
         argv=tuple(fake.argv),
         env=environment(scenario, fake.folder),
         cwd=SESSION_FOLDER if scenario.is_session else fake.folder,

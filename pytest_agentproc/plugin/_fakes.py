@@ -19,7 +19,7 @@ import pytest
 
 from pytest_agentproc.clock import SystemClock
 from pytest_agentproc.errors import UsageError
-from pytest_agentproc.harness import COMMANDS, FakeByArguments, Lab, Outside
+from pytest_agentproc.harness import COMMANDS, FakeByArguments, Outside, ScenarioRunner
 from pytest_agentproc.plugin._options import lab_of
 from pytest_agentproc.plugin._scripts import place_of, place_of_caller, scenario_of
 from pytest_agentproc.plugin._timelines import keep_fake
@@ -142,7 +142,7 @@ class Fakes:
         return scenario_of(script, place_of(self._request), agent)
 
     def make(self, scenario: Scenario, *, scale: float = 1, **options: Any) -> FakeAgent:
-        """Make the fake of a scenario; see `Lab.fake` for the other options."""
+        """Make the fake of a scenario; see `ScenarioRunner.fake` for the other options."""
         from pytest_agentproc.clock import SystemClock
         from pytest_agentproc.harness import Outside
 
@@ -158,7 +158,7 @@ class Fakes:
         return fake
 
     def refusals(self) -> str:
-        """See `Lab.refusals`."""
+        """See `ScenarioRunner.refusals`."""
         return lab_of(self._request.config).refusals()
 
     def finish(self) -> None:
@@ -299,9 +299,9 @@ class FakeAgents:
 
 
 @cache
-def _lab() -> Lab:
+def _lab() -> ScenarioRunner:
     """Give the lab of all blocks of this process: to begin one takes a while, and Hypothesis has many examples."""
-    lab = Lab()
+    lab = ScenarioRunner()
     atexit.register(lab.close)
     return lab
 
@@ -322,7 +322,7 @@ class _OwnFakes:
         return scenario_of(script, place_of_caller(), agent)
 
     def make(self, scenario: Scenario, **options: Any) -> FakeAgent:
-        """Make a fake; see `Lab.fake` for the options."""
+        """Make a fake; see `ScenarioRunner.fake` for the options."""
         outside = Outside(self._real, LIFETIME, notice_on(_STDERR, "", scenario))
         fake = self._lab.fake(scenario, clock=self.virtual_clock, tells=True, outside=outside, **options)
         self._made.append((fake, scenario))

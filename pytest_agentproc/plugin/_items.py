@@ -184,9 +184,9 @@ class ScenarioItem(pytest.Item):
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """Show the explanation of a red scenario, or the sentence of an error; a stack only of our own mistakes."""
         from pytest_agentproc.plugin._corpus import rerun_command
-        from pytest_agentproc.plugin._judge import NotGreen
+        from pytest_agentproc.plugin._judge import ScenarioFailed
 
-        if isinstance(excinfo.value, NotGreen):
+        if isinstance(excinfo.value, ScenarioFailed):
             return f"{excinfo.value}\nrerun: {rerun_command(self)}"
         if isinstance(excinfo.value, AgentprocError):
             return f"{'kit error: ' if isinstance(excinfo.value, KitError) else ''}{excinfo.value}"

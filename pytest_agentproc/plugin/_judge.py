@@ -31,13 +31,13 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario import Scenario
     from pytest_agentproc.vocabulary import Subject
 
-__all__ = ["NotGreen", "judge", "look_for_more", "play", "play_in_model", "play_real", "settle"]
+__all__ = ["ScenarioFailed", "judge", "look_for_more", "play", "play_in_model", "play_real", "settle"]
 
 
 _COUNTS = "it counts with a supervisor that is stated to be cancellable"
 
 
-class NotGreen(Exception):
+class ScenarioFailed(Exception):
     """A scenario whose verdict is not `passed`; its text is the explanation, whole."""
 
 
@@ -51,7 +51,7 @@ def play(node: pytest.Item, scenario: Scenario, backend: str, subject: Subject) 
         subject: the supervisor under test.
 
     Raises:
-        NotGreen: the subject broke when it was asked for its limits.
+        ScenarioFailed: the subject broke when it was asked for its limits.
         pytest.skip.Exception: the subject has none of the limits that the script needs, declined the order, or is for
             real time only.
     """
@@ -85,7 +85,7 @@ def _shown(node: pytest.Item, play: Callable[[], Played]) -> Played:
     try:
         played = play()
     except AdapterError as error:
-        raise NotGreen(f"{Verdict.ADAPTER_ERROR}: {error}") from error
+        raise ScenarioFailed(f"{Verdict.ADAPTER_ERROR}: {error}") from error
     except NotApplicable as limit:
         pytest.skip(f"not applicable: {limit.reason()}")
     node.ihook.pytest_agentproc_record(nodeid=node.nodeid, record=played.record)
@@ -100,7 +100,7 @@ def settle(judgement: Judgement, *, is_reference: bool = True) -> None:
         is_reference: whether the supervisor is the kit's own; a scenario at level `info` binds no other one.
 
     Raises:
-        NotGreen: a check failed, was not exercised or could not be decided.
+        ScenarioFailed: a check failed, was not exercised or could not be decided.
         pytest.skip.Exception: no check is about a limit that the subject has, or the scenario is informational, or is
             undecided and need not be decided.
         pytest.xfail.Exception: what failed is known.
@@ -121,7 +121,7 @@ def settle(judgement: Judgement, *, is_reference: bool = True) -> None:
     if level == "should" and judgement.verdict is Verdict.UNDECIDED:
         keys = ", ".join(row.key for row in judgement.rows if row.verdict is Verdict.UNDECIDED)
         pytest.skip(f"undecided: the subject does not report {keys}")
-    raise NotGreen(text)
+    raise ScenarioFailed(text)
 
 
 _SEED = 0
@@ -137,7 +137,7 @@ def look_for_more(node: pytest.Item, scenario: Scenario, backend: str, subject: 
         subject: the supervisor under test; the core is searched in the model.
 
     Raises:
-        NotGreen: a promise is broken; the text has the scenario that shows it, whole.
+        ScenarioFailed: a promise is broken; the text has the scenario that shows it, whole.
         UsageError: Hypothesis is not installed.
     """
     is_open = bool(scenario.openings)
@@ -155,7 +155,7 @@ def look_for_more(node: pytest.Item, scenario: Scenario, backend: str, subject: 
         return
     confirmed = confirm(came.find, subject, lab, backend=backend)
     if not confirmed.repeats:
-        raise NotGreen(
+        raise ScenarioFailed(
             f"{scenario.path}: the search broke a promise, and real processes do not repeat it: "
             f"that is the kit's fault, not the supervisor's\n{confirmed.difference}"
         )
@@ -169,7 +169,7 @@ def look_for_more(node: pytest.Item, scenario: Scenario, backend: str, subject: 
         is_defect=False,
         explored=not is_open,
     )
-    raise NotGreen(
+    raise ScenarioFailed(
         f"{scenario.path}: the search broke a promise in setting {came.first} of {came.runs}: {came.find.reason}\n"
         f"this is the scenario that shows it; keep it as {file}:\n\n{text}"
     )
@@ -213,7 +213,7 @@ def _searched(item: ScenarioItem) -> None:
     """Look on in the scenario's open values, or move its times; what is found is a red of its own."""
     try:
         look_for_more(item, item.scenario, item.backend, item.subject)
-    except NotGreen as broken:
+    except ScenarioFailed as broken:
         keep(item, Judgement(Verdict.FAILED, played=item.played, reason=str(broken).splitlines()[0]))
         raise
 
@@ -234,7 +234,7 @@ def _play(item: ScenarioItem) -> Played:
             return play_in_model(item, item.scenario, _core(item))
         with nullcontext() if is_core(item.subject) else _collected():
             return (play if item.clock == "virtual" else play_real)(item, item.scenario, item.backend, item.subject)
-    except NotGreen as broken:
+    except ScenarioFailed as broken:
         keep(item, Judgement(Verdict.ADAPTER_ERROR, reason=str(broken)))
         raise
     except KitError as error:

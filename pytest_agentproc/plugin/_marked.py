@@ -104,7 +104,7 @@ def _played(function: pytest.Function, case: _Case) -> AgentRun:
     from pytest_agentproc.plugin._contributions import language_of
     from pytest_agentproc.plugin._corpus import rerun_command
     from pytest_agentproc.plugin._items import ScenarioItem, Written
-    from pytest_agentproc.plugin._judge import NotGreen
+    from pytest_agentproc.plugin._judge import ScenarioFailed
     from pytest_agentproc.plugin._run import result_of
     from pytest_agentproc.plugin._scripts import named
 
@@ -123,7 +123,7 @@ def _played(function: pytest.Function, case: _Case) -> AgentRun:
         )
         item.speak_for(function)
         item.runtest()
-    except NotGreen as red:
+    except ScenarioFailed as red:
         raise pytest.fail.Exception(f"{red}\nrerun: {rerun_command(function)}", pytrace=False) from None
     except AgentprocError as error:
         raise pytest.fail.Exception(str(error), pytrace=False) from None

@@ -16,7 +16,7 @@ from pytest_agentproc.plugin._collect import place_in_corpus
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pytest_agentproc.harness import Lab
+    from pytest_agentproc.harness import ScenarioRunner
 
 __all__ = [
     "PLAY_FLAGS",
@@ -32,7 +32,7 @@ __all__ = [
     "ways_of",
 ]
 
-_LAB: pytest.StashKey[Lab] = pytest.StashKey()
+_LAB: pytest.StashKey[ScenarioRunner] = pytest.StashKey()
 
 
 class _Option(NamedTuple):
@@ -311,13 +311,13 @@ def is_fake(config: pytest.Config, command: str) -> bool:
     return lab is not None and lab.is_fake(command)
 
 
-def lab_of(config: pytest.Config) -> Lab:
+def lab_of(config: pytest.Config) -> ScenarioRunner:
     """Give the session's lab; the first to ask makes it."""
     lab = config.stash.get(_LAB, None)
     if lab is None:
-        from pytest_agentproc.harness import Lab
+        from pytest_agentproc.harness import ScenarioRunner
         from pytest_agentproc.plugin._contributions import language_of
 
         added = language_of(config).dialects.values()
-        lab = config.stash[_LAB] = Lab(commands=[one.dialect.command for one in added])
+        lab = config.stash[_LAB] = ScenarioRunner(commands=[one.dialect.command for one in added])
     return lab

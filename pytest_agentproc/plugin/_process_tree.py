@@ -13,13 +13,13 @@ import pytest
 
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.plugin._options import is_fake
-from pytest_agentproc.tree import Custody, command_line
+from pytest_agentproc.tree import LeakTracker, command_line
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
     from types import FrameType
 
-    from pytest_agentproc.tree import Attribution, Belonging, Sighting
+    from pytest_agentproc.tree import OwnedProcess, Ownership, ProcessSnapshot
 
 __all__ = ["LeftProcess", "ProcessTree"]
 
@@ -27,7 +27,7 @@ _SETTLE = 200_000_000
 """Real nanoseconds that a process may take to be gone once its test is over; a test that leaves none pays nothing."""
 
 _LONGEST = 160
-_WATCHED: pytest.StashKey[list[Custody]] = pytest.StashKey()
+_WATCHED: pytest.StashKey[list[LeakTracker]] = pytest.StashKey()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class ProcessTree:
         self._config = request.config
         self._pids: set[int] = set()
         self._patterns: list[str] = []
-        self._custody = Custody(home=str(request.path), counts=_is_the_tests, excuses=self._is_excused)
+        self._custody = LeakTracker(home=str(request.path), counts=_is_the_tests, excuses=self._is_excused)
         try:
             self._custody.begin()
         except UsageError as error:
@@ -142,7 +142,7 @@ class ProcessTree:
             pytest.fail(_explained(found, refused), pytrace=False)
 
 
-def _watched(config: pytest.Config) -> list[Custody]:
+def _watched(config: pytest.Config) -> list[LeakTracker]:
     """Give the custodies of the session that last now; with the first, hear of fixtures that outlive a test."""
     if _WATCHED not in config.stash:
         config.stash[_WATCHED] = []
@@ -153,7 +153,7 @@ def _watched(config: pytest.Config) -> list[Custody]:
 class _Pauses:
     """Takes what a fixture of a wider scope starts for somebody else's, also when it is asked for during a test."""
 
-    def __init__(self, watched: list[Custody]) -> None:
+    def __init__(self, watched: list[LeakTracker]) -> None:
         self._watched = watched
 
     @pytest.hookimpl(wrapper=True)
@@ -166,7 +166,7 @@ class _Pauses:
 
 
 @contextmanager
-def _paused(watched: Sequence[Custody]) -> Iterator[None]:
+def _paused(watched: Sequence[LeakTracker]) -> Iterator[None]:
     if not watched:
         yield
         return
@@ -192,7 +192,7 @@ def _is_the_tests(frame: FrameType) -> bool:
 # The text of a failure.
 
 
-def _explained(found: Attribution, refused: Sequence[Sighting]) -> str:
+def _explained(found: Ownership, refused: Sequence[ProcessSnapshot]) -> str:
     count = len(found.mine)
     end = "it has been ended" if count == 1 else "they have been ended"
     lines = [f"the test left {count} process{'' if count == 1 else 'es'} behind; {end}:"]
@@ -207,7 +207,7 @@ def _explained(found: Attribution, refused: Sequence[Sighting]) -> str:
     return "\n".join(lines)
 
 
-def _described(one: Belonging) -> list[str]:
+def _described(one: OwnedProcess) -> list[str]:
     pid, state = one.sighting.pid, one.sighting.state
     state = "a zombie: it has exited, and nobody waited for it" if state == "zombie" else state
     lines = [f"  {_clipped(_command(one))}", f"    pid {pid}, {state}", f"    {_kin(one)}"]
@@ -219,7 +219,7 @@ def _described(one: Belonging) -> list[str]:
     return lines
 
 
-def _kin(one: Belonging) -> str:
+def _kin(one: OwnedProcess) -> str:
     """Say how it is related to this process, as far as that is known."""
     me = f"pytest ({os.getpid()})"
     if one.how == "child":
@@ -235,7 +235,7 @@ def _kin(one: Belonging) -> str:
     return f"an orphan{root}; {one.why}"
 
 
-def _command(one: Belonging) -> str:
+def _command(one: OwnedProcess) -> str:
     return one.command(command_line(os.getpid()))
 
 
@@ -244,7 +244,7 @@ def _clipped(command: str) -> str:
     return command if len(command) <= _LONGEST else f"{command[:_LONGEST]}..."
 
 
-def _remedy(mine: Sequence[Belonging]) -> list[str]:
+def _remedy(mine: Sequence[OwnedProcess]) -> list[str]:
     lines = []
     if any(one.sighting.state != "zombie" for one in mine):
         lines.append("end what the test starts before it returns, and wait for it;")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterable
 
     from pytest_agentproc.harness import Played
-    from pytest_agentproc.vocabulary import Answer
+    from pytest_agentproc.vocabulary import RunReport
 
 __all__ = ["note", "pytest_report_teststatus", "pytest_sessionfinish", "pytest_sessionstart"]
 
@@ -47,7 +47,7 @@ def note(item: pytest.Item, played: Played, real: float) -> None:
     item.user_properties.extend(figures.items())
 
 
-def _outcome(answer: Answer) -> str:
+def _outcome(answer: RunReport) -> str:
     """Name the outcome, or those of a session's turns in their order."""
     if answer.sessions:
         return "; ".join(f"{name}: {_outcome(one)}" for name, one in answer.sessions.items())

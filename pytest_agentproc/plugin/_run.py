@@ -12,7 +12,7 @@ import pytest
 
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.plugin._contributions import core_of
-from pytest_agentproc.plugin._judge import NotGreen, play, settle
+from pytest_agentproc.plugin._judge import ScenarioFailed, play, settle
 from pytest_agentproc.plugin._options import backends_of
 from pytest_agentproc.plugin._report import begin_pages, keep_page
 from pytest_agentproc.plugin._scripts import place_of, scenario_of
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.harness import Played
     from pytest_agentproc.scenario import Scenario
-    from pytest_agentproc.vocabulary import Answer
+    from pytest_agentproc.vocabulary import RunReport
 
 __all__ = ["AgentRun", "AgentTurn", "Runner", "ends_test", "result_of", "seconds", "told"]
 
@@ -128,7 +128,7 @@ def ends_test() -> Iterator[None]:
     """Fail the test with the text of what is not green, and no stack of ours."""
     try:
         yield
-    except NotGreen as red:
+    except ScenarioFailed as red:
         raise pytest.fail.Exception(str(red), pytrace=False) from None
 
 
@@ -170,7 +170,7 @@ def result_of(played: Played) -> AgentRun:
     )
 
 
-def _turns(answers: Sequence[Answer] | None) -> tuple[AgentTurn, ...]:
+def _turns(answers: Sequence[RunReport] | None) -> tuple[AgentTurn, ...]:
     return tuple(
         AgentTurn(one.outcome, one.exit_code, one.text, one.error, seconds(one.elapsed)) for one in answers or ()
     )

@@ -25,7 +25,7 @@ from pytest_agentproc.scenario._fields import (
 )
 from pytest_agentproc.scenario._words import choices, shorten, unknown
 from pytest_agentproc.scenario._yaml import Mapping, Node, Scalar, Sequence, inline
-from pytest_agentproc.vocabulary import Deed, Handler, HookUse
+from pytest_agentproc.vocabulary import CallerAction, Handler, HookUse
 
 if TYPE_CHECKING:
     from pytest_agentproc.scenario._check import Check
@@ -347,9 +347,9 @@ class _Handlers:
 HANDLERS = _Handlers()
 
 
-def bind_deed(item: Item, scope: Scope) -> Deed:
+def bind_deed(item: Item, scope: Scope) -> CallerAction:
     """Give a deed of a caller, or of other code in its program; raises as `Scope.exact`."""
-    return Deed(
+    return CallerAction(
         item.line,
         item.kind,
         scope.exact(item.value) if item.kind in ("wait", "block") else item.value,

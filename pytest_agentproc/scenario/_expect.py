@@ -193,7 +193,7 @@ _OF_ALL = (
     Wanted("alive_at_once", Whole(0, 10**6), "the most invocations of the agent that were alive at one time"),
     Wanted("asked", ASKED, "what the agents asked, in order, and what they were told; [] for nothing", bind=bind_asked),
     Wanted("processes", _PROCESSES, "checks on single processes"),
-    Wanted("saw", _Saw(), "what the agent was given"),
+    Wanted("received", _Saw(), "what the agent was given"),
     Wanted("error", MATCHER, "the message of a bad end"),
     Wanted("warnings", ListOf(MATCHER), "the warnings, all of them, each as a text or a part of it; [] for none"),
     Wanted("noise", Whole(0, 10**9), "the number of lines that were no events"),
@@ -205,7 +205,7 @@ _OF_ALL = (
 )
 _OF_EACH = (
     *("turns", "background", "status", "viewers", "asked", "called", "signals", "spawns", "alive_at_once"),
-    *("agent_status", "saw", "error", "warnings", "noise", "stderr_tail"),
+    *("agent_status", "received", "error", "warnings", "noise", "stderr_tail"),
 )
 _OF_TOGETHER = ("processes", "returned", "leaks", "bystanders")
 SESSION_EXPECT_KEYS = {key.name: key for name in _OF_EACH for key in _OF_ALL if key.name == name}
@@ -257,12 +257,12 @@ _TABLE = (*_OF_ALL, Wanted("sessions", _EachSession(), "each of several sessions
 EXPECT_KEYS = {key.name: key for key in _TABLE}
 _TABLES = {
     "processes": PROCESS_KEYS,
-    "saw": SAW_KEYS,
+    "received": SAW_KEYS,
     "turns": TURN_KEYS,
     "background": TURN_KEYS,
     "viewers": VIEWER_KEYS,
 }
-_NESTED = ("artifacts", "processes", "saw", "sessions", "turns", "background", "viewers")
+_NESTED = ("artifacts", "processes", "received", "sessions", "turns", "background", "viewers")
 _SESSION_KEYS = tuple(key.name for key in OF_A_SESSION)
 _SHARED = ("sessions", *_OF_TOGETHER)
 """What is expected of several sessions together."""

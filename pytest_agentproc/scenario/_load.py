@@ -23,7 +23,7 @@ from pytest_agentproc.scenario._open import closed, openings
 from pytest_agentproc.scenario._scenario import Scenario
 from pytest_agentproc.scenario._words import choices, unknown
 from pytest_agentproc.scenario._yaml import Enough, Mapping, Node, Scalar, Sequence, parse, position
-from pytest_agentproc.vocabulary import LEVELS, Answer
+from pytest_agentproc.vocabulary import LEVELS, RunReport
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -141,7 +141,7 @@ _SUFFIX = ".scenario.yaml"
 _LARGEST = 4 * 1024**2
 _MOST_BYTES = 4 * _LARGEST + 3
 """So many bytes the longest text can have, with a byte order mark."""
-_TOLD = tuple(field.name for field in fields(Answer))
+_TOLD = tuple(field.name for field in fields(RunReport))
 _NOWHERE = {
     "[\ud800-\udfff]": "U+{:04X} is half a character: no file can hold it",
     "[\x85\u2028\u2029]": 'U+{0:04X} ends a line for YAML and for no editor: write "\\u{0:04x}", in a quoted text',

@@ -18,7 +18,7 @@ from pytest_agentproc.vocabulary import POLICY_NAMES, LimitsRequest, Outcome, Po
 if TYPE_CHECKING:
     from pytest_agentproc.scenario._check import Language
     from pytest_agentproc.scenario._drive import Item
-    from pytest_agentproc.vocabulary import Deed, Dialect, Handler, HookUse
+    from pytest_agentproc.vocabulary import CallerAction, Dialect, Handler, HookUse
 
 __all__ = ["Bound", "Expectation", "Scenario", "Terms"]
 
@@ -69,13 +69,13 @@ class Bound:
     program: dict[str, Any]
     policy: Policy
     expect: tuple[Expectation, ...]
-    drive: tuple[Deed, ...] = ()
+    drive: tuple[CallerAction, ...] = ()
     handler: Handler | None = None
     hooks: tuple[HookUse, ...] = ()
     parts: Mapping[str, Bound] = field(default_factory=dict)
-    abandoned: Deed | None = None
+    abandoned: CallerAction | None = None
     """That the caller of a run goes away, and when."""
-    blocked: Deed | None = None
+    blocked: CallerAction | None = None
     """That the supervisor's event loop is blocked, from when on and for how long."""
     pauseless: int = 0
     """The line of a process that re-forks without a pause; 0: there is none."""
@@ -234,7 +234,7 @@ class Scenario:
         blocked = self._blocked(scopes[""])
         return Bound(self, {}, Policy(), self._expectations(scopes), drive, parts=parts, blocked=blocked)
 
-    def _blocked(self, scope: Scope) -> Deed | None:
+    def _blocked(self, scope: Scope) -> CallerAction | None:
         return None if self.blockage is None else bind_deed(self.blockage, scope)
 
     def _expectations(self, scopes: Mapping[str, Scope]) -> tuple[Expectation, ...]:
@@ -297,8 +297,8 @@ class Scenario:
 
 def _asked(expected: tuple[Expected, ...]) -> list[ProgramStep]:
     """Give the step that tells what the agent was given, if a check needs it; variables by name, as few as need be."""
-    given = [one for one in expected if one.key in ("saw.argv", "saw.env", "saw.cwd")]
-    names = [name for one in given if one.key == "saw.env" for name in one.value]
+    given = [one for one in expected if one.key in ("received.argv", "received.env", "received.cwd")]
+    names = [name for one in given if one.key == "received.env" for name in one.value]
     return [(given[0].line, "tell", (names,))] if given else []
 
 

@@ -344,7 +344,7 @@ def reference() -> str:
         _table("expect key", EXPECT_KEYS.values()),
         _table("asked: [{...}]", ASKED_KEYS),
         _table("processes: {ID: {...}}", PROCESS_KEYS.values()),
-        _table("saw: {...}", SAW_KEYS.values()),
+        _table("received: {...}", SAW_KEYS.values()),
         _table("turns, background: [{...}]", TURN_KEYS.values()),
         _table("viewers: {VIEWER: {...}}", VIEWER_KEYS.values()),
         _of_each(),

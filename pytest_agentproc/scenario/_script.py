@@ -214,8 +214,8 @@ def build_spawn(step: Step, scope: Scope) -> list[ProgramStep]:
     child = {
         "id": value["id"],
         "how": value.get("how", "same_group"),
-        "holds": list(value.get("holds", ())),
-        "deaf": value.get("deaf", False),
+        "inherits": list(value.get("inherits", ())),
+        "ignores_signals": value.get("ignores_signals", False),
         "for": scope.ns(value.get("for")),
         **{flag: True for flag in _FLAGS if value.get(flag)},
     }
@@ -259,8 +259,8 @@ FORM = Fields(
         Key("how", Choice(_HOWS), "how it leaves its parent, see above; same_group if absent"),
         Key("every", Time(), "refork: how long each of it lives before the next; 100ms if absent, 0s is for real time"),
         Key("heads", Whole(1, 64), "refork: so many of it at a time, each with its own followers; 1 if absent"),
-        Key("holds", ListOf(Choice(_STREAMS), unique=True), "the streams that it has, too; none if absent"),
-        Key("deaf", Flag(), "whether it catches and ignores TERM, INT and HUP"),
+        Key("inherits", ListOf(Choice(_STREAMS), unique=True), "the streams that it has, too; none if absent"),
+        Key("ignores_signals", Flag(), "whether it catches and ignores TERM, INT and HUP"),
         Key("closed_fds", Flag(), "whether it closes all that it inherited beside the standard streams"),
         Key("clear_env", Flag(), "whether its environment is empty"),
         Key("stopped", Flag(), "whether it stops itself at its birth, as by SIGSTOP, until CONT or KILL"),

@@ -496,11 +496,11 @@ def _is_known(number: str, node: Node, check: Check) -> None:
 def _task_done(values: dict[str, Any], node: Node, _what: str, check: Check) -> dict[str, Any]:
     if is_told("task_done", node, check):
         _is_known(values["id"], node, check)
-        if values.get("folded"):
+        if values.get("in_same_turn"):
             _check_folded(values["id"], node, check)
         if "exit_code" in values and values.get("status") == "stopped":
             check.at(node, "a task that was stopped has no exit code: leave exit_code out")
-    return {"status": "completed", "folded": False, **values}
+    return {"status": "completed", "in_same_turn": False, **values}
 
 
 def _check_folded(number: str, node: Node, check: Check) -> None:
@@ -553,7 +553,9 @@ TASK_DONE = Either(
             Key("status", Choice(("completed", "failed", "stopped")), "how it ended; completed if absent"),
             Key("exit_code", Whole(0, 255, "CODE"), "the command's; 0 if it completed, 1 if it failed, if absent"),
             Key("signalled", Flag(), "whether a signal to the agent ended it, too; false if absent"),
-            Key("folded", Flag(), "whether the turn in which a tool runs takes it up: no background turn follows"),
+            Key(
+                "in_same_turn", Flag(), "whether the turn in which a tool runs takes it up: no background turn follows"
+            ),
         ),
         finish=_task_done,
     ),

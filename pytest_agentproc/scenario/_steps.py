@@ -296,7 +296,7 @@ def _silence(step: Step, scope: Scope) -> list[ProgramStep]:
 
 
 def _busy(step: Step, scope: Scope) -> list[ProgramStep]:
-    return [(step.line, "busy", (scope.ns(step.value),))]
+    return [(step.line, "burn_cpu", (scope.ns(step.value),))]
 
 
 def _linger(step: Step, scope: Scope) -> list[ProgramStep]:
@@ -389,7 +389,7 @@ _ENTRIES = (
     Entry("drip", _DRIP, "output again and again; the first after one `every`", build=_drip),
     Entry("flood", _FLOOD, "that many bytes at once", build=_flood),
     Entry("silence", Time(("for ever",)), "nothing for a time", build=_silence),
-    Entry("busy", Time(("for ever",)), "as silence, but it burns a core on the real clock", build=_busy),
+    Entry("burn_cpu", Time(("for ever",)), "as silence, but it burns a core on the real clock", build=_busy),
     Entry(
         "linger",
         Time(("for ever", "until eof", "until signal")),

@@ -11,7 +11,7 @@ from pytest_agentproc.search._invariants import broken
 from pytest_agentproc.verdict import alike, differing
 
 if TYPE_CHECKING:
-    from pytest_agentproc.harness import Lab
+    from pytest_agentproc.harness import ScenarioRunner
     from pytest_agentproc.search._find import Find
     from pytest_agentproc.vocabulary import Subject
 
@@ -33,7 +33,7 @@ class Confirmed:
     difference: str = ""
 
 
-def confirm(find: Find, subject: Subject, lab: Lab, *, backend: str = "asyncio") -> Confirmed:
+def confirm(find: Find, subject: Subject, lab: ScenarioRunner, *, backend: str = "asyncio") -> Confirmed:
     """Play a find with real processes, three times, and compare each whole timeline with that of the find.
 
     Args:

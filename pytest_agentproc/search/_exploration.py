@@ -26,7 +26,7 @@ from pytest_agentproc.verdict import Verdict, instants, judged, retimed
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pytest_agentproc.harness import Lab, Played
+    from pytest_agentproc.harness import Played, ScenarioRunner
     from pytest_agentproc.scenario import Scenario
     from pytest_agentproc.vocabulary import Subject
 
@@ -70,7 +70,9 @@ class Exploration:
         NotApplicable: the supervisor lacks a limit without which the scenario has no meaning.
     """
 
-    def __init__(self, scenario: Scenario, subject: Subject, lab: Lab | None = None, backend: str = "asyncio") -> None:
+    def __init__(
+        self, scenario: Scenario, subject: Subject, lab: ScenarioRunner | None = None, backend: str = "asyncio"
+    ) -> None:
         self.scenario = self._of(scenario, without(scenario.text, ("catches",)))
         self.limits, self.names = Search(scenario, subject).limits()
         self.movables = movables(self.scenario)

@@ -17,7 +17,7 @@ from pytest_agentproc.search._search import Searched
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pytest_agentproc.harness import Lab
+    from pytest_agentproc.harness import ScenarioRunner
     from pytest_agentproc.scenario import Scenario
     from pytest_agentproc.search._find import Find
     from pytest_agentproc.vocabulary import Subject
@@ -46,7 +46,7 @@ def explore(
     seed: int,
     seconds: float = 3600.0,
     shrinking: float = 20.0,
-    lab: Lab | None = None,
+    lab: ScenarioRunner | None = None,
     backend: str = "asyncio",
 ) -> Searched:
     """Move the times, cuts and orders of a scenario as far as its expectations allow, and see who breaks one of them.

@@ -13,7 +13,7 @@ from pytest_agentproc.vocabulary import Outcome
 if TYPE_CHECKING:
     from pytest_agentproc.harness import Played
     from pytest_agentproc.record import Record
-    from pytest_agentproc.vocabulary import Answer
+    from pytest_agentproc.vocabulary import RunReport
 
 __all__ = ["broken"]
 
@@ -69,7 +69,7 @@ def _codes(played: Played) -> str:
     return ""
 
 
-def _is_run(answer: Answer) -> bool:
+def _is_run(answer: RunReport) -> bool:
     return answer.turns is None and answer.sessions is None
 
 

@@ -9,7 +9,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.errors import ScenarioError
-from pytest_agentproc.harness import Lab, model_play
+from pytest_agentproc.harness import ScenarioRunner, model_play
 from pytest_agentproc.scenario import NotApplicable, Scenario, loads
 from pytest_agentproc.search._draws import Enough, smallest
 from pytest_agentproc.search._find import Find, not_met
@@ -61,7 +61,9 @@ class Search:
         backend: the event loop on which they are.
     """
 
-    def __init__(self, scenario: Scenario, subject: Subject, lab: Lab | None = None, backend: str = "asyncio") -> None:
+    def __init__(
+        self, scenario: Scenario, subject: Subject, lab: ScenarioRunner | None = None, backend: str = "asyncio"
+    ) -> None:
         self.scenario = scenario
         self._subject = subject
         self._lab = lab
@@ -152,7 +154,7 @@ def search(
     seed: int,
     seconds: float = 3600.0,
     shrinking: float = 20.0,
-    lab: Lab | None = None,
+    lab: ScenarioRunner | None = None,
     backend: str = "asyncio",
     clock: Callable[[], float] = monotonic,
 ) -> Searched:

@@ -11,7 +11,7 @@ from pytest_agentproc.vocabulary import Outcome
 if TYPE_CHECKING:
     from pytest_agentproc.harness import Played
     from pytest_agentproc.record import Record
-    from pytest_agentproc.vocabulary import Answer
+    from pytest_agentproc.vocabulary import RunReport
 
 __all__ = ["lines_of", "told"]
 
@@ -59,7 +59,7 @@ def told(played: Played, *, of_others: bool = False) -> dict[str, Any] | None:
     return keys
 
 
-def _of_any(answer: Answer) -> dict[str, Any]:
+def _of_any(answer: RunReport) -> dict[str, Any]:
     if answer.turns is None:
         return _asked_of_any(answer)
     keys: dict[str, Any] = {"turns": [_asked_of_any(turn) for turn in answer.turns]}
@@ -67,11 +67,11 @@ def _of_any(answer: Answer) -> dict[str, Any]:
     return keys
 
 
-def _asked_of_any(answer: Answer) -> dict[str, Any]:
+def _asked_of_any(answer: RunReport) -> dict[str, Any]:
     return _of_turn(answer, (*_OF_OTHERS, "text") if answer.outcome in _ANSWERED else _OF_OTHERS)
 
 
-def _of_turn(answer: Answer, names: tuple[str, ...] = _OF_A_TURN) -> dict[str, Any]:
+def _of_turn(answer: RunReport, names: tuple[str, ...] = _OF_A_TURN) -> dict[str, Any]:
     found = {name: getattr(answer, name) for name in names}
     made = {name: value for name, value in found.items() if value is not None}
     if "elapsed" in made:

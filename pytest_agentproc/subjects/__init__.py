@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pytest_agentproc.errors import Declined
 from pytest_agentproc.subjects._as_subject import taken
-from pytest_agentproc.subjects._checked import Guarded, is_machinery, is_of_kit
+from pytest_agentproc.subjects._checked import CheckedSubject, is_machinery, is_of_kit
 from pytest_agentproc.subjects._client import Client
 from pytest_agentproc.subjects._command import Command
 from pytest_agentproc.subjects._core import Core, core
@@ -17,13 +17,13 @@ from pytest_agentproc.subjects._written import command_of_file, command_of_line
 
 __all__ = [
     "TRIVIAL",
+    "CheckedSubject",
     "Client",
     "Command",
     "Core",
     "Declined",
     "Driven",
     "Function",
-    "Guarded",
     "Held",
     "KillAtOnce",
     "Live",

@@ -1,4 +1,4 @@
-"""Owns how the answer of a foreign supervisor is read. Pure: values in, an `Answer` or the mistake in them out."""
+"""Owns how the answer of a foreign supervisor is read. Pure: values in, an `RunReport` or the mistake in them out."""
 
 from __future__ import annotations
 
@@ -8,34 +8,35 @@ from dataclasses import fields
 from typing import Any
 
 from pytest_agentproc.errors import AdapterError
-from pytest_agentproc.vocabulary import NANOSECONDS, Answer, Outcome, View
+from pytest_agentproc.vocabulary import NANOSECONDS, Outcome, RunReport, View
 
 __all__ = ["answer_of"]
 
-_FIELDS = tuple(field.name for field in fields(Answer))
+_FIELDS = tuple(field.name for field in fields(RunReport))
 _OUTCOMES = tuple(outcome.value for outcome in Outcome)
 _LONGEST = 80
 
 
-def answer_of(given: Any, scale: float = 1) -> Answer:
-    """Make an `Answer` of what a supervisor gave.
+def answer_of(given: Any, scale: float = 1) -> RunReport:
+    """Make an `RunReport` of what a supervisor gave.
 
     Args:
-        given: an `Answer`, a mapping of its fields (times in seconds, as the supervisor's own clock measured them), the
+        given: an `RunReport`, a mapping of its fields (times in seconds, as the supervisor's own clock measured them),
+            the
             name of an outcome, or None.
         scale: so many times faster than that clock the play's clock was.
 
     Raises:
         AdapterError: it is none of these, or a field is unknown or of a wrong type; the text says which.
     """
-    return Answer() if given is None else _answer(given, "", scale)
+    return RunReport() if given is None else _answer(given, "", scale)
 
 
-def _answer(given: Any, place: str, scale: float) -> Answer:
+def _answer(given: Any, place: str, scale: float) -> RunReport:
     if isinstance(given, str):
-        return Answer(outcome=_outcome(given, place or "the outcome", None))
+        return RunReport(outcome=_outcome(given, place or "the outcome", None))
     unit: float | None = scale * NANOSECONDS
-    if isinstance(given, Answer):
+    if isinstance(given, RunReport):
         pairs, unit = {name: getattr(given, name) for name in _FIELDS}, None
     elif isinstance(given, Mapping):
         pairs = dict(given)
@@ -52,7 +53,7 @@ def _answer(given: Any, place: str, scale: float) -> Answer:
         for name, value in pairs.items()
         if value is not None
     }
-    return Answer(**read)
+    return RunReport(**read)
 
 
 Read = Callable[[Any, str, Any], Any]
@@ -99,13 +100,13 @@ def _words(given: Any, place: str, _unit: object) -> tuple[str, ...]:
     raise _wrong(given, place, "a list of texts")
 
 
-def _answers(given: Any, place: str, scale: float) -> tuple[Answer, ...]:
+def _answers(given: Any, place: str, scale: float) -> tuple[RunReport, ...]:
     if not isinstance(given, list | tuple):
         raise _wrong(given, place, "a list with one answer each")
     return tuple(_answer(one, f"{place} {number}", scale) for number, one in enumerate(given, 1))
 
 
-def _sessions(given: Any, place: str, scale: float) -> dict[str, Answer]:
+def _sessions(given: Any, place: str, scale: float) -> dict[str, RunReport]:
     if not isinstance(given, Mapping):
         raise _wrong(given, place, "a mapping of names to answers")
     return {str(name): _answer(one, f"{place}.{name}", scale) for name, one in given.items()}

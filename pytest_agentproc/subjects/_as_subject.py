@@ -7,7 +7,7 @@ import inspect
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.errors import UsageError
-from pytest_agentproc.subjects._checked import Guarded
+from pytest_agentproc.subjects._checked import CheckedSubject
 from pytest_agentproc.subjects._core import Core
 from pytest_agentproc.subjects._function import Function
 
@@ -49,7 +49,7 @@ def taken(thing: Any) -> Subject:
             raise UsageError(f"its {name} is {getattr(thing, name)!r}, and no method", _REMEDY)
     if not _takes(thing.policy, 1):
         raise UsageError("its policy does not take one argument, the request for limits", _REMEDY)
-    return thing if isinstance(thing, Core | Function | Guarded) else Guarded(thing)
+    return thing if isinstance(thing, Core | Function | CheckedSubject) else CheckedSubject(thing)
 
 
 def _kind(thing: Any) -> str:

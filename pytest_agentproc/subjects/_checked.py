@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from types import FrameType
 
-    from pytest_agentproc.vocabulary import Answer, LimitsRequest, Order, Subject
+    from pytest_agentproc.vocabulary import LimitsRequest, RunReport, RunRequest, Subject
 
-__all__ = ["Guarded", "adapter_module", "ask", "is_machinery", "is_of_kit", "stated", "unwrap_decline"]
+__all__ = ["CheckedSubject", "adapter_module", "ask", "is_machinery", "is_of_kit", "stated", "unwrap_decline"]
 
 
 _KIT = f"{Path(__file__).resolve().parent.parent}{os.sep}"
@@ -38,7 +38,7 @@ _LOOPS = tuple(f"{folder}{name}{os.sep}" for folder in _PACKAGES for name in ("a
 _FRAMES = 4
 
 
-class Guarded:
+class CheckedSubject:
     """A subject of somebody else's: whatever goes wrong in it is a `SubjectError` that says where.
 
     Args:
@@ -70,7 +70,7 @@ class Guarded:
         """
         return stated(lambda: _whole(self.subject.policy(request), request.dialect))
 
-    async def run(self, order: Order) -> Answer:
+    async def run(self, order: RunRequest) -> RunReport:
         """Have it supervise.
 
         Raises:
@@ -103,7 +103,7 @@ def stated(policy: Callable[[], Any]) -> Policy:
     return limits
 
 
-async def ask(supervise: Callable[[Order], Awaitable[Any]], order: Order, adapter: str) -> Answer:
+async def ask(supervise: Callable[[RunRequest], Awaitable[Any]], order: RunRequest, adapter: str) -> RunReport:
     """Have an order supervised.
 
     Args:

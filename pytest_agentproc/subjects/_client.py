@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
     from contextlib import AbstractAsyncContextManager
 
-    from pytest_agentproc.vocabulary import Order
+    from pytest_agentproc.vocabulary import RunRequest
 
 __all__ = ["Client"]
 
@@ -35,7 +35,7 @@ class Client:
         permit: has the caller answer a question.
     """
 
-    def __init__(self, order: Order, permit: Callable[[], Awaitable[bool]]) -> None:
+    def __init__(self, order: RunRequest, permit: Callable[[], Awaitable[bool]]) -> None:
         self.order = order
         self.permit = permit
         """Wait for the caller's answer to a question of the agent's: whether it may. Without a handler it may not."""
@@ -49,7 +49,7 @@ class Client:
         """Start the agent and shake hands with it."""
 
     async def prompt(self, text: str) -> Mapping[str, Any] | str:
-        """Ask, wait for the end of the turn, and give its outcome, or a mapping of the fields of an `Answer`.
+        """Ask, wait for the end of the turn, and give its outcome, or a mapping of the fields of an `RunReport`.
 
         It is cancelled when the session is closed meanwhile: the turn is `stopped` then. `failed` after a cancel counts
         as `cancelled`, and what is raised is for `lost`.

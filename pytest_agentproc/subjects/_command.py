@@ -31,10 +31,10 @@ from pytest_agentproc.vocabulary import (
     NANOSECONDS,
     OPTIONAL_NAMES,
     TIME_NAMES,
-    Answer,
     LimitsRequest,
-    Order,
     Policy,
+    RunReport,
+    RunRequest,
     with_unstated,
 )
 
@@ -91,7 +91,8 @@ class Command:
         name: what the verdict calls it; None: the last part of the command's first word.
         prints_text: whether its stdout is the agent's final message: short for `says={"text": "stdout"}`.
         env: variables that it needs beside those of this process; the agent's own are added.
-        says: what of its end says which field of an `Answer`, such as `{"outcome": {"exit_code": {0: "completed", 124:
+        says: what of its end says which field of an `RunReport`, such as `{"outcome": {"exit_code": {0: "completed",
+            124:
             "inactive", "other": "failed"}}, "text": {"json": "result.json", "key": "answer"}}`, with files of
             `{folder}`; its own exit code counts as the answer's only if `{"exit_code": "exit_code"}` is there. None:
             its exit code is all it says.
@@ -185,7 +186,7 @@ class Command:
         limits |= {name: value for name, value in request.limits.items() if name in self._told}
         return with_unstated(Policy.for_dialect(request.dialect, **limits), {*self._told, *self._limits})
 
-    async def run(self, order: Order) -> Answer:
+    async def run(self, order: RunRequest) -> RunReport:
         """Start it below the order's keeper and wait for its end, as long as the caller lets it.
 
         Raises:
@@ -207,7 +208,7 @@ class Command:
                 order.trace(order.clock.instant(), "m", {"process": "supervisor", "unsaid": field, "why": why})
             return answer_of(fields, order.scale)
 
-    async def _end(self, order: Order, folder: str) -> tuple[int, str, str]:
+    async def _end(self, order: RunRequest, folder: str) -> tuple[int, str, str]:
         keeper, here = order.keeper, self._cwd or str(Path.cwd())
         self._require_no_real_agent(order)
         values = _values(order, folder, here)
@@ -235,13 +236,13 @@ class Command:
             rest.seek(max(0, size - _TAIL))
             return status, *(file.read().decode(errors="replace") for file in (told, rest))
 
-    def _require_no_real_agent(self, order: Order) -> None:
+    def _require_no_real_agent(self, order: RunRequest) -> None:
         """Decline where a program that looks for its agent on PATH would find a real one in place of none."""
         agent = Path(order.argv[0]).name
         if "argv" in self.cannot and shutil.which(agent, path=order.env["PATH"]) is None and shutil.which(agent):
             raise Declined(f"a real {agent} is on PATH, and the scenario is about one that cannot be started")
 
-    def _words(self, order: Order, values: Mapping[str, str]) -> list[str]:
+    def _words(self, order: RunRequest, values: Mapping[str, str]) -> list[str]:
         words: list[str] = []
         for word in self.argv:
             words += order.argv if word == "{agent}" else [_WORD.sub(lambda found: values[found[1]], word)]
@@ -257,7 +258,7 @@ def _code_of_decline(declines: Any) -> int | None:
     return code
 
 
-def _values(order: Order, folder: str, here: str) -> dict[str, str]:
+def _values(order: RunRequest, folder: str, here: str) -> dict[str, str]:
     """Give what each word in braces stands for."""
     limits = {
         name: "" if limit is None else f"{limit / NANOSECONDS / order.scale:g}"

@@ -9,7 +9,7 @@ from pytest_agentproc.subjects._talk import Talk
 from pytest_agentproc.supervisor import Deciders, Folder, SessionDeciders, run_once
 
 if TYPE_CHECKING:
-    from pytest_agentproc.vocabulary import Answer, LimitsRequest, Order, Policy
+    from pytest_agentproc.vocabulary import LimitsRequest, Policy, RunReport, RunRequest
 
 __all__ = ["Core", "core"]
 
@@ -38,7 +38,7 @@ class Core:
         """Keep the limits of the dialect, but for those of the request; see `Deciders`."""
         return self.deciders.policy(request.limits, request.dialect)
 
-    async def run(self, order: Order) -> Answer:
+    async def run(self, order: RunRequest) -> RunReport:
         """Run the agent once, or hold a session with it, or one with each of several."""
         if order.drive or order.sessions:
             return await Talk(order, self.session_deciders).run()

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from anyio.abc import TaskGroup
 
     from pytest_agentproc.subjects._function import Limits
-    from pytest_agentproc.vocabulary import Deed, Dialect, LimitsRequest, Order
+    from pytest_agentproc.vocabulary import CallerAction, Dialect, LimitsRequest, RunRequest
 
 __all__ = ["Driven"]
 
@@ -50,7 +50,8 @@ class Driven(Function):
         dialects: see `Function`.
         outcomes: see `Function`.
         first_signal: see `Function`.
-        cannot: what else it cannot do; see `Function`. Of `DEEDS` a client has prompt, cancel, close and permission.
+        cannot: what else it cannot do; see `Function`. Of `CAPABILITIES` a client has prompt, cancel, close and
+            permission.
 
     Raises:
         UsageError: it is no subclass of `Client`, or there is no such limit, dialect or ability.
@@ -79,7 +80,7 @@ class Driven(Function):
         super().__init__(self._hold, sessions=_DEEDS, runs=False, **said)
         self._module = adapter_module(client)
 
-    async def _hold(self, order: Order) -> dict[str, Any]:
+    async def _hold(self, order: RunRequest) -> dict[str, Any]:
         return await _Driver(order, self.client).run()
 
 
@@ -101,7 +102,7 @@ class _Driver:
         client: makes the client.
     """
 
-    def __init__(self, order: Order, client: Callable[..., Client]) -> None:
+    def __init__(self, order: RunRequest, client: Callable[..., Client]) -> None:
         self._order = unwatched(order)
         self._client = client(order, self._permit)
         self._caller = Caller(order.drive, self._note, {"": Role(order.handler)})
@@ -130,7 +131,7 @@ class _Driver:
 
     # What the caller does.
 
-    def _do(self, deed: Deed, group: TaskGroup) -> None:
+    def _do(self, deed: CallerAction, group: TaskGroup) -> None:
         if deed.kind == "prompt":
             self._prompts.append(deed.value)
         elif deed.kind == "answer":
@@ -256,7 +257,7 @@ class _Driver:
     def _now(self) -> int:
         return int(self._order.clock.instant())
 
-    def _note(self, deed: Deed) -> None:
+    def _note(self, deed: CallerAction) -> None:
         self._order.trace(self._now(), "m", deed.show())
 
 

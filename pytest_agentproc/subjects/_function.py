@@ -24,12 +24,12 @@ from pytest_agentproc.subjects._stated import (
     require_limits_function,
     require_outcomes,
 )
-from pytest_agentproc.vocabulary import DEEDS, Dialect, LimitsRequest, Order, Policy
+from pytest_agentproc.vocabulary import CAPABILITIES, Dialect, LimitsRequest, Policy, RunRequest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from pytest_agentproc.vocabulary import Answer
+    from pytest_agentproc.vocabulary import RunReport
 
 __all__ = ["Function", "unwatched"]
 
@@ -46,7 +46,7 @@ class Function:
     the expected instant, or, for a signal to an agent that lingers, a stated `linger_grace` after it. A return before
     that instant fails. A later act leaves `elapsed` undecided: the function may have known earlier, and waited.
 
-    It returns an `Answer`; or a mapping of an answer's fields, with times in seconds as its own clock measured them
+    It returns an `RunReport`; or a mapping of an answer's fields, with times in seconds as its own clock measured them
     (`elapsed` is multiplied by the order's scale); or the name of an outcome; or None: then only what the record shows
     is judged. What it returns wrongly is an adapter error. If it raises, it has crashed; only an exception that comes
     out of the function's own module, before an agent was started, is an adapter error.
@@ -56,7 +56,7 @@ class Function:
     one that keeps a limit and never asked for the scale is told so in place of a verdict of failed.
 
     Args:
-        function: takes an `Order`.
+        function: takes an `RunRequest`.
         name: what the verdict calls it; None: the function's own name.
         limits: the limits that it keeps: names of `Policy` with seconds, bytes or names, whatever a scenario gives; or
             a function that takes a `LimitsRequest` (limits, dialect, mode, is_session) and returns such a mapping, or a
@@ -64,7 +64,8 @@ class Function:
             can be switched off it does not have. Any other is unstated: checks that depend on it are not applicable,
             and say what to state. 0 as `kill_grace`, `linger_kill_grace` or `leftover_kill_grace`: it may kill without
             TERM there. `host_tools` are those that the host executes: scenarios of others are not applicable.
-        sessions: whether it takes orders with a drive; or what the drive may hold, of `vocabulary.DEEDS`, such as
+        sessions: whether it takes orders with a drive; or what the drive may hold, of `vocabulary.CAPABILITIES`, such
+            as
             `["prompt", "cancel"]`. Scenarios with more than that are not applicable.
         runs: whether it takes orders without a drive: agents that get one prompt and end. Scenarios of such agents are
             not applicable to one that holds sessions only.
@@ -72,7 +73,8 @@ class Function:
         cancellable: whether it may be cancelled, and nobody is left then (T4): True by asyncio's `Task.cancel` and by
             an anyio scope, which cancels at every await; "task" by the former alone. None: it says nothing of that, so
             that scenarios of it are informational.
-        cannot: what it cannot do, of `vocabulary.ABILITIES` ("stdin", "pause", "deny") and `DEEDS`: scenarios that need
+        cannot: what it cannot do, of `vocabulary.ABILITIES` ("stdin", "pause", "deny") and `CAPABILITIES`: scenarios
+            that need
             it are not applicable. "stdin": a one-shot agent is never given its prompt on stdin. "pause": a session is
             given all prompts at once. "deny": the caller allows everything at once. "argv", "env": it makes its own
             command line, or environment, so that what the agent is given is not compared with the order.
@@ -92,7 +94,7 @@ class Function:
 
     def __init__(
         self,
-        function: Callable[[Order], Any],
+        function: Callable[[RunRequest], Any],
         *,
         name: str | None = None,
         limits: Limits | None = None,
@@ -117,7 +119,7 @@ class Function:
         self.cannot = require_inabilities(cannot)
         self.outcomes = require_outcomes(outcomes)
         self.first_signal = require_first_signal(first_signal)
-        deeds = DEEDS if isinstance(sessions, bool) else require_deeds(sessions)
+        deeds = CAPABILITIES if isinstance(sessions, bool) else require_deeds(sessions)
         self.deeds = tuple(deed for deed in deeds if deed not in self.cannot)
         self.holds_sessions = bool(sessions)
         self.takes_runs = runs
@@ -141,7 +143,7 @@ class Function:
         limits = self._limits
         return stated(lambda: _policy(limits(request) if callable(limits) else limits, request.dialect))
 
-    async def run(self, order: Order) -> Answer:
+    async def run(self, order: RunRequest) -> RunReport:
         """Call the function.
 
         Raises:
@@ -151,14 +153,14 @@ class Function:
         """
         if order.scale == 1 or order.sessions or not self._keeps_time:
             return await ask(self._call, order, self._module)
-        watched = _Watched(**{field.name: getattr(order, field.name) for field in fields(Order)})
+        watched = _Watched(**{field.name: getattr(order, field.name) for field in fields(RunRequest)})
         try:
             return await ask(lambda _: self._call(watched), order, self._module)
         finally:
             if not watched.is_scaled:
                 order.trace(order.clock.instant(), "m", {"process": "supervisor", "unscaled": "order.scale"})
 
-    async def _call(self, order: Order) -> Any:
+    async def _call(self, order: RunRequest) -> Any:
         if self._is_async:
             return await self.function(order)
         return await anyio.to_thread.run_sync(self.function, order, abandon_on_cancel=True)
@@ -172,7 +174,7 @@ def _policy(limits: Any, dialect: str) -> Policy:
     return policy_of(limits, dialect)
 
 
-class _Watched(Order):
+class _Watched(RunRequest):
     """An order that knows whether anybody has asked how fast time goes."""
 
     __slots__ = ("is_scaled",)
@@ -189,9 +191,9 @@ class _Watched(Order):
         return object.__getattribute__(self, name)
 
 
-def unwatched(order: Order) -> Order:
+def unwatched(order: RunRequest) -> RunRequest:
     """Give the order for the kit's own use: it asks how fast time goes, and that is nothing the subject did."""
-    return Order(**{field.name: object.__getattribute__(order, field.name) for field in fields(Order)})
+    return RunRequest(**{field.name: object.__getattribute__(order, field.name) for field in fields(RunRequest)})
 
 
 def _inner(function: Any) -> Any:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from pytest_agentproc.supervisor import open_session, report
-from pytest_agentproc.vocabulary import Answer, Deed, LimitsRequest, Order, Policy
+from pytest_agentproc.vocabulary import CallerAction, LimitsRequest, Policy, RunReport, RunRequest
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -51,7 +51,7 @@ class Held:
         order: whose it is.
     """
 
-    def __init__(self, session: Session, order: Order) -> None:
+    def __init__(self, session: Session, order: RunRequest) -> None:
         self.session = session
         self.turns: list[Turn] = []
         self._order = order
@@ -102,7 +102,7 @@ class Held:
         return await function(self.session)
 
     def _note(self, kind: str, value: Any = None) -> None:
-        self._order.trace(self.now, "m", Deed(0, kind, value).show())
+        self._order.trace(self.now, "m", CallerAction(0, kind, value).show())
 
 
 class Live:
@@ -145,7 +145,7 @@ class Live:
         """See `Core.policy`."""
         return self._core.policy(request)
 
-    async def run(self, order: Order) -> Answer:
+    async def run(self, order: RunRequest) -> RunReport:
         """Open the session, and do what its caller wants until it wants no more."""
         async with open_session(
             order.argv,

@@ -11,7 +11,7 @@ from pytest_agentproc.errors import UsageError
 from pytest_agentproc.supervisor.dialects import DIALECTS, SESSIONS, VARIANTS
 from pytest_agentproc.vocabulary import (
     ABILITIES,
-    DEEDS,
+    CAPABILITIES,
     FIRST_SIGNALS,
     LIST_NAMES,
     OPTIONAL_NAMES,
@@ -124,19 +124,19 @@ def require_deeds(deeds: Iterable[str]) -> tuple[str, ...]:
     """
     listed = tuple([deeds] if isinstance(deeds, str) else deeds)
     for deed in listed:
-        _require("deed", deed, DEEDS)
+        _require("deed", deed, CAPABILITIES)
     return listed
 
 
 def require_inabilities(words: Iterable[str]) -> tuple[str, ...]:
-    """Give what a supervisor cannot do as it is listed: `ABILITIES`, and `DEEDS` of its sessions.
+    """Give what a supervisor cannot do as it is listed: `ABILITIES`, and `CAPABILITIES` of its sessions.
 
     Raises:
         UsageError: there is no such word.
     """
     listed = tuple([words] if isinstance(words, str) else words)
     for word in listed:
-        _require("ability", word, (*ABILITIES, *DEEDS), plural="abilities")
+        _require("ability", word, (*ABILITIES, *CAPABILITIES), plural="abilities")
     return listed
 
 

@@ -10,7 +10,7 @@ import anyio
 
 from pytest_agentproc.record import of_session
 from pytest_agentproc.supervisor import open_session, report, view
-from pytest_agentproc.vocabulary import Answer, CallbackError, Caller, Role
+from pytest_agentproc.vocabulary import CallbackError, Caller, Role, RunReport
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from anyio.abc import TaskGroup
 
     from pytest_agentproc.supervisor import Hook, Question, Session, SessionDeciders, SessionEvent, Turn, Viewer
-    from pytest_agentproc.vocabulary import Deed, Order
+    from pytest_agentproc.vocabulary import CallerAction, RunRequest
 
 __all__ = ["Talk"]
 
@@ -31,21 +31,21 @@ class Talk:
         deciders: the judgements.
     """
 
-    def __init__(self, order: Order, deciders: SessionDeciders) -> None:
+    def __init__(self, order: RunRequest, deciders: SessionDeciders) -> None:
         self._order = order
         parts = order.sessions or (order,)
         self._caller = Caller(order.drive, self._note, {one.name: Role(one.handler, one.hooks) for one in parts})
         self._news = anyio.Event()
         self._held = {one.name: _Held(one, deciders, self._caller, self._ring) for one in parts}
 
-    async def run(self) -> Answer:
+    async def run(self) -> RunReport:
         """Open the sessions, drive them, and sum them up."""
         async with anyio.create_task_group() as group, AsyncExitStack() as stack:
             for held in self._held.values():
                 await held.open(stack, group)
             await self._drive()
         answers = {name: held.answer() for name, held in self._held.items()}
-        return Answer(sessions=answers) if self._order.sessions else answers[""]
+        return RunReport(sessions=answers) if self._order.sessions else answers[""]
 
     async def _drive(self) -> None:
         clock = self._order.clock
@@ -65,7 +65,7 @@ class Talk:
     def _ring(self) -> None:
         self._news.set()
 
-    def _note(self, deed: Deed) -> None:
+    def _note(self, deed: CallerAction) -> None:
         self._order.trace(self._order.clock.instant(), "m", deed.show())
 
 
@@ -79,7 +79,7 @@ class _Held:
         ring: called when it was told something.
     """
 
-    def __init__(self, order: Order, deciders: SessionDeciders, caller: Caller, ring: Callable[[], None]) -> None:
+    def __init__(self, order: RunRequest, deciders: SessionDeciders, caller: Caller, ring: Callable[[], None]) -> None:
         self._order = order
         self._deciders = deciders
         self._caller = caller
@@ -123,11 +123,11 @@ class _Held:
         self._session = await stack.enter_async_context(door)
         group.start_soon(self._listen, self._session.attach())
 
-    def do(self, deed: Deed) -> None:
+    def do(self, deed: CallerAction) -> None:
         """Do what the caller wants."""
         self._deeds[deed.kind](deed.value)
 
-    def answer(self) -> Answer:
+    def answer(self) -> RunReport:
         """Sum it up, once it is over."""
         views = {name: view(events) for name, events in self._seen.items()}
         return report(self._session, turns=len(self._turns), views=views, called=self._called)

@@ -11,7 +11,7 @@ from typing import Any
 
 import anyio
 
-from pytest_agentproc.vocabulary import Answer, LimitsRequest, Order, Outcome, Policy, View, exit_code
+from pytest_agentproc.vocabulary import LimitsRequest, Outcome, Policy, RunReport, RunRequest, View, exit_code
 
 __all__ = ["TRIVIAL", "KillAtOnce", "Null", "SpawnAndForget", "SubprocessRun"]
 
@@ -27,13 +27,13 @@ class Null:
         """Claim the default limits of the dialect, but for those of the request."""
         return Policy.for_dialect(request.dialect, **request.limits)
 
-    async def run(self, order: Order) -> Answer:
+    async def run(self, order: RunRequest) -> RunReport:
         """Do the same with each session of an order, one after the other."""
         if not order.sessions:
             return await self.run_one(order)
-        return Answer(sessions={one.name: await self.run_one(one) for one in order.sessions})
+        return RunReport(sessions={one.name: await self.run_one(one) for one in order.sessions})
 
-    async def run_one(self, order: Order) -> Answer:
+    async def run_one(self, order: RunRequest) -> RunReport:
         """Say that it went well, in every way in which that can be said."""
         return _well(order)
 
@@ -46,7 +46,7 @@ class SpawnAndForget(Null):
     def __init__(self) -> None:
         self.forgotten: list[subprocess.Popen[bytes]] = []
 
-    async def run_one(self, order: Order) -> Answer:
+    async def run_one(self, order: RunRequest) -> RunReport:
         """Start it and be done."""
         try:
             self.forgotten.append(_start(order))
@@ -60,7 +60,7 @@ class KillAtOnce(Null):
 
     name = "kill-at-once"
 
-    async def run_one(self, order: Order) -> Answer:
+    async def run_one(self, order: RunRequest) -> RunReport:
         """Start it, kill it, reap it."""
         try:
             process = _start(order)
@@ -76,11 +76,11 @@ class SubprocessRun(Null):
 
     name = "subprocess.run"
 
-    async def run_one(self, order: Order) -> Answer:
+    async def run_one(self, order: RunRequest) -> RunReport:
         """Wait for so long as the silence that it was told, whatever the agent does meanwhile."""
         return _of_drive(await self._once(order), order)
 
-    async def _once(self, order: Order) -> Answer:
+    async def _once(self, order: RunRequest) -> RunReport:
         start = order.clock.instant()
         prompt = order.prompt if order.prompt_by == "stdin" else ""
         prompt += "".join(f"{deed.value}\n" for deed in order.drive if deed.kind == "prompt")
@@ -91,16 +91,16 @@ class SubprocessRun(Null):
                 done = await anyio.run_process(order.argv, input=prompt.encode(), check=False, **told)
         except TimeoutError:
             elapsed = order.clock.instant() - start
-            return Answer(outcome="inactive", exit_code=124, elapsed=elapsed, error="it timed out", warnings=())
+            return RunReport(outcome="inactive", exit_code=124, elapsed=elapsed, error="it timed out", warnings=())
         except OSError as error:
             return _not_started(error)
         except ExceptionGroup as error:
             if error.split(anyio.BrokenResourceError)[1] is not None:
                 raise
-            return Answer(outcome="failed", exit_code=1, error="stdin broke", warnings=())
+            return RunReport(outcome="failed", exit_code=1, error="stdin broke", warnings=())
         outcome = Outcome.FAILED if done.returncode > 0 else Outcome.INCOMPLETE
         outcome = outcome if done.returncode else Outcome.COMPLETED
-        return Answer(
+        return RunReport(
             outcome=outcome.value,
             exit_code=exit_code(outcome, done.returncode),
             text=done.stdout.decode(errors="replace").strip(),
@@ -117,7 +117,7 @@ class SubprocessRun(Null):
 TRIVIAL = (Null, SpawnAndForget, SubprocessRun, KillAtOnce)
 
 
-def _start(order: Order) -> subprocess.Popen[bytes]:
+def _start(order: RunRequest) -> subprocess.Popen[bytes]:
     """Start the agent, in a session of its own, without any pipe."""
     none = subprocess.DEVNULL
     return subprocess.Popen(
@@ -125,8 +125,8 @@ def _start(order: Order) -> subprocess.Popen[bytes]:
     )
 
 
-def _well(order: Order) -> Answer:
-    well = Answer(
+def _well(order: RunRequest) -> RunReport:
+    well = RunReport(
         outcome="completed",
         exit_code=0,
         text="",
@@ -143,7 +143,7 @@ def _well(order: Order) -> Answer:
     return _of_drive(well, order)
 
 
-def _of_drive(answer: Answer, order: Order) -> Answer:
+def _of_drive(answer: RunReport, order: RunRequest) -> RunReport:
     """Say the same of every turn, if it is a session."""
     if not order.drive and not order.name:
         return answer
@@ -153,7 +153,7 @@ def _of_drive(answer: Answer, order: Order) -> Answer:
     return replace(answer, turns=(answer,) * prompts, background=(), statuses=statuses, viewers=views)
 
 
-def _not_started(error: OSError) -> Answer:
-    return Answer(
+def _not_started(error: OSError) -> RunReport:
+    return RunReport(
         outcome="spawn_failed", exit_code=126 if isinstance(error, PermissionError) else 127, error=str(error)
     )

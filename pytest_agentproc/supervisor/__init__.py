@@ -15,12 +15,12 @@ The agent is never killed while it works, never waited for once it is done, and 
 
 from __future__ import annotations
 
-from pytest_agentproc.supervisor._artifacts import Artifacts, Folder, Headline, Store
+from pytest_agentproc.supervisor._artifacts import Artifacts, Folder, RunHeader, Store
 from pytest_agentproc.supervisor._conversation import Conversation
 from pytest_agentproc.supervisor._driver import Driver, Ports
-from pytest_agentproc.supervisor._ending import Abandonment, Completion, Ending, Ladder
-from pytest_agentproc.supervisor._events import AnswerIt, Command, DecideIt, SessionEvent, Signal
-from pytest_agentproc.supervisor._lifecycle import Restarts, SessionDeciders, SessionTask, Standing, Status
+from pytest_agentproc.supervisor._ending import Abandonment, Completion, Ending, Escalation
+from pytest_agentproc.supervisor._events import AnswerQuestion, Command, DecideTool, SessionEvent, Signal
+from pytest_agentproc.supervisor._lifecycle import Restarts, SessionDeciders, SessionTask, Status, StatusRules
 from pytest_agentproc.supervisor._machine import Deciders, Machine, Task
 from pytest_agentproc.supervisor._questions import Hooks, Questions
 from pytest_agentproc.supervisor._result import Result, report, view
@@ -37,22 +37,21 @@ from pytest_agentproc.vocabulary import Outcome, Policy
 
 __all__ = [
     "Abandonment",
-    "AnswerIt",
+    "AnswerQuestion",
     "Artifacts",
     "Command",
     "Completion",
     "Conversation",
-    "DecideIt",
+    "DecideTool",
     "Deciders",
     "Driver",
     "Ending",
+    "Escalation",
     "Feeder",
     "Folder",
     "Framing",
-    "Headline",
     "Hook",
     "Hooks",
-    "Ladder",
     "Machine",
     "Outcome",
     "Policy",
@@ -62,6 +61,7 @@ __all__ = [
     "Restarts",
     "Result",
     "Router",
+    "RunHeader",
     "Session",
     "SessionDeciders",
     "SessionDriver",
@@ -69,8 +69,8 @@ __all__ = [
     "SessionTask",
     "Setting",
     "Signal",
-    "Standing",
     "Status",
+    "StatusRules",
     "Store",
     "Task",
     "Tasks",

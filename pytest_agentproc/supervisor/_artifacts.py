@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor._events import Event
     from pytest_agentproc.supervisor._result import Result
 
-__all__ = ["Artifacts", "Folder", "Headline", "Store"]
+__all__ = ["Artifacts", "Folder", "RunHeader", "Store"]
 
 
 _RESULT = "result.json"
@@ -46,7 +46,7 @@ _NAMES = {kind: tuple(one.name for one in fields(kind)) for kind in get_args(Mea
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Headline:
+class RunHeader:
     """What is known of a run before it begins.
 
     Args:
@@ -78,7 +78,7 @@ class Artifacts:
         headline: what is known before the run.
     """
 
-    def __init__(self, store: Store, headline: Headline) -> None:
+    def __init__(self, store: Store, headline: RunHeader) -> None:
         self.unwritten: dict[str, str] = {}
         self._store = store
         self._headline = headline

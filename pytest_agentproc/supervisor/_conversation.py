@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.supervisor import _events as on
 from pytest_agentproc.supervisor import _events as to
-from pytest_agentproc.supervisor._ending import Rung
-from pytest_agentproc.supervisor._lifecycle import Status, Succession
+from pytest_agentproc.supervisor._ending import EscalationStep
+from pytest_agentproc.supervisor._lifecycle import AgentLifecycle, Status
 from pytest_agentproc.supervisor.dialects import (
     Asked,
     Compaction,
@@ -45,7 +45,7 @@ _READY = Status.READY
 _OF_WORK = (Asked, Compaction, Nested, ToolEnded, ToolStarted)
 
 
-class Conversation(Succession):
+class Conversation(AgentLifecycle):
     """Supervise one session.
 
     Args:
@@ -63,12 +63,12 @@ class Conversation(Succession):
         self._standing = self._made.standing()
         self._wishes: dict[type[Any], Callable[[Any, int], list[Command]]] = {
             to.Prompt: self._prompt,
-            to.CancelIt: lambda wish, now: self.feeder.put(self.turns.cancel(wish.number, now)),
-            to.AnswerIt: lambda wish, now: self.feeder.put(self.turns.answer(wish.id, now, allowed=wish.allowed)),
-            to.RegisterIt: self._register,
-            to.DecideIt: lambda wish, _: self.feeder.put(self.hooks.decide(wish.id, allowed=wish.allowed)),
-            to.StopIt: self._stop,
-            to.CloseIt: self._close,
+            to.CancelTurn: lambda wish, now: self.feeder.put(self.turns.cancel(wish.number, now)),
+            to.AnswerQuestion: lambda wish, now: self.feeder.put(self.turns.answer(wish.id, now, allowed=wish.allowed)),
+            to.RegisterHook: self._register,
+            to.DecideTool: lambda wish, _: self.feeder.put(self.hooks.decide(wish.id, allowed=wish.allowed)),
+            to.StopAgent: self._stop,
+            to.CloseSession: self._close,
         }
         self._meanings: dict[type[Any], Callable[[Any, int], list[Command]]] = {
             Welcome: self._welcome,
@@ -233,7 +233,7 @@ class Conversation(Succession):
         return self._renew()
 
     def _climb(self, now: int) -> list[Command]:
-        if self.ladder.rung is Rung.TERMINATE and not self._is_closing:
+        if self.ladder.rung is EscalationStep.TERMINATE and not self._is_closing:
             turn, why = self.turns.flight, "stdin was closed, and the agent lives on"
             missing = turn is not None and turn.sent_to > self.feeder.taken
             self._why = self._complain(why)
@@ -250,15 +250,15 @@ class Conversation(Succession):
             self.turns.refuse(*self.failure, now)
         return []
 
-    def _register(self, wish: to.RegisterIt, now: int) -> list[Command]:
+    def _register(self, wish: to.RegisterHook, now: int) -> list[Command]:
         self.hooks.register(wish.name, now)
         return []
 
-    def _stop(self, wish: to.StopIt, now: int) -> list[Command]:
+    def _stop(self, wish: to.StopAgent, now: int) -> list[Command]:
         self._tell("stop")
         return self._force_stop(now)
 
-    def _close(self, wish: to.CloseIt, now: int) -> list[Command]:
+    def _close(self, wish: to.CloseSession, now: int) -> list[Command]:
         if self._is_closing:
             return []
         self._is_closing = True

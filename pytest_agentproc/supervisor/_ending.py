@@ -31,8 +31,8 @@ __all__ = [
     "Abandonment",
     "Completion",
     "Ending",
-    "Ladder",
-    "Rung",
+    "Escalation",
+    "EscalationStep",
     "explain_exit",
     "explain_start",
     "with_command",
@@ -261,7 +261,7 @@ class Ending:
 _NOT_FOUND = frozenset({2, 20})
 
 
-class Rung(Enum):
+class EscalationStep(Enum):
     """The step that the ladder waits to take."""
 
     NONE = "none"
@@ -270,10 +270,10 @@ class Rung(Enum):
     DONE = "done"
 
 
-_SIGNALLED = (Rung.KILL, Rung.DONE)
+_SIGNALLED = (EscalationStep.KILL, EscalationStep.DONE)
 
 
-class Ladder:
+class Escalation:
     """Say when to terminate and when to kill.
 
     Args:
@@ -285,7 +285,7 @@ class Ladder:
     def __init__(self, policy: Policy) -> None:
         self.limits = policy.nanoseconds()
         self.containment = policy.containment
-        self.rung = Rung.NONE
+        self.rung = EscalationStep.NONE
         self.timer = ""
         self.deadline: int | None = None
         self._kill_grace = "kill_grace"
@@ -294,37 +294,37 @@ class Ladder:
         """Give the agent its grace after a completion, a longer one if commands of its own still run (C1)."""
         self._kill_grace = "linger_kill_grace"
         more = self.limits["background_grace"] if is_working else None
-        self._wait(Rung.TERMINATE, "linger_grace", now + (more or 0))
+        self._wait(EscalationStep.TERMINATE, "linger_grace", now + (more or 0))
 
     def heard(self, now: int) -> None:
         """Take note of output in a grace: it makes none longer (C1)."""
 
     def close(self, now: int) -> None:
         """Give the agent of a session its grace after the end of its stdin (P8)."""
-        self._wait(Rung.TERMINATE, "close_grace", now)
+        self._wait(EscalationStep.TERMINATE, "close_grace", now)
 
     def withdraw(self) -> None:
         """Stop waiting: the completion was taken back."""
-        if self.rung is Rung.TERMINATE:
-            self.rung, self.deadline, self.timer = Rung.NONE, None, ""
+        if self.rung is EscalationStep.TERMINATE:
+            self.rung, self.deadline, self.timer = EscalationStep.NONE, None, ""
 
     def terminate(self, now: int, *, leftovers: bool = False) -> Signal:
         """Terminate now; the kill comes after its grace."""
         if leftovers:
             self._kill_grace = "leftover_kill_grace"
-        self._wait(Rung.KILL, self._kill_grace, now)
+        self._wait(EscalationStep.KILL, self._kill_grace, now)
         return Signal("TERM", self.reach)
 
     def signalled(self, now: int) -> None:
         """Count the grace from the instant at which the signals have gone out: finding a tree takes real time."""
-        if self.rung is Rung.KILL and self.deadline is not None:
-            self._wait(Rung.KILL, self.timer, now)
+        if self.rung is EscalationStep.KILL and self.deadline is not None:
+            self._wait(EscalationStep.KILL, self.timer, now)
 
     def due(self, now: int) -> Command:
         """Take the step whose instant has come."""
-        if self.rung is Rung.TERMINATE:
+        if self.rung is EscalationStep.TERMINATE:
             return self.terminate(now)
-        self.rung, self.deadline, self.timer = Rung.DONE, None, ""
+        self.rung, self.deadline, self.timer = EscalationStep.DONE, None, ""
         return Signal("KILL", self.reach)
 
     def leftovers(self, now: int) -> list[Command]:
@@ -341,7 +341,7 @@ class Ladder:
         """Whether TERM has gone out."""
         return self.rung in _SIGNALLED
 
-    def _wait(self, rung: Rung, grace: str, now: int) -> None:
+    def _wait(self, rung: EscalationStep, grace: str, now: int) -> None:
         limit = self.limits[grace]
         assert limit is not None
         self.rung, self.timer, self.deadline = rung, grace, now + limit

@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from pytest_agentproc.supervisor.dialects import Hook, Question
 
 __all__ = [
-    "AnswerIt",
+    "AnswerQuestion",
     "Broken",
-    "CancelIt",
+    "CancelTurn",
     "Close",
-    "CloseIt",
+    "CloseSession",
     "Command",
-    "DecideIt",
+    "DecideTool",
     "Due",
     "Eof",
     "Event",
@@ -32,7 +32,7 @@ __all__ = [
     "Read",
     "Ready",
     "Reap",
-    "RegisterIt",
+    "RegisterHook",
     "SessionEvent",
     "Signal",
     "Signalled",
@@ -40,7 +40,7 @@ __all__ = [
     "SpawnFailed",
     "Spawned",
     "Start",
-    "StopIt",
+    "StopAgent",
     "Sweep",
     "Swept",
     "Watch",
@@ -219,14 +219,14 @@ class Prompt:
 
 
 @dataclass(frozen=True, slots=True)
-class CancelIt:
+class CancelTurn:
     """Cancel a turn; None: the one in flight."""
 
     number: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerIt:
+class AnswerQuestion:
     """Answer a question of the agent."""
 
     id: str
@@ -234,14 +234,14 @@ class AnswerIt:
 
 
 @dataclass(frozen=True, slots=True)
-class RegisterIt:
+class RegisterHook:
     """Have a hook's callback called from now on."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
-class DecideIt:
+class DecideTool:
     """Say whether a tool may run that a hook asks about."""
 
     id: str
@@ -249,16 +249,16 @@ class DecideIt:
 
 
 @dataclass(frozen=True, slots=True)
-class StopIt:
+class StopAgent:
     """Force the agent to stop; a new one follows."""
 
 
 @dataclass(frozen=True, slots=True)
-class CloseIt:
+class CloseSession:
     """End the session."""
 
 
-Intent = Prompt | CancelIt | AnswerIt | RegisterIt | DecideIt | StopIt | CloseIt
+Intent = Prompt | CancelTurn | AnswerQuestion | RegisterHook | DecideTool | StopAgent | CloseSession
 
 
 class SessionEvent(NamedTuple):

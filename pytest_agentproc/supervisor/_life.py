@@ -15,7 +15,7 @@ from pytest_agentproc.supervisor._streams import Tail
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pytest_agentproc.supervisor._ending import Ladder
+    from pytest_agentproc.supervisor._ending import Escalation
     from pytest_agentproc.supervisor._events import Command, Event
     from pytest_agentproc.supervisor._streams import Feeder, Framing
     from pytest_agentproc.supervisor.dialects import Meaning
@@ -41,11 +41,11 @@ class Life(ABC):
 
     feeder: Feeder
     framing: Framing
-    ladder: Ladder
+    ladder: Escalation
     status: int | None
     forced: bool
 
-    def begin(self, feeder: Feeder, framing: Framing, ladder: Ladder, max_line_bytes: int) -> None:
+    def begin(self, feeder: Feeder, framing: Framing, ladder: Escalation, max_line_bytes: int) -> None:
         """Be ready for a new process."""
         self.feeder, self.framing, self.ladder = feeder, framing, ladder
         framing.limit = max_line_bytes

@@ -18,7 +18,14 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.supervisor import _events as on
-from pytest_agentproc.supervisor._ending import Ending, Ladder, explain_exit, explain_start, with_command, with_stderr
+from pytest_agentproc.supervisor._ending import (
+    Ending,
+    Escalation,
+    explain_exit,
+    explain_start,
+    with_command,
+    with_stderr,
+)
 from pytest_agentproc.supervisor._life import Life
 from pytest_agentproc.supervisor._questions import Hooks
 from pytest_agentproc.supervisor._router import Router, Transcript
@@ -34,7 +41,7 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.supervisor._events import Command
 
-__all__ = ["EDGES", "Restarts", "SessionDeciders", "SessionTask", "Standing", "Status", "Succession"]
+__all__ = ["EDGES", "AgentLifecycle", "Restarts", "SessionDeciders", "SessionTask", "Status", "StatusRules"]
 
 
 _SECOND = 1_000_000_000
@@ -94,7 +101,7 @@ EDGES = {
 """The drawing as a table: which status follows which."""
 
 
-class Standing:
+class StatusRules:
     """Say where a session stands; nothing is remembered, so nothing can lie."""
 
     def judge(self, *, is_closing: bool, has_failed: bool, is_asking: bool, is_able: bool, had_agent: bool) -> Status:
@@ -146,18 +153,18 @@ class SessionDeciders:
     tools: Callable[[Policy], Tools] = Tools
     tasks: Callable[[], Tasks] = Tasks
     hooks: Callable[..., Hooks] = Hooks
-    ladder: Callable[[Policy], Ladder] = Ladder
+    ladder: Callable[[Policy], Escalation] = Escalation
     framing: Callable[[], Framing] = Framing
     restarts: Callable[[Policy], Restarts] = Restarts
     turns: Callable[..., Turns] = Turns
-    standing: Callable[[], Standing] = Standing
+    standing: Callable[[], StatusRules] = StatusRules
     transcript: Callable[[], Transcript] = Transcript
 
 
 _KILLED = -9
 
 
-class Succession(Life):
+class AgentLifecycle(Life):
     """Follow the agents of one session.
 
     `has_agent` says that one lives, or that somebody of its descendants does. `failure` is why none comes any more.

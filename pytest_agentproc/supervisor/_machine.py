@@ -19,8 +19,8 @@ from pytest_agentproc.supervisor._ending import (
     Abandonment,
     Completion,
     Ending,
-    Ladder,
-    Rung,
+    Escalation,
+    EscalationStep,
     explain_exit,
     explain_start,
     with_command,
@@ -35,7 +35,7 @@ from pytest_agentproc.vocabulary import Dialect, Outcome, Policy
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from pytest_agentproc.supervisor._artifacts import Headline, Store
+    from pytest_agentproc.supervisor._artifacts import RunHeader, Store
     from pytest_agentproc.supervisor._events import Command, Event
     from pytest_agentproc.supervisor.dialects import Meaning
 
@@ -82,11 +82,11 @@ class Deciders:
     tools: Callable[[Policy], Tools] = Tools
     tasks: Callable[[], Tasks] = Tasks
     completion: Callable[[], Completion] = Completion
-    ladder: Callable[[Policy], Ladder] = Ladder
+    ladder: Callable[[Policy], Escalation] = Escalation
     framing: Callable[[], Framing] = Framing
     ending: Callable[[], Ending] = Ending
     feeder: Callable[[bytes], Feeder] = Feeder
-    artifacts: Callable[[Store, Headline], Artifacts] = Artifacts
+    artifacts: Callable[[Store, RunHeader], Artifacts] = Artifacts
     abandonment: Callable[[], Abandonment] = Abandonment
     one_number: Callable[[float], Policy] = Policy.of_silence
 
@@ -253,7 +253,7 @@ class Machine(Life):
 
     def _due(self, event: on.Due, now: int) -> list[Command]:
         if self.ladder.deadline is not None and self.ladder.deadline <= now:
-            if self.ladder.rung is Rung.TERMINATE:
+            if self.ladder.rung is EscalationStep.TERMINATE:
                 self._conclude_result()
             return self._signal(self.ladder.due(now))
         due = self.watchdog.due(now)

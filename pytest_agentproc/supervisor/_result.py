@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.supervisor._turns import TurnResult
-from pytest_agentproc.vocabulary import Answer, Outcome, View
+from pytest_agentproc.vocabulary import Outcome, RunReport, View
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -111,13 +111,13 @@ class Result:
             containment=containment,
         )
 
-    def answer(self) -> Answer:
+    def answer(self) -> RunReport:
         """Put the result into the words of a verdict."""
         told = {name: getattr(self, name) for name in _TOLD}
-        return Answer(**(told | {"outcome": self.outcome.value}))
+        return RunReport(**(told | {"outcome": self.outcome.value}))
 
 
-_TOLD = [one.name for one in fields(Answer) if one.name in {own.name for own in fields(Result)}]
+_TOLD = [one.name for one in fields(RunReport) if one.name in {own.name for own in fields(Result)}]
 """What an answer says of a run."""
 
 
@@ -127,7 +127,7 @@ _SHOWN = frozenset({"message", "error"})
 
 def report(
     session: Session, *, turns: int, views: Mapping[str, View], called: Sequence[tuple[str, int]] = ()
-) -> Answer:
+) -> RunReport:
     """Sum a session up.
 
     Args:
@@ -139,7 +139,7 @@ def report(
     events = session.transcript
     results = {event.turn: event.result for event in events if event.kind == "outcome"}
     background = [event.result for event in events if event.kind == "background"]
-    return Answer(
+    return RunReport(
         turns=tuple(_answer(results.get(number)) for number in range(1, turns + 1)),
         background=tuple(_answer(result) for result in background if result and result.text),
         statuses=("starting", *(event.text for event in events if event.kind == "status")),
@@ -161,12 +161,12 @@ def view(events: Collection[SessionEvent]) -> View:
     return View(statuses[-1] if statuses else "starting", "\n".join(told))
 
 
-def _answer(result: TurnResult | None) -> Answer:
+def _answer(result: TurnResult | None) -> RunReport:
     if result is None:
-        return Answer()
+        return RunReport()
     told = {name: getattr(result, name) for name in _REPORTED}
-    return Answer(**(told | {"outcome": result.outcome.value}))
+    return RunReport(**(told | {"outcome": result.outcome.value}))
 
 
-_REPORTED = [one.name for one in fields(Answer) if one.name in {own.name for own in fields(TurnResult)}]
+_REPORTED = [one.name for one in fields(RunReport) if one.name in {own.name for own in fields(TurnResult)}]
 """What an answer says of a turn."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.clock import SystemClock, current_clock
 from pytest_agentproc.errors import UsageError
-from pytest_agentproc.supervisor._artifacts import Artifacts, Folder, Headline
+from pytest_agentproc.supervisor._artifacts import Artifacts, Folder, RunHeader
 from pytest_agentproc.supervisor._driver import Driver
 from pytest_agentproc.supervisor._machine import Deciders, Machine, Task
 from pytest_agentproc.supervisor._result import Result
@@ -124,11 +124,11 @@ def _limits(dialect: str | Dialect, policy: Policy | None, timeout: float | None
     return deciders.one_number(timeout)
 
 
-def _headline(argv: Sequence[str], cwd: str | None, run_id: str | None, model: str | None, started: int) -> Headline:
+def _headline(argv: Sequence[str], cwd: str | None, run_id: str | None, model: str | None, started: int) -> RunHeader:
     place = Path(cwd or "")
     with contextlib.suppress(OSError):  # here is gone; the spawn will tell
         place = place.absolute()
-    return Headline(
+    return RunHeader(
         run_id=run_id or uuid.uuid4().hex,
         argv=tuple(argv),
         cwd=str(place),

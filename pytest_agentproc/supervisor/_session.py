@@ -22,7 +22,7 @@ from pytest_agentproc.supervisor._session_driver import Attendant, Mute, Session
 from pytest_agentproc.supervisor._spawn import check_command, spawner
 from pytest_agentproc.supervisor._turns import TurnResult
 from pytest_agentproc.supervisor.dialects import Setting
-from pytest_agentproc.tree import Bell
+from pytest_agentproc.tree import Wakeup
 from pytest_agentproc.vocabulary import Dialect, Outcome, Policy
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class Turn:
 
     def cancel(self) -> None:
         """Cancel this turn, also while it is queued; one that is over stays as it is."""
-        self._session.tell(to.CancelIt(self.number))
+        self._session.tell(to.CancelTurn(self.number))
 
     def finish(self, result: TurnResult) -> None:
         """Give it its result."""
@@ -254,7 +254,7 @@ class Session:
     def cancel(self) -> None:
         """Cancel the turn in flight, if there is one; the agent lives on."""
         flight = self._machine.turns.flight
-        self.tell(to.CancelIt(None if flight is None else flight.number))
+        self.tell(to.CancelTurn(None if flight is None else flight.number))
 
     def stop(self) -> Coroutine[Any, Any, None]:
         """Terminate the agent with its whole tree, and kill it if it does not go within `kill_grace`.
@@ -265,7 +265,7 @@ class Session:
         stop = _Stop()
         if not self.is_over:
             self._stops.append(stop)
-            self.tell(to.StopIt())
+            self.tell(to.StopAgent())
         return self._until(lambda: self._is_stopped(stop))
 
     def close(self) -> Coroutine[Any, Any, None]:
@@ -273,7 +273,7 @@ class Session:
 
         The word is given at once, and awaiting waits until nobody is left.
         """
-        self.tell(to.CloseIt())
+        self.tell(to.CloseSession())
         return self._until(lambda: self.is_over)
 
     async def _until(self, is_true: Callable[[], bool]) -> None:
@@ -298,7 +298,7 @@ class Session:
                 the tool is denied and the callback is cancelled.
         """
         self._callbacks[name] = callback
-        self.tell(to.RegisterIt(name))
+        self.tell(to.RegisterHook(name))
 
     def attach(self) -> Viewer:
         """Attach a viewer, which sees everything from the beginning."""
@@ -345,7 +345,7 @@ class Session:
             self._warn(f"the permission handler broke: {error!r}")
         finally:
             if self._attendant.is_wanted(question):
-                self.tell(to.AnswerIt(question.id, allowed))
+                self.tell(to.AnswerQuestion(question.id, allowed))
 
     async def _call(self, hook: Hook) -> None:
         allowed = False
@@ -355,7 +355,7 @@ class Session:
             self._warn(f"the callback of hook {hook.callback} broke: {error!r}")
         finally:
             if hook.is_question and self._attendant.is_wanted(hook):
-                self.tell(to.DecideIt(hook.id, allowed))
+                self.tell(to.DecideTool(hook.id, allowed))
 
     def _warn(self, words: str) -> None:
         self.hear(to.SessionEvent(self._clock.instant(), "warning", text=words))
@@ -470,10 +470,10 @@ async def open_session(
         yield session
 
 
-def _bell(session: Session) -> Bell | Mute:
+def _bell(session: Session) -> Wakeup | Mute:
     """Give the session its descriptor, or what stands for one if none is left."""
     try:
-        return Bell()
+        return Wakeup()
     except OSError as error:
         return session.mute(error)
 

@@ -9,24 +9,24 @@ from __future__ import annotations
 from pytest_agentproc.tree._child import Child
 from pytest_agentproc.tree._keeper import Ended, Keeper, KeeperDied, Left
 from pytest_agentproc.tree._kernel import pidfd_of
-from pytest_agentproc.tree._leak_tracker import Custody, disown
-from pytest_agentproc.tree._ownership import Attribution, Belonging
-from pytest_agentproc.tree._snapshots import Sighting, check_proc, command_line, sight
+from pytest_agentproc.tree._leak_tracker import LeakTracker, disown
+from pytest_agentproc.tree._ownership import OwnedProcess, Ownership
+from pytest_agentproc.tree._snapshots import ProcessSnapshot, check_proc, command_line, sight
 from pytest_agentproc.tree._subreaper import adopting
-from pytest_agentproc.tree._wakeup import Bell
+from pytest_agentproc.tree._wakeup import Wakeup
 from pytest_agentproc.tree._walk import command_of, descendants, group_of
 
 __all__ = [
-    "Attribution",
-    "Bell",
-    "Belonging",
     "Child",
-    "Custody",
     "Ended",
     "Keeper",
     "KeeperDied",
+    "LeakTracker",
     "Left",
-    "Sighting",
+    "OwnedProcess",
+    "Ownership",
+    "ProcessSnapshot",
+    "Wakeup",
     "adopting",
     "check_proc",
     "command_line",

@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING
 from pytest_agentproc.tree._keeper import Keeper, KeeperDied, baked, keepers
 from pytest_agentproc.tree._kernel import children, is_dead, is_exhausted, release, reserve
 from pytest_agentproc.tree._members import Members
-from pytest_agentproc.tree._membership import Adopted, Line, Sheltered
+from pytest_agentproc.tree._membership import DescentTree, KeeperTree, SubreaperTree
 from pytest_agentproc.tree._prctl import Alarm, adopt_orphans, release_orphans
 from pytest_agentproc.tree._root import Kept, Own, started
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from pytest_agentproc.tree._membership import Kin
+    from pytest_agentproc.tree._membership import TreeMembership
     from pytest_agentproc.tree._root import Root
 
 __all__ = ["Child"]
@@ -78,7 +78,7 @@ class Child:
         self._numbers: dict[str, int] = {}
         self._own: list[int] = []
         """The bell, and what keeps the place of the alarm's descriptor."""
-        self._kin: Kin
+        self._kin: TreeMembership
         self._epoll = select.epoll()
         try:
             reserve()
@@ -122,16 +122,16 @@ class Child:
                 self._keeper = keeper
                 with contextlib.suppress(KeeperDied):
                     kept = Kept(keeper, argv, cwd, env, stdio)
-                    self.containment, self._kin = "keeper", Sheltered(keeper, kept.pid)
+                    self.containment, self._kin = "keeper", KeeperTree(keeper, kept.pid)
                     return kept
                 self._let_go()
             if containment != "group" and self._adopt():
                 cookie = secrets.token_hex(8)
                 own = Own(argv, cwd, baked(env, cookie), stdio)
-                self.containment, self._kin = "subreaper", Adopted(own.pid, cookie, before=self._before)
+                self.containment, self._kin = "subreaper", SubreaperTree(own.pid, cookie, before=self._before)
                 return own
             own = Own(argv, cwd, env, stdio)
-            self._kin = Line(own.pid)
+            self._kin = DescentTree(own.pid)
             return own
         finally:
             for number in theirs:
@@ -155,7 +155,7 @@ class Child:
 
     def poll(self) -> set[str]:
         """Tell what is ready, without waiting: stdin, stdout, stderr, exit, members."""
-        if isinstance(self._kin, Adopted) and self._stirs(self._kin):
+        if isinstance(self._kin, SubreaperTree) and self._stirs(self._kin):
             self._members.walk(end=time.monotonic() + _LOOK)
         ready = [number for number, _ in self._epoll.poll(0)]
         if self._alarm is not None and self._alarm.descriptor in ready:
@@ -164,7 +164,7 @@ class Child:
             os.eventfd_read(self._bell)
         return {self._names.get(number, "members") for number in ready}
 
-    def _stirs(self, kin: Adopted) -> bool:
+    def _stirs(self, kin: SubreaperTree) -> bool:
         try:
             return kin.stirs()
         except OSError as error:
@@ -276,7 +276,7 @@ class Child:
 
         They are orphans, perhaps of the agent; or somebody else here started them. Nobody signals them.
         """
-        return self._kin.strangers(started | keepers) if isinstance(self._kin, Adopted) else []
+        return self._kin.strangers(started | keepers) if isinstance(self._kin, SubreaperTree) else []
 
     def close(self) -> None:
         """Give every descriptor back, and end the keeper with whoever is below it."""
@@ -359,7 +359,9 @@ class Child:
         except KeeperDied:
             assert self._keeper is not None
             self.containment = "subreaper"
-            self._kin = self._members.kin = Adopted(self.pid, self._keeper.cookie, self._keeper.mark, self._before)
+            self._kin = self._members.kin = SubreaperTree(
+                self.pid, self._keeper.cookie, self._keeper.mark, self._before
+            )
             action()
 
     def _await_end(self, end: float) -> None:

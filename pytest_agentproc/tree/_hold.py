@@ -18,13 +18,13 @@ from pytest_agentproc.tree._snapshots import sight
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from pytest_agentproc.tree._snapshots import Sighting
+    from pytest_agentproc.tree._snapshots import ProcessSnapshot
 
 __all__ = ["held", "kill", "reap", "wait"]
 
 
 @contextmanager
-def held(wanted: Iterable[Sighting]) -> Iterator[dict[int, int]]:
+def held(wanted: Iterable[ProcessSnapshot]) -> Iterator[dict[int, int]]:
     """Hold processes by pidfd, those that are still what was seen: (pid, pidfd)."""
     grips: dict[int, int] = {}
     try:

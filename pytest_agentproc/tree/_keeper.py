@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_agentproc.errors import AgentprocError
 from pytest_agentproc.tree._cgroup import end_cgroup, new_cgroup
 from pytest_agentproc.tree._members import Members
-from pytest_agentproc.tree._membership import Adopted
+from pytest_agentproc.tree._membership import SubreaperTree
 from pytest_agentproc.tree._prctl import adopt_orphans, release_orphans
 from pytest_agentproc.tree._snapshots import check_proc
 
@@ -271,7 +271,7 @@ class Keeper:
 
     def _end_orphans(self) -> None:
         """Kill and reap what this process adopted when the keeper died, as far as it is known to be the keeper's."""
-        members = Members(None, Adopted(-1, self.cookie, self.mark), _ignore, _ignore)
+        members = Members(None, SubreaperTree(-1, self.cookie, self.mark), _ignore, _ignore)
         end = time.monotonic() + self._seconds(_PATIENCE)
         turns = 0
         while time.monotonic() < end:

@@ -14,9 +14,9 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.tree._hold import held, kill, reap, wait
-from pytest_agentproc.tree._ownership import Attribution, Belonging, Knowledge, attribute
+from pytest_agentproc.tree._ownership import Knowledge, OwnedProcess, Ownership, attribute
 from pytest_agentproc.tree._places import places_of
-from pytest_agentproc.tree._snapshots import Sighting, check_proc, children, has_children, sight, variable_of
+from pytest_agentproc.tree._snapshots import ProcessSnapshot, check_proc, children, has_children, sight, variable_of
 from pytest_agentproc.tree._starts import COOKIE, Start, listening, publish
 from pytest_agentproc.tree._subreaper import adopting
 from pytest_agentproc.tree._walk import descendants
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
     from types import FrameType
 
-__all__ = ["Custody", "disown"]
+__all__ = ["LeakTracker", "disown"]
 
 
 _NANOSECONDS = 1_000_000_000
@@ -57,7 +57,7 @@ def disown(pid: int) -> None:
         _disowned[pid] = seen.born
 
 
-class Custody:
+class LeakTracker:
     """Know what the current thread, and threads that it starts, start from `begin` to `close`.
 
     Args:
@@ -90,7 +90,7 @@ class Custody:
         self._numbered: list[Start] = []
         self._starts: dict[int, Start] = {}
         self._sessions: dict[int, Start | None] = {}
-        self._claimed: dict[tuple[int, int], Belonging] = {}
+        self._claimed: dict[tuple[int, int], OwnedProcess] = {}
         self._has_company = False
 
     def begin(self) -> None:
@@ -108,7 +108,7 @@ class Custody:
             self._adoption.enter_context(adopting())
         self._stack.enter_context(listening(self))
 
-    def _meet(self, strangers: Sequence[Sighting]) -> None:
+    def _meet(self, strangers: Sequence[ProcessSnapshot]) -> None:
         """Take processes for somebody else's."""
         helpers = _helpers()
         for one in strangers:
@@ -180,12 +180,12 @@ class Custody:
 
     # Who is there.
 
-    def look(self) -> Attribution:
+    def look(self) -> Ownership:
         """Say who is there now. Without a new child that is one system call, or one look at who they are."""
-        found = Attribution()
+        found = Ownership()
         for _ in range(_TRIES):
             if self._has_nothing_new():
-                return Attribution()
+                return Ownership()
             pids = descendants(os.getpid())
             seen = _sights(pids)
             found = attribute(seen, self._knowledge(seen, has_company=self._has_company))
@@ -207,7 +207,7 @@ class Custody:
         old = {*_disowned, *(pid for pid, _ in self._before)}
         return bool(now) and now <= old and not any(pid in self._starts for pid in now - _disowned.keys())
 
-    def settle(self, timeout: int, *, zombies: bool = True) -> Attribution:
+    def settle(self, timeout: int, *, zombies: bool = True) -> Ownership:
         """Say who is there once nobody is, or the time is up.
 
         Args:
@@ -226,14 +226,14 @@ class Custody:
             with held(one.sighting for one in found.mine if one.sighting.state != "zombie") as grips:
                 wait(grips.values(), min(milliseconds, _ZOMBIE_PERIOD) if is_dead or not grips else milliseconds)
 
-    def end(self, found: Sequence[Belonging]) -> list[Sighting]:
+    def end(self, found: Sequence[OwnedProcess]) -> list[ProcessSnapshot]:
         """Kill and reap until nobody that belongs is left, and give those that would not go.
 
         Args:
             found: those to begin with; whoever turns up among their children follows.
         """
         deadline = time.monotonic_ns() + _PATIENCE
-        refused: dict[tuple[int, int], Sighting] = {}
+        refused: dict[tuple[int, int], ProcessSnapshot] = {}
         while found and time.monotonic_ns() < deadline:
             living = [one.sighting for one in found if one.sighting.state != "zombie"]
             with held(living) as grips:
@@ -249,7 +249,7 @@ class Custody:
             found = [one for one in self.look().mine if (one.sighting.pid, one.sighting.born) not in refused]
         return [*refused.values(), *(one.sighting for one in found)]
 
-    def _reap_all(self, found: Sequence[Belonging]) -> None:
+    def _reap_all(self, found: Sequence[OwnedProcess]) -> None:
         wait((), _ZOMBIE_PERIOD)  # a thread that waits for one of them, as asyncio has them, comes first
         if "multiprocessing.process" in sys.modules:
             sys.modules["multiprocessing.process"].active_children()  # it notes how its processes ended
@@ -261,7 +261,7 @@ class Custody:
             else:
                 reap(pid)
 
-    def _knowledge(self, seen: Sequence[Sighting], *, has_company: bool) -> Knowledge:
+    def _knowledge(self, seen: Sequence[ProcessSnapshot], *, has_company: bool) -> Knowledge:
         me = os.getpid()
         before = {**self._before, **dict.fromkeys(_disowned.items(), me)}
         helpers = _helpers()
@@ -293,14 +293,14 @@ class Custody:
         return {}
 
 
-def _below() -> list[Sighting]:
+def _below() -> list[ProcessSnapshot]:
     """See all descendants of this process, parents before children."""
     if not has_children():
         return []
     return _sights(descendants(os.getpid()))
 
 
-def _sights(pids: Sequence[int]) -> list[Sighting]:
+def _sights(pids: Sequence[int]) -> list[ProcessSnapshot]:
     return [seen for pid in pids if (seen := sight(pid)) is not None]
 
 

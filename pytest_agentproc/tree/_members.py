@@ -26,7 +26,7 @@ from pytest_agentproc.tree._walk import group_of, session_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pytest_agentproc.tree._membership import Kin
+    from pytest_agentproc.tree._membership import TreeMembership
 
 __all__ = ["Members"]
 
@@ -46,7 +46,9 @@ class Members:
         forget: called before such a descriptor is closed.
     """
 
-    def __init__(self, root: int | None, kin: Kin, watch: Callable[[int], None], forget: Callable[[int], None]) -> None:
+    def __init__(
+        self, root: int | None, kin: TreeMembership, watch: Callable[[int], None], forget: Callable[[int], None]
+    ) -> None:
         self.kin = kin
         self.is_sure = False
         self.leaks: list[int] = []

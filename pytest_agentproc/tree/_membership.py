@@ -1,6 +1,7 @@
 """Who belongs to the tree of an agent: by descent, session, adoption, or a keeper's word. Sends and reaps nothing.
 
-`Line` is the containment `group`, `Adopted` is `subreaper`, `Sheltered` is `keeper`. The number of a session proves
+`DescentTree` is the containment `group`, `SubreaperTree` is `subreaper`, `KeeperTree` is `keeper`. The number of a
+session proves
 kinship as long as somebody of the tree pins it: the kernel gives a number away only when nobody has it as pid, group or
 session, and a zombie has it until it is reaped.
 """
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.tree._keeper import Keeper
 
-__all__ = ["Adopted", "Kin", "Known", "Line", "Sheltered", "pinned"]
+__all__ = ["DescentTree", "KeeperTree", "Known", "SubreaperTree", "TreeMembership", "pinned"]
 
 
 _FEW = 64
@@ -38,7 +39,7 @@ class Known(Protocol):
         """Give the sessions of those that are not reaped yet."""
 
 
-class Kin(Protocol):
+class TreeMembership(Protocol):
     """Find the members of a tree.
 
     `adopts` says that orphans of the tree become children of this process, which then must reap them. `is_sure` is
@@ -64,7 +65,7 @@ class Kin(Protocol):
         """Say whether the session of an orphan that is confirmed is pinned already; from now on it is."""
 
 
-class Line:
+class DescentTree:
     """What descends from an agent, or from a member of the session that it leads.
 
     The second finds what the walk of a dead root cannot. What left both is out of reach.
@@ -80,7 +81,7 @@ class Line:
         self._root = root
 
     def find(self, known: Known, end: float) -> Iterator[int]:
-        """See `Kin`."""
+        """See `TreeMembership`."""
         yield from (found := descendants(self._root))
         seen = {self._root, *found}
         members = session_members(self._root)
@@ -92,7 +93,7 @@ class Line:
                 seen.update(found)
 
     def confirm(self, pid: int, pidfd: int) -> bool:
-        """See `Kin`."""
+        """See `TreeMembership`."""
         while pid > 1:
             if session_of(pid) == self._root:
                 return True
@@ -100,11 +101,11 @@ class Line:
         return False
 
     def pin(self, pid: int) -> bool:
-        """See `Kin`."""
+        """See `TreeMembership`."""
         return True
 
 
-class Adopted:
+class SubreaperTree:
     """What descends from an agent, or became a child of this process and belongs to the agent.
 
     It belongs if it is in a session that a held member pins, or carries the cookie, or has the mark.
@@ -132,7 +133,10 @@ class Adopted:
         self._last = 0
 
     def find(self, known: Known, end: float) -> Iterator[int]:
-        """See `Kin`: descendants come first, for an orphan leaves their list before it enters that of our children."""
+        """See `TreeMembership`.
+
+        Descendants come first, for an orphan leaves their list before it enters that of our children.
+        """
         self._known = known
         self._sessions = {self._root, *known.sessions()}
         yield from descendants(self._root)
@@ -149,7 +153,7 @@ class Adopted:
                     yield from descendants(pid)
 
     def confirm(self, pid: int, pidfd: int) -> bool:
-        """See `Kin`."""
+        """See `TreeMembership`."""
         if _awaits_us(pidfd) is not None:
             return self._judge(pid)
         mine, above = os.getpid(), pid
@@ -170,7 +174,7 @@ class Adopted:
         return is_ours
 
     def pin(self, pid: int) -> bool:
-        """See `Kin`."""
+        """See `TreeMembership`."""
         session = session_of(pid)
         if session is None or session in self._sessions:
             return True
@@ -205,7 +209,7 @@ class Adopted:
         return True
 
 
-class Sheltered:
+class KeeperTree:
     """Everything below a keeper, whatever it did.
 
     Args:
@@ -221,17 +225,17 @@ class Sheltered:
         self._root = root
 
     def find(self, known: Known, end: float) -> Iterator[int]:
-        """See `Kin`."""
+        """See `TreeMembership`."""
         left = self._keeper.left()
         self.is_sure = left.is_sure
         return iter([pid for pid in left.commands if pid != self._root])
 
     def confirm(self, pid: int, pidfd: int) -> bool:
-        """See `Kin`."""
+        """See `TreeMembership`."""
         return _descends(pid, self._keeper.pid)
 
     def pin(self, pid: int) -> bool:
-        """See `Kin`."""
+        """See `TreeMembership`."""
         return True
 
 

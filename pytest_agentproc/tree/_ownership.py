@@ -20,10 +20,10 @@ from pytest_agentproc.tree._starts import FORK
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
-    from pytest_agentproc.tree._snapshots import Sighting
+    from pytest_agentproc.tree._snapshots import ProcessSnapshot
     from pytest_agentproc.tree._starts import Start
 
-__all__ = ["Attribution", "Belonging", "Knowledge", "attribute"]
+__all__ = ["Knowledge", "OwnedProcess", "Ownership", "attribute"]
 
 
 _LATE = 20_000_000
@@ -55,13 +55,13 @@ class Knowledge:
     starts: Mapping[int, Start] = field(default_factory=dict)
     cookies: Mapping[int, Start | None] = field(default_factory=dict)
     sessions: Mapping[int, Start | None] = field(default_factory=dict)
-    claimed: Mapping[tuple[int, int], Belonging] = field(default_factory=dict)
+    claimed: Mapping[tuple[int, int], OwnedProcess] = field(default_factory=dict)
     candidates: Sequence[Start] = ()
     others: bool = False
     excuses: Callable[[int, str], bool] = lambda _pid, _command: False
 
 
-class Belonging(NamedTuple):
+class OwnedProcess(NamedTuple):
     """A process that belongs.
 
     Args:
@@ -72,11 +72,11 @@ class Belonging(NamedTuple):
         above: its parents up to this process, the nearest first.
     """
 
-    sighting: Sighting
+    sighting: ProcessSnapshot
     how: str
     why: str
     start: Start | None
-    above: tuple[Sighting, ...] = ()
+    above: tuple[ProcessSnapshot, ...] = ()
 
     def command(self, own: str) -> str:
         """Give what was asked for, or else what it runs.
@@ -90,7 +90,7 @@ class Belonging(NamedTuple):
         return FORK if self.sighting.command == own else self.sighting.command
 
 
-class Attribution(NamedTuple):
+class Ownership(NamedTuple):
     """Whose the processes below this one are.
 
     Args:
@@ -99,12 +99,12 @@ class Attribution(NamedTuple):
         spent: adopted ones that are dead, whoever's they were: to be reaped, as nobody else will.
     """
 
-    mine: tuple[Belonging, ...] = ()
-    unknown: tuple[Sighting, ...] = ()
+    mine: tuple[OwnedProcess, ...] = ()
+    unknown: tuple[ProcessSnapshot, ...] = ()
     spent: tuple[int, ...] = ()
 
 
-def attribute(seen: Sequence[Sighting], known: Knowledge) -> Attribution:
+def attribute(seen: Sequence[ProcessSnapshot], known: Knowledge) -> Ownership:
     """Say whose each process is.
 
     Args:
@@ -118,7 +118,7 @@ def attribute(seen: Sequence[Sighting], known: Knowledge) -> Attribution:
     for one in seen:
         judge.by_parent(one)
     mine = [belonging for one in seen if (belonging := judge.verdicts.get(one.pid)) is not None]
-    return Attribution(
+    return Ownership(
         tuple(one for one in mine if one.sighting.state != "zombie" or one.how == "child"),
         tuple(one for one in seen if one.pid not in judge.verdicts and one.state != "zombie"),
         tuple(one.pid for one in seen if one.state == "zombie" and one.parent == known.me and judge.was_adopted(one)),
@@ -130,14 +130,14 @@ class _Judge:
 
     def __init__(self, known: Knowledge) -> None:
         self._known = known
-        self.verdicts: dict[int, Belonging | None] = {}
+        self.verdicts: dict[int, OwnedProcess | None] = {}
         self._sessions: dict[int, Start | None] = dict(known.sessions)
         self._others_sessions: set[int] = set()
         for start in known.starts.values():
             if start.is_own and not known.excuses(start.pid, start.command):
                 self._sessions.setdefault(start.pid, start)
 
-    def by_start_or_parent(self, one: Sighting) -> bool:
+    def by_start_or_parent(self, one: ProcessSnapshot) -> bool:
         """Judge who was there before, was started here, or has a parent that is judged; False: it must be evident."""
         known = self._known
         identity = one.pid, one.born
@@ -148,25 +148,25 @@ class _Judge:
             return self._set(one, None)
         if start is not None and (one.parent == known.me or one.parent in known.helpers):
             is_mine = start.is_own and not known.excuses(one.pid, start.command)
-            return self._set(one, Belonging(one, "child", "", start) if is_mine else None)
+            return self._set(one, OwnedProcess(one, "child", "", start) if is_mine else None)
         if one.parent != known.me:
             return self.by_parent(one) or True
         if identity in known.claimed:
             claim = known.claimed[identity]
             why = claim.why or "its parent was seen"
-            return self._set(one, Belonging(one, "adopted", why, claim.start))
+            return self._set(one, OwnedProcess(one, "adopted", why, claim.start))
         return False
 
-    def by_parent(self, one: Sighting) -> bool:
+    def by_parent(self, one: ProcessSnapshot) -> bool:
         """Judge a process as its parent was judged, if it was."""
         if one.pid in self.verdicts or one.parent not in self.verdicts:
             return False
         above = self.verdicts[one.parent]
         if above is None:
             return self._set(one, None)
-        return self._set(one, Belonging(one, "descendant", "", above.start, (above.sighting, *above.above)))
+        return self._set(one, OwnedProcess(one, "descendant", "", above.start, (above.sighting, *above.above)))
 
-    def by_evidence(self, one: Sighting) -> bool:
+    def by_evidence(self, one: ProcessSnapshot) -> bool:
         """Judge an adopted process by its cookie, its session, or because nobody else was there."""
         known = self._known
         if one.pid in known.cookies:
@@ -181,7 +181,7 @@ class _Judge:
             return self._adopt(one, only, "nobody else was there to start it")
         return False
 
-    def was_adopted(self, one: Sighting) -> bool:
+    def was_adopted(self, one: ProcessSnapshot) -> bool:
         """Say whether a child is certainly none that this process started: if it did, somebody may wait for it."""
         known = self._known
         verdict = self.verdicts.get(one.pid)
@@ -190,13 +190,13 @@ class _Judge:
         parent = known.before.get((one.pid, one.born), known.me)
         return parent != known.me or (one.session in known.starts and one.session != one.pid)
 
-    def _adopt(self, one: Sighting, start: Start | None, why: str) -> bool:
+    def _adopt(self, one: ProcessSnapshot, start: Start | None, why: str) -> bool:
         excuses = self._known.excuses
         if start is not None and (not start.is_own or excuses(start.pid, start.command)):
             return self._set(one, None)
-        return self._set(one, Belonging(one, "adopted", why, start))
+        return self._set(one, OwnedProcess(one, "adopted", why, start))
 
-    def _set(self, one: Sighting, verdict: Belonging | None) -> bool:
+    def _set(self, one: ProcessSnapshot, verdict: OwnedProcess | None) -> bool:
         self.verdicts[one.pid] = verdict
         if one.session != self._known.session:
             if verdict is None:

@@ -16,7 +16,7 @@ from pytest_agentproc.procfs import read_proc, stat_of, words_of
 from pytest_agentproc.tree._kernel import read_file
 from pytest_agentproc.tree._walk import environment_of
 
-__all__ = ["Sighting", "check_proc", "children", "command_line", "has_children", "sight", "variable_of"]
+__all__ = ["ProcessSnapshot", "check_proc", "children", "command_line", "has_children", "sight", "variable_of"]
 
 
 _NAMES = b"NSpid:"
@@ -55,7 +55,7 @@ _STATES = {"Z": "zombie", "T": "stopped", "t": "stopped"}
 _NANOSECONDS = 1_000_000_000
 
 
-class Sighting(NamedTuple):
+class ProcessSnapshot(NamedTuple):
     """What was seen of a process.
 
     Args:
@@ -75,14 +75,14 @@ class Sighting(NamedTuple):
     command: str
 
 
-def sight(pid: int) -> Sighting | None:
+def sight(pid: int) -> ProcessSnapshot | None:
     """Look at a process; None: it is gone."""
     seen = stat_of(pid)
     if seen is None or seen.state in "Xx":
         return None
     state = _STATES.get(seen.state, "alive")
     command = "" if state == "zombie" else command_line(pid)
-    return Sighting(pid, seen.parent, seen.session, state, seen.started * _tick(), command or f"[{seen.name}]")
+    return ProcessSnapshot(pid, seen.parent, seen.session, state, seen.started * _tick(), command or f"[{seen.name}]")
 
 
 def command_line(pid: int) -> str:

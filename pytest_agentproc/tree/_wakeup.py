@@ -6,10 +6,10 @@ import contextlib
 import os
 import select
 
-__all__ = ["Bell"]
+__all__ = ["Wakeup"]
 
 
-class Bell:
+class Wakeup:
     """An epoll descriptor over an eventfd and the descriptor of the agent that lives now.
 
     Raises:

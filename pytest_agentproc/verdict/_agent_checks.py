@@ -153,10 +153,10 @@ def _is_read(data: Mapping[str, Any]) -> bool:
 
 
 SAW_CHECKS: dict[str, Callable[[Played, Any], Finding]] = {
-    "saw.argv": _of_given(_argv),
-    "saw.env": _of_given(_env),
-    "saw.cwd": _of_given(_cwd),
-    "saw.stdin": _stdin,
+    "received.argv": _of_given(_argv),
+    "received.env": _of_given(_env),
+    "received.cwd": _of_given(_cwd),
+    "received.stdin": _stdin,
 }
 
 

@@ -7,7 +7,7 @@ from signal import Signals
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.record import one_session
-from pytest_agentproc.vocabulary import Answer
+from pytest_agentproc.vocabulary import RunReport
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
@@ -205,7 +205,7 @@ class _OfSession:
 
     bound: Bound
     record: Record
-    answer: Answer | None
+    answer: RunReport | None
     fault: Exception | None
     tolerance: int
     late: Callable[[int], int]
@@ -223,7 +223,7 @@ def of_session(played: Played, key: str) -> tuple[Played, str]:
     name, _, own = rest.partition(".")
     answer = played.answer
     if answer is not None:
-        answer = (answer.sessions or {}).get(name, Answer())
+        answer = (answer.sessions or {}).get(name, RunReport())
     record = one_session(played.record, name)
     part = played.bound.parts[name]
     return _OfSession(part, record, answer, played.fault, played.tolerance, played.late, None), own

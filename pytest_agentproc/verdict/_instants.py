@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.record import Record
     from pytest_agentproc.verdict._rows import Played
-    from pytest_agentproc.vocabulary import Answer
+    from pytest_agentproc.vocabulary import RunReport
 
 __all__ = ["instants", "retimed"]
 
@@ -61,7 +61,7 @@ def _of_process(record: Record, process: str, leaf: str) -> Times | None:
     return [_facts.gone_at(record, process)] if leaf == "gone_at" else None
 
 
-def _elapsed(answer: Answer | None, head: str) -> Times | None:
+def _elapsed(answer: RunReport | None, head: str) -> Times | None:
     """Give how long a run took, or one of a session's turns."""
     if answer is None:
         return None

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pytest_agentproc.record import Record
-    from pytest_agentproc.vocabulary import Answer
+    from pytest_agentproc.vocabulary import RunReport
 
 __all__ = [
     "Bound",
@@ -173,7 +173,7 @@ class Played(Protocol):
     @property
     def record(self) -> Record: ...
     @property
-    def answer(self) -> Answer | None: ...
+    def answer(self) -> RunReport | None: ...
     @property
     def fault(self) -> Exception | None: ...
     @property

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.record import Record
     from pytest_agentproc.verdict._rows import Bound
-    from pytest_agentproc.vocabulary import Answer
+    from pytest_agentproc.vocabulary import RunReport
 
 __all__ = ["has_ended", "is_before", "is_of_turn", "session_check"]
 
@@ -37,7 +37,7 @@ class _OfTurn:
 
     bound: Bound
     record: Record
-    answer: Answer | None
+    answer: RunReport | None
     fault: Exception | None
     tolerance: int
     late: Callable[[int], int]

@@ -6,7 +6,16 @@ from pytest_agentproc.vocabulary._abilities import ABILITIES
 from pytest_agentproc.vocabulary._archetypes import ARCHETYPES
 from pytest_agentproc.vocabulary._artifacts import ARTIFACTS, INCOMPLETE, RESULT_FIELDS
 from pytest_agentproc.vocabulary._dialect import Dialect
-from pytest_agentproc.vocabulary._drive import DEEDS, CallbackError, Caller, Deed, Handler, HookUse, Role, required
+from pytest_agentproc.vocabulary._drive import (
+    CAPABILITIES,
+    CallbackError,
+    Caller,
+    CallerAction,
+    Handler,
+    HookUse,
+    Role,
+    required,
+)
 from pytest_agentproc.vocabulary._outcomes import LEVELS, LIMIT_OUTCOMES, Outcome, exit_code, outcomes_for
 from pytest_agentproc.vocabulary._policy import (
     CONTAINMENTS,
@@ -25,14 +34,14 @@ from pytest_agentproc.vocabulary._rules import RULES
 from pytest_agentproc.vocabulary._script_step import VALUE_TYPES, ScriptStep
 from pytest_agentproc.vocabulary._signals import FIRST_SIGNALS, SIGNALS
 from pytest_agentproc.vocabulary._stated import PartlyStated, with_unstated
-from pytest_agentproc.vocabulary._subject import Answer, LimitsRequest, Order, Subject, View
+from pytest_agentproc.vocabulary._subject import LimitsRequest, RunReport, RunRequest, Subject, View
 
 __all__ = [
     "ABILITIES",
     "ARCHETYPES",
     "ARTIFACTS",
+    "CAPABILITIES",
     "CONTAINMENTS",
-    "DEEDS",
     "FIRST_SIGNALS",
     "INCOMPLETE",
     "LEVELS",
@@ -48,19 +57,19 @@ __all__ = [
     "TIME_NAMES",
     "VALUE_TYPES",
     "WORD_NAMES",
-    "Answer",
     "CallbackError",
     "Caller",
-    "Deed",
+    "CallerAction",
     "Dialect",
     "Handler",
     "HookUse",
     "LimitsRequest",
-    "Order",
     "Outcome",
     "PartlyStated",
     "Policy",
     "Role",
+    "RunReport",
+    "RunRequest",
     "ScriptStep",
     "Subject",
     "View",

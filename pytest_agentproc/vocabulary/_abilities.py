@@ -11,4 +11,4 @@ ABILITIES = {
     "pause": "wait between two prompts of a session: it is given all prompts at once, as a batch client is",
     "deny": "deny the agent anything, or let it wait for an answer: the caller allows everything at once",
 }
-"""What a scenario may need beside `DEEDS`, each with what it means to lack it."""
+"""What a scenario may need beside `CAPABILITIES`, each with what it means to lack it."""

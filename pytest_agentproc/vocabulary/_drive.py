@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-__all__ = ["DEEDS", "CallbackError", "Caller", "Deed", "Handler", "HookUse", "Role", "required"]
+__all__ = ["CAPABILITIES", "CallbackError", "Caller", "CallerAction", "Handler", "HookUse", "Role", "required"]
 
-DEEDS = (
+CAPABILITIES = (
     "prompt",
     "queue",
     "cancel",
@@ -48,7 +48,7 @@ _HOPELESS = ("failed", "closed")
 
 
 @dataclass(frozen=True, slots=True)
-class Deed:
+class CallerAction:
     """One thing that the caller does.
 
     Args:
@@ -115,14 +115,14 @@ class HookUse:
     allowed: bool = True
 
 
-def required(drive: Sequence[Deed]) -> dict[str, int]:
-    """Give the `DEEDS` that a drive needs, each with the line of its last use."""
+def required(drive: Sequence[CallerAction]) -> dict[str, int]:
+    """Give the `CAPABILITIES` that a drive needs, each with the line of its last use."""
     needed: dict[str, int] = {}
     open_turns: dict[str, set[int]] = {}
     prompts: dict[str, int] = {}
     for deed in drive:
         left = open_turns.setdefault(deed.session, set())
-        if deed.kind in DEEDS:
+        if deed.kind in CAPABILITIES:
             needed[deed.kind] = deed.line
         if deed.kind == "status" and deed.value in ("restarting", "failed"):
             needed["restart"] = deed.line
@@ -181,15 +181,18 @@ class Caller:
     """
 
     def __init__(
-        self, drive: Sequence[Deed], note: Callable[[Deed], None], roles: Mapping[str, Role] | None = None
+        self,
+        drive: Sequence[CallerAction],
+        note: Callable[[CallerAction], None],
+        roles: Mapping[str, Role] | None = None,
     ) -> None:
         self._roles = roles or {"": Role()}
         self._heard = {name: _Heard() for name in self._roles}
         closed = {deed.session for deed in drive if deed.kind == "close"}
-        closes = (Deed(0, "close", session=name) for name in self._roles if name not in closed)
-        self._left = deque([*drive, Deed(0, "settle"), *closes])
+        closes = (CallerAction(0, "close", session=name) for name in self._roles if name not in closed)
+        self._left = deque([*drive, CallerAction(0, "settle"), *closes])
         self._note = note
-        self._noted: Deed | None = None
+        self._noted: CallerAction | None = None
         self._last = 0
         uses = ((name, hook) for name, role in self._roles.items() for hook in role.hooks)
         registered = [(use.registers_at, name, use.name) for name, use in uses if use.registers_at is not None]
@@ -237,24 +240,24 @@ class Caller:
 
     # What is to be done.
 
-    def act(self, now: int) -> list[Deed]:
+    def act(self, now: int) -> list[CallerAction]:
         """Give what is to be done now, in order: callbacks, the drive, answers session by session.
 
         A handler that answers now is a task of its own, which goes on when this one waits again.
         """
-        deeds: list[Deed] = []
+        deeds: list[CallerAction] = []
         while self._registers and self._registers[0][0] <= now:
             _, session, name = self._registers.popleft()
-            deeds.append(Deed(0, "register", name, session=session))
+            deeds.append(CallerAction(0, "register", name, session=session))
             self._note(deeds[-1])
         deeds += self._drive(now)
         for session, heard in self._heard.items():
             while heard.dues and heard.dues[0][0] <= now:
-                deeds.append(Deed(0, "answer", heard.dues.popleft()[1], session=session))
+                deeds.append(CallerAction(0, "answer", heard.dues.popleft()[1], session=session))
         return deeds
 
-    def _drive(self, now: int) -> list[Deed]:
-        deeds: list[Deed] = []
+    def _drive(self, now: int) -> list[CallerAction]:
+        deeds: list[CallerAction] = []
         while self._left:
             deed = self._left[0]
             if not self._is_due(deed, now):
@@ -272,17 +275,17 @@ class Caller:
                 deeds.append(deed)
         return deeds
 
-    def _begin(self, deed: Deed) -> None:
+    def _begin(self, deed: CallerAction) -> None:
         if deed is not self._noted and deed.kind in _WAITS and deed.line:
             self._noted = deed
             self._note(deed)
 
-    def _due(self, deed: Deed) -> int | None:
+    def _due(self, deed: CallerAction) -> int | None:
         if deed.kind == "wait":
             return self._last + int(deed.value)
         return deed.at if deed.after is None else self._last + deed.after
 
-    def _is_due(self, deed: Deed, now: int) -> bool:
+    def _is_due(self, deed: CallerAction, now: int) -> bool:
         due = self._due(deed)
         if due is not None and due > now:
             return False

@@ -9,14 +9,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from pytest_agentproc.vocabulary._dialect import Dialect
-    from pytest_agentproc.vocabulary._drive import Deed, Handler, HookUse
+    from pytest_agentproc.vocabulary._drive import CallerAction, Handler, HookUse
     from pytest_agentproc.vocabulary._policy import Policy
 
-__all__ = ["Answer", "LimitsRequest", "Order", "Subject", "View"]
+__all__ = ["LimitsRequest", "RunReport", "RunRequest", "Subject", "View"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
+class RunRequest:
     """One run, one session, or several sessions at a time, that a subject is to supervise.
 
     Args:
@@ -62,17 +62,17 @@ class Order:
     artifacts: str | None = None
     disk: str = ""
     model: str | None = None
-    drive: tuple[Deed, ...] = ()
+    drive: tuple[CallerAction, ...] = ()
     handler: Handler | None = None
     hooks: tuple[HookUse, ...] = ()
     name: str = ""
     keeper: Any = None
-    sessions: tuple[Order, ...] = ()
+    sessions: tuple[RunRequest, ...] = ()
     contributed: Dialect | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class RunReport:
     """What a subject reports of a run, a turn, a session or several of them; None: it does not say.
 
     Args:
@@ -114,12 +114,12 @@ class Answer:
     warnings: tuple[str, ...] | None = None
     noise: int | None = None
     stderr_tail: bytes | None = None
-    turns: tuple[Answer, ...] | None = None
-    background: tuple[Answer, ...] | None = None
+    turns: tuple[RunReport, ...] | None = None
+    background: tuple[RunReport, ...] | None = None
     statuses: tuple[str, ...] | None = None
     viewers: Mapping[str, View] | None = None
     called: tuple[tuple[str, int], ...] | None = None
-    sessions: Mapping[str, Answer] | None = None
+    sessions: Mapping[str, RunReport] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +161,8 @@ class Subject(Protocol):
     `policy` and `run` may raise `subjects.Declined` for what it cannot take: the scenario is then not applicable.
 
     It may have nine more: `takes_runs`, false for one that takes nothing but drives; `dialects`, those whose
-    agents it can run, or modes of them, as `gemini stream` (None: all); `deeds`, the `DEEDS` that it can have done
+    agents it can run, or modes of them, as `gemini stream` (None: all); `deeds`, the `CAPABILITIES` that it can have
+    done
     to its sessions (None: all); `cannot`, the `ABILITIES` that it lacks; `outcomes`, those that it can tell apart
     (empty: all); `first_signal`, with which it begins to end an agent (TERM); `needs_keeper`, true for one that
     starts programs of its own, which a keeper holds in real time; `real_time_only`, why it cannot be played in
@@ -179,5 +180,5 @@ class Subject(Protocol):
         A whole `Policy` states all of them. A mapping of names to values states those alone; see `subjects.Function`.
         """
 
-    async def run(self, order: Order) -> Answer:
+    async def run(self, order: RunRequest) -> RunReport:
         """Supervise one run, or one session, or all sessions of an order, to their end."""

@@ -18,10 +18,10 @@ from tests.parity.kinds import ENDS, KINDS, kind
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pytest_agentproc.harness import Lab, Played
+    from pytest_agentproc.harness import Played, ScenarioRunner
     from pytest_agentproc.record import Record
     from pytest_agentproc.scenario import Scenario
-    from pytest_agentproc.vocabulary import Answer
+    from pytest_agentproc.vocabulary import RunReport
 
 __all__ = ["Case", "Seen", "cases"]
 
@@ -33,7 +33,7 @@ script:
   - spawn:
       id: helper
       how: same_group
-      holds: [stdout]
+      inherits: [stdout]
       script:
         - flood: {stdout: 256 KiB}
         - drip: {stdout: "h", every: inactivity_timeout / 4, for: inactivity_timeout * 3 / 4}
@@ -52,7 +52,7 @@ agent: raw
 script:
   - when: {signal: TERM}
     do: [{say: saving}, {silence: kill_grace}, {exit: 143}]
-  - spawn: {id: kid, how: same_group, holds: [stdout], deaf: true}
+  - spawn: {id: kid, how: same_group, inherits: [stdout], ignores_signals: true}
   - say: begin
   - drip: {stdout: ".", every: inactivity_timeout / 2, for: inactivity_timeout * 3 / 2}
   - linger: for ever
@@ -94,7 +94,7 @@ class Seen:
     """
 
     timeline: list[tuple[object, ...]]
-    answers: list[Answer | None]
+    answers: list[RunReport | None]
     fault: str = ""
 
 
@@ -117,7 +117,7 @@ class Case:
             return _seen_alone(model_play(self.scenarios[0], core()))
         return _seen(*model_together(bind_all(self.scenarios)))
 
-    def play(self, lab: Lab, backend: str) -> Seen:
+    def play(self, lab: ScenarioRunner, backend: str) -> Seen:
         """Play it with real processes."""
         if len(self.scenarios) == 1:
             return _seen_alone(lab.play(self.scenarios[0], core(), backend=backend))
@@ -128,11 +128,11 @@ def _seen_alone(played: Played) -> Seen:
     return _seen(played.record, [played.answer], played.fault.reason if played.fault is not None else "")
 
 
-def _seen(record: Record, answers: Sequence[Answer | None], fault: str = "") -> Seen:
+def _seen(record: Record, answers: Sequence[RunReport | None], fault: str = "") -> Seen:
     return Seen(list(normal_form(record)), [None if one is None else _plain(one) for one in answers], fault)
 
 
-def _plain(answer: Answer) -> Answer:
+def _plain(answer: RunReport) -> RunReport:
     """Leave the wording of errors out, those of a session's turns and of what its viewers read included."""
     views = answer.viewers and {name: replace(view, transcript="") for name, view in answer.viewers.items()}
     return replace(
@@ -145,7 +145,7 @@ def _plain(answer: Answer) -> Answer:
     )
 
 
-def _plain_turns(turns: Sequence[Answer] | None) -> tuple[Answer, ...] | None:
+def _plain_turns(turns: Sequence[RunReport] | None) -> tuple[RunReport, ...] | None:
     return None if turns is None else tuple(_plain(one) for one in turns)
 
 

@@ -16,7 +16,7 @@ from tests.benchmarks._virtual import DRIP, WARM_UP, Stopwatch
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pytest_agentproc.harness import Lab
+    from pytest_agentproc.harness import ScenarioRunner
 
 __all__ = ["AgentsPart"]
 
@@ -32,7 +32,7 @@ class AgentsPart:
     sizes = (1, 5, 20, 100)
     agent_steps = 1500
 
-    def __init__(self, lab: Lab, interpreter: str) -> None:
+    def __init__(self, lab: ScenarioRunner, interpreter: str) -> None:
         self._lab = lab
         self._interpreter = interpreter
         self._bare = {size: Samples() for size in (5, 100)}

@@ -14,7 +14,7 @@ from tests.benchmarks._figures import Samples, ratios, summary
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pytest_agentproc.harness import Lab
+    from pytest_agentproc.harness import ScenarioRunner
 
 __all__ = ["KeeperPart"]
 
@@ -31,7 +31,7 @@ class KeeperPart:
 
     name = "keeper"
 
-    def __init__(self, _lab: Lab) -> None:
+    def __init__(self, _lab: ScenarioRunner) -> None:
         self._bare, self._keeper = Samples(), Samples()
         self._held = {containment: Samples() for containment in ("group", "subreaper", "keeper")}
 

@@ -21,7 +21,7 @@ from tests.benchmarks._figures import Samples, ratios, summary
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pytest_agentproc.harness import Lab
+    from pytest_agentproc.harness import ScenarioRunner
 
 __all__ = ["LifelinePart"]
 
@@ -44,7 +44,7 @@ class LifelinePart:
 
     name = "lifeline"
 
-    def __init__(self, lab: Lab) -> None:
+    def __init__(self, lab: ScenarioRunner) -> None:
         self._clock = VirtualClock()
         scenario, subject = loads(SCENARIO, "lifeline"), core()
         bound = scenario.bind(scenario.terms(subject))

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from pytest_agentproc.clock import VirtualClock, Watched
-    from pytest_agentproc.harness import Lab
+    from pytest_agentproc.harness import ScenarioRunner
     from pytest_agentproc.scenario import Bound, Scenario
-    from pytest_agentproc.vocabulary import Answer
+    from pytest_agentproc.vocabulary import RunReport
 
     Trace = Callable[[int, str, Mapping[str, Any]], None]
 
@@ -74,7 +74,7 @@ def bind_all(scenarios: Sequence[Scenario]) -> list[Bound]:
     ]
 
 
-def model_together(bounds: Sequence[Bound], model_type: type[Model] = Model) -> tuple[Record, list[Answer | None]]:
+def model_together(bounds: Sequence[Bound], model_type: type[Model] = Model) -> tuple[Record, list[RunReport | None]]:
     """Play all at once in the model, or in a broken one.
 
     Returns:
@@ -88,7 +88,7 @@ def model_together(bounds: Sequence[Bound], model_type: type[Model] = Model) -> 
         model.record = own  # the driver's side of the record is handed over now
         machines.append(add_run(model, bound, core()))
     model.record = record
-    answers: list[Answer | None] = [None] * len(bounds)
+    answers: list[RunReport | None] = [None] * len(bounds)
 
     def over() -> None:
         number = next(number for number in model.over if answers[number] is None)
@@ -101,8 +101,8 @@ def model_together(bounds: Sequence[Bound], model_type: type[Model] = Model) -> 
 
 
 def play_together(
-    lab: Lab, bounds: Sequence[Bound], backend: str, trace: Trace | None = None
-) -> tuple[Record, list[Answer | None]]:
+    lab: ScenarioRunner, bounds: Sequence[Bound], backend: str, trace: Trace | None = None
+) -> tuple[Record, list[RunReport | None]]:
     """Play all at once with real processes under one virtual clock.
 
     Args:
@@ -115,7 +115,7 @@ def play_together(
         One record of all, and each run's answer.
     """
     record = Record()
-    answers: list[Answer | None] = [None] * len(bounds)
+    answers: list[RunReport | None] = [None] * len(bounds)
     with lab.virtual_clock() as clock:
         fakes = [lab.fake(one.scenario, clock=clock, name=one.program["name"], record=record) for one in bounds]
 

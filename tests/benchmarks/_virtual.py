@@ -20,8 +20,8 @@ from tests.benchmarks._plain import ENVIRONMENT, PLACEMENTS, BareSteps, PingPong
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from pytest_agentproc.harness import Lab
-    from pytest_agentproc.vocabulary import Answer, LimitsRequest, Order, Policy
+    from pytest_agentproc.harness import ScenarioRunner
+    from pytest_agentproc.vocabulary import LimitsRequest, Policy, RunReport, RunRequest
 
 __all__ = ["DRIP", "SPOKEN", "WARM_UP", "ScenarioPart", "StartPart", "StepPart", "Stopwatch"]
 
@@ -94,7 +94,7 @@ class Stopwatch:
         self._started = self.stopped = 0.0
 
     def trace(self, at: int, code: str, data: Mapping[str, Any]) -> None:
-        """See `Order.trace`."""
+        """See `RunRequest.trace`."""
         if code != "o":
             return
         if not self._started and at >= self._begin:
@@ -124,7 +124,7 @@ class _Traced:
     def policy(self, request: LimitsRequest) -> Policy:
         return core().policy(request)
 
-    async def run(self, order: Order) -> Answer:
+    async def run(self, order: RunRequest) -> RunReport:
         record = order.trace
 
         def trace(at: int, code: str, data: dict[str, Any]) -> None:
@@ -136,7 +136,7 @@ class _Traced:
 
 
 class ScenarioPart:
-    """scenario_ratio: `Lab.play` of a one-agent scenario over a plain spawn-and-wait in a loop that runs already.
+    """scenario_ratio: `ScenarioRunner.play` of a scenario with one agent over a plain spawn-and-wait in a running loop.
 
     A play is everything: the fake's files, a loop of its own, the spawn, all steps, the exit, the verdict's record.
     There are ten of each a round, so 200 in the 20 rounds of a whole run. `scenario_over_same_agent` compares with what
@@ -146,7 +146,7 @@ class ScenarioPart:
 
     name = "scenario"
 
-    def __init__(self, lab: Lab, interpreter: str) -> None:
+    def __init__(self, lab: ScenarioRunner, interpreter: str) -> None:
         self._lab = lab
         self._interpreter = interpreter
         self._scenario = loads(SCENARIO, "scenario")
@@ -211,7 +211,7 @@ class StepPart:
     name = "step"
     steps = 1000
 
-    def __init__(self, lab: Lab, interpreter: str) -> None:
+    def __init__(self, lab: ScenarioRunner, interpreter: str) -> None:
         self._lab = lab
         self._scenario = loads(DRIP.format(seconds=self.steps + WARM_UP + 1), "drip")
         self._interpreter = interpreter
@@ -285,7 +285,7 @@ class StartPart:
 
     name = "start"
 
-    def __init__(self, lab: Lab, interpreter: str) -> None:
+    def __init__(self, lab: ScenarioRunner, interpreter: str) -> None:
         self._lab = lab
         self._scenario = loads(FIRST_WORD.format("raw", "text"), "first-word")
         self._fakes = {

@@ -15,7 +15,7 @@ import time
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.harness import Lab
+from pytest_agentproc.harness import ScenarioRunner
 from pytest_agentproc.scenario import loads
 from tests.benchmarks._burners import burnt
 from tests.clients.acp_py import AcpPy
@@ -47,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     sys.path.append(str(from_pypi()))
     modules = {name: import_module(name) for name in ("claude_agent_sdk", "acp")}
     deviations = 0
-    with Lab() as lab, burnt(_LONGEST) if options.burn else contextlib.nullcontext():
+    with ScenarioRunner() as lab, burnt(_LONGEST) if options.burn else contextlib.nullcontext():
         for client in CLIENTS:
             taken: list[float] = []
             deviating = 0
@@ -65,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if deviations else 0
 
 
-def _close(lab: Lab, modules: dict[str, Any], client: str, script: str) -> Steps:
+def _close(lab: ScenarioRunner, modules: dict[str, Any], client: str, script: str) -> Steps:
     """Start and close one agent, under a clock of its own."""
     name, backend = client.split()
     with lab.virtual_clock() as clock:
@@ -80,7 +80,7 @@ def _close(lab: Lab, modules: dict[str, Any], client: str, script: str) -> Steps
                 fake.finish()
 
 
-def _fake(lab: Lab, clock: VirtualClock, text: str, fakes: list[FakeAgent]) -> FakeAgent:
+def _fake(lab: ScenarioRunner, clock: VirtualClock, text: str, fakes: list[FakeAgent]) -> FakeAgent:
     fakes.append(lab.fake(loads(text), clock=clock))
     return fakes[-1]
 

@@ -13,7 +13,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.harness import Lab
+from pytest_agentproc.harness import ScenarioRunner
 from tests.benchmarks._collection import CollectionPart
 from tests.benchmarks._corpus import CorpusPart
 from tests.benchmarks._crowd import AgentsPart
@@ -49,7 +49,7 @@ FLOORS = {"model_per_cpu_second": 1000.0}
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure; return the exit code: 1 if a limit is passed."""
     options = _options(arguments)
-    with Lab() as lab:
+    with ScenarioRunner() as lab:
         parts = _parts(lab, options.only)
         try:
             for number in range(options.rounds):
@@ -71,7 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if passed else 0
 
 
-def _parts(lab: Lab, only: Sequence[str]) -> list[Part]:
+def _parts(lab: ScenarioRunner, only: Sequence[str]) -> list[Part]:
     makers: dict[str, Callable[[], Part]] = {
         "scenario": lambda: ScenarioPart(lab, _interpreter()),
         "step": lambda: StepPart(lab, _interpreter()),

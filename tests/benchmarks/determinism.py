@@ -17,7 +17,7 @@ import traceback
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.harness import Lab
+from pytest_agentproc.harness import ScenarioRunner
 from tests.benchmarks._burners import burnt
 from tests.benchmarks._cases import cases
 from tests.benchmarks._difference import difference
@@ -83,7 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     loads = LOADS if options.load == "both" else (options.load,)
     print(f"{len(chosen)} cases on {', '.join(backends)}, {' and '.join(loads)}: {options.runs} runs", flush=True)
     tally = _Tally(options.runs)
-    with Lab() as lab:
+    with ScenarioRunner() as lab:
         for load, runs in itertools.groupby(_plan(chosen, backends, loads, options.runs), lambda run: run.load):
             with burnt(_LONGEST) if load == "burnt" else contextlib.nullcontext():
                 for run in runs:
@@ -103,7 +103,7 @@ def _plan(chosen: Sequence[Case], backends: Sequence[str], loads: Sequence[str],
             yield _Run(number, case, backend, load)
 
 
-def _deviation(lab: Lab, run: _Run) -> str:
+def _deviation(lab: ScenarioRunner, run: _Run) -> str:
     faulthandler.dump_traceback_later(HANG, exit=True)
     try:
         return difference(run.case.foretold, run.case.play(lab, run.backend))

@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.harness import Lab, order_of
+from pytest_agentproc.harness import ScenarioRunner, order_of
 from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import core
@@ -28,7 +28,7 @@ from tests.architecture.sources import ROOT
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pytest_agentproc.vocabulary import Answer
+    from pytest_agentproc.vocabulary import RunReport
 
 MIB = 1 << 20
 MOST_GROWTH = 64 * MIB
@@ -103,13 +103,13 @@ def _play(case: str, size: str, backend: str) -> dict[str, Any]:
     scenario = loads(SCENARIO.format(stream=stream, size=size, outcome=outcome))
     bound, record = scenario.bind(Policy.for_dialect("pi")), Record()
     begun = time.perf_counter()
-    with Lab() as lab, lab.virtual_clock() as clock:
+    with ScenarioRunner() as lab, lab.virtual_clock() as clock:
         fake = lab.fake(scenario, clock=clock, record=record)
         if has_lines:
             launcher = Path(fake.path)
             launcher.write_text(_IN_LINES.join(launcher.read_text("utf-8").split("\nmodule.main(")), "utf-8")
         order = order_of(bound, fake, clock, record.add)
-        answer: Answer = clock.run(core().run, order, backend=backend)
+        answer: RunReport = clock.run(core().run, order, backend=backend)
         fake.finish()
     taken = time.perf_counter() - begun
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

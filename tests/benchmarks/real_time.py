@@ -13,7 +13,7 @@ import time
 from typing import TYPE_CHECKING
 
 from pytest_agentproc import subjects
-from pytest_agentproc.harness import Lab, NotForReal
+from pytest_agentproc.harness import NotForReal, ScenarioRunner
 from pytest_agentproc.verdict import Verdict, compare, conclude, explain
 from tests.benchmarks._burners import burnt
 from tests.bundled import all_bundled
@@ -36,13 +36,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     scenarios = [scenario for scenario in all_bundled() if not scenario.openings]
     bad = 0
-    with contextlib.nullcontext() if options.idle else burnt(_LONGEST), Lab() as lab:
+    with contextlib.nullcontext() if options.idle else burnt(_LONGEST), ScenarioRunner() as lab:
         for run in range(1, options.runs + 1):
             bad += _run(run, lab, scenarios, options)
     return 1 if bad else 0
 
 
-def _run(run: int, lab: Lab, scenarios: list[Scenario], options: argparse.Namespace) -> int:
+def _run(run: int, lab: ScenarioRunner, scenarios: list[Scenario], options: argparse.Namespace) -> int:
     begin, played, bad, starved, latest = time.monotonic(), 0, 0, 0, 0.0
     for scenario in scenarios:
         try:

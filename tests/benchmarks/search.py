@@ -13,7 +13,7 @@ from time import process_time
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.defects import DEFECTS
-from pytest_agentproc.harness import Lab, model_play
+from pytest_agentproc.harness import ScenarioRunner, model_play
 from pytest_agentproc.scenario import Scenario, loads
 from pytest_agentproc.search import confirm, search, written
 from pytest_agentproc.subjects import Core, core
@@ -56,7 +56,9 @@ def wrong(defect: Defect) -> Core:
     return Core(defect.name, defect.deciders, defect.session_deciders)
 
 
-def _look(defect: Defect, scenarios: Sequence[Scenario], seconds: float, lab: Lab | None) -> tuple[bool, str]:
+def _look(
+    defect: Defect, scenarios: Sequence[Scenario], seconds: float, lab: ScenarioRunner | None
+) -> tuple[bool, str]:
     """Search in turns, a slice of time in each scenario that covers the rule."""
     begun, seed, runs = process_time(), 0, 0
     covering = [one for one in scenarios if defect.breaks in one.covers] or scenarios
@@ -97,7 +99,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = [one for one in DEFECTS.values() if one.breaks in RULES and options.only in f"{one.breaks} {one.name}"]
     scenarios = open_scenarios()
     found = 0
-    with Lab() as lab:
+    with ScenarioRunner() as lab:
         for defect in chosen:
             is_found, told = _look(defect, scenarios, options.seconds, None if options.model_only else lab)
             found += is_found

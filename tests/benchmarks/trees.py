@@ -10,7 +10,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.harness import Lab
+from pytest_agentproc.harness import ScenarioRunner
 from tests.benchmarks._keeper import KeeperPart
 from tests.benchmarks._lifeline import LifelinePart
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from tests.benchmarks._figures import Part
 
-PARTS: dict[str, Callable[[Lab], Part]] = {"lifeline": LifelinePart, "keeper": KeeperPart}
+PARTS: dict[str, Callable[[ScenarioRunner], Part]] = {"lifeline": LifelinePart, "keeper": KeeperPart}
 
 LIMITS = {"lifeline_verdict_us": 200.0, "keeper_start_ratio": 1.5}
 
@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", choices=PARTS, action="append", help="one part; may be given again; default: all")
     options = parser.parse_args(arguments)
     figures: dict[str, Any] = {}
-    with Lab() as lab:
+    with ScenarioRunner() as lab:
         parts = [make(lab) for name, make in PARTS.items() if name in (options.only or PARTS)]
         try:
             for _ in range(options.rounds):

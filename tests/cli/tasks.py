@@ -122,7 +122,7 @@ class Worker:
     def deaf(self, name: str) -> None:
         """Take interrupts for nothing from now on, let the process go on that waits at the gate, and wait."""
         signal.signal(signal.SIGINT, lambda *_: None)
-        (self.folder / "deaf").write_text(str(os.getpid()), "utf-8")
+        (self.folder / "ignores_signals").write_text(str(os.getpid()), "utf-8")
         self.meet("gate")
         self.wait(name)
 

@@ -33,7 +33,7 @@ rule (must, should: failed)                                    must  should  und
 A9  the one-number form of a limit means silence, never du...     -       1          1       -    -
 
 as in bug reports                                              must  should  undecided  passed  n/a
-F02  silent but alive, and killed for it                          -       1          1       -    -
+K02  silent but alive, and killed for it                          -       1          1       -    -
 
 what went wrong (must, should: scenarios)                                              must  should
 not exercised: outcome: no agent was started; completed                                   1       -

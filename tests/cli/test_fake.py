@@ -24,7 +24,7 @@ scenario: nothing but the end of its harness, or of its time, ends it, and the c
 agent: raw
 script:
   - {{when: {{signal: TERM}}, do: []}}
-  - spawn: {{id: child, how: daemon, deaf: true, {more}: true}}
+  - spawn: {{id: child, how: daemon, ignores_signals: true, {more}: true}}
   - say: ready
   - silence: for ever
 """

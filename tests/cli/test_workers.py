@@ -188,7 +188,7 @@ def test_who_ignores_the_interrupt_is_killed(worker: Worker, monkeypatch: pytest
     assert next(doing)[1] == "gate"
     doing.close()  # type: ignore[attr-defined]  # it is a generator
     with pytest.raises(ProcessLookupError):
-        os.kill(int((worker.folder / "deaf").read_text("utf-8")), 0)
+        os.kill(int((worker.folder / "ignores_signals").read_text("utf-8")), 0)
 
 
 def test_who_is_at_work_when_nobody_asks_any_more_is_interrupted(worker: Worker) -> None:

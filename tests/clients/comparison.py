@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.harness import Lab, NotForReal
+from pytest_agentproc.harness import NotForReal, ScenarioRunner
 from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.subjects import core
 from pytest_agentproc.verdict import Verdict, compare, conclude, unmet
@@ -109,7 +109,7 @@ def _contenders() -> list[_Contender]:
     ]
 
 
-def _judged(lab: Lab, one: _Contender) -> Iterator[_Result]:
+def _judged(lab: ScenarioRunner, one: _Contender) -> Iterator[_Result]:
     for scenario in all_bundled():
         if scenario.parts or (scenario.dialect, scenario.mode) != one.agent or scenario.level == "info":
             continue
@@ -119,7 +119,7 @@ def _judged(lab: Lab, one: _Contender) -> Iterator[_Result]:
         yield _Result(scenario, verdict, failed, conclude(compare(lab.play(scenario, core()))))
 
 
-def _verdict(lab: Lab, scenario: Scenario, one: _Contender) -> tuple[Verdict, dict[str, str]]:
+def _verdict(lab: ScenarioRunner, scenario: Scenario, one: _Contender) -> tuple[Verdict, dict[str, str]]:
     """Run a scenario, and give what it came to with the first failed check of each level, or what it needs."""
     try:
         played = (lab.play_real if one.is_real else lab.play)(scenario, one.subject)
@@ -164,7 +164,7 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 
 def page() -> str:
     """Play everything, and write the page: figures, rule by rule, and every red in one line."""
-    with Lab() as lab:
+    with ScenarioRunner() as lab:
         found = [(one, [*_judged(lab, one)]) for one in _contenders()]
     figures: list[list[object]] = []
     for one, results in found:

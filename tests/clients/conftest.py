@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_agentproc.harness import Lab
+from pytest_agentproc.harness import ScenarioRunner
 from tests.clients.acp_py import AcpPy
 from tests.clients.claude_py import ClaudePy
 from tests.clients.packages import from_pypi
@@ -63,5 +63,5 @@ def backend(request: pytest.FixtureRequest) -> str:
 @pytest.fixture(scope="session")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Programs]:
     """Give the programs that use Node clients, with fakes that play in real time."""
-    with Lab() as lab:
+    with ScenarioRunner() as lab:
         yield Programs(lab, tmp_path_factory.mktemp("programs"))

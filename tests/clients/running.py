@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_agentproc.harness._fake_log import Diaries
+from pytest_agentproc.harness._fake_log import FakeLog
 from pytest_agentproc.scenario import loads
 from tests.clients.packages import from_npm, node
 from tests.process.stand import is_gone
@@ -30,7 +30,7 @@ from tests.process.stand import is_gone
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from pytest_agentproc.harness import FakeAgent, Lab
+    from pytest_agentproc.harness import FakeAgent, ScenarioRunner
     from pytest_agentproc.record import Record
 
 __all__ = ["CEILING", "IGNORES_EOF", "IGNORES_TERM", "TICK", "Client", "Programs", "Ran"]
@@ -137,7 +137,7 @@ class Client:
         folder: the program's home.
     """
 
-    def __init__(self, lab: Lab, command: list[str], agent: str, folder: Path) -> None:
+    def __init__(self, lab: ScenarioRunner, command: list[str], agent: str, folder: Path) -> None:
         self._lab = lab
         self._command = command
         self._agent = agent
@@ -153,7 +153,7 @@ class Client:
             environ: what the program's environment has more.
         """
         steps = textwrap.indent(textwrap.dedent(script).strip(), "  ")
-        told = "expect: {saw: {argv: []}}"  # nobody judges; it has the agent tell what it is started with
+        told = "expect: {received: {argv: []}}"  # nobody judges; it has the agent tell what it is started with
         scenario = loads(f"scenario: a client's agent\nagent: {self._agent}\nscript:\n{steps}\n{told}\n")
         fake = self._lab.fake(scenario)
         environ = {"PATH": f"{fake.folder}:{os.environ['PATH']}", "HOME": str(self._folder), **environ}
@@ -195,7 +195,7 @@ class Client:
             program.wait()
 
     def _told(self, fake: FakeAgent) -> list[dict[str, Any]]:
-        assert isinstance(fake.watch, Diaries)
+        assert isinstance(fake.watch, FakeLog)
         told = []
         for line in (self._folder / "stdout").read_text("utf-8").splitlines():
             one = json.loads(line)
@@ -206,7 +206,7 @@ class Client:
 
 def _processes(fake: FakeAgent) -> list[int]:
     """List the pids that the fake has had: each has a diary."""
-    assert isinstance(fake.watch, Diaries)
+    assert isinstance(fake.watch, FakeLog)
     return [int(diary.name) for diary in fake.watch.folder.iterdir()]
 
 
@@ -236,7 +236,7 @@ class Programs:
         folder: an empty folder of the session.
     """
 
-    def __init__(self, lab: Lab, folder: Path) -> None:
+    def __init__(self, lab: ScenarioRunner, folder: Path) -> None:
         self._lab = lab
         self._folder = folder
 

@@ -141,7 +141,7 @@ def test_a_drain_waits_for_a_grandchild_that_holds_stdout(client: Client) -> Non
     """The end of the stream is what it waits for, and not the exit."""
     script = """
         - wait_for: prompt 1
-        - spawn: {id: helper, holds: [stdout], for: 1s}
+        - spawn: {id: helper, inherits: [stdout], for: 1s}
         - answer: done
         - exit: 0
     """

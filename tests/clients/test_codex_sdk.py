@@ -109,7 +109,7 @@ def test_a_run_waits_for_an_agent_that_lingers(client: Client) -> None:
 @finding("@openai/codex-sdk, run()", "exits after its answer, and a child of it holds stdout", "waits for that child")
 def test_a_run_waits_for_a_grandchild_that_holds_stdout(client: Client) -> None:
     """The end of the stream is what it waits for, and not the exit."""
-    ran = client("run", "- spawn: {id: helper, holds: [stdout], for: 1s}\n- answer: done\n- exit: 0")
+    ran = client("run", "- spawn: {id: helper, inherits: [stdout], for: 1s}\n- answer: done\n- exit: 0")
     assert ran["turn"]["at"] >= 1
     assert ran.at("x", process="agent") < ran["turn"]["at"]
 

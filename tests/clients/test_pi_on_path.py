@@ -67,7 +67,7 @@ def test_a_shell_waits_for_an_agent_that_lingers(shell: Client) -> None:
 @finding("a shell script that runs pi, $(pi)", "exits, and a child of it holds stdout", "waits for that child")
 def test_a_shell_waits_for_a_grandchild_that_holds_stdout(shell: Client) -> None:
     """The helper is gone when the script is: it was waited for."""
-    ran = shell("captures", "- spawn: {id: helper, holds: [stdout], for: 1s}\n- answer: done\n- exit: 0")
+    ran = shell("captures", "- spawn: {id: helper, inherits: [stdout], for: 1s}\n- answer: done\n- exit: 0")
     assert (ran["ran"]["code"], ran["ran"]["ends"]) == (0, 1)
     assert ran.at("x", process="agent") < ran.at("x", process="helper")
 
@@ -128,7 +128,7 @@ def test_a_script_reads_the_answer(script: Client) -> None:
 @finding("a Node script that runs pi, on 'close'", "exits, and a child of it holds stdout", "waits for that child")
 def test_a_script_waits_for_the_end_of_stdout(script: Client) -> None:
     """It waits for the streams, and the exit is long past."""
-    ran = script("reads", "- spawn: {id: helper, holds: [stdout], for: 1s}\n- answer: done\n- exit: 0")
+    ran = script("reads", "- spawn: {id: helper, inherits: [stdout], for: 1s}\n- answer: done\n- exit: 0")
     assert ran["ended"]["code"] == 0
     assert ran["ended"]["at"] >= 1
     assert ran.at("x", process="agent") < ran["ended"]["at"]
@@ -137,7 +137,7 @@ def test_a_script_waits_for_the_end_of_stdout(script: Client) -> None:
 @finding("a Node script that runs pi, on 'exit'", "exits, and a child of it lives on", "goes on at once, and leaves it")
 def test_a_script_leaves_a_grandchild(script: Client) -> None:
     """Nobody knows of it any more."""
-    ran = script("exits", "- spawn: {id: helper, holds: [stdout]}\n- answer: done\n- exit: 0", leaves=("helper",))
+    ran = script("exits", "- spawn: {id: helper, inherits: [stdout]}\n- answer: done\n- exit: 0", leaves=("helper",))
     assert ran["ended"]["code"] == 0
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_agentproc.capture import Given, Speaker, draft, given_of, likeness, moments, replay
+from pytest_agentproc.capture import AgentIdentity, Given, draft, given_of, likeness, moments, replay
 from pytest_agentproc.record import Event
 from pytest_agentproc.scenario import Scenario, load
 from pytest_agentproc.subjects import core
@@ -76,7 +76,7 @@ def test_the_second_recording_equals_the_first(name: str, tmp_path: Path) -> Non
     """The scenario that is made of a recording does the same, at the same times, in the dialect's words if it can."""
     recorded, mirror = recording(name), load(mirror_of(name))
     first = played(mirror, recorded.argv, given(recorded))
-    speaker = Speaker(
+    speaker = AgentIdentity(
         mirror.dialect,
         mirror.mode,
         tuple(recorded.argv or ()),

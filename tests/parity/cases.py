@@ -15,8 +15,9 @@ script:
   - when: {signal: TERM}
     do: []
   - spawn: {id: a, how: same_group}
-  - spawn: {id: b, how: same_group, holds: [stdout]}
-  - spawn: {id: c, how: same_group, script: [{spawn: {id: d, how: same_group, deaf: true}}, {silence: for ever}]}
+  - spawn: {id: b, how: same_group, inherits: [stdout]}
+  - spawn: {id: c, how: same_group, script: [{spawn: {id: d, how: same_group, ignores_signals: true}}, {silence: for
+  ever}]}
   - linger: for ever
 """,
     "a flood that ends in an exit at the deadline": """
@@ -39,7 +40,7 @@ script:
       script:
         - when: {signal: TERM}
           do: []
-        - spawn: {id: inner, script: [{spawn: {id: deep, deaf: true}}, {silence: 2s}]}
+        - spawn: {id: inner, script: [{spawn: {id: deep, ignores_signals: true}}, {silence: 2s}]}
         - spawn: {id: asleep, stopped: true}
         - spawn: {id: away, how: own_group}
         - silence: for ever
@@ -55,7 +56,7 @@ script:
   - spawn:
       id: trap
       how: same_group
-      holds: [stdout]
+      inherits: [stdout]
       script:
         - when: {signal: TERM}
           do: [{say: saved}, {silence: kill_grace}, {exit: 3}]
@@ -100,7 +101,7 @@ script:
   - spawn:
       id: kid
       how: same_group
-      holds: [stdout, stderr]
+      inherits: [stdout, stderr]
       script: [{drip: {stdout: "k", every: 1s, for: 4s}}, {raw: {text: "x", to: stderr}}]
   - drip: {stdout: "p", every: 1s, for: 4s}
   - silence: inactivity_timeout
@@ -108,7 +109,7 @@ script:
     "a reader that wakes at the instant of another's timer": """
 drive: [{prompt: {repeat: "y", size: 200 KiB}}]
 script:
-  - spawn: {id: kid, how: same_group, holds: [stdout], script: [{drip: {stdout: "k", every: 1s, for: 3s}}]}
+  - spawn: {id: kid, how: same_group, inherits: [stdout], script: [{drip: {stdout: "k", every: 1s, for: 3s}}]}
   - stdin: stop
   - silence: 2s
   - stdin: read
@@ -122,15 +123,16 @@ script:
     do: [{kill: {id: node, signal: TERM}}]
   - spawn:
       id: node
-      holds: [stdout]
+      inherits: [stdout]
       script:
         - when: {signal: TERM}
           do: [{say: saved}, {kill: group}, {silence: 500ms}, {exit: 7}]
-        - spawn: {id: group, how: new_session, script: [{spawn: {id: a, deaf: true}}, {spawn: b}, {linger: for ever}]}
+        - spawn: {id: group, how: new_session, script: [{spawn: {id: a, ignores_signals: true}}, {spawn: b}, {linger:
+        for ever}]}
         - spawn:
             id: deaf
             how: own_group
-            deaf: true
+            ignores_signals: true
             script: [{spawn: {id: c, script: [{wait_for: {exit: parent}}, {die: TERM}]}}, {wait_for: {exit: parent}}]
         - meanwhile: [{wait_for: {exit: group}}, {say: no group}, {wait_for: {exit: group}}, {say: none yet}]
         - spawn: {id: short, for: 2s}

@@ -20,14 +20,16 @@ KINDS = {
     "re-forking with an empty environment": "how: refork, every: 1s, clear_env: true, closed_fds: true",
     "closed descriptors": "how: new_session, closed_fds: true",
     "an empty environment": "how: daemon, clear_env: true",
-    "a deaf daemon with neither": "how: daemon, clear_env: true, closed_fds: true, deaf: true, holds: [stdout]",
+    "a deaf daemon with neither": (
+        "how: daemon, clear_env: true, closed_fds: true, ignores_signals: true, inherits: [stdout]"
+    ),
     "stopped": "stopped: true",
     "stopped in its own group": "how: own_group, stopped: true",
-    "stopped and deaf in its own group": "how: own_group, stopped: true, deaf: true",
-    "stopped and deaf in its own session": "how: new_session, stopped: true, deaf: true, clear_env: true",
+    "stopped and deaf in its own group": "how: own_group, stopped: true, ignores_signals: true",
+    "stopped and deaf in its own session": "how: new_session, stopped: true, ignores_signals: true, clear_env: true",
     "a stopped orphan": "how: double_fork, stopped: true",
     "a zombie": "zombie: true, for: 500ms",
-    "a killed zombie": "zombie: true, how: new_session, deaf: true",
+    "a killed zombie": "zombie: true, how: new_session, ignores_signals: true",
     "below a parent that exits": "how: own_group, script: [{spawn: {id: x, stopped: true}}, {silence: 1s}]",
     "two groups below a parent that exits": (
         "how: same_group, script: [{spawn: {id: x, how: own_group, stopped: true, script: [{say: x}]}}, "

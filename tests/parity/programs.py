@@ -97,9 +97,9 @@ class _Dice:
     def _spawn(self, depth: int) -> Any:
         self.spawned += 1
         made: dict[str, Any] = {"id": f"kid{self.spawned}", **self._kind()}
-        made["holds"] = self.random.choice(([], ["stdout"], ["stdout", "stderr"]))
+        made["inherits"] = self.random.choice(([], ["stdout"], ["stdout", "stderr"]))
         if self.random.random() < 0.4:
-            made["deaf"] = "true"
+            made["ignores_signals"] = "true"
         if self.random.random() < 0.7:
             made["script"] = self.steps(depth + 1, 3)
         elif self.random.random() < 0.5:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_agentproc.harness import Lab, model_play
+from pytest_agentproc.harness import ScenarioRunner, model_play
 from pytest_agentproc.record import normal_form
 from pytest_agentproc.scenario import Scenario, load, loads
 from pytest_agentproc.subjects import core
@@ -26,9 +26,9 @@ _BATCHES = [pytest.param(number, marks=pytest.mark.once if number >= 5 else ()) 
 
 
 @pytest.fixture(scope="module")
-def lab() -> Iterator[Lab]:
+def lab() -> Iterator[ScenarioRunner]:
     """Give one lab to all plays."""
-    with Lab() as lab:
+    with ScenarioRunner() as lab:
         yield lab
 
 
@@ -38,7 +38,7 @@ def backend(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def _difference(lab: Lab, scenario: Scenario, backend: str) -> str:
+def _difference(lab: ScenarioRunner, scenario: Scenario, backend: str) -> str:
     """Play for real and in the model; return the first difference, or nothing."""
     foretold = normal_form(model_play(scenario, core()).record)
     happened = normal_form(lab.play(scenario, core(), backend=backend).record)
@@ -51,7 +51,7 @@ def _difference(lab: Lab, scenario: Scenario, backend: str) -> str:
 
 
 @pytest.mark.parametrize("scenario", all_bundled(), ids=lambda scenario: scenario.id)
-def test_the_model_foretells_the_corpus(lab: Lab, backend: str, scenario: Scenario) -> None:
+def test_the_model_foretells_the_corpus(lab: ScenarioRunner, backend: str, scenario: Scenario) -> None:
     """A verdict is only as true as the order of the events that it is drawn from."""
     assert _difference(lab, scenario, backend) == ""
 
@@ -70,7 +70,7 @@ def _told(files: Mapping[str, bytes] | None) -> dict[str, Any] | None:
 
 
 @pytest.mark.parametrize("path", _KEPT, ids=lambda path: path.name.removesuffix(".scenario.yaml"))
-def test_the_model_foretells_the_artifacts(lab: Lab, backend: str, path: object) -> None:
+def test_the_model_foretells_the_artifacts(lab: ScenarioRunner, backend: str, path: object) -> None:
     """What is written to a disk, and what a failing one leaves, is what is written to memory, byte for byte."""
     scenario = load(str(path))
     foretold = _told(model_play(scenario, core()).artifacts)
@@ -81,13 +81,15 @@ def test_the_model_foretells_the_artifacts(lab: Lab, backend: str, path: object)
 
 
 @pytest.mark.parametrize("claim", CASES)
-def test_the_model_foretells_the_cases_of_the_tie_rules(lab: Lab, backend: str, claim: str) -> None:
+def test_the_model_foretells_the_cases_of_the_tie_rules(lab: ScenarioRunner, backend: str, claim: str) -> None:
     """These show a broken tie rule where most scenarios do not."""
     assert _difference(lab, case(claim), backend) == ""
 
 
 @pytest.mark.parametrize("deed", ["{cancel: {}}", "{stop: {}}", "{close: {}}", "{prompt: two}"])
-def test_the_model_foretells_an_answer_at_the_instant_of_something_else(lab: Lab, backend: str, deed: str) -> None:
+def test_the_model_foretells_an_answer_at_the_instant_of_something_else(
+    lab: ScenarioRunner, backend: str, deed: str
+) -> None:
     """The handler is a task of its own: it answers when the caller, who acts at the same instant, waits again."""
     scenario = loads(
         "scenario: an answer comes late\nagent: acp\nhandler: {permission: allow, after: 10s}\n"
@@ -99,13 +101,13 @@ def test_the_model_foretells_an_answer_at_the_instant_of_something_else(lab: Lab
 
 @pytest.mark.parametrize("end", ENDS)
 @pytest.mark.parametrize("claim", KINDS)
-def test_the_model_foretells_every_kind_of_descendant(lab: Lab, backend: str, claim: str, end: str) -> None:
+def test_the_model_foretells_every_kind_of_descendant(lab: ScenarioRunner, backend: str, claim: str, end: str) -> None:
     """Whom a supervisor finds, what the kernel sends, and who is left: that is all that the kinds differ in."""
     assert _difference(lab, kind(claim, end), backend) == ""
 
 
 @pytest.mark.parametrize("number", range(len(pairs())))
-def test_the_model_foretells_two_agents_at_once(lab: Lab, backend: str, number: int) -> None:
+def test_the_model_foretells_two_agents_at_once(lab: ScenarioRunner, backend: str, number: int) -> None:
     """Several runs under one clock go one at a time, by declaration."""
     bounds = bind_all(pairs()[number])
     assert normal_form(play_together(lab, bounds, backend)[0]) == normal_form(model_together(bounds)[0])
@@ -113,7 +115,7 @@ def test_the_model_foretells_two_agents_at_once(lab: Lab, backend: str, number: 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("batch", _BATCHES)
-def test_the_model_foretells_random_programs(lab: Lab, backend: str, batch: int) -> None:
+def test_the_model_foretells_random_programs(lab: ScenarioRunner, backend: str, batch: int) -> None:
     """Five hundred programs in all, made of few instants, so that nearly everything happens at once."""
     seeds = range(batch * _BATCH, (batch + 1) * _BATCH)
     assert [text for seed in seeds if (text := _difference(lab, program(seed), backend))] == []

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from pytest_agentproc.errors import KitError
-from pytest_agentproc.harness import Lab
+from pytest_agentproc.harness import ScenarioRunner
 from tests.plugin.scenarios import GREEN, RED
 from tests.plugin.test_subjects import MINE
 
@@ -171,7 +171,7 @@ def test_a_kit_error_is_called_so_in_the_failure_and_in_the_summary(
     def fail(*_: object, **__: object) -> None:
         raise KitError("the fake agent itself failed")
 
-    monkeypatch.setattr(Lab, "play", fail)
+    monkeypatch.setattr(ScenarioRunner, "play", fail)
     result = pytester.runpytest("--agentproc-subject=mine:supervise", "one.scenario.yaml")
     result.stdout.fnmatch_lines(
         ["kit error: the fake agent itself failed", "kit error: the fake agent itself failed   *1  *-"]

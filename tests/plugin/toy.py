@@ -201,7 +201,7 @@ expect:
   outcome: completed
   text: BUILT
   elapsed: 15s
-  saw: {argv: [--loud, hi]}
+  received: {argv: [--loud, hi]}
 catches: {beats-are-noise: outcome}
 """
 
@@ -221,7 +221,7 @@ script:
 expect:
   turns: [{outcome: timed_out}, {text: built}]
   spawns: [0]
-  saw: {argv: [--chat]}
+  received: {argv: [--chat]}
 """
 
 TESTS = """\

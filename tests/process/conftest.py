@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_agentproc.harness import Lab
+from pytest_agentproc.harness import ScenarioRunner
 from tests.process.stand import Stand
 
 if TYPE_CHECKING:
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture(scope="session")
-def lab() -> Iterator[Lab]:
+def lab() -> Iterator[ScenarioRunner]:
     """Give one lab to all tests: its broker starts once."""
-    with Lab() as lab:
+    with ScenarioRunner() as lab:
         yield lab
 
 
 @pytest.fixture
-def make_stand(lab: Lab) -> Iterator[Callable[..., Stand]]:
+def make_stand(lab: ScenarioRunner) -> Iterator[Callable[..., Stand]]:
     """Give a maker of stands; each ends with the test, and no fake of any may outlive it."""
     stands: list[Stand] = []
 

@@ -23,7 +23,7 @@ WAYS = {
     "daemon with closed streams": "session orphan closed",
     "daemon with a cleared environment": "session orphan bare",
     "daemon with neither": "session orphan closed bare",
-    "deaf": "deaf",
+    "ignores_signals": "ignores_signals",
     "stopped in a session of its own": "session stopped",
     "under a subreaper of its own": "nested session orphan closed bare",
 }
@@ -45,7 +45,7 @@ def escape(ways):
             os.setpgid(0, 0)
         if "orphan" in ways and os.fork():
             os._exit(0)
-        if "deaf" in ways:
+        if "ignores_signals" in ways:
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
         os.write(tell, b"%d" % os.getpid())
         if "closed" in ways:

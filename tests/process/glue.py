@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from pytest_agentproc.vocabulary import Order
+    from pytest_agentproc.vocabulary import RunRequest
 
 
-def glue(supervise: Callable[[Order], Awaitable[Any]]) -> Callable[[Order], Awaitable[Any]]:
+def glue(supervise: Callable[[RunRequest], Awaitable[Any]]) -> Callable[[RunRequest], Awaitable[Any]]:
     """Give an adapter of a supervisor."""
 
-    async def adapter(order: Order) -> Any:
+    async def adapter(order: RunRequest) -> Any:
         return await supervise(order)
 
     return adapter

@@ -21,7 +21,7 @@ from pytest_agentproc.tree import pidfd_of
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from pytest_agentproc.harness import FakeAgent, Lab
+    from pytest_agentproc.harness import FakeAgent, ScenarioRunner
     from pytest_agentproc.scenario import Scenario
 
 __all__ = [
@@ -101,7 +101,7 @@ class Stand:
         options: those of `VirtualClock`.
     """
 
-    def __init__(self, lab: Lab, **options: Any) -> None:
+    def __init__(self, lab: ScenarioRunner, **options: Any) -> None:
         self.clock = VirtualClock(**options)
         self.fakes: list[FakeAgent] = []
         self._lab = lab

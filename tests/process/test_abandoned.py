@@ -23,9 +23,9 @@ from tests.bundled import bundled
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
 
-    from pytest_agentproc.harness import Lab
+    from pytest_agentproc.harness import ScenarioRunner
     from pytest_agentproc.scenario import Scenario
-    from pytest_agentproc.vocabulary import Order
+    from pytest_agentproc.vocabulary import RunRequest
 
 pytestmark = [
     pytest.mark.slow,
@@ -51,10 +51,10 @@ SCENARIOS, SCENARIOS_OF_SCOPES = ([bundled(name) for name in names] for names in
 LIMITS = {"kill_grace": 2}
 
 
-def of_task(clean: Callable[[Process], Awaitable[Any]]) -> Callable[[Order], Any]:
+def of_task(clean: Callable[[Process], Awaitable[Any]]) -> Callable[[RunRequest], Any]:
     """Give a supervisor in asyncio's own style, by what it does when it is cancelled."""
 
-    async def supervise(order: Order) -> str:
+    async def supervise(order: RunRequest) -> str:
         agent = await asyncio.create_subprocess_exec(
             *order.argv, env=order.env, stdin=DEVNULL, stdout=PIPE, start_new_session=True
         )
@@ -134,14 +134,14 @@ async def raises(agent: Process) -> None:
         (kills_it_alone, "passed passed failed"),
     ],
 )
-def test_a_task_that_is_cancelled_may_clean_up_in_many_ways(lab: Lab, clean: Any, verdicts: str) -> None:
+def test_a_task_that_is_cancelled_may_clean_up_in_many_ways(lab: ScenarioRunner, clean: Any, verdicts: str) -> None:
     """It is cancelled once, as by `Task.cancel`, so that it may wait; what its loop ends soon after is ended."""
     subject = Function(of_task(clean), limits=LIMITS, dialects=["raw"])
     seen = [conclude(compare(lab.play(scenario, subject))).value for scenario in SCENARIOS]
     assert " ".join(seen) == verdicts
 
 
-async def in_a_scope(order: Order) -> str:
+async def in_a_scope(order: RunRequest) -> str:
     """Hold the agent as trio and anyio do: the end of the block kills it, shielded."""
     async with await anyio.open_process(order.argv, env=order.env, stdin=DEVNULL, start_new_session=True) as agent:
         try:
@@ -154,10 +154,10 @@ async def in_a_scope(order: Order) -> str:
     return "completed"
 
 
-def of_scope(*, shielded: bool) -> Callable[[Order], Any]:
+def of_scope(*, shielded: bool) -> Callable[[RunRequest], Any]:
     """Give a supervisor in anyio's style, whose cleanup terminates, waits, and kills: in a shield, or in none."""
 
-    async def supervise(order: Order) -> str:
+    async def supervise(order: RunRequest) -> str:
         agent = await anyio.open_process(order.argv, env=order.env, stdin=DEVNULL, start_new_session=True)
         try:
             with anyio.fail_after(order.policy.inactivity_timeout):
@@ -185,7 +185,7 @@ def of_scope(*, shielded: bool) -> Callable[[Order], Any]:
 @pytest.mark.parametrize(("shielded", "verdict"), [(True, "passed"), (False, "failed")])
 @pytest.mark.parametrize("scenario", SCENARIOS_OF_SCOPES, ids=lambda scenario: scenario.id)
 def test_a_cleanup_that_waits_needs_a_shield(
-    lab: Lab, scenario: Scenario, backend: str, verdict: str, *, shielded: bool
+    lab: ScenarioRunner, scenario: Scenario, backend: str, verdict: str, *, shielded: bool
 ) -> None:
     """A scope cancels at every await, on asyncio as on trio, so that a cleanup ends at its first one."""
     limits = {**LIMITS, "inactivity_timeout": 120}
@@ -193,7 +193,7 @@ def test_a_cleanup_that_waits_needs_a_shield(
     assert conclude(compare(lab.play(scenario, subject, backend=backend))).value == verdict
 
 
-def test_who_is_cancelled_as_a_task_alone_says_so(lab: Lab) -> None:
+def test_who_is_cancelled_as_a_task_alone_says_so(lab: ScenarioRunner) -> None:
     """A cleanup in asyncio's own style may wait, and is not judged by a scope."""
     subject = Function(of_task(climbs), limits=LIMITS, dialects=["raw"], cancellable="task")
     assert conclude(compare(lab.play(SCENARIOS[1], subject))).value == "passed"
@@ -209,7 +209,7 @@ def test_there_is_no_other_way_to_be_cancelled() -> None:
         Function(of_task(climbs), cancellable="scope")  # type: ignore[arg-type]
 
 
-async def in_no_scope(order: Order) -> str:
+async def in_no_scope(order: RunRequest) -> str:
     """Start it, and hold it by nothing."""
     agent = await trio.lowlevel.open_process([*order.argv], env=order.env, stdin=DEVNULL, stdout=PIPE)
     await agent.wait()
@@ -217,14 +217,14 @@ async def in_no_scope(order: Order) -> str:
 
 
 @pytest.mark.parametrize(("function", "verdict"), [(in_a_scope, "passed"), (in_no_scope, "failed")])
-def test_a_scope_that_is_cancelled_is_left(lab: Lab, function: Any, verdict: str) -> None:
+def test_a_scope_that_is_cancelled_is_left(lab: ScenarioRunner, function: Any, verdict: str) -> None:
     """On trio a cancellation holds until the scope is left."""
     subject = Function(function, limits=LIMITS, dialects=["raw"])
     seen = [conclude(compare(lab.play(scenario, subject, backend="trio"))).value for scenario in SCENARIOS]
     assert seen == [verdict] * len(SCENARIOS)
 
 
-def test_in_real_time_it_is_the_same(lab: Lab) -> None:
+def test_in_real_time_it_is_the_same(lab: ScenarioRunner) -> None:
     """As fast as it can be told apart."""
     verdicts = {}
     for clean in (climbs, nothing):
@@ -233,14 +233,14 @@ def test_in_real_time_it_is_the_same(lab: Lab) -> None:
     assert verdicts == {"climbs": "passed", "nothing": "failed"}
 
 
-def in_a_thread(_order: Order) -> None:
+def in_a_thread(_order: RunRequest) -> None:
     """Do nothing."""
 
 
 @pytest.mark.parametrize(
     "subject", [Command(["timeout", "60", "{agent}"]), Function(in_a_thread)], ids=lambda one: one.name
 )
-def test_who_cannot_be_cancelled_is_not_asked(lab: Lab, subject: Any) -> None:
+def test_who_cannot_be_cancelled_is_not_asked(lab: ScenarioRunner, subject: Any) -> None:
     """A thread goes on whatever becomes of its caller, and a program has none."""
     with pytest.raises(NotApplicable, match="a supervisor that is async, and can be cancelled"):
         lab.play_real(SCENARIOS[0], subject)

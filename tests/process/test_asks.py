@@ -11,13 +11,13 @@ from pytest_agentproc.record import text
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.supervisor import open_session
 from pytest_agentproc.verdict import compare
-from pytest_agentproc.vocabulary import Answer, Policy
+from pytest_agentproc.vocabulary import Policy, RunReport
 from tests.process.stand import SECOND, scenario_of
 from tests.process.test_sessions import Client
 from tests.unit.handmade import Bound, Expected, Played
 
 if TYPE_CHECKING:
-    from pytest_agentproc.harness import Lab
+    from pytest_agentproc.harness import ScenarioRunner
     from pytest_agentproc.record import Record
     from pytest_agentproc.supervisor import Question
     from tests.process.stand import Stand
@@ -60,7 +60,7 @@ def row_of(record: Record, wanted: str) -> tuple[str, str]:
     lines = f"scenario: a\nagent: {{dialect: claude, mode: session}}\nscript: []\nexpect:\n  asked: [{wanted}]\n"
     bound = loads(lines).bind(Policy())
     expected = tuple(Expected(one.key, one.wanted) for one in bound.expect if one.key == "asked")
-    (row,) = compare(Played(Bound(expected), record, Answer()))
+    (row,) = compare(Played(Bound(expected), record, RunReport()))
     return row.verdict.value, row.hint
 
 
@@ -88,7 +88,7 @@ def test_what_was_asked_and_answered_is_in_the_record_at_its_instants(stand: Sta
         assert words in shown
 
 
-def test_what_was_asked_and_answered_is_in_the_record_in_real_time(lab: Lab) -> None:
+def test_what_was_asked_and_answered_is_in_the_record_in_real_time(lab: ScenarioRunner) -> None:
     """The fake keeps it in its diary."""
     fake = lab.fake(scenario_of(CLAUDE, "{dialect: claude, mode: session}"))
     try:

@@ -24,8 +24,8 @@ from tests.process.stand import make_spinning
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from pytest_agentproc.harness import Lab
-    from pytest_agentproc.vocabulary import Order
+    from pytest_agentproc.harness import ScenarioRunner
+    from pytest_agentproc.vocabulary import RunRequest
     from tests.process.stand import Stand
 
 pytestmark = pytest.mark.slow
@@ -81,7 +81,7 @@ async def with_a_look_at_the_clock(agent: Any, limit: float) -> bytes | None:
     return None if scope.cancel_called else bytes(data)
 
 
-async def start(order: Order, read: Any) -> Any:
+async def start(order: RunRequest, read: Any) -> Any:
     """Start the agent as the library does whose streams are read."""
     if read is with_scope:
         return await anyio.open_process(order.argv, env=order.env, stderr=None, start_new_session=True)
@@ -94,7 +94,7 @@ async def start(order: Order, read: Any) -> Any:
 def supervisor(read: Callable[[Any, float], Awaitable[bytes | None]]) -> Function:
     """Give a supervisor by how it reads: an agent that is silent for too long is killed."""
 
-    async def supervise(order: Order) -> dict[str, Any]:
+    async def supervise(order: RunRequest) -> dict[str, Any]:
         agent, said, outcome = await start(order, read), b"", ""
         while not outcome:
             data = await read(agent, 120)
@@ -112,7 +112,7 @@ def supervisor(read: Callable[[Any, float], Awaitable[bytes | None]]) -> Functio
     return Function(supervise, name=read.__name__, limits=LIMITS, dialects=["raw", "claude"])
 
 
-def verdicts(lab: Lab, read: Any, backend: str) -> set[str]:
+def verdicts(lab: ScenarioRunner, read: Any, backend: str) -> set[str]:
     """Play all scenarios of a run, and give what they come to."""
     return {conclude(compare(lab.play(one, supervisor(read), backend=backend))).value for one in SCENARIOS}
 
@@ -128,19 +128,21 @@ def verdicts(lab: Lab, read: Any, backend: str) -> set[str]:
         (with_a_look_at_the_clock, "trio", "failed"),
     ],
 )
-def test_a_supervisor_that_looks_before_it_gives_up_is_green(lab: Lab, read: Any, backend: str, verdict: str) -> None:
+def test_a_supervisor_that_looks_before_it_gives_up_is_green(
+    lab: ScenarioRunner, read: Any, backend: str, verdict: str
+) -> None:
     """Each library has a careful way, and a careless one that throws an answer away."""
     assert verdicts(lab, read, backend) == {verdict}
 
 
-def test_without_a_blocked_loop_the_careless_ones_are_green(lab: Lab) -> None:
+def test_without_a_blocked_loop_the_careless_ones_are_green(lab: ScenarioRunner) -> None:
     """Virtual time settles what agents do before a timer fires: at the same instant the fault cannot show."""
     scenario = bundled("exits-at-the-deadline")
     for read, backend in ((with_timeout, "asyncio"), (with_a_look_at_the_clock, "trio")):
         assert conclude(compare(lab.play(scenario, supervisor(read), backend=backend))).value == "passed"
 
 
-def test_the_kits_own_supervisor_is_not_blocked_in_real_time(lab: Lab) -> None:
+def test_the_kits_own_supervisor_is_not_blocked_in_real_time(lab: ScenarioRunner) -> None:
     """Whether two instants compete is no question of real time there."""
     with pytest.raises(NotApplicable, match="line 5 needs virtual time"):
         lab.play_real(SCENARIOS[0], core())

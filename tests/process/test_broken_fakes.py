@@ -9,7 +9,7 @@ import pytest
 from pytest_agentproc import subjects
 from pytest_agentproc.cli import main
 from pytest_agentproc.errors import KitError, ScenarioError
-from pytest_agentproc.harness import Lab, foresee
+from pytest_agentproc.harness import ScenarioRunner, foresee
 from pytest_agentproc.harness._pace import Foreseen
 from pytest_agentproc.scenario import loads
 from tests.unit.test_broken_fakes import AT_ONCE, EARLY, ENDLESS, IN_PIECES
@@ -21,13 +21,13 @@ SOUND = "scenario: a\nagent: raw\nscript: [{answer: x}]\nexpect: {outcome: compl
 FAILED = r"^x.scenario.yaml:8: the fake agent itself failed at the step tool_done: KeyError: 't' \(codex.py:\d+\); "
 
 
-def test_a_fake_that_fails_is_no_verdict_in_virtual_time(lab: Lab, backend: str) -> None:
+def test_a_fake_that_fails_is_no_verdict_in_virtual_time(lab: ScenarioRunner, backend: str) -> None:
     """Its exit with 70 is nothing that its supervisor can answer for."""
     with pytest.raises(KitError, match=FAILED):
         lab.play(loads(EARLY, "x.scenario.yaml"), subjects.core(), backend=backend)
 
 
-def test_the_next_play_of_the_same_fake_is_judged(lab: Lab) -> None:
+def test_the_next_play_of_the_same_fake_is_judged(lab: ScenarioRunner) -> None:
     """Its files are used again; what broke in the one play says nothing of the other."""
     with pytest.raises(KitError, match=FAILED):
         lab.play(loads(EARLY, "x.scenario.yaml"), subjects.core())
@@ -35,7 +35,7 @@ def test_the_next_play_of_the_same_fake_is_judged(lab: Lab) -> None:
     assert lab.play(loads(text), subjects.core()).answer is not None
 
 
-def test_a_fake_that_fails_is_no_verdict_in_real_time(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fake_that_fails_is_no_verdict_in_real_time(lab: ScenarioRunner, monkeypatch: pytest.MonkeyPatch) -> None:
     """The model knows it before; what it cannot know, such as a machine without room, the fake says itself."""
     told, core = loads(EARLY, "x.scenario.yaml"), subjects.core()
     with pytest.raises(KitError, match=FAILED.partition(r" \(")[0]):
@@ -48,7 +48,7 @@ def test_a_fake_that_fails_is_no_verdict_in_real_time(lab: Lab, monkeypatch: pyt
 
 @pytest.mark.slow
 def test_an_agent_without_an_end_is_a_mistake_of_its_scenario(
-    lab: Lab, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    lab: ScenarioRunner, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The run once went on for ever, in gigabytes."""
     with pytest.raises(ScenarioError, match=r"^x.scenario.yaml:4:1: drip: it printed 25000 times, and nothing ended"):
@@ -85,7 +85,9 @@ def test_a_test_whose_fake_fails_is_an_error(pytester: pytest.Pytester) -> None:
     ],
     ids=["drip", "drip-at-once", "pieces"],
 )
-def test_an_agent_without_an_end_is_a_mistake_of_its_scenario_in_real_time_too(lab: Lab, text: str, said: str) -> None:
+def test_an_agent_without_an_end_is_a_mistake_of_its_scenario_in_real_time_too(
+    lab: ScenarioRunner, text: str, said: str
+) -> None:
     """It was not applicable there, as if another clock could judge it."""
     with pytest.raises(ScenarioError) as error:
         lab.play_real(loads(text, "x.scenario.yaml"), subjects.core())
@@ -99,7 +101,7 @@ def test_an_agent_without_an_end_is_a_mistake_of_its_scenario_in_real_time_too(l
 def test_a_fake_that_the_kit_ends_is_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
     """The broker ends a fake after its longest life; that once counted as the agent's own end by a signal."""
     told = loads("scenario: a\nagent: raw\nscript: [{silence: 4s}, {answer: x}]\nexpect: {outcome: completed}\n")
-    with Lab() as lab:
+    with ScenarioRunner() as lab:
         with monkeypatch.context() as patch:
             patch.setattr("pytest_agentproc.harness._runner.LIFETIME", 0.3)
             lab.fake(told)
@@ -128,14 +130,14 @@ def test_a_fake_that_does_not_come_to_its_first_line_is_no_verdict(
     """It can write no report of its own; its end once counted as the agent's."""
     monkeypatch.setattr("pytest_agentproc.harness._launch._launcher", lambda _: text)
     told, core = loads(SOUND, "x.scenario.yaml"), subjects.core()
-    with Lab() as lab, pytest.raises(KitError) as error:
+    with ScenarioRunner() as lab, pytest.raises(KitError) as error:
         (lab.play_real if is_real else lab.play)(told, core)
     assert str(error.value) == (
         f"x.scenario.yaml: the fake agent cannot start on this machine: {why}; this says nothing of the supervisor"
     )
 
 
-def test_a_fake_that_nobody_starts_is_none_that_cannot_start(lab: Lab) -> None:
+def test_a_fake_that_nobody_starts_is_none_that_cannot_start(lab: ScenarioRunner) -> None:
     """A supervisor that starts no agent is judged for that."""
     text = "scenario: a\nagent: {dialect: raw, cannot_spawn: not_executable}\nexpect: {outcome: spawn_failed}\n"
     assert lab.play(loads(text), subjects.core()).answer is not None

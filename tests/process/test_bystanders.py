@@ -26,12 +26,12 @@ from tests.process.stand import CEILING, scenario_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from pytest_agentproc.harness import Lab, Played
+    from pytest_agentproc.harness import Played, ScenarioRunner
     from pytest_agentproc.verdict import Row
-    from pytest_agentproc.vocabulary import Answer, Order, Subject
+    from pytest_agentproc.vocabulary import RunReport, RunRequest, Subject
 
     Process = subprocess.Popen[bytes]
-    Deed = Callable[[Process, Process], object]
+    CallerAction = Callable[[Process, Process], object]
 
 HERE = "tests/process/test_bystanders.py"
 SCENARIO = scenario_of("- say: one\n- spawn: helper\n- linger: 5s")
@@ -52,7 +52,7 @@ class Faulty(Null):
         self.deed = deed
         self.is_reaped = is_reaped
 
-    async def run_one(self, order: Order) -> Answer:
+    async def run_one(self, order: RunRequest) -> RunReport:
         """Start it, do the deed, and leave nobody."""
         process = _start(order)
         if not self.is_reaped:
@@ -101,7 +101,7 @@ def by_pidfd(pid: int, signum: int) -> None:
         os.close(pidfd)
 
 
-WRONG: dict[str, tuple[Deed, str]] = {
+WRONG: dict[str, tuple[CallerAction, str]] = {
     "its own group": (lambda _agent, _other: os.killpg(os.getpgrp(), 15), "TERM to the process group of pytest"),
     "group 0": (lambda _agent, _other: os.kill(0, 9), "KILL to the process group of pytest"),
     "minus its group": (lambda _agent, _other: os.kill(-os.getpgrp(), 1), "HUP to the process group of pytest"),
@@ -124,7 +124,7 @@ def name_of(pid: int) -> str:
 
 
 @pytest.mark.parametrize("deed", WRONG)
-def test_a_signal_for_somebody_else_is_told_and_not_delivered(lab: Lab, other: Process, deed: str) -> None:
+def test_a_signal_for_somebody_else_is_told_and_not_delivered(lab: ScenarioRunner, other: Process, deed: str) -> None:
     """Red on `bystanders`, with whom and the line of the subject's own code; this test lives to tell."""
     does, words = WRONG[deed]
     played = lab.play(SCENARIO, Faulty(lambda agent: does(agent, other)))
@@ -139,11 +139,13 @@ def test_a_signal_for_somebody_else_is_told_and_not_delivered(lab: Lab, other: P
 
 
 @pytest.mark.parametrize("is_real", [False, True], ids=["virtual", "real"])
-def test_the_group_of_an_agent_that_leads_none_is_that_of_pytest(lab: Lab, backend: str, *, is_real: bool) -> None:
+def test_the_group_of_an_agent_that_leads_none_is_that_of_pytest(
+    lab: ScenarioRunner, backend: str, *, is_real: bool
+) -> None:
     """The oldest mistake with groups: the agent was started without a session of its own."""
 
     class Grouped(Null):
-        async def run_one(self, order: Order) -> Answer:
+        async def run_one(self, order: RunRequest) -> RunReport:
             process = subprocess.Popen(order.argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, cwd=order.cwd)
             os.killpg(os.getpgid(process.pid), signal.SIGTERM)
             process.kill()
@@ -160,7 +162,9 @@ def test_the_group_of_an_agent_that_leads_none_is_that_of_pytest(lab: Lab, backe
 
 
 @pytest.mark.parametrize("send", [os.kill, os.killpg], ids=["kill", "killpg"])
-def test_a_pid_that_is_free_by_now_is_noted_and_fails_nothing(lab: Lab, send: Callable[[int, int], None]) -> None:
+def test_a_pid_that_is_free_by_now_is_noted_and_fails_nothing(
+    lab: ScenarioRunner, send: Callable[[int, int], None]
+) -> None:
     """Nobody was harmed this time; whoever reads the timeline sees that somebody could have been."""
 
     def late(agent: Process) -> None:
@@ -211,7 +215,7 @@ def reaped_leader(agent: Process, _other: Process) -> None:
         os.killpg(agent.pid, signal.SIGKILL)
 
 
-RIGHT: dict[str, Deed] = {
+RIGHT: dict[str, CallerAction] = {
     "a probe": lambda _agent, other: os.kill(other.pid, 0),
     "a group's probe": lambda _agent, _other: os.killpg(os.getpgrp(), 0),
     "the agent": lambda agent, _other: os.kill(agent.pid, signal.SIGTERM),
@@ -227,18 +231,20 @@ RIGHT: dict[str, Deed] = {
 
 @pytest.mark.parametrize("is_real", [False, True], ids=["virtual", "real"])
 @pytest.mark.parametrize("deed", RIGHT)
-def test_what_a_supervisor_may_signal_is_no_bystander(lab: Lab, other: Process, deed: str, *, is_real: bool) -> None:
+def test_what_a_supervisor_may_signal_is_no_bystander(
+    lab: ScenarioRunner, other: Process, deed: str, *, is_real: bool
+) -> None:
     """Its agent and its own programs, itself if it listens, and anybody by signal 0: an accusation must be right."""
     does = RIGHT[deed]
     played = (lab.play_real if is_real else lab.play)(SCENARIO, Faulty(lambda agent: does(agent, other)))
     assert [event.data for event in played.record.events if "stray" in event.data] == []
 
 
-def test_what_a_dead_agent_left_in_its_group_may_be_signalled(lab: Lab) -> None:
+def test_what_a_dead_agent_left_in_its_group_may_be_signalled(lab: ScenarioRunner) -> None:
     """The number of a group is taken as long as somebody is in it."""
 
     class Patient(Null):
-        async def run_one(self, order: Order) -> Answer:
+        async def run_one(self, order: RunRequest) -> RunReport:
             process = _start(order)
             await anyio.sleep(1)
             reaped_leader(process, process)
@@ -252,7 +258,7 @@ def test_what_a_dead_agent_left_in_its_group_may_be_signalled(lab: Lab) -> None:
     assert [event for event in played.record.events if "stray" in event.data] == []
 
 
-def test_a_thread_that_was_there_before_is_not_the_supervisors(lab: Lab, other: Process) -> None:
+def test_a_thread_that_was_there_before_is_not_the_supervisors(lab: ScenarioRunner, other: Process) -> None:
     """A plugin's watchdog may signal whom it likes; a thread of the supervisor's may not."""
     ask, done = threading.Event(), threading.Event()
 
@@ -269,7 +275,7 @@ def test_a_thread_that_was_there_before_is_not_the_supervisors(lab: Lab, other: 
         assert done.wait(CEILING)
 
     class Threaded(Null):
-        async def run_one(self, order: Order) -> Answer:
+        async def run_one(self, order: RunRequest) -> RunReport:
             await anyio.to_thread.run_sync(send)
             return await KILLER.run_one(order)
 
@@ -305,7 +311,7 @@ def test_only_a_subjects_run_is_watched() -> None:
 
 
 @pytest.mark.parametrize("subject", [core(), *(make() for make in TRIVIAL)], ids=lambda one: str(one.name))
-def test_who_signals_nobody_else_passes(lab: Lab, subject: Subject) -> None:
+def test_who_signals_nobody_else_passes(lab: ScenarioRunner, subject: Subject) -> None:
     """The check is stated here, so that it has a row; null never started an agent."""
     scenario = loads("scenario: a\nagent: pi\nscript: [{say: a}, {linger: 5s}]\nexpect: {bystanders: unharmed}\n")
     played = lab.play(scenario, subject)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import anyio
 import pytest
 
-from pytest_agentproc.harness import Lab
+from pytest_agentproc.harness import ScenarioRunner
 from pytest_agentproc.harness import _decoy as canary_program
 from pytest_agentproc.harness._signal_guard import Canaries, Hit
 from pytest_agentproc.subjects import Null
@@ -23,7 +23,7 @@ from tests.process.stand import is_gone, scenario_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from pytest_agentproc.vocabulary import Answer, Order
+    from pytest_agentproc.vocabulary import RunReport, RunRequest
 
 ROOT = Path(__file__).resolve().parents[2]
 GROUP, APART = "in the process group of pytest", "in a session of its own"
@@ -82,7 +82,7 @@ def test_a_subject_whose_shell_signals_a_bystander_fails() -> None:
     """In real time it may start what it likes; the next run begins with canaries that sing."""
 
     class Shelled(Null):
-        async def run_one(self, order: Order) -> Answer:
+        async def run_one(self, order: RunRequest) -> RunReport:
             process = _start(order)
             in_group, apart = pids(lab._canaries)  # noqa: SLF001  # as above
             await anyio.run_process(["/bin/sh", "-c", f"kill -KILL {in_group}; kill -TERM {apart}"])
@@ -90,7 +90,7 @@ def test_a_subject_whose_shell_signals_a_bystander_fails() -> None:
             process.wait()
             return _well(order)
 
-    with Lab() as lab:
+    with ScenarioRunner() as lab:
         scenario = scenario_of("- linger: 5s")
         rows = compare(lab.play_real(scenario, Shelled()))
         (row,) = [row for row in rows if row.key == "bystanders"]
@@ -106,7 +106,7 @@ def test_a_subject_whose_shell_signals_a_bystander_fails() -> None:
 class Killing(Null):
     """Kills its agent and nobody else."""
 
-    async def run_one(self, order: Order) -> Answer:
+    async def run_one(self, order: RunRequest) -> RunReport:
         """Start it and kill it."""
         process = _start(order)
         process.kill()

@@ -10,22 +10,22 @@ from pytest_agentproc.errors import UsageError
 from pytest_agentproc.harness._claims import bind_to
 from pytest_agentproc.scenario import NotApplicable, loads
 from pytest_agentproc.subjects import Client, Command, Driven, Function, command_of_file, taken
-from pytest_agentproc.vocabulary import ABILITIES, Answer, LimitsRequest, Policy
+from pytest_agentproc.vocabulary import ABILITIES, LimitsRequest, Policy, RunReport
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pytest_agentproc.harness import Lab
-    from pytest_agentproc.vocabulary import Order
+    from pytest_agentproc.harness import ScenarioRunner
+    from pytest_agentproc.vocabulary import RunRequest
 
 PI = "scenario: x\nagent: {dialect: pi, mode: rpc}\n"
 TWICE = "script: [{wait_for: prompt 1}, {answer: a}, {wait_for: prompt 2}, {answer: b}]\n"
 ASKS = "script: [{wait_for: prompt 1}, {ask: {permission: rm}}, {answer: a}]\ndrive: [{prompt: x}]\n"
 
 
-async def nobody(_order: Order) -> Answer:
+async def nobody(_order: RunRequest) -> RunReport:
     """Do nothing."""
-    return Answer()
+    return RunReport()
 
 
 def needs(text: str, *cannot: str) -> str:
@@ -103,12 +103,12 @@ class Stated:
         """Keep the defaults."""
         return Policy.for_dialect(request.dialect)
 
-    async def run(self, order: Order) -> Answer:
+    async def run(self, order: RunRequest) -> RunReport:
         """Do nothing."""
         return await nobody(order)
 
 
-def test_every_kind_of_subject_states_it(lab: Lab, tmp_path: Path) -> None:
+def test_every_kind_of_subject_states_it(lab: ScenarioRunner, tmp_path: Path) -> None:
     """A client of sessions, an object, a program and its file."""
     file = tmp_path / "mine.toml"
     file.write_text("command = 'x {agent}'\ncannot = ['stdin']\n", "utf-8")

@@ -12,11 +12,11 @@ from pytest_agentproc.subjects import core
 from tests.bundled import path_of
 
 if TYPE_CHECKING:
-    from pytest_agentproc.harness import Lab
+    from pytest_agentproc.harness import ScenarioRunner
 
 
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
-def test_the_model_writes_the_same_pieces(lab: Lab, backend: str) -> None:
+def test_the_model_writes_the_same_pieces(lab: ScenarioRunner, backend: str) -> None:
     """Else a cut that the search finds would be one that no agent makes."""
     file = path_of("hook-given-up-is-called-no-more")
     text = load(file).text.replace("dialect: claude", "dialect: claude, chunk: 61 B")

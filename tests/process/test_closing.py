@@ -13,10 +13,10 @@ from pytest_agentproc.clock._participant import Participant
 from tests.process.stand import Stand, descriptors, is_gone
 
 if TYPE_CHECKING:
-    from pytest_agentproc.harness import Lab
+    from pytest_agentproc.harness import ScenarioRunner
 
 
-def left_running(lab: Lab) -> tuple[Stand, list[subprocess.Popen[bytes]]]:
+def left_running(lab: ScenarioRunner) -> tuple[Stand, list[subprocess.Popen[bytes]]]:
     """Give a clock whose program has ended, and forgot two agents."""
     stand = Stand(lab)
     fakes = [stand.fake("- linger: for ever", name=name) for name in ("one", "two")]
@@ -35,7 +35,7 @@ def interrupted(*_: object) -> None:
     raise KeyboardInterrupt
 
 
-def test_ctrl_c_while_a_clock_is_closed_leaves_nobody(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_while_a_clock_is_closed_leaves_nobody(lab: ScenarioRunner, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was left to be ended is ended, and every descriptor is given back."""
     before = descriptors()
     stand, started = left_running(lab)
@@ -48,7 +48,7 @@ def test_ctrl_c_while_a_clock_is_closed_leaves_nobody(lab: Lab, monkeypatch: pyt
     assert descriptors() == before
 
 
-def test_ctrl_c_at_one_agent_s_end_ends_the_others(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_at_one_agent_s_end_ends_the_others(lab: ScenarioRunner, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever comes behind it is ended all the same, and nobody can knock any more."""
     stand, started = left_running(lab)
     first, *_ = stand.clock.hub.roll.in_order()

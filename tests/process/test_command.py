@@ -17,13 +17,13 @@ from tests.bundled import bundled
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pytest_agentproc.harness import Lab
-    from pytest_agentproc.vocabulary import Order
+    from pytest_agentproc.harness import ScenarioRunner
+    from pytest_agentproc.vocabulary import RunRequest
 
 HELLO = loads(
     "scenario: hello\nagent: {dialect: raw, prompt: stdin}\ndrive: [{prompt: hi you}]\n"
     "script: [wait_for: eof, say: hello]\n"
-    "expect: {outcome: completed, exit_code: 0, text: hello, saw: {stdin: hi you}}\n"
+    "expect: {outcome: completed, exit_code: 0, text: hello, received: {stdin: hi you}}\n"
 )
 SILENT = loads(
     "scenario: silent\nagent: raw\nscript: [silence: inactivity_timeout + 40s, say: late]\n"
@@ -33,7 +33,9 @@ LIMITS = {"inactivity_timeout": 60, "kill_grace": 60}
 ENDS = {"exit_code": {0: "completed", "124": "inactive", "other": "failed"}}
 
 
-def played(lab: Lab, subject: Command | Function, scenario: Any = HELLO, scale: float = 100) -> dict[str, Row]:
+def played(
+    lab: ScenarioRunner, subject: Command | Function, scenario: Any = HELLO, scale: float = 100
+) -> dict[str, Row]:
     """Give the rows of a play in real time."""
     return {row.key: row for row in compare(lab.play_real(scenario, subject, scale=scale))}
 
@@ -49,12 +51,14 @@ def played(lab: Lab, subject: Command | Function, scenario: Any = HELLO, scale: 
     ],
     ids=["words", "one word", "environment", "PATH"],
 )
-def test_it_is_told_of_the_agent_in_each_of_four_ways(lab: Lab, script: str, options: dict[str, Any]) -> None:
+def test_it_is_told_of_the_agent_in_each_of_four_ways(
+    lab: ScenarioRunner, script: str, options: dict[str, Any]
+) -> None:
     """A wrapper takes its agent as it always has; where it finds it on PATH, it makes the command line itself."""
     argv = ["sh", "-c", script, *options.pop("argv", [])]
     says = {"outcome": ENDS, "exit_code": "exit_code", "text": "stdout"}
     rows = played(lab, Command(argv, says=says, **options))
-    given = rows.pop("saw.stdin")
+    given = rows.pop("received.stdin")
     assert given.verdict is (Verdict.NOT_APPLICABLE if "on_path" in options else Verdict.PASSED)
     assert {row.verdict for row in rows.values()} == {Verdict.PASSED}, rows
 
@@ -65,7 +69,7 @@ STREAM = (
 
 
 @pytest.mark.slow
-def test_a_shell_around_an_agent_that_a_program_leaves_is_a_leak(lab: Lab) -> None:
+def test_a_shell_around_an_agent_that_a_program_leaves_is_a_leak(lab: ScenarioRunner) -> None:
     """It has the fake's name among its words, and is none."""
     around = '"$0" >/dev/null; kill -KILL $PPID; sleep 1000'
     row = played(lab, Command(["sh", "-c", f"sh -c '{around}' \"$0\" & wait", "{agent}"]))["leaks"]
@@ -74,7 +78,7 @@ def test_a_shell_around_an_agent_that_a_program_leaves_is_a_leak(lab: Lab) -> No
 
 
 @pytest.mark.slow
-def test_a_program_may_speak_one_mode_of_a_dialect(lab: Lab) -> None:
+def test_a_program_may_speak_one_mode_of_a_dialect(lab: ScenarioRunner) -> None:
     """What it is not made for says nothing of it."""
     subject = Command(["timeout", "60", "{agent}"], says={"outcome": ENDS}, dialects=["gemini stream"])
     assert conclude(tuple(played(lab, subject, loads(STREAM.replace("MODE", "stream")), 1).values())) is Verdict.PASSED
@@ -83,7 +87,7 @@ def test_a_program_may_speak_one_mode_of_a_dialect(lab: Lab) -> None:
 
 
 @pytest.mark.slow
-def test_a_file_of_its_own_says_what_its_exit_code_does_not(lab: Lab) -> None:
+def test_a_file_of_its_own_says_what_its_exit_code_does_not(lab: ScenarioRunner) -> None:
     """The words are its own; a key that is not there says nothing, and is undecided."""
     program = '"$@" >/dev/null; echo \'{"result": {"status": "fine", "text": "hello"}}\' >"$0/result.json"; exit 7'
     status = {"json": "result.json", "key": "result.status", "words": {"fine": "completed"}}
@@ -99,7 +103,9 @@ def test_a_file_of_its_own_says_what_its_exit_code_does_not(lab: Lab) -> None:
     ("written", "why"),
     [("", "there is no r.json in its {folder}"), ('{"end": {"text": "hello"}}', "there is no end.how in r.json")],
 )
-def test_a_program_that_does_not_say_what_it_should_is_told_with_its_end(lab: Lab, written: str, why: str) -> None:
+def test_a_program_that_does_not_say_what_it_should_is_told_with_its_end(
+    lab: ScenarioRunner, written: str, why: str
+) -> None:
     """Its author sees what it did not write, how it ended and what it said of that."""
     program = (
         '"$@" >/dev/null; [ -z "$WRITTEN" ] || echo "$WRITTEN" >"$0/r.json"; echo no such thing >&2; kill -SEGV $$'
@@ -115,7 +121,7 @@ def test_a_program_that_does_not_say_what_it_should_is_told_with_its_end(lab: La
 
 
 @pytest.mark.slow
-def test_a_program_that_dies_of_a_realtime_signal_is_told_by_its_number(lab: Lab) -> None:
+def test_a_program_that_dies_of_a_realtime_signal_is_told_by_its_number(lab: ScenarioRunner) -> None:
     """It has no name, and that is no mistake of the kit's."""
     play = lab.play_real(HELLO, Command(["sh", "-c", "kill -40 $$", "{agent}"]), scale=100)
     assert "  the program dies of signal 40" in explain(play, compare(play))
@@ -123,7 +129,7 @@ def test_a_program_that_dies_of_a_realtime_signal_is_told_by_its_number(lab: Lab
 
 @pytest.mark.slow
 @pytest.mark.parametrize("text", ['"text": null', '"other": 0'])
-def test_a_final_text_that_a_program_should_tell_and_does_not_is_lost(lab: Lab, text: str) -> None:
+def test_a_final_text_that_a_program_should_tell_and_does_not_is_lost(lab: ScenarioRunner, text: str) -> None:
     """Of a completed run it survives, whatever became of the agent (C3)."""
     program = f'"$@" >/dev/null; echo \'{{"status": "completed", {text}}}\' >"$0/r.json"'
     says = {"outcome": {"json": "r.json", "key": "status"}, "text": {"json": "r.json", "key": "text"}}
@@ -145,7 +151,7 @@ def test_a_final_text_that_a_program_should_tell_and_does_not_is_lost(lab: Lab, 
         ('{"end": "ok", "n": "x"}', "it returned noise 'x'\nnoise must be a whole number, *"),
     ],
 )
-def test_a_file_that_says_nonsense_is_the_adapters_error(lab: Lab, written: str, seen: str) -> None:
+def test_a_file_that_says_nonsense_is_the_adapters_error(lab: ScenarioRunner, written: str, seen: str) -> None:
     """It is told with file, key and value."""
     says = {
         "outcome": {"json": "r.json", "key": "end", "words": {"ok": "completed"}},
@@ -157,7 +163,7 @@ def test_a_file_that_says_nonsense_is_the_adapters_error(lab: Lab, written: str,
     assert re.fullmatch(re.escape(seen).replace(r"\*", ".*"), rows["answer"].seen)
 
 
-def test_a_program_that_is_not_there_is_the_adapters_error(lab: Lab) -> None:
+def test_a_program_that_is_not_there_is_the_adapters_error(lab: ScenarioRunner) -> None:
     """Nobody reads a stack to learn that."""
     rows = played(lab, Command(["no-such-program", "{agent}"]))
     assert rows["answer"].seen.startswith("no-such-program could not be started: No such file or directory\nname an ex")
@@ -220,7 +226,7 @@ def test_a_file_that_is_wrong_is_told_in_one_clause(tmp_path: Path, written: str
     assert re.fullmatch(re.escape(f"mine.toml: {message}").replace(r"\*", ".*"), str(refused.value))
 
 
-def test_a_program_claims_what_its_file_says(tmp_path: Path, lab: Lab) -> None:
+def test_a_program_claims_what_its_file_says(tmp_path: Path, lab: ScenarioRunner) -> None:
     """One file is the whole statement: its name, its dialects, its limits; sessions and artifacts it never has."""
     file = tmp_path / "mine.toml"
     file.write_text("command = 'x {agent} {max_runtime}'\ndialects = ['pi']\nlimits = {kill_grace = 5}\n", "utf-8")
@@ -237,7 +243,7 @@ def test_a_program_claims_what_its_file_says(tmp_path: Path, lab: Lab) -> None:
         lab.play_real(HELLO, subject)
 
 
-async def unscaled(order: Order) -> str:
+async def unscaled(order: RunRequest) -> str:
     """Keep sixty seconds of the machine's, however fast time goes."""
     import anyio
 
@@ -258,7 +264,7 @@ async def unscaled(order: Order) -> str:
     ],
     ids=["function", "command"],
 )
-def test_who_keeps_limits_and_does_not_divide_them_is_told_so(lab: Lab, subject: Any, word: str) -> None:
+def test_who_keeps_limits_and_does_not_divide_them_is_told_so(lab: ScenarioRunner, subject: Any, word: str) -> None:
     """It is no verdict on the supervisor that time went faster than it knew; what is green without it stays green."""
     rows = tuple(played(lab, subject, SILENT).values())
     assert conclude(rows) is Verdict.ADAPTER_ERROR
@@ -271,23 +277,23 @@ def test_who_keeps_limits_and_does_not_divide_them_is_told_so(lab: Lab, subject:
 
 
 @pytest.mark.slow
-def test_who_keeps_no_time_need_not_divide_it(lab: Lab) -> None:
+def test_who_keeps_no_time_need_not_divide_it(lab: ScenarioRunner) -> None:
     """A red of who waits for ever is its own."""
 
-    async def waits(order: Order) -> str:
+    async def waits(order: RunRequest) -> str:
         return await unscaled(order)
 
     rows = played(lab, Function(waits), HELLO)
-    assert rows["saw.stdin"].verdict is Verdict.FAILED
+    assert rows["received.stdin"].verdict is Verdict.FAILED
 
 
 @pytest.mark.slow
-def test_what_a_program_gives_its_agent_beside_the_command_is_its_own(lab: Lab) -> None:
+def test_what_a_program_gives_its_agent_beside_the_command_is_its_own(lab: ScenarioRunner) -> None:
     """It is told a command, and no environment and no folder for it; it adds what it has itself."""
     scenario = bundled("sees-its-command-line-plain")
     rows = played(lab, Command(["env", "HOME=/", "{agent}"]), scenario)
-    assert {key: rows[key].verdict.value for key in ("saw.argv", "saw.env", "saw.cwd")} == {
-        "saw.argv": "passed",
-        "saw.env": "not applicable",
-        "saw.cwd": "not applicable",
+    assert {key: rows[key].verdict.value for key in ("received.argv", "received.env", "received.cwd")} == {
+        "received.argv": "passed",
+        "received.env": "not applicable",
+        "received.cwd": "not applicable",
     }

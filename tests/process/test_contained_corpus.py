@@ -12,7 +12,7 @@ from pytest_agentproc.verdict import Verdict, compare, conclude, explain
 from tests.bundled import all_bundled
 
 if TYPE_CHECKING:
-    from pytest_agentproc.harness import Lab
+    from pytest_agentproc.harness import ScenarioRunner
     from pytest_agentproc.scenario import Scenario
     from pytest_agentproc.vocabulary import LimitsRequest, Policy
 
@@ -35,7 +35,9 @@ class Holding(Core):
 @pytest.mark.slow
 @pytest.mark.parametrize("containment", ["subreaper", "keeper"])
 @pytest.mark.parametrize("scenario", OF_TREES, ids=lambda scenario: scenario.id)
-def test_a_scenario_of_trees_is_green_at_every_containment(lab: Lab, scenario: Scenario, containment: str) -> None:
+def test_a_scenario_of_trees_is_green_at_every_containment(
+    lab: ScenarioRunner, scenario: Scenario, containment: str
+) -> None:
     """Signals, their instants and their order are those of the group, for agents that are no children of ours, too."""
     played = lab.play(scenario, Holding(containment))
     rows = compare(played)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 HELPERS = """
 - spawn: {id: tool}
-- spawn: {id: deaf, deaf: true}
+- spawn: {id: deaf, ignores_signals: true}
 - wait_for: eof
 - say: hello
 - silence: for ever

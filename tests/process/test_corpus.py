@@ -12,7 +12,7 @@ from pytest_agentproc.verdict import Verdict, compare, explain
 from tests.bundled import all_bundled
 
 if TYPE_CHECKING:
-    from pytest_agentproc.harness import Lab, Played
+    from pytest_agentproc.harness import Played, ScenarioRunner
     from pytest_agentproc.scenario import Scenario
 
 CORPUS = all_bundled()
@@ -32,7 +32,7 @@ def test_a_scenario_is_green_in_the_model(scenario: Scenario) -> None:
 
 
 @corpus
-def test_a_scenario_is_green_with_real_processes(lab: Lab, backend: str, scenario: Scenario) -> None:
+def test_a_scenario_is_green_with_real_processes(lab: ScenarioRunner, backend: str, scenario: Scenario) -> None:
     """The same expectations hold for real pipes, signals and exits."""
     played = lab.play(scenario, core(), backend=backend)
     assert_green(played)

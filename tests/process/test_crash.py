@@ -19,8 +19,8 @@ from tests.process.glue import glue
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from pytest_agentproc.harness import Lab
-    from pytest_agentproc.vocabulary import Order
+    from pytest_agentproc.harness import ScenarioRunner
+    from pytest_agentproc.vocabulary import RunRequest
 
 HEAD = "scenario: s\nagent: raw\nexpect: {outcome: completed}\n"
 LONG = loads(HEAD + "script: [{raw: {text: x, repeat: 140000}}, {answer: hi}]\n")
@@ -30,7 +30,7 @@ MISSING = loads(
 )
 
 
-async def read_lines(order: Order) -> str:
+async def read_lines(order: RunRequest) -> str:
     """Read lines as asyncio's documentation shows it: a line has at most 64 KiB, and is UTF-8."""
     agent = await create_subprocess_exec(*order.argv, env=order.env, stdout=PIPE)
     assert agent.stdout is not None
@@ -42,13 +42,13 @@ async def read_lines(order: Order) -> str:
     return "completed"
 
 
-async def too_early(_order: Order) -> str:
+async def too_early(_order: RunRequest) -> str:
     """Raise before an agent is started."""
     models: dict[str, str] = {}
     return models["model"]
 
 
-async def raise_in_a_group(order: Order) -> str:
+async def raise_in_a_group(order: RunRequest) -> str:
     """Raise in a task that an anyio task group holds."""
 
     async def look() -> None:
@@ -59,13 +59,13 @@ async def raise_in_a_group(order: Order) -> str:
     return str(order)
 
 
-async def exit_process(order: Order) -> str:
+async def exit_process(order: RunRequest) -> str:
     """Run the agent, and call `sys.exit`."""
     await anyio.run_process(order.argv, env=order.env)
     raise SystemExit(3)
 
 
-def rows_of(lab: Lab, scenario: Any, function: Callable[[Order], Awaitable[Any]]) -> Any:
+def rows_of(lab: ScenarioRunner, scenario: Any, function: Callable[[RunRequest], Awaitable[Any]]) -> Any:
     """Play a scenario, and give its rows and its text."""
     played = lab.play(scenario, Function(function))
     rows = compare(played)
@@ -88,7 +88,9 @@ def rows_of(lab: Lab, scenario: Any, function: Callable[[Order], Awaitable[Any]]
     ],
     ids=["64 KiB", "no UTF-8", "too early", "group", "exit", "cannot start"],
 )
-def test_an_exception_of_the_supervisor_is_a_crash(lab: Lab, scenario: Any, supervise: Any, said: str) -> None:
+def test_an_exception_of_the_supervisor_is_a_crash(
+    lab: ScenarioRunner, scenario: Any, supervise: Any, said: str
+) -> None:
     """A maintainer looks where the frames are: in the supervisor, not in the kit, the event loop or the library."""
     rows, text = rows_of(lab, scenario, glue(supervise))
     assert (conclude(rows), rows[0].key, rows[0].verdict) == (Verdict.CRASHED, "answer", Verdict.CRASHED)
@@ -112,17 +114,17 @@ def test_an_exception_of_the_supervisor_is_a_crash(lab: Lab, scenario: Any, supe
     ids=["too early", "too early, cannot start", "no UTF-8", "cannot start"],
 )
 def test_an_exception_of_the_adapters_module_is_its_error_until_an_agent_is_started(
-    lab: Lab, scenario: Any, supervise: Any, verdict: Verdict
+    lab: ScenarioRunner, scenario: Any, supervise: Any, verdict: Verdict
 ) -> None:
     """A supervisor of one file is its own adapter: what it does once an agent is started is the supervisor's work."""
     rows, text = rows_of(lab, scenario, supervise)
     assert conclude(rows) is rows[0].verdict is verdict, text
 
 
-def test_a_supervisor_in_a_thread_crashes_too(lab: Lab) -> None:
+def test_a_supervisor_in_a_thread_crashes_too(lab: ScenarioRunner) -> None:
     """In real time nothing is different."""
 
-    def supervise(order: Order) -> str:
+    def supervise(order: RunRequest) -> str:
         return asyncio.run(read_lines(order))
 
     played = lab.play_real(BYTES, Function(supervise))
@@ -161,7 +163,9 @@ READS = {"outcome": {"exit_code": {"0": "completed", "other": "failed"}}}
     ],
     ids=["no start", "not found", "traceback", "signal", "exit code", "nothing done"],
 )
-def test_the_end_of_a_program_says_what_went_wrong(lab: Lab, program: list[str], verdict: Verdict, said: str) -> None:
+def test_the_end_of_a_program_says_what_went_wrong(
+    lab: ScenarioRunner, program: list[str], verdict: Verdict, said: str
+) -> None:
     """A program that never starts an agent is called wrongly; one that ends in a traceback has crashed."""
     if shutil.which(program[0]) is None:
         pytest.skip(f"there is no {program[0]}")
@@ -171,7 +175,7 @@ def test_the_end_of_a_program_says_what_went_wrong(lab: Lab, program: list[str],
 
 
 @pytest.mark.slow
-def test_a_traceback_on_stderr_is_no_failure_by_itself(lab: Lab) -> None:
+def test_a_traceback_on_stderr_is_no_failure_by_itself(lab: ScenarioRunner) -> None:
     """A supervisor may log an exception that it has dealt with, and say by its exit code that the agent failed."""
     fails = loads("scenario: s\nagent: raw\nexpect: {outcome: failed}\nscript: [{raw: {hex: ff 0a}}, {exit: 3}]\n")
     rows = compare(lab.play_real(fails, Command(["python3", "-c", PYTHON, "{agent}"], says=READS)))

@@ -9,7 +9,7 @@ import threading
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
-from pytest_agentproc.tree import Custody, adopting
+from pytest_agentproc.tree import LeakTracker, adopting
 from pytest_agentproc.tree._kernel import is_dead, stat_of
 from pytest_agentproc.tree._prctl import is_subreaper
 from pytest_agentproc.tree._starts import COOKIE
@@ -25,9 +25,9 @@ ORPHAN = "sleep 1000 >/dev/null 2>&1 &"
 
 
 @contextmanager
-def custody() -> Iterator[Custody]:
+def custody() -> Iterator[LeakTracker]:
     """Watch while the block runs, and end what it leaves."""
-    watch = Custody()
+    watch = LeakTracker()
     watch.begin()
     try:
         yield watch

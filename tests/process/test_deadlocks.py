@@ -18,7 +18,7 @@ from tests.process.stand import is_gone, scenario_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pytest_agentproc.harness import Lab
+    from pytest_agentproc.harness import ScenarioRunner
     from tests.process.stand import Stand
 
 
@@ -152,7 +152,7 @@ def test_another_clock_runs_after_a_deadlock(make_stand: Callable[..., Stand], b
     assert subprocess.run(["true"], check=False).returncode == 0
 
 
-def test_a_scenario_in_which_nobody_can_move_is_played_to_a_deadlock(lab: Lab, backend: str) -> None:
+def test_a_scenario_in_which_nobody_can_move_is_played_to_a_deadlock(lab: ScenarioRunner, backend: str) -> None:
     """A play has the fault instead of an answer, and says so in its record."""
     scenario = scenario_of("- wait_for: {stdin: never}", "{dialect: pi, prompt: argv}")
     scenario = dataclasses.replace(scenario, policy={"inactivity_timeout": None})

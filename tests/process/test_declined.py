@@ -9,15 +9,24 @@ import pytest
 
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.scenario import NotApplicable, loads
-from pytest_agentproc.subjects import Client, Command, Declined, Driven, Function, Guarded, command_of_file, taken
+from pytest_agentproc.subjects import (
+    CheckedSubject,
+    Client,
+    Command,
+    Declined,
+    Driven,
+    Function,
+    command_of_file,
+    taken,
+)
 from pytest_agentproc.verdict import Verdict, compare, conclude
-from pytest_agentproc.vocabulary import Answer, LimitsRequest, Policy
+from pytest_agentproc.vocabulary import LimitsRequest, Policy, RunReport
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pytest_agentproc.harness import Lab
-    from pytest_agentproc.vocabulary import Order
+    from pytest_agentproc.harness import ScenarioRunner
+    from pytest_agentproc.vocabulary import RunRequest
 
 HELLO = loads("scenario: x\nagent: raw\nscript: [{say: hello}]\nexpect: {outcome: completed}\n")
 TALK = loads(
@@ -32,21 +41,21 @@ CANCELLED = loads(
 WHY = "it has no session mode"
 
 
-async def declines(_order: Order) -> Answer:
+async def declines(_order: RunRequest) -> RunReport:
     """Decline every order."""
     raise Declined(WHY)
 
 
-def declines_at_once(_order: Order) -> Answer:
+def declines_at_once(_order: RunRequest) -> RunReport:
     """Decline every order in a thread."""
     raise Declined(WHY)
 
 
-async def declines_in_a_group(_order: Order) -> Answer:
+async def declines_in_a_group(_order: RunRequest) -> RunReport:
     """Decline inside a task group."""
     async with anyio.create_task_group() as group:
         group.start_soon(declines, _order)
-    return Answer()
+    return RunReport()
 
 
 def states(request: LimitsRequest) -> dict[str, Any]:
@@ -66,7 +75,7 @@ class Whole:
         """Keep the defaults."""
         return Policy.for_dialect(request.dialect)
 
-    async def run(self, order: Order) -> Answer:
+    async def run(self, order: RunRequest) -> RunReport:
         """Decline."""
         return await declines(order)
 
@@ -128,7 +137,7 @@ class Cancels(Client):
         (Function(declines_in_a_group), HELLO),
         (Function(declines, limits=states), HELLO),
         (taken(Whole()), HELLO),
-        (Guarded(DeclinesEarly()), HELLO),
+        (CheckedSubject(DeclinesEarly()), HELLO),
         (Driven(Starts), TALK),
         (Driven(Prompts), TALK),
         (Driven(Cancels), CANCELLED),
@@ -136,7 +145,7 @@ class Cancels(Client):
     ids=["run", "group", "limits", "object", "policy", "start", "prompt", "cancel"],
 )
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
-def test_an_order_may_be_declined_anywhere(lab: Lab, subject: Any, scenario: Any, backend: str) -> None:
+def test_an_order_may_be_declined_anywhere(lab: ScenarioRunner, subject: Any, scenario: Any, backend: str) -> None:
     """An adapter says in one way what its supervisor cannot do, and nobody calls that an error."""
     with pytest.raises(NotApplicable) as caught:
         lab.play(scenario, subject, backend=backend)
@@ -144,19 +153,19 @@ def test_an_order_may_be_declined_anywhere(lab: Lab, subject: Any, scenario: Any
 
 
 @pytest.mark.slow
-def test_a_thread_may_decline_too(lab: Lab) -> None:
+def test_a_thread_may_decline_too(lab: ScenarioRunner) -> None:
     """A supervisor that is not async is judged in real time."""
     with pytest.raises(Declined, match=WHY):
         lab.play_real(HELLO, Function(declines_at_once), scale=100)
 
 
-async def starts_and_declines(order: Order) -> Answer:
+async def starts_and_declines(order: RunRequest) -> RunReport:
     """Run the agent, and only then decline."""
     await anyio.run_process(order.argv, env=order.env)
     raise Declined(WHY)
 
 
-def test_a_decline_after_the_start_is_an_adapter_error(lab: Lab) -> None:
+def test_a_decline_after_the_start_is_an_adapter_error(lab: ScenarioRunner) -> None:
     """Otherwise a supervisor could try, fail, and call the scenario not applicable."""
     rows = compare(lab.play(HELLO, Function(starts_and_declines)))
     assert conclude(rows) is Verdict.ADAPTER_ERROR
@@ -164,7 +173,7 @@ def test_a_decline_after_the_start_is_an_adapter_error(lab: Lab) -> None:
 
 
 @pytest.mark.slow
-def test_a_program_declines_by_its_exit_code(tmp_path: Path, lab: Lab) -> None:
+def test_a_program_declines_by_its_exit_code(tmp_path: Path, lab: ScenarioRunner) -> None:
     """The last line of its stderr is the reason."""
     file = tmp_path / "mine.toml"
     file.write_text(

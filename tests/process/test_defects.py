@@ -18,7 +18,7 @@ from tests.bundled import all_bundled
 from tests.process.kill_matrix import red_keys
 
 if TYPE_CHECKING:
-    from pytest_agentproc.harness import Lab, Played
+    from pytest_agentproc.harness import Played, ScenarioRunner
     from pytest_agentproc.scenario import Scenario
 
 pytestmark = pytest.mark.once
@@ -70,7 +70,7 @@ def test_a_claim_holds_in_the_model(scenario: Scenario, defect: str, key: str) -
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:subprocess .* is still running:ResourceWarning")  # some defects leave theirs
 @pytest.mark.parametrize("defect", defects.NAMES)
-def test_what_a_defect_does_is_the_same_with_processes(lab: Lab, defect: str) -> None:
+def test_what_a_defect_does_is_the_same_with_processes(lab: ScenarioRunner, defect: str) -> None:
     """What is wrong in the model only would be a mistake of the model."""
     subject = _subject(defect)
     gc.disable()  # a forgotten child is reaped with its object, and that must not be between the run and the look

@@ -14,7 +14,7 @@ from tests.process.stand import CEILING, scenario_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pytest_agentproc.harness import Lab
+    from pytest_agentproc.harness import ScenarioRunner
 
 import pytest
 
@@ -26,7 +26,7 @@ def clock() -> Iterator[VirtualClock]:
         yield clock
 
 
-def _fake(lab: Lab, clock: VirtualClock, script: str) -> FakeAgent:
+def _fake(lab: ScenarioRunner, clock: VirtualClock, script: str) -> FakeAgent:
     outside = Outside(SystemClock(1, time.monotonic_ns()), 60)
     return lab.fake(scenario_of(script), clock=clock, outside=outside)
 
@@ -39,7 +39,7 @@ def _knock(clock: VirtualClock, fake: FakeAgent) -> subprocess.Popen[bytes]:
     return process
 
 
-def test_a_fake_that_stands_at_a_door_that_is_shut_is_in_real_time(lab: Lab, clock: VirtualClock) -> None:
+def test_a_fake_that_stands_at_a_door_that_is_shut_is_in_real_time(lab: ScenarioRunner, clock: VirtualClock) -> None:
     """The run ended between the start and the first word of the fake: it must not wait for an answer."""
     fake = _fake(lab, clock, "- spawn: {id: helper, for: 1ms, clear_env: true}\n- say: hi\n- exit: 3")
     with _knock(clock, fake) as process:
@@ -49,7 +49,7 @@ def test_a_fake_that_stands_at_a_door_that_is_shut_is_in_real_time(lab: Lab, clo
     fake.finish()
 
 
-def test_a_fake_that_is_gone_before_it_is_let_in_is_no_fault(lab: Lab, clock: VirtualClock) -> None:
+def test_a_fake_that_is_gone_before_it_is_let_in_is_no_fault(lab: ScenarioRunner, clock: VirtualClock) -> None:
     """Whoever started it has killed it and waited for it, so the kernel knows no such process."""
     fake = _fake(lab, clock, "- say: hi")
     with _knock(clock, fake) as process:
@@ -60,14 +60,14 @@ def test_a_fake_that_is_gone_before_it_is_let_in_is_no_fault(lab: Lab, clock: Vi
     assert fake.starts == ()
 
 
-def test_a_fake_without_real_time_exits_when_nobody_lets_it_in(lab: Lab, clock: VirtualClock) -> None:
+def test_a_fake_without_real_time_exits_when_nobody_lets_it_in(lab: ScenarioRunner, clock: VirtualClock) -> None:
     """It would have to guess otherwise, or hang."""
     fake = lab.fake(scenario_of("- say: hi"), clock=clock)
     done = subprocess.run(fake.argv, capture_output=True, timeout=CEILING, check=False)
     assert (done.returncode, done.stdout) == (70, b"")
 
 
-def test_a_signal_is_known_before_it_can_be_asked_for(lab: Lab, clock: VirtualClock) -> None:
+def test_a_signal_is_known_before_it_can_be_asked_for(lab: ScenarioRunner, clock: VirtualClock) -> None:
     """What a fake does while the test asks is waited for: an answer that is too early would be a false one."""
     fake = _fake(lab, clock, "- when: {signal: TERM}\n  do: [{say: no}]\n- say: ready\n- linger: until eof")
     with subprocess.Popen(fake.argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
@@ -81,7 +81,7 @@ def test_a_signal_is_known_before_it_can_be_asked_for(lab: Lab, clock: VirtualCl
     fake.finish()
 
 
-def test_a_start_is_known_as_soon_as_it_was_made(lab: Lab, clock: VirtualClock) -> None:
+def test_a_start_is_known_as_soon_as_it_was_made(lab: ScenarioRunner, clock: VirtualClock) -> None:
     """The fake has not said a word when `Popen` returns."""
     fake = _fake(lab, clock, "- silence: for ever")
     for number in range(1, 4):

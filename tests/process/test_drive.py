@@ -14,8 +14,8 @@ from pytest_agentproc.verdict import Verdict, compare
 from pytest_agentproc.vocabulary import Policy
 
 if TYPE_CHECKING:
-    from pytest_agentproc.harness import Lab
-    from pytest_agentproc.vocabulary import Answer, LimitsRequest, Order
+    from pytest_agentproc.harness import ScenarioRunner
+    from pytest_agentproc.vocabulary import LimitsRequest, RunReport, RunRequest
 
 EVERYTHING = """
 scenario: viewers come and go, questions are answered, the agent is stopped, a turn is cancelled at an instant
@@ -72,7 +72,7 @@ expect:
 
 
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
-def test_a_drive_is_played_as_the_model_foretells(lab: Lab, backend: str) -> None:
+def test_a_drive_is_played_as_the_model_foretells(lab: ScenarioRunner, backend: str) -> None:
     """Every event of both sides at its nanosecond, and the same answer."""
     scenario = loads(EVERYTHING, "everything")
     foretold, played = model_play(scenario, core()), lab.play(scenario, core(), backend=backend)
@@ -90,7 +90,7 @@ scripts: [[{wait_for: prompt 1}, {exit: 3}], [{wait_for: prompt 1}, {answer: don
 
 
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
-def test_a_caller_whose_time_has_come_waits_for_its_turn(lab: Lab, backend: str) -> None:
+def test_a_caller_whose_time_has_come_waits_for_its_turn(lab: ScenarioRunner, backend: str) -> None:
     """The loop counts as the last run: sessions move first, and so they do in the model."""
     scenario = loads(AT_ONE_INSTANT, "at-one-instant")
     foretold, played = model_play(scenario, core()), lab.play(scenario, core(), backend=backend)
@@ -107,11 +107,11 @@ class _OneShot:
     def policy(self, request: LimitsRequest) -> Policy:
         return Policy.for_dialect(request.dialect)
 
-    async def run(self, order: Order) -> Answer:
+    async def run(self, order: RunRequest) -> RunReport:
         raise AssertionError("it is never asked")
 
 
-def test_a_session_is_not_applicable_to_a_supervisor_of_runs(lab: Lab) -> None:
+def test_a_session_is_not_applicable_to_a_supervisor_of_runs(lab: ScenarioRunner) -> None:
     """It claims nothing about sessions, and is not blamed."""
     with pytest.raises(NotApplicable, match="sessions"):
         lab.play(loads(EVERYTHING, "everything"), _OneShot())

@@ -16,8 +16,8 @@ from pytest_agentproc.verdict import Verdict, compare, conclude
 from tests.bundled import bundled, path_of
 
 if TYPE_CHECKING:
-    from pytest_agentproc.harness import Lab
-    from pytest_agentproc.vocabulary import Answer
+    from pytest_agentproc.harness import ScenarioRunner
+    from pytest_agentproc.vocabulary import RunReport
 
 TALK = "scenario: s\nagent: {dialect: pi, mode: rpc}\n"
 ONCE = TALK + "script:\n  - wait_for: prompt 1\n  - "
@@ -57,7 +57,7 @@ class Pi(Client):
         await self.agent.stdin.send(f"{json.dumps(command)}\n".encode())
 
 
-def turns(lab: Lab, client: type[Client], text: str) -> tuple[Answer, ...]:
+def turns(lab: ScenarioRunner, client: type[Client], text: str) -> tuple[RunReport, ...]:
     """Play it, and give what each turn came to."""
     answer = lab.play(loads(text), Driven(client)).answer
     assert answer is not None
@@ -66,7 +66,7 @@ def turns(lab: Lab, client: type[Client], text: str) -> tuple[Answer, ...]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["pi-session-cancel", "session-cannot-be-executed"])
-def test_a_client_is_driven_from_end_to_end(lab: Lab, name: str, backend: str) -> None:
+def test_a_client_is_driven_from_end_to_end(lab: ScenarioRunner, name: str, backend: str) -> None:
     """Cancelled turns, and an agent that cannot be started: bundled scenarios as they stand."""
     scenario = bundled(name)
     rows = compare(lab.play(scenario, Driven(Pi), backend=backend))
@@ -101,7 +101,7 @@ class Grouped(Pi):
 
 
 @pytest.mark.parametrize("client", [Late, Grouped])
-def test_a_missing_program_is_told_wherever_it_is_missed(lab: Lab, client: type[Client]) -> None:
+def test_a_missing_program_is_told_wherever_it_is_missed(lab: ScenarioRunner, client: type[Client]) -> None:
     """Neither is a lost agent, nor a mistake of the adapter's."""
     scenario = bundled("session-cannot-be-executed")
     rows = compare(lab.play(scenario, Driven(client)))
@@ -156,7 +156,9 @@ class Slow(Patient):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("client", "verdict"), [(Patient, "passed"), (Prompt, "passed"), (Slow, "failed")])
-def test_a_client_may_wait_for_the_agent_that_lets_go_of_a_turn(lab: Lab, client: type[Client], verdict: str) -> None:
+def test_a_client_may_wait_for_the_agent_that_lets_go_of_a_turn(
+    lab: ScenarioRunner, client: type[Client], verdict: str
+) -> None:
     """It cannot tell that it is ready, so that both are a style of its own; the turn behind has its whole time."""
     scenario = bundled("session-timeout-cancels-the-turn")
     rows = compare(lab.play(scenario, Driven(client, limits={"prompt_timeout": 5})))
@@ -166,7 +168,7 @@ def test_a_client_may_wait_for_the_agent_that_lets_go_of_a_turn(lab: Lab, client
 
 @pytest.mark.slow
 @pytest.mark.parametrize("client", [Patient, Prompt])
-def test_an_agent_lets_go_of_a_turn_by_its_answer_too(lab: Lab, client: type[Client]) -> None:
+def test_an_agent_lets_go_of_a_turn_by_its_answer_too(lab: ScenarioRunner, client: type[Client]) -> None:
     """Nothing has to be acknowledged of a turn that was answered when its time was just over."""
     scenario = loads(
         f"{TALK}policy: {{prompt_timeout: 5s}}\n"
@@ -197,7 +199,9 @@ class Unscaled(Pi):
         ({}, "outcome: completed", "failed"),
     ],
 )
-def test_a_limit_that_is_not_divided_in_real_time_is_told(lab: Lab, limits: Any, turn: str, verdict: str) -> None:
+def test_a_limit_that_is_not_divided_in_real_time_is_told(
+    lab: ScenarioRunner, limits: Any, turn: str, verdict: str
+) -> None:
     """It is the adapter's mistake, and none of a client that keeps no time: that one is wrong by itself."""
     script = "[{wait_for: prompt 1}, {silence: 16s}, {answer: late}]"
     scenario = loads(f"{TALK}drive: [prompt: one]\nscript: {script}\nexpect: {{turns: [{{{turn}}}]}}\n")
@@ -205,14 +209,14 @@ def test_a_limit_that_is_not_divided_in_real_time_is_told(lab: Lab, limits: Any,
     assert conclude(rows).value == verdict, rows
 
 
-def test_an_agent_that_gets_one_prompt_is_for_others(lab: Lab) -> None:
+def test_an_agent_that_gets_one_prompt_is_for_others(lab: ScenarioRunner) -> None:
     """It would be started, asked nothing, and told to go."""
     with pytest.raises(NotApplicable, match="agents that get one prompt and end"):
         lab.play(loads("scenario: s\nagent: pi\nscript: [{answer: hi}]\nexpect: {text: hi}\n"), Driven(Pi))
 
 
 @pytest.mark.slow
-def test_a_lost_connection_is_an_outcome(lab: Lab) -> None:
+def test_a_lost_connection_is_an_outcome(lab: ScenarioRunner) -> None:
     """Every client tells of it in its own way, and these are everybody's."""
     assert [turn.outcome for turn in turns(lab, Pi, ONCE + "exit: 3\n")] == ["agent_lost"]
 
@@ -228,7 +232,7 @@ def test_a_lost_connection_is_an_outcome(lab: Lab) -> None:
 @pytest.mark.parametrize(
     ("method", "verdict"), [("start", "adapter error"), ("prompt", "crashed"), ("close", "crashed")]
 )
-def test_an_exception_of_a_client_is_no_outcome(lab: Lab, method: str, verdict: str) -> None:
+def test_an_exception_of_a_client_is_no_outcome(lab: ScenarioRunner, method: str, verdict: str) -> None:
     """Before an agent is started the adapter is wrong; from then on the client has crashed."""
 
     async def slips(_self: Any, *_: Any) -> None:
@@ -241,7 +245,7 @@ def test_an_exception_of_a_client_is_no_outcome(lab: Lab, method: str, verdict: 
 
 
 @pytest.mark.slow
-def test_a_close_that_finds_the_agent_gone_is_no_mistake(lab: Lab) -> None:
+def test_a_close_that_finds_the_agent_gone_is_no_mistake(lab: ScenarioRunner) -> None:
     """Many a client raises there what its broken pipe has raised; who is left is judged as ever."""
 
     class Breaks(Pi):
@@ -254,7 +258,7 @@ def test_a_close_that_finds_the_agent_gone_is_no_mistake(lab: Lab) -> None:
 
 
 @pytest.mark.slow
-def test_a_turn_that_a_close_cuts_short_is_stopped(lab: Lab) -> None:
+def test_a_turn_that_a_close_cuts_short_is_stopped(lab: ScenarioRunner) -> None:
     """Nobody waits for an answer that nobody will read."""
     drive = "drive: [{prompt: one}, {wait_for: status prompting}, {close: {}, after: 3s}]\n"
     script = "script: [{wait_for: prompt 1}, {silence: 1h}]\n"
@@ -272,7 +276,7 @@ def test_a_turn_that_a_close_cuts_short_is_stopped(lab: Lab) -> None:
         ("[{prompt: one}, {cancel: {}}]", "line 3 needs sessions with cancel"),
     ],
 )
-def test_what_no_client_can_do_is_not_applicable(lab: Lab, drive: str, need: str) -> None:
+def test_what_no_client_can_do_is_not_applicable(lab: ScenarioRunner, drive: str, need: str) -> None:
     """What the kit does in its place, or waits for in vain, says nothing of it."""
     scenario = loads(f"{TALK}drive: {drive}\nscript: [answer: hi]\n".replace("pi, mode: rpc", "claude, mode: session"))
     with pytest.raises(NotApplicable, match=need):
@@ -280,7 +284,7 @@ def test_what_no_client_can_do_is_not_applicable(lab: Lab, drive: str, need: str
 
 
 @pytest.mark.slow
-def test_who_gets_no_other_agent_is_judged_by_the_turn_that_was_lost(lab: Lab) -> None:
+def test_who_gets_no_other_agent_is_judged_by_the_turn_that_was_lost(lab: ScenarioRunner) -> None:
     """Pi's client starts one, and says so; what the turn behind comes to is then no merit and no fault of its own."""
     text = path_of("session-killed-while-prompting").read_text()
     scenario = loads(text.replace("  spawns: [0s, 2s + restart_backoff]\n", ""))
@@ -294,7 +298,7 @@ def test_who_gets_no_other_agent_is_judged_by_the_turn_that_was_lost(lab: Lab) -
 
 
 @pytest.mark.slow
-def test_tools_of_the_host_are_for_those_who_take_them(lab: Lab) -> None:
+def test_tools_of_the_host_are_for_those_who_take_them(lab: ScenarioRunner) -> None:
     """A supervisor that knows no such tools cannot end a turn for one."""
 
     async def nothing(_order: Any) -> None:

@@ -12,7 +12,7 @@ from tests.bundled import bundled, path_of
 from tests.plugin.examples import careful, faulty, faulty_streams, polling, streaming
 
 if TYPE_CHECKING:
-    from pytest_agentproc.harness import Lab
+    from pytest_agentproc.harness import ScenarioRunner
     from pytest_agentproc.vocabulary import Subject
 
 PLAIN = {
@@ -43,9 +43,9 @@ PLAIN = {
     "TimeoutIsTheAgentsStatus": "silent-past-the-limit: outcome",
     "SpawnFailureRaises": "cannot-be-found: answer",
     "SpawnFailureIsNotFound": "cannot-be-executed[raw]: exit_code",
-    "OwnEnvironment": "sees-its-command-line-plain: saw.env",
-    "OwnFolder": "sees-its-command-line-plain: saw.cwd",
-    "PromptGetsANewline": "sees-its-prompt-plain: saw.stdin",
+    "OwnEnvironment": "sees-its-command-line-plain: received.env",
+    "OwnFolder": "sees-its-command-line-plain: received.cwd",
+    "PromptGetsANewline": "sees-its-prompt-plain: received.stdin",
 }
 OF_PI = {
     "DecodesEachChunk": "split-utf8: text",
@@ -72,7 +72,7 @@ CASES = [
 ]
 
 
-def red(lab: Lab, name: str, subject: Subject) -> list[str]:
+def red(lab: ScenarioRunner, name: str, subject: Subject) -> list[str]:
     """List the checks of a bundled scenario that did not pass."""
     rows = compare(lab.play(bundled(name), subject))
     return [row.key for row in rows if row.verdict not in (Verdict.PASSED, Verdict.NOT_APPLICABLE)]
@@ -82,7 +82,7 @@ def red(lab: Lab, name: str, subject: Subject) -> list[str]:
 @pytest.mark.once
 @pytest.mark.slow
 @pytest.mark.parametrize(("fault", "caught"), CASES, ids=[f"{one.rpartition('.')[2]}" for one, _ in CASES])
-def test_a_fault_is_red_on_the_check_that_names_it(lab: Lab, fault: str, caught: str) -> None:
+def test_a_fault_is_red_on_the_check_that_names_it(lab: ScenarioRunner, fault: str, caught: str) -> None:
     """A supervisor that does one thing wrong must not be called conformant: that is what the kit is for."""
     module, _, name = fault.partition(":")
     scenario, _, key = caught.partition(": ")
@@ -104,14 +104,14 @@ LOOKED_AT = [
 @pytest.mark.once
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LOOKED_AT)
-def test_a_fault_is_red_though_its_supervisor_looks_in_turns(lab: Lab, name: str) -> None:
+def test_a_fault_is_red_though_its_supervisor_looks_in_turns(lab: ScenarioRunner, name: str) -> None:
     """What is late by its looks is forgiven, and nothing else."""
     scenario, _, key = PLAIN[name].partition(": ")
     fault = type(name, (getattr(faulty, name), polling.Polling), {})
     assert key in red(lab, scenario, careful.of_plain(fault))
 
 
-def test_a_crash_may_be_called_a_failure(lab: Lab) -> None:
+def test_a_crash_may_be_called_a_failure(lab: ScenarioRunner) -> None:
     """Both words are right for an agent that exits above 0 without a result, and the user loses nothing by either."""
     assert red(lab, "crashes-and-is-not-tried-again", streaming.of_pi(faulty_streams.CrashIsFailure)) == []
 
@@ -129,7 +129,7 @@ def test_a_crash_may_be_called_a_failure(lab: Lab) -> None:
     ],
     ids=["plain", "pi", "polling", "polling pi", "polling the end"],
 )
-def test_without_the_fault_it_is_green_there(lab: Lab, subject: Subject, table: dict[str, str]) -> None:
+def test_without_the_fault_it_is_green_there(lab: ScenarioRunner, subject: Subject, table: dict[str, str]) -> None:
     """A check that is red for everybody catches nobody."""
     names = dict.fromkeys(caught.partition(": ")[0] for caught in table.values())
     assert {name: checks for name in names if (checks := red(lab, name, subject))} == {}
@@ -142,7 +142,7 @@ LATE = [*LOOKED_AT, "PollsNowAndThen", "ClosedOutputIsTheEnd", "TimerBeatsExit",
 @pytest.mark.once
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LATE)
-def test_a_fault_is_red_though_its_supervisor_looks_at_the_end(lab: Lab, name: str) -> None:
+def test_a_fault_is_red_though_its_supervisor_looks_at_the_end(lab: ScenarioRunner, name: str) -> None:
     """What it did before the first look is exact, and what follows is late by its looks alone."""
     scenario, _, key = PLAIN[name].partition(": ")
     fault = type(name, (getattr(faulty, name), polling.PollingTheEnd), {})
@@ -150,7 +150,7 @@ def test_a_fault_is_red_though_its_supervisor_looks_at_the_end(lab: Lab, name: s
 
 
 @pytest.mark.slow
-def test_a_prompt_that_takes_many_looks_may_decide_nothing(lab: Lab) -> None:
+def test_a_prompt_that_takes_many_looks_may_decide_nothing(lab: ScenarioRunner) -> None:
     """Its last byte comes half a second late to an agent that speaks 250 ms before the limit on its silence."""
     file = path_of("talks-before-it-reads")
     text = file.read_text("utf-8").replace("  - stdin: read\n", "  - silence: 59750ms\n  - stdin: read\n")

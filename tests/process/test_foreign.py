@@ -16,7 +16,7 @@ import anyio.to_thread
 import pytest
 
 from pytest_agentproc.errors import ClockError, Foreign, Stall
-from pytest_agentproc.harness import Lab
+from pytest_agentproc.harness import ScenarioRunner
 from tests.process.stand import Stand
 
 if TYPE_CHECKING:
@@ -265,7 +265,7 @@ def test_a_fake_starts_from_whatever_folder_it_is_in(
     """The kernel cuts a long first line; a shell reads it then, and reads quotes its own way."""
     (tmp_path / folder).mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / folder))
-    with Lab() as lab, contextlib.closing(Stand(lab)) as stand:
+    with ScenarioRunner() as lab, contextlib.closing(Stand(lab)) as stand:
         path = stand.fake("- silence: 1s\n- exit: 3")
 
         async def host(command: list[str]) -> int:

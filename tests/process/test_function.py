@@ -13,16 +13,16 @@ import pytest
 
 from pytest_agentproc.errors import AdapterError, UsageError
 from pytest_agentproc.scenario import NotApplicable, loads
-from pytest_agentproc.subjects import Function, Guarded
+from pytest_agentproc.subjects import CheckedSubject, Function
 from pytest_agentproc.verdict import Verdict, compare, conclude, explain
-from pytest_agentproc.vocabulary import Answer, LimitsRequest, Policy
+from pytest_agentproc.vocabulary import LimitsRequest, Policy, RunReport
 from tests.process.stand import is_gone
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pytest_agentproc.harness import Lab, Played
-    from pytest_agentproc.vocabulary import Order
+    from pytest_agentproc.harness import Played, ScenarioRunner
+    from pytest_agentproc.vocabulary import RunRequest
 
 HELLO = loads(
     "scenario: hello\nagent: raw\nscript: [silence: 2s, say: hello]\nexpect: {outcome: completed, elapsed: 2s}\n"
@@ -33,7 +33,7 @@ SILENT = loads(
 )
 
 
-async def asyncio_run(order: Order, **said: Any) -> dict[str, Any]:
+async def asyncio_run(order: RunRequest, **said: Any) -> dict[str, Any]:
     """Run the agent to its end, however long it takes."""
     begun = anyio.current_time()
     done = await anyio.run_process(order.argv, env=order.env, cwd=order.cwd, check=False, start_new_session=True)
@@ -44,21 +44,21 @@ async def asyncio_run(order: Order, **said: Any) -> dict[str, Any]:
 def returning(given: Any) -> Function:
     """Give a supervisor that runs the agent and returns something."""
 
-    async def supervise(order: Order) -> Any:
+    async def supervise(order: RunRequest) -> Any:
         await asyncio_run(order)
         return given
 
     return Function(supervise)
 
 
-def played(lab: Lab, subject: Any) -> tuple[Verdict, dict[str, Verdict], str]:
+def played(lab: ScenarioRunner, subject: Any) -> tuple[Verdict, dict[str, Verdict], str]:
     """Play HELLO, and give the verdict, those of its rows, and what was seen in the first of them."""
     play: Played = lab.play(HELLO, subject)
     rows = compare(play)
     return conclude(rows), {row.key: row.verdict for row in rows}, rows[0].seen
 
 
-def test_a_function_that_does_it_right_passes(lab: Lab, backend: str) -> None:
+def test_a_function_that_does_it_right_passes(lab: ScenarioRunner, backend: str) -> None:
     """It needs no class, no clock and no trace."""
     assert conclude(compare(lab.play(HELLO, Function(asyncio_run), backend=backend))) is Verdict.PASSED
 
@@ -77,7 +77,7 @@ def test_its_name_is_the_functions() -> None:
 @pytest.mark.parametrize(
     ("given", "outcome", "elapsed"),
     [
-        (Answer(outcome="completed", elapsed=2_000_000_000), Verdict.PASSED, Verdict.PASSED),
+        (RunReport(outcome="completed", elapsed=2_000_000_000), Verdict.PASSED, Verdict.PASSED),
         ({"outcome": "completed", "elapsed": 2}, Verdict.PASSED, Verdict.PASSED),
         ({"outcome": "completed", "elapsed": 2.5}, Verdict.PASSED, Verdict.FAILED),
         ({"outcome": "completed", "elapsed": None}, Verdict.PASSED, Verdict.PASSED),
@@ -87,7 +87,7 @@ def test_its_name_is_the_functions() -> None:
     ],
 )
 def test_what_it_says_is_judged_and_what_it_does_not_say_is_seen_or_undecided(
-    lab: Lab, given: Any, outcome: Verdict, elapsed: Verdict
+    lab: ScenarioRunner, given: Any, outcome: Verdict, elapsed: Verdict
 ) -> None:
     """The record shows the rest: nobody was left here, and when it was over."""
     _, rows, _ = played(lab, returning(given))
@@ -111,11 +111,11 @@ def test_what_it_says_is_judged_and_what_it_does_not_say_is_seen_or_undecided(
         ({"text": b"x"}, "it returned text b'x'\ntext must be text, *"),
         ({"warnings": "x"}, "it returned warnings 'x'\nwarnings must be a list of texts, *"),
         (
-            Answer(elapsed=1.5),  # type: ignore[arg-type]
+            RunReport(elapsed=1.5),  # type: ignore[arg-type]
             "it returned elapsed 1.5\nelapsed must be whole nanoseconds *",
         ),
         (
-            Answer(turns=(None,)),  # type: ignore[arg-type]
+            RunReport(turns=(None,)),  # type: ignore[arg-type]
             "it returned turns 1 None\ngive an Answer, a mapping of its fields, the name of an outcome",
         ),
         ({"turns": [{"elapsed": "x"}]}, "it returned turns 1: elapsed 'x'\nturns 1: elapsed must be seconds *"),
@@ -125,7 +125,7 @@ def test_what_it_says_is_judged_and_what_it_does_not_say_is_seen_or_undecided(
         ({"sessions": []}, "it returned sessions []\nsessions must be a mapping of names to answers, *"),
     ],
 )
-def test_a_wrong_answer_is_the_adapters_error(lab: Lab, given: Any, message: str) -> None:
+def test_a_wrong_answer_is_the_adapters_error(lab: ScenarioRunner, given: Any, message: str) -> None:
     """It is neither the kit's nor a verdict on what it did with the agent; whose it is shows which field is wrong."""
     verdict, rows, seen = played(lab, returning(given))
     assert verdict is Verdict.ADAPTER_ERROR
@@ -138,10 +138,10 @@ def test_a_wrong_answer_is_the_adapters_error(lab: Lab, given: Any, message: str
     assert re.fullmatch(re.escape(message).replace(r"\*", ".*"), seen)
 
 
-def test_a_function_that_returns_a_coroutine_is_told_so(lab: Lab) -> None:
+def test_a_function_that_returns_a_coroutine_is_told_so(lab: ScenarioRunner) -> None:
     """A forgotten await is the commonest mistake of all."""
 
-    async def supervise(order: Order) -> Any:
+    async def supervise(order: RunRequest) -> Any:
         made = asyncio_run(order)
         made.close()
         return made
@@ -164,7 +164,7 @@ class Raises:
         """Keep the default."""
         return Policy.for_dialect(request.dialect)
 
-    async def run(self, order: Order) -> Answer:
+    async def run(self, order: RunRequest) -> RunReport:
         """Raise."""
         raise self.error
 
@@ -173,7 +173,7 @@ def _grouped() -> BaseException:
     return ExceptionGroup("several", [LookupError("no such thing")])
 
 
-@pytest.mark.parametrize("make", [lambda subject: subject, Guarded], ids=["Function", "subject"])
+@pytest.mark.parametrize("make", [lambda subject: subject, CheckedSubject], ids=["Function", "subject"])
 @pytest.mark.parametrize(
     ("error", "said"),
     [
@@ -185,11 +185,11 @@ def _grouped() -> BaseException:
     ids=["error", "group", "exit", "timeout"],
 )
 def test_what_it_raises_is_told_with_the_last_lines(
-    lab: Lab, make: Callable[[Any], Any], error: BaseException, said: str, backend: str
+    lab: ScenarioRunner, make: Callable[[Any], Any], error: BaseException, said: str, backend: str
 ) -> None:
     """Their lines and none of ours; the record up to there is shown, too."""
     subject = Raises(error)
-    asked = make(Function(subject.run) if make is not Guarded else subject)
+    asked = make(Function(subject.run) if make is not CheckedSubject else subject)
     play = lab.play(HELLO, asked, backend=backend)
     text = explain(play, compare(play))
     assert f"  answer: adapter error\n    expected  an answer\n    seen      {said}\n" in text
@@ -198,11 +198,11 @@ def test_what_it_raises_is_told_with_the_last_lines(
     assert f"EXCEPTION: {said}" in text
 
 
-def test_an_agent_that_is_left_by_a_function_that_raises_is_a_leak(lab: Lab) -> None:
+def test_an_agent_that_is_left_by_a_function_that_raises_is_a_leak(lab: ScenarioRunner) -> None:
     """The record proves it, whatever was said."""
     children = []
 
-    async def supervise(order: Order) -> None:
+    async def supervise(order: RunRequest) -> None:
         children.append(subprocess.Popen(order.argv, start_new_session=True, stdout=subprocess.DEVNULL))
         await anyio.sleep(1)
         raise LookupError
@@ -213,11 +213,11 @@ def test_an_agent_that_is_left_by_a_function_that_raises_is_a_leak(lab: Lab) -> 
     assert (verdict, rows["leaks"]) == (Verdict.CRASHED, Verdict.FAILED)
 
 
-def test_a_cancellation_that_nobody_asked_for_is_an_error_like_any_other(lab: Lab) -> None:
+def test_a_cancellation_that_nobody_asked_for_is_an_error_like_any_other(lab: ScenarioRunner) -> None:
     """It would end the whole event loop otherwise."""
     import asyncio
 
-    async def supervise(_order: Order) -> None:
+    async def supervise(_order: RunRequest) -> None:
         raise asyncio.CancelledError
 
     verdict, _, seen = played(lab, Function(supervise))
@@ -234,10 +234,10 @@ def test_a_cancellation_that_nobody_asked_for_is_an_error_like_any_other(lab: La
         (lambda request: {"inactivity_timeout": 7, **request.limits}, True),
     ],
 )
-def test_it_is_judged_by_the_limits_that_it_states(lab: Lab, limits: Any, applies: bool) -> None:
+def test_it_is_judged_by_the_limits_that_it_states(lab: ScenarioRunner, limits: Any, applies: bool) -> None:
     """Its numbers are its own; a limit that it does not name it does not have."""
 
-    async def supervise(order: Order) -> dict[str, Any]:
+    async def supervise(order: RunRequest) -> dict[str, Any]:
         limit = order.policy.inactivity_timeout
         assert limit is not None
         async with await anyio.open_process(order.argv, start_new_session=True) as agent:
@@ -274,13 +274,13 @@ def test_limits_that_are_none_are_the_callers_mistake_or_the_adapters_error() ->
             Function(asyncio_run, limits=limits).policy(LimitsRequest({}, "raw"))
 
 
-def test_a_dialect_that_it_does_not_claim_is_not_applicable(lab: Lab) -> None:
+def test_a_dialect_that_it_does_not_claim_is_not_applicable(lab: ScenarioRunner) -> None:
     """A supervisor of one CLI is not judged by how it treats others."""
     with pytest.raises(NotApplicable, match="agents of raw"):
         lab.play(HELLO, Function(asyncio_run, dialects=["pi"]))
 
 
-def sleepless(order: Order) -> dict[str, Any]:
+def sleepless(order: RunRequest) -> dict[str, Any]:
     """Run the agent as a program without an event loop does."""
     done = subprocess.run(
         order.argv, capture_output=True, text=True, check=False, env=order.env, start_new_session=True
@@ -289,7 +289,7 @@ def sleepless(order: Order) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_a_function_that_is_not_async_is_for_real_time_only(lab: Lab) -> None:
+def test_a_function_that_is_not_async_is_for_real_time_only(lab: ScenarioRunner) -> None:
     """Virtual time stands still while its thread runs; why is told with its place."""
     subject = Function(sleepless)
     line = sleepless.__code__.co_firstlineno

@@ -11,21 +11,21 @@ import pytest
 
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.scenario import NotApplicable, loads
-from pytest_agentproc.subjects import Function, Guarded
+from pytest_agentproc.subjects import CheckedSubject, Function
 from pytest_agentproc.verdict import Verdict, compare, conclude
 from pytest_agentproc.vocabulary import Caller
 from tests.bundled import bundled
 
 if TYPE_CHECKING:
-    from pytest_agentproc.harness import Lab
+    from pytest_agentproc.harness import ScenarioRunner
     from pytest_agentproc.scenario import Scenario
-    from pytest_agentproc.vocabulary import Order
+    from pytest_agentproc.vocabulary import RunRequest
 
 
 class Conversation:
     """One pi, its turns one after the other; the agent that lingers at the end is terminated."""
 
-    def __init__(self, order: Order) -> None:
+    def __init__(self, order: RunRequest) -> None:
         self.order, self.clock = order, order.clock
         self.caller = Caller(order.drive, lambda deed: order.trace(self.clock.instant(), "m", deed.show()))
         self.news = anyio.Event()
@@ -114,7 +114,7 @@ class Conversation:
         await self.deliver()
 
 
-async def talk(order: Order) -> dict[str, Any]:
+async def talk(order: RunRequest) -> dict[str, Any]:
     """Hold a session with pi."""
     return await Conversation(order).hold()
 
@@ -129,14 +129,14 @@ def corpus(name: str) -> Scenario:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["pi-session-two-prompts", "pi-session-cancel"])
-def test_a_function_holds_a_session_from_end_to_end(lab: Lab, name: str, backend: str) -> None:
+def test_a_function_holds_a_session_from_end_to_end(lab: ScenarioRunner, name: str, backend: str) -> None:
     """Prompts that wait their turn, and turns that are cancelled: the bundled scenarios as they stand."""
     rows = compare(lab.play(corpus(name), SUBJECT, backend=backend))
     assert conclude(rows) is Verdict.PASSED, [row for row in rows if row.verdict is not Verdict.PASSED]
 
 
 @pytest.mark.slow
-def test_a_function_that_sends_the_second_prompt_too_early_is_red(lab: Lab) -> None:
+def test_a_function_that_sends_the_second_prompt_too_early_is_red(lab: ScenarioRunner) -> None:
     """What it does is judged, and not that it was driven: pi refuses a prompt while it works."""
 
     class Eager(Conversation):
@@ -147,7 +147,7 @@ def test_a_function_that_sends_the_second_prompt_too_early_is_red(lab: Lab) -> N
                     self.since = anyio.current_time()
                     await self.send({"id": f"p{number}", "type": "prompt", "message": text})
 
-    async def eager(order: Order) -> dict[str, Any]:
+    async def eager(order: RunRequest) -> dict[str, Any]:
         return await Eager(order).hold()
 
     subject = Function(eager, sessions=True, dialects=["pi"])
@@ -157,12 +157,14 @@ def test_a_function_that_sends_the_second_prompt_too_early_is_red(lab: Lab) -> N
 VIEWED = "scenario: s\nagent: {dialect: pi, mode: rpc}\ndrive: [{attach: v}]\nscript: [say: x]\n"
 
 
-@pytest.mark.parametrize("subject", [SUBJECT, Guarded(SUBJECT)], ids=["function", "guarded"])
+@pytest.mark.parametrize("subject", [SUBJECT, CheckedSubject(SUBJECT)], ids=["function", "guarded"])
 @pytest.mark.parametrize(
     ("scenario", "deed"),
     [(loads(VIEWED), "sessions with attach"), (corpus("sessions-crash-stays-in-one"), "sessions with several")],
 )
-def test_what_it_cannot_have_done_is_not_applicable(lab: Lab, subject: Any, scenario: Scenario, deed: str) -> None:
+def test_what_it_cannot_have_done_is_not_applicable(
+    lab: ScenarioRunner, subject: Any, scenario: Scenario, deed: str
+) -> None:
     """A supervisor without viewers is not an adapter error a hundred times."""
     with pytest.raises(NotApplicable, match=deed):
         lab.play(scenario, subject)

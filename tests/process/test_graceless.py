@@ -17,7 +17,7 @@ from tests.bundled import path_of
 from tests.process.test_driven import ONCE, Pi
 
 if TYPE_CHECKING:
-    from pytest_agentproc.harness import Lab
+    from pytest_agentproc.harness import ScenarioRunner
 
 
 TERMINATED = (
@@ -49,7 +49,7 @@ class Kills(Pi):
 @pytest.mark.parametrize(
     "name", ["session-close-kills-the-deaf[pi]", "session-close-kills-a-deaf-helper[pi]", "ends by TERM"]
 )
-def test_a_client_without_a_grace_is_believed(lab: Lab, name: str) -> None:
+def test_a_client_without_a_grace_is_believed(lab: ScenarioRunner, name: str) -> None:
     """A grace of 0 is honoured in sessions as it is in runs, for the agent and for its descendants."""
     file = path_of(name)
     scenario = load(file) if "-" in name else loads(TERMINATED)

@@ -25,7 +25,7 @@ from tests.process.stand import CEILING, is_gone, make_spinning, scenario_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from pytest_agentproc.harness import Lab
+    from pytest_agentproc.harness import ScenarioRunner
     from tests.process.stand import Stand
 
 GUARD = 0.2
@@ -321,7 +321,7 @@ def test_a_process_that_never_says_hello_is_a_stall(guarded: Stand, backend: str
 
 
 @pytest.mark.slow
-def test_an_unbound_clock_leaves_no_trace_after_a_fault(lab: Lab, guarded: Stand, backend: str) -> None:
+def test_an_unbound_clock_leaves_no_trace_after_a_fault(lab: ScenarioRunner, guarded: Stand, backend: str) -> None:
     """Patches are undone, the alarm is off, and the next clock of the same interpreter is exact."""
     patched = (subprocess.Popen.__init__, os.kill, os.killpg)
 

@@ -24,8 +24,8 @@ from tests.architecture.sources import ROOT
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pytest_agentproc.harness import Lab
-    from pytest_agentproc.vocabulary import Order
+    from pytest_agentproc.harness import ScenarioRunner
+    from pytest_agentproc.vocabulary import RunRequest
 
 _FLOOD = loads("""\
 scenario: talks much
@@ -101,7 +101,7 @@ def test_a_word_comes_after_each_chunk_that_may_have_taken_long() -> None:
     assert (done.returncode, done.stderr) == (0, b"x" * (2 * CHUNK + 10))
 
 
-async def _inheriting(order: Order) -> dict[str, Any]:
+async def _inheriting(order: RunRequest) -> dict[str, Any]:
     """Keep no stderr, as many do who want the user to see it, and give up on an agent that is silent for long."""
     begun = anyio.current_time()
     with anyio.move_on_after(60) as scope:
@@ -112,7 +112,7 @@ async def _inheriting(order: Order) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("kind", [_pipe, _pipe_that_never_blocks, _sockets])
-def test_a_stderr_that_somebody_else_reads_makes_nobody_late(lab: Lab, backend: str, kind: Any) -> None:
+def test_a_stderr_that_somebody_else_reads_makes_nobody_late(lab: ScenarioRunner, backend: str, kind: Any) -> None:
     """`pytest -s 2>&1 | tee log`: a pipe that is full for a moment is no agent that is silent for a minute."""
     with _drained(2, *kind()) as sizes:
         rows = compare(lab.play(_FLOOD, Function(_inheriting), backend=backend))

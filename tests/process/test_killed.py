@@ -22,7 +22,7 @@ from pytest_agentproc.harness import Lab
 from tests.process.stand import Stand
 
 SCRIPT = (
-    "- spawn: {id: deaf, deaf: true, how: new_session}\\n"
+    "- spawn: {id: deaf, ignores_signals: true, how: new_session}\\n"
     "- spawn: {id: lost, how: daemon, closed_fds: true, clear_env: true}\\n"
     "- spawn: {id: still, how: launcher, stopped: true}\\n- when: {signal: TERM}\\n  do: []\\n- linger: for ever"
 )

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     import subprocess
     from collections.abc import Iterator
 
-    from pytest_agentproc.harness import Lab, Played
+    from pytest_agentproc.harness import Played, ScenarioRunner
     from pytest_agentproc.scenario import Scenario
-    from pytest_agentproc.vocabulary import Answer, Order
+    from pytest_agentproc.vocabulary import RunReport, RunRequest
 
 
 class DirectChildOnly(Null):
@@ -37,7 +37,7 @@ class DirectChildOnly(Null):
     def __init__(self, starts: int = 1) -> None:
         self.starts = starts
 
-    async def run_one(self, order: Order) -> Answer:
+    async def run_one(self, order: RunRequest) -> RunReport:
         """Start, wait, kill, reap."""
         for _ in range(self.starts):
             process = _start(order)
@@ -60,7 +60,7 @@ class Forgetful(SpawnAndForget):
         self.starts = starts
         self.signum = signum
 
-    async def run_one(self, order: Order) -> Answer:
+    async def run_one(self, order: RunRequest) -> RunReport:
         """Start and be done."""
         for _ in range(self.starts):
             answer = await super().run_one(order)
@@ -88,7 +88,7 @@ ONE = """
     agent: pi
     script:
       - spawn: helper
-      - spawn: {id: tool, deaf: true}
+      - spawn: {id: tool, ignores_signals: true}
       - silence: 5s
     expect:
       leaks: LEAKS
@@ -144,7 +144,7 @@ def leaks_row(played: Played) -> tuple[str, str, str]:
 
 @pytest.mark.parametrize(("text", "starts", "left"), CASES, ids=IDS)
 def test_exactly_those_that_a_file_names_may_be_left(
-    lab: Lab, backend: str, text: str, starts: int, left: list[str]
+    lab: ScenarioRunner, backend: str, text: str, starts: int, left: list[str]
 ) -> None:
     """A file about a supervisor that is known to leak says so, and is green as long as it leaks no more and no less."""
 
@@ -161,7 +161,7 @@ def test_exactly_those_that_a_file_names_may_be_left(
     assert (verdict, hint) == ("failed", f"{agent} was to be left, but is gone")
 
 
-def test_the_agent_itself_may_be_the_one(lab: Lab, forgetful: list[subprocess.Popen[bytes]]) -> None:
+def test_the_agent_itself_may_be_the_one(lab: ScenarioRunner, forgetful: list[subprocess.Popen[bytes]]) -> None:
     """Each of its starts is one; the first is called by the name alone."""
     subject = Forgetful(2)
     subject.forgotten = forgetful
@@ -174,7 +174,9 @@ def test_the_agent_itself_may_be_the_one(lab: Lab, forgetful: list[subprocess.Po
 
 
 @pytest.mark.parametrize("is_real", [False, True], ids=["virtual", "real"])
-def test_who_is_left_stopped_is_called_so(lab: Lab, forgetful: list[subprocess.Popen[bytes]], *, is_real: bool) -> None:
+def test_who_is_left_stopped_is_called_so(
+    lab: ScenarioRunner, forgetful: list[subprocess.Popen[bytes]], *, is_real: bool
+) -> None:
     """It burns no time and says no word, and it is there."""
     subject = Forgetful(1, signal.SIGSTOP)
     subject.forgotten = forgetful
@@ -187,7 +189,7 @@ def test_who_is_left_stopped_is_called_so(lab: Lab, forgetful: list[subprocess.P
     assert leak["argv"] == ["pi", "--mode", "json", "-p", "hi"]
 
 
-def test_the_tree_is_drawn_with_the_steps_that_started_it(lab: Lab) -> None:
+def test_the_tree_is_drawn_with_the_steps_that_started_it(lab: ScenarioRunner) -> None:
     """Name, pid, end; file, line and step; parents above children."""
     played = lab.play(scenario(ONE.replace("LEAKS", "[]")), DirectChildOnly())
     lines = explain(played, compare(played)).splitlines()
@@ -197,11 +199,11 @@ def test_the_tree_is_drawn_with_the_steps_that_started_it(lab: Lab) -> None:
     assert lines[start + 1 : start + 4] == [
         f"    {f'agent (pid {agent}): gone, signal KILL, at 2 s':<{width}}  pi --mode json -p hi",
         f"    {f'  helper (pid {helper}): still alive':<{width}}  <text>:4: - spawn: helper",
-        f"    {f'  tool (pid {tool}): still alive':<{width}}  <text>:5: - spawn: {{id: tool, deaf: true}}",
+        f"    {f'  tool (pid {tool}): still alive':<{width}}  <text>:5: - spawn: {{id: tool, ignores_signals: true}}",
     ]
 
 
-def test_a_run_that_leaks_nobody_draws_nothing(lab: Lab) -> None:
+def test_a_run_that_leaks_nobody_draws_nothing(lab: ScenarioRunner) -> None:
     """Whoever reads why a text was wrong needs no list of processes."""
     told = scenario("""
         scenario: a wrong expectation
@@ -218,7 +220,7 @@ def test_a_run_that_leaks_nobody_draws_nothing(lab: Lab) -> None:
 class KillNobody(Null):
     """Waits for its agent."""
 
-    async def run_one(self, order: Order) -> Answer:
+    async def run_one(self, order: RunRequest) -> RunReport:
         """Start it and let it end by itself."""
         process = _start(order)
         await anyio.sleep(1)

@@ -17,7 +17,7 @@ import anyio
 import pytest
 
 from pytest_agentproc.errors import KitError
-from pytest_agentproc.harness import Lab
+from pytest_agentproc.harness import ScenarioRunner
 from pytest_agentproc.harness import _runner as _lab
 from pytest_agentproc.subjects import core
 from tests.process.ends import ends_of, follower_of
@@ -36,7 +36,8 @@ import anyio
 from pytest_agentproc.harness import Lab
 from tests.process.stand import Stand, make_spinning
 
-DEAF = "- spawn: {id: child, deaf: true, holds: [stdout]}\\n- when: {signal: TERM}\\n  do: []\\n- linger: for ever"
+DEAF = "- spawn: {id: child, ignores_signals: true, inherits: [stdout]}\\n- when: {signal: TERM}\\n  do: []\\n- linger:
+for ever"
 
 def test_that_is_killed_in_its_middle():
     with Lab() as lab:
@@ -101,17 +102,17 @@ def test_killing_pytest_leaves_no_process_be_it_deaf_spinning_or_stopped(tmp_pat
     assert list((tmp_path / "made").iterdir()) == []
 
 
-def broker_of(lab: Lab) -> subprocess.Popen[bytes]:
+def broker_of(lab: ScenarioRunner) -> subprocess.Popen[bytes]:
     """Give the process that holds the lines, once it runs."""
     broker = lab._broker  # noqa: SLF001  # whom to kill is nothing that users ask a lab
     assert broker is not None
     return broker
 
 
-@pytest.mark.parametrize("end", ["deaf", "stopped"])
+@pytest.mark.parametrize("end", ["ignores_signals", "stopped"])
 def test_killing_the_broker_kills_every_fake(end: str) -> None:
     """The kernel sends SIGKILL when a line's other end goes: no handler runs, and a stopped process dies too."""
-    with Lab() as lab:
+    with ScenarioRunner() as lab:
         fake = lab.fake(scenario_of("- when: {signal: TERM}\n  do: []\n- say: ready\n- linger: for ever"))
         with subprocess.Popen(fake.argv, stdout=subprocess.PIPE) as process:
             assert process.stdout is not None
@@ -156,7 +157,7 @@ def test_a_broker_that_is_interrupted_leaves_the_folder_to_its_harness(tmp_path:
 def test_a_play_whose_broker_is_killed_is_no_verdict(backend: str) -> None:
     """The agent's death was the harness's doing, not the subject's; the next play has a new broker."""
     scenario = scenario_of("- silence: 1h\n- answer: done", "pi")
-    with Lab() as lab:
+    with ScenarioRunner() as lab:
         subject = core()
         plain = subject.run
 
@@ -181,9 +182,10 @@ def test_a_play_whose_broker_is_killed_is_no_verdict(backend: str) -> None:
 
 
 @contextmanager
-def deaf_tree(lab: Lab) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+def deaf_tree(lab: ScenarioRunner) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
     """Start a deaf fake with a deaf helper; give both, the helper as its pid."""
-    script = "- when: {signal: TERM}\n  do: []\n- spawn: {id: helper, deaf: true}\n- say: ready\n- linger: for ever"
+    deaf = "- when: {signal: TERM}\n  do: []\n- spawn: {id: helper, ignores_signals: true}\n"
+    script = f"{deaf}- say: ready\n- linger: for ever"
     with subprocess.Popen(lab.fake(scenario_of(script)).argv, stdout=subprocess.PIPE) as process:
         try:
             assert process.stdout is not None
@@ -196,7 +198,7 @@ def deaf_tree(lab: Lab) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
 
 def test_fakes_go_with_their_lab() -> None:
     """A fake that a test forgot goes with the lab that made it, be it deaf, and its helper too."""
-    with Lab() as lab, deaf_tree(lab) as (process, helper):
+    with ScenarioRunner() as lab, deaf_tree(lab) as (process, helper):
         lab.close()
         assert process.wait(CEILING) == -signal.SIGKILL
         assert is_gone(helper)
@@ -207,7 +209,7 @@ def test_a_fake_has_a_hard_lifetime(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever holds the broker and the lab alive, no fake outlives its real-time limit; it ends none before."""
     monkeypatch.setattr(_lab, "LIFETIME", 0.3)
     begun = time.monotonic()
-    with Lab() as lab, deaf_tree(lab) as (process, helper):
+    with ScenarioRunner() as lab, deaf_tree(lab) as (process, helper):
         assert process.wait(CEILING) == -signal.SIGKILL
         assert time.monotonic() - begun >= 0.3
         assert is_gone(helper)

@@ -13,7 +13,7 @@ import pytest
 
 from pytest_agentproc import subjects
 from pytest_agentproc.errors import UsageError
-from pytest_agentproc.harness import Lab, require_machine
+from pytest_agentproc.harness import ScenarioRunner, require_machine
 from pytest_agentproc.harness import _faults as _machine
 from pytest_agentproc.scenario import loads
 
@@ -32,7 +32,7 @@ def _anew() -> Any:
 
 
 def _refusal() -> str:
-    with Lab() as lab, pytest.raises(UsageError) as error:
+    with ScenarioRunner() as lab, pytest.raises(UsageError) as error:
         lab.play(loads(SOUND), subjects.core())
     return str(error.value)
 

@@ -14,7 +14,7 @@ from pytest_agentproc.verdict import Verdict, compare, conclude
 from tests.bundled import bundled
 
 if TYPE_CHECKING:
-    from pytest_agentproc.harness import Lab
+    from pytest_agentproc.harness import ScenarioRunner
 
 pytestmark = pytest.mark.slow
 
@@ -59,7 +59,7 @@ SUBJECT = Driven(Plain, limits=LIMITS, dialects=["claude"])
 
 
 @pytest.mark.parametrize("name", ABOUT_A_HANDSHAKE)
-def test_a_client_without_a_handshake_is_not_judged_by_one(lab: Lab, name: str, backend: str) -> None:
+def test_a_client_without_a_handshake_is_not_judged_by_one(lab: ScenarioRunner, name: str, backend: str) -> None:
     """The agent never got a request for a handshake, so what becomes of its answer says nothing of the client."""
     rows = compare(lab.play(bundled(name), SUBJECT, backend=backend))
     assert conclude(rows) is Verdict.NOT_APPLICABLE, rows
@@ -67,7 +67,7 @@ def test_a_client_without_a_handshake_is_not_judged_by_one(lab: Lab, name: str, 
     assert any("asks for no handshake" in row.seen for row in rows)
 
 
-def test_where_no_handshake_is_withheld_such_a_client_is_judged(lab: Lab) -> None:
+def test_where_no_handshake_is_withheld_such_a_client_is_judged(lab: ScenarioRunner) -> None:
     """An ordinary scenario does not ask how the conversation began."""
     text = "scenario: s\nagent: {dialect: claude, mode: session}\nscript:\n  - wait_for: prompt 1\n  - answer: done\n"
     rows = compare(lab.play(loads(f"{text}expect:\n  turns: [{{outcome: completed, text: done}}]\n"), SUBJECT))
@@ -83,7 +83,7 @@ class Silent(Plain):
 
 
 @pytest.mark.parametrize("name", ["session-handshake-refused[claude]", "claude-session-handshake-never"])
-def test_a_client_that_says_nothing_at_all_is_still_red(lab: Lab, name: str) -> None:
+def test_a_client_that_says_nothing_at_all_is_still_red(lab: ScenarioRunner, name: str) -> None:
     """Only a prompt shows that the client has begun without a handshake."""
     subject = Driven(Silent, limits=LIMITS, dialects=["claude"])
     rows = compare(lab.play(bundled(name), subject))
@@ -91,7 +91,7 @@ def test_a_client_that_says_nothing_at_all_is_still_red(lab: Lab, name: str) -> 
 
 
 @pytest.mark.parametrize("name", ABOUT_A_HANDSHAKE)
-def test_the_reference_supervisor_shakes_hands_and_is_judged(lab: Lab, name: str) -> None:
+def test_the_reference_supervisor_shakes_hands_and_is_judged(lab: ScenarioRunner, name: str) -> None:
     """The same scenarios count for a client that sends the request."""
     rows = compare(lab.play(bundled(name), core()))
     assert conclude(rows) is Verdict.PASSED, rows
@@ -108,7 +108,7 @@ class Prepared(Plain):
         await self.agent.stdin.send(f"{json.dumps(request)}\n".encode())
 
 
-def test_a_client_that_asked_for_a_handshake_is_judged_by_it(lab: Lab) -> None:
+def test_a_client_that_asked_for_a_handshake_is_judged_by_it(lab: ScenarioRunner) -> None:
     """Not to wait for the answer is another thing than to ask for none."""
     subject = Driven(Prepared, limits=LIMITS, dialects=["claude"])
     scenario = bundled("session-handshake-refused[claude]")

@@ -17,8 +17,8 @@ from tests.process.stand import is_gone, scenario_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pytest_agentproc.harness import Lab, Played
-    from pytest_agentproc.vocabulary import Answer, Order
+    from pytest_agentproc.harness import Played, ScenarioRunner
+    from pytest_agentproc.vocabulary import RunReport, RunRequest
 
 SLEEP = ["sleep", "1000"]
 DAEMON = "import os; os.fork() and os._exit(0); os.setsid(); os.execve('/bin/sleep', ['sleep', '1000'], {})"
@@ -32,7 +32,7 @@ class Helped(subjects.Core):
         self._help_me = help_me
         self.kept: object = None
 
-    async def run(self, order: Order) -> Answer:
+    async def run(self, order: RunRequest) -> RunReport:
         """Get help, and run the agent."""
         self.kept = self._help_me()
         return await super().run(order)
@@ -53,7 +53,7 @@ WAYS: dict[str, Callable[[], object]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
-def test_another_program_that_is_left_in_real_time_is_a_leak(lab: Lab, way: str) -> None:
+def test_another_program_that_is_left_in_real_time_is_a_leak(lab: ScenarioRunner, way: str) -> None:
     """A supervisor that cleans up its agents only is no clean supervisor; the program does not live on."""
     subject = Helped(WAYS[way])
     run = lab.play_real(scenario_of("- say: hello"), subject)
@@ -66,7 +66,7 @@ def test_another_program_that_is_left_in_real_time_is_a_leak(lab: Lab, way: str)
     assert "sleep 1000" in explain(run, compare(run))
 
 
-def test_another_program_that_is_left_in_virtual_time_is_a_leak(lab: Lab) -> None:
+def test_another_program_that_is_left_in_virtual_time_is_a_leak(lab: ScenarioRunner) -> None:
     """What the clock is not told of is found among the children."""
     subject = Helped(lambda: os.posix_spawn("/bin/sleep", SLEEP, {}))
     verdict, seen = leaks_row(lab.play(scenario_of("- say: hello"), subject))
@@ -79,18 +79,18 @@ AROUND = "import signal, subprocess, sys; signal.alarm(60); subprocess.run(sys.a
 
 
 @pytest.mark.slow
-def test_a_program_around_an_agent_that_is_left_in_virtual_time_is_a_leak(lab: Lab) -> None:
+def test_a_program_around_an_agent_that_is_left_in_virtual_time_is_a_leak(lab: ScenarioRunner) -> None:
     """One in Python, too, that has the fake's name among its words as the fake has."""
     kept = []
 
-    def start(order: Order) -> int:
+    def start(order: RunRequest) -> int:
         here, there = os.pipe()
         words = [sys.executable, "-c", AROUND, *order.argv]
         kept.append(os.posix_spawn(words[0], words, order.env, file_actions=[(os.POSIX_SPAWN_DUP2, there, 1)]))
         os.close(there)
         return here
 
-    async def leaves(order: Order) -> str:
+    async def leaves(order: RunRequest) -> str:
         stdout = start(order)
         await anyio.wait_readable(stdout)
         os.close(stdout)
@@ -101,14 +101,14 @@ def test_a_program_around_an_agent_that_is_left_in_virtual_time_is_a_leak(lab: L
     assert is_gone(kept[0])
 
 
-def test_help_that_is_waited_for_is_no_leak(lab: Lab) -> None:
+def test_help_that_is_waited_for_is_no_leak(lab: ScenarioRunner) -> None:
     """It may run beside the agents as long as it is over with them."""
     subject = Helped(lambda: os.waitpid(os.posix_spawn("/bin/true", ["true"], os.environ), 0))
     assert leaks_row(lab.play(scenario_of("- say: hello"), subject)) == (Verdict.PASSED, "none")
 
 
 @pytest.mark.slow
-def test_a_bystander_is_neither_a_leak_nor_ended(lab: Lab) -> None:
+def test_a_bystander_is_neither_a_leak_nor_ended(lab: ScenarioRunner) -> None:
     """What runs beside the play was there before, or is another thread's."""
     with subprocess.Popen(SLEEP) as bystander:
         for play in (lab.play, lab.play_real):
@@ -118,7 +118,7 @@ def test_a_bystander_is_neither_a_leak_nor_ended(lab: Lab) -> None:
 
 
 @pytest.mark.slow
-def test_an_orphan_of_a_fake_that_is_gone_is_nobodys_zombie(lab: Lab) -> None:
+def test_an_orphan_of_a_fake_that_is_gone_is_nobodys_zombie(lab: ScenarioRunner) -> None:
     """The harness adopts it, so the harness reaps it; its supervisor returned when the pipe that it held was closed."""
-    script = "- spawn: {id: helper, for: 1s, holds: [stdout]}\n- say: hello"
+    script = "- spawn: {id: helper, for: 1s, inherits: [stdout]}\n- say: hello"
     assert leaks_row(lab.play_real(scenario_of(script), subjects.SubprocessRun())) == (Verdict.PASSED, "none")

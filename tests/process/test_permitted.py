@@ -9,7 +9,7 @@ import pytest
 from pytest_agentproc.harness import model_play
 from pytest_agentproc.subjects import Core
 from pytest_agentproc.supervisor import SessionDeciders
-from pytest_agentproc.supervisor._lifecycle import Succession
+from pytest_agentproc.supervisor._lifecycle import AgentLifecycle
 from pytest_agentproc.supervisor._turns import Turns
 from pytest_agentproc.verdict import Verdict, compare
 from pytest_agentproc.vocabulary import NANOSECONDS, Outcome
@@ -33,7 +33,7 @@ class ForgetfulTurns(Turns):
 
 def _wait_for_the_next(monkeypatch: pytest.MonkeyPatch) -> SessionDeciders:
     """Start the next agent after `restart_backoff`, whoever ended the last one (P6 speaks of crashes)."""
-    exited = vars(Succession)["_exited"]
+    exited = vars(AgentLifecycle)["_exited"]
 
     def slow(self: Any, event: Exited, now: int) -> list[Command]:
         commands: list[Command] = exited(self, event, now)
@@ -41,7 +41,7 @@ def _wait_for_the_next(monkeypatch: pytest.MonkeyPatch) -> SessionDeciders:
             self._start_at = now + int(self.policy.restart_backoff * NANOSECONDS)
         return commands
 
-    monkeypatch.setattr(Succession, "_exited", slow)
+    monkeypatch.setattr(AgentLifecycle, "_exited", slow)
     return SessionDeciders()
 
 

@@ -11,7 +11,7 @@ import pytest
 from pytest_agentproc.scenario import loads
 
 if TYPE_CHECKING:
-    from pytest_agentproc.harness import Lab
+    from pytest_agentproc.harness import ScenarioRunner
 
 PROBES = [
     ("claude", "--version", "2.1.330 (Claude Code)\n"),
@@ -24,7 +24,9 @@ TWICE = "scenario: two starts\nagent: claude\nscripts: [[{answer: first}], [{ans
 
 
 @pytest.mark.parametrize(("dialect", "flag", "answer"), PROBES)
-def test_a_fake_tells_the_version_of_the_cli_that_it_stands_for(lab: Lab, dialect: str, flag: str, answer: str) -> None:
+def test_a_fake_tells_the_version_of_the_cli_that_it_stands_for(
+    lab: ScenarioRunner, dialect: str, flag: str, answer: str
+) -> None:
     """It plays nothing: an agent that never ends answers, too."""
     fake = lab.fake(loads(f"scenario: x\nagent: {dialect}\nscript: [{{silence: for ever}}]", "x"))
     done = subprocess.run([fake.path, flag], capture_output=True, text=True, check=True, timeout=60)
@@ -32,7 +34,7 @@ def test_a_fake_tells_the_version_of_the_cli_that_it_stands_for(lab: Lab, dialec
     fake.finish()
 
 
-def test_a_probe_is_no_start_of_the_agent(lab: Lab) -> None:
+def test_a_probe_is_no_start_of_the_agent(lab: ScenarioRunner) -> None:
     """It takes no turn among the scripts, and leaves the record and virtual time alone."""
     with lab.virtual_clock() as clock:
         fake = lab.fake(loads(TWICE, "x"), clock=clock)

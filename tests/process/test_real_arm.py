@@ -13,8 +13,8 @@ import anyio
 import pytest
 
 from pytest_agentproc import defects, subjects
-from pytest_agentproc.harness import Lab, NotForReal, Played, _pace, foresee
-from pytest_agentproc.harness._fake_log import Diaries
+from pytest_agentproc.harness import NotForReal, Played, ScenarioRunner, _pace, foresee
+from pytest_agentproc.harness._fake_log import FakeLog
 from pytest_agentproc.harness._pace import pace_of
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.verdict import Verdict, compare, conclude, explain
@@ -24,7 +24,7 @@ from tests.process.stand import CEILING, SECOND, is_gone, reuse, scenario_of
 
 if TYPE_CHECKING:
     from pytest_agentproc.scenario import Scenario
-    from pytest_agentproc.vocabulary import Answer, Order, Subject
+    from pytest_agentproc.vocabulary import RunReport, RunRequest, Subject
 
 SCALE = 40
 NAMED = (
@@ -53,7 +53,7 @@ def scenario(name: str) -> Scenario:
     return bundled(name)
 
 
-def played(lab: Lab, told: Scenario, subject: Subject | None = None, backend: str = "asyncio") -> Played:
+def played(lab: ScenarioRunner, told: Scenario, subject: Subject | None = None, backend: str = "asyncio") -> Played:
     """Play in real time, as fast as can be."""
     return lab.play_real(told, subject or subjects.core(), backend=backend)
 
@@ -73,14 +73,14 @@ def test_the_named_scenarios_suit_real_time() -> None:
 @pytest.mark.parametrize(
     "name", ["exits-3-after-a-good-result", "gemini-json-cut-anywhere", "killed-from-outside", "lingers-deaf"]
 )
-def test_a_scenario_is_green_in_real_time(lab: Lab, name: str, backend: str) -> None:
+def test_a_scenario_is_green_in_real_time(lab: ScenarioRunner, name: str, backend: str) -> None:
     """Every check of it, times too: not before, and not long after."""
     run = played(lab, scenario(name), backend=backend)
     rows = compare(run)
     assert conclude(rows) is Verdict.PASSED, explain(run, rows)
 
 
-def test_a_tie_is_not_for_real_time(lab: Lab) -> None:
+def test_a_tie_is_not_for_real_time(lab: ScenarioRunner) -> None:
     """Whoever is faster by chance would win."""
     with pytest.raises(NotForReal, match="at the same time"):
         played(lab, scenario("exits-at-the-deadline"))
@@ -98,14 +98,14 @@ def red(run: Played) -> list[str]:
         ("one-grace", "lingers-deaf", "returned"),
     ],
 )
-def test_a_defect_is_red_in_real_time(lab: Lab, defect: str, name: str, key: str) -> None:
+def test_a_defect_is_red_in_real_time(lab: ScenarioRunner, defect: str, name: str, key: str) -> None:
     """On the key on which it is red in virtual time."""
     told = scenario(name)
     assert told.catches[defect] == key
     assert key in red(played(lab, told, subjects.Core(defect, defects.defect(defect).deciders)))
 
 
-def test_who_does_not_return_is_given_up(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_does_not_return_is_given_up(lab: ScenarioRunner, monkeypatch: pytest.MonkeyPatch) -> None:
     """That fails the outcome, and ends the agent."""
     monkeypatch.setattr(_pace, "_FINISH", 0.5)
     run = played(lab, scenario("lingers-deaf"), subjects.Core("w", defects.defect("waits-for-exit").deciders))
@@ -116,7 +116,9 @@ def test_who_does_not_return_is_given_up(lab: Lab, monkeypatch: pytest.MonkeyPat
     )
 
 
-def test_what_a_subject_leaves_behind_is_told_to_no_later_test(lab: Lab, caplog: pytest.LogCaptureFixture) -> None:
+def test_what_a_subject_leaves_behind_is_told_to_no_later_test(
+    lab: ScenarioRunner, caplog: pytest.LogCaptureFixture
+) -> None:
     """The garbage collector comes when it likes: what it finds of a run that is over is nobody's any more."""
     gc.disable()
     try:
@@ -128,7 +130,7 @@ def test_what_a_subject_leaves_behind_is_told_to_no_later_test(lab: Lab, caplog:
     assert caplog.records == []
 
 
-def test_what_was_left_is_named_and_ended(lab: Lab) -> None:
+def test_what_was_left_is_named_and_ended(lab: ScenarioRunner) -> None:
     """A supervisor that looks away leaves an agent that lives, and a verdict that says so."""
     forgetful = subjects.SpawnAndForget()
     run = lab.play_real(scenario_of("- say: ready\n- linger: for ever"), forgetful, scale=4)
@@ -142,7 +144,7 @@ def test_what_was_left_is_named_and_ended(lab: Lab) -> None:
 class Twice(subjects.Core):
     """Starts the agent a second time, whatever the first one did."""
 
-    async def run(self, order: Order) -> Answer:
+    async def run(self, order: RunRequest) -> RunReport:
         """Run, and run again."""
         await super().run(order)
         return await super().run(order)
@@ -151,7 +153,7 @@ class Twice(subjects.Core):
 class Leaves(subjects.Core):
     """Leaves a future behind whose exception nobody looks at."""
 
-    async def run(self, order: Order) -> Answer:
+    async def run(self, order: RunRequest) -> RunReport:
         """Leave it to the garbage collector."""
         future = asyncio.get_running_loop().create_future()
         future.set_exception(BrokenPipeError("nobody looks"))
@@ -163,9 +165,9 @@ class Leaves(subjects.Core):
 class Both(subjects.Core):
     """Starts two agents at once."""
 
-    async def run(self, order: Order) -> Answer:
+    async def run(self, order: RunRequest) -> RunReport:
         """Run both to their ends."""
-        answers: list[Answer] = []
+        answers: list[RunReport] = []
 
         async def run() -> None:
             answers.append(await super(Both, self).run(order))
@@ -176,7 +178,7 @@ class Both(subjects.Core):
         return answers[-1]
 
 
-def test_each_of_two_that_live_at_once_has_its_own_end(lab: Lab) -> None:
+def test_each_of_two_that_live_at_once_has_its_own_end(lab: ScenarioRunner) -> None:
     """The one that goes on is not taken for the one whose exit was seen first."""
     told = loads("scenario: a\nagent: raw\nscripts:\n  - [{silence: 3s}]\n  - [{silence: 30s}]\n")
     record = lab.play_real(told, Both("both"), scale=100).record
@@ -185,7 +187,7 @@ def test_each_of_two_that_live_at_once_has_its_own_end(lab: Lab) -> None:
     assert {lines[name]: ends[name] >= 30 * SECOND for name in ends} == {4: False, 5: True}
 
 
-def test_a_second_start_ends_after_it_began(lab: Lab) -> None:
+def test_a_second_start_ends_after_it_began(lab: ScenarioRunner) -> None:
     """What the supervisor saw of the first exit says nothing of the second."""
     told = loads("scenario: a\nagent: raw\nscripts:\n  - [{say: one}, {exit: 3}]\n  - [{say: two}]\n")
     record = played(lab, told, Twice("twice")).record
@@ -196,18 +198,18 @@ def test_a_second_start_ends_after_it_began(lab: Lab) -> None:
     assert first < ended <= second < ended_too
 
 
-def test_a_zombie_that_a_thread_is_about_to_reap_is_none(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_zombie_that_a_thread_is_about_to_reap_is_none(lab: ScenarioRunner, monkeypatch: pytest.MonkeyPatch) -> None:
     """Loops reap in threads of theirs: it has the time in which a process may still go."""
     fake = lab.fake(loads("scenario: a\nagent: raw\nscript: [{say: bye}]\n"))
-    state, reap = vars(Diaries)["_state"], Event()
+    state, reap = vars(FakeLog)["_state"], Event()
 
-    def seen(diaries: Diaries, one: Any) -> str | None:
+    def seen(diaries: FakeLog, one: Any) -> str | None:
         told: str | None = state(diaries, one)
         if told == "zombie":
             reap.set()
         return told
 
-    monkeypatch.setattr(Diaries, "_state", seen)
+    monkeypatch.setattr(FakeLog, "_state", seen)
     with subprocess.Popen(fake.argv, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.read() == b"bye\n"
@@ -219,7 +221,7 @@ def test_a_zombie_that_a_thread_is_about_to_reap_is_none(lab: Lab, monkeypatch: 
     assert left == []
 
 
-def test_a_real_time_fake_keeps_a_record(lab: Lab) -> None:
+def test_a_real_time_fake_keeps_a_record(lab: ScenarioRunner) -> None:
     """Whoever starts it: what it got and did, counted from its own start."""
     fake = lab.fake(
         scenario_of(
@@ -244,7 +246,7 @@ def test_a_real_time_fake_keeps_a_record(lab: Lab) -> None:
     assert [event.at for event in record.events] == sorted(event.at for event in record.events)
 
 
-def test_each_start_of_a_real_time_fake_has_its_own_name(lab: Lab) -> None:
+def test_each_start_of_a_real_time_fake_has_its_own_name(lab: ScenarioRunner) -> None:
     """As in virtual time, and each with what it said."""
     fake = lab.fake(loads("scenario: a\nagent: raw\nscripts:\n  - [{say: one}, {exit: 3}]\n  - [{say: two}]\n"))
     codes = [subprocess.run(fake.argv, check=False, capture_output=True).returncode for _ in range(2)]
@@ -252,7 +254,7 @@ def test_each_start_of_a_real_time_fake_has_its_own_name(lab: Lab) -> None:
     assert (codes, said) == ([3, 0], [("agent", b"one\n"), ("agent 2", b"two\n")])
 
 
-def test_a_real_time_fake_whose_pid_comes_again_is_somebody_new(lab: Lab) -> None:
+def test_a_real_time_fake_whose_pid_comes_again_is_somebody_new(lab: ScenarioRunner) -> None:
     """The kernel gives a number again once it has gone round; both are told of, each with its own end."""
     fake = lab.fake(loads("scenario: a\nagent: raw\nscripts:\n  - [{say: one}, {exit: 3}]\n  - [{say: two}]\n"))
 

@@ -20,10 +20,10 @@ from tests.process.stand import CEILING, is_gone, scenario_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pytest_agentproc.harness import Lab
+    from pytest_agentproc.harness import ScenarioRunner
 
 
-def run(lab: Lab, script: str, stdin: bytes = b"", agent: str = "raw") -> subprocess.CompletedProcess[bytes]:
+def run(lab: ScenarioRunner, script: str, stdin: bytes = b"", agent: str = "raw") -> subprocess.CompletedProcess[bytes]:
     """Run a fake as a shell would, from nowhere and without an environment."""
     argv = lab.fake(scenario_of(script, agent)).argv
     return subprocess.run(argv, check=False, input=stdin, capture_output=True, cwd="/", env={}, timeout=CEILING)
@@ -31,7 +31,7 @@ def run(lab: Lab, script: str, stdin: bytes = b"", agent: str = "raw") -> subpro
 
 @contextmanager
 def started(
-    lab: Lab, script: str, stdin: int = subprocess.DEVNULL, process_group: int | None = None
+    lab: ScenarioRunner, script: str, stdin: int = subprocess.DEVNULL, process_group: int | None = None
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Start a fake and give it once it has said its first line; it is ended at the latest here."""
     argv = lab.fake(scenario_of(script)).argv
@@ -44,19 +44,19 @@ def started(
             process.kill()
 
 
-def test_a_fake_prints_what_its_script_says(lab: Lab) -> None:
+def test_a_fake_prints_what_its_script_says(lab: ScenarioRunner) -> None:
     """Without a clock it is an executable like any other."""
     done = run(lab, "- say: one\n- raw: {text: err, to: stderr}\n- say: two\n- exit: 3")
     assert (done.returncode, done.stdout, done.stderr) == (3, b"one\ntwo\n", b"err")
 
 
-def test_a_script_that_ends_is_a_good_exit(lab: Lab) -> None:
+def test_a_script_that_ends_is_a_good_exit(lab: ScenarioRunner) -> None:
     """And a signal that it dies of is a real one."""
     assert run(lab, "- say: one").returncode == 0
     assert run(lab, "- die: SEGV").returncode == -signal.SIGSEGV
 
 
-def test_a_fake_speaks_its_dialect(lab: Lab) -> None:
+def test_a_fake_speaks_its_dialect(lab: ScenarioRunner) -> None:
     """The bytes of the wire format are the same in both times, for clients that scrub the environment too."""
     completion, reader = Completion(), decoder("pi")
     for line in Framing().feed(run(lab, "- answer: done", agent="pi").stdout):
@@ -65,26 +65,26 @@ def test_a_fake_speaks_its_dialect(lab: Lab) -> None:
     assert (completion.ok, completion.text) == (True, "done")
 
 
-def test_a_fake_reads_its_stdin(lab: Lab) -> None:
+def test_a_fake_reads_its_stdin(lab: ScenarioRunner) -> None:
     """It waits for lines and for the end, as a real program does."""
     done = run(lab, '- wait_for: {stdin: "go*"}\n- say: went\n- wait_for: eof\n- say: over', b"wait\ngo on\n")
     assert (done.returncode, done.stdout) == (0, b"went\nover\n")
 
 
-def test_a_fake_whose_output_nobody_reads_yet_waits(lab: Lab) -> None:
+def test_a_fake_whose_output_nobody_reads_yet_waits(lab: ScenarioRunner) -> None:
     """A full pipe parks the fake, and it goes on when there is room: no byte is lost."""
     done = run(lab, "- flood: {stdout: 300 KiB}\n- flood: {stderr: 300 KiB}\n- exit: 5")
     assert (done.returncode, len(done.stdout), len(done.stderr)) == (5, 307_200, 307_200)
 
 
-def test_a_silence_takes_its_real_time(lab: Lab) -> None:
+def test_a_silence_takes_its_real_time(lab: ScenarioRunner) -> None:
     """No shorter than it says; how much longer is the machine's business."""
     begun = time.monotonic()
     assert run(lab, "- silence: 30ms\n- say: late").stdout == b"late\n"
     assert time.monotonic() - begun >= 0.03
 
 
-def test_a_reaction_to_a_signal_runs(lab: Lab) -> None:
+def test_a_reaction_to_a_signal_runs(lab: ScenarioRunner) -> None:
     """A parked fake hears the signal at once and goes on with what it was told to do."""
     script = "- when: {signal: TERM}\n  do: [{say: bye}, {exit: 9}]\n- say: ready\n- silence: for ever"
     with started(lab, script) as process:
@@ -94,7 +94,7 @@ def test_a_reaction_to_a_signal_runs(lab: Lab) -> None:
         assert process.wait() == 9
 
 
-def test_a_signal_that_is_not_caught_kills_by_itself(lab: Lab) -> None:
+def test_a_signal_that_is_not_caught_kills_by_itself(lab: ScenarioRunner) -> None:
     """The status is the kernel's, as for a real agent."""
     with started(lab, "- say: ready\n- linger: for ever") as process:
         process.send_signal(signal.SIGHUP)
@@ -102,7 +102,7 @@ def test_a_signal_that_is_not_caught_kills_by_itself(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_lingering_until_a_signal_ends_with_it(lab: Lab, signum: signal.Signals) -> None:
+def test_lingering_until_a_signal_ends_with_it(lab: ScenarioRunner, signum: signal.Signals) -> None:
     """A server's life: any of the polite signals ends it, and the script goes on."""
     script = "- meanwhile: [say: ready]\n- linger: until signal\n- exit: 4"  # it is ready once it lingers
     with started(lab, script) as process:
@@ -111,7 +111,7 @@ def test_lingering_until_a_signal_ends_with_it(lab: Lab, signum: signal.Signals)
 
 
 @pytest.mark.parametrize("output", ["flood: {stdout: 1 MiB}", "drip: {stdout: x, every: 1ms}"])
-def test_a_fake_that_lost_its_reader_dies_of_it(lab: Lab, output: str) -> None:
+def test_a_fake_that_lost_its_reader_dies_of_it(lab: ScenarioRunner, output: str) -> None:
     """As any program that leaves the pipe signal alone: while it waits for room, and when it writes again."""
     with started(lab, f"- say: ready\n- {output}") as process:
         assert process.stdout is not None
@@ -119,9 +119,9 @@ def test_a_fake_that_lost_its_reader_dies_of_it(lab: Lab, output: str) -> None:
         assert process.wait(CEILING) == -signal.SIGPIPE
 
 
-def test_a_descendant_holds_the_stream_it_was_given(lab: Lab) -> None:
+def test_a_descendant_holds_the_stream_it_was_given(lab: ScenarioRunner) -> None:
     """The agent is gone, its helper keeps stdout open, and goes at its own time or with the lab."""
-    script = "- spawn: {id: helper, holds: [stdout], deaf: true}\n- say: ready\n- exit: 0"
+    script = "- spawn: {id: helper, inherits: [stdout], ignores_signals: true}\n- say: ready\n- exit: 0"
     with started(lab, script, process_group=0) as process:
         assert process.stdout is not None
         assert process.wait(CEILING) == 0
@@ -134,7 +134,7 @@ def test_a_descendant_holds_the_stream_it_was_given(lab: Lab) -> None:
         assert process.stdout.read() == b""
 
 
-def test_spawned_helpers_leave_no_zombie(lab: Lab) -> None:
+def test_spawned_helpers_leave_no_zombie(lab: ScenarioRunner) -> None:
     """A fake reaps its helpers by itself: its own tree is clean while it lives."""
     script = "- spawn: {id: helper, for: 1ms}\n- say: ready\n- linger: until eof"
     with started(lab, script, stdin=subprocess.PIPE) as process:

@@ -25,7 +25,7 @@ from tests.mirrors.test_mirrors import mirror_of
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pytest_agentproc.harness import Lab
+    from pytest_agentproc.harness import ScenarioRunner
 
 CEILING = 30.0
 RECORD = [sys.executable, "-m", "pytest_agentproc", "record"]
@@ -95,7 +95,7 @@ def duration(file: Path) -> float:
     return sum(float(line[0]) for line in lines[: end + 1])
 
 
-def twice(lab: Lab, folder: Path, command: list[str], **how: Any) -> tuple[Path, Path]:
+def twice(lab: ScenarioRunner, folder: Path, command: list[str], **how: Any) -> tuple[Path, Path]:
     """Record a program, and the fake that plays what was recorded; give both records."""
     one, two = folder / "one.scenario.yaml", folder / "two.scenario.yaml"
     record(one, command, **how)
@@ -109,7 +109,7 @@ def twice(lab: Lab, folder: Path, command: list[str], **how: Any) -> tuple[Path,
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_the_second_recording_of_a_program_equals_the_first(name: str, lab: Lab, tmp_path: Path) -> None:
+def test_the_second_recording_of_a_program_equals_the_first(name: str, lab: ScenarioRunner, tmp_path: Path) -> None:
     """What was recorded is what the scenario does: bytes, ends, who descends from it and how long it takes."""
     one, two = twice(lab, tmp_path, ["sh", "-c", PROGRAMS[name]])
     assert_alike(one, two)
@@ -118,7 +118,7 @@ def test_the_second_recording_of_a_program_equals_the_first(name: str, lab: Lab,
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["claude/tool", "codex/tool", "gemini/stream", "pi/hello"])
-def test_a_fake_of_a_real_cli_is_recorded_in_its_dialect(name: str, lab: Lab, tmp_path: Path) -> None:
+def test_a_fake_of_a_real_cli_is_recorded_in_its_dialect(name: str, lab: ScenarioRunner, tmp_path: Path) -> None:
     """Of each dialect one with processes and pipes; all others are played in memory (tests/mirrors)."""
     fake = lab.fake(load(mirror_of(name)))
     one, two = twice(lab, tmp_path, fake.argv)
@@ -130,7 +130,7 @@ def test_a_fake_of_a_real_cli_is_recorded_in_its_dialect(name: str, lab: Lab, tm
 
 
 @pytest.mark.slow
-def test_a_supervisor_does_not_notice_the_recorder(lab: Lab, tmp_path: Path) -> None:
+def test_a_supervisor_does_not_notice_the_recorder(lab: ScenarioRunner, tmp_path: Path) -> None:
     """It holds a session through it; what is written is that session, prompt by prompt."""
     script = "{wait_for: prompt 1}, {answer: one}, {wait_for: prompt 2}, {answer: two}"
     fake = lab.fake(loads(f"scenario: x\nagent: {{dialect: pi, mode: rpc}}\nscript: [{script}]\n"))
@@ -171,7 +171,7 @@ def stubborn(folder: Path, name: str, command: list[str]) -> Path:
 
 
 @pytest.mark.slow
-def test_a_program_that_ignores_the_signal_goes_on_in_both(lab: Lab, tmp_path: Path) -> None:
+def test_a_program_that_ignores_the_signal_goes_on_in_both(lab: ScenarioRunner, tmp_path: Path) -> None:
     """TERM goes through, and nobody dies of it: neither the program nor the fake that plays it."""
     one = stubborn(tmp_path, "one", ["sh", "-c", "trap '' TERM; echo ready; sleep 0.4; echo still here; exit 4"])
     fake = lab.fake(load(tmp_path / "one.scenario.yaml"))

@@ -11,15 +11,15 @@ import pytest
 
 from pytest_agentproc.errors import KitError
 from pytest_agentproc.harness import _supervise as _room
-from pytest_agentproc.harness._supervise import Room
+from pytest_agentproc.harness._supervise import ArtifactDirectory
 from pytest_agentproc.scenario import NotApplicable, Scenario
 from pytest_agentproc.subjects import Core, core
 from pytest_agentproc.verdict import Verdict, compare, conclude
-from pytest_agentproc.vocabulary import ARTIFACTS, Answer, Order
+from pytest_agentproc.vocabulary import ARTIFACTS, RunReport, RunRequest
 from tests.bundled import bundled
 
 if TYPE_CHECKING:
-    from pytest_agentproc.harness import Lab
+    from pytest_agentproc.harness import ScenarioRunner
 
 READ_ONLY = bundled("artifacts-on-a-read-only-disk")
 FULL = bundled("artifacts-on-a-full-disk")
@@ -31,7 +31,7 @@ class Bare(Core):
 
     keeps_artifacts = False
 
-    async def run(self, order: Order) -> Answer:
+    async def run(self, order: RunRequest) -> RunReport:
         """Run with no directory."""
         assert order.artifacts is None
         return await super().run(order)
@@ -42,7 +42,7 @@ class InPlace(Bare):
 
     keeps_artifacts = True
 
-    async def run(self, order: Order) -> Answer:
+    async def run(self, order: RunRequest) -> RunReport:
         """Run, then write."""
         answer = await super().run(replace(order, artifacts=None))
         assert order.artifacts is not None
@@ -66,18 +66,18 @@ class Renaming(InPlace):
         (folder / "part").replace(folder / "stdout.log")
 
 
-def verdict(lab: Lab, scenario: Scenario, subject: Core) -> Verdict:
+def verdict(lab: ScenarioRunner, scenario: Scenario, subject: Core) -> Verdict:
     """Play a scenario, and conclude."""
     return conclude(compare(lab.play(scenario, subject)))
 
 
 @pytest.mark.parametrize("scenario", [READ_ONLY, FULL], ids=lambda scenario: scenario.id)
-def test_a_failing_disk_fails_for_who_writes_in_place(lab: Lab, scenario: Scenario) -> None:
+def test_a_failing_disk_fails_for_who_writes_in_place(lab: ScenarioRunner, scenario: Scenario) -> None:
     """A foreign supervisor meets the kernel's own refusal, and is judged by what it makes of it."""
     assert verdict(lab, scenario, InPlace()) is Verdict.PASSED
 
 
-def test_a_full_disk_that_takes_bytes_is_no_verdict_on_who_wrote_them(lab: Lab) -> None:
+def test_a_full_disk_that_takes_bytes_is_no_verdict_on_who_wrote_them(lab: ScenarioRunner) -> None:
     """Who writes under another name first cannot be given a full disk without its help; a red would be ours."""
     with pytest.raises(NotApplicable) as caught:
         lab.play(FULL, Renaming())
@@ -85,14 +85,14 @@ def test_a_full_disk_that_takes_bytes_is_no_verdict_on_who_wrote_them(lab: Lab) 
 
 
 @pytest.mark.parametrize("scenario", [READ_ONLY, FULL], ids=lambda scenario: scenario.id)
-def test_a_scenario_about_the_disk_is_not_applicable_without_artifacts(lab: Lab, scenario: Scenario) -> None:
+def test_a_scenario_about_the_disk_is_not_applicable_without_artifacts(lab: ScenarioRunner, scenario: Scenario) -> None:
     """A warning about files that it never wrote cannot be asked of a supervisor."""
     with pytest.raises(NotApplicable) as caught:
         lab.play(scenario, Bare())
     assert (caught.value.name, caught.value.line) == ("artifacts", 5)
 
 
-def test_checks_of_files_are_not_applicable_without_artifacts(lab: Lab) -> None:
+def test_checks_of_files_are_not_applicable_without_artifacts(lab: ScenarioRunner) -> None:
     """Everything else of the scenario is judged as ever."""
     rows = compare(lab.play(KEPT, Bare()))
     of_files = {row.verdict for row in rows if row.key.startswith("artifacts")}
@@ -100,10 +100,10 @@ def test_checks_of_files_are_not_applicable_without_artifacts(lab: Lab) -> None:
     assert (of_files, others) == ({Verdict.NOT_APPLICABLE}, {Verdict.PASSED})
 
 
-def test_a_play_leaves_no_directory(lab: Lab, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_play_leaves_no_directory(lab: ScenarioRunner, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The files of one run are none of the next one's; what links to /dev/full is not read."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    room = Room(FULL, tmp_path, keeps_artifacts=True)
+    room = ArtifactDirectory(FULL, tmp_path, keeps_artifacts=True)
     assert room.path is not None
     assert sorted(os.listdir(room.path)) == sorted(ARTIFACTS)  # noqa: PTH208  # names
     assert room.files() == {}
@@ -118,5 +118,5 @@ def test_a_machine_on_which_every_directory_takes_files_is_a_kit_error(
     """A disk that is read-only in name only would make every supervisor look wrong."""
     monkeypatch.setattr(_room, "_KERNELS_OWN", (str(tmp_path), str(tmp_path / "not-there")))
     with pytest.raises(KitError, match="is a directory in which no file can be made"):
-        Room(READ_ONLY, tmp_path, keeps_artifacts=True)
+        ArtifactDirectory(READ_ONLY, tmp_path, keeps_artifacts=True)
     assert [*tmp_path.iterdir()] == []

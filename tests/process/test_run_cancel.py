@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 POLICY = Policy(inactivity_timeout=60.0, linger_grace=1.0, linger_kill_grace=1.0)
 LINGERS = """
-- spawn: {id: tool, deaf: true}
+- spawn: {id: tool, ignores_signals: true}
 - when: {signal: TERM}
   do: [{say: not yet}]
 - wait_for: eof
@@ -31,13 +31,13 @@ LINGERS = """
 - linger: for ever
 """
 LEAVES = """
-- spawn: {id: tool, deaf: true, holds: [stdout]}
+- spawn: {id: tool, ignores_signals: true, inherits: [stdout]}
 - wait_for: eof
 - answer: done
 - exit: 0
 """
 IS_SILENT = """
-- spawn: {id: tool, deaf: true}
+- spawn: {id: tool, ignores_signals: true}
 - wait_for: eof
 - say: let me look
 - silence: for ever

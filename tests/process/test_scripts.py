@@ -19,8 +19,8 @@ from tests.bundled import bundled
 from tests.process.stand import CEILING
 
 if TYPE_CHECKING:
-    from pytest_agentproc.harness import FakeAgent, Lab
-    from pytest_agentproc.vocabulary import Answer, Order
+    from pytest_agentproc.harness import FakeAgent, ScenarioRunner
+    from pytest_agentproc.vocabulary import RunReport, RunRequest
     from tests.process.stand import Stand
 
 THREE = (
@@ -32,7 +32,7 @@ LONG = "scenario: a\nagent: raw\nscripts:\n  - [{silence: 5s}, {exit: 1}]\n  - [
 class Retrying(Core):
     """Sends the prompt again after a second, once, if nothing came of it."""
 
-    async def run(self, order: Order) -> Answer:
+    async def run(self, order: RunRequest) -> RunReport:
         """Run, and run again."""
         answer = await super().run(order)
         if answer.outcome == "completed":
@@ -44,9 +44,9 @@ class Retrying(Core):
 class Impatient(Core):
     """Starts a second agent beside one that says nothing for a second."""
 
-    async def run(self, order: Order) -> Answer:
+    async def run(self, order: RunRequest) -> RunReport:
         """Start one, and another one."""
-        answers: list[Answer] = []
+        answers: list[RunReport] = []
 
         async def run(delay: float) -> None:
             await anyio.sleep(delay)
@@ -63,18 +63,18 @@ def corpus(name: str) -> Scenario:
     return bundled(name)
 
 
-def red(lab: Lab, scenario: Scenario, subject: Core, backend: str) -> dict[str, str]:
+def red(lab: ScenarioRunner, scenario: Scenario, subject: Core, backend: str) -> dict[str, str]:
     """Play, and give what was seen on the keys that failed."""
     rows = compare(lab.play(scenario, subject, backend=backend))
     return {row.key: row.seen for row in rows if row.verdict is Verdict.FAILED}
 
 
-def fake_of(stand: Stand, lab: Lab, text: str) -> FakeAgent:
+def fake_of(stand: Stand, lab: ScenarioRunner, text: str) -> FakeAgent:
     """Make a fake under the stand's clock."""
     return lab.fake(loads(text), clock=stand.clock)
 
 
-def test_a_supervisor_that_tries_again_is_red_on_its_starts(lab: Lab, backend: str) -> None:
+def test_a_supervisor_that_tries_again_is_red_on_its_starts(lab: ScenarioRunner, backend: str) -> None:
     """And gets the answer that the second script has for it."""
     seen = red(lab, corpus("crashes-and-is-not-tried-again"), Retrying(), backend)
     status = seen.pop("agent_status")
@@ -82,13 +82,17 @@ def test_a_supervisor_that_tries_again_is_red_on_its_starts(lab: Lab, backend: s
     assert status == "code 0, by itself", "of the agent that ended last"
 
 
-def test_a_supervisor_that_starts_another_one_beside_the_first_is_red_on_those_alive(lab: Lab, backend: str) -> None:
+def test_a_supervisor_that_starts_another_one_beside_the_first_is_red_on_those_alive(
+    lab: ScenarioRunner, backend: str
+) -> None:
     """Two agents in one working copy are what the report is about."""
     seen = red(lab, corpus("silent-and-is-not-tried-again"), Impatient(), backend)
     assert (seen["spawns"], seen["alive_at_once"]) == ("0 s, 1 s", "2")
 
 
-def test_each_invocation_plays_the_next_script_and_the_last_one_repeats(lab: Lab, stand: Stand, backend: str) -> None:
+def test_each_invocation_plays_the_next_script_and_the_last_one_repeats(
+    lab: ScenarioRunner, stand: Stand, backend: str
+) -> None:
     """A program under a virtual clock that tries again gets on."""
     fake = fake_of(stand, lab, THREE)
 
@@ -99,7 +103,9 @@ def test_each_invocation_plays_the_next_script_and_the_last_one_repeats(lab: Lab
     assert stand.run(host, backend=backend) == [(3, b"one\n"), (4, b"two\n"), (0, b"more\n"), (0, b"more\n")]
 
 
-def test_invocations_and_their_children_have_names_of_their_own(lab: Lab, stand: Stand, backend: str) -> None:
+def test_invocations_and_their_children_have_names_of_their_own(
+    lab: ScenarioRunner, stand: Stand, backend: str
+) -> None:
     """Who is second of a name carries its number, in the order of the starts."""
     fake = fake_of(stand, lab, LONG)
 
@@ -118,7 +124,7 @@ def test_invocations_and_their_children_have_names_of_their_own(lab: Lab, stand:
     fake.finish()
 
 
-def test_an_agent_without_scripts_of_its_own_is_numbered_too(lab: Lab, stand: Stand, backend: str) -> None:
+def test_an_agent_without_scripts_of_its_own_is_numbered_too(lab: ScenarioRunner, stand: Stand, backend: str) -> None:
     """The record tells invocations apart, whether or not they differ."""
     fake = fake_of(stand, lab, "scenario: a\nagent: raw\nscript: [{say: one}]\n")
 
@@ -130,7 +136,9 @@ def test_an_agent_without_scripts_of_its_own_is_numbered_too(lab: Lab, stand: St
     assert [event.data["process"] for event in fake.record.events if "seen" in event.data] == ["agent", "agent 2"]
 
 
-def test_the_model_names_and_plays_invocations_as_the_lockstep_does(lab: Lab, stand: Stand, backend: str) -> None:
+def test_the_model_names_and_plays_invocations_as_the_lockstep_does(
+    lab: ScenarioRunner, stand: Stand, backend: str
+) -> None:
     """The agents' side of the record is the same, event for event."""
     fake = fake_of(stand, lab, LONG)
 
@@ -151,7 +159,7 @@ def test_the_model_names_and_plays_invocations_as_the_lockstep_does(lab: Lab, st
     assert normal_form(fake.record) == normal_form(model.record)
 
 
-def test_real_time_counts_invocations_too(lab: Lab) -> None:
+def test_real_time_counts_invocations_too(lab: ScenarioRunner) -> None:
     """A synchronous program without any clock of ours tries again, and gets the second script."""
     argv = lab.fake(loads(THREE)).argv
 
@@ -162,7 +170,7 @@ def test_real_time_counts_invocations_too(lab: Lab) -> None:
     assert [call() for _ in range(4)] == [(3, b"one\n"), (4, b"two\n"), (0, b"more\n"), (0, b"more\n")]
 
 
-def test_every_script_is_played_once_however_many_start_at_once(lab: Lab) -> None:
+def test_every_script_is_played_once_however_many_start_at_once(lab: ScenarioRunner) -> None:
     """Nobody hands out the numbers but the kernel, which lets one at a time append its byte."""
     scripts = "".join(f"  - [{{exit: {number}}}]\n" for number in range(24))
     argv = lab.fake(loads(f"scenario: a\nagent: raw\nscripts:\n{scripts}")).argv
@@ -174,16 +182,16 @@ def test_every_script_is_played_once_however_many_start_at_once(lab: Lab) -> Non
         assert sorted(pool.map(call, range(24))) == list(range(24))
 
 
-def test_a_fake_that_is_made_anew_counts_from_one(lab: Lab) -> None:
+def test_a_fake_that_is_made_anew_counts_from_one(lab: ScenarioRunner) -> None:
     """The lab uses the folders of fakes again, and none begins where another has stopped."""
     scenario = corpus("crashes-and-is-not-tried-again")
     for _ in range(2):
         assert {row.verdict for row in compare(lab.play(scenario, Core()))} == {Verdict.PASSED}
 
 
-def test_a_fork_is_no_invocation(lab: Lab) -> None:
+def test_a_fork_is_no_invocation(lab: ScenarioRunner) -> None:
     """A descendant is its parent's image: only a start counts."""
-    scripts = "[{spawn: {holds: [stdout], script: [{say: kid}]}}, {silence: 20ms}]"
+    scripts = "[{spawn: {inherits: [stdout], script: [{say: kid}]}}, {silence: 20ms}]"
     argv = lab.fake(loads(f"scenario: a\nagent: raw\nscripts: [{scripts}, [{{say: two}}]]\n")).argv
     calls = [subprocess.run(argv, check=True, capture_output=True, timeout=CEILING).stdout for _ in range(2)]
     assert calls == [b"kid\n", b"two\n"]

@@ -13,8 +13,8 @@ from tests.bundled import bundled
 from tests.plugin.examples import at_once, careful, streaming
 
 if TYPE_CHECKING:
-    from pytest_agentproc.harness import Lab
-    from pytest_agentproc.vocabulary import Order
+    from pytest_agentproc.harness import ScenarioRunner
+    from pytest_agentproc.vocabulary import RunRequest
 
 _PLAIN = loads(
     """\
@@ -31,7 +31,7 @@ script:
 )
 
 
-async def _in_its_own_words(order: Order) -> dict[str, Any]:
+async def _in_its_own_words(order: RunRequest) -> dict[str, Any]:
     """Warn of everything, as no other supervisor does."""
     return {**await careful.supervise(order, careful.Run), "warnings": ["the agent was run", "and has ended"]}
 
@@ -50,7 +50,9 @@ _NUMBERS = {
     [(Function(_in_its_own_words, limits=_NUMBERS, dialects=["raw"]), "asyncio"), (at_once.subject, "trio")],
     ids=["words-and-numbers-of-its-own", "kills-at-once-and-tells-little"],
 )
-def test_a_correct_supervisor_in_another_style_is_not_found_wrong(lab: Lab, subject: Function, backend: str) -> None:
+def test_a_correct_supervisor_in_another_style_is_not_found_wrong(
+    lab: ScenarioRunner, subject: Function, backend: str
+) -> None:
     """How it warns, signals and counts is its own; a find that is none costs more than one that is missed."""
     if backend == "trio":
         pytest.importorskip("trio")
@@ -61,7 +63,7 @@ def test_a_correct_supervisor_in_another_style_is_not_found_wrong(lab: Lab, subj
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["open-run-activity", "open-run-ending"])
-def test_a_correct_supervisor_of_pi_is_not_found_wrong(lab: Lab, name: str) -> None:
+def test_a_correct_supervisor_of_pi_is_not_found_wrong(lab: ScenarioRunner, name: str) -> None:
     """It takes words behind the agent's end for a new turn, which no pi has: nobody can be wrong about these."""
     came = search(bundled(name), streaming.subject, runs=60, seed=1, lab=lab)
     assert came.find is None, f"{came.find.reason}\n{came.find.scenario.text}"
@@ -77,7 +79,7 @@ class _Early(careful.Run):
 
 
 @pytest.mark.slow
-def test_the_same_supervisor_with_a_mistake_is_found(lab: Lab) -> None:
+def test_the_same_supervisor_with_a_mistake_is_found(lab: ScenarioRunner) -> None:
     """What is asked of every supervisor is enough: how it ended, with which code, and when."""
     came = search(_PLAIN, careful.of_plain(_Early), runs=20, seed=1, lab=lab)
     assert came.find is not None
@@ -85,7 +87,7 @@ def test_the_same_supervisor_with_a_mistake_is_found(lab: Lab) -> None:
     assert came.find.reason.startswith("it was ended as inactive 59")
 
 
-async def _raises(order: Order) -> dict[str, Any]:
+async def _raises(order: RunRequest) -> dict[str, Any]:
     """Look for a process that has just gone, where the agent was killed or took long."""
     answer = await careful.supervise(order, careful.Run)
     if answer["exit_code"] == _KILLED or answer["elapsed"] > _LONG:
@@ -98,7 +100,7 @@ _LONG = 10.0
 
 
 @pytest.mark.slow
-def test_a_supervisor_that_raises_in_some_settings_is_found(lab: Lab) -> None:
+def test_a_supervisor_that_raises_in_some_settings_is_found(lab: ScenarioRunner) -> None:
     """Whoever looks by hand looks in the settings in which it gives an answer."""
     subject = Function(_raises, limits=_NUMBERS, dialects=["raw"])
     came = search(_PLAIN, subject, runs=40, seed=1, lab=lab)
@@ -108,7 +110,7 @@ def test_a_supervisor_that_raises_in_some_settings_is_found(lab: Lab) -> None:
 
 
 @pytest.mark.slow
-def test_a_supervisor_that_raises_where_a_time_is_moved_is_found(lab: Lab) -> None:
+def test_a_supervisor_that_raises_where_a_time_is_moved_is_found(lab: ScenarioRunner) -> None:
     """The file as it stands is green on it."""
     subject = Function(_raises, limits=_NUMBERS, dialects=["raw"])
     text = "scenario: x\nagent: raw\nscript:\n  - silence: 1s\n  - exit: 3\nexpect: {outcome: failed}\n"

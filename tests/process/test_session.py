@@ -105,7 +105,7 @@ def test_a_crash_is_answered_by_a_new_agent_after_the_backoff(stand: Stand, back
 
 def test_stop_returns_when_the_whole_tree_is_gone(stand: Stand, backend: str) -> None:
     """A deaf descendant is killed after kill_grace; then the next agent starts."""
-    script = "- spawn: {id: tool, deaf: true}\n" + GREETS + takes(1) + WAITS
+    script = "- spawn: {id: tool, ignores_signals: true}\n" + GREETS + takes(1) + WAITS
 
     async def talk(session: Session) -> list[Any]:
         turn = session.prompt("one")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 POLICY = Policy(prompt_timeout=60.0, cancel_grace=300.0)
 SCRIPT = (
-    "- spawn: {id: tool, deaf: true}\n"
+    "- spawn: {id: tool, ignores_signals: true}\n"
     + GREETS
     + takes(1)
     + says("ONE")

@@ -14,7 +14,7 @@ from tests.process.stand import scenario_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pytest_agentproc.harness import Lab
+    from pytest_agentproc.harness import ScenarioRunner
     from tests.process.stand import Stand
 
 
@@ -140,7 +140,7 @@ def test_a_conversation_with_claude_takes_the_time_of_its_script(stand: Stand, b
     assert stand.run(host, backend=backend) == ((RESULTS, 0), 16.0)
 
 
-def test_a_conversation_with_claude_is_the_same_in_real_time(lab: Lab) -> None:
+def test_a_conversation_with_claude_is_the_same_in_real_time(lab: ScenarioRunner) -> None:
     """The same fake without a virtual clock keeps time itself."""
     script = CLAUDE.replace("10s", "50ms").replace("1s", "50ms").replace("5s", "50ms")
     fake = lab.fake(scenario_of(script, "{dialect: claude, mode: session}"))
@@ -162,7 +162,7 @@ def test_a_line_that_claude_cannot_read_ends_it(stand: Stand) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (1, b"", told)
 
 
-def test_a_conversation_with_pi_is_the_same_in_real_time(lab: Lab) -> None:
+def test_a_conversation_with_pi_is_the_same_in_real_time(lab: ScenarioRunner) -> None:
     """The same fake without a virtual clock keeps time itself."""
     script = PI.replace("10s", "50ms").replace("2s", "50ms")
     fake = lab.fake(scenario_of(script, "{dialect: pi, mode: rpc}"))
@@ -212,7 +212,7 @@ def test_a_conversation_in_acp_takes_the_time_of_its_script(stand: Stand, backen
     assert stand.run(host, backend=backend) == (([None, None, "end_turn", "cancelled"], 0), 13.0)
 
 
-def test_a_conversation_in_acp_is_the_same_in_real_time(lab: Lab) -> None:
+def test_a_conversation_in_acp_is_the_same_in_real_time(lab: ScenarioRunner) -> None:
     """The same fake without a virtual clock keeps time itself."""
     fake = lab.fake(scenario_of(ACP.replace("10s", "50ms").replace("1s", "50ms").replace("2s", "50ms"), "acp"))
     try:
@@ -221,7 +221,7 @@ def test_a_conversation_in_acp_is_the_same_in_real_time(lab: Lab) -> None:
         fake.finish()
 
 
-def test_a_fake_of_a_session_starts_without_json_and_re(lab: Lab) -> None:
+def test_a_fake_of_a_session_starts_without_json_and_re(lab: ScenarioRunner) -> None:
     """A start costs milliseconds; the scanner alone reads requests."""
     fake = lab.fake(scenario_of("- wait_for: prompt 1\n- answer: hi", "{dialect: pi, mode: rpc}"))
     stub = fake.path

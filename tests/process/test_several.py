@@ -16,8 +16,8 @@ from pytest_agentproc.verdict import Verdict, compare
 from tests.bundled import bundled
 
 if TYPE_CHECKING:
-    from pytest_agentproc.harness import Lab
-    from pytest_agentproc.vocabulary import Answer, Deed, Order
+    from pytest_agentproc.harness import ScenarioRunner
+    from pytest_agentproc.vocabulary import CallerAction, RunReport, RunRequest
 
 EVERYTHING = """
 scenario: sessions of three dialects do everything at a time, much of it at the same instants, and one does nothing
@@ -38,7 +38,7 @@ sessions:
     agent: {dialect: pi, mode: rpc}
     policy: {prompt_timeout: 2s}
     scripts:
-      - - spawn: {id: helper, deaf: true}
+      - - spawn: {id: helper, ignores_signals: true}
         - wait_for: prompt 1
         - wait_for: cancel
         - acknowledge: cancel
@@ -92,7 +92,7 @@ expect:
 
 
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
-def test_several_sessions_are_played_as_the_model_foretells(lab: Lab, backend: str) -> None:
+def test_several_sessions_are_played_as_the_model_foretells(lab: ScenarioRunner, backend: str) -> None:
     """Every event of all sides at its nanosecond, and the same answers."""
     scenario = loads(EVERYTHING, "everything")
     foretold, played = model_play(scenario, core()), lab.play(scenario, core(), backend=backend)
@@ -108,7 +108,7 @@ class _Mixed(Core):
         super().__init__(f"mixed: {wrong}")
         self.wrong = wrong
 
-    async def run(self, order: Order) -> Answer:
+    async def run(self, order: RunRequest) -> RunReport:
         first, second = order.sessions
         if self.wrong == "limits":
             order = replace(order, sessions=(first, replace(second, policy=first.policy)))
@@ -118,7 +118,7 @@ class _Mixed(Core):
             return replace(answer, sessions={left[0]: right[1], right[0]: left[1]})
         else:
             swapped = {first.name: second.name, second.name: first.name}
-            drive: list[Deed] = []
+            drive: list[CallerAction] = []
             for deed in order.drive:
                 is_hit = f"{deed.kind}s" == self.wrong
                 drive += [deed] if not is_hit or deed.kind == "close" else []
@@ -136,7 +136,7 @@ class _Mixed(Core):
         ("sessions-close-kills-one", "closes", "sessions.other.turns.1.outcome"),
     ],
 )
-def test_a_supervisor_that_mixes_its_sessions_up_is_red(lab: Lab, name: str, wrong: str, red: str) -> None:
+def test_a_supervisor_that_mixes_its_sessions_up_is_red(lab: ScenarioRunner, name: str, wrong: str, red: str) -> None:
     """A scenario about keeping things apart is worth what it finds where they are not."""
     scenario = bundled(name)
     rows = compare(lab.play(scenario, _Mixed(wrong)))
@@ -149,13 +149,13 @@ class _OneShot(Core):
     holds_sessions = False
 
 
-def test_sessions_are_not_applicable_to_a_supervisor_of_runs(lab: Lab) -> None:
+def test_sessions_are_not_applicable_to_a_supervisor_of_runs(lab: ScenarioRunner) -> None:
     """It claims nothing about sessions, and is not blamed."""
     with pytest.raises(NotApplicable, match="sessions"):
         lab.play(loads(EVERYTHING, "everything"), _OneShot())
 
 
-def test_a_scenario_of_several_sessions_has_no_single_fake(lab: Lab) -> None:
+def test_a_scenario_of_several_sessions_has_no_single_fake(lab: ScenarioRunner) -> None:
     """Its parts have one each, which is called as its session is."""
     scenario = loads(EVERYTHING, "everything")
     with pytest.raises(UsageError, match="everything has a fake for each of its sessions: one, two, three, idle"):

@@ -19,7 +19,7 @@ import pytest
 from fake_agents import wire
 from pytest_agentproc.clock import _hub_socket as _door
 from pytest_agentproc.clock._hub_socket import Door
-from pytest_agentproc.harness import Lab
+from pytest_agentproc.harness import ScenarioRunner
 from tests.process.stand import CEILING, Stand, descriptors
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ def _open_place(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.parametrize("name", _NAMES)
 def test_another_user_who_gets_through_is_refused(name: str) -> None:
     """If the folder is opened by mistake, the kernel's word on who connects counts before anything is read."""
-    with Lab() as lab, contextlib.closing(Stand(lab)) as stand:
+    with ScenarioRunner() as lab, contextlib.closing(Stand(lab)) as stand:
         path = _address(stand, name)
         path.parent.chmod(0o755)
         path.chmod(0o666)
@@ -209,7 +209,7 @@ def test_a_folder_with_a_long_path_will_do(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
     was = os.umask(umask)
     try:
-        with Lab() as lab:
+        with ScenarioRunner() as lab:
             stand = Stand(lab, guard=CEILING)
             path = _address(stand)
             assert len(bytes(path)) > 107

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from pytest_agentproc.harness import Lab
+from pytest_agentproc.harness import ScenarioRunner
 from tests.process.kinds import HOWS, ends, kinship, leaks, look, pids, read
 from tests.process.stand import CEILING, descriptors, is_gone, scenario_of, start_and_wait
 
@@ -17,14 +17,14 @@ from tests.process.stand import CEILING, descriptors, is_gone, scenario_of, star
 def test_every_kind_keeps_its_lifeline(is_virtual: bool) -> None:
     """Whatever it closes, clears or leaves: when the harness goes, it is gone within a second."""
     spawns = "".join(
-        f"- spawn: {{id: {how}-{number}, how: {how}, closed_fds: true, clear_env: true, deaf: true}}\n"
+        f"- spawn: {{id: {how}-{number}, how: {how}, closed_fds: true, clear_env: true, ignores_signals: true}}\n"
         for how in HOWS
         for number in (1, 2)
     )
     stopped = "- spawn: {id: stopped, how: daemon, stopped: true, clear_env: true}"
     script = f"{spawns}{stopped}\n- say: ready\n- silence: for ever"
     before = descriptors()
-    with Lab() as lab:
+    with ScenarioRunner() as lab:
         clock = lab.virtual_clock() if is_virtual else None
         fake = lab.fake(scenario_of(script), clock=clock)
         if clock is not None:
@@ -46,9 +46,9 @@ def test_every_kind_keeps_its_lifeline(is_virtual: bool) -> None:
 
 
 @pytest.mark.slow
-def test_kinds_are_the_same_in_real_time(lab: Lab) -> None:
+def test_kinds_are_the_same_in_real_time(lab: ScenarioRunner) -> None:
     """The diaries of all that a fake starts are one record, and a daemon's parent there is whoever spawned it."""
-    up = "script: [{say: up}, {silence: for ever}], holds: [stdout]"
+    up = "script: [{say: up}, {silence: for ever}], inherits: [stdout]"
     spawns = "".join(f"- spawn: {{id: {how}, how: {how}, {up}}}\n" for how in HOWS if how != "refork")
     fake = lab.fake(scenario_of(f"{spawns}- spawn: {{id: cleared, how: daemon, clear_env: true, {up}}}\n- silence: 9s"))
     with subprocess.Popen(fake.argv, stdout=subprocess.PIPE, start_new_session=True) as process:
@@ -76,16 +76,16 @@ _FAMILY = """
   do: [{kill: {id: node, signal: TERM}}]
 - spawn:
     id: node
-    holds: [stdout]
+    inherits: [stdout]
     script:
       - when: {signal: TERM}
         do: [{kill: tool}, {exit: 0}]
-      - spawn: {id: tool, how: new_session, script: [{spawn: {id: below, deaf: true}}, {silence: for ever}]}
+      - spawn: {id: tool, how: new_session, script: [{spawn: {id: below, ignores_signals: true}}, {silence: for ever}]}
       - spawn:
           id: bound
           how: own_group
           clear_env: true
-          holds: [stdout]
+          inherits: [stdout]
           script: [{say: up}, {wait_for: {exit: parent}}, {die: HUP}]
       - silence: for ever
 - wait_for: {exit: node}
@@ -95,7 +95,7 @@ _FAMILY = """
 
 
 @pytest.mark.slow
-def test_ends_are_followed_and_signals_sent_in_real_time_too(lab: Lab) -> None:
+def test_ends_are_followed_and_signals_sent_in_real_time_too(lab: ScenarioRunner) -> None:
     """A launcher hands a signal on and exits behind its child, whose tools go by a signal or with their parent."""
     fake = lab.fake(scenario_of(_FAMILY.strip()))
     with subprocess.Popen(fake.argv, stdout=subprocess.PIPE, start_new_session=True) as process:
@@ -112,7 +112,7 @@ def test_ends_are_followed_and_signals_sent_in_real_time_too(lab: Lab) -> None:
 
 
 @pytest.mark.slow
-def test_forks_without_a_pause_end_with_their_time_or_with_the_lab(lab: Lab) -> None:
+def test_forks_without_a_pause_end_with_their_time_or_with_the_lab(lab: ScenarioRunner) -> None:
     """Only real time can play them: each is there for as long as it takes to fork the next."""
     bounded = lab.fake(scenario_of("- spawn: {id: x, how: refork, every: 0s, for: 300ms}\n- say: on\n- silence: 400ms"))
     done = subprocess.run(bounded.argv, capture_output=True, check=True, timeout=CEILING)
@@ -120,7 +120,9 @@ def test_forks_without_a_pause_end_with_their_time_or_with_the_lab(lab: Lab) -> 
     assert (done.stdout, done.stderr, "x 2" in names) == (b"on\n", b"", True)
     assert [name for name, pid in names.items() if not is_gone(pid, 1.0)] == []
     endless = lab.fake(
-        scenario_of("- spawn: {id: x, how: refork, every: 0s, heads: 2, closed_fds: true, holds: [stdout]}\n- say: on")
+        scenario_of(
+            "- spawn: {id: x, how: refork, every: 0s, heads: 2, closed_fds: true, inherits: [stdout]}\n- say: on"
+        )
     )
     with subprocess.Popen(endless.argv, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None

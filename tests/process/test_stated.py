@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from pytest_agentproc.harness import Lab
-    from pytest_agentproc.vocabulary import Order
+    from pytest_agentproc.harness import ScenarioRunner
+    from pytest_agentproc.vocabulary import RunRequest
 
     Rungs = Sequence[tuple[signal.Signals, float]]
 
@@ -32,7 +32,7 @@ TERM = [(signal.SIGTERM, 5.0)]
 KNOWN = ("completed", "failed")
 
 
-async def supervise(order: Order, argv: Sequence[str], rungs: Rungs, silent: str) -> Any:
+async def supervise(order: RunRequest, argv: Sequence[str], rungs: Rungs, silent: str) -> Any:
     """Give an agent a minute, and end it by a ladder of signals and KILL; know good and bad alone."""
     how: dict[str, Any] = {"stdin": DEVNULL, "stdout": PIPE, "stderr": DEVNULL, "start_new_session": True}
     try:
@@ -59,7 +59,7 @@ async def supervise(order: Order, argv: Sequence[str], rungs: Rungs, silent: str
 def made(rungs: Rungs = TERM, silent: str = "failed", **stated: Any) -> Function:
     """Make a supervisor that is handed its command line."""
 
-    async def mine(order: Order) -> Any:
+    async def mine(order: RunRequest) -> Any:
         return await supervise(order, order.argv, rungs, silent)
 
     grace = sum(grace for _, grace in rungs)
@@ -67,7 +67,7 @@ def made(rungs: Rungs = TERM, silent: str = "failed", **stated: Any) -> Function
     return Function(mine, limits=limits, dialects=["raw"], **stated)
 
 
-def red(lab: Lab, name: str, subject: Function) -> dict[str, tuple[str, str]]:
+def red(lab: ScenarioRunner, name: str, subject: Function) -> dict[str, tuple[str, str]]:
     """Play a bundled scenario, and give what was wanted and seen of each check that failed."""
     played = lab.play(load(corpus_ids()[name]), subject)
     rows = judged(played, is_reference=False).rows
@@ -94,7 +94,7 @@ def test_an_outcome_is_reported_by_the_known_one_that_is_most_like_it(
     assert all(outcomes_for(one, tuple(Outcome)) == (one,) for one in Outcome)
 
 
-def test_a_supervisor_that_knows_good_and_bad_alone_is_right_about_silence(lab: Lab) -> None:
+def test_a_supervisor_that_knows_good_and_bad_alone_is_right_about_silence(lab: ScenarioRunner) -> None:
     """Without the statement its `failed` is another outcome; and no statement makes `completed` of silence."""
     assert red(lab, "silent-past-the-limit", made(outcomes=KNOWN)) == {}
     assert red(lab, "silent-past-the-limit", made()).keys() == {"outcome"}
@@ -112,12 +112,12 @@ def test_a_supervisor_that_knows_good_and_bad_alone_is_right_about_silence(lab: 
     ],
 )
 @pytest.mark.parametrize("name", ["silent-past-the-limit", "deaf-and-silent", "talks-while-it-is-ended"])
-def test_an_escalation_may_begin_with_another_signal(lab: Lab, name: str, first: str, rungs: Rungs) -> None:
+def test_an_escalation_may_begin_with_another_signal(lab: ScenarioRunner, name: str, first: str, rungs: Rungs) -> None:
     """Scenarios expect it where they say TERM, agents do at it what they do at TERM, and other rungs may follow."""
     assert red(lab, name, made(rungs, outcomes=KNOWN, first_signal=first)) == {}
 
 
-def test_a_supervisor_that_does_not_begin_with_its_first_signal_is_red(lab: Lab) -> None:
+def test_a_supervisor_that_does_not_begin_with_its_first_signal_is_red(lab: ScenarioRunner) -> None:
     """Its twin sends TERM, and another one KILL at once."""
     subject = made(outcomes=KNOWN, first_signal="INT")
     assert red(lab, "deaf-and-silent", subject)["signals"] == (
@@ -133,7 +133,7 @@ def test_a_supervisor_that_does_not_begin_with_its_first_signal_is_red(lab: Lab)
 def by_name(answer: Callable[[Any], Any] = lambda said: said, **stated: Any) -> Function:
     """Make a supervisor that finds its agent by name on PATH, and makes the command line itself."""
 
-    async def mine(order: Order) -> Any:
+    async def mine(order: RunRequest) -> Any:
         agent = shutil.which("agent", path=order.env["PATH"]) or "agent"
         return answer(await supervise(order, [agent, "--prompt", order.prompt], TERM, "failed"))
 
@@ -141,23 +141,25 @@ def by_name(answer: Callable[[Any], Any] = lambda said: said, **stated: Any) -> 
     return Function(mine, limits=limits, dialects=["raw"], outcomes=KNOWN, **stated)
 
 
-def test_a_supervisor_that_makes_its_own_command_line_is_not_judged_by_that_of_the_kit(lab: Lab) -> None:
+def test_a_supervisor_that_makes_its_own_command_line_is_not_judged_by_that_of_the_kit(lab: ScenarioRunner) -> None:
     """The rest of the scenario is judged: a twin that loses the text is red."""
     own = ["argv", "env"]
     assert red(lab, "sees-its-command-line-plain", by_name(cannot=own)) == {}
-    assert {"saw.argv"} <= red(lab, "sees-its-command-line-plain", by_name()).keys()
+    assert {"received.argv"} <= red(lab, "sees-its-command-line-plain", by_name()).keys()
     lost = by_name(lambda said: {**said, "text": ""}, cannot=own)
     assert red(lab, "sees-its-command-line-plain", lost).keys() == {"text"}
     rows = judged(lab.play(load(corpus_ids()["sees-its-command-line-plain"]), by_name(cannot=own))).rows
-    assert {row.key: row.seen for row in rows if row.verdict == "not applicable" and row.key.startswith("saw")} == {
-        "saw.argv": "the subject has no command line of the order: it makes its own",
-        "saw.stdin": "the subject has no command line of the order: it makes its own",
-        "saw.env": "the subject has no environment and folder of the order: it has its own",
-        "saw.cwd": "the subject has no environment and folder of the order: it has its own",
+    assert {
+        row.key: row.seen for row in rows if row.verdict == "not applicable" and row.key.startswith("received")
+    } == {
+        "received.argv": "the subject has no command line of the order: it makes its own",
+        "received.stdin": "the subject has no command line of the order: it makes its own",
+        "received.env": "the subject has no environment and folder of the order: it has its own",
+        "received.cwd": "the subject has no environment and folder of the order: it has its own",
     }
 
 
-def test_an_agent_that_cannot_be_found_is_on_no_path(lab: Lab) -> None:
+def test_an_agent_that_cannot_be_found_is_on_no_path(lab: ScenarioRunner) -> None:
     """A supervisor that looks for it by name would run the fake, and be right to call that completed."""
     assert red(lab, "cannot-be-found", by_name(cannot=["argv", "env"])) == {}
     assert red(lab, "cannot-be-executed-plain", by_name(cannot=["argv", "env"])) == {}
@@ -236,7 +238,7 @@ def capped(seconds: float, outcome: str = "timed_out", **stated: Any) -> Driven:
     return Driven(Capped, dialects=["pi"], **stated)
 
 
-def test_a_hard_cap_for_each_turn_is_max_runtime(lab: Lab) -> None:
+def test_a_hard_cap_for_each_turn_is_max_runtime(lab: ScenarioRunner) -> None:
     """Scenarios of a limit that progress moves do not apply; one that allows more or less than it states is red."""
     hard = {"max_runtime": 60, "cancel_grace": 600}
     assert red(lab, "session-turn-overruns-of-pi", capped(60, limits=hard)) == {}

@@ -11,7 +11,7 @@ from pytest_agentproc.verdict import Verdict
 from tests.process.tree_matrix import CELLS, Cell, verdict_of
 
 if TYPE_CHECKING:
-    from pytest_agentproc.harness import Lab
+    from pytest_agentproc.harness import ScenarioRunner
 
 ROUNDS = range(int(os.environ.get("TREE_MATRIX_ROUNDS", "1")))
 IS_WHOLE = "TREE_MATRIX_ROUNDS" in os.environ
@@ -33,7 +33,7 @@ TRIALS = [
 @pytest.mark.once
 @pytest.mark.slow
 @pytest.mark.parametrize("cell", TRIALS)
-def test_a_cell_is_judged_as_promised(lab: Lab, cell: Cell) -> None:
+def test_a_cell_is_judged_as_promised(lab: ScenarioRunner, cell: Cell) -> None:
     """Who is not found is left, and whoever is left is seen, by name; nobody else is accused."""
     verdict, left = verdict_of(lab, cell)
     expected = tuple(sorted(cell.expected))

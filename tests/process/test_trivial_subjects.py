@@ -14,7 +14,7 @@ from tests.bundled import all_bundled
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pytest_agentproc.harness import Lab
+    from pytest_agentproc.harness import ScenarioRunner
     from pytest_agentproc.scenario import Scenario
     from pytest_agentproc.vocabulary import Subject
 
@@ -76,14 +76,14 @@ SCORES: dict[str, dict[str, list[str]]] = {
 }
 
 
-def _verdict(lab: Lab, scenario: Scenario, subject: Subject) -> Verdict:
+def _verdict(lab: ScenarioRunner, scenario: Scenario, subject: Subject) -> Verdict:
     try:
         return conclude(compare(lab.play(scenario, subject)))
     except NotApplicable:
         return Verdict.NOT_APPLICABLE
 
 
-def _score(lab: Lab, subject: Subject) -> dict[str, list[str]]:
+def _score(lab: ScenarioRunner, subject: Subject) -> dict[str, list[str]]:
     score: dict[str, list[str]] = {}
     for scenario in (one for one in all_bundled() if one.level != "info"):
         verdict = _verdict(lab, scenario, subject)
@@ -95,7 +95,7 @@ def _score(lab: Lab, subject: Subject) -> dict[str, list[str]]:
 @pytest.mark.once
 @pytest.mark.slow
 @pytest.mark.parametrize("make", [Null, SubprocessRun, KillAtOnce], ids=lambda make: str(make.name))
-def test_a_trivial_subject_scores_what_it_is_worth(lab: Lab, make: Callable[[], Subject]) -> None:
+def test_a_trivial_subject_scores_what_it_is_worth(lab: ScenarioRunner, make: Callable[[], Subject]) -> None:
     """A scenario that becomes green for one of them has lost what made it worth playing."""
     subject = make()
     assert _score(lab, subject) == SCORES[subject.name]
@@ -103,7 +103,7 @@ def test_a_trivial_subject_scores_what_it_is_worth(lab: Lab, make: Callable[[], 
 
 @pytest.mark.once
 @pytest.mark.slow
-def test_a_subject_that_forgets_its_agent_scores_what_it_is_worth(lab: Lab) -> None:
+def test_a_subject_that_forgets_its_agent_scores_what_it_is_worth(lab: ScenarioRunner) -> None:
     """It leaves a process in every scenario that has one."""
     subject = SpawnAndForget()
     score = _score(lab, subject)

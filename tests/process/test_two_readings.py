@@ -13,7 +13,7 @@ from pytest_agentproc.verdict import Verdict, compare, conclude
 from tests.bundled import bundled
 
 if TYPE_CHECKING:
-    from pytest_agentproc.harness import Lab
+    from pytest_agentproc.harness import ScenarioRunner
 
 pytestmark = pytest.mark.slow
 
@@ -136,7 +136,7 @@ class Reading(Acp):
         (Cancelling, "session-cancel-of-nothing[acp]"),
     ],
 )
-def test_both_readings_are_green(lab: Lab, client: type[Acp], name: str, backend: str) -> None:
+def test_both_readings_are_green(lab: ScenarioRunner, client: type[Acp], name: str, backend: str) -> None:
     """A red would say that the other reading is the only one."""
     scenario = bundled(name)
     rows = compare(lab.play(scenario, Driven(client, dialects=["acp"]), backend=backend))
@@ -152,7 +152,7 @@ class ByOrder(Acp):
 
 
 @pytest.mark.parametrize("name", ["session-unknown-answer", "acp-session-error-without-an-id"])
-def test_a_client_that_looks_at_no_id_is_red(lab: Lab, name: str, backend: str) -> None:
+def test_a_client_that_looks_at_no_id_is_red(lab: ScenarioRunner, name: str, backend: str) -> None:
     """It gives an answer to a prompt that it does not belong to."""
     scenario = bundled(name)
     rows = compare(lab.play(scenario, Driven(ByOrder, dialects=["acp"]), backend=backend))

@@ -18,8 +18,8 @@ from tests.process.stand import is_gone
 from tests.process.test_driven import Pi
 
 if TYPE_CHECKING:
-    from pytest_agentproc.harness import Lab
-    from pytest_agentproc.vocabulary import Order
+    from pytest_agentproc.harness import ScenarioRunner
+    from pytest_agentproc.vocabulary import RunRequest
 
 SILENCE = {"inactivity_timeout": 60}
 
@@ -27,7 +27,7 @@ SILENCE = {"inactivity_timeout": 60}
 def supervisor(*signals: signal.Signals, grace: float = 0) -> Any:
     """Make a supervisor that ends a silent agent by these signals, with a grace between them."""
 
-    async def supervise(order: Order) -> dict[str, Any]:
+    async def supervise(order: RunRequest) -> dict[str, Any]:
         async with await anyio.open_process(order.argv, env=order.env, start_new_session=True) as agent:
             assert agent.stdout is not None
             await anyio.sleep(60)
@@ -40,7 +40,7 @@ def supervisor(*signals: signal.Signals, grace: float = 0) -> Any:
     return supervise
 
 
-def verdicts(lab: Lab, name: str, supervise: Any, **limits: float) -> dict[str, str]:
+def verdicts(lab: ScenarioRunner, name: str, supervise: Any, **limits: float) -> dict[str, str]:
     """Judge it, check by check."""
     rows = compare(lab.play(bundled(name), Function(supervise, limits={**SILENCE, **limits})))
     return {row.key: row.verdict.value for row in rows}
@@ -50,7 +50,7 @@ AT_ONCE = supervisor(signal.SIGKILL)
 SHORT = supervisor(signal.SIGTERM, signal.SIGKILL, grace=0.5)
 
 
-def test_a_kill_without_a_stated_grace_is_judged_by_nobody(lab: Lab) -> None:
+def test_a_kill_without_a_stated_grace_is_judged_by_nobody(lab: ScenarioRunner) -> None:
     """A supervisor may give no grace; one that states a grace owes it."""
     name = "silent-past-the-limit"
     assert verdicts(lab, name, AT_ONCE, kill_grace=2)["signals"] == "failed"
@@ -59,7 +59,7 @@ def test_a_kill_without_a_stated_grace_is_judged_by_nobody(lab: Lab) -> None:
     assert (seen["signals"], seen["outcome"], seen["elapsed"], seen["leaks"]) == ("not applicable", *["passed"] * 3)
 
 
-def test_an_own_grace_that_is_not_stated_is_not_the_default(lab: Lab) -> None:
+def test_an_own_grace_that_is_not_stated_is_not_the_default(lab: ScenarioRunner) -> None:
     """Half a second between TERM and KILL is wrong for two seconds, and right for half a second."""
     name = "deaf-and-silent"
     assert verdicts(lab, name, SHORT, kill_grace=2)["signals"] == "failed"
@@ -70,11 +70,11 @@ def test_an_own_grace_that_is_not_stated_is_not_the_default(lab: Lab) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
-def test_what_no_unstated_limit_touches_is_judged(lab: Lab) -> None:
+def test_what_no_unstated_limit_touches_is_judged(lab: ScenarioRunner) -> None:
     """A wrong outcome is red, and so is an agent that is left."""
     started = []
 
-    async def wrong(order: Order) -> str:
+    async def wrong(order: RunRequest) -> str:
         started.append((await anyio.open_process(order.argv, env=order.env, start_new_session=True)).pid)
         await anyio.sleep(60)
         return "completed"
@@ -136,7 +136,7 @@ expect: {turns: [{outcome: cancelled}, {outcome: completed}]}
     ],
 )
 def test_a_script_may_use_the_default_where_the_verdict_cannot_be_wrong(
-    lab: Lab, silence: str, limits: dict[str, float], seen: str
+    lab: ScenarioRunner, silence: str, limits: dict[str, float], seen: str
 ) -> None:
     """An agent that takes a quarter of the default is cut off by a shorter grace, and by no other."""
     scenario = loads(TALK.replace("SILENCE", silence))
@@ -144,7 +144,7 @@ def test_a_script_may_use_the_default_where_the_verdict_cannot_be_wrong(
     assert {row.key: row.verdict.value for row in rows}["turns.2.outcome"] == seen
 
 
-def test_the_reference_supervisor_states_all_its_limits(lab: Lab) -> None:
+def test_the_reference_supervisor_states_all_its_limits(lab: ScenarioRunner) -> None:
     """So does an object that gives a whole Policy; a program states what it is told, and what its file says."""
     assert lab.play(bundled("deaf-and-silent"), core()).unstated is None
     told = Command(["x", "{agent}", "{kill_grace}"], limits={"close_grace": 1})
@@ -152,10 +152,10 @@ def test_the_reference_supervisor_states_all_its_limits(lab: Lab) -> None:
     assert policy.unstated & {"kill_grace", "close_grace", "linger_grace"} == {"linger_grace"}
 
 
-def test_every_defect_of_a_bare_function_is_not_excused(lab: Lab) -> None:
+def test_every_defect_of_a_bare_function_is_not_excused(lab: ScenarioRunner) -> None:
     """A supervisor that states nothing and loses the text is red."""
 
-    async def loses(order: Order) -> dict[str, Any]:
+    async def loses(order: RunRequest) -> dict[str, Any]:
         done = await anyio.run_process(order.argv, env=order.env)
         return {"outcome": "completed" if done.returncode == 0 else "failed", "text": ""}
 
@@ -173,7 +173,7 @@ class Mapped:
         """State one limit."""
         return {"kill_grace": 5}
 
-    async def run(self, _order: Order) -> None:
+    async def run(self, _order: RunRequest) -> None:
         """Do nothing."""
 
 

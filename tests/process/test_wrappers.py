@@ -27,8 +27,8 @@ from tests.process.stand import Stand, is_gone
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pytest_agentproc.harness import Lab
-    from pytest_agentproc.vocabulary import Order
+    from pytest_agentproc.harness import ScenarioRunner
+    from pytest_agentproc.vocabulary import RunRequest
 
 HANDS_ON = """
 import subprocess, sys
@@ -229,12 +229,12 @@ HELLO = loads(
 )
 
 
-def rows_of(lab: Lab, supervise: Callable[[Order], Any]) -> dict[str, tuple[Verdict, str]]:
+def rows_of(lab: ScenarioRunner, supervise: Callable[[RunRequest], Any]) -> dict[str, tuple[Verdict, str]]:
     """Play HELLO, and give what came of each check."""
     return {row.key: (row.verdict, row.seen) for row in compare(lab.play(HELLO, Function(supervise)))}
 
 
-def shell_of(order: Order) -> subprocess.Popen[bytes]:
+def shell_of(order: RunRequest) -> subprocess.Popen[bytes]:
     """Start the agent through a shell."""
     argv = ["/bin/sh", "-c", '"$0" "$@"; exit $?', *order.argv]
     return subprocess.Popen(argv, env=order.env, stdout=subprocess.DEVNULL)
@@ -245,11 +245,11 @@ def shell_of(order: Order) -> subprocess.Popen[bytes]:
     [(5, "/bin/sh -c ", "(zombie)"), (1, "agent (still alive), /bin/sh -c ", "(still alive)")],
     ids=["zombie", "alive"],
 )
-def test_a_shell_that_nobody_waits_for_is_a_leak(lab: Lab, seconds: float, begin: str, end: str) -> None:
+def test_a_shell_that_nobody_waits_for_is_a_leak(lab: ScenarioRunner, seconds: float, begin: str, end: str) -> None:
     """It is the supervisor's own child; its command line has a fake's in it, and it is none."""
     shells: list[subprocess.Popen[bytes]] = []
 
-    async def supervise(order: Order) -> str:
+    async def supervise(order: RunRequest) -> str:
         shells.append(shell_of(order))
         await anyio.sleep(seconds)
         return "completed"
@@ -261,13 +261,13 @@ def test_a_shell_that_nobody_waits_for_is_a_leak(lab: Lab, seconds: float, begin
 
 
 def test_a_thread_that_waits_for_the_agent_says_nothing_of_its_supervisor(
-    lab: Lab, monkeypatch: pytest.MonkeyPatch
+    lab: ScenarioRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It holds time, and the agent waits for time: a fault of neither, so it is no verdict, and real time is named."""
     usual = VirtualClock.__init__.__kwdefaults__ or {}
     monkeypatch.setattr(VirtualClock.__init__, "__kwdefaults__", {**usual, "guard": 0.3})
 
-    async def supervise(order: Order) -> str:
+    async def supervise(order: RunRequest) -> str:
         shell = shell_of(order)
         await anyio.to_thread.run_sync(shell.wait)
         return "completed"
@@ -280,10 +280,10 @@ def test_a_thread_that_waits_for_the_agent_says_nothing_of_its_supervisor(
 
 
 @pytest.mark.slow
-def test_a_program_that_waits_for_something_else_says_nothing_either(lab: Lab) -> None:
+def test_a_program_that_waits_for_something_else_says_nothing_either(lab: ScenarioRunner) -> None:
     """It is named, and so is real time."""
 
-    async def supervise(_: Order) -> str:
+    async def supervise(_: RunRequest) -> str:
         await anyio.run_process(["/bin/cat"], stdin=subprocess.PIPE)
         return "completed"
 
@@ -292,10 +292,10 @@ def test_a_program_that_waits_for_something_else_says_nothing_either(lab: Lab) -
     assert "'cat' (pid " in seen
 
 
-def test_a_right_supervisor_is_right_behind_a_shell_as_well(lab: Lab) -> None:
+def test_a_right_supervisor_is_right_behind_a_shell_as_well(lab: ScenarioRunner) -> None:
     """But nobody can tell it that the agent closed its stdin, which the shell has open: that is not applicable."""
 
-    async def supervise(order: Order) -> Any:
+    async def supervise(order: RunRequest) -> Any:
         argv = ("/bin/sh", "-c", '"$0" "$@"; exit $?', *order.argv)
         return await careful.supervise(replace(order, argv=argv), careful.Run)
 

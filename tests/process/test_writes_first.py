@@ -15,8 +15,8 @@ from pytest_agentproc.verdict import compare
 from tests.bundled import bundled
 
 if TYPE_CHECKING:
-    from pytest_agentproc.harness import Lab
-    from pytest_agentproc.vocabulary import Order
+    from pytest_agentproc.harness import ScenarioRunner
+    from pytest_agentproc.vocabulary import RunRequest
 
 pytestmark = [
     pytest.mark.slow,
@@ -35,19 +35,19 @@ def answer(code: int | None) -> str:
     return "failed" if code else "completed"
 
 
-async def start(order: Order, **streams: Any) -> Any:
+async def start(order: RunRequest, **streams: Any) -> Any:
     """Start the agent on asyncio."""
     return await asyncio.create_subprocess_exec(*order.argv, env=order.env, stdin=PIPE, stdout=PIPE, **streams)
 
 
-async def write(agent: Any, order: Order) -> None:
+async def write(agent: Any, order: RunRequest) -> None:
     """Write the whole prompt, and wait until the pipe has it."""
     agent.stdin.write(order.prompt.encode())
     await agent.stdin.drain()
     agent.stdin.close()
 
 
-async def writes_first(order: Order) -> str:
+async def writes_first(order: RunRequest) -> str:
     """Write, then read both streams."""
     agent = await start(order, stderr=PIPE)
     await write(agent, order)
@@ -55,7 +55,7 @@ async def writes_first(order: Order) -> str:
     return answer(agent.returncode)
 
 
-async def writes_first_with_a_long_limit(order: Order) -> str:
+async def writes_first_with_a_long_limit(order: RunRequest) -> str:
     """Write, then read, with readers that hold lines of a mebibyte."""
     agent = await start(order, stderr=PIPE, limit=MEBIBYTE)
     await write(agent, order)
@@ -63,7 +63,7 @@ async def writes_first_with_a_long_limit(order: Order) -> str:
     return answer(agent.returncode)
 
 
-async def drops_stderr_and_writes_first(order: Order) -> str:
+async def drops_stderr_and_writes_first(order: RunRequest) -> str:
     """Leave stderr to nobody, so that only what comes on stdout can block."""
     agent = await start(order, stderr=DEVNULL, limit=MEBIBYTE)
     await write(agent, order)
@@ -71,7 +71,7 @@ async def drops_stderr_and_writes_first(order: Order) -> str:
     return answer(await agent.wait())
 
 
-async def reads_stdout_and_writes_before_stderr(order: Order) -> str:
+async def reads_stdout_and_writes_before_stderr(order: RunRequest) -> str:
     """Read stdout all the time, and stderr at the end, so that only what comes there can block."""
     agent = await start(order, stderr=PIPE, limit=MEBIBYTE)
     reading = asyncio.create_task(agent.stdout.read())
@@ -81,7 +81,7 @@ async def reads_stdout_and_writes_before_stderr(order: Order) -> str:
     return answer(await agent.wait())
 
 
-async def reads_meanwhile(order: Order) -> str:
+async def reads_meanwhile(order: RunRequest) -> str:
     """Do both at a time, as asyncio's own `communicate` does."""
     agent = await start(order, stderr=PIPE)
     await agent.communicate(order.prompt.encode())
@@ -94,7 +94,7 @@ async def receive_all(stream: Any) -> None:
         pass
 
 
-async def writes_first_on_anyio(order: Order) -> str:
+async def writes_first_on_anyio(order: RunRequest) -> str:
     """Write, then read, on whatever loop it is."""
     async with await anyio.open_process(order.argv, env=order.env) as agent:
         assert agent.stdin is not None
@@ -106,7 +106,7 @@ async def writes_first_on_anyio(order: Order) -> str:
         return answer(await agent.wait())
 
 
-async def writes_first_on_trio(order: Order) -> str:
+async def writes_first_on_trio(order: RunRequest) -> str:
     """Write, then read, and leave stderr to nobody."""
     agent = await trio.lowlevel.open_process([*order.argv], env=order.env, stdin=PIPE, stdout=PIPE, stderr=DEVNULL)
     assert agent.stdin is not None
@@ -125,7 +125,7 @@ ASYNCIO = (
 )
 
 
-def outcome(lab: Lab, scenario: Any, function: Any, backend: str) -> str:
+def outcome(lab: ScenarioRunner, scenario: Any, function: Any, backend: str) -> str:
     """Play, and give what was seen of the outcome."""
     rows = compare(lab.play(scenario, Function(function), backend=backend))
     return next(f"{row.verdict}: {row.seen}" for row in rows if row.key == "outcome")
@@ -133,7 +133,7 @@ def outcome(lab: Lab, scenario: Any, function: Any, backend: str) -> str:
 
 @pytest.mark.parametrize("scenario", RUNS, ids=lambda scenario: scenario.id)
 @pytest.mark.parametrize("function", ASYNCIO, ids=lambda function: function.__name__)
-def test_to_write_first_is_a_deadlock_on_asyncio(lab: Lab, function: Any, scenario: Any) -> None:
+def test_to_write_first_is_a_deadlock_on_asyncio(lab: ScenarioRunner, function: Any, scenario: Any) -> None:
     """Readers hold twice their limit, and the pipe 64 KiB more; either stream alone is longer than that."""
     assert outcome(lab, scenario, function, "asyncio").startswith("failed: deadlock")
 
@@ -142,12 +142,12 @@ def test_to_write_first_is_a_deadlock_on_asyncio(lab: Lab, function: Any, scenar
 @pytest.mark.parametrize(
     "function", [writes_first_on_trio, writes_first_on_anyio], ids=lambda function: function.__name__
 )
-def test_to_write_first_is_a_deadlock_on_trio(lab: Lab, function: Any, scenario: Any) -> None:
+def test_to_write_first_is_a_deadlock_on_trio(lab: ScenarioRunner, function: Any, scenario: Any) -> None:
     """Nobody reads ahead there."""
     assert outcome(lab, scenario, function, "trio").startswith("failed: deadlock")
 
 
 @pytest.mark.parametrize("scenario", RUNS, ids=lambda scenario: scenario.id)
-def test_to_read_meanwhile_is_right(lab: Lab, scenario: Any) -> None:
+def test_to_read_meanwhile_is_right(lab: ScenarioRunner, scenario: Any) -> None:
     """Whatever the agent prints is taken."""
     assert outcome(lab, scenario, reads_meanwhile, "asyncio").startswith("passed")

@@ -23,7 +23,7 @@ from pytest_agentproc.verdict import Verdict, compare, leaks
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pytest_agentproc.harness import Lab
+    from pytest_agentproc.harness import ScenarioRunner
     from pytest_agentproc.scenario import Scenario
     from pytest_agentproc.vocabulary import Subject
 
@@ -68,8 +68,8 @@ KINDS = {
         is_orphan=True,
         is_nameless=True,
     ),
-    "deaf": Kind("{id: x, deaf: true}"),
-    "deaf daemon": Kind("{id: x, how: daemon, deaf: true}", leaves_session=True, is_orphan=True),
+    "ignores_signals": Kind("{id: x, ignores_signals: true}"),
+    "deaf daemon": Kind("{id: x, how: daemon, ignores_signals: true}", leaves_session=True, is_orphan=True),
     "stopped": Kind("{id: x, how: new_session, stopped: true}", leaves_session=True),
     "stopped daemon": Kind("{id: x, how: daemon, stopped: true}", leaves_session=True, is_orphan=True),
     "re-forking": Kind("{id: x, how: refork, every: 10s}", leaves_session=True, is_orphan=True),
@@ -84,8 +84,8 @@ KINDS = {
     "nested subreaper": Kind(
         "{id: x, subreaper: true, script: [{spawn: {id: y, how: daemon}}, {linger: for ever}]}", ("x", "y")
     ),
-    "holds stdout": Kind("{id: x, holds: [stdout]}"),
-    "holds stderr in a session of its own": Kind("{id: x, how: new_session, holds: [stderr]}", leaves_session=True),
+    "holds stdout": Kind("{id: x, inherits: [stdout]}"),
+    "holds stderr in a session of its own": Kind("{id: x, how: new_session, inherits: [stderr]}", leaves_session=True),
 }
 
 ENDINGS = {"exits": "exit: 0", "is ended": "silence: for ever"}
@@ -171,7 +171,7 @@ def subject_of(cell: Cell) -> Subject:
     return core()
 
 
-def verdict_of(lab: Lab, cell: Cell) -> tuple[Verdict, tuple[str, ...]]:
+def verdict_of(lab: ScenarioRunner, cell: Cell) -> tuple[Verdict, tuple[str, ...]]:
     """Play a cell; give the verdict on its tree, and who was left."""
     scenario, subject = scenario_of_cell(cell), subject_of(cell)
     played = lab.play_real(scenario, subject) if cell.is_real else lab.play(scenario, subject)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.record import Record
 from pytest_agentproc.verdict import Row, compare
-from pytest_agentproc.vocabulary import Answer, Policy
+from pytest_agentproc.vocabulary import Policy, RunReport
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -62,7 +62,7 @@ class Played:
 
     bound: Bound
     record: Record
-    answer: Answer | None
+    answer: RunReport | None
     fault: Exception | None = None
     tolerance: int = 0
     artifacts: Mapping[str, bytes] | None = None
@@ -104,7 +104,7 @@ def judged(
     record.add(0, "p", {"process": "agent", "seen": True, "parent": "supervisor", "line": 0})
     for at, code, data in events:
         record.add(at, code, {"process": "agent", **data})
-    return compare(Played(Bound(expected), record, None if fault else Answer(**answer), fault, tolerance))
+    return compare(Played(Bound(expected), record, None if fault else RunReport(**answer), fault, tolerance))
 
 
 def judge(key: str, wanted: Any, *, events: Events = (), **answer: Any) -> tuple[str, str, str, str]:  # type: ignore[assignment]

@@ -18,7 +18,7 @@ from pytest_agentproc.scenario._session_steps import EVENTS
 from pytest_agentproc.supervisor import Completion
 from pytest_agentproc.supervisor.dialects import decoder
 from pytest_agentproc.verdict import Verdict, compare
-from pytest_agentproc.vocabulary import Answer, Policy
+from pytest_agentproc.vocabulary import Policy, RunReport
 from tests.unit.handmade import Bound, Expected, Played, judge
 
 TRANSCRIPTS = Path(__file__).parents[1] / "data" / "transcripts"
@@ -200,7 +200,7 @@ def test_an_agent_without_a_reader_dies_of_it_unless_it_reacts() -> None:
 
 def test_a_busy_agent_burns_until_its_time_is_over() -> None:
     """In virtual time it waits as silence does; the fake on the real clock asks whether it burns."""
-    playing, stage = player("  - busy: 2s\n  - meanwhile: []\n  - silence: 1s\n  - busy: for ever\n")
+    playing, stage = player("  - burn_cpu: 2s\n  - meanwhile: []\n  - silence: 1s\n  - burn_cpu: for ever\n")
     playing.grant(0, [], readable=False)
     assert (playing.until, playing.burns) == (2_000_000_000, True)
     playing.grant(2_000_000_000, [], readable=False)
@@ -222,15 +222,15 @@ OWN_ENV = "a supervisor with an environment and folder of its own states cannot=
 @pytest.mark.parametrize(
     ("key", "wanted", "row"),
     [
-        ("saw.argv", ["-p", "hi" * 9], ("passed", f'"-p", "{"hi" * 9}"', f'"-p", "{"hi" * 8}"', "")),
-        ("saw.argv", ["-p"], ("failed", '"-p"', f'"-p", "{"hi" * 8}"', OWN_ARGV)),
-        ("saw.env", {"A": "1", "B": None}, ("passed", 'A: "1", B: unset', 'A: "1", B: unset', "")),
-        ("saw.env", {"A": None}, ("failed", "A: unset", 'A: "1"', OWN_ENV)),
-        ("saw.env", {"B": ""}, ("failed", 'B: ""', "B: unset", OWN_ENV)),
-        ("saw.cwd", {"matches": "^/w$"}, ("passed", 'matches "^/w$"', '"/w"', "")),
-        ("saw.cwd", {"exact": "/"}, ("failed", '"/"', '"/w"', OWN_ENV)),
-        ("saw.stdin", {"exact": "yes"}, ("passed", '"yes"', '"yes"', "")),
-        ("saw.stdin", {"contains": "no"}, ("failed", 'contains "no"', '"yes"', OWN_ARGV)),
+        ("received.argv", ["-p", "hi" * 9], ("passed", f'"-p", "{"hi" * 9}"', f'"-p", "{"hi" * 8}"', "")),
+        ("received.argv", ["-p"], ("failed", '"-p"', f'"-p", "{"hi" * 8}"', OWN_ARGV)),
+        ("received.env", {"A": "1", "B": None}, ("passed", 'A: "1", B: unset', 'A: "1", B: unset', "")),
+        ("received.env", {"A": None}, ("failed", "A: unset", 'A: "1"', OWN_ENV)),
+        ("received.env", {"B": ""}, ("failed", 'B: ""', "B: unset", OWN_ENV)),
+        ("received.cwd", {"matches": "^/w$"}, ("passed", 'matches "^/w$"', '"/w"', "")),
+        ("received.cwd", {"exact": "/"}, ("failed", '"/"', '"/w"', OWN_ENV)),
+        ("received.stdin", {"exact": "yes"}, ("passed", '"yes"', '"yes"', "")),
+        ("received.stdin", {"contains": "no"}, ("failed", 'contains "no"', '"yes"', OWN_ARGV)),
     ],
 )
 def test_what_the_agent_saw_comes_from_the_agent(key: str, wanted: Any, row: tuple[str, ...]) -> None:
@@ -242,25 +242,28 @@ def test_what_the_agent_saw_comes_from_the_agent(key: str, wanted: Any, row: tup
         ("i", {"eof": True}),
     ]
     assert judge(key, wanted, events=[(0, *GIVEN), *((0, *event) for event in read)]) == row
-    (unseen,) = compare(Played(Bound((Expected(key, wanted),)), Record(), Answer()))
+    (unseen,) = compare(Played(Bound((Expected(key, wanted),)), Record(), RunReport()))
     assert (unseen.verdict, unseen.seen) == (Verdict.NOT_EXERCISED, "no agent was started")
 
 
 def test_what_the_agent_saw_is_one_expectation_for_each_leaf() -> None:
     """`catches` names a leaf, and a row of the verdict is one."""
     saw = "{env: {A: unset, B: 'unset', C: ''}, argv: [1, '']}"
-    bound = loads(f"scenario: a\nagent: raw\nscript: []\nexpect:\n  saw: {saw}\n").bind(Policy())
+    bound = loads(f"scenario: a\nagent: raw\nscript: []\nexpect:\n  received: {saw}\n").bind(Policy())
     assert [(check.key, check.line, check.column, check.wanted) for check in bound.expect[:-1]] == [
-        ("saw.env", 5, 9, {"A": None, "B": "unset", "C": ""}),
-        ("saw.argv", 5, 45, ["1", ""]),
+        ("received.env", 5, 9, {"A": None, "B": "unset", "C": ""}),
+        ("received.argv", 5, 45, ["1", ""]),
     ]
 
 
 def test_variables_are_a_mapping_of_names() -> None:
     """The message shows the form."""
     with pytest.raises(ScenarioError) as caught:
-        loads("scenario: a\nagent: raw\nscript: []\nexpect:\n  saw: {env: [A]}\n")
-    assert str(caught.value) == "<text>:5:14: expect.saw.env must be a mapping such as {NAME: TEXT / unset}, not a list"
+        loads("scenario: a\nagent: raw\nscript: []\nexpect:\n  received: {env: [A]}\n")
+    assert (
+        str(caught.value)
+        == "<text>:5:14: expect.received.env must be a mapping such as {NAME: TEXT / unset}, not a list"
+    )
     with pytest.raises(ScenarioError) as caught:
-        loads("scenario: a\nagent: raw\nscript: []\nexpect:\n  saw: {env: {A=B: c}}\n")
-    assert str(caught.value) == '<text>:5:15: expect.saw.env has no variable "A=B": a name is text without "="'
+        loads("scenario: a\nagent: raw\nscript: []\nexpect:\n  received: {env: {A=B: c}}\n")
+    assert str(caught.value) == '<text>:5:15: expect.received.env has no variable "A=B": a name is text without "="'

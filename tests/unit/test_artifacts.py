@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_agentproc.harness._supervise import MemoryStore
-from pytest_agentproc.supervisor import Artifacts, Folder, Headline, Machine, Result, Store, Task
+from pytest_agentproc.supervisor import Artifacts, Folder, Machine, Result, RunHeader, Store, Task
 from pytest_agentproc.supervisor import _events as on
 from pytest_agentproc.supervisor.dialects import Failure, Finished, Line, Meaning, Message, Noise, Other, Resumed
 from pytest_agentproc.vocabulary import ARTIFACTS, RESULT_FIELDS, Policy
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 SECOND = 1_000_000_000
 START = dt.datetime(2026, 11, 22, 23, 59, 59, 500_000, dt.UTC)
-HEADLINE = Headline(
+HEADLINE = RunHeader(
     run_id="r1", argv=("pi", "-p", "hi"), cwd="/w", requested_model="m0", started_at=START, started=5 * SECOND
 )
 

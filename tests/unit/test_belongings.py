@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from pytest_agentproc.tree._ownership import Attribution, Knowledge, attribute
-from pytest_agentproc.tree._snapshots import Sighting
+from pytest_agentproc.tree._ownership import Knowledge, Ownership, attribute
+from pytest_agentproc.tree._snapshots import ProcessSnapshot
 from pytest_agentproc.tree._starts import Start
 
 ME, SESSION = 100, 90
 SECOND = 1_000_000_000
 
 
-def seen(pid: int, parent: int = ME, session: int = SESSION, state: str = "alive", born: int = 5 * SECOND) -> Sighting:
+def seen(
+    pid: int, parent: int = ME, session: int = SESSION, state: str = "alive", born: int = 5 * SECOND
+) -> ProcessSnapshot:
     """Make a sighting of a process that was born at 5 s."""
-    return Sighting(pid, parent, session, state, born, f"program {pid}")
+    return ProcessSnapshot(pid, parent, session, state, born, f"program {pid}")
 
 
 def start(pid: int, number: int = 0, *, is_own: bool = True, at: int = 5 * SECOND) -> Start:
@@ -22,12 +24,12 @@ def start(pid: int, number: int = 0, *, is_own: bool = True, at: int = 5 * SECON
     return Start(number, f"start {pid}", (f"test.py:{pid}",), is_own=is_own, pid=pid, at=at)
 
 
-def judged(*sightings: Sighting, **known: Any) -> Attribution:
+def judged(*sightings: ProcessSnapshot, **known: Any) -> Ownership:
     """Judge them, with others about who might have started what nothing is known of, unless told otherwise."""
     return attribute(sightings, Knowledge(ME, SESSION, **{"others": True, **known}))
 
 
-def mine(found: Attribution) -> dict[int, tuple[str, int]]:
+def mine(found: Ownership) -> dict[int, tuple[str, int]]:
     """Give how each belongs, and the start of its root."""
     return {one.sighting.pid: (one.how, one.start.pid if one.start else 0) for one in found.mine}
 
@@ -93,8 +95,8 @@ def test_who_was_there_before_is_left_alone_with_all_its_tree() -> None:
     """A server of the session may start what it likes, and daemonise."""
     before = {(1, 5 * SECOND): ME}
     found = judged(seen(1, session=1), seen(2, 1, session=1), seen(3, session=1), before=before)
-    assert found == Attribution()
-    assert judged(seen(1, session=1, state="zombie"), before=before) == Attribution()
+    assert found == Ownership()
+    assert judged(seen(1, session=1, state="zombie"), before=before) == Ownership()
 
 
 def test_who_was_below_somebody_before_and_is_a_dead_child_now_is_reaped() -> None:
@@ -117,9 +119,9 @@ def test_a_start_whose_pid_is_anothers_by_now_proves_nothing() -> None:
 def test_what_others_start_here_is_theirs() -> None:
     """A thread of the session, or a fixture that outlives the test, starts its own; so does multiprocessing."""
     theirs = start(1, is_own=False)
-    assert judged(seen(1, session=1), seen(2, 1), seen(3, session=1), starts={1: theirs}) == Attribution()
-    assert judged(seen(3, session=3), cookies={3: theirs}) == Attribution()
-    assert judged(seen(4), seen(5, 4), helpers={4}) == Attribution()
+    assert judged(seen(1, session=1), seen(2, 1), seen(3, session=1), starts={1: theirs}) == Ownership()
+    assert judged(seen(3, session=3), cookies={3: theirs}) == Ownership()
+    assert judged(seen(4), seen(5, 4), helpers={4}) == Ownership()
 
 
 def test_a_process_that_multiprocessings_forkserver_starts_for_the_test_is_the_tests() -> None:
@@ -135,9 +137,9 @@ def test_what_is_excused_is_left_alone_with_all_its_tree() -> None:
 
     starts = {one: start(one) for one in (1, 2, 3)}
     found = judged(seen(1), seen(2), seen(3, session=3), seen(4, 1), starts=starts, excuses=excuses)
-    assert found == Attribution()
+    assert found == Ownership()
     assert mine(judged(seen(5, session=3), starts=starts, excuses=excuses)) == {}
-    assert judged(seen(5, session=5), cookies={5: start(3)}, starts=starts, excuses=excuses) == Attribution()
+    assert judged(seen(5, session=5), cookies={5: start(3)}, starts=starts, excuses=excuses) == Ownership()
 
 
 def test_an_adopted_one_that_is_dead_is_reaped_and_not_counted() -> None:
@@ -146,12 +148,12 @@ def test_an_adopted_one_that_is_dead_is_reaped_and_not_counted() -> None:
     found = judged(seen(2, session=1, state="zombie"), starts=starts)
     assert (found.mine, found.spent) == ((), (2,))
     excused = judged(seen(2, session=1, state="zombie"), starts=starts, excuses=lambda pid, _command: pid == 1)
-    assert excused == Attribution(spent=(2,))
+    assert excused == Ownership(spent=(2,))
 
 
 def test_a_dead_child_of_which_nothing_is_known_is_not_reaped() -> None:
     """Code below Python may have started it, and wait for it."""
-    assert judged(seen(2, state="zombie")) == Attribution()
+    assert judged(seen(2, state="zombie")) == Ownership()
 
 
 def test_a_command_is_what_was_asked_for() -> None:

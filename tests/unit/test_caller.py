@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_agentproc.vocabulary import Caller, Deed
+from pytest_agentproc.vocabulary import Caller, CallerAction
 
 
-def deeds(*drive: Deed) -> list[str]:
+def deeds(*drive: CallerAction) -> list[str]:
     """List what a caller does at once, by kind."""
     return [deed.kind for deed in Caller(drive, lambda _: None).act(0)]
 
 
-@pytest.mark.parametrize("drive", [(), (Deed(1, "close"),), (Deed(1, "close"), Deed(2, "attach", "v"))])
-def test_a_session_is_closed_once(drive: tuple[Deed, ...]) -> None:
+@pytest.mark.parametrize(
+    "drive", [(), (CallerAction(1, "close"),), (CallerAction(1, "close"), CallerAction(2, "attach", "v"))]
+)
+def test_a_session_is_closed_once(drive: tuple[CallerAction, ...]) -> None:
     """A second close would be a deed that no scenario says, in a session that may be over."""
     assert deeds(*drive).count("close") == 1
 
 
 def test_a_drive_that_closes_waits_for_every_outcome_all_the_same() -> None:
     """What is asked of a closed session has its outcome soon, and the caller is not done before."""
-    caller = Caller([Deed(1, "prompt", "hi"), Deed(1, "close")], lambda _: None)
+    caller = Caller([CallerAction(1, "prompt", "hi"), CallerAction(1, "close")], lambda _: None)
     assert [deed.kind for deed in caller.act(0)] == ["prompt", "close"]
     assert not caller.is_done
     caller.hear("outcome", 1, "stopped")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_agentproc.capture import Speaker, draft, require_linux, speaker_of
+from pytest_agentproc.capture import AgentIdentity, draft, require_linux, speaker_of
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.record import Event
 from pytest_agentproc.scenario import load
@@ -16,7 +16,7 @@ from pytest_agentproc.scenario import load
 if TYPE_CHECKING:
     from pathlib import Path
 
-RAW = Speaker("raw", "text", ())
+RAW = AgentIdentity("raw", "text", ())
 MS = 1_000_000
 
 
@@ -26,7 +26,7 @@ def printed(*chunks: tuple[int, bytes]) -> list[Event]:
     return [*events, Event(events[-1].at, "x", {"process": "agent", "code": 0})]
 
 
-def steps(folder: Path, events: list[Event], speaker: Speaker = RAW) -> list[str]:
+def steps(folder: Path, events: list[Event], speaker: AgentIdentity = RAW) -> list[str]:
     """Give the steps that are made of a recording."""
     made = draft(folder / "x.scenario.yaml", events, speaker, [], "a program as it was recorded")
     assert made.notes == []
@@ -57,14 +57,14 @@ def test_pauses_are_rounded_and_what_is_lost_is_made_up_for(tmp_path: Path) -> N
 
 def test_half_a_line_stays_half_a_line(tmp_path: Path) -> None:
     """Where a program pauses inside of a line, its supervisor must not take that for silence."""
-    speaker = Speaker("codex", "exec", ())
+    speaker = AgentIdentity("codex", "exec", ())
     made = steps(tmp_path, printed((0, b'{"type":"x"'), (400, b"}\n")), speaker)
     assert made == ['- raw: "{\\"type\\":\\"x\\""', "- silence: 400ms", '- raw: "}\\n"']
 
 
 def test_who_was_gone_before_a_line_is_gone_before_it(tmp_path: Path) -> None:
     """On a busy machine a descendant begins late: by its pause alone the program would be done before it."""
-    seen = {"process": "sleep", "seen": True, "since": 2 * MS, "how": "same_group", "holds": True}
+    seen = {"process": "sleep", "seen": True, "since": 2 * MS, "how": "same_group", "inherits": True}
     said, closed = printed((302, b"line\n"))
     gone = Event(305 * MS, "p", {"process": "sleep", "gone": True})
     made = steps(tmp_path, [Event(27 * MS, "p", seen), said, gone, closed._replace(at=306 * MS)])
@@ -74,7 +74,7 @@ def test_who_was_gone_before_a_line_is_gone_before_it(tmp_path: Path) -> None:
 def test_a_line_that_no_step_tells_is_an_event_or_raw(tmp_path: Path) -> None:
     """An event only where the fake prints the very same bytes: blanks and odd numbers are bytes, too."""
     lines = [b'{"type":"new.thing","count":1}\n', b'{"type": "spaced"}\n', b"not json: x\n"]
-    made = steps(tmp_path, printed((0, b"".join(lines))), Speaker("codex", "exec", ()))
+    made = steps(tmp_path, printed((0, b"".join(lines))), AgentIdentity("codex", "exec", ()))
     assert made[0] == "- event: {type: new.thing, count: 1}"
     assert [step.split(":")[0] for step in made[1:]] == ["- raw", "- raw"]
 

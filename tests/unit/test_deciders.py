@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_agentproc.supervisor import Completion, Ending, Feeder, Ladder, Restarts, Signal, Watchdog
+from pytest_agentproc.supervisor import Completion, Ending, Escalation, Feeder, Restarts, Signal, Watchdog
 from pytest_agentproc.supervisor import _events as on
-from pytest_agentproc.supervisor._ending import Rung
+from pytest_agentproc.supervisor._ending import EscalationStep
 from pytest_agentproc.supervisor.dialects import Failure, Finished, Line, Meaning, Message, Noise, Other, Resumed
 from pytest_agentproc.vocabulary import Outcome, Policy
 
@@ -121,25 +121,25 @@ def test_a_watchdog_explains_itself() -> None:
 
 def test_a_good_end_is_lingered_terminated_and_killed() -> None:
     """Each step has the grace of a good end (C1)."""
-    ladder = Ladder(POLICY)
+    ladder = Escalation(POLICY)
     ladder.linger(0)
     assert (ladder.timer, ladder.deadline, ladder.has_signalled) == ("linger_grace", SECOND, False)
     assert ladder.due(SECOND) == Signal("TERM")
     assert (ladder.timer, ladder.deadline, ladder.has_signalled) == ("linger_kill_grace", 3 * SECOND, True)
     assert ladder.due(3 * SECOND) == Signal("KILL")
-    assert (ladder.timer, ladder.deadline, ladder.rung) == ("", None, Rung.DONE)
+    assert (ladder.timer, ladder.deadline, ladder.rung) == ("", None, EscalationStep.DONE)
 
 
 def test_a_bad_end_has_the_longer_grace() -> None:
     """An agent that is given up may have much to put away (T1)."""
-    ladder = Ladder(POLICY)
+    ladder = Escalation(POLICY)
     assert ladder.terminate(SECOND) == Signal("TERM")
     assert (ladder.timer, ladder.deadline) == ("kill_grace", 6 * SECOND)
 
 
 def test_a_grace_counts_from_the_signal_that_was_sent() -> None:
     """A host that was away sends late and still waits in full."""
-    ladder = Ladder(POLICY)
+    ladder = Escalation(POLICY)
     ladder.linger(0)
     ladder.due(4 * SECOND)
     assert ladder.deadline == 6 * SECOND
@@ -147,24 +147,24 @@ def test_a_grace_counts_from_the_signal_that_was_sent() -> None:
 
 def test_a_linger_that_is_withdrawn_waits_for_nothing() -> None:
     """The agent goes on, and nobody may terminate it at the old instant."""
-    ladder = Ladder(POLICY)
+    ladder = Escalation(POLICY)
     ladder.linger(0)
     ladder.withdraw()
-    assert (ladder.rung, ladder.timer, ladder.deadline) == (Rung.NONE, "", None)
+    assert (ladder.rung, ladder.timer, ladder.deadline) == (EscalationStep.NONE, "", None)
 
 
 def test_nothing_is_withdrawn_after_the_signal() -> None:
     """TERM cannot be taken back, so neither can the grace behind it."""
-    ladder = Ladder(POLICY)
+    ladder = Escalation(POLICY)
     ladder.linger(0)
     ladder.due(SECOND)
     ladder.withdraw()
-    assert (ladder.rung, ladder.deadline) == (Rung.KILL, 3 * SECOND)
+    assert (ladder.rung, ladder.deadline) == (EscalationStep.KILL, 3 * SECOND)
 
 
 def test_leftovers_are_terminated_with_a_grace_of_their_own_and_once() -> None:
     """The agent has ended well or ill by itself; its descendants are only in the way (T6)."""
-    ladder = Ladder(POLICY)
+    ladder = Escalation(POLICY)
     assert ladder.leftovers(SECOND) == [Signal("TERM")]
     assert (ladder.timer, ladder.deadline) == ("leftover_kill_grace", 4 * SECOND)
     assert ladder.leftovers(2 * SECOND) == []
@@ -172,7 +172,7 @@ def test_leftovers_are_terminated_with_a_grace_of_their_own_and_once() -> None:
 
 def test_the_ladder_ends_with_the_agent_reaped() -> None:
     """No zombie stays, and no timer (T3)."""
-    ladder = Ladder(POLICY)
+    ladder = Escalation(POLICY)
     ladder.terminate(0)
     assert ladder.finish() == [on.Reap(), on.Finish()]
     assert ladder.deadline is None

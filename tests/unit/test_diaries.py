@@ -14,8 +14,8 @@ from fake_agents import diary
 from pytest_agentproc.clock import SystemClock
 from pytest_agentproc.harness import _fake_log as _diaries
 from pytest_agentproc.harness import _leftovers as _kept
-from pytest_agentproc.harness._fake_log import Diaries
-from pytest_agentproc.harness._leftovers import Kept
+from pytest_agentproc.harness._fake_log import FakeLog
+from pytest_agentproc.harness._leftovers import KeeperScope
 from pytest_agentproc.procfs import words_of
 from pytest_agentproc.record import Record
 
@@ -37,7 +37,7 @@ def _ends(folder: Path, deaths: list[tuple[int, int]], seen: list[int]) -> list[
     record = Record({})
     for at in seen:
         record.add(at, "x", {"process": "agent", "by": "supervisor", "code": 0})
-    Diaries(folder / "book", folder / "deaths", SystemClock(1, 0)).collect(record)
+    FakeLog(folder / "book", folder / "deaths", SystemClock(1, 0)).collect(record)
     return [event.at for event in record.events if event.code == "x" and "by" not in event.data]
 
 
@@ -62,7 +62,7 @@ def test_the_end_of_a_fake_kills_its_processes_however_slow_a_search_is(
     (tmp_path / "book").mkdir()
     seconds = count(0, 1)
     monkeypatch.setattr(_diaries, "time", SimpleNamespace(monotonic=lambda: float(next(seconds))))
-    diaries = Diaries(tmp_path / "book", tmp_path / "deaths", SystemClock(1, 0))
+    diaries = FakeLog(tmp_path / "book", tmp_path / "deaths", SystemClock(1, 0))
     diaries.command = launcher
     with subprocess.Popen([launcher], executable="/bin/cat", stdin=PIPE, stdout=PIPE, bufsize=0) as left:
         assert left.stdin is not None
@@ -106,7 +106,7 @@ def test_a_slow_look_below_a_keeper_accuses_no_process_that_ended_in_time(
     """The look that judges begins after the time that a process may take to end."""
     slow, record = _Slow(*looks), Record({})
     monkeypatch.setattr(_kept, "time", slow)
-    kept = Kept([], wanted=False)
+    kept = KeeperScope([], wanted=False)
     kept.keeper = cast("Keeper", slow)
     kept.tell(record, 0)
     assert len(record.events) == leaks

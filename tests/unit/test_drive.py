@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_agentproc.vocabulary import Caller, Deed, Handler, HookUse, Role, required
+from pytest_agentproc.vocabulary import Caller, CallerAction, Handler, HookUse, Role, required
 
 SECOND = 1_000_000_000
 
@@ -12,7 +12,7 @@ SECOND = 1_000_000_000
 class Play:
     """A caller, and what it noted."""
 
-    def __init__(self, *drive: Deed, handler: Handler | None = None) -> None:
+    def __init__(self, *drive: CallerAction, handler: Handler | None = None) -> None:
         self.noted: list[str] = []
         self.caller = Caller(drive, lambda deed: self.noted.append(deed.kind), {"": Role(handler)})
 
@@ -23,7 +23,7 @@ class Play:
 
 def test_a_drive_that_is_through_waits_for_every_outcome_and_closes() -> None:
     """A caller that closed while a prompt is under way would judge its own impatience."""
-    play = Play(Deed(1, "prompt", "a"), Deed(2, "prompt", "b"))
+    play = Play(CallerAction(1, "prompt", "a"), CallerAction(2, "prompt", "b"))
     assert play.act() == ["prompt", "prompt"]
     play.caller.hear("outcome", 1, "completed")
     assert play.act() == []
@@ -34,7 +34,11 @@ def test_a_drive_that_is_through_waits_for_every_outcome_and_closes() -> None:
 
 def test_a_deed_waits_for_its_instant_or_for_so_long_after_the_one_before() -> None:
     """`at` counts from the start, `after` and a plain wait from the item before."""
-    play = Play(Deed(1, "cancel", at=5 * SECOND), Deed(2, "stop", after=SECOND), Deed(3, "wait", 2 * SECOND))
+    play = Play(
+        CallerAction(1, "cancel", at=5 * SECOND),
+        CallerAction(2, "stop", after=SECOND),
+        CallerAction(3, "wait", 2 * SECOND),
+    )
     assert play.act() == []
     assert play.caller.deadline == 5 * SECOND
     assert play.act(5) == ["cancel"]
@@ -46,7 +50,7 @@ def test_a_deed_waits_for_its_instant_or_for_so_long_after_the_one_before() -> N
 
 def test_a_status_that_was_left_again_has_been_waited_for() -> None:
     """A session may pass through a status between two looks of its caller."""
-    play = Play(Deed(1, "status", "restarting"))
+    play = Play(CallerAction(1, "status", "restarting"))
     assert play.act() == []
     for status in ("ready", "restarting", "ready"):
         play.caller.hear("status", None, status)
@@ -55,8 +59,10 @@ def test_a_status_that_was_left_again_has_been_waited_for() -> None:
 
 def test_a_status_before_the_item_before_counts_no_more() -> None:
     """Who waits for `ready` after a stop wants the next one."""
-    statuses = [Deed(line, "status", status) for line, status in ((1, "ready"), (3, "restarting"), (4, "ready"))]
-    play = Play(statuses[0], Deed(2, "stop"), *statuses[1:])
+    statuses = [
+        CallerAction(line, "status", status) for line, status in ((1, "ready"), (3, "restarting"), (4, "ready"))
+    ]
+    play = Play(statuses[0], CallerAction(2, "stop"), *statuses[1:])
     play.caller.hear("status", None, "ready")
     assert play.act() == ["stop"]
     play.caller.hear("status", None, "restarting")
@@ -66,7 +72,7 @@ def test_a_status_before_the_item_before_counts_no_more() -> None:
 
 def test_a_background_turn_without_a_word_counts_for_none() -> None:
     """One CLI prints an empty result before the real one, another does not."""
-    play = Play(Deed(1, "background", 1))
+    play = Play(CallerAction(1, "background", 1))
     play.caller.hear("background", 0, "")
     assert play.act() == []
     play.caller.hear("background", 0, "done")
@@ -75,14 +81,14 @@ def test_a_background_turn_without_a_word_counts_for_none() -> None:
 
 def test_nobody_waits_for_what_a_failed_session_cannot_bring() -> None:
     """Its turns have their outcomes; a wait for ever would hide them behind a deadlock."""
-    play = Play(Deed(1, "background", 1), Deed(2, "status", "ready"))
+    play = Play(CallerAction(1, "background", 1), CallerAction(2, "status", "ready"))
     play.caller.hear("status", None, "failed")
     assert play.act() == ["close"]
 
 
 def test_questions_are_answered_in_order_after_the_handlers_time() -> None:
     """The handler takes its time for each, whatever else the caller does meanwhile."""
-    play = Play(Deed(1, "turn", 1), handler=Handler(allowed=True, after=SECOND))
+    play = Play(CallerAction(1, "turn", 1), handler=Handler(allowed=True, after=SECOND))
     assert play.caller.saw_question(0) == 1
     assert play.caller.saw_question(SECOND // 2) == 2
     assert play.caller.deadline == SECOND
@@ -98,7 +104,7 @@ def test_a_handler_that_never_answers_has_no_deadline() -> None:
 
 def test_a_wait_is_noted_once_and_only_if_it_lasts() -> None:
     """The timeline shows where a caller hangs, and is not full of waits that were none."""
-    play = Play(Deed(1, "prompt", "a"), Deed(2, "turn", 1), Deed(3, "wait", 0))
+    play = Play(CallerAction(1, "prompt", "a"), CallerAction(2, "turn", 1), CallerAction(3, "wait", 0))
     play.act()
     play.act()
     assert play.noted == ["prompt", "turn"]
@@ -109,7 +115,13 @@ def test_a_wait_is_noted_once_and_only_if_it_lasts() -> None:
 
 def test_a_deed_says_what_it_is_and_where_it_stands() -> None:
     """A record tells the caller's side, too."""
-    shown = [Deed(3, "prompt", "secret"), Deed(4, "turn", 2), Deed(5, "cancel"), Deed(0, "close"), Deed(6, "wait", 9)]
+    shown = [
+        CallerAction(3, "prompt", "secret"),
+        CallerAction(4, "turn", 2),
+        CallerAction(5, "cancel"),
+        CallerAction(0, "close"),
+        CallerAction(6, "wait", 9),
+    ]
     assert [deed.show() for deed in shown] == [
         {"process": "caller", "does": "prompt", "line": 3},
         {"process": "caller", "does": "waits for turn 2", "line": 4},
@@ -122,7 +134,7 @@ def test_a_deed_says_what_it_is_and_where_it_stands() -> None:
 class Two(Play):
     """The caller of two sessions, left and right."""
 
-    def __init__(self, *drive: Deed, left: Role | None = None, right: Role | None = None) -> None:
+    def __init__(self, *drive: CallerAction, left: Role | None = None, right: Role | None = None) -> None:
         self.noted = []
         roles = {"left": left or Role(), "right": right or Role()}
         self.caller = Caller(drive, lambda deed: self.noted.append(f"{deed.session} {deed.kind}"), roles)
@@ -134,7 +146,7 @@ class Two(Play):
 
 def test_one_drive_goes_through_all_sessions_and_closes_them_in_order() -> None:
     """It waits for the outcomes of all first: a session that was closed early would lose its turn."""
-    play = Two(Deed(1, "prompt", "a", session="right"), Deed(2, "prompt", "b", session="left"))
+    play = Two(CallerAction(1, "prompt", "a", session="right"), CallerAction(2, "prompt", "b", session="left"))
     assert play.act() == ["right prompt", "left prompt"]
     play.caller.hear("outcome", 1, "completed", "left")
     assert play.act() == []
@@ -150,7 +162,7 @@ def test_turns_background_turns_and_statuses_are_heard_of_one_session() -> None:
         ("background", 1, 0, "done"),
         ("status", "ready", None, "ready"),
     ):
-        play = Two(Deed(1, kind, value, session="left"))
+        play = Two(CallerAction(1, kind, value, session="left"))
         heard = "outcome" if kind == "turn" else kind
         play.caller.hear(heard, turn, text, "right")
         assert play.act() == []
@@ -160,7 +172,7 @@ def test_turns_background_turns_and_statuses_are_heard_of_one_session() -> None:
 
 def test_the_failure_of_one_session_ends_no_wait_for_the_other() -> None:
     """Only what cannot come any more is not waited for."""
-    play = Two(Deed(1, "background", 1, session="left"))
+    play = Two(CallerAction(1, "background", 1, session="left"))
     play.caller.hear("status", None, "failed", "right")
     assert play.act() == []
     play.caller.hear("status", None, "failed", "left")
@@ -169,12 +181,12 @@ def test_the_failure_of_one_session_ends_no_wait_for_the_other() -> None:
 
 def test_a_status_is_looked_for_since_the_sessions_own_item_before() -> None:
     """An item of another session in between takes nothing from it."""
-    between = Deed(2, "prompt", "a", session="right")
+    between = CallerAction(2, "prompt", "a", session="right")
     play = Two(
-        Deed(1, "stop", session="left"),
+        CallerAction(1, "stop", session="left"),
         between,
-        Deed(3, "turn", 1, session="right"),
-        Deed(4, "status", "restarting", session="left"),
+        CallerAction(3, "turn", 1, session="right"),
+        CallerAction(4, "status", "restarting", session="left"),
     )
     assert play.act() == ["left stop", "right prompt"]
     for status in ("restarting", "ready"):
@@ -185,7 +197,10 @@ def test_a_status_is_looked_for_since_the_sessions_own_item_before() -> None:
 
 def test_time_between_items_counts_across_sessions() -> None:
     """`after` is after the item before, whosever it is."""
-    play = Two(Deed(1, "prompt", "a", at=SECOND, session="left"), Deed(2, "prompt", "b", after=SECOND, session="right"))
+    play = Two(
+        CallerAction(1, "prompt", "a", at=SECOND, session="left"),
+        CallerAction(2, "prompt", "b", after=SECOND, session="right"),
+    )
     assert play.act(1) == ["left prompt"]
     assert play.caller.deadline == 2 * SECOND
     assert play.act(2) == ["right prompt"]
@@ -194,7 +209,7 @@ def test_time_between_items_counts_across_sessions() -> None:
 def test_each_session_is_answered_by_its_own_handler() -> None:
     """Questions are counted per session, and a slow handler holds no other one up."""
     play = Two(
-        Deed(1, "turn", 1, session="left"),
+        CallerAction(1, "turn", 1, session="left"),
         left=Role(Handler(allowed=True, after=3 * SECOND)),
         right=Role(Handler(allowed=False, after=SECOND)),
     )
@@ -208,14 +223,16 @@ def test_each_session_is_answered_by_its_own_handler() -> None:
 def test_callbacks_of_all_sessions_are_registered_in_the_order_of_their_times() -> None:
     """At one instant by declaration."""
     late, early = HookUse("late", "Stop", SECOND), HookUse("early", "Stop")
-    play = Two(Deed(1, "turn", 1, session="left"), left=Role(hooks=(late, early)), right=Role(hooks=(early, late)))
+    play = Two(
+        CallerAction(1, "turn", 1, session="left"), left=Role(hooks=(late, early)), right=Role(hooks=(early, late))
+    )
     assert play.act() == ["left register", "right register"]
     assert play.act(1) == ["left register", "right register"]
 
 
 def test_a_deed_in_one_of_several_sessions_says_in_which() -> None:
     """The timeline shows whose prompt it is."""
-    shown = Deed(3, "prompt", "a", session="left").show()
+    shown = CallerAction(3, "prompt", "a", session="left").show()
     assert shown == {"process": "caller", "does": "prompt", "line": 3, "session": "left"}
 
 
@@ -237,9 +254,9 @@ PROMPT = ("prompt", "a")
 )
 def test_a_drive_needs_what_not_every_session_can_do(drive: list[tuple[str, object]], needed: dict[str, int]) -> None:
     """A prompt queues unless the one before has its outcome, or nobody wants it any more."""
-    assert required([Deed(line, *deed) for line, deed in enumerate(drive, 1)]) == needed
+    assert required([CallerAction(line, *deed) for line, deed in enumerate(drive, 1)]) == needed
 
 
 def test_prompts_of_two_sessions_do_not_queue() -> None:
     """Each session has a queue of its own."""
-    assert required([Deed(1, *PROMPT, session="a"), Deed(2, *PROMPT, session="b")]) == {"prompt": 2}
+    assert required([CallerAction(1, *PROMPT, session="a"), CallerAction(2, *PROMPT, session="b")]) == {"prompt": 2}

@@ -50,7 +50,7 @@ def play(agent: Any, rnd: random.Random) -> str:
         "tool": {"id": number, "name": rnd.choice(["bash", "read"]), "input": {"a": 1}},
         "tool_done": {"id": number, "output": "o", "error": rnd.choice([None, "e"])},
         "task": {"id": number, "kind": rnd.choice(["local_bash", "local_agent"]), "behind": True},
-        "task_done": {"id": number, "status": "completed", "folded": rnd.random() < 0.5},
+        "task_done": {"id": number, "status": "completed", "in_same_turn": rnd.random() < 0.5},
         "nested": {"parent": number, "text": "n"},
         "plan": [{"step": "a", "status": "pending"}],
         "event": {"type": "x"},

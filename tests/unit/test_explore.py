@@ -19,7 +19,7 @@ from pytest_agentproc.verdict import Verdict, instants, judged, retimed
 from tests.bundled import all_bundled, bundled
 
 if TYPE_CHECKING:
-    from pytest_agentproc.harness import Lab, Played
+    from pytest_agentproc.harness import Played, ScenarioRunner
     from pytest_agentproc.scenario import Scenario
     from pytest_agentproc.search import Searched
     from pytest_agentproc.vocabulary import LimitsRequest, Policy
@@ -80,7 +80,7 @@ def _wrong(name: str) -> Core:
 
 
 def _explored(text: str, subject: Any, lab: Any = None, runs: int = 30) -> Searched:
-    return explore(loads(text, "mine.scenario.yaml"), subject, runs=runs, seed=1, lab=cast("Lab", lab))
+    return explore(loads(text, "mine.scenario.yaml"), subject, runs=runs, seed=1, lab=cast("ScenarioRunner", lab))
 
 
 def test_times_and_places_for_pauses_move_in_the_script_and_nowhere_else() -> None:

@@ -31,7 +31,7 @@ def with_tasks(*numbers: str) -> Conversation:
 
 def done(number: str, **more: Any) -> dict[str, Any]:
     """Give what the step says of a task's end."""
-    return {"id": number, "status": "completed", "folded": False, **more}
+    return {"id": number, "status": "completed", "in_same_turn": False, **more}
 
 
 def kinds(events: list[dict[str, Any]]) -> list[str]:

@@ -31,7 +31,7 @@ def test_what_stays_in_the_session_is_found_by_everyone(how: str, end: str, cont
 @pytest.mark.parametrize("containment", ["group", "subreaper", "keeper"])
 def test_a_session_of_its_own_is_found_below_a_living_agent(containment: str) -> None:
     """The walk before the first signal goes from parent to child."""
-    assert left("{id: x, how: new_session, deaf: true}", SILENT, containment) == []
+    assert left("{id: x, how: new_session, ignores_signals: true}", SILENT, containment) == []
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,11 @@ def test_a_session_of_its_own_is_found_below_a_living_agent(containment: str) ->
         ("{id: x, how: daemon}", SILENT),
         ("{id: x, how: launcher}", EXITS),
         ("{id: x, how: refork, every: 10s}", SILENT),
-        ("{id: a, for: 1s, how: new_session, clear_env: false}\n  - spawn: {id: x, how: daemon, deaf: true}", SILENT),
+        (
+            "{id: a, for: 1s, how: new_session, clear_env: false}\n"  # noqa: ISC004
+            "  - spawn: {id: x, how: daemon, ignores_signals: true}",
+            SILENT,
+        ),
     ],
 )
 def test_an_orphan_outside_the_session_is_found_by_who_adopts_it(spawn: str, end: str) -> None:
@@ -58,7 +62,7 @@ def test_an_orphan_without_an_environment_is_found_by_a_keeper_alone(spawn: str)
 def test_a_session_that_a_walk_has_seen_is_known_without_an_environment() -> None:
     """It ignored TERM below its parent, which then died: the second walk knows its session."""
     below = "script: [{spawn: {id: y, how: double_fork}}, {silence: 4s}]"
-    cleared = f"{{id: x, how: new_session, clear_env: true, deaf: true, {below}}}"
+    cleared = f"{{id: x, how: new_session, clear_env: true, ignores_signals: true, {below}}}"
     assert [left(cleared, SILENT, containment) for containment in ("subreaper", "keeper")] == [[], []]
 
 

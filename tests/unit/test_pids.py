@@ -63,4 +63,4 @@ def test_parents_come_before_children_whose_pids_are_smaller(monkeypatch: pytest
     monkeypatch.setattr(_kin, "descendants", below)
     monkeypatch.setattr(_kin, "session_members", lambda _session: [3, 5, 7, 40, 90])
     monkeypatch.setattr(_kin, "parent_of", lambda pid: parents.get(pid, 1))
-    assert list(_kin.Line(12).find({}, 0.0)) == [40, 7, 5, 3, 90]  # type: ignore[arg-type]  # a line asks nobody
+    assert list(_kin.DescentTree(12).find({}, 0.0)) == [40, 7, 5, 3, 90]  # type: ignore[arg-type]  # a line asks nobody

@@ -207,8 +207,8 @@ def test_an_error_result_makes_the_exit_code_where_the_exit_is_the_result() -> N
 
 def test_descendants_are_numbered_and_play_what_they_are_given() -> None:
     """A script of its own, or living on for its time; a deaf one first ignores the polite signals."""
-    plain = {"id": "a", "how": "same_group", "holds": [], "deaf": False, "for": 7}
-    deaf = {**plain, "id": "b", "deaf": True}
+    plain = {"id": "a", "how": "same_group", "inherits": [], "ignores_signals": False, "for": 7}
+    deaf = {**plain, "id": "b", "ignores_signals": True}
     play = Play(("spawn", plain, None), ("spawn", deaf, script(say("x"))), FOR_EVER)
     ignoring: list[tuple[Any, ...]] = [("when", ("signal", signum, [])) for signum in POLITE]
     assert play.grant(0) == [
@@ -222,7 +222,7 @@ def test_a_child_is_killed_by_its_name() -> None:
     assert Play(("kill", "a", 9), FOR_EVER).grant(0) == [("kill", "a", 9)]
 
 
-HOPPING = {"id": "h", "how": "refork", "holds": [], "deaf": False, "for": 5, "every": 2, "heads": 2}
+HOPPING = {"id": "h", "how": "refork", "inherits": [], "ignores_signals": False, "for": 5, "every": 2, "heads": 2}
 
 
 def test_what_reforks_is_spawned_head_by_head_and_follows_itself_until_its_time_is_over() -> None:
@@ -248,7 +248,9 @@ def test_what_reforks_for_ever_never_stops() -> None:
 
 def test_a_deaf_descendant_is_deaf_from_its_birth() -> None:
     """A signal may come before its first grant, above all if it is stopped until then."""
-    spawned = descendant({"dialect": "raw"}, {"id": "d", "line": 1, "holds": [], "deaf": True, "for": None}, None)
+    spawned = descendant(
+        {"dialect": "raw"}, {"id": "d", "line": 1, "inherits": [], "ignores_signals": True, "for": None}, None
+    )
     play = Play(program=spawned)
     assert play.book.done == [("catch", signum) for signum in POLITE]
     assert play.grant(0, TERM)[0] == ("s", TERM)
@@ -256,13 +258,13 @@ def test_a_deaf_descendant_is_deaf_from_its_birth() -> None:
 
 def test_a_cleared_environment_is_empty_for_the_program_too() -> None:
     """What a dialect reads from it is not there, for whoever it spawns neither."""
-    fields = {"id": "d", "line": 1, "holds": [], "deaf": False, "for": None, "clear_env": True}
+    fields = {"id": "d", "line": 1, "inherits": [], "ignores_signals": False, "for": None, "clear_env": True}
     assert descendant({"dialect": "raw", "environ": {b"A": b"1"}}, fields, None)["environ"] == {}
 
 
 def test_a_busy_track_waits_like_a_silent_one_and_says_that_it_burns() -> None:
     """In virtual time a burnt core is only a duration; in real time the stage has to know."""
-    play = Play(("busy", 5), say("cool"))
+    play = Play(("burn_cpu", 5), say("cool"))
     play.grant(0)
     assert (play.player.burns, play.player.until) == (True, 5)
     assert play.grant(5) == [*out("cool"), ("exit", 0)]

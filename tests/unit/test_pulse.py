@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_agentproc.clock import Pulse
+from pytest_agentproc.clock import PollingDetector
 from pytest_agentproc.harness._pace import Turns, later, may_look_in_turns, naps_of
 from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import SpawnAndForget, core
 from pytest_agentproc.verdict import Verdict, compare
-from pytest_agentproc.vocabulary import Answer, Policy
+from pytest_agentproc.vocabulary import Policy, RunReport
 from tests.unit.handmade import Bound, Expected, Played
 
 MS = 1_000_000
@@ -32,7 +32,7 @@ MS = 1_000_000
 )
 def test_a_steady_pace_is_one_of_three_equal_steps(instants: list[int], period: int) -> None:
     """Two limits may be as far apart as two looks are; four times a second is the least that counts for a style."""
-    pulse = Pulse()
+    pulse = PollingDetector()
     for at in instants:
         pulse.beat(at * MS)
     assert pulse.period == period * MS
@@ -40,7 +40,7 @@ def test_a_steady_pace_is_one_of_three_equal_steps(instants: list[int], period: 
 
 def test_what_a_loop_rounds_is_equal() -> None:
     """It counts in seconds, of which no binary fraction is a tenth."""
-    pulse = Pulse()
+    pulse = PollingDetector()
     for at in (33_333_333, 66_666_667, 100_000_000):
         pulse.beat(at)
     assert abs(pulse.period - 33_333_333) <= 1
@@ -50,12 +50,12 @@ def test_a_wake_at_an_own_limit_is_no_look() -> None:
     """Everybody is woken a quarter of a second after the answer who gives so much grace; a core always is woken."""
     bound = loads("scenario: x\nagent: raw\nscript: [{say: a}]\n").bind(Policy())
     for gap, may in ((250, False), (240, True), (260, False)):
-        pulse = Pulse()
+        pulse = PollingDetector()
         pulse.beat(1_000 * MS)
         pulse.beat((1_000 + gap) * MS)
         assert may_look_in_turns(SpawnAndForget(), bound, pulse) is may
         assert not may_look_in_turns(core(), bound, pulse)
-    soon = Pulse()
+    soon = PollingDetector()
     soon.beat(250 * MS)
     assert may_look_in_turns(SpawnAndForget(), bound, soon)  # it may be its first look
 
@@ -87,7 +87,7 @@ def test_looks_that_begin_with_the_end_decide_no_outcome() -> None:
 
 def test_a_nap_is_a_short_timer_that_is_slept_through() -> None:
     """A timer that was set long ago, and rings soon after something else happened, is none."""
-    pulse = Pulse()
+    pulse = PollingDetector()
     for now, due in ((0, 60_000), (59_990, 60_000)):
         pulse.park(now * MS, due * MS)
     pulse.beat(60_000 * MS)
@@ -105,7 +105,7 @@ def test_a_nap_is_a_short_timer_that_is_slept_through() -> None:
 def test_a_nap_as_long_as_a_limit_is_none() -> None:
     """A grace is slept through, too; of the reference supervisor it is known that it is woken."""
     bound = loads("scenario: x\nagent: raw\nscript: [{say: a}]\n").bind(Policy())
-    pulse = Pulse()
+    pulse = PollingDetector()
     pulse.naps = [(0, 250 * MS), (300 * MS, 320 * MS)]
     assert naps_of(SpawnAndForget(), bound, pulse) == ((300 * MS, 320 * MS),)
     assert naps_of(core(), bound, pulse) == ()
@@ -113,7 +113,7 @@ def test_a_nap_as_long_as_a_limit_is_none() -> None:
 
 def test_a_steady_pace_has_a_beginning() -> None:
     """It is the instant before the first of its looks."""
-    pulse = Pulse()
+    pulse = PollingDetector()
     for at in (60_000, 60_020, 60_040, 60_060, 60_080):
         pulse.beat(at * MS)
     assert (pulse.period, pulse.began) == (20 * MS, 60_000 * MS)
@@ -145,7 +145,7 @@ def verdicts(undecided: str, **answer: object) -> dict[str, str]:
     record.add(6_000 * MS, "m", {"process": "x", "leaked": "alive", "line": 3})
     wanted = {"outcome": "inactive", "text": {"exact": "a"}, "returned": 5_000 * MS, "exit_code": 3, "leaks": []}
     bound = Bound(tuple(Expected(key, value) for key, value in wanted.items()))
-    played = Played(bound, record, Answer(**answer), undecided=undecided)  # type: ignore[arg-type]
+    played = Played(bound, record, RunReport(**answer), undecided=undecided)  # type: ignore[arg-type]
     return {row.key: row.verdict.value for row in compare(played)}
 
 

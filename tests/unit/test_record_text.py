@@ -15,7 +15,7 @@ SCENARIO = SimpleNamespace(
         scenario: a byte a minute
         script:
           - say: hello
-          - spawn: {id: child1, holds: [stdout]}
+          - spawn: {id: child1, inherits: [stdout]}
           - drip: {stdout: ".", every: 60s, for: 240s}
           - linger: until signal
           - exit: 143

@@ -15,13 +15,13 @@ from pytest_agentproc.subjects import Function, core
 from tests.bundled import bundled
 
 if TYPE_CHECKING:
-    from pytest_agentproc.vocabulary import Order
+    from pytest_agentproc.vocabulary import RunRequest
 
 SILENT = bundled("silent-past-the-limit")
 OF_SESSIONS = bundled("session-timeout-cancels-the-turn")
 
 
-async def _nobody(order: Order) -> None:
+async def _nobody(order: RunRequest) -> None:
     """Stand for a supervisor that is only asked for its limits."""
 
 

@@ -13,7 +13,7 @@ from pytest_agentproc.scenario._steps import STEPS
 from pytest_agentproc.vocabulary import Policy
 
 SECOND = 1_000_000_000
-CHILD: dict[str, Any] = {"id": "child1", "how": "same_group", "holds": [], "deaf": False, "for": None}
+CHILD: dict[str, Any] = {"id": "child1", "how": "same_group", "inherits": [], "ignores_signals": False, "for": None}
 NO_RESULT: dict[str, Any] = {"text": None, "is_error": False, "usage": None}
 
 CASES: list[tuple[str, list[tuple[str, tuple[Any, ...]]]]] = [
@@ -84,8 +84,8 @@ CASES: list[tuple[str, list[tuple[str, tuple[Any, ...]]]]] = [
     ("flood: {stdout: 1.5 KiB}", [("flood", ("stdout", 1536))]),
     ("silence: inactivity_timeout", [("sleep", (120 * SECOND,))]),
     ("silence: for ever", [("sleep", (None,))]),
-    ("busy: 1s", [("busy", (SECOND,))]),
-    ("busy: for ever", [("busy", (None,))]),
+    ("burn_cpu: 1s", [("burn_cpu", (SECOND,))]),
+    ("burn_cpu: for ever", [("burn_cpu", (None,))]),
     ("linger: 0", [("sleep", (0,))]),
     ("linger: for ever", [("sleep", (None,))]),
     ("linger: until eof", [("await_eof", ())]),
@@ -105,7 +105,7 @@ CASES: list[tuple[str, list[tuple[str, tuple[Any, ...]]]]] = [
     ("spawn: server", [("spawn", ({**CHILD, "id": "server"}, None))]),
     ("spawn: {}", [("spawn", (CHILD, None))]),
     (
-        "spawn: {id: s, how: same_group, holds: [stderr, stdout], deaf: true, for: kill_grace}",
+        "spawn: {id: s, how: same_group, inherits: [stderr, stdout], ignores_signals: true, for: kill_grace}",
         [
             (
                 "spawn",
@@ -113,8 +113,8 @@ CASES: list[tuple[str, list[tuple[str, tuple[Any, ...]]]]] = [
                     {
                         "id": "s",
                         "how": "same_group",
-                        "holds": ["stderr", "stdout"],
-                        "deaf": True,
+                        "inherits": ["stderr", "stdout"],
+                        "ignores_signals": True,
                         "for": 2 * SECOND,
                     },
                     None,
@@ -201,7 +201,7 @@ CASES: list[tuple[str, list[tuple[str, tuple[Any, ...]]]]] = [
                 (
                     [
                         (4, "event", ("task", {"id": "b", "kind": "local_bash"})),
-                        (4, "event", ("task_done", {"id": "b", "status": "failed", "folded": False})),
+                        (4, "event", ("task_done", {"id": "b", "status": "failed", "in_same_turn": False})),
                         (4, "event", ("background_turn", {"task": "b", "empty_result_first": False})),
                         (4, "answer", ("hi",)),
                     ],
@@ -300,14 +300,14 @@ def test_the_last_script_is_played_for_ever() -> None:
 
 def test_every_script_tells_what_the_agent_was_given() -> None:
     """Whichever invocation it is: it may be the first that lives long enough to tell."""
-    text = "scenario: a\nagent: raw\nscripts:\n  - [say: hi]\n  - []\nexpect:\n  saw: {argv: []}\n"
+    text = "scenario: a\nagent: raw\nscripts:\n  - [say: hi]\n  - []\nexpect:\n  received: {argv: []}\n"
     program = loads(text).bind(Policy()).program
     assert [steps[0][1] for steps in (program["steps"], *program["then"])] == ["tell", "tell"]
 
 
 def test_an_agent_tells_what_it_was_given_only_if_a_check_asks() -> None:
     """Variables can hold secrets: those that a check names are told, and no others."""
-    text = "scenario: a\nagent: raw\nscript:\n  - say: hi\nexpect:\n  saw: {stdin: ''}\n"
+    text = "scenario: a\nagent: raw\nscript:\n  - say: hi\nexpect:\n  received: {stdin: ''}\n"
     assert loads(text).bind(Policy()).program["steps"] == [(4, "say", ("hi", None))]
     text += "  outcome: completed\n"
     text = text.replace("{stdin: ''}", "{env: {A: b, C: unset}}")

@@ -6,7 +6,7 @@ import pytest
 
 from pytest_agentproc.errors import ScenarioError
 from pytest_agentproc.scenario import Bound, NotApplicable, loads
-from pytest_agentproc.vocabulary import Deed, Handler, HookUse, LimitsRequest, Policy
+from pytest_agentproc.vocabulary import CallerAction, Handler, HookUse, LimitsRequest, Policy
 
 SECOND = 1_000_000_000
 RPC = "{dialect: pi, mode: rpc}"
@@ -43,25 +43,25 @@ def test_every_item_becomes_a_deed() -> None:
   - stop: {}
   - close: {}"""
     assert bound(drive, policy=Policy(prompt_timeout=9)).drive == (
-        Deed(4, "prompt", "one"),
-        Deed(5, "prompt", "ababa", after=SECOND),
-        Deed(6, "turn", 2),
-        Deed(7, "background", 3),
-        Deed(8, "status", "ready"),
-        Deed(9, "wait", 10 * SECOND),
-        Deed(10, "cancel", at=5 * SECOND),
-        Deed(11, "cancel", 2),
-        Deed(12, "attach", "v"),
-        Deed(13, "detach", "v"),
-        Deed(14, "stop"),
-        Deed(15, "close"),
+        CallerAction(4, "prompt", "one"),
+        CallerAction(5, "prompt", "ababa", after=SECOND),
+        CallerAction(6, "turn", 2),
+        CallerAction(7, "background", 3),
+        CallerAction(8, "status", "ready"),
+        CallerAction(9, "wait", 10 * SECOND),
+        CallerAction(10, "cancel", at=5 * SECOND),
+        CallerAction(11, "cancel", 2),
+        CallerAction(12, "attach", "v"),
+        CallerAction(13, "detach", "v"),
+        CallerAction(14, "stop"),
+        CallerAction(15, "close"),
     )
 
 
 def test_a_session_without_a_drive_is_asked_hi() -> None:
     """As a run is."""
     text = "scenario: a\nagent: {dialect: pi, mode: rpc}\nscript: []\n"
-    assert loads(text).bind(Policy()).drive == (Deed(0, "prompt", "hi"),)
+    assert loads(text).bind(Policy()).drive == (CallerAction(0, "prompt", "hi"),)
 
 
 def test_a_run_has_no_drive_to_play() -> None:

@@ -71,7 +71,7 @@ def test_a_key_has_one_normal_form(expect: str, wanted: Any) -> None:
 
 def test_every_key_of_the_table_is_bound_here() -> None:
     """A key that is added to the table is added to these cases, or to those of a session."""
-    elsewhere = {"artifacts", "processes", "saw", "sessions", "turns", "background", "status", "viewers", "called"}
+    elsewhere = {"artifacts", "processes", "received", "sessions", "turns", "background", "status", "viewers", "called"}
     assert {expect.partition(":")[0] for expect, _ in CASES} | elsewhere == set(EXPECT_KEYS)
 
 

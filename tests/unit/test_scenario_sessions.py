@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pytest_agentproc.scenario import NotApplicable, Scenario, loads
-from pytest_agentproc.vocabulary import Deed, Handler, HookUse, LimitsRequest, Policy
+from pytest_agentproc.vocabulary import CallerAction, Handler, HookUse, LimitsRequest, Policy
 
 SECOND = 1_000_000_000
 TEXT = """
@@ -30,8 +30,8 @@ drive:
   - {session: right, cancel: {}, at: prompt_timeout + 1s}
 expect:
   sessions:
-    right: {turns: [{outcome: cancelled, elapsed: prompt_timeout}], saw: {env: {A: unset}}}
-    left: {signals: [{TERM: prompt_timeout}], viewers: {v: {status: ready}}, saw: {cwd: /}}
+    right: {turns: [{outcome: cancelled, elapsed: prompt_timeout}], received: {env: {A: unset}}}
+    left: {signals: [{TERM: prompt_timeout}], viewers: {v: {status: ready}}, received: {cwd: /}}
   processes: {left 2: {gone_at: 1s}, helper: {alive_at: 0s}}
   returned: 9s
 catches: {a-defect: sessions.left.signals}
@@ -93,10 +93,10 @@ def test_limits_are_stated_for_each_session() -> None:
 def test_a_time_of_an_item_follows_the_limits_of_its_session() -> None:
     """The same name is another number in another session."""
     assert scenario().bind(TERMS).drive == (
-        Deed(15, "prompt", "a", session="left"),
-        Deed(16, "prompt", "b", after=7 * SECOND, session="right"),
-        Deed(17, "wait", 3 * SECOND, session="left"),
-        Deed(18, "cancel", at=8 * SECOND, session="right"),
+        CallerAction(15, "prompt", "a", session="left"),
+        CallerAction(16, "prompt", "b", after=7 * SECOND, session="right"),
+        CallerAction(17, "wait", 3 * SECOND, session="left"),
+        CallerAction(18, "cancel", at=8 * SECOND, session="right"),
     )
 
 
@@ -105,10 +105,10 @@ def test_an_expectation_keeps_its_whole_key_and_its_sessions_limits() -> None:
     assert [(one.key, one.line, one.wanted) for one in scenario().bind(TERMS).expect] == [
         ("sessions.right.turns.1.outcome", 21, "cancelled"),
         ("sessions.right.turns.1.elapsed", 21, 7 * SECOND),
-        ("sessions.right.saw.env", 21, {"A": None}),
+        ("sessions.right.received.env", 21, {"A": None}),
         ("sessions.left.signals", 22, [("TERM", 3 * SECOND)]),
         ("sessions.left.viewers.v.status", 22, "ready"),
-        ("sessions.left.saw.cwd", 22, {"exact": "/"}),
+        ("sessions.left.received.cwd", 22, {"exact": "/"}),
         ("processes.left 2.gone_at", 23, SECOND),
         ("processes.helper.alive_at", 23, 0),
         ("returned", 24, 9 * SECOND),
@@ -126,7 +126,7 @@ def test_a_part_has_its_own_program_caller_and_checks() -> None:
     assert right.program["steps"][-1] == (13, "sleep", (7 * SECOND,))
     assert (left.handler, left.hooks) == (Handler(allowed=True, after=3 * SECOND), (HookUse("lint", "PostToolUse"),))
     assert (right.handler, right.hooks) == (None, ())
-    assert [one.key for one in left.expect] == ["signals", "viewers.v.status", "saw.cwd", "leaks"]
+    assert [one.key for one in left.expect] == ["signals", "viewers.v.status", "received.cwd", "leaks"]
     assert [deed.kind for deed in right.drive] == ["prompt", "cancel"]
 
 

@@ -17,9 +17,9 @@ from tests.benchmarks.search import replays, wrong
 from tests.bundled import all_bundled, bundled
 
 if TYPE_CHECKING:
-    from pytest_agentproc.harness import Lab, Played
+    from pytest_agentproc.harness import Played, ScenarioRunner
     from pytest_agentproc.search import Searched
-    from pytest_agentproc.vocabulary import Order
+    from pytest_agentproc.vocabulary import RunRequest
 
 _TEXT = """\
 scenario: an agent that pauses twice is ended for its silence alone
@@ -132,10 +132,10 @@ def test_settings_none_of_which_can_be_played_are_not_called_sound() -> None:
     """Of what was never played nothing was found, and that says nothing: the reason is told instead."""
     lacking = Function(_nothing, dialects=["raw"])
     with pytest.raises(NotApplicable, match="line 1 needs agents of pi, which the subject does not have"):
-        search(loads(_TEXT), lacking, runs=5, seed=1, lab=cast("Lab", _Refusing()))
+        search(loads(_TEXT), lacking, runs=5, seed=1, lab=cast("ScenarioRunner", _Refusing()))
 
 
-async def _nothing(_order: Order) -> str:
+async def _nothing(_order: RunRequest) -> str:
     return "completed"
 
 
@@ -170,10 +170,10 @@ def test_a_find_that_real_processes_do_not_repeat_is_the_kit_s_fault() -> None:
     find = _searched(subject).find
     assert find is not None
     other = model_play(find.scenario, core())
-    confirmed = confirm(find, subject, cast("Lab", _Once(other)))
+    confirmed = confirm(find, subject, cast("ScenarioRunner", _Once(other)))
     assert not confirmed.repeats
     assert [line[:4] for line in confirmed.difference.splitlines()] == ["once", "then"]
-    assert confirm(find, subject, cast("Lab", _Once(find.played))).repeats
+    assert confirm(find, subject, cast("ScenarioRunner", _Once(find.played))).repeats
 
 
 def _closed(outcome: str = "") -> Scenario:

@@ -164,7 +164,7 @@ def test_the_deadline_rests_while_the_caller_owes_an_answer() -> None:
     stage.says(question())
     assert list(stage.machine.deadlines) == ["permission_timeout"]
     stage.until(65)
-    stage.tells(to.AnswerIt("7", allowed=True), to.AnswerIt("7", allowed=False))
+    stage.tells(to.AnswerQuestion("7", allowed=True), to.AnswerQuestion("7", allowed=False))
     assert stage.sent() == [reply(7, {"outcome": {"outcome": "selected", "optionId": "y"}})]
     stage.until(124)
     assert stage.ended(1) is None
@@ -188,7 +188,7 @@ def test_a_cancel_answers_every_open_question_first() -> None:
     """The protocol wants it: an agent that waits for an answer does not hear the cancel."""
     stage = asked(handler=True)
     stage.says(question())
-    stage.tells(to.CancelIt())
+    stage.tells(to.CancelTurn())
     answer, cancel = stage.sent()
     assert answer == reply(7, {"outcome": {"outcome": "cancelled"}})
     assert cancel["method"] == "session/cancel"

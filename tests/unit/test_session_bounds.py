@@ -120,7 +120,7 @@ def test_open_questions_have_a_bound() -> None:
     assert len(stage.machine.turns.questions) == 1000
     assert len([line for line in stage.sent() if line["type"] == "control_response"]) == 100
     assert len([event for event in stage.events if event.question is not None]) == 1000
-    stage.tells(to.AnswerIt("0", True))
+    stage.tells(to.AnswerQuestion("0", True))
     assert len(stage.machine.turns.questions) == 999
 
 

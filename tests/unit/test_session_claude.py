@@ -124,7 +124,7 @@ def test_an_init_near_the_first_prompt_is_that_prompts(place: str, *, echoes: bo
     assert question.turn == 1
     stage.until(300)
     assert stage.ended(1) is None, "an open question holds the prompt's deadline"
-    stage.tells(to.AnswerIt("q", allowed=True))
+    stage.tells(to.AnswerQuestion("q", allowed=True))
     stage.ends(1, "ONE")
     assert stage.ended(1) == ("completed", 300.0, "ONE")
     assert stage.background() == []
@@ -277,7 +277,7 @@ def test_a_background_result_acknowledges_no_cancel() -> None:
     stage.turn(1, "ONE")
     stage.begins()
     stage.ask("two")
-    stage.tells(to.CancelIt())
+    stage.tells(to.CancelTurn())
     assert [line["type"] for line in stage.sent()] == ["control_request"]
     stage.ends(None, "", subtype="error_during_execution", is_error=True)
     assert (stage.unacknowledged, stage.ended(2)) == (True, None)
@@ -337,7 +337,7 @@ def test_a_question_that_the_agent_withdraws_gets_no_answer() -> None:
     stage.says({"type": "control_request", "request_id": "r", "request": ask})
     stage.until(20)
     stage.says({"type": "control_cancel_request", "request_id": "r"})
-    stage.tells(to.AnswerIt("r", allowed=True))
+    stage.tells(to.AnswerQuestion("r", allowed=True))
     assert stage.sent() == []
     stage.until(80)
     assert stage.ended(1) == ("timed_out", 80.0, None)
@@ -350,6 +350,6 @@ def test_an_allowed_tool_gets_its_input_back() -> None:
     stage.begins(1)
     ask = {"subtype": "can_use_tool", "tool_name": "Bash", "input": {"command": "ls"}}
     stage.says({"type": "control_request", "request_id": "r", "request": ask})
-    stage.tells(to.AnswerIt("r", allowed=True))
+    stage.tells(to.AnswerQuestion("r", allowed=True))
     [line] = stage.sent()
     assert line["response"]["response"] == {"behavior": "allow", "updatedInput": {"command": "ls"}}

@@ -142,4 +142,4 @@ def test_a_handler_that_breaks_in_any_way_refuses(broken: Callable[[], type[Base
             group.cancel_scope.cancel()
 
     anyio.run(host)
-    assert told.intents == [to.AnswerIt("q", allowed=False)]
+    assert told.intents == [to.AnswerQuestion("q", allowed=False)]

@@ -70,15 +70,15 @@ def test_a_hook_after_the_fact_is_answered_at_once_and_kept() -> None:
     stage.fires("r")
     assert (stage.answered(), stage.called()) == ([("r", {})], [])
     stage.until(42)
-    stage.tells(to.RegisterIt("mine"))
-    stage.tells(to.RegisterIt("mine"))
+    stage.tells(to.RegisterHook("mine"))
+    stage.tells(to.RegisterHook("mine"))
     assert (stage.answered(), stage.called()) == ([], [("r", 42.0)])
 
 
 def test_a_registered_hook_is_called_at_once() -> None:
     """And answered without waiting for what the callback does."""
     stage = Claude()
-    stage.tells(to.RegisterIt("mine"))
+    stage.tells(to.RegisterHook("mine"))
     stage.fires("r")
     stage.fires("s", callback="other")
     assert (stage.answered(), stage.called()) == ([("r", {}), ("s", {})], [("r", 0.0)])
@@ -89,9 +89,9 @@ def test_several_hooks_are_kept_in_order_and_each_for_its_own_callback() -> None
     stage = Claude()
     for name, callback in (("a", "mine"), ("b", "other"), ("c", "mine")):
         stage.fires(name, callback=callback)
-    stage.tells(to.RegisterIt("mine"))
+    stage.tells(to.RegisterHook("mine"))
     assert [name for name, _ in stage.called()] == ["a", "c"]
-    stage.tells(to.RegisterIt("other"))
+    stage.tells(to.RegisterHook("other"))
     assert [name for name, _ in stage.called()] == ["a", "c", "b"]
 
 
@@ -101,7 +101,7 @@ def test_a_hook_that_is_too_old_is_not_called(seconds: float, called: list[Any])
     stage = Claude()
     stage.fires("r")
     stage.until(seconds)
-    stage.tells(to.RegisterIt("mine"))
+    stage.tells(to.RegisterHook("mine"))
     assert stage.called() == called
 
 
@@ -121,7 +121,7 @@ def test_what_is_kept_has_a_bound() -> None:
     stage = Claude()
     for number in range(1100):
         stage.fires(str(number))
-    stage.tells(to.RegisterIt("mine"))
+    stage.tells(to.RegisterHook("mine"))
     names = [name for name, _ in stage.called()]
     assert (len(names), names[0]) == (1000, "100")
 
@@ -159,9 +159,9 @@ def test_a_tool_waits_for_its_callback_to_be_registered(allowed: bool, answer: A
     stage.fires("r", "PreToolUse")
     stage.until(59)
     assert (stage.answered(), stage.called()) == ([], [])
-    stage.tells(to.RegisterIt("mine"))
+    stage.tells(to.RegisterHook("mine"))
     assert (stage.answered(), stage.called()) == ([], [("r", 59.0)])
-    stage.tells(to.DecideIt("r", allowed=allowed))
+    stage.tells(to.DecideTool("r", allowed=allowed))
     assert stage.answered() == [("r", answer)]
     stage.until(100)
     assert stage.answered() == []
@@ -172,14 +172,14 @@ def test_a_tool_is_denied_when_nobody_answers_in_time(*, registered: bool) -> No
     """hook_timeout, whether no callback came or it does not end; what it says later is not heard."""
     stage = Claude()
     if registered:
-        stage.tells(to.RegisterIt("mine"))
+        stage.tells(to.RegisterHook("mine"))
     stage.fires("r", "PreToolUse")
     stage.until(59)
     assert stage.answered() == []
     stage.until(60)
     [(name, answer)] = stage.answered()
     assert (name, answer["hookSpecificOutput"]["permissionDecision"]) == ("r", "deny")
-    stage.tells(to.RegisterIt("mine"), to.DecideIt("r", allowed=True))
+    stage.tells(to.RegisterHook("mine"), to.DecideTool("r", allowed=True))
     assert stage.answered() == []
     assert len(stage.called()) == registered
     assert [event.hook.id for event in stage.events if event.kind == "withdrawn" and event.hook] == ["r"]
@@ -190,7 +190,7 @@ def test_a_hook_that_the_agent_withdraws_gets_no_answer() -> None:
     stage = Claude()
     stage.fires("r", "PreToolUse")
     stage.says({"type": "control_cancel_request", "request_id": "r"})
-    stage.tells(to.RegisterIt("mine"), to.DecideIt("r", allowed=True))
+    stage.tells(to.RegisterHook("mine"), to.DecideTool("r", allowed=True))
     stage.until(100)
     assert (stage.answered(), stage.called()) == ([], [])
 
@@ -203,7 +203,7 @@ def test_a_tool_that_waits_dies_with_its_agent_and_what_happened_does_not() -> N
     stage.exits(1)
     stage.until(2)
     stage.greets()
-    stage.tells(to.RegisterIt("mine"), to.DecideIt("r", allowed=True))
+    stage.tells(to.RegisterHook("mine"), to.DecideTool("r", allowed=True))
     stage.fires("t")
     assert (stage.answered(), stage.called()) == ([("t", {})], [("s", 2.0), ("t", 2.0)])
 
@@ -291,7 +291,7 @@ def decided(
                 group.cancel_scope.cancel()
 
     anyio.run(host)
-    assert driver.intents.pop(0) == to.RegisterIt("mine")
+    assert driver.intents.pop(0) == to.RegisterHook("mine")
     return driver.intents, session.warnings
 
 
@@ -303,10 +303,12 @@ def test_a_callback_forbids_by_saying_no(said: bool | None, allowed: bool) -> No
         assert hook.id == "r"
         return said
 
-    assert decided(callback) == ([to.DecideIt("r", allowed=allowed)], ())
+    assert decided(callback) == ([to.DecideTool("r", allowed=allowed)], ())
 
 
-@pytest.mark.parametrize(("event", "intents"), [("PreToolUse", [to.DecideIt("r", allowed=False)]), ("PostToolUse", [])])
+@pytest.mark.parametrize(
+    ("event", "intents"), [("PreToolUse", [to.DecideTool("r", allowed=False)]), ("PostToolUse", [])]
+)
 def test_a_callback_that_raises_is_a_warning(event: str, intents: list[to.Intent]) -> None:
     """And forbids, where it could have."""
 

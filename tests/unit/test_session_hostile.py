@@ -93,7 +93,7 @@ def test_no_value_of_a_wrong_type_breaks_a_session(dialect: str) -> None:
                 stage = Stage(dialect)
                 stage.prompt()
                 stage.says(bad)
-                stage.tells(to.CancelIt())
+                stage.tells(to.CancelTurn())
 
 
 @pytest.mark.parametrize("name", ["response", "request", "malformed"])

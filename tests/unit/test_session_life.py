@@ -96,7 +96,7 @@ def test_a_stop_before_the_first_handshake_brings_a_new_agent() -> None:
     """The caller's word is no failure: the queue waits for the next agent (P3)."""
     stage = Stage(policy=POLICY)
     stage.prompt("one")
-    stage.tells(to.StopIt())
+    stage.tells(to.StopAgent())
     assert (stage.status, len(stage.agents)) == ("restarting", 2)
     stage.greet()
     assert [line["message"] for line in stage.sent()] == ["one"]
@@ -187,7 +187,7 @@ def test_without_restarts_the_end_of_the_agent_is_the_end_of_the_session(is_stop
     stage.prompt("two")
     stage.until(5)
     if is_stopped:
-        stage.tells(to.StopIt())
+        stage.tells(to.StopAgent())
     stage.exits(-15 if is_stopped else 3)
     assert stage.ended(1) == ("stopped" if is_stopped else "agent_lost", 5.0, None)
     assert (stage.ended(2), stage.status) == (("agent_lost", 5.0, None), "failed")
@@ -231,7 +231,7 @@ def test_stop_ends_the_agent_and_the_turn_and_a_new_agent_takes_the_queue() -> N
     stage.prompt("two")
     stage.agent.is_deaf = True
     stage.until(5)
-    stage.tells(to.StopIt())
+    stage.tells(to.StopAgent())
     assert (stage.ended(1), stage.status) == (("stopped", 5.0, None), "restarting")
     stage.until(8)
     assert stage.agents[0].signals == ["TERM", "KILL"]
@@ -248,7 +248,7 @@ def test_close_ends_stdin_and_waits_before_each_step() -> None:
     stage.prompt("two")
     stage.agent.is_deaf = True
     stage.until(10)
-    stage.tells(to.CloseIt())
+    stage.tells(to.CloseSession())
     assert (stage.status, stage.agent.has_eof, stage.agent.signals) == ("closed", True, [])
     assert (stage.ended(1), stage.ended(2)) == (("stopped", 10.0, None), ("stopped", 10.0, None))
     stage.until(12)
@@ -261,7 +261,7 @@ def test_close_ends_stdin_and_waits_before_each_step() -> None:
 def test_an_agent_that_leaves_at_the_end_of_its_input_gets_no_signal() -> None:
     """And its exit at close is no crash."""
     stage = ready()
-    stage.tells(to.CloseIt())
+    stage.tells(to.CloseSession())
     stage.exits(0)
     assert (stage.is_over, stage.agent.signals, stage.statuses()[-1]) == (True, [], "closed")
 
@@ -269,7 +269,7 @@ def test_an_agent_that_leaves_at_the_end_of_its_input_gets_no_signal() -> None:
 def test_stop_while_it_closes_shortens_the_wait() -> None:
     """The caller need not wait for a grace that it gave."""
     stage = ready()
-    stage.tells(to.CloseIt(), to.StopIt())
+    stage.tells(to.CloseSession(), to.StopAgent())
     assert (stage.agent.signals, stage.is_over, len(stage.starts)) == (["TERM"], True, 1)
 
 
@@ -280,7 +280,7 @@ def test_a_session_without_an_agent_closes_at_once(way: str) -> None:
     if way == "restarting":
         stage.exits(1)
     assert stage.status == way
-    stage.tells(to.CloseIt())
+    stage.tells(to.CloseSession())
     assert (stage.is_over, stage.status, stage.machine.deadlines) == (True, "closed", {})
 
 
@@ -342,7 +342,7 @@ def test_what_a_dying_agent_says_reaches_nobody() -> None:
     stage.prompt("one")
     stage.takes(1)
     stage.agent.is_deaf = True
-    stage.tells(to.StopIt())
+    stage.tells(to.StopAgent())
     stage.prompt("two")
     stage.answers("too late")
     assert (stage.ended(1), stage.ended(2)) == (("stopped", 0.0, None), None)

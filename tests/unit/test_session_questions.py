@@ -64,10 +64,10 @@ def test_a_cancel_leaves_a_background_turns_questions_open() -> None:
     stage.begins_own()
     stage.asks("own")
     stage.prompt()
-    stage.tells(to.CancelIt(2))
+    stage.tells(to.CancelTurn(2))
     [_, interrupt] = stage.sent()
     assert interrupt["request"] == {"subtype": "interrupt"}
-    stage.tells(to.AnswerIt("own", allowed=True))
+    stage.tells(to.AnswerQuestion("own", allowed=True))
     [answer] = stage.sent()
     assert answer["response"]["response"]["behavior"] == "allow"
     assert stage.withdrawn() == []
@@ -79,7 +79,7 @@ def test_a_cancel_withdraws_its_own_turns_questions() -> None:
     stage.prompt()
     stage.begins()
     stage.asks("a")
-    stage.tells(to.CancelIt(1), to.AnswerIt("a", allowed=True))
+    stage.tells(to.CancelTurn(1), to.AnswerQuestion("a", allowed=True))
     [denied, interrupt] = stage.sent()
     assert denied["response"]["response"]["behavior"] == "deny"
     assert interrupt["type"] == "control_request"
@@ -99,7 +99,7 @@ def test_a_background_question_does_not_hold_the_prompts_deadline() -> None:
     stage.asks("a")
     stage.until(50)
     assert stage.ended(2) is None
-    stage.tells(to.AnswerIt("a", allowed=True))
+    stage.tells(to.AnswerQuestion("a", allowed=True))
     stage.until(70)
     assert stage.ended(2) == ("timed_out", 60.0, None)
 

@@ -66,14 +66,14 @@ class Sessions(RuleBasedStateMachine):
     def cancel(self, back: int) -> None:
         """Cancel the turn in flight, or one of the last three."""
         number = self.asked[-back] if 0 < back <= len(self.asked) else None
-        self.stage.tells(to.CancelIt(number))
+        self.stage.tells(to.CancelTurn(number))
         self.player.sync()
 
     @precondition(lambda self: len(self.asked) > 4)
     @rule()
     def close(self) -> None:
         """End the session."""
-        self.stage.tells(to.CloseIt())
+        self.stage.tells(to.CloseSession())
         self.player.sync()
 
     @rule()
@@ -162,7 +162,7 @@ class Sessions(RuleBasedStateMachine):
 
     @precondition(lambda self: self.lives)
     @rule(
-        kind=st.sampled_from(["crash", "stop", "deaf", "mute", "none", "none", "none"]),
+        kind=st.sampled_from(["crash", "stop", "ignores_signals", "mute", "none", "none", "none"]),
         status=st.sampled_from([0, 1, -9]),
     )
     def get_into_trouble(self, kind: str, status: int) -> None:
@@ -171,8 +171,8 @@ class Sessions(RuleBasedStateMachine):
             self.stage.exits(status)
         elif kind == "stop":
             self.is_stopped.add(len(self.stage.agents))
-            self.stage.tells(to.StopIt())
-        self.stage.agent.is_deaf = self.stage.agent.is_deaf or kind == "deaf"
+            self.stage.tells(to.StopAgent())
+        self.stage.agent.is_deaf = self.stage.agent.is_deaf or kind == "ignores_signals"
         self.stage.agent.is_reading = self.stage.agent.is_reading and kind != "mute"
         self.player.sync()
 
@@ -230,7 +230,7 @@ class Sessions(RuleBasedStateMachine):
     def teardown(self) -> None:
         """Close: everybody is gone, every turn has its outcome, and every viewer has seen it all."""
         stage = self.stage
-        stage.tells(to.CloseIt())
+        stage.tells(to.CloseSession())
         stage.until(stage.now / SECOND + 100)
         assert stage.is_over
         assert all(agent.is_reaped for agent in stage.agents)

@@ -123,7 +123,7 @@ def test_the_status_of_an_agent_that_was_forced_says_so() -> None:
     """And there is none before the first of them has ended."""
     stage = pi()
     before = stage.session.agent_status
-    stage.tells(to.StopIt())
+    stage.tells(to.StopAgent())
     assert (before, stage.session.agent_status, stage.session.forced) == (None, -15, True)
 
 

@@ -54,7 +54,7 @@ def test_a_task_that_never_ends_is_named_at_close_and_blocks_nothing() -> None:
     stage = Claude()
     stage.begins("b", title="sleep 1000")
     stage.begins("c")
-    stage.tells(to.CloseIt())
+    stage.tells(to.CloseSession())
     stage.exits(0)
     assert (stage.is_over, stage.now) == (True, 0)
     assert stage.session.warnings == ("background tasks never ended: b (sleep 1000), c",)

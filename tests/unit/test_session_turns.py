@@ -153,7 +153,7 @@ def test_the_callers_cancel_ends_a_turn_as_cancelled_when_it_is_acknowledged() -
     """The turn stays in flight until the agent says how it ended."""
     stage = asked()
     stage.until(1)
-    stage.tells(to.CancelIt(), to.CancelIt(1))
+    stage.tells(to.CancelTurn(), to.CancelTurn(1))
     assert [line["type"] for line in stage.sent()] == ["abort"]
     assert (stage.status, stage.unacknowledged) == ("prompting", True)
     stage.until(2)
@@ -166,7 +166,7 @@ def test_the_callers_cancel_ends_a_turn_as_cancelled_when_it_is_acknowledged() -
 def test_a_good_result_that_crosses_the_callers_cancel_is_completed() -> None:
     """It was done; the answer to the abort still has to come before the next prompt goes out."""
     stage = asked()
-    stage.tells(to.CancelIt())
+    stage.tells(to.CancelTurn())
     stage.prompt("two")
     stage.answers("done")
     assert stage.ended(1) == ("completed", 0.0, "done")
@@ -179,7 +179,7 @@ def test_a_callers_cancel_that_nobody_acknowledges_is_cancelled_when_the_agent_i
     """The wait has an end, and the caller's word is the cause."""
     stage = asked()
     stage.until(10)
-    stage.tells(to.CancelIt())
+    stage.tells(to.CancelTurn())
     stage.until(310)
     assert stage.ended(1) == ("cancelled", 310.0, None)
     assert stage.agent is not stage.agents[0]
@@ -189,7 +189,7 @@ def test_a_queued_prompt_is_cancelled_without_a_word_to_the_agent() -> None:
     """There is nothing that the agent could stop."""
     stage = asked()
     number = stage.prompt("two")
-    stage.tells(to.CancelIt(number))
+    stage.tells(to.CancelTurn(number))
     assert stage.ended(number) == ("cancelled", 0.0, None)
     assert stage.sent() == []
     stage.answers("one's")
@@ -200,7 +200,7 @@ def test_a_cancel_that_came_before_the_turn_began_goes_out_again() -> None:
     """An abort of nothing is answered and stops nothing; the run that begins after it must not go on for ever."""
     stage = ready()
     stage.prompt("one")
-    stage.tells(to.CancelIt())
+    stage.tells(to.CancelTurn())
     stage.settles(1)
     assert [line["type"] for line in stage.sent()] == ["prompt", "abort"]
     stage.takes(1)

@@ -9,7 +9,7 @@ import pytest
 from pytest_agentproc.errors import Deadlock
 from pytest_agentproc.record import Record
 from pytest_agentproc.verdict import Row, Verdict, compare, conclude
-from pytest_agentproc.vocabulary import Answer
+from pytest_agentproc.vocabulary import RunReport
 from tests.unit.handmade import SECOND, Bound, Events, Expected, Played, Script, judge, judged
 
 
@@ -50,7 +50,7 @@ def test_what_is_not_reported_decides_only_where_the_scenario_turns_on_it() -> N
     script = Script(catches={"some-defect": "outcome"})
     record = Record()
     record.add(0, "p", {"process": "agent", "seen": True, "parent": "supervisor", "line": 0})
-    reported, silent = Answer(outcome="completed"), Answer(warnings=())
+    reported, silent = RunReport(outcome="completed"), RunReport(warnings=())
     for answer, verdict in ((reported, Verdict.PASSED), (silent, Verdict.UNDECIDED)):
         rows = compare(Played(Bound(expected, scenario=script), record, answer))
         assert conclude(rows) is verdict
@@ -74,7 +74,7 @@ def test_one_deciding_key_that_is_reported_decides(
     expected = Expected("outcome", "completed"), Expected("text", {"exact": "hi"}), Expected("noise", 0)
     record = Record()
     record.add(0, "p", {"process": "agent", "seen": True, "parent": "supervisor", "line": 0})
-    rows = compare(Played(Bound(expected, scenario=Script(catches=catches)), record, Answer(**answer)))
+    rows = compare(Played(Bound(expected, scenario=Script(catches=catches)), record, RunReport(**answer)))
     assert [row.verdict.value for row in rows] == verdicts
 
 
@@ -93,7 +93,7 @@ def test_what_else_is_odd_is_a_supervisors_own_to_say(warning: str, catches: dic
     expected = Expected("outcome", "completed"), Expected("warnings", [])
     record = Record()
     record.add(0, "p", {"process": "agent", "seen": True, "parent": "supervisor", "line": 0})
-    answer = Answer(outcome="completed", warnings=(warning,))
+    answer = RunReport(outcome="completed", warnings=(warning,))
     rows = compare(Played(Bound(expected, scenario=Script(catches=catches)), record, answer))
     assert [row.verdict.value for row in rows] == ["passed", verdict]
 
@@ -112,7 +112,7 @@ def test_plain_output_may_be_told_with_the_end_of_its_last_line(mode: str, said:
     """It is what the agent printed; elsewhere a text is the agent's word for word."""
     bound, record = Bound((Expected("text", {"exact": "one"}),), scenario=Script(mode=mode)), Record()
     record.add(0, "p", {"process": "agent", "seen": True, "parent": "supervisor", "line": 0})
-    [row] = [row for row in compare(Played(bound, record, Answer(text=said))) if row.key == "text"]
+    [row] = [row for row in compare(Played(bound, record, RunReport(text=said))) if row.key == "text"]
     assert row.verdict.value == verdict
 
 
@@ -244,24 +244,24 @@ def test_an_outcome_that_is_not_to_be_is_named() -> None:
     """Where more than one is right, a scenario says which is wrong; of a turn as of a run."""
     wanted = {"not": "completed"}
     assert judge("outcome", wanted, outcome="completed")[:3] == ("failed", "not completed", "completed")
-    assert judge("turns.1.outcome", wanted, turns=(Answer(outcome="completed"),))[1] == "not completed"
-    assert judge("turns.1.outcome", wanted, turns=(Answer(outcome="agent_lost"),))[0] == "passed"
-    assert judge("turns.1.outcome", wanted, turns=(Answer(),))[0] == "undecided"
+    assert judge("turns.1.outcome", wanted, turns=(RunReport(outcome="completed"),))[1] == "not completed"
+    assert judge("turns.1.outcome", wanted, turns=(RunReport(outcome="agent_lost"),))[0] == "passed"
+    assert judge("turns.1.outcome", wanted, turns=(RunReport(),))[0] == "undecided"
 
 
 def test_one_of_several_outcomes_may_be_right() -> None:
     """Where a protocol can be read in two ways, a scenario names both outcomes."""
     wanted = {"any_of": ["completed", "failed"]}
     assert judge("outcome", wanted, outcome="inactive")[:3] == ("failed", "completed or failed", "inactive")
-    assert judge("turns.1.outcome", wanted, turns=(Answer(outcome="failed"),))[0] == "passed"
-    assert judge("turns.1.outcome", wanted, turns=(Answer(),))[0] == "undecided"
+    assert judge("turns.1.outcome", wanted, turns=(RunReport(outcome="failed"),))[0] == "passed"
+    assert judge("turns.1.outcome", wanted, turns=(RunReport(),))[0] == "undecided"
 
 
 @pytest.mark.parametrize("error", [None, ""])
 def test_no_error_is_told_by_none_as_by_an_empty_text(error: str | None) -> None:
     """Some write the one, others the other; where words were due, None says nothing, and "" that there are none."""
     assert judge("error", {"exact": ""}, error=error)[0] == "passed"
-    assert judge("turns.1.error", {"exact": ""}, turns=(Answer(error=error),))[0] == "passed"
+    assert judge("turns.1.error", {"exact": ""}, turns=(RunReport(error=error),))[0] == "passed"
     assert judge("error", {"contains": "x"}, error=error)[0] == ("undecided" if error is None else "failed")
     assert judge("error", {"exact": ""}, error="x")[0] == "failed"
 
@@ -273,7 +273,7 @@ def test_nothing_is_green_if_no_agent_was_started() -> None:
     status = Expected("agent_status", {"code": 0, "signal": None, "forced": None})
     record = Record()
     record.add(0, "x", {"process": "agent", "by": "supervisor", "code": 0})  # the subject's word is not enough
-    answer = Answer(outcome="completed", text="other")
+    answer = RunReport(outcome="completed", text="other")
     rows = compare(Played(Bound((*expected, status)), record, answer))
     assert [row.verdict.value for row in rows] == [
         *("not exercised", "failed", "not exercised", "not exercised", "undecided", "failed"),
@@ -288,7 +288,7 @@ def test_an_agent_that_cannot_be_started_need_not_be(outcome: str, cannot_spawn:
     """There the start is what is judged."""
     expected = (Expected("outcome", outcome), Expected("leaks", []))
     bound = Bound(expected, scenario=Script(cannot_spawn=cannot_spawn))
-    rows = compare(Played(bound, Record(), Answer(outcome=outcome)))
+    rows = compare(Played(bound, Record(), RunReport(outcome=outcome)))
     assert {row.verdict for row in rows} == {Verdict.PASSED}
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from pytest_agentproc.record import Record
 from pytest_agentproc.verdict import compare
-from pytest_agentproc.vocabulary import Answer, Policy
+from pytest_agentproc.vocabulary import Policy, RunReport
 from tests.unit.handmade import SECOND, Bound, Expected, Played
 
 QUARTER = SECOND // 4
@@ -20,7 +20,7 @@ def verdict(outcome: str, *, signalled: int | None, returned: int, policy: Polic
         record.add(signalled, "s", {"process": "agent", "signal": "TERM"})
     record.add(returned, "m", {"process": "supervisor", "returned": True})
     bound = Bound((Expected("outcome", outcome), Expected("elapsed", 5 * SECOND)), policy or Policy())
-    row = compare(Played(bound, record, Answer(outcome=outcome)))[1]
+    row = compare(Played(bound, record, RunReport(outcome=outcome)))[1]
     return row.verdict.value, row.hint or row.seen
 
 

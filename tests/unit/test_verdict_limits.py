@@ -7,7 +7,7 @@ from typing import Any
 from pytest_agentproc.errors import AdapterError, Deadlock
 from pytest_agentproc.record import Record
 from pytest_agentproc.verdict import Verdict, compare, conclude
-from pytest_agentproc.vocabulary import Answer
+from pytest_agentproc.vocabulary import RunReport
 from tests.unit.handmade import Bound, Expected, Played, Reference, Script
 
 FILE = (Expected("outcome", "inactive"), Expected("elapsed", 60), Expected("leaks", []))
@@ -34,7 +34,7 @@ def play(
         record.add(60, "m", {"process": leak, "leaked": "alive", "line": 4})
     if isinstance(answer, Exception):
         return Played(bound, record, None, answer, reference=reference)
-    return Played(bound, record, Answer(**answer), reference=reference)
+    return Played(bound, record, RunReport(**answer), reference=reference)
 
 
 def verdicts(played: Played) -> list[str]:

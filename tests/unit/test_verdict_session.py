@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from pytest_agentproc.errors import Deadlock
-from pytest_agentproc.vocabulary import Answer, View
+from pytest_agentproc.vocabulary import RunReport, View
 from tests.unit.handmade import SECOND, Expected, judge, judged
 
-TURNS = (Answer(outcome="completed", text="one", elapsed=SECOND), Answer(outcome="failed", text="two"))
+TURNS = (RunReport(outcome="completed", text="one", elapsed=SECOND), RunReport(outcome="failed", text="two"))
 
 
 def told(kind: str, turn: int | None, text: str) -> tuple[int, str, dict[str, Any]]:
@@ -47,11 +47,11 @@ def test_background_turns_are_counted() -> None:
 
 def test_the_time_of_a_background_turn_is_undecided_until_it_is_reported() -> None:
     """A subject that does not measure it gets no green for 0 s."""
-    assert judge("background.1.elapsed", 0, background=(Answer(text="a"),))[::2] == (
+    assert judge("background.1.elapsed", 0, background=(RunReport(text="a"),))[::2] == (
         "undecided",
         "not reported by the subject",
     )
-    assert judge("background.1.elapsed", 0, background=(Answer(elapsed=SECOND),))[:3] == ("failed", "0 s", "1 s")
+    assert judge("background.1.elapsed", 0, background=(RunReport(elapsed=SECOND),))[:3] == ("failed", "0 s", "1 s")
 
 
 def test_the_history_of_statuses_is_compared_whole() -> None:

@@ -9,11 +9,11 @@ import pytest
 from pytest_agentproc.errors import Deadlock
 from pytest_agentproc.record import Record, normal_form, of_session, one_session, text
 from pytest_agentproc.verdict import Verdict, compare, explain
-from pytest_agentproc.vocabulary import Answer
+from pytest_agentproc.vocabulary import RunReport
 from tests.unit.handmade import SECOND, Bound, Expected, Played
 
-LEFT = Answer(turns=(Answer(text="a", elapsed=SECOND),), statuses=("starting", "ready"), warnings=())
-RIGHT = Answer(turns=(Answer(text="b", elapsed=2 * SECOND),), error="lost")
+LEFT = RunReport(turns=(RunReport(text="a", elapsed=SECOND),), statuses=("starting", "ready"), warnings=())
+RIGHT = RunReport(turns=(RunReport(text="b", elapsed=2 * SECOND),), error="lost")
 
 
 def record() -> Record:
@@ -36,10 +36,12 @@ def record() -> Record:
     return told
 
 
-def judged(key: str, wanted: Any, answer: Answer | None = None, fault: Exception | None = None) -> tuple[Verdict, str]:
+def judged(
+    key: str, wanted: Any, answer: RunReport | None = None, fault: Exception | None = None
+) -> tuple[Verdict, str]:
     """Judge one key of the two sessions; give the verdict and what was seen."""
     bound = Bound((Expected(key, wanted),), parts={"left": Bound(()), "right": Bound(())})
-    answer = answer or (None if fault else Answer(sessions={"left": LEFT, "right": RIGHT}))
+    answer = answer or (None if fault else RunReport(sessions={"left": LEFT, "right": RIGHT}))
     row = compare(Played(bound, record(), answer, fault))[0]
     assert row.key == key
     return row.verdict, row.seen
@@ -77,17 +79,17 @@ def test_a_check_sees_its_own_session_alone(key: str, wanted: tuple[Any, Any], o
 
 def test_what_is_given_is_given_to_each() -> None:
     """Only the agent that told it was given anything."""
-    assert judged("sessions.right.saw.argv", ["--mode"])[0] is Verdict.PASSED
-    assert judged("sessions.left.saw.argv", ["--mode"])[0] is Verdict.NOT_EXERCISED
+    assert judged("sessions.right.received.argv", ["--mode"])[0] is Verdict.PASSED
+    assert judged("sessions.left.received.argv", ["--mode"])[0] is Verdict.NOT_EXERCISED
 
 
 def test_what_the_subject_does_not_report_is_undecided_and_what_the_record_proves_is_not() -> None:
     """A subject need not tell of its sessions one by one."""
-    assert judged("sessions.left.turns.1.text", {"exact": "a"}, Answer()) == (
+    assert judged("sessions.left.turns.1.text", {"exact": "a"}, RunReport()) == (
         Verdict.UNDECIDED,
         "not reported by the subject",
     )
-    assert judged("sessions.left.signals", [("TERM", SECOND)], Answer())[0] is Verdict.PASSED
+    assert judged("sessions.left.signals", [("TERM", SECOND)], RunReport())[0] is Verdict.PASSED
 
 
 def test_a_turn_without_an_end_fails_in_a_deadlock_and_one_with_an_end_was_not_judged() -> None:
@@ -106,7 +108,7 @@ def test_what_is_expected_of_all_needs_one_agent_of_any() -> None:
     """Nothing is green though no agent was started."""
     assert judged("processes.left 2.gone_at", 4 * SECOND)[0] is Verdict.PASSED
     bound = Bound((Expected("leaks", []),), parts={"left": Bound(())})
-    assert compare(Played(bound, Record(), Answer(sessions={})))[0].verdict is Verdict.NOT_EXERCISED
+    assert compare(Played(bound, Record(), RunReport(sessions={})))[0].verdict is Verdict.NOT_EXERCISED
 
 
 def test_one_session_of_a_record_is_told_as_if_there_were_no_other() -> None:
@@ -142,5 +144,5 @@ def test_a_failure_names_the_last_step_of_each_session() -> None:
     )
     told = record()
     told.add(5 * SECOND, "m", {"process": "left", "step": "say", "line": 4})
-    played = Played(bound, told, Answer(sessions={"left": LEFT, "right": RIGHT}))
+    played = Played(bound, told, RunReport(sessions={"left": LEFT, "right": RIGHT}))
     assert "  left's last step: one.scenario.yaml:4: " in explain(played, compare(played)).splitlines()

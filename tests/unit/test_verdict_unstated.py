@@ -10,7 +10,7 @@ from pytest_agentproc.errors import Deadlock
 from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.verdict import Verdict, compare, conclude, judged
-from pytest_agentproc.vocabulary import POLICY_NAMES, Answer, Policy, with_unstated
+from pytest_agentproc.vocabulary import POLICY_NAMES, Policy, RunReport, with_unstated
 from tests.unit.handmade import SECOND, Bound, Events, Expected, Played, Script, Unstated
 
 REMEDY = "state limits={'kill_grace': ...} to have this judged"
@@ -38,7 +38,7 @@ def play(
         record.add(at, code, data)
     if isinstance(answer, Exception):
         return Played(bound, record, None, answer, unstated=unstated)
-    return Played(bound, record, Answer(**answer), unstated=unstated)
+    return Played(bound, record, RunReport(**answer), unstated=unstated)
 
 
 def verdicts(played: Played) -> dict[str, str]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pytest_agentproc.harness._launch import Workshop
+from pytest_agentproc.harness._launch import FakeBuilder
 from pytest_agentproc.scenario import loads
 from pytest_agentproc.vocabulary import Policy
 
@@ -21,7 +21,7 @@ def _baked(said: str) -> dict[str, Any]:
 @pytest.mark.slow
 def test_a_launcher_that_is_used_again_holds_nothing_of_the_last_program() -> None:
     """A program is written over the last one, which may have been longer: what stood behind it must not stay."""
-    shop = Workshop()
+    shop = FakeBuilder()
     try:
         first = shop.make("pi", _baked("x" * 5000))
         plan = Path(first).parent.with_suffix(".baked")

@@ -16,7 +16,7 @@ import trio
 from pytest_agentproc.subjects import Function
 
 if TYPE_CHECKING:
-    from pytest_agentproc.vocabulary import Order
+    from pytest_agentproc.vocabulary import RunRequest
 
 __all__ = ["subject"]
 
@@ -26,7 +26,7 @@ SILENCE = 90
 class Run:
     """One agent: what it printed, and since when it has printed nothing."""
 
-    def __init__(self, order: Order) -> None:
+    def __init__(self, order: RunRequest) -> None:
         pipes: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         agent: Any = subprocess.Popen(order.argv, env=order.env, cwd=order.cwd, start_new_session=True, **pipes)
         self.agent = agent
@@ -83,7 +83,7 @@ async def gone(pid: int) -> None:
             os.close(pidfd)
 
 
-async def supervise(order: Order) -> dict[str, Any]:
+async def supervise(order: RunRequest) -> dict[str, Any]:
     """Run the agent until it ends, or is silent for too long."""
     run = Run(order)
     async with trio.open_nursery() as nursery:

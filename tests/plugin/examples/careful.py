@@ -19,7 +19,7 @@ from pytest_agentproc.subjects import Function
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from pytest_agentproc.vocabulary import Order
+    from pytest_agentproc.vocabulary import RunRequest
 
 __all__ = ["LADDER", "LONGEST_LINE", "SILENCE", "Run", "lives", "of_plain", "signalled", "subject", "supervise"]
 
@@ -27,7 +27,7 @@ SILENCE, LADDER, LONGEST_LINE = 60, 5, 16 * 1024**2
 EXIT_CODES = {"inactive": 124, "overran": 124, "protocol_error": 76, "input_failed": 74}
 
 
-async def supervise(order: Order, make: type[Run]) -> dict[str, Any]:
+async def supervise(order: RunRequest, make: type[Run]) -> dict[str, Any]:
     """Run the agent until it ends, or is silent for too long."""
     begun = asyncio.get_running_loop().time()
     try:
@@ -51,7 +51,7 @@ async def supervise(order: Order, make: type[Run]) -> dict[str, Any]:
 class Run:
     """One agent: what it printed, and since when it has printed nothing."""
 
-    def __init__(self, order: Order) -> None:
+    def __init__(self, order: RunRequest) -> None:
         self.loop = asyncio.get_running_loop()
         self.order = order
         self.agent: Any = self.start(order.argv, env=order.env, cwd=order.cwd, start_new_session=True)
@@ -210,7 +210,7 @@ def signalled(process: psutil.Process, *signals: signal.Signals) -> None:
 def of_plain(make: type[Run], **others: float) -> Function:
     """Make a subject of a way to run an agent, with the limits that it has besides."""
 
-    async def run(order: Order) -> dict[str, Any]:
+    async def run(order: RunRequest) -> dict[str, Any]:
         return await supervise(order, make)
 
     graces = dict.fromkeys(("kill_grace", "linger_kill_grace", "leftover_kill_grace"), LADDER)

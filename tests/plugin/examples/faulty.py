@@ -14,7 +14,7 @@ import psutil
 from tests.plugin.examples.careful import LADDER, SILENCE, Run, lives, signalled
 
 if TYPE_CHECKING:
-    from pytest_agentproc.vocabulary import Order
+    from pytest_agentproc.vocabulary import RunRequest
 
 
 KEPT: list[Any] = []
@@ -166,7 +166,7 @@ class LeavesLeftovers(Run):
 
 
 class DoesNotReadStderr(Run):
-    def __init__(self, order: Order) -> None:
+    def __init__(self, order: RunRequest) -> None:
         super().__init__(order)
         self.loop.remove_reader(self.agent.stderr.fileno())
         del self.kept[self.agent.stderr]
@@ -180,7 +180,7 @@ class StderrIsText(Run):
 
 
 class ReadsAfterItWrote(Run):
-    def __init__(self, order: Order) -> None:
+    def __init__(self, order: RunRequest) -> None:
         super().__init__(order)
         for pipe in self.kept:
             self.loop.remove_reader(pipe.fileno())
@@ -211,7 +211,7 @@ class LosesLastWords(Run):
 
 
 class DecodesEachChunk(Run):
-    def __init__(self, order: Order) -> None:
+    def __init__(self, order: RunRequest) -> None:
         self.words: list[str] = []
         super().__init__(order)
 
@@ -271,6 +271,6 @@ class OwnFolder(Run):
 
 
 class PromptGetsANewline(Run):
-    def __init__(self, order: Order) -> None:
+    def __init__(self, order: RunRequest) -> None:
         super().__init__(order)
         self.unsent += b"\n" if self.unsent else b""

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     import psutil
 
-    from pytest_agentproc.vocabulary import Order
+    from pytest_agentproc.vocabulary import RunRequest
 
 __all__ = ["PERIOD", "SHORT_PERIOD", "Polling", "PollingPi", "PollingTheEnd", "at_the_end", "pi", "subject"]
 
@@ -24,7 +24,7 @@ SHORT_PERIOD = 0.02
 class Polling(Run):
     """One agent, at which somebody looks."""
 
-    def __init__(self, order: Order) -> None:
+    def __init__(self, order: RunRequest) -> None:
         super().__init__(order)
         for descriptor in (self.pidfd, *(pipe.fileno() for pipe in self.kept)):
             self.loop.remove_reader(descriptor)

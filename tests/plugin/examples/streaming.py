@@ -10,7 +10,7 @@ from pytest_agentproc.subjects import Function
 from tests.plugin.examples.careful import LADDER, LONGEST_LINE, SILENCE, Run, supervise
 
 if TYPE_CHECKING:
-    from pytest_agentproc.vocabulary import Order
+    from pytest_agentproc.vocabulary import RunRequest
 
 __all__ = ["TOOL", "PiRun", "of_pi", "subject"]
 
@@ -22,7 +22,7 @@ GOES_ON = ("turn_start", "message_start", "auto_retry_start")
 class PiRun(Run):
     """One pi: its last message, the tools that it runs, and whether it is through."""
 
-    def __init__(self, order: Order) -> None:
+    def __init__(self, order: RunRequest) -> None:
         self.rest, self.noise = bytearray(), 0
         self.tools: set[str] = set()
         self.message: dict[str, Any] = {}
@@ -142,7 +142,7 @@ def objects(text: str) -> list[dict[str, Any]]:
 def of_pi(make: type[PiRun]) -> Function:
     """Make a subject of a way to run pi."""
 
-    async def run(order: Order) -> dict[str, Any]:
+    async def run(order: RunRequest) -> dict[str, Any]:
         return await supervise(order, make)
 
     return Function(

@@ -78,7 +78,7 @@ def test_a_process_that_is_left_fails_the_test(pytester: pytest.Pytester) -> Non
 
         def test_left(fake_agent):
             agent = fake_agent("""
-            - spawn: {id: server, holds: []}
+            - spawn: {id: server, inherits: []}
             - say: hi
             """)
             assert subprocess.run(agent.argv, capture_output=True).stdout == b"hi\\n"
@@ -86,4 +86,4 @@ def test_a_process_that_is_left_fails_the_test(pytester: pytest.Pytester) -> Non
     )
     result = pytester.runpytest()
     result.assert_outcomes(passed=1, errors=1)
-    result.stdout.fnmatch_lines(["test_left.py:5: server was left (still alive): - spawn: {id: server, holds: []}"])
+    result.stdout.fnmatch_lines(["test_left.py:5: server was left (still alive): - spawn: {id: server, inherits: []}"])
