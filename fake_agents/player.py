@@ -269,7 +269,7 @@ class Player:
     def _do_tell(self, names: Sequence[str] | None) -> None:
         self.stage.note("g", self.stage.given(names))
 
-    def _do_busy(self, duration: int | None) -> Iterator[Wait]:
+    def _do_burn_cpu(self, duration: int | None) -> Iterator[Wait]:
         yield (BUSY, None if duration is None else self.now + duration)
 
     def _do_sleep(self, duration: int | None) -> Iterator[Wait]:

@@ -147,10 +147,20 @@ def _judged(options: argparse.Namespace, folder: Path) -> str:
     if done.returncode not in _SCENARIOS_FAILED or not results.exists():
         raise _error(done)
     told = results.read_text("utf-8")
-    if not options.command:
-        return told
-    ours, theirs = f"--subject {_PROGRAM}:subject", f"--command {shlex.quote(options.command)}"
-    return told.replace(ours, json.dumps(theirs, ensure_ascii=False)[1:-1])
+    for one in json.loads(told)["results"]:
+        if one["rerun"]:  # it is the command of a pytest that nobody sees
+            told = told.replace(json.dumps(one["rerun"]), json.dumps(_rerun(one, options)))
+    return told
+
+
+def _rerun(judged: dict[str, Any], options: argparse.Namespace) -> str:
+    """Give the command that runs one scenario again: `agentproc run`, with the same supervisor in the same time."""
+    named = [name for name in options.subjects if judged["subject"] in (name, name.rpartition(":")[2])]
+    words = ["--command", options.command] if options.command else ["--subject", *(named or options.subjects)[:1]]
+    words += ["--clock", "real"] if judged["clock"] == "real" else []
+    words += ["--scale", options.scale] if judged["clock"] == "real" and options.scale not in (None, "auto") else []
+    words += ["--backend", judged["backend"]] if judged["backend"] not in ("asyncio", "model") else []
+    return shlex.join(["agentproc", "run", judged["scenario"], *words])
 
 
 def _error(done: subprocess.CompletedProcess[str]) -> UsageError | KitError:

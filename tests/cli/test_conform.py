@@ -37,8 +37,7 @@ K02  silent but alive, and killed for it                          -       1     
 
 what went wrong (must, should: scenarios)                                              must  should
 not exercised: outcome: no agent was started; completed                                   1       -
-  pytest 'agentproc-corpus/one-number-is-silence.scenario.yaml::one-number-is-silence[mine-asyncio]' \
---agentproc-subject=core,mine
+  agentproc run one-number-is-silence --subject mine
 
 agentproc: mine is not conformant: must: 0 failed, should: 1 failed, undecided: 1; 0 passed, ...
 agentproc: pages in pages/index.html
@@ -134,7 +133,7 @@ def test_the_command_that_is_printed_for_a_program_is_the_commands_own(capsys: p
     assert main(["conform", "--command", "sh -c 'exit 3' {agent}", "-k", "claude-api-error"]) == 1
     told = capsys.readouterr().out
     assert "adapter error: it exits with code * before it starts an agent" in told
-    assert """claude-api-error.scenario.yaml --command 'sh -c '"'"'exit 3'"'"' {agent}' --clock real\n""" in told
+    assert """agentproc run claude-api-error --command 'sh -c '"'"'exit 3'"'"' {agent}' --clock real\n""" in told
 
 
 @pytest.mark.slow

@@ -251,8 +251,8 @@ def test_what_the_agent_saw_is_one_expectation_for_each_leaf() -> None:
     saw = "{env: {A: unset, B: 'unset', C: ''}, argv: [1, '']}"
     bound = loads(f"scenario: a\nagent: raw\nscript: []\nexpect:\n  received: {saw}\n").bind(Policy())
     assert [(check.key, check.line, check.column, check.wanted) for check in bound.expect[:-1]] == [
-        ("received.env", 5, 9, {"A": None, "B": "unset", "C": ""}),
-        ("received.argv", 5, 45, ["1", ""]),
+        ("received.env", 5, 14, {"A": None, "B": "unset", "C": ""}),
+        ("received.argv", 5, 50, ["1", ""]),
     ]
 
 
@@ -262,8 +262,8 @@ def test_variables_are_a_mapping_of_names() -> None:
         loads("scenario: a\nagent: raw\nscript: []\nexpect:\n  received: {env: [A]}\n")
     assert (
         str(caught.value)
-        == "<text>:5:14: expect.received.env must be a mapping such as {NAME: TEXT / unset}, not a list"
+        == "<text>:5:19: expect.received.env must be a mapping such as {NAME: TEXT / unset}, not a list"
     )
     with pytest.raises(ScenarioError) as caught:
         loads("scenario: a\nagent: raw\nscript: []\nexpect:\n  received: {env: {A=B: c}}\n")
-    assert str(caught.value) == '<text>:5:15: expect.received.env has no variable "A=B": a name is text without "="'
+    assert str(caught.value) == '<text>:5:20: expect.received.env has no variable "A=B": a name is text without "="'

@@ -94,14 +94,14 @@ def test_the_empty_result_is_about_the_task_that_ended_with_it() -> None:
 
 
 def test_the_session_is_not_idle_while_a_background_turn_is_owed() -> None:
-    """A task that ended in the turn has its own right behind it; one that is folded, or was stopped, has none."""
+    """A task that ended in the turn has its own right behind it; one in the same turn has none."""
     talk = with_tasks("b", "c", "d")
     talk.tell("task_done", done("b"))
     talk.tell("answer", "one")
     assert kinds(talk.printed())[-1] == "success"
     talk.tell("background_turn", {"task": "b", "empty_result_first": False})
     talk.tell("tool", TOOL)
-    talk.tell("task_done", done("c", folded=True))
+    talk.tell("task_done", done("c", in_same_turn=True))
     talk.tell("task_done", done("d", status="stopped"))
     talk.tell("tool_done", {"id": "t", "output": "", "error": None})
     talk.tell("answer", "two")

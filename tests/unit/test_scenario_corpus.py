@@ -132,8 +132,8 @@ def test_what_a_table_says_of_a_defect_its_files_claim() -> None:
 def test_every_kind_of_bug_report_has_two_files_at_least() -> None:
     """Each with its source; one file of a kind is an anecdote."""
     ids = {split_agent(scenario.id)[0] for scenario in CORPUS if scenario.source}
-    kinds = {line[2:5]: files for line, _, files in _rows() if re.match(r"\| F\d\d ", line)}
-    assert sorted(kinds) == [f"F{number:02}" for number in range(1, 20)]
+    kinds = {line[2:5]: files for line, _, files in _rows() if re.match(r"\| K\d\d ", line)}
+    assert sorted(kinds) == [f"K{number:02}" for number in range(1, 20)]
     assert [kind for kind, files in kinds.items() if len(ids & set(files)) < 2] == []
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import pytest
 
-from pytest_agentproc.clock import _guards as _wakes
+from pytest_agentproc.clock import _guards
 from pytest_agentproc.clock._guards import Wakes
 from pytest_agentproc.errors import Hang
 
@@ -59,7 +57,7 @@ def test_a_loop_that_meets_something_begins_anew() -> None:
 def test_a_loop_that_polls_too_often_to_get_anywhere_hangs_in_real_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """A virtual hour in steps of a microsecond takes longer than anybody waits."""
     seconds = iter([0.0, 121.0])
-    monkeypatch.setattr(_wakes, "time", SimpleNamespace(monotonic=lambda: next(seconds)))
+    monkeypatch.setattr(_guards, "monotonic", lambda: next(seconds))
     assert hang(Wakes(3600 * SECOND), 1000) == (
         "the event loop polled every 1 us for 1.02 ms of virtual time (121 s of real time), and nothing else happened"
     )
