@@ -86,7 +86,7 @@ _HOMES = {
     "AgentTurn": "plugin._run",
     "BegunTurn": "plugin._session",
     "FakeAgent": "harness",
-    "FakeAgents": "plugin._path",
+    "FakeAgents": "plugin._fakes",
     "Fakes": "plugin._fakes",
     "ProcessTree": "plugin._process_tree",
     "Runner": "plugin._run",

@@ -9,7 +9,7 @@ import pytest
 
 from pytest_agentproc.harness import ScenarioRunner, model_play
 from pytest_agentproc.record import normal_form
-from pytest_agentproc.scenario import Scenario, load, loads
+from pytest_agentproc.scenario import Scenario, loads
 from pytest_agentproc.subjects import core
 from tests.benchmarks._together import bind_all, model_together, play_together
 from tests.bundled import all_bundled
@@ -69,10 +69,9 @@ def _told(files: Mapping[str, bytes] | None) -> dict[str, Any] | None:
     return told
 
 
-@pytest.mark.parametrize("path", _KEPT, ids=lambda path: path.name.removesuffix(".scenario.yaml"))
-def test_the_model_foretells_the_artifacts(lab: ScenarioRunner, backend: str, path: object) -> None:
+@pytest.mark.parametrize("scenario", _KEPT, ids=lambda scenario: scenario.id)
+def test_the_model_foretells_the_artifacts(lab: ScenarioRunner, backend: str, scenario: Scenario) -> None:
     """What is written to a disk, and what a failing one leaves, is what is written to memory, byte for byte."""
-    scenario = load(str(path))
     foretold = _told(model_play(scenario, core()).artifacts)
     assert foretold is not None
     if scenario.cannot_spawn is not None:  # only the words name what was not found

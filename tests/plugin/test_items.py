@@ -145,7 +145,7 @@ def test_a_file_with_several_agents_is_a_test_for_each(pytester: pytest.Pytester
     result = pytester.runpytest("-q")
     assert result.parseoutcomes() == {"failed": 2}
     for agent in ("claude", "codex"):
-        result.stdout.fnmatch_lines([f"*by hand: agentproc run 'x.scenario.yaml?{agent}?'"])
+        result.stdout.fnmatch_lines([f"rerun: pytest 'x.scenario.yaml::x?{agent}-asyncio?'"])
         result.stdout.fnmatch_lines([f"FAILED x.scenario.yaml::x?{agent}-asyncio?*"])
     alone = pytester.runpytest("-q", "x.scenario.yaml::x[codex-asyncio]")
     assert alone.parseoutcomes() == {"failed": 1}

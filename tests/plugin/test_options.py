@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -236,20 +237,16 @@ def test_the_options_are_documented(pytester: pytest.Pytester) -> None:
 def test_the_marker_is_documented(pytester: pytest.Pytester) -> None:
     """`pytest --markers` says what it takes."""
     assert (
-        "@pytest.mark.virtual_time(start, backend): the async test runs in virtual time, which begins at this date"
+        "@pytest.mark.virtual_time(start, backend, allow): the async test runs in virtual time, "
+        "which begins at this date; allow names programs that are no fakes and may run beside the agent"
     ) in pytester.runpytest("--markers").outlines
 
 
 def test_the_fixtures_are_documented(pytester: pytest.Pytester) -> None:
     """`pytest --fixtures` shows what each is for in its first line."""
-    result = pytester.runpytest("--fixtures")
-    result.stdout.fnmatch_lines(
-        [
-            "virtual_clock -- *",
-            "    Run async code in virtual time: *",
-            "fake_agent -- *",
-            "    Make a fake agent: *",
-            "agent_run -- *",
-            "    Run a scenario under the supervisor core in virtual time*",
-        ]
-    )
+    lines = pytester.runpytest("--fixtures").outlines
+    firsts = {line.partition(" -- ")[0]: after.strip() for line, after in pairwise(lines) if " -- " in line}
+    assert firsts["virtual_clock"].startswith("Run async code in virtual time: ")
+    assert firsts["fake_agent"].startswith("Make a fake agent: ")
+    assert firsts["fake_agents"].startswith("Put several fake agents by name on PATH")
+    assert firsts["agent_run"].startswith("Run a scenario under the supervisor core in virtual time")

@@ -53,7 +53,7 @@ def test_it_has_every_scenario_with_its_rows(pytester: pytest.Pytester) -> None:
         "backend": "asyncio",
         "verdict": "undecided",
         "reason": "",
-        "rerun": "agentproc run two.scenario.yaml --subject mine:supervise",
+        "rerun": "pytest 'two.scenario.yaml::two[supervise-asyncio]' --agentproc-subject=mine:supervise",
         "virtual_s": 2,
         "rows": [
             {
