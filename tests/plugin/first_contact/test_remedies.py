@@ -67,6 +67,7 @@ def test_each_option_and_marker_that_a_message_names_is_there(pytester: pytest.P
     whole = "\n".join(text for _, text in texts())
     options = sorted(set(re.findall(r"write (--agentproc-[\w-]+=\w+)", whole)))
     marks = sorted(set(re.findall(r"@pytest\.mark\.(?!asyncio)\w+\([^)]*\)", whole)))  # asyncio is a plugin of its own
+    marks = [mark for mark in marks if not mark.endswith("(x)")]  # x stands for words that a user wrote
     assert options
     assert marks
     marked = "".join(f"{mark.replace('[x]', '[]')}\n" for mark in marks)
