@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import anyio
 import pytest
 
-from pytest_agentproc.scenario import load, loads
+from pytest_agentproc.scenario import loads
 from pytest_agentproc.subjects import Driven
 from pytest_agentproc.verdict import Verdict, compare, conclude
-from tests.bundled import path_of
+from tests.bundled import bundled
 from tests.process.test_driven import ONCE, Pi
 
 if TYPE_CHECKING:
@@ -51,8 +51,7 @@ class Kills(Pi):
 )
 def test_a_client_without_a_grace_is_believed(lab: ScenarioRunner, name: str) -> None:
     """A grace of 0 is honoured in sessions as it is in runs, for the agent and for its descendants."""
-    file = path_of(name)
-    scenario = load(file) if "-" in name else loads(TERMINATED)
+    scenario = bundled(name) if "-" in name else loads(TERMINATED)
     limits = {"close_grace": 2, "kill_grace": 0}
     rows = compare(lab.play(scenario, Driven(Kills, limits=limits)))
     assert conclude(rows) is Verdict.PASSED, [row for row in rows if row.verdict is not Verdict.PASSED]

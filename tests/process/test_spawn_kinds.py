@@ -133,7 +133,7 @@ def test_a_stopped_process_takes_term_only_once_it_is_continued(
         os.kill(found["killed"], signal.SIGKILL)
 
     spawns = "\n".join(
-        f"- spawn: {{id: {name}, how: {how}, stopped: true, deaf: {str(name == 'deaf').lower()}}}"
+        f"- spawn: {{id: {name}, how: {how}, stopped: true, ignores_signals: {str(name == 'deaf').lower()}}}"
         for name in ("x", "ignores_signals", "killed", "left")
     )
     found = meet(f"{spawns}\n- silence: 5s", signals)

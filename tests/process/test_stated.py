@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_agentproc.corpus import corpus_ids
 from pytest_agentproc.errors import NotApplicable, UsageError
 from pytest_agentproc.scenario import load
 from pytest_agentproc.subjects import Client, Command, Driven, Function, command_of_file
 from pytest_agentproc.verdict import judged
 from pytest_agentproc.vocabulary import Outcome, outcomes_for
+from tests.bundled import bundled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -69,7 +69,7 @@ def made(rungs: Rungs = TERM, silent: str = "failed", **stated: Any) -> Function
 
 def red(lab: ScenarioRunner, name: str, subject: Function) -> dict[str, tuple[str, str]]:
     """Play a bundled scenario, and give what was wanted and seen of each check that failed."""
-    played = lab.play(load(corpus_ids()[name]), subject)
+    played = lab.play(bundled(name), subject)
     rows = judged(played, is_reference=False).rows
     return {row.key: (row.wanted, row.seen) for row in rows if row.verdict == "failed"}
 
@@ -162,7 +162,7 @@ def test_a_supervisor_that_makes_its_own_command_line_is_not_judged_by_that_of_t
 def test_an_agent_that_cannot_be_found_is_on_no_path(lab: ScenarioRunner) -> None:
     """A supervisor that looks for it by name would run the fake, and be right to call that completed."""
     assert red(lab, "cannot-be-found", by_name(cannot=["argv", "env"])) == {}
-    assert red(lab, "cannot-be-executed-plain", by_name(cannot=["argv", "env"])) == {}
+    assert red(lab, "cannot-be-executed[raw]", by_name(cannot=["argv", "env"])) == {}
 
 
 def test_a_program_states_the_same_in_its_file(tmp_path: Path) -> None:
@@ -241,12 +241,12 @@ def capped(seconds: float, outcome: str = "timed_out", **stated: Any) -> Driven:
 def test_a_hard_cap_for_each_turn_is_max_runtime(lab: ScenarioRunner) -> None:
     """Scenarios of a limit that progress moves do not apply; one that allows more or less than it states is red."""
     hard = {"max_runtime": 60, "cancel_grace": 600}
-    assert red(lab, "session-turn-overruns-of-pi", capped(60, limits=hard)) == {}
-    for name in ("session-progress-moves-the-deadline", "session-question-behind-the-timeout-of-pi"):
+    assert red(lab, "session-turn-overruns[pi]", capped(60, limits=hard)) == {}
+    for name in ("session-progress-moves-the-deadline", "pi-session-question-after-the-timeout"):
         with pytest.raises(NotApplicable, match="prompt_timeout"):
-            lab.play(load(corpus_ids()[name]), capped(60, limits=hard))
-    assert "turns.2.outcome" in red(lab, "session-turn-overruns-of-pi", capped(30, limits=hard))
-    assert "turns.1.outcome" in red(lab, "session-turn-overruns-of-pi", capped(9999, limits=hard))
-    assert "turns.1.outcome" in red(lab, "session-turn-overruns-of-pi", capped(60, "completed", limits=hard))
+            lab.play(bundled(name), capped(60, limits=hard))
+    assert "turns.2.outcome" in red(lab, "session-turn-overruns[pi]", capped(30, limits=hard))
+    assert "turns.1.outcome" in red(lab, "session-turn-overruns[pi]", capped(9999, limits=hard))
+    assert "turns.1.outcome" in red(lab, "session-turn-overruns[pi]", capped(60, "completed", limits=hard))
     moved = capped(60, limits={"prompt_timeout": 60, "cancel_grace": 600})
     assert "turns.1.outcome" in red(lab, "session-progress-moves-the-deadline", moved)
