@@ -125,7 +125,7 @@ def test_a_stopped_process_takes_term_only_once_it_is_continued(
     """That is why CONT follows every TERM; a deaf one goes on and begins its script."""
 
     def signals(found: dict[str, int]) -> None:
-        for name in ("x", "ignores_signals"):
+        for name in ("x", "deaf"):
             os.kill(found[name], signal.SIGTERM)
             assert process_state(found[name]) == "T"
             os.kill(found[name], signal.SIGCONT)
@@ -134,16 +134,16 @@ def test_a_stopped_process_takes_term_only_once_it_is_continued(
 
     spawns = "\n".join(
         f"- spawn: {{id: {name}, how: {how}, stopped: true, ignores_signals: {str(name == 'deaf').lower()}}}"
-        for name in ("x", "ignores_signals", "killed", "left")
+        for name in ("x", "deaf", "killed", "left")
     )
     found = meet(f"{spawns}\n- silence: 5s", signals)
     assert {name: who.state == "T" for name, who in living(found).items()} == {
         "agent": False,
-        "ignores_signals": False,
+        "deaf": False,
         "left": True,
     }
     ended = ends(stand.fakes[0].record)
-    assert (ended["x"], ended["killed"], ended.get("ignores_signals")) == ("TERM", "KILL", None)
+    assert (ended["x"], ended["killed"], ended.get("deaf")) == ("TERM", "KILL", None)
     heard = [event.at for event in stand.fakes[0].record.events if event.code == "s"]
     assert heard == [1_000_000_000]
 

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_agentproc.errors import NotApplicable, UsageError
-from pytest_agentproc.scenario import load
 from pytest_agentproc.subjects import Client, Command, Driven, Function, command_of_file
 from pytest_agentproc.verdict import judged
 from pytest_agentproc.vocabulary import Outcome, outcomes_for
@@ -148,7 +147,7 @@ def test_a_supervisor_that_makes_its_own_command_line_is_not_judged_by_that_of_t
     assert {"received.argv"} <= red(lab, "sees-its-command-line-plain", by_name()).keys()
     lost = by_name(lambda said: {**said, "text": ""}, cannot=own)
     assert red(lab, "sees-its-command-line-plain", lost).keys() == {"text"}
-    rows = judged(lab.play(load(corpus_ids()["sees-its-command-line-plain"]), by_name(cannot=own))).rows
+    rows = judged(lab.play(bundled("sees-its-command-line-plain"), by_name(cannot=own))).rows
     assert {
         row.key: row.seen for row in rows if row.verdict == "not applicable" and row.key.startswith("received")
     } == {
