@@ -37,7 +37,7 @@ class Meaning:
     """What an event means.
 
     Args:
-        kind: `steps`, `prompt` or `cancel` (the caller's), `folded` (other events say the same), `other` (an event as
+        kind: `steps`, `prompt` or `cancel` (the caller's), `repeated` (other events say the same), `other` (an event as
             it stands), `foreign` (no event of the dialect).
         steps: of `steps`: what the agent does.
         text: of a prompt its words.
@@ -101,7 +101,7 @@ def block(value: Any, *keys: str) -> list[Any]:
     return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
 
 
-_ACP_FOLDED = Meaning("in_same_turn")
+_ACP_REPEATED = Meaning("repeated")
 _ACP_OTHER = Meaning("other")
 _KINDS = ("read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other")
 
@@ -118,7 +118,7 @@ def read_acp(event: Any, _later: Later, _mode: str) -> Meaning:
     if method.startswith(("fs/", "terminal/")) and isinstance(params, dict):
         given = {key: value for key, value in params.items() if key != "sessionId"}
         return Meaning("steps", (Told("request", {"method": method, "params": given}),), is_sure=True)
-    return _ACP_FOLDED if method == "initialize" or method.startswith(("session/", "auth")) else _ACP_OTHER
+    return _ACP_REPEATED if method == "initialize" or method.startswith(("session/", "auth")) else _ACP_OTHER
 
 
 def _prompted(params: Any) -> Meaning:
@@ -141,7 +141,7 @@ def _answer(event: Any) -> Meaning:
     if isinstance(error, dict):
         told = {"is_error": True, "text": str(error.get("message") or "error")}
         return Meaning("steps", (Told("result", told),), is_sure=True, ends="failed")
-    return _ACP_FOLDED if inner(event, "jsonrpc") or "result" in event else Meaning("foreign")
+    return _ACP_REPEATED if inner(event, "jsonrpc") or "result" in event else Meaning("foreign")
 
 
 def _update(update: Any) -> Meaning:
@@ -152,7 +152,7 @@ def _update(update: Any) -> Meaning:
     if kind == "agent_thought_chunk" and isinstance(text, str):
         return Meaning("steps", (Told("think", text),))
     if kind == "user_message_chunk":
-        return _ACP_FOLDED
+        return _ACP_REPEATED
     if kind == "tool_call" and isinstance(number, str):
         given, about = inner(update, "rawInput"), inner(update, "kind")
         told = {"id": number, "name": str(update.get("title") or number), "input": given or {}}
@@ -192,7 +192,7 @@ _TYPES = frozenset(
     ]
 )
 _BEGINNERS = ("assistant", "stream_event", "result")
-_CLAUDE_FOLDED = Meaning("in_same_turn")
+_CLAUDE_REPEATED = Meaning("repeated")
 _CLAUDE_OTHER = Meaning("other")
 
 
@@ -216,7 +216,7 @@ def read_claude(event: Any, later: Later, mode: str) -> Meaning:
 def _system(event: Any, later: Later) -> Meaning:
     """The first event is said with the first of these behind it."""
     is_said = event.get("subtype") == "init" and later.have(_begins)
-    return _CLAUDE_FOLDED if is_said else _CLAUDE_OTHER
+    return _CLAUDE_REPEATED if is_said else _CLAUDE_OTHER
 
 
 def _prompt(event: Any) -> str | None:
@@ -234,14 +234,14 @@ def _piece(event: Any, later: Later) -> Meaning:
     text = inner(event, "event", "delta", "text")
     is_whole = later.have(_is_message)
     if is_whole or not isinstance(text, str) or event.get("parent_tool_use_id"):
-        return _CLAUDE_FOLDED
+        return _CLAUDE_REPEATED
     return Meaning("steps", (Told("delta", text),))
 
 
 def _assistant(event: Any, later: Later) -> Meaning:
     parent = event.get("parent_tool_use_id")
     if inner(event, "message", "model") == "<synthetic>" and later.have(_is_error):
-        return _CLAUDE_FOLDED  # the error result says it
+        return _CLAUDE_REPEATED  # the error result says it
     blocks = block(event, "message", "content")
     steps: list[Told] = []
     number = inner(event, "message", "id")
@@ -323,7 +323,7 @@ def _request(event: Any, _later: Later) -> Meaning:
     if inner(request, "subtype") == "can_use_tool" and isinstance(name, str) and name:
         return Meaning("steps", (Told("ask", {"permission": name}),), is_sure=True)
     return (
-        _CLAUDE_FOLDED
+        _CLAUDE_REPEATED
         if inner(request, "subtype") in ("initialize", "set_permission_mode", "set_model")
         else _CLAUDE_OTHER
     )
@@ -336,11 +336,11 @@ _READERS: dict[str, Callable[[Any, Later], Meaning]] = {
     "user": _user,
     "result": _result,
     "control_request": _request,
-    "control_response": lambda _event, _later: _CLAUDE_FOLDED,  # the dialect answers, or the caller did
+    "control_response": lambda _event, _later: _CLAUDE_REPEATED,  # the dialect answers, or the caller did
 }
 
 
-_RUNS_FOLDED = Meaning("in_same_turn")
+_RUNS_REPEATED = Meaning("repeated")
 _RUNS_OTHER = Meaning("other")
 _BEGIN = Meaning("steps", (Told("begin", "turn"),))
 
@@ -378,7 +378,7 @@ def read_codex(event: Any, later: Later, _mode: str) -> Meaning:
         return Meaning("foreign")
     if kind in ("thread.started", "turn.started"):
         is_last = not later.have(_goes_on_codex)
-        return (_BEGIN if kind == "turn.started" else _RUNS_OTHER) if is_last else _RUNS_FOLDED
+        return (_BEGIN if kind == "turn.started" else _RUNS_OTHER) if is_last else _RUNS_REPEATED
     if kind == "turn.completed":
         return Meaning("steps", (Told("result", {}),), ends="completed")
     if kind in ("turn.failed", "error"):
@@ -422,12 +422,12 @@ def read_gemini(event: Any, later: Later, _mode: str) -> Meaning:
 
 def _gemini_init(_event: Any, later: Later) -> Meaning:
     goes_on = later.have(_goes_on_gemini)
-    return _RUNS_FOLDED if goes_on else _BEGIN
+    return _RUNS_REPEATED if goes_on else _BEGIN
 
 
 def _gemini_message(event: Any, _later: Later) -> Meaning:
     if event.get("role") == "user":
-        return _RUNS_FOLDED
+        return _RUNS_REPEATED
     text = event.get("content")
     return Meaning("steps", (Told("say", text),)) if isinstance(text, str) else _RUNS_OTHER
 
@@ -501,26 +501,26 @@ def read_pi(event: Any, later: Later, _mode: str) -> Meaning:
     kind = inner(event, "type")
     if kind not in _PI:
         return Meaning("foreign")
-    if kind in _PI_FOLDED:
-        return _RUNS_FOLDED
+    if kind in _PI_REPEATED:
+        return _RUNS_REPEATED
     return _PI_READERS[kind](event, later) if kind in _PI_READERS else _RUNS_OTHER
 
 
 def _pi_start(_event: Any, later: Later) -> Meaning:
     is_last = not later.have(_goes_on_pi)
-    return _BEGIN if is_last else _RUNS_FOLDED
+    return _BEGIN if is_last else _RUNS_REPEATED
 
 
 def _pi_begun(event: Any, later: Later) -> Meaning:
     """The start of a message is said with its end."""
     role = inner(event, "message", "role")
     is_said = role != "assistant" or later.have(_is_answer)
-    return _RUNS_FOLDED if is_said else _RUNS_OTHER
+    return _RUNS_REPEATED if is_said else _RUNS_OTHER
 
 
 def _pi_ended(event: Any, later: Later) -> Meaning:
     is_own = inner(event, "message", "role") == "assistant"
-    return _pi_message(event["message"], later) if is_own else _RUNS_FOLDED
+    return _pi_message(event["message"], later) if is_own else _RUNS_REPEATED
 
 
 def _pi_tool_end(event: Any, _later: Later) -> Meaning:
@@ -561,7 +561,7 @@ def _pi_tool(event: Any, _later: Later) -> Meaning:
     return Meaning("steps", (Told("tool", {"id": number, "name": name, "input": event.get("args") or {}}),))
 
 
-_PI_FOLDED = ("session", "response", "message_update", "tool_execution_update", "turn_start", "turn_end")
+_PI_REPEATED = ("session", "response", "message_update", "tool_execution_update", "turn_start", "turn_end")
 _PI_READERS: dict[str, Callable[[Any, Later], Meaning]] = {
     "agent_start": _pi_start,
     "message_start": _pi_begun,

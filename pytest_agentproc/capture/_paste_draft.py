@@ -172,7 +172,7 @@ class _Author:
             self._pass_time(thing)
             is_over = bool(self._content.turns and self._content.turns[-1])
             meaning = replace(meaning, ends="") if is_over else meaning
-        elif meaning.kind != "in_same_turn":
+        elif meaning.kind != "repeated":
             if self._is_session and not self._is_open and (meaning.kind == "steps" or not self._content.turns):
                 self._prompt("hi")
             self._pass_time(thing)
