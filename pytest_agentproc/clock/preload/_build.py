@@ -26,6 +26,7 @@ BUILT = "built"
 _MACHINES = ("x86_64", "aarch64")
 _COMMON = ("-std=gnu11", "-O2", "-U_FORTIFY_SOURCE")
 _SHIM = ("-shared", "-fPIC", "-fvisibility=hidden", "-ftls-model=initial-exec")
+_BOTH = "image.c"
 _LIBRARIES = ("-ldl", "-lpthread", "-lrt")
 _LIMIT = 120
 
@@ -64,7 +65,7 @@ def build(folder: Path, compiler: str = "cc") -> None:
     """
     shim = sorted(_SOURCES.glob("shim*.c"))
     rest = sorted(set(_SOURCES.glob("*.c")) - set(shim))
-    _compile([compiler, *_COMMON, *_SHIM, "-o", folder / "shim.so", *shim, *_LIBRARIES])
+    _compile([compiler, *_COMMON, *_SHIM, "-o", folder / "shim.so", *shim, _SOURCES / _BOTH, *_LIBRARIES])
     _compile([compiler, *_COMMON, "-o", folder / "coordinator", *rest])
 
 

@@ -8,6 +8,8 @@
  * waiter go. On ties the deepest process is first (an agent before its supervisor), then the lower pid, then the wait
  * that began first. So what happens at one instant has one order. */
 #define _GNU_SOURCE
+#include "image.h"
+#include "outside.h"
 #include "page.h"
 #include "strangers.h"
 #include "tree.h"
@@ -329,7 +331,7 @@ static void coordinate(void) {
     uint32_t known = atomic_load(&page->changes);
     enum look look = tree_look();
     if (is_over(look)) break;
-    if (has_stranger(look)) {
+    if (has_stranger(look) || is_connected_outside(atomic_load(&page->connections))) {
       follow_machine();
       continue;
     }
@@ -366,11 +368,11 @@ static void find_library(void) {
 }
 
 static void execute(char **words) {
-  char value[sizeof library + 4096], path[64];
+  char value[sizeof library + 4096], path[64], program[4096] = "";
   const char *others = getenv("LD_PRELOAD");
   snprintf(value, sizeof value, others && *others ? "%s:%s" : "%s", library, others);
   snprintf(path, sizeof path, page_path, getppid());
-  setenv("LD_PRELOAD", value, 1);
+  if (!is_for_musl(find_program(words[0], program, sizeof program))) setenv("LD_PRELOAD", value, 1);
   setenv(PAGE_VARIABLE, path, 1);
   setpgid(0, group);
   setrlimit(RLIMIT_NOFILE, &user_files);

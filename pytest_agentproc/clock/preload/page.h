@@ -45,6 +45,6 @@ struct page {
   _Atomic uint32_t changes; /* counts what waiters do: the coordinator looks again */
   _Atomic int32_t top;     /* no slot from here on was ever claimed */
   _Atomic int32_t program; /* the pid of the program that runs in virtual time */
-  _Atomic int32_t connections; /* counts calls of connect: somebody may have gone outside */
+  _Atomic int32_t connections; /* counts what may lead out of the tree */
   struct slot slots[SLOTS];
 };

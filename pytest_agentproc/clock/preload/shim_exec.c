@@ -1,7 +1,9 @@
 /* Programs that are started: they get the shim whatever environment they are given, because SDKs scrub it. The caller
  * may be a child of vfork, so nothing but the stack is used. Also: connections, which may lead out of the tree. */
+#include "image.h"
 #include "shim.h"
 #include <fcntl.h>
+#include <limits.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <spawn.h>
@@ -30,8 +32,19 @@ static const char *foreign_preload(char *const *environment) {
   return NULL;
 }
 
+/* A program for musl does not start with a library for glibc. */
+static char *const *without_shim(char *const *environment, char **full) {
+  size_t n = 0;
+  for (; environment && *environment; environment++)
+    if (!begins(*environment, PRELOAD) || !strstr(*environment, library())) full[n++] = *environment;
+  full[n] = NULL;
+  return full;
+}
+
 /* The caller's environment with our two entries; the shim comes before what else is preloaded. */
-static void complete(char *const *environment, char **full, char *preload) {
+static char *const *complete(const char *path, char *const *environment, char **full, char *preload) {
+  if (!shim_page) return environment;
+  if (is_for_musl(path)) return without_shim(environment, full);
   const char *foreign = foreign_preload(environment);
   int has_preload = 0;
   size_t n = 0;
@@ -45,30 +58,35 @@ static void complete(char *const *environment, char **full, char *preload) {
   if (!has_preload) full[n++] = preload;
   full[n++] = shim_variable;
   full[n] = NULL;
+  return full;
 }
 
-#define COMPLETE(given)                                                                               \
-  const char *foreign_ = shim_page ? foreign_preload(given) : NULL;                                   \
-  char *full_[shim_page ? count(given) + 3 : 1], preload_[strlen(shim_preload) + (foreign_ ? strlen(foreign_) : 0) + 2]; \
-  char *const *environment = given;                                                                   \
-  if (shim_page) complete(given, full_, preload_), environment = full_
+#define COMPLETE(path, given)                                                               \
+  const char *foreign_ = foreign_preload(given);                                            \
+  char *full_[count(given) + 3];                                                            \
+  char preload_[strlen(shim_preload) + (foreign_ ? strlen(foreign_) : 0) + 2];              \
+  char *const *environment = complete(path, given, full_, preload_)
+
+#define COMPLETE_NAMED(name, given) \
+  char path_[PATH_MAX] = "";        \
+  COMPLETE(find_program(name, path_, sizeof path_), given)
 
 EXPORT int execve(const char *path, char *const words[], char *const given[]) {
-  COMPLETE(given);
+  COMPLETE(path, given);
   return (int)CALL(SYS_execve, path, words, environment);
 }
 
 EXPORT int execv(const char *path, char *const words[]) { return execve(path, words, environ); }
 
 EXPORT int execvpe(const char *name, char *const words[], char *const given[]) {
-  COMPLETE(given);
+  COMPLETE_NAMED(name, given);
   return NEXT(execvpe)(name, words, environment);
 }
 
 EXPORT int execvp(const char *name, char *const words[]) { return execvpe(name, words, environ); }
 
 EXPORT int execveat(int folder, const char *path, char *const words[], char *const given[], int flags) {
-  COMPLETE(given);
+  COMPLETE(path, given); /* where the path counts from another folder, no program for musl is recognized */
   return (int)CALL(SYS_execveat, folder, path, words, environment, flags);
 }
 
@@ -110,14 +128,14 @@ EXPORT int execle(const char *path, const char *first, ...) {
 EXPORT int posix_spawn(pid_t *restrict pid, const char *restrict path, const posix_spawn_file_actions_t *actions,
                        const posix_spawnattr_t *restrict attributes, char *const words[restrict],
                        char *const given[restrict]) {
-  COMPLETE(given);
+  COMPLETE(path, given);
   return NEXT(posix_spawn)(pid, path, actions, attributes, words, environment);
 }
 
 EXPORT int posix_spawnp(pid_t *restrict pid, const char *restrict name, const posix_spawn_file_actions_t *actions,
                         const posix_spawnattr_t *restrict attributes, char *const words[restrict],
                         char *const given[restrict]) {
-  COMPLETE(given);
+  COMPLETE_NAMED(name, given);
   return NEXT(posix_spawnp)(pid, name, actions, attributes, words, environment);
 }
 
@@ -133,4 +151,14 @@ EXPORT int socket(int family, int type, int protocol) {
 EXPORT int connect(int descriptor, const struct sockaddr *address, socklen_t size) {
   if (shim_page) atomic_fetch_add(&shim_page->connections, 1);
   return (int)CALL(SYS_connect, descriptor, address, size);
+}
+
+EXPORT int accept4(int descriptor, struct sockaddr *address, socklen_t *size, int flags) {
+  int accepted = (int)CALL(SYS_accept4, descriptor, address, size, flags);
+  if (shim_page && accepted >= 0) atomic_fetch_add(&shim_page->connections, 1);
+  return accepted;
+}
+
+EXPORT int accept(int descriptor, struct sockaddr *address, socklen_t *size) {
+  return accept4(descriptor, address, size, 0);
 }

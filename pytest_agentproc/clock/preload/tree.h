@@ -10,6 +10,7 @@ struct process {
   int carries;        /* 1: it has mapped the page; 0: it has not; -1: nobody has looked yet */
   int64_t born;       /* the machine's instant at which this image was first seen */
   int is_named;       /* it was said to be a stranger */
+  int is_connection_named;
   int counts_always;  /* it makes its own system calls: what it reads of the clock is the machine's */
 };
 
