@@ -1,11 +1,12 @@
 """Owns the coordinator and the shim as files: finds them in the wheel, or compiles them once. Starts neither.
 
 They are compiled into the user's cache folder, under a name that says from which sources and for which machine. A
-folder there is complete or is not there: it is made under another name and renamed.
+folder there is complete or is not there: it is made under another name, by one process at a time, and renamed.
 """
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import platform
@@ -89,16 +90,20 @@ def _compiled() -> Path:
     folder = base / f"preload-{_fingerprint()}"
     if folder.exists():
         return folder
-    made = Path(tempfile.mkdtemp(prefix="making-", dir=base))
+    with (base / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not folder.exists():  # else another process has compiled it meanwhile
+            _compile_into(folder)
+    return folder
+
+
+def _compile_into(folder: Path) -> None:
+    made = Path(tempfile.mkdtemp(prefix="making-", dir=folder.parent))
     try:
         build(made)
         made.rename(folder)
-    except OSError:
-        if not folder.exists():  # else another process was faster
-            raise
     finally:
         shutil.rmtree(made, ignore_errors=True)
-    return folder
 
 
 def _fingerprint() -> str:
