@@ -34,6 +34,7 @@
 #define NOT_EXECUTABLE 126
 #define PATIENCE 3        /* so often a waiter is woken again before the next one has its turn */
 #define AT_REST SECOND    /* so long nobody waits for an instant before that is said */
+#define LONG_RUN (30 * SECOND) /* so long nobody waits at all before that is said */
 #define LONGEST_END (5 * SECOND)
 #define MONOTONIC_START (100000 * SECOND)
 
@@ -261,7 +262,8 @@ static void stand_still(void) {
     is_standstill_said = 1;
     say_standstill();
   }
-  nap(SECOND / 2000);
+  int64_t ns = (machine_now() - standing_since) / 8;
+  nap(ns < SECOND / 20000 ? SECOND / 20000 : ns > SECOND / 100 ? SECOND / 100 : ns);
 }
 
 /* Everybody is blocked: let the next one go. */
@@ -287,7 +289,7 @@ static void watch_movement(uint32_t known) {
   if (!moving_since) moving_since = said_moving = now;
   standing_since = 0;
   ns = (now - moving_since) / 8;
-  if (now - said_moving > 10 * SECOND) {
+  if (now - said_moving > LONG_RUN) {
     said_moving = now;
     say("time stands still: the program has run for %lld s of the machine without a wait",
         (long long)((now - moving_since) / SECOND));

@@ -70,5 +70,6 @@ void shim_mask_wake(int how);
 /* Make sure that this process has its helper. */
 void shim_need_helper(void);
 void shim_forget_helper(void);
+void shim_forget_read_timeout(int descriptor);
 void shim_adopt_timers(void);
 void shim_forget_timers(void);

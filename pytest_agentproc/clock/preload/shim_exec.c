@@ -1,15 +1,12 @@
 /* Programs that are started: they get the shim whatever environment they are given, because SDKs scrub it. The caller
- * may be a child of vfork, so nothing but the stack is used. Also: connections, which may lead out of the tree. */
+ * may be a child of vfork, so nothing but the stack is used. */
 #include "image.h"
 #include "shim.h"
 #include <fcntl.h>
 #include <limits.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <spawn.h>
 #include <stdarg.h>
 #include <string.h>
-#include <sys/socket.h>
 
 extern char **environ;
 
@@ -137,28 +134,4 @@ EXPORT int posix_spawnp(pid_t *restrict pid, const char *restrict name, const po
                         char *const given[restrict]) {
   COMPLETE_NAMED(name, given);
   return NEXT(posix_spawnp)(pid, name, actions, attributes, words, environment);
-}
-
-/* Without this a socket holds small pieces back until the kernel's clock lets their receipt be confirmed: 40 ms in
- * which everybody is blocked, and time would move although bytes are on their way. */
-EXPORT int socket(int family, int type, int protocol) {
-  int on = 1, descriptor = (int)CALL(SYS_socket, family, type, protocol);
-  if (shim_page && descriptor >= 0 && (family == AF_INET || family == AF_INET6) && (type & 15) == SOCK_STREAM)
-    CALL(SYS_setsockopt, descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  return descriptor;
-}
-
-EXPORT int connect(int descriptor, const struct sockaddr *address, socklen_t size) {
-  if (shim_page) atomic_fetch_add(&shim_page->connections, 1);
-  return (int)CALL(SYS_connect, descriptor, address, size);
-}
-
-EXPORT int accept4(int descriptor, struct sockaddr *address, socklen_t *size, int flags) {
-  int accepted = (int)CALL(SYS_accept4, descriptor, address, size, flags);
-  if (shim_page && accepted >= 0) atomic_fetch_add(&shim_page->connections, 1);
-  return accepted;
-}
-
-EXPORT int accept(int descriptor, struct sockaddr *address, socklen_t *size) {
-  return accept4(descriptor, address, size, 0);
 }

@@ -175,6 +175,7 @@ EXPORT int timerfd_gettime(int descriptor, struct itimerspec *now) {
 /* Its number may be another file's next: that one must not be ended as a timer. */
 EXPORT int close(int descriptor) {
   struct slot *slot = shim_page ? timerfd_slot(descriptor) : NULL;
+  shim_forget_read_timeout(descriptor);
   if (slot) {
     shim_free(slot);
     timerfds--;

@@ -12,7 +12,9 @@
 #include <string.h>
 #include <sys/syscall.h>
 
-#define BEGINNING (SECOND / 10) /* a program that has not mapped the page by then never will */
+/* A program that has not mapped the page after so long on a core never will. On a busy machine a start may take seconds,
+ * but not of that. */
+#define BEGINNING (SECOND / 10)
 
 /* The line of /proc/PID/maps that holds a text, or that an address lies in: 1 if there is one, -1 if the process has
  * ended, so that it has no lines at all. */
@@ -122,12 +124,21 @@ static int has_counting_thread(void) {
   return is_found;
 }
 
+/* Whether an image that has not mapped the page yet may still be on its way there. */
+static int is_beginning(struct process *process) {
+  char text[96];
+  struct thread *thread = tree_thread(process->pid);
+  int64_t used = thread && read_file(thread->schedstat, text, sizeof text) ? strtoll(text, NULL, 10) : 0;
+  if (process->used < 0) process->used = used;
+  return used - process->used < BEGINNING;
+}
+
 int has_stranger(enum look look) {
   int is_found = 0;
   for (int i = 0; i < process_count; i++) {
     struct process *process = &processes[i];
     if (process->counts_always) is_found = 1;
-    if (look != QUIET && machine_now() - process->born < BEGINNING) continue;
+    if (process->carries == 1 || (look != QUIET && !process->is_named && is_beginning(process))) continue;
     if (!is_unreachable(process)) continue;
     name(process, "lives: it is a static, musl or setuid program, which virtual time cannot reach");
     is_found = 1;

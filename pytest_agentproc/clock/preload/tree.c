@@ -91,7 +91,7 @@ static struct process *know_process(int pid) {
   struct process *process = tree_process(pid);
   if (process) return process;
   processes = grown(processes, process_count, &process_room, sizeof *processes);
-  processes[process_count] = (struct process){.pid = pid, .is_alive = 1, .carries = -1, .born = machine_now()};
+  processes[process_count] = (struct process){.pid = pid, .is_alive = 1, .carries = -1, .used = -1};
   return &processes[process_count++];
 }
 
@@ -225,7 +225,7 @@ static void follow_image(int pid, const char *stat) {
   if (!process || process->image == image) return;
   process->image = image;
   process->carries = -1;
-  process->born = machine_now();
+  process->used = -1;
   process->is_named = process->counts_always = 0;
 }
 

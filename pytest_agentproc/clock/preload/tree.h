@@ -8,7 +8,7 @@ struct process {
   int round;          /* of the walk that saw it last */
   uint64_t image;     /* where its arguments begin: another program in the same process has another place */
   int carries;        /* 1: it has mapped the page; 0: it has not; -1: nobody has looked yet */
-  int64_t born;       /* the machine's instant at which this image was first seen */
+  int64_t used;       /* the time on a core that this image had when it was first looked at; -1: not yet */
   int is_named;       /* it was said to be a stranger */
   int is_connection_named;
   int counts_always;  /* it makes its own system calls: what it reads of the clock is the machine's */

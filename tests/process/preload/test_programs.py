@@ -42,8 +42,8 @@ def test_a_limit_outlives_another_image_of_the_process() -> None:
 
 def test_a_stopped_process_does_not_hold_time() -> None:
     """Its wait is over when it goes on, as in real time."""
-    script = "sleep 10 & kill -STOP $!; sleep 100; kill -CONT $!; wait; echo $SECONDS"
-    assert timed("bash", "-c", script).out == "100\n"
+    script = "sleep 10 & sleep 1; kill -STOP $!; sleep 100; kill -CONT $!; wait; echo $SECONDS"
+    assert timed("bash", "-c", script).out == "101\n"
 
 
 def test_timers_of_c_end_exactly(tmp_path: Path) -> None:
@@ -59,6 +59,26 @@ def test_timers_of_c_end_exactly(tmp_path: Path) -> None:
         "condition 110 at 35000000004",
         "sigtimedwait -1 at 45000000005",
     ], ran.err
+
+
+def test_a_socket_is_read_until_its_timeout() -> None:
+    """SO_RCVTIMEO is the kernel's own timer; Rust's `set_read_timeout` is that."""
+    ran = timed(sys.executable, "-c", RECEIVE)
+    assert ran.out == "BlockingIOError 30.0\nx 50.0\n"
+
+
+RECEIVE = """
+import socket, struct, threading, time
+ours, theirs = socket.socketpair()
+ours.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", 30, 0))
+begin = time.monotonic()
+try:
+    ours.recv(1)
+except OSError as error:
+    print(type(error).__name__, time.monotonic() - begin)
+threading.Timer(20, theirs.send, [b"x"]).start()
+print(ours.recv(1).decode(), time.monotonic() - begin)
+"""
 
 
 TIMERS = r"""
