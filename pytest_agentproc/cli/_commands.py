@@ -15,8 +15,9 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("pytest_agentproc.cli._run", "play one scenario and watch: the timeline, then the verdict"),
     "schema": ("pytest_agentproc.cli._schema", "write the JSON Schema of the language, for editors"),
     "search": ("pytest_agentproc.cli._search", "look for the timing under which a supervisor breaks a promise"),
+    "time": ("pytest_agentproc.cli._time", "run any command in virtual time"),
 }
 """Of each command its module, and what it is for in one line."""
 
-LINUX_ONLY: frozenset[str] = frozenset({"conform", "fake", "record", "run", "search"})
+LINUX_ONLY: frozenset[str] = frozenset({"conform", "fake", "record", "run", "search", "time"})
 """Commands that start processes, which needs Linux; all others run on any platform."""

@@ -1,0 +1,50 @@
+"""Owns `agentproc time`: any command line in virtual time. Becomes the coordinator, and does nothing after it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from pytest_agentproc.clock.preload import coordinator
+
+if TYPE_CHECKING:
+    import argparse
+
+__all__ = ["HELP", "declare", "run"]
+
+HELP = """\
+The command and all programs that it starts live in one virtual time, which moves only when all of them wait: a sleep
+of an hour is over at once, and a limit of 180 s ends exactly 180 s after it began. Any language does, as long as the
+program uses glibc: Python, Node, Rust, C, perl, bash, Java. At the end the virtual and the real time are printed on
+stderr. Fakes that `agentproc fake` has made follow the same time, whatever their --scale.
+
+Go, Bun, static, musl and setuid programs cannot be reached. While one of them runs, time passes as on the machine, and
+its name is printed. The same is true for a program that waits for something outside, such as a server that was started
+before. Programs that the command leaves behind are killed at its end, and named.
+
+exit codes: that of the command, 128 + n if signal n ended it; 127 or 126 if it could not be started; 2 if virtual time
+is not to be had here; 3 if the coordinator failed or was killed.
+
+examples:
+  agentproc time -- sleep 3600                            # prints: 3600 s of virtual time in 0.01 s
+  agentproc fake hang-after-output --dir fakes
+  PATH=$PWD/fakes:$PATH agentproc time -- npx vitest run
+"""
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    parser.add_argument("command", nargs="+", metavar="COMMAND", help="after --: the command and its arguments")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Become the coordinator of the command.
+
+    Raises:
+        UsageError: there is no coordinator and none can be compiled.
+    """
+    program = str(coordinator())
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.execv(program, [program, *options.command])  # noqa: S606  # it takes the place of this process

@@ -1,0 +1,132 @@
+"""Owns the coordinator and the shim as files: finds them in the wheel, or compiles them once. Starts neither.
+
+They are compiled into the user's cache folder, under a name that says from which sources and for which machine. A
+folder there is complete or is not there: it is made under another name, by one process at a time, and renamed.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import platform
+import shutil
+import stat
+import subprocess
+import tempfile
+from pathlib import Path
+
+from pytest_agentproc.errors import UsageError
+
+__all__ = ["BUILT", "build", "can_build", "coordinator"]
+
+_SOURCES = Path(__file__).parent
+BUILT = "built"
+"""The folder beside the sources in which a wheel carries what was compiled."""
+
+_MACHINES = ("x86_64", "aarch64")
+_COMMON = ("-std=gnu11", "-O2", "-U_FORTIFY_SOURCE")
+_SHIM = ("-shared", "-fPIC", "-fvisibility=hidden", "-ftls-model=initial-exec")
+_BOTH = "image.c"
+_LIBRARIES = ("-ldl", "-lpthread", "-lrt")
+_LIMIT = 120
+
+
+def coordinator() -> Path:
+    """Give the path of the coordinator; the shim lies beside it.
+
+    Raises:
+        UsageError: it is not there and cannot be compiled; the text says what to install.
+    """
+    carried = _SOURCES / BUILT / "coordinator"
+    if carried.exists():
+        return carried
+    if not can_build():
+        raise UsageError(
+            "virtual time for programs needs a C compiler, once, and there is no `cc`",
+            "install one, such as by `apt install gcc libc6-dev`",
+        )
+    return _compiled() / "coordinator"
+
+
+def can_build() -> bool:
+    """Say whether there is a compiler."""
+    return shutil.which("cc") is not None
+
+
+def build(folder: Path, compiler: str = "cc") -> None:
+    """Compile both into a folder.
+
+    Args:
+        folder: it is there.
+        compiler: the command, found by PATH.
+
+    Raises:
+        UsageError: the compiler fails.
+    """
+    shim = sorted(_SOURCES.glob("shim*.c"))
+    rest = sorted(set(_SOURCES.glob("*.c")) - set(shim))
+    _compile([compiler, *_COMMON, *_SHIM, "-o", folder / "shim.so", *shim, _SOURCES / _BOTH, *_LIBRARIES])
+    _compile([compiler, *_COMMON, "-o", folder / "coordinator", *rest])
+
+
+def _compile(words: list[str | Path]) -> None:
+    done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=_LIMIT)
+    if done.returncode:
+        raise UsageError(
+            f"virtual time for programs could not be compiled:\n{done.stderr.decode(errors='replace').strip()}",
+            "it needs gcc or clang and the headers of glibc 2.31 or newer, such as by `apt install gcc libc6-dev`",
+        )
+
+
+def _compiled() -> Path:
+    """Give the folder in the cache, and compile first if it is not there."""
+    if platform.machine() not in _MACHINES or platform.libc_ver()[0] != "glibc":
+        raise UsageError(
+            f"virtual time for programs works on {' and '.join(_MACHINES)} with glibc, and this is "
+            f"{platform.machine()} with {platform.libc_ver()[0] or 'another libc'}"
+        )
+    base = _private_folder()
+    folder = base / f"preload-{_fingerprint()}"
+    if folder.exists():
+        return folder
+    with (base / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not folder.exists():  # else another process has compiled it meanwhile
+            _compile_into(folder)
+    return folder
+
+
+def _compile_into(folder: Path) -> None:
+    made = Path(tempfile.mkdtemp(prefix="making-", dir=folder.parent))
+    try:
+        build(made)
+        made.rename(folder)
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+
+
+def _fingerprint() -> str:
+    digest = hashlib.sha256(" ".join((platform.machine(), *platform.libc_ver(), *_COMMON, *_SHIM)).encode())
+    for file in sorted([*_SOURCES.glob("*.c"), *_SOURCES.glob("*.h")]):
+        digest.update(file.name.encode() + b"\0" + file.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _private_folder() -> Path:
+    """Give the cache folder; what lies there is executed, so nobody else may write to it."""
+    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pytest-agentproc"
+    try:
+        base.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = base.stat()
+    except OSError as error:
+        raise UsageError(
+            f"virtual time for programs is compiled into {base}, which cannot be made: {error.strerror}",
+            "set XDG_CACHE_HOME to a folder of yours",
+        ) from error
+    if found.st_uid != os.geteuid() or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise UsageError(
+            f"virtual time for programs is compiled into {base}, to which others can write",
+            f"run `chmod go-w {base}` if it is yours, or set XDG_CACHE_HOME to a folder of yours",
+        )
+    return base

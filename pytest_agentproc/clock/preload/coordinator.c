@@ -1,0 +1,479 @@
+/* coordinator COMMAND...: runs a command, and all that it starts, in virtual time.
+ *
+ * Three processes: the one that was started watches, its child coordinates, and the child of that becomes the command.
+ * Both of ours adopt orphans (PR_SET_CHILD_SUBREAPER), so whichever of them is killed, the other still has the whole
+ * tree below itself and ends it. The page is a file without a name, which goes with its last user.
+ *
+ * The coordinator lets time move when all threads below are blocked, to the earliest deadline, and lets exactly one
+ * waiter go. On ties the deepest process is first (an agent before its supervisor), then the lower pid, then the wait
+ * that began first. So what happens at one instant has one order. */
+#define _GNU_SOURCE
+#include "image.h"
+#include "outside.h"
+#include "page.h"
+#include "strangers.h"
+#include "tree.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define KIT_FAILED 3      /* as every command of agentproc says it */
+#define NOT_FOUND 127     /* as a shell says it */
+#define NOT_EXECUTABLE 126
+#define PATIENCE 3        /* so often a waiter is woken again before the next one has its turn */
+#define AT_REST SECOND    /* so long nobody waits for an instant before that is said */
+#define LONG_RUN (30 * SECOND) /* so long nobody waits at all before that is said */
+#define LONGEST_END (5 * SECOND)
+#define MONOTONIC_START (100000 * SECOND)
+
+static struct page *page;
+static char page_path[64], library[4096];
+static pid_t watcher, group;
+static sigset_t user_mask;
+static struct rlimit user_files;
+
+/* When a slot was woken, and how often, since it was granted. */
+static struct { uint32_t serial; int tries; int64_t woken; } grants[SLOTS];
+
+void say(const char *format, ...) {
+  char text[600];
+  va_list list;
+  va_start(list, format);
+  int begin = snprintf(text, sizeof text, "agentproc time: ");
+  vsnprintf(text + begin, sizeof text - (size_t)begin - 1, format, list);
+  va_end(list);
+  strcat(text, "\n");
+  if (write(STDERR_FILENO, text, strlen(text)) < 0) {}
+}
+
+/* Ends. */
+
+static void end_tree(void) {
+  for (int64_t begin = machine_now(); machine_now() - begin < LONGEST_END; nap(SECOND / 1000)) {
+    tree_walk();
+    for (int i = 0; i < process_count; i++) kill(processes[i].pid, SIGKILL);
+    while (waitpid(-1, NULL, WNOHANG) > 0) {}
+    if (waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD) return;
+  }
+}
+
+void give_up(const char *format, ...) {
+  char text[500];
+  va_list list;
+  va_start(list, format);
+  vsnprintf(text, sizeof text, format, list);
+  va_end(list);
+  say("%s", text);
+  if (watcher) end_tree();
+  _exit(KIT_FAILED);
+}
+
+static int code_of(int status) { return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status); }
+
+/* Grants. */
+
+static struct slot *helper_of(int pid) {
+  for (int i = 0, top = atomic_load(&page->top); i < top; i++) {
+    struct slot *slot = &page->slots[i];
+    if (atomic_load(&slot->pid) == pid && atomic_load(&slot->kind) == HELPER) return slot;
+  }
+  return NULL;
+}
+
+static void ask_helper(struct slot *slot) {
+  struct slot *helper = helper_of(atomic_load(&slot->pid));
+  if (!helper) return;
+  atomic_store(&helper->order, (uint32_t)(slot - page->slots) + 1);
+  syscall(SYS_futex, &helper->order, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+static void wake(struct slot *slot) {
+  int index = (int)(slot - page->slots);
+  grants[index].tries++;
+  grants[index].woken = machine_now();
+  if (atomic_load(&slot->kind) == CONDITION) ask_helper(slot);
+  else if (atomic_load(&slot->pid) > 0) syscall(SYS_tgkill, slot->pid, slot->tid, WAKE_SIGNAL);
+}
+
+/* A pid of 0 would be this process's whole group. */
+static void send_signal(const struct slot *slot) {
+  int pid = atomic_load(&slot->pid);
+  siginfo_t info = {.si_signo = slot->signal, .si_code = SI_TIMER};
+  info.si_value.sival_ptr = (void *)slot->value;
+  if (pid <= 0 || !slot->signal) return;
+  if (slot->thread) syscall(SYS_rt_tgsigqueueinfo, pid, slot->thread, slot->signal, &info);
+  else syscall(SYS_rt_sigqueueinfo, pid, slot->signal, &info);
+}
+
+static void end_timer(struct slot *slot) {
+  int64_t deadline = atomic_load(&slot->deadline), interval = atomic_load(&slot->interval);
+  atomic_store(&slot->deadline, interval ? deadline + interval : NEVER);
+  if (atomic_load(&slot->kind) == TIMERFD || atomic_load(&slot->notify)) ask_helper(slot);
+  else send_signal(slot);
+}
+
+static int is_timer(const struct slot *slot) {
+  int kind = atomic_load(&slot->kind);
+  return kind == TIMER || kind == TIMERFD;
+}
+
+static void grant(struct slot *slot) {
+  int index = (int)(slot - page->slots);
+  int64_t deadline = atomic_load(&slot->deadline);
+  if (deadline > atomic_load(&page->now)) atomic_store(&page->now, deadline);
+  if (is_timer(slot)) {
+    end_timer(slot);
+    return;
+  }
+  grants[index].serial = atomic_load(&slot->serial);
+  grants[index].tries = 0;
+  atomic_store(&slot->granted, 1);
+  wake(slot);
+}
+
+/* Whether a waiter that was let go has not noticed yet. A wake-up can come just before the call that it should end; and
+ * a waiter may be held up by another thread's lock. So it is woken again, less and less often; after some tries the
+ * others have their turns. */
+static int is_pending(struct slot *slot) {
+  int index = (int)(slot - page->slots);
+  if (is_timer(slot) || !atomic_load(&slot->granted)) return 0;
+  int tries = grants[index].tries;
+  if (machine_now() - grants[index].woken > SECOND / 4000 << (tries < 6 ? tries : 6)) wake(slot);
+  return tries <= PATIENCE;
+}
+
+/* Slots. */
+
+static int is_eligible(const struct slot *slot) {
+  struct process *process = tree_process(atomic_load(&slot->pid));
+  if (is_timer(slot)) return process && process->is_alive;
+  struct thread *thread = process ? tree_thread(atomic_load(&slot->tid)) : NULL;
+  return thread && !is_dead(thread->state) && !is_stopped(thread->state) && !atomic_load(&slot->granted);
+}
+
+/* Only while everybody is blocked: the owner of a new slot may not have been seen yet. */
+static void free_slots_of_the_dead(void) {
+  for (int i = 0, top = atomic_load(&page->top); i < top; i++) {
+    struct slot *slot = &page->slots[i];
+    int tid = atomic_load(&slot->tid);
+    if (!tid || (is_timer(slot) ? tree_process(atomic_load(&slot->pid)) != NULL : tree_thread(tid) != NULL)) continue;
+    atomic_store(&slot->deadline, NEVER);
+    atomic_store(&slot->pid, 0);
+    atomic_store(&slot->tid, 0);
+  }
+}
+
+static int is_before(struct slot *one, struct slot *other) {
+  int64_t first = atomic_load(&one->deadline), second = atomic_load(&other->deadline);
+  if (first != second) return first < second;
+  int pid = atomic_load(&one->pid), other_pid = atomic_load(&other->pid);
+  int depth = tree_process(pid)->depth, other_depth = tree_process(other_pid)->depth;
+  if (depth != other_depth) return depth > other_depth;
+  if (pid != other_pid) return pid < other_pid;
+  return (int32_t)(atomic_load(&one->serial) - atomic_load(&other->serial)) < 0;
+}
+
+/* The waiter whose turn it is; `is_busy` says that one that had its turn has not noticed yet. */
+static struct slot *next_slot(int *is_busy) {
+  struct slot *next = NULL;
+  *is_busy = 0;
+  for (int i = 0, top = atomic_load(&page->top); i < top; i++) {
+    struct slot *slot = &page->slots[i];
+    if (!atomic_load(&slot->tid) || atomic_load(&slot->deadline) == NEVER) continue;
+    if (is_pending(slot)) *is_busy = 1;
+    else if (is_eligible(slot) && (!next || is_before(slot, next))) next = slot;
+  }
+  return next;
+}
+
+/* Time. */
+
+static void wait_for_changes(uint32_t known, int64_t ns) {
+  struct timespec time = {0, ns};
+  syscall(SYS_futex, &page->changes, FUTEX_WAIT, known, &time, NULL, 0);
+}
+
+/* With a stranger in the tree time passes as on the machine, and whoever is due goes. */
+static int64_t paced_since, paced_from, paced_time;
+
+static void follow_machine(void) {
+  int is_busy;
+  if (!paced_since) {
+    paced_since = machine_now();
+    paced_from = atomic_load(&page->now);
+  }
+  int64_t now = paced_from + machine_now() - paced_since;
+  struct slot *slot;
+  while ((slot = next_slot(&is_busy)) && atomic_load(&slot->deadline) <= now) grant(slot);
+  if (now > atomic_load(&page->now)) atomic_store(&page->now, now);
+  nap(SECOND / 2000);
+}
+
+static void leave_machine(void) {
+  if (paced_since) paced_time += machine_now() - paced_since;
+  paced_since = 0;
+}
+
+/* What a blocked process waits for, in words. */
+static void describe(const struct process *process, char *text, size_t size) {
+  char name[32], call[256] = "", path[64], target[128] = "";
+  struct thread *thread = tree_thread(process->pid);
+  long number = -1, descriptor = -1;
+  name_of(process->pid, name, sizeof name);
+  if (thread && read_file(thread->call, call, sizeof call)) sscanf(call, "%ld %lx", &number, (unsigned long *)&descriptor);
+  snprintf(path, sizeof path, "/proc/%d/fd/%ld", process->pid, descriptor);
+  if (number == SYS_read && readlink(path, target, sizeof target - 1) > 0)
+    snprintf(text, size, "%s (pid %d) reads %s", name, process->pid, target);
+  else if (number == SYS_wait4 || number == SYS_waitid)
+    snprintf(text, size, "%s (pid %d) waits for a child", name, process->pid);
+  else snprintf(text, size, "%s (pid %d)%s", name, process->pid, thread && is_stopped(thread->state) ? " is stopped" : "");
+}
+
+static void say_standstill(void) {
+  char all[400] = "", one[200];
+  for (int i = 0; i < process_count; i++) {
+    if (!processes[i].is_alive) continue;
+    describe(&processes[i], one, sizeof one);
+    if (strlen(all) + strlen(one) + 8 > sizeof all) break;
+    if (*all) strcat(all, ", ");
+    strcat(all, one);
+  }
+  say("time stands still: nobody waits for an instant, only for something from outside: %s", all);
+}
+
+static int64_t standing_since;
+static int is_standstill_said;
+
+static void stand_still(void) {
+  if (!standing_since) standing_since = machine_now();
+  if (!is_standstill_said && machine_now() - standing_since > AT_REST) {
+    is_standstill_said = 1;
+    say_standstill();
+  }
+  int64_t ns = (machine_now() - standing_since) / 8;
+  nap(ns < SECOND / 20000 ? SECOND / 20000 : ns > SECOND / 100 ? SECOND / 100 : ns);
+}
+
+/* Everybody is blocked: let the next one go. */
+static void advance(void) {
+  int is_busy;
+  free_slots_of_the_dead();
+  struct slot *slot = next_slot(&is_busy);
+  if (is_busy) {
+    nap(SECOND / 20000);
+  } else if (slot) {
+    standing_since = 0;
+    grant(slot);
+  } else {
+    stand_still();
+  }
+}
+
+/* A program that computes is looked at less and less often: two cores may be all there are. */
+static int64_t moving_since, said_moving;
+
+static void watch_movement(uint32_t known) {
+  int64_t now = machine_now(), ns;
+  if (!moving_since) moving_since = said_moving = now;
+  standing_since = 0;
+  ns = (now - moving_since) / 8;
+  if (now - said_moving > LONG_RUN) {
+    said_moving = now;
+    say("time stands still: the program has run for %lld s of the machine without a wait",
+        (long long)((now - moving_since) / SECOND));
+  }
+  wait_for_changes(known, ns < SECOND / 20000 ? SECOND / 20000 : ns > SECOND / 1000 ? SECOND / 1000 : ns);
+}
+
+/* The command. */
+
+static int code, has_ended;
+static int64_t ended_at;
+
+static void reap(void) {
+  int status, pid;
+  while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+    if (pid != atomic_load(&page->program)) continue;
+    code = code_of(status);
+    has_ended = 1;
+    ended_at = machine_now();
+  }
+}
+
+static void end_what_is_left(void) {
+  char name[32];
+  for (int i = 0; i < process_count; i++) {
+    if (!processes[i].is_alive) continue;
+    name_of(processes[i].pid, name, sizeof name);
+    say("%s (pid %d) was still there after the command's end, and was killed", name, processes[i].pid);
+  }
+  end_tree();
+}
+
+static int is_over(enum look look) {
+  return has_ended && (!process_count || look == QUIET || machine_now() - ended_at > LONGEST_END);
+}
+
+static void coordinate(void) {
+  for (;;) {
+    if (getppid() != watcher) give_up("the process that watched over this one was killed: the command is ended, too");
+    reap();
+    uint32_t known = atomic_load(&page->changes);
+    enum look look = tree_look();
+    if (is_over(look)) break;
+    if (has_stranger(look) || is_connected_outside(atomic_load(&page->connections))) {
+      follow_machine();
+      continue;
+    }
+    leave_machine();
+    if (look == QUIET) {
+      moving_since = 0;
+      advance();
+    } else {
+      watch_movement(known);
+    }
+  }
+  end_what_is_left();
+}
+
+/* The beginning. */
+
+static void create_page(void) {
+  int descriptor = memfd_create(PAGE_NAME, MFD_CLOEXEC);
+  if (descriptor < 0 || ftruncate(descriptor, sizeof *page)) give_up("no page of memory: %s", strerror(errno));
+  page = mmap(NULL, sizeof *page, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+  if (page == MAP_FAILED) give_up("no page of memory: %s", strerror(errno));
+  struct timespec date;
+  clock_gettime(CLOCK_REALTIME, &date);
+  page->date = date.tv_sec * SECOND; /* whole seconds: programs that count in seconds count alike in every run */
+  page->monotonic = MONOTONIC_START;
+  snprintf(page_path, sizeof page_path, "/proc/%%d/fd/%d", descriptor);
+}
+
+static void find_library(void) {
+  ssize_t length = readlink("/proc/self/exe", library, sizeof library - 16);
+  char *end = length > 0 ? strrchr(library, '/') : NULL;
+  if (!end) give_up("/proc is not what it should be");
+  strcpy(end, "/shim.so");
+}
+
+static void execute(char **words) {
+  char value[sizeof library + 4096], path[64], program[4096] = "";
+  const char *others = getenv("LD_PRELOAD");
+  snprintf(value, sizeof value, others && *others ? "%s:%s" : "%s", library, others);
+  snprintf(path, sizeof path, page_path, getppid());
+  if (!is_for_musl(find_program(words[0], program, sizeof program))) setenv("LD_PRELOAD", value, 1);
+  setenv(PAGE_VARIABLE, path, 1);
+  setpgid(0, group);
+  setrlimit(RLIMIT_NOFILE, &user_files);
+  sigprocmask(SIG_SETMASK, &user_mask, NULL);
+  execvp(words[0], words);
+  int error = errno;
+  say("%s: %s", words[0], strerror(error));
+  _exit(error == ENOENT ? NOT_FOUND : NOT_EXECUTABLE);
+}
+
+/* Whoever reads the command's output waits for its end, not for ours. */
+static void leave_streams(void) {
+  int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+  dup2(null, STDIN_FILENO);
+  dup2(null, STDOUT_FILENO);
+}
+
+static void number(int64_t ns, char *text, int size) {
+  snprintf(text, (size_t)size, "%lld.%09lld", (long long)(ns / SECOND), (long long)(ns % SECOND));
+  char *end = text + strlen(text);
+  while (end[-1] == '0') *--end = 0;
+  if (end[-1] == '.') end[-1] = 0;
+}
+
+static void be_coordinator(char **words) {
+  char virtual[32], paced[80] = "";
+  int64_t begin = machine_now();
+  struct rlimit files;
+  setpgid(0, 0); /* what kills the command's group leaves this process to end the rest */
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  int pid = fork();
+  if (pid < 0) give_up("no process: %s", strerror(errno));
+  if (!pid) execute(words);
+  atomic_store(&page->program, pid);
+  leave_streams();
+  files = user_files;
+  files.rlim_cur = files.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &files);
+  coordinate();
+  leave_machine();
+  number(atomic_load(&page->now), virtual, sizeof virtual);
+  if (paced_time) snprintf(paced, sizeof paced, ", %.2f s of it as on the machine", (double)paced_time / SECOND);
+  say("%s s of virtual time in %.2f s%s", virtual, (double)(machine_now() - begin) / SECOND, paced);
+  _exit(code);
+}
+
+/* The terminal's signals reach the command without us. */
+static void pass_on(const siginfo_t *info) {
+  int program = atomic_load(&page->program);
+  if (info->si_code == SI_KERNEL || program <= 0) return;
+  kill(program, info->si_signo);
+}
+
+static int watch(int coordinator, const sigset_t *signals) {
+  siginfo_t info;
+  int status;
+  for (;;) {
+    if (waitpid(coordinator, &status, WNOHANG) == coordinator) break;
+    if (sigwaitinfo(signals, &info) > 0 && info.si_signo != SIGCHLD) pass_on(&info);
+  }
+  if (WIFEXITED(status)) return WEXITSTATUS(status);
+  say("the coordinator was killed by signal %d: the command is ended, too", WTERMSIG(status));
+  end_tree();
+  return KIT_FAILED;
+}
+
+static void demand_kernel(void) {
+  if (access("/proc/self/schedstat", R_OK)) give_up("this kernel has no /proc/PID/schedstat, and virtual time needs it");
+  if (access("/proc/thread-self/children", R_OK))
+    give_up("this kernel has no /proc/PID/task/TID/children, and virtual time needs it");
+}
+
+int main(int count, char **words) {
+  if (count < 2) give_up("no command");
+  if (getenv(PAGE_VARIABLE)) { /* it is in virtual time already */
+    execvp(words[1], words + 1);
+    give_up("%s: %s", words[1], strerror(errno));
+  }
+  demand_kernel();
+  find_library();
+  create_page();
+  sigset_t passed;
+  sigemptyset(&passed);
+  for (const int *number = (int[]){SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCONT, SIGCHLD, 0}; *number; number++)
+    sigaddset(&passed, *number);
+  sigset_t all;
+  sigfillset(&all);
+  sigprocmask(SIG_SETMASK, &all, &user_mask);
+  getrlimit(RLIMIT_NOFILE, &user_files);
+  group = getpgrp();
+  watcher = getpid();
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  int coordinator = fork();
+  if (coordinator < 0) give_up("no process: %s", strerror(errno));
+  if (!coordinator) be_coordinator(words + 1);
+  sigset_t stops;
+  sigemptyset(&stops);
+  sigaddset(&stops, SIGTSTP);
+  sigprocmask(SIG_UNBLOCK, &stops, NULL);
+  leave_streams();
+  return watch(coordinator, &passed);
+}

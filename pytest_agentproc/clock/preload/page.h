@@ -1,0 +1,50 @@
+/* The one page of memory that the coordinator and every process below it share. Owns its layout; does nothing. */
+#pragma once
+#include <stdatomic.h>
+#include <stdint.h>
+
+#define SECOND 1000000000LL
+#define SLOTS 4096
+#define NEVER 0
+
+/* The signal that ends a wait whose instant has come. Programs do not see it: each wait lets it in, all else keeps it out. */
+#define WAKE_SIGNAL 63
+
+#define PAGE_NAME "agentproc-clock"
+#define PAGE_VARIABLE "AGENTPROC_CLOCK"
+
+enum kind {
+  WAITS,     /* a thread in a call that WAKE_SIGNAL ends */
+  CONDITION, /* a thread in pthread_cond_wait, which no signal ends: the helper of its process does */
+  TIMER,     /* a timer of the process: its end is a signal */
+  TIMERFD,   /* a descriptor that becomes readable */
+  HELPER,    /* the thread of the shim's own in a process: it waits for orders, never for an instant */
+};
+
+struct slot {
+  _Atomic int32_t tid; /* the thread that has claimed it; 0: it is free */
+  _Atomic int32_t pid; /* its process; 0: it is being claimed */
+  _Atomic int32_t kind;
+  _Atomic int32_t granted;    /* its instant has come */
+  _Atomic int64_t deadline;   /* the virtual instant in nanoseconds; NEVER: it waits for none */
+  _Atomic uint32_t serial;    /* which of its process's waits this is: the order on ties */
+  _Atomic uint32_t order;     /* HELPER: the number of the slot to serve plus one; it waits for this word to change */
+  _Atomic int64_t interval;   /* timers: the nanoseconds until the next end; 0: there is one end */
+  int32_t signal, thread;     /* TIMER: what to send (0: nothing), and to which thread (0: to the process) */
+  int32_t descriptor;         /* TIMERFD */
+  int32_t is_dated;           /* TIMER: it counts on the clock of dates */
+  int32_t is_inherited;       /* TIMER: of setitimer and alarm, which another image of the process keeps */
+  uint64_t value;             /* TIMER: what its signal carries */
+  void (*_Atomic notify)(uint64_t); /* TIMER: the function to call in place of a signal */
+  void *_Atomic condition;
+};
+
+struct page {
+  _Atomic int64_t now;     /* the virtual instant, in nanoseconds since the coordinator began */
+  int64_t date, monotonic; /* what the clocks of dates and of durations showed then */
+  _Atomic uint32_t changes; /* counts what waiters do: the coordinator looks again */
+  _Atomic int32_t top;     /* no slot from here on was ever claimed */
+  _Atomic int32_t program; /* the pid of the program that runs in virtual time */
+  _Atomic int32_t connections; /* counts what may lead out of the tree */
+  struct slot slots[SLOTS];
+};

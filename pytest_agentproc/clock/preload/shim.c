@@ -1,0 +1,278 @@
+/* The shim, which LD_PRELOAD puts into every program: libc's clocks and timed waits follow the coordinator's page.
+ * Owns the page, the slots of this process and the way of one wait. x86-64 and aarch64, glibc.
+ *
+ * A call with a timeout writes its virtual deadline into a slot and waits without one. Nobody below the coordinator
+ * waits by the kernel's clock, so the coordinator may let time move when all threads are blocked. */
+#include "shim.h"
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+/* A deadline beyond this is none: programs write "for ever" as a large number. */
+#define FOR_EVER (30LL * 365 * 86400 * SECOND)
+
+/* Readings of the clock without a wait until time moves, and from then on until it moves again. */
+#define FIRST_SPIN 4000000u
+#define NEXT_SPIN 20000u
+#define LONGEST_STEP 20
+
+struct page *shim_page;
+char shim_preload[PATH_MAX + 16], shim_variable[64];
+
+static __thread struct slot *mine;
+static __thread volatile sig_atomic_t woken;
+static __thread unsigned readings, steps;
+static __thread int is_stepping;
+static _Atomic uint32_t serial;
+
+#if defined(__x86_64__)
+long shim_call(long number, long a, long b, long c, long d, long e, long f) {
+  long result;
+  register long r10 __asm__("r10") = d;
+  register long r8 __asm__("r8") = e;
+  register long r9 __asm__("r9") = f;
+  __asm__ volatile("syscall"
+                   : "=a"(result)
+                   : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+                   : "rcx", "r11", "memory");
+#elif defined(__aarch64__)
+long shim_call(long number, long a, long b, long c, long d, long e, long f) {
+  register long x8 __asm__("x8") = number;
+  register long result __asm__("x0") = a;
+  register long x1 __asm__("x1") = b;
+  register long x2 __asm__("x2") = c;
+  register long x3 __asm__("x3") = d;
+  register long x4 __asm__("x4") = e;
+  register long x5 __asm__("x5") = f;
+  __asm__ volatile("svc 0" : "+r"(result) : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5) : "memory");
+#else
+#error "the preload clock knows x86-64 and aarch64"
+#endif
+  if (result < 0 && result > -4096) {
+    errno = (int)-result;
+    return -1;
+  }
+  return result;
+}
+
+/* Time. */
+
+int64_t shim_now(void) { return atomic_load(&shim_page->now); }
+
+int64_t shim_after(int64_t duration) { return duration > FOR_EVER ? FOR_EVER + 1 : shim_now() + duration; }
+
+int shim_is_dated(clockid_t clock) {
+  return clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE || clock == CLOCK_TAI;
+}
+
+int shim_is_virtual(clockid_t clock) {
+  return shim_is_dated(clock) || clock == CLOCK_MONOTONIC || clock == CLOCK_MONOTONIC_COARSE ||
+         clock == CLOCK_MONOTONIC_RAW || clock == CLOCK_BOOTTIME;
+}
+
+int64_t shim_base(clockid_t clock) { return shim_is_dated(clock) ? shim_page->date : shim_page->monotonic; }
+
+/* Conditions and timerfds do not say which clock an instant is on; dates are larger by four orders of magnitude. */
+int64_t shim_guessed_base(int64_t instant) {
+  return instant > shim_page->date / 2 ? shim_page->date : shim_page->monotonic;
+}
+
+int shim_is_valid(const struct timespec *time) {
+  return time->tv_sec >= 0 && time->tv_nsec >= 0 && time->tv_nsec < SECOND;
+}
+
+int64_t shim_ns(const struct timespec *time) {
+  if (time->tv_sec > INT64_MAX / SECOND / 2) return INT64_MAX / 2;
+  return time->tv_sec * SECOND + time->tv_nsec;
+}
+
+struct timespec shim_timespec(int64_t ns) { return (struct timespec){ns / SECOND, ns % SECOND}; }
+
+int64_t shim_left(const struct slot *slot) {
+  int64_t deadline = atomic_load(&slot->deadline);
+  int64_t left = deadline - shim_now();
+  return deadline == NEVER ? 0 : left > 0 ? left : 1; /* 0 would say that nothing is armed */
+}
+
+/* Slots. */
+
+static void tell_coordinator(void) {
+  atomic_fetch_add(&shim_page->changes, 1);
+  CALL(SYS_futex, &shim_page->changes, FUTEX_WAKE, 1);
+}
+
+static struct slot *take(struct slot *slot, int tid, int kind) {
+  int free = 0;
+  if (atomic_load(&slot->tid) || !atomic_compare_exchange_strong(&slot->tid, &free, tid)) return NULL;
+  atomic_store(&slot->deadline, NEVER);
+  atomic_store(&slot->granted, 0);
+  atomic_store(&slot->interval, 0);
+  atomic_store(&slot->order, 0);
+  atomic_store(&slot->condition, NULL);
+  atomic_store(&slot->notify, NULL);
+  slot->signal = slot->thread = slot->is_dated = slot->is_inherited = 0;
+  atomic_store(&slot->kind, kind);
+  atomic_store(&slot->pid, getpid()); /* last: the coordinator takes a slot without a process for a stranger's */
+  return slot;
+}
+
+struct slot *shim_claim(int kind) {
+  int tid = (int)CALL(SYS_gettid);
+  for (int i = 0; i < SLOTS; i++) {
+    struct slot *slot = take(&shim_page->slots[i], tid, kind);
+    if (!slot) continue;
+    int top = atomic_load(&shim_page->top);
+    while (i >= top && !atomic_compare_exchange_weak(&shim_page->top, &top, i + 1)) {}
+    return slot;
+  }
+  static const char words[] = "agentproc: more than 4096 threads and timers: virtual time has no place for them\n";
+  if (write(STDERR_FILENO, words, sizeof words - 1)) {}
+  _exit(70);
+}
+
+void shim_free(struct slot *slot) {
+  atomic_store(&slot->deadline, NEVER);
+  atomic_store(&slot->pid, 0);
+  atomic_store(&slot->tid, 0);
+}
+
+/* The slot of this thread. A fork that libc does not know of (by clone) leaves its parent's: hence the look at the tid. */
+struct slot *shim_mine(void) {
+  if (!mine || atomic_load(&mine->tid) != CALL(SYS_gettid)) mine = shim_claim(WAITS);
+  return mine;
+}
+
+uint32_t shim_serial(void) { return atomic_fetch_add(&serial, 1); }
+
+void shim_arm(struct slot *slot, int kind, int64_t deadline) {
+  atomic_store(&slot->kind, kind);
+  atomic_store(&slot->granted, 0);
+  atomic_store(&slot->serial, shim_serial());
+  atomic_store(&slot->deadline, deadline > FOR_EVER ? NEVER : deadline > 0 ? deadline : 1);
+  tell_coordinator();
+  readings = 0;
+  if (!is_stepping) steps = 0;
+}
+
+void shim_disarm(struct slot *slot) {
+  atomic_store(&slot->deadline, NEVER);
+  atomic_store(&slot->kind, WAITS);
+}
+
+/* Waits. */
+
+static void wake(int signal) {
+  (void)signal;
+  woken = 1;
+}
+
+void shim_mask_wake(int how) {
+  uint64_t mask = 1ull << (WAKE_SIGNAL - 1);
+  int error = errno;
+  CALL(SYS_rt_sigprocmask, how, &mask, 0, 8);
+  errno = error;
+}
+
+void shim_begin(struct wait *wait, int64_t deadline, const sigset_t *mask) {
+  wait->slot = shim_mine();
+  wait->expired = 0;
+  if (mask) {
+    wait->mask = *mask;
+  } else {
+    sigemptyset(&wait->mask);
+    CALL(SYS_rt_sigprocmask, SIG_SETMASK, 0, &wait->mask, 8);
+  }
+  sigdelset(&wait->mask, WAKE_SIGNAL);
+  woken = 0;
+  shim_arm(wait->slot, WAITS, deadline);
+}
+
+/* An interrupted call is over if its instant has come or another signal came; what is left of an earlier wait is not. */
+int shim_again(struct wait *wait, long *result) {
+  if (*result != -1 || errno != EINTR) return 0;
+  if (atomic_load(&wait->slot->granted)) {
+    wait->expired = 1;
+    *result = 0;
+    return 0;
+  }
+  if (!woken) return 0;
+  woken = 0;
+  return 1;
+}
+
+void shim_end(struct wait *wait) { shim_disarm(wait->slot); }
+
+/* A program that reads the clock until an instant has come would read for ever. */
+static void step(void) {
+  int error = errno;
+  struct wait wait;
+  long result;
+  is_stepping = 1;
+  shim_begin(&wait, shim_now() + (1000LL << (steps < LONGEST_STEP ? steps : LONGEST_STEP)), NULL);
+  do result = CALL(SYS_ppoll, 0, 0, 0, &wait.mask, 8);
+  while (shim_again(&wait, &result));
+  shim_end(&wait);
+  is_stepping = 0;
+  steps++;
+  errno = error;
+}
+
+void shim_spin(unsigned weight) {
+  readings += weight;
+  if (readings < (steps ? NEXT_SPIN : FIRST_SPIN)) return;
+  readings = 0;
+  step();
+}
+
+/* The beginning of a process. */
+
+static void be_forked(void) {
+  mine = NULL;
+  shim_forget_timers();
+  shim_forget_helper();
+}
+
+/* Where /proc numbers processes in another way than getpid, a slot would name a process that is not there. */
+static int sees_itself(void) {
+  char number[16] = "";
+  return CALL(SYS_readlinkat, AT_FDCWD, "/proc/self", number, sizeof number - 1) > 0 && atoi(number) == getpid();
+}
+
+static struct page *map_page(const char *path) {
+  int descriptor = (int)CALL(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC);
+  if (descriptor < 0) return NULL;
+  void *page = mmap(NULL, sizeof(struct page), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+  CALL(SYS_close, descriptor);
+  return page == MAP_FAILED ? NULL : page;
+}
+
+/* What an earlier image of this process waited for, nobody waits for any more. */
+static void drop_slots_of_earlier_image(void) {
+  int pid = getpid(), top = atomic_load(&shim_page->top);
+  for (int i = 0; i < top; i++) {
+    struct slot *slot = &shim_page->slots[i];
+    if (atomic_load(&slot->pid) != pid || slot->is_inherited) continue;
+    if (atomic_load(&slot->kind) == TIMERFD && fcntl(slot->descriptor, F_GETFD) >= 0) continue;
+    shim_free(slot);
+  }
+}
+
+__attribute__((constructor)) static void begin(void) {
+  const char *path = getenv(PAGE_VARIABLE);
+  Dl_info library;
+  if (!path || !sees_itself() || !(shim_page = map_page(path))) return;
+  snprintf(shim_variable, sizeof shim_variable, PAGE_VARIABLE "=%s", path);
+  if (dladdr(&shim_page, &library)) snprintf(shim_preload, sizeof shim_preload, "LD_PRELOAD=%s", library.dli_fname);
+  drop_slots_of_earlier_image();
+  shim_adopt_timers();
+  shim_mask_wake(SIG_BLOCK);
+  struct sigaction action = {.sa_handler = wake};
+  NEXT(sigaction)(WAKE_SIGNAL, &action, NULL);
+  pthread_atfork(NULL, NULL, be_forked);
+  mine = shim_claim(WAITS);
+}

@@ -1,0 +1,223 @@
+/* Waits for other threads: conditions, semaphores, futexes. */
+#include "shim.h"
+#include <linux/futex.h>
+#include <poll.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdarg.h>
+#include <sys/time.h>
+#include <sys/timerfd.h>
+#include <threads.h>
+
+/* The helper: a thread of the shim's own, for what no signal of the coordinator's can do. It broadcasts a condition
+ * (its waiters expect to be woken for nothing now and then) and lets a timerfd run out. */
+
+static pthread_mutex_t helper_lock = PTHREAD_MUTEX_INITIALIZER;
+static int has_helper;
+
+/* The helper runs until poll sees the end: nobody may take the process for blocked before. */
+static void end_timerfd(int descriptor) {
+  struct itimerspec at_once = {.it_value = {0, 1}};
+  struct pollfd seen = {.fd = descriptor, .events = POLLIN};
+  if (CALL(SYS_timerfd_settime, descriptor, 0, &at_once, NULL)) return;
+  for (int i = 0; i < 100000; i++) {
+    struct timespec none = {0, 0};
+    if (CALL(SYS_ppoll, &seen, 1, &none, NULL, 8)) return;
+  }
+}
+
+struct notice {
+  void (*function)(uint64_t);
+  uint64_t value;
+};
+
+static void *notify(void *argument) {
+  struct notice notice = *(struct notice *)argument;
+  ((struct notice *)argument)->function = NULL;
+  notice.function(notice.value);
+  return NULL;
+}
+
+static int start(void *(*function)(void *), void *argument) {
+  pthread_t thread;
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  int error = pthread_create(&thread, &attributes, function, argument);
+  pthread_attr_destroy(&attributes);
+  return error;
+}
+
+static void serve(struct slot *slot) {
+  pthread_cond_t *condition = atomic_load(&slot->condition);
+  struct notice notice = {atomic_load(&slot->notify), slot->value};
+  if (atomic_load(&slot->kind) == TIMERFD) {
+    end_timerfd(slot->descriptor);
+  } else if (notice.function) {
+    if (start(notify, &notice)) return;
+    while (*(void (*volatile *)(uint64_t))&notice.function) CALL(SYS_sched_yield);
+  } else if (condition) {
+    pthread_cond_broadcast(condition);
+  }
+}
+
+static _Noreturn void *help(void *nothing) {
+  (void)nothing;
+  struct slot *helper = shim_mine();
+  atomic_store(&helper->kind, HELPER);
+  for (;;) {
+    uint32_t order = atomic_exchange(&helper->order, 0);
+    if (order) serve(&shim_page->slots[order - 1]);
+    else CALL(SYS_futex, &helper->order, FUTEX_WAIT, 0, NULL);
+  }
+}
+
+void shim_need_helper(void) {
+  sigset_t all, old;
+  if (has_helper) return;
+  sigfillset(&all);
+  CALL(SYS_rt_sigprocmask, SIG_SETMASK, &all, &old, 8); /* signals are for the program's own threads */
+  pthread_mutex_lock(&helper_lock);
+  if (!has_helper) has_helper = !start(help, NULL);
+  pthread_mutex_unlock(&helper_lock);
+  CALL(SYS_rt_sigprocmask, SIG_SETMASK, &old, NULL, 8);
+}
+
+void shim_forget_helper(void) {
+  has_helper = 0;
+  pthread_mutex_init(&helper_lock, NULL);
+}
+
+/* Conditions. */
+
+static int wait_condition(pthread_cond_t *condition, pthread_mutex_t *mutex, int64_t deadline) {
+  if (deadline <= shim_now()) {
+    pthread_mutex_unlock(mutex); /* as libc does: another thread may have its turn */
+    shim_spin(SPIN_EXPIRED);
+    pthread_mutex_lock(mutex);
+    return ETIMEDOUT;
+  }
+  shim_need_helper();
+  struct slot *slot = shim_mine();
+  atomic_store(&slot->condition, condition);
+  shim_arm(slot, CONDITION, deadline);
+  int result = pthread_cond_wait(condition, mutex);
+  if (!result && atomic_load(&slot->granted)) result = ETIMEDOUT;
+  shim_disarm(slot);
+  atomic_store(&slot->condition, NULL);
+  return result;
+}
+
+EXPORT int pthread_cond_clockwait(pthread_cond_t *condition, pthread_mutex_t *mutex, clockid_t clock,
+                                  const struct timespec *until) {
+  if (!shim_page) return NEXT(pthread_cond_clockwait)(condition, mutex, clock, until);
+  if (!shim_is_valid(until)) return EINVAL;
+  return wait_condition(condition, mutex, shim_ns(until) - shim_base(clock));
+}
+
+EXPORT int pthread_cond_timedwait(pthread_cond_t *restrict condition, pthread_mutex_t *restrict mutex,
+                                  const struct timespec *restrict until) {
+  if (!shim_page) return NEXT(pthread_cond_timedwait)(condition, mutex, until);
+  if (!shim_is_valid(until)) return EINVAL;
+  return wait_condition(condition, mutex, shim_ns(until) - shim_guessed_base(shim_ns(until)));
+}
+
+EXPORT int cnd_timedwait(cnd_t *restrict condition, mtx_t *restrict mutex, const struct timespec *restrict until) {
+  int error = pthread_cond_timedwait((pthread_cond_t *)condition, (pthread_mutex_t *)mutex, until);
+  return error == ETIMEDOUT ? thrd_timedout : error ? thrd_error : thrd_success;
+}
+
+/* Semaphores and futexes: their calls take no mask, so WAKE_SIGNAL is let in around them. If it comes just before the
+ * call, the call does not see it: the coordinator sends it again. */
+
+static void begin_open_wait(struct wait *wait, int64_t deadline) {
+  shim_begin(wait, deadline, NULL);
+  shim_mask_wake(SIG_UNBLOCK);
+}
+
+static void end_open_wait(struct wait *wait, long *result) {
+  int error = errno;
+  shim_mask_wake(SIG_BLOCK);
+  shim_end(wait);
+  errno = error;
+  if (!wait->expired) return;
+  *result = -1;
+  errno = ETIMEDOUT;
+}
+
+static int is_granted_already(struct wait *wait) {
+  if (!atomic_load(&wait->slot->granted)) return 0;
+  errno = EINTR;
+  return 1;
+}
+
+EXPORT int sem_clockwait(sem_t *restrict semaphore, clockid_t clock, const struct timespec *restrict until) {
+  if (!shim_page) return NEXT(sem_clockwait)(semaphore, clock, until);
+  if (!sem_trywait(semaphore)) return 0;
+  int64_t deadline = shim_ns(until) - shim_base(clock);
+  errno = shim_is_valid(until) ? ETIMEDOUT : EINVAL;
+  if (errno == EINVAL) return -1;
+  if (deadline <= shim_now()) {
+    shim_spin(SPIN_EXPIRED);
+    return -1;
+  }
+  struct wait wait;
+  long result;
+  begin_open_wait(&wait, deadline);
+  do result = is_granted_already(&wait) ? -1 : sem_wait(semaphore);
+  while (shim_again(&wait, &result));
+  end_open_wait(&wait, &result);
+  return (int)result;
+}
+
+EXPORT int sem_timedwait(sem_t *restrict semaphore, const struct timespec *restrict until) {
+  return shim_page ? sem_clockwait(semaphore, CLOCK_REALTIME, until) : NEXT(sem_timedwait)(semaphore, until);
+}
+
+static long wait_futex(long word, long operation, long value, int64_t deadline, long bits) {
+  if (deadline <= shim_now()) {
+    struct timespec none = {0, 0};
+    shim_spin(SPIN_EXPIRED);
+    return CALL(SYS_futex, word, (operation & FUTEX_PRIVATE_FLAG) | FUTEX_WAIT, value, &none);
+  }
+  struct wait wait;
+  long result;
+  begin_open_wait(&wait, deadline);
+  do result = is_granted_already(&wait) ? -1 : CALL(SYS_futex, word, operation & ~FUTEX_CLOCK_REALTIME, value, 0, 0, bits);
+  while (shim_again(&wait, &result));
+  end_open_wait(&wait, &result);
+  return result;
+}
+
+static long call_futex(long word, long operation, long value, const struct timespec *time, long second, long bits) {
+  long command = operation & FUTEX_CMD_MASK;
+  if (!time || (command != FUTEX_WAIT && command != FUTEX_WAIT_BITSET))
+    return CALL(SYS_futex, word, operation, value, time, second, bits);
+  if (command == FUTEX_WAIT) return wait_futex(word, operation, value, shim_after(shim_ns(time)), 0);
+  int64_t base = operation & FUTEX_CLOCK_REALTIME ? shim_page->date : shim_page->monotonic;
+  return wait_futex(word, operation, value, shim_ns(time) - base, bits);
+}
+
+/* Rust, C++ and V8 make these system calls by number. io_uring keeps time in the kernel, so there is none. */
+EXPORT long syscall(long number, ...) {
+  va_list list;
+  long a[6];
+  va_start(list, number);
+  for (int i = 0; i < 6; i++) a[i] = va_arg(list, long);
+  va_end(list);
+  if (shim_page) switch (number) {
+    case SYS_futex: return call_futex(a[0], a[1], a[2], (void *)a[3], a[4], a[5]);
+    case SYS_clock_gettime: return clock_gettime((clockid_t)a[0], (void *)a[1]);
+    case SYS_gettimeofday: return gettimeofday((void *)a[0], (void *)a[1]);
+    case SYS_nanosleep: return nanosleep((void *)a[0], (void *)a[1]);
+    case SYS_clock_nanosleep: {
+      int error = clock_nanosleep((clockid_t)a[0], (int)a[1], (void *)a[2], (void *)a[3]);
+      if (error) errno = error;
+      return error ? -1 : 0;
+    }
+    case SYS_ppoll: return ppoll((void *)a[0], (nfds_t)a[1], (void *)a[2], (void *)a[3]);
+    case SYS_io_uring_setup: errno = ENOSYS; return -1;
+    default: break;
+  }
+  return shim_call(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+}

@@ -1,0 +1,208 @@
+/* Readings of the clock, and calls that wait in the kernel with a timeout. */
+#include "shim.h"
+#include <poll.h>
+#include <pthread.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+#include <sys/time.h>
+#include <sys/times.h>
+#include <threads.h>
+
+#define MILLISECOND 1000000LL
+#define MICROSECOND 1000LL
+
+#ifndef SYS_epoll_pwait2 /* headers older than Linux 5.11 */
+#define SYS_epoll_pwait2 441
+#endif
+
+/* Readings. */
+
+EXPORT int clock_gettime(clockid_t clock, struct timespec *time) {
+  if (!shim_page || !shim_is_virtual(clock)) return (int)CALL(SYS_clock_gettime, clock, time);
+  shim_spin(SPIN_READ);
+  *time = shim_timespec(shim_base(clock) + shim_now());
+  return 0;
+}
+
+EXPORT int gettimeofday(struct timeval *restrict time, void *restrict zone) {
+  struct timespec now;
+  (void)zone;
+  if (clock_gettime(CLOCK_REALTIME, &now)) return -1;
+  *time = (struct timeval){now.tv_sec, now.tv_nsec / MICROSECOND};
+  return 0;
+}
+
+EXPORT time_t time(time_t *seconds) {
+  struct timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  if (seconds) *seconds = now.tv_sec;
+  return now.tv_sec;
+}
+
+EXPORT int timespec_get(struct timespec *time, int base) {
+  return base == TIME_UTC && !clock_gettime(CLOCK_REALTIME, time) ? base : 0;
+}
+
+EXPORT clock_t times(struct tms *used) {
+  clock_t ticks = (clock_t)CALL(SYS_times, used);
+  if (!shim_page) return ticks;
+  shim_spin(SPIN_READ);
+  return (clock_t)((shim_page->monotonic + shim_now()) / (SECOND / sysconf(_SC_CLK_TCK)));
+}
+
+EXPORT int sched_yield(void) {
+  if (shim_page) shim_spin(SPIN_YIELD);
+  return (int)CALL(SYS_sched_yield);
+}
+
+/* Descriptors. A thread that was cancelled while it waited goes no further than here, as in libc. */
+
+#define WAIT_FOR(result, deadline, signals, call) \
+  struct wait wait;                               \
+  long result;                                    \
+  shim_begin(&wait, deadline, signals);           \
+  do result = call;                               \
+  while (shim_again(&wait, &result));             \
+  shim_end(&wait);                                \
+  if (result == -1 && errno == EINTR) pthread_testcancel()
+
+static int wait_epoll(int epoll, struct epoll_event *events, int size, int64_t duration, const sigset_t *mask) {
+  WAIT_FOR(result, shim_after(duration), mask, CALL(SYS_epoll_pwait, epoll, events, size, -1, &wait.mask, 8));
+  return (int)result;
+}
+
+EXPORT int epoll_pwait(int epoll, struct epoll_event *events, int size, int timeout, const sigset_t *mask) {
+  if (shim_page && timeout > 0) return wait_epoll(epoll, events, size, timeout * MILLISECOND, mask);
+  if (shim_page && timeout == 0) shim_spin(SPIN_LOOK);
+  return (int)CALL(SYS_epoll_pwait, epoll, events, size, timeout, mask, 8);
+}
+
+EXPORT int epoll_wait(int epoll, struct epoll_event *events, int size, int timeout) {
+  return epoll_pwait(epoll, events, size, timeout, NULL);
+}
+
+EXPORT int epoll_pwait2(int epoll, struct epoll_event *events, int size, const struct timespec *timeout,
+                        const sigset_t *mask) {
+  if (!timeout) return epoll_pwait(epoll, events, size, -1, mask);
+  if (shim_page && shim_is_valid(timeout) && shim_ns(timeout))
+    return wait_epoll(epoll, events, size, shim_ns(timeout), mask);
+  if (shim_page) shim_spin(SPIN_LOOK);
+  return (int)CALL(SYS_epoll_pwait2, epoll, events, size, timeout, mask, 8);
+}
+
+EXPORT int ppoll(struct pollfd *descriptors, nfds_t count, const struct timespec *timeout, const sigset_t *mask) {
+  if (shim_page && timeout && shim_is_valid(timeout) && shim_ns(timeout)) {
+    WAIT_FOR(result, shim_after(shim_ns(timeout)), mask, CALL(SYS_ppoll, descriptors, count, 0, &wait.mask, 8));
+    return (int)result;
+  }
+  if (shim_page && timeout) shim_spin(SPIN_POLL);
+  struct timespec copy = timeout ? *timeout : (struct timespec){0}; /* the kernel writes into its own */
+  return (int)CALL(SYS_ppoll, descriptors, count, timeout ? &copy : NULL, mask, 8);
+}
+
+EXPORT int poll(struct pollfd *descriptors, nfds_t count, int timeout) {
+  struct timespec time = shim_timespec(timeout * MILLISECOND);
+  return ppoll(descriptors, count, timeout < 0 ? NULL : &time, NULL);
+}
+
+/* What calls become in programs that are compiled with -D_FORTIFY_SOURCE. */
+EXPORT int __poll_chk(struct pollfd *descriptors, nfds_t count, int timeout, size_t size) {
+  (void)size;
+  return poll(descriptors, count, timeout);
+}
+
+EXPORT int __ppoll_chk(struct pollfd *descriptors, nfds_t count, const struct timespec *timeout, const sigset_t *mask,
+                       size_t size) {
+  (void)size;
+  return ppoll(descriptors, count, timeout, mask);
+}
+
+static int select_at_once(int count, fd_set *in, fd_set *out, fd_set *err, const struct timespec *timeout,
+                          const sigset_t *mask) {
+  struct { const sigset_t *set; size_t size; } signals = {mask, 8};
+  struct timespec copy = timeout ? *timeout : (struct timespec){0};
+  return (int)CALL(SYS_pselect6, count, in, out, err, timeout ? &copy : NULL, &signals);
+}
+
+/* The kernel leaves the sets alone when it is interrupted; at the instant they must be empty. */
+EXPORT int pselect(int count, fd_set *in, fd_set *out, fd_set *err, const struct timespec *timeout,
+                   const sigset_t *mask) {
+  if (!shim_page || !timeout || !shim_is_valid(timeout) || !shim_ns(timeout)) {
+    if (shim_page && timeout) shim_spin(SPIN_POLL);
+    return select_at_once(count, in, out, err, timeout, mask);
+  }
+  WAIT_FOR(result, shim_after(shim_ns(timeout)), mask, select_at_once(count, in, out, err, NULL, &wait.mask));
+  fd_set *sets[] = {in, out, err};
+  for (int i = 0; wait.expired && i < 3; i++)
+    for (int fd = 0; sets[i] && fd < count; fd++) FD_CLR(fd, sets[i]);
+  return (int)result;
+}
+
+/* On Linux select leaves in its timeout what is left of it. */
+EXPORT int select(int count, fd_set *in, fd_set *out, fd_set *err, struct timeval *timeout) {
+  if (!timeout) return pselect(count, in, out, err, NULL, NULL);
+  struct timespec time = shim_timespec(timeout->tv_sec * SECOND + timeout->tv_usec * MICROSECOND);
+  int64_t deadline = shim_page ? shim_after(shim_ns(&time)) : 0;
+  int result = pselect(count, in, out, err, &time, NULL);
+  if (shim_page) {
+    int64_t left = deadline > shim_now() ? deadline - shim_now() : 0;
+    *timeout = (struct timeval){left / SECOND, left % SECOND / MICROSECOND};
+  }
+  return result;
+}
+
+/* Sleep. */
+
+EXPORT int clock_nanosleep(clockid_t clock, int flags, const struct timespec *time, struct timespec *rest) {
+  if (!shim_page || !shim_is_virtual(clock) || !shim_is_valid(time))
+    return CALL(SYS_clock_nanosleep, clock, flags, time, rest) ? errno : 0;
+  int is_absolute = flags & TIMER_ABSTIME;
+  int64_t deadline = is_absolute ? shim_ns(time) - shim_base(clock) : shim_after(shim_ns(time));
+  if (deadline <= shim_now()) {
+    shim_spin(SPIN_EXPIRED);
+    return 0;
+  }
+  WAIT_FOR(result, deadline, NULL, CALL(SYS_ppoll, 0, 0, 0, &wait.mask, 8));
+  if (result == 0) return 0;
+  if (rest && !is_absolute) *rest = shim_timespec(deadline > shim_now() ? deadline - shim_now() : 0);
+  return errno;
+}
+
+EXPORT int nanosleep(const struct timespec *time, struct timespec *rest) {
+  int error = clock_nanosleep(CLOCK_MONOTONIC, 0, time, rest);
+  if (error) errno = error;
+  return error ? -1 : 0;
+}
+
+EXPORT int usleep(useconds_t microseconds) {
+  struct timespec time = shim_timespec(microseconds * MICROSECOND);
+  return nanosleep(&time, NULL);
+}
+
+EXPORT unsigned sleep(unsigned seconds) {
+  struct timespec time = {seconds, 0}, rest = {0, 0};
+  return nanosleep(&time, &rest) ? (unsigned)rest.tv_sec : 0;
+}
+
+EXPORT int thrd_sleep(const struct timespec *time, struct timespec *rest) {
+  int error = clock_nanosleep(CLOCK_REALTIME, 0, time, rest);
+  return error == 0 ? 0 : error == EINTR ? -1 : -2;
+}
+
+/* Signals: WAKE_SIGNAL is one of those that are waited for. */
+
+EXPORT int sigtimedwait(const sigset_t *signals, siginfo_t *info, const struct timespec *timeout) {
+  if (!shim_page || !timeout || !shim_is_valid(timeout) || !shim_ns(timeout))
+    return (int)CALL(SYS_rt_sigtimedwait, signals, info, timeout, 8);
+  sigset_t all = *signals;
+  struct slot *slot = shim_mine();
+  int result;
+  sigaddset(&all, WAKE_SIGNAL);
+  shim_arm(slot, WAITS, shim_after(shim_ns(timeout)));
+  do result = (int)CALL(SYS_rt_sigtimedwait, &all, info, NULL, 8);
+  while (result == WAKE_SIGNAL && !atomic_load(&slot->granted));
+  shim_disarm(slot);
+  if (result != WAKE_SIGNAL) return result;
+  errno = EAGAIN;
+  return -1;
+}

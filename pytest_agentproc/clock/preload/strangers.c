@@ -1,0 +1,147 @@
+/* Finds processes that count by the machine's clock, and names them. Owns the reasons; moves no time.
+ *
+ * The shim reaches whatever uses glibc's functions. It does not reach static, musl and setuid programs, and runtimes
+ * that make their own system calls (Go, Bun). While one of those lives, time passes as on the machine. */
+#define _GNU_SOURCE
+#include "strangers.h"
+#include "page.h"
+#include <errno.h>
+#include <linux/futex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+/* A program that has not mapped the page after so long on a core never will. On a busy machine a start may take seconds,
+ * but not of that. */
+#define BEGINNING (SECOND / 10)
+
+/* The line of /proc/PID/maps that holds a text, or that an address lies in: 1 if there is one, -1 if the process has
+ * ended, so that it has no lines at all. */
+static int find_mapping(int pid, const char *text, uint64_t address, char *line, int size) {
+  char path[64];
+  snprintf(path, sizeof path, "/proc/%d/maps", pid);
+  FILE *file = fopen(path, "re");
+  int found = file || errno != EACCES ? -1 : 0;
+  while (file && found != 1 && fgets(line, size, file)) {
+    unsigned long begin = 0, end = 0;
+    sscanf(line, "%lx-%lx", &begin, &end);
+    found = text ? strstr(line, text) != NULL : address >= begin && address < end;
+  }
+  if (file) fclose(file);
+  return found;
+}
+
+static int carries_page(int pid) {
+  char line[4400];
+  return find_mapping(pid, "/memfd:" PAGE_NAME, 0, line, sizeof line);
+}
+
+/* A call that the kernel ends by its own clock. */
+static int is_timed(long number, const unsigned long *arguments) {
+  switch (number) {
+#ifdef SYS_epoll_wait
+  case SYS_epoll_wait:
+#endif
+  case SYS_epoll_pwait: return (int)arguments[3] > 0;
+#ifdef SYS_epoll_pwait2
+  case SYS_epoll_pwait2: return arguments[3] != 0;
+#endif
+#ifdef SYS_poll
+  case SYS_poll: return (int)arguments[2] > 0;
+#endif
+#ifdef SYS_select
+  case SYS_select:
+#endif
+  case SYS_pselect6:
+  case SYS_io_getevents:
+  case SYS_mq_timedsend:
+  case SYS_mq_timedreceive:
+  case SYS_recvmmsg: return arguments[4] != 0;
+  case SYS_ppoll:
+  case SYS_rt_sigtimedwait: return arguments[2] != 0;
+  case SYS_semtimedop: return arguments[3] != 0;
+  case SYS_nanosleep:
+  case SYS_clock_nanosleep: return 1;
+  case SYS_futex: {
+    int command = arguments[1] & FUTEX_CMD_MASK;
+    return arguments[3] && (command == FUTEX_WAIT || command == FUTEX_WAIT_BITSET || command == FUTEX_LOCK_PI);
+  }
+  default: return 0;
+  }
+}
+
+/* Whether a blocked thread waits by the machine's clock; `place` is the address of the code that called. */
+static int counts(const struct thread *thread, uint64_t *place) {
+  char text[256];
+  long number;
+  unsigned long a[6], stack, code;
+  if (!read_file(thread->call, text, sizeof text)) return 0;
+  if (sscanf(text, "%ld %lx %lx %lx %lx %lx %lx %lx %lx", &number, a, a + 1, a + 2, a + 3, a + 4, a + 5, &stack, &code) < 9)
+    return 0;
+  *place = code;
+  return is_timed(number, a);
+}
+
+static void name(struct process *process, const char *reason) {
+  char text[32];
+  if (process->is_named) return;
+  process->is_named = 1;
+  name_of(process->pid, text, sizeof text);
+  say("time passes as on the machine while %s (pid %d) %s", text, process->pid, reason);
+}
+
+static int is_unreachable(struct process *process) {
+  if (process->carries == 1 || !process->is_alive) return 0;
+  process->carries = carries_page(process->pid);
+  return process->carries == 0;
+}
+
+/* What libc itself waits for, such as an answer of a name server, is over with that wait. A runtime with its own
+ * system calls also reads the clock past the shim, so it is a stranger as long as it lives. */
+static int waits_by_machine(struct thread *thread, struct process *process) {
+  char line[4400];
+  uint64_t place;
+  if (thread->vetted == thread->runs || is_dead(thread->state)) return 0;
+  if (!counts(thread, &place)) {
+    thread->vetted = thread->runs;
+    return 0;
+  }
+  if (find_mapping(thread->pid, NULL, place, line, sizeof line) != 1 || !strstr(line, "/libc"))
+    process->counts_always = 1;
+  return 1;
+}
+
+static int has_counting_thread(void) {
+  int is_found = 0;
+  for (int i = 0; i < thread_count; i++) {
+    struct process *process = tree_process(threads[i].pid);
+    if (!process || !waits_by_machine(&threads[i], process)) continue;
+    name(process, process->counts_always ? "lives: it makes system calls of its own, as Go and Bun do"
+                                         : "waits in a call that virtual time does not know");
+    is_found = 1;
+  }
+  return is_found;
+}
+
+/* Whether an image that has not mapped the page yet may still be on its way there. */
+static int is_beginning(struct process *process) {
+  char text[96];
+  struct thread *thread = tree_thread(process->pid);
+  int64_t used = thread && read_file(thread->schedstat, text, sizeof text) ? strtoll(text, NULL, 10) : 0;
+  if (process->used < 0) process->used = used;
+  return used - process->used < BEGINNING;
+}
+
+int has_stranger(enum look look) {
+  int is_found = 0;
+  for (int i = 0; i < process_count; i++) {
+    struct process *process = &processes[i];
+    if (process->counts_always) is_found = 1;
+    if (process->carries == 1 || (look != QUIET && !process->is_named && is_beginning(process))) continue;
+    if (!is_unreachable(process)) continue;
+    name(process, "lives: it is a static, musl or setuid program, which virtual time cannot reach");
+    is_found = 1;
+  }
+  return (look == QUIET && has_counting_thread()) || is_found;
+}

@@ -1,0 +1,57 @@
+"""`agentproc time`: a command line in virtual time, with the fakes that were made for it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pytest_agentproc.cli import main
+
+DRIP = """\
+scenario: it says one thing after an hour, and ends
+agent: raw
+script: [{silence: 1h}, {say: hello}]
+"""
+CEILING = 60.0
+_LONG = ("--lifetime", "7200")
+
+
+def _time(*words: str, **env: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "pytest_agentproc", "time", "--", *words]
+    return subprocess.run(
+        command, env={**os.environ, **env}, capture_output=True, text=True, timeout=CEILING, check=False
+    )
+
+
+def test_both_times_are_printed_and_the_exit_code_is_the_commands() -> None:
+    """A script in CI sees at the end what it has saved; the words after the command are the command's own."""
+    done = _time("sh", "-c", 'echo "$@"; sleep 3600; exit 4', "sh", "--", "-x")
+    assert (done.returncode, done.stdout) == (4, "-- -x\n")
+    assert done.stderr.startswith("agentproc time: 3600 s of virtual time in ")
+
+
+@pytest.mark.parametrize("scale", ["1", "60"])
+def test_a_fake_follows_the_virtual_time_at_any_scale(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scale: str
+) -> None:
+    """Nobody has to make it again: an hour is an hour there, and costs nothing."""
+    monkeypatch.chdir(tmp_path)
+    Path("drip.scenario.yaml").write_text(DRIP, "utf-8")
+    assert main(["fake", "drip.scenario.yaml", "--dir", "fakes", "--name", "agent", "--scale", scale, *_LONG]) == 0
+    done = _time("sh", "-c", "agent", PATH=f"{tmp_path}/fakes:{os.environ['PATH']}")
+    assert done.stdout.startswith("hello"), done.stderr
+    assert done.stderr.startswith("agentproc time: 3600 s of virtual time in "), done.stderr
+
+
+def test_one_sentence_says_what_to_install(tmp_path: Path) -> None:
+    """Where there is neither a coordinator nor a compiler, nothing else is printed."""
+    done = _time("true", PATH=str(tmp_path), XDG_CACHE_HOME=str(tmp_path))
+    assert done.returncode == 2
+    assert done.stderr == (
+        "agentproc time: virtual time for programs needs a C compiler, once, and there is no `cc`\n"
+        "install one, such as by `apt install gcc libc6-dev`\n"
+    )

@@ -1,0 +1,14 @@
+import { execFile, execFileSync, spawn, spawnSync } from "node:child_process";
+import { promisify } from "node:util";
+const begin = Date.now();
+const say = (...words) => console.log(...words, Date.now() - begin);
+const run = promisify(execFile);
+await run("sleep", ["100"], { timeout: 30000 }).catch((error) => say("execFile", error.signal));
+await run("sleep", ["100"], { timeout: 130000 }).then(() => say("execFile ok"));
+const done = spawnSync("sleep", ["100"], { timeout: 7000 });
+say("spawnSync", done.signal, done.error.code);
+execFileSync("sleep", ["11"]);
+say("execFileSync");
+const child = spawn("sleep", ["1000"], { signal: AbortSignal.timeout(9000) });
+child.on("error", (error) => say(error.name));
+child.on("exit", (_, signal) => say("exit", signal));

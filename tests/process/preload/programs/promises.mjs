@@ -1,0 +1,13 @@
+import { spawn } from "node:child_process";
+import readline from "node:readline";
+import { setInterval as every, setTimeout as sleep } from "node:timers/promises";
+const begin = Date.now();
+const say = (...words) => console.log(...words, Date.now() - begin);
+await sleep(45000);
+say("sleep");
+let count = 0;
+for await (const _ of every(1000)) if (++count === 5) break;
+say("interval");
+const child = spawn("bash", ["-c", "for i in 1 2; do sleep 2; echo line $i; done; sleep 1"]);
+for await (const line of readline.createInterface({ input: child.stdout })) say(line);
+say("closed");

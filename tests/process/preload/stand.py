@@ -1,0 +1,56 @@
+"""Runs a program below the coordinator. Owns the command line and the limit; judges nothing."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_agentproc.clock.preload import coordinator
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LIMIT = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What a command did in virtual time."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def virtual(self) -> str:
+        """Give the seconds of virtual time, as they were printed."""
+        found = re.search(r"([0-9.]+) s of virtual time", self.err)
+        return found[1] if found else ""
+
+    @property
+    def notes(self) -> list[str]:
+        """Give the lines of the coordinator's, without pids and without the last, which has the two times."""
+        lines = [line for line in self.err.splitlines() if line.startswith("agentproc time: ")]
+        return [re.sub(r"pid \d+", "pid N", line.removeprefix("agentproc time: ")) for line in lines[:-1]]
+
+
+def timed(*words: str | Path, **more: Any) -> Ran:
+    """Run a command in virtual time, to its end."""
+    program = require(str(words[0]))
+    done = subprocess.run(  # noqa: PLW1510  # the code is one of the things that a test looks at
+        [coordinator(), program, *words[1:]], capture_output=True, text=True, timeout=LIMIT, **more
+    )
+    return Ran(done.returncode, done.stdout, done.stderr)
+
+
+def require(name: str) -> str:
+    """Give a program's path, or skip the test."""
+    path = shutil.which(name)
+    if path is None:
+        pytest.skip(f"{name} is not installed here")
+    return path

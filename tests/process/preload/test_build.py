@@ -1,0 +1,68 @@
+"""Where the coordinator and the shim come from, and who may have written them."""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_agentproc.clock.preload import coordinator
+from pytest_agentproc.errors import UsageError
+from tests.process.preload.stand import require
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Have a cache folder in which nothing was compiled yet."""
+    require("cc")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return tmp_path / "pytest-agentproc"
+
+
+@pytest.mark.slow
+def test_it_is_compiled_once_however_many_ask_for_it(cache: Path) -> None:
+    """Workers of pytest-xdist begin at the same time; none may start a half of a file."""
+    found: list[Path] = []
+    threads = [threading.Thread(target=lambda: found.append(coordinator())) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    (folder,) = cache.glob("*/")
+    assert found == [folder / "coordinator"] * 3
+    assert sorted(file.name for file in folder.iterdir()) == ["coordinator", "shim.so"]
+    assert coordinator() == found[0]
+    assert cache.stat().st_mode & 0o077 == 0
+
+
+def test_a_folder_to_which_others_can_write_is_refused(cache: Path) -> None:
+    """What lies there is executed."""
+    cache.mkdir()
+    cache.chmod(0o777)
+    with pytest.raises(UsageError) as error:
+        coordinator()
+    assert str(error.value) == (
+        f"virtual time for programs is compiled into {cache}, to which others can write\n"
+        f"run `chmod go-w {cache}` if it is yours, or set XDG_CACHE_HOME to a folder of yours"
+    )
+
+
+def test_a_compiler_that_fails_is_reported(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Headers are missing more often than the compiler."""
+    compiler = tmp_path / "bin" / "cc"
+    compiler.parent.mkdir()
+    compiler.write_text("#!/bin/sh\necho 'fatal error: time.h: No such file' >&2\nexit 1\n")
+    compiler.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{compiler.parent}:{os.environ['PATH']}")
+    with pytest.raises(UsageError) as error:
+        coordinator()
+    assert str(error.value) == (
+        "virtual time for programs could not be compiled:\nfatal error: time.h: No such file\n"
+        "it needs gcc or clang and the headers of glibc 2.31 or newer, such as by `apt install gcc libc6-dev`"
+    )
+    assert [file.name for file in cache.iterdir()] == ["lock"]

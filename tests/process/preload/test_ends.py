@@ -1,0 +1,109 @@
+"""How a command in virtual time ends, and what is left of it: nothing, whoever is killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_agentproc.clock.preload import coordinator
+from tests.process.preload.stand import LIMIT, timed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+BUSY = "setsid sh -c 'while :; do sleep 1; done' & while :; do sleep 2 & wait $!; echo; done"
+"""It never ends, starts a process at every instant, and one of its processes has left the session."""
+
+
+def members(coordinator: int) -> list[int]:
+    """List the processes that live in a coordinator's time, by the variable that the shim puts into each."""
+    mark = f"AGENTPROC_CLOCK=/proc/{coordinator}/".encode()
+    return [int(entry.name) for entry in Path("/proc").glob("[0-9]*") if mark in _environment(entry)]
+
+
+def _environment(process: Path) -> bytes:
+    try:
+        return process.joinpath("environ").read_bytes()
+    except OSError:
+        return b""
+
+
+def _children(pid: int) -> list[int]:
+    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+@contextmanager
+def started(script: str) -> Iterator[tuple[subprocess.Popen[str], int, int]]:
+    """Start a script in virtual time; give what watches, the coordinator and the program, once that has printed."""
+    words = [str(coordinator()), "bash", "-c", script]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as watcher:
+        assert watcher.stdout is not None
+        watcher.stdout.readline()
+        middle = _children(watcher.pid)[0]
+        yield watcher, middle, _children(middle)[0]
+        watcher.kill()
+
+
+@pytest.mark.parametrize("victim", ["watcher", "coordinator", "program"])
+def test_nothing_is_left_after_a_kill(victim: str) -> None:
+    """Whichever of the three is killed, the two others end the rest, and the page goes with its last user."""
+    with started(BUSY) as (watcher, middle, program):
+        victims = {"watcher": watcher.pid, "coordinator": middle, "program": program}
+        os.kill(victims[victim], signal.SIGKILL)
+        _, err = watcher.communicate(timeout=LIMIT)
+    _wait_for_end(middle)
+    assert members(middle) == []
+    assert list(Path("/dev/shm").glob("*agentproc*")) == []  # noqa: S108  # only a look
+    if victim == "coordinator":
+        assert "agentproc time: the coordinator was killed by signal 9: the command is ended, too\n" in err
+
+
+def _wait_for_end(pid: int) -> None:
+    """Wait for a process that is not our child."""
+    try:
+        descriptor = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    import select
+
+    assert select.select([descriptor], [], [], LIMIT)[0]
+    os.close(descriptor)
+
+
+def test_what_is_left_behind_is_killed_and_named() -> None:
+    """Nobody would move the time of a process that outlives the command."""
+    ran = timed("sh", "-c", "sleep 1000 & exit 3")
+    assert (ran.code, ran.virtual) == (3, "0")
+    assert ran.notes == ["sleep (pid N) was still there after the command's end, and was killed"]
+
+
+@pytest.mark.parametrize(
+    ("script", "code"), [("exit 7", 7), ("kill -TERM $$", 143), ("sleep 5; exec true", 0), ("kill -ALRM $PPID", 0)]
+)
+def test_the_exit_code_is_the_commands(script: str, code: int) -> None:
+    """Signals count as in a shell; what the command sends to its parent does no harm."""
+    assert timed("sh", "-c", script).code == code
+
+
+def test_a_command_that_cannot_be_started_is_named() -> None:
+    """The codes are those of a shell."""
+    for path, code, reason in (
+        ("/no/where", 127, "No such file or directory"),
+        ("/dev/null", 126, "Permission denied"),
+    ):
+        done = subprocess.run([coordinator(), path], capture_output=True, text=True, timeout=LIMIT, check=False)
+        assert (done.returncode, done.stderr.splitlines()[0]) == (code, f"agentproc time: {path}: {reason}")
+
+
+def test_a_signal_reaches_the_command() -> None:
+    """`timeout` and CI end a command by TERM; the command may clean up, in virtual time."""
+    with started("trap 'sleep 60; exit 9' TERM; echo; while :; do read -t 100 <> <(:); done") as (watcher, _, _):
+        watcher.terminate()
+        _, err = watcher.communicate(timeout=LIMIT)
+        assert watcher.returncode == 9, err

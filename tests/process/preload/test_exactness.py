@@ -1,0 +1,56 @@
+"""Limits of 180 s against children that answer just before, just after and exactly at them, in every language."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.process.preload.stand import require, timed
+
+PROGRAMS = Path(__file__).parent / "programs"
+
+ANSWERS = [("179.999", "data 179999"), ("180.001", "timeout 180000"), ("180", "data 180000")]
+"""When the child answers, and what a supervisor with a limit of 180 s sees at which millisecond; on a tie the child
+is first."""
+
+
+@pytest.mark.parametrize(("after", "seen"), ANSWERS)
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["node", PROGRAMS / "limit.cjs"],
+        [sys.executable, PROGRAMS / "limit.py"],
+        ["perl", PROGRAMS / "limit.pl"],
+    ],
+    ids=["node", "python-threads", "perl-alarm"],
+)
+def test_a_limit_of_three_minutes_is_exact(command: list[str], after: str, seen: str) -> None:
+    """A supervisor that is right in this is judged rightly; one millisecond decides."""
+    ran = timed(*command, after)
+    assert (ran.out.strip(), ran.code) == (seen, 0), ran.err
+
+
+@pytest.mark.parametrize(("after", "seen"), [*ANSWERS[:2], ("180", "timeout 180000")])
+def test_a_limit_in_bash_is_exact(after: str, seen: str) -> None:
+    """`read -t` looks at the clock after the data have come, so bash itself decides a tie for the limit."""
+    ran = timed("bash", PROGRAMS / "limit.sh", after)
+    assert (ran.out.strip(), ran.code) == (seen, 0), ran.err
+
+
+@pytest.mark.parametrize(("source", "compiler"), [("limit.c", "cc"), ("limit.rs", "rustc")])
+def test_a_compiled_program_is_exact(source: str, compiler: str, tmp_path: Path) -> None:
+    """Programs without a runtime wait by other calls: poll, conditions, futexes."""
+    program = tmp_path / "limit"
+    built = timed(require(compiler), PROGRAMS / source, "-o", program)
+    assert built.code == 0, built.err
+    assert [timed(program, after).out.strip() for after, _ in ANSWERS] == [seen for _, seen in ANSWERS]
+
+
+def test_time_is_exact_to_the_nanosecond(tmp_path: Path) -> None:
+    """A program that asks in nanoseconds gets them."""
+    source = tmp_path / "sleeper.c"
+    source.write_text("#include <time.h>\nint main(void) { struct timespec t = {1, 23}; return nanosleep(&t, 0); }\n")
+    assert timed(require("cc"), source, "-o", tmp_path / "sleeper").code == 0
+    assert timed(tmp_path / "sleeper").virtual == "1.000000023"

@@ -1,0 +1,150 @@
+"""Programs that do what is seldom done: spin, fork without end, scrub the environment, change what they are."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from tests.process.preload.stand import require, timed
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SPIN = "import time; begin = time.monotonic()\nwhile time.monotonic() - begin < 5: pass"
+
+
+def test_time_moves_for_a_program_that_spins() -> None:
+    """It reads the clock until an instant has come; the steps grow, so that it comes late and not never."""
+    ran = timed(sys.executable, "-c", SPIN)
+    assert 5 <= float(ran.virtual) < 10
+
+
+def test_a_hundred_children_end_at_their_instants() -> None:
+    """Each is forked, waits, and ends: whoever is not seen in time would be late."""
+    script = "for i in {1..100}; do sleep $((i % 10)).5 & done; wait; echo $SECONDS"
+    ran = timed("bash", "-c", script)
+    assert (ran.out, ran.virtual) == ("9\n", "9.5")
+
+
+def test_a_scrubbed_environment_does_not_leave_virtual_time() -> None:
+    """SDKs hand on six variables; `env -i` none."""
+    ran = timed("env", "-i", require("sh"), "-c", "unset LD_PRELOAD; exec env -i sleep 3600")
+    assert (ran.code, ran.virtual, ran.notes) == (0, "3600", [])
+
+
+def test_a_limit_outlives_another_image_of_the_process() -> None:
+    """An alarm goes on after exec, as in the kernel; `timeout` counts by a timer of its own."""
+    ran = timed("perl", "-e", "alarm 30; exec 'sleep', '1000'")
+    assert (ran.code, ran.virtual) == (142, "30")
+    ran = timed("timeout", "-k", "5", "100", "sh", "-c", "trap '' TERM; while :; do sleep 1; done")
+    assert (ran.code, ran.virtual) == (137, "105")
+
+
+def test_a_stopped_process_does_not_hold_time() -> None:
+    """Its wait is over when it goes on, as in real time."""
+    script = "sleep 10 & sleep 1; kill -STOP $!; sleep 100; kill -CONT $!; wait; echo $SECONDS"
+    assert timed("bash", "-c", script).out == "101\n"
+
+
+def test_timers_of_c_end_exactly(tmp_path: Path) -> None:
+    """timerfd, timer_create with a signal and with a thread, a condition, sigtimedwait: each at its nanosecond."""
+    source = tmp_path / "timers.c"
+    source.write_text(TIMERS)
+    assert timed(require("cc"), source, "-o", tmp_path / "timers", "-lpthread").code == 0
+    ran = timed(tmp_path / "timers")
+    assert ran.out.splitlines() == [
+        "timerfd 1 at 5000000001",
+        "signal 7 at 15000000002",
+        "thread 8 at 25000000003",
+        "condition 110 at 35000000004",
+        "sigtimedwait -1 at 45000000005",
+    ], ran.err
+
+
+def test_a_socket_is_read_until_its_timeout() -> None:
+    """SO_RCVTIMEO is the kernel's own timer; Rust's `set_read_timeout` is that."""
+    ran = timed(sys.executable, "-c", RECEIVE)
+    assert ran.out == "BlockingIOError 30.0\nx 50.0\n"
+
+
+RECEIVE = """
+import socket, struct, threading, time
+ours, theirs = socket.socketpair()
+ours.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", 30, 0))
+begin = time.monotonic()
+try:
+    ours.recv(1)
+except OSError as error:
+    print(type(error).__name__, time.monotonic() - begin)
+threading.Timer(20, theirs.send, [b"x"]).start()
+print(ours.recv(1).decode(), time.monotonic() - begin)
+"""
+
+
+TIMERS = r"""
+#define _GNU_SOURCE
+#include <poll.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+static struct timespec begin;
+static sem_t called;
+static int carried;
+
+static void say(const char *what, long value) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  printf("%s %ld at %lld\n", what, value, (now.tv_sec - begin.tv_sec) * 1000000000LL + now.tv_nsec - begin.tv_nsec);
+}
+
+static void call(union sigval value) {
+  carried = value.sival_int;
+  sem_post(&called);
+}
+
+static void arm(struct sigevent event) {
+  timer_t timer;
+  struct itimerspec in = {{0, 0}, {10, 1}};
+  timer_create(CLOCK_MONOTONIC, &event, &timer);
+  timer_settime(timer, 0, &in, 0);
+}
+
+int main(void) {
+  clock_gettime(CLOCK_MONOTONIC, &begin);
+  int file = timerfd_create(CLOCK_MONOTONIC, 0);
+  struct itimerspec five = {{0, 0}, {5, 1}};
+  timerfd_settime(file, 0, &five, 0);
+  uint64_t count = 0;
+  if (read(file, &count, 8) != 8) return 1;
+  say("timerfd", (long)count);
+  sigset_t user;
+  siginfo_t info;
+  sigemptyset(&user);
+  sigaddset(&user, SIGUSR1);
+  sigprocmask(SIG_BLOCK, &user, 0);
+  arm((struct sigevent){.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1, .sigev_value.sival_int = 7});
+  sigwaitinfo(&user, &info);
+  say("signal", info.si_value.sival_int);
+  sem_init(&called, 0, 0);
+  arm((struct sigevent){.sigev_notify = SIGEV_THREAD, .sigev_notify_function = call, .sigev_value.sival_int = 8});
+  sem_wait(&called);
+  say("thread", carried);
+  pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+  pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
+  struct timespec until;
+  clock_gettime(CLOCK_REALTIME, &until);
+  until.tv_sec += 10;
+  until.tv_nsec += 1;
+  pthread_mutex_lock(&mutex);
+  say("condition", pthread_cond_timedwait(&condition, &mutex, &until));
+  struct timespec ten = {10, 1};
+  say("sigtimedwait", sigtimedwait(&user, 0, &ten));
+  return 0;
+}
+"""
