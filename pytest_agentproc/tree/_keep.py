@@ -324,11 +324,11 @@ class Keeper:
 
     def live(self, host_pid: int) -> None:
         """Serve until the host is gone; then end everybody."""
-        host = posix.pidfd_open(host_pid)
+        host = pidfd_of(host_pid)
         news = select.poll()
-        for number in (self.host.fileno(), self.wake, host):
+        for number in (self.host.fileno(), self.wake, *([] if host is None else [host])):
             news.register(number, select.POLLIN)
-        is_served = posix.getppid() == host_pid
+        is_served = host is not None and posix.getppid() == host_pid
         while is_served:
             ready = [number for number, _ in news.poll(None if self.since is None else 1)]
             if self.wake in ready:
@@ -363,7 +363,7 @@ def main() -> None:
     _signal.signal(_signal.SIGCHLD, _hear)
     reserve()
     keeper = Keeper(host, sys.argv[3], plain, wake)
-    host.send(marshal.dumps((failed == 0, "prctl failed" if failed else "")))
+    attempt(host.send, marshal.dumps((failed == 0, "prctl failed" if failed else "")))  # the host may be gone
     keeper.live(int(sys.argv[2]))
     posix._exit(0)
 

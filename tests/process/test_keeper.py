@@ -6,6 +6,7 @@ import marshal
 import os
 import select
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -254,3 +255,23 @@ def test_the_death_of_the_host_ends_everything() -> None:
         end = time.monotonic() + 1
         alive = [one for one in (keeper, *escapees) if not is_gone(one, max(end - time.monotonic(), 0))]
     assert alive == []
+
+
+@pytest.mark.parametrize("is_heard", [True, False])
+def test_a_keeper_whose_host_is_gone_before_it_starts_goes_without_a_trace(tmp_path: Path, is_heard: bool) -> None:
+    """A host may be killed at any instant, and a fork of it may hold the socket open."""
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    cgroup = tmp_path / "cgroup"
+    stub, code = _keeper._STUB, tmp_path / "program"  # noqa: SLF001  # what a host starts
+    code.write_bytes(_keeper._program())  # noqa: SLF001  # as above
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with ours, theirs, code.open("rb") as stdin:
+        if not is_heard:
+            ours.close()
+        line = [sys.executable, "-I", "-S", "-c", stub, str(theirs.fileno()), str(gone.pid), str(cgroup)]
+        done = subprocess.run(
+            line, stdin=stdin, pass_fds=(theirs.fileno(),), capture_output=True, check=False, timeout=CEILING
+        )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert not cgroup.exists()
