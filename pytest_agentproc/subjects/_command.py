@@ -50,7 +50,9 @@ _EXAMPLE = 'write Command(["my-supervisor", "--timeout", "{inactivity_timeout}",
 
 _HIGHEST_CODE = 255
 _MOST_BYTES = 64 * 1024**2
-"""So many bytes a file may have in which it says how it ended."""
+"""So many bytes a file may have in which it says how it ended, and so many it may print on a stream."""
+_LOOK = 0.1
+"""Real seconds between the looks at how much it has printed."""
 
 _TAIL = 2048
 """So many bytes of what it says on stderr are shown: the last ones."""
@@ -190,7 +192,7 @@ class Command:
         """Start it below the order's keeper and wait for its end, as long as the caller lets it.
 
         Raises:
-            AdapterError: it could not be started, or what it says is no answer.
+            AdapterError: it could not be started, it prints without end, or what it says is no answer.
             Declined: its exit code says that it cannot take the order.
         """
         if not self._is_scaled and order.scale != 1:
@@ -224,17 +226,13 @@ class Command:
                 if error.errno == errno.E2BIG:
                     raise Declined("the prompt makes its command line too long") from None
                 raise AdapterError(f"{error.filename} could not be started: {error.strerror}\n{_STARTED}") from None
-            pidfd = os.pidfd_open(pid)
-            try:
-                await anyio.wait_readable(pidfd)
-            finally:
-                os.close(pidfd)
+            await _ended(pid, {"stdout": told.fileno(), "stderr": rest.fileno()})
             status = keeper.status(pid)
             keeper.reap(pid)
             told.seek(0)
             size = rest.seek(0, os.SEEK_END)
             rest.seek(max(0, size - _TAIL))
-            return status, *(file.read().decode(errors="replace") for file in (told, rest))
+            return status, *(file.read(_MOST_BYTES).decode(errors="replace") for file in (told, rest))
 
     def _require_no_real_agent(self, order: RunRequest) -> None:
         """Decline where a program that looks for its agent on PATH would find a real one in place of none."""
@@ -247,6 +245,27 @@ class Command:
         for word in self.argv:
             words += order.argv if word == "{agent}" else [_WORD.sub(lambda found: values[found[1]], word)]
         return words
+
+
+async def _ended(pid: int, streams: Mapping[str, int]) -> None:
+    """Wait for the end of a program, unless it fills the disk until then.
+
+    Raises:
+        AdapterError: it printed more on a stream than anybody reads.
+    """
+    pidfd = os.pidfd_open(pid)
+    try:
+        lives = True
+        while lives:
+            with anyio.move_on_after(_LOOK) as look:
+                await anyio.wait_readable(pidfd)
+            lives = look.cancelled_caught
+            for name, number in streams.items():
+                if os.fstat(number).st_size > _MOST_BYTES:
+                    excess = f"it printed more than {_MOST_BYTES} bytes on its {name}, and was ended"
+                    raise AdapterError(f"{excess}\nhave it print less there")
+    finally:
+        os.close(pidfd)
 
 
 def _code_of_decline(declines: Any) -> int | None:

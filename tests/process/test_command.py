@@ -9,7 +9,7 @@ import pytest
 
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.scenario import NotApplicable, loads
-from pytest_agentproc.subjects import Command, Function, command_of_file
+from pytest_agentproc.subjects import Command, Function, _command, command_of_file
 from pytest_agentproc.verdict import Row, Verdict, compare, conclude, explain
 from pytest_agentproc.vocabulary import LimitsRequest
 from tests.bundled import bundled
@@ -161,6 +161,19 @@ def test_a_file_that_says_nonsense_is_the_adapters_error(lab: ScenarioRunner, wr
     rows = played(lab, Command(["sh", "-c", program, "{folder}", written], says=says))
     assert rows["answer"].verdict is Verdict.ADAPTER_ERROR
     assert re.fullmatch(re.escape(seen).replace(r"\*", ".*"), rows["answer"].seen)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("script", ["exec yes", "yes | head -c 9000000", "exec yes >&2"])
+def test_a_program_that_prints_without_end_is_the_adapters_error(
+    lab: ScenarioRunner, monkeypatch: pytest.MonkeyPatch, script: str
+) -> None:
+    """It is ended before it fills the disk, and nobody reads all of it into memory."""
+    monkeypatch.setattr(_command, "_MOST_BYTES", 8 * 1024**2)
+    answer = played(lab, Command(["sh", "-c", script, "{agent}"]))["answer"]
+    stream = "stderr" if "2" in script else "stdout"
+    assert answer.verdict is Verdict.ADAPTER_ERROR
+    assert answer.seen == f"it printed more than 8388608 bytes on its {stream}, and was ended\nhave it print less there"
 
 
 def test_a_program_that_is_not_there_is_the_adapters_error(lab: ScenarioRunner) -> None:
