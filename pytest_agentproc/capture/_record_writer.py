@@ -16,6 +16,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.record import Record
+from pytest_agentproc.tree import pidfd_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -71,7 +72,7 @@ def _keep(reading: int, write: Callable[[Record], object]) -> None:
     nowhere = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(nowhere, stream)
-    record, last, agent = Record(), 0, -1
+    record, last, agents = Record(), 0, list[int | None]()
     with os.fdopen(reading, "rb") as source:
         while len(head := source.read(_LENGTH)) == _LENGTH:
             size = int.from_bytes(head, "little")
@@ -80,11 +81,12 @@ def _keep(reading: int, write: Callable[[Record], object]) -> None:
             at, code, data = marshal.loads(source.read(size))  # noqa: S302  # what this very program said
             record.add(at, code, data)
             last = at
-            if agent < 0 and "pid" in data:
-                agent = os.pidfd_open(data["pid"])
-    if agent < 0:
+            if not agents and "pid" in data:
+                agents.append(pidfd_of(data["pid"]))  # None: it has ended, and the recorder has waited for it
+    if not agents:
         return
-    with suppress(ProcessLookupError):
-        signal.pidfd_send_signal(agent, signal.SIGKILL)
+    if agents[0] is not None:
+        with suppress(ProcessLookupError):
+            signal.pidfd_send_signal(agents[0], signal.SIGKILL)
     record.add(last, "x", {"process": "agent", "signal": "KILL"})
     write(record)

@@ -17,6 +17,7 @@ import anyio
 import pytest
 
 from pytest_agentproc.capture import likeness
+from pytest_agentproc.capture._scribe import Scribe
 from pytest_agentproc.scenario import load, loads
 from pytest_agentproc.supervisor import Policy, open_session
 from pytest_agentproc.tree import adopting, descendants
@@ -210,6 +211,18 @@ def test_a_kill_of_the_recorder_is_one_of_the_program_and_recorded(tmp_path: Pat
             os.waitpid(pid, 0)
     assert '"x", {"process": "agent", "signal": "KILL"}' in (tmp_path / "x.record.jsonl").read_text("utf-8")
     assert "  - say: ready\n  - silence: for ever\n" in load(tmp_path / "x.scenario.yaml").text
+
+
+def test_a_kill_of_the_recorder_is_recorded_though_the_program_has_ended_before(tmp_path: Path) -> None:
+    """A program that is short is gone before the process that keeps its record hears of it."""
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    written = tmp_path / "written"
+    scribe = Scribe(lambda record: written.write_text(str(len(record.events)), "utf-8"))
+    scribe.tell(0, "p", {"process": "agent", "pid": gone.pid})
+    os.close(scribe._writing)  # noqa: SLF001  # as the kernel does when the recorder is killed
+    os.waitpid(scribe._pid, 0)  # noqa: SLF001  # as above
+    assert written.read_text("utf-8") == "2"
 
 
 @pytest.mark.slow
