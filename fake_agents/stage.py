@@ -234,7 +234,11 @@ class Stage:
     def watch(self, name: str) -> None:
         """Have the end of a child, or of the parent, wake the player, once."""
         if self._is_kin(name) and name not in self._ends:
-            end = self._ends[name] = posix.pidfd_open(self._pid_of(name))
+            try:
+                end = posix.pidfd_open(self._pid_of(name))
+            except ProcessLookupError:  # it ended, and was reaped, since the look before: `is_gone` says so
+                return
+            self._ends[name] = end
             self.epoll.register(end, _IN | select.EPOLLONESHOT)
 
     def is_gone(self, name: str) -> bool:
@@ -253,7 +257,10 @@ class Stage:
         """Signal a child, with the group if it leads one; the pid of one that is gone may be anybody's."""
         if self._is_kin(name):
             pid, leads = self._children[name]
-            (posix.killpg if leads else posix.kill)(pid, signum)
+            try:
+                (posix.killpg if leads else posix.kill)(pid, signum)
+            except ProcessLookupError:  # it ended, and was reaped, since the look before
+                return
 
     def _pid_of(self, name: str) -> int:
         return self._parent if name == PARENT else self._children[name][0]

@@ -17,7 +17,7 @@ import anyio
 import pytest
 
 from pytest_agentproc.capture import likeness
-from pytest_agentproc.capture._scribe import Scribe
+from pytest_agentproc.capture._record_writer import RecordWriter
 from pytest_agentproc.scenario import load, loads
 from pytest_agentproc.supervisor import Policy, open_session
 from pytest_agentproc.tree import adopting, descendants
@@ -218,7 +218,7 @@ def test_a_kill_of_the_recorder_is_recorded_though_the_program_has_ended_before(
     gone = subprocess.Popen(["true"])
     gone.wait()
     written = tmp_path / "written"
-    scribe = Scribe(lambda record: written.write_text(str(len(record.events)), "utf-8"))
+    scribe = RecordWriter(lambda record: written.write_text(str(len(record.events)), "utf-8"))
     scribe.tell(0, "p", {"process": "agent", "pid": gone.pid})
     os.close(scribe._writing)  # noqa: SLF001  # as the kernel does when the recorder is killed
     os.waitpid(scribe._pid, 0)  # noqa: SLF001  # as above
