@@ -294,7 +294,7 @@ class Keeper:
             pass
         return True
 
-    # What the host asks for.
+    # Requests of the host.
 
     def ask_status(self, pid: int) -> int | None:
         """Say how a started process ended; None while it lives."""

@@ -109,7 +109,7 @@ def spared(function: "Callable[..., T]", *arguments: object) -> "T":
 
 
 def children(pid: int) -> list[int]:
-    """List the children of a process, of all its threads, zombies too; none once it is gone."""
+    """List the children of a process, of all its threads, zombies too; none once it has disappeared."""
     found: list[int] = []
     try:
         # Each thread has its own list of children. A walk of the main thread's list alone would miss all others.
