@@ -158,7 +158,7 @@ class Hub:
         for one in self.roll.dying:
             waits.register(one.pidfd, select.POLLIN)
         self.turns += 1
-        waits.poll(1)  # what another thread takes from the door wakes nobody here
+        waits.poll(1)  # a hello that another thread takes does not wake this one
         self.poller.poll()
         if is_over(start, self.guard):
             raise Stall(f"{trouble} within {self.guard:g} s")
@@ -378,13 +378,13 @@ class Hub:
             tell()
 
     def describe(self) -> str:
-        """Say who waits for what."""
+        """Describe each side and its wait."""
         living = [one.describe() for one in self.roll.in_order() if one.lives]
         host = self.runs.describe_all() or ["the supervising program waits, and no timer of it runs"]
         return "nobody can move: " + "; ".join([*host, *(living or ["no agent lives"])])
 
     def close(self) -> None:
-        """End whoever is left, give every descriptor back, and let go of who hears of faults."""
+        """End all processes that are left, close every descriptor, and drop the listener for faults."""
         self.hears_fault = None
         try:
             self.roll.close()

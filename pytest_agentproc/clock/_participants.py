@@ -292,7 +292,7 @@ class ParticipantRegistry:
             self._poller.forget(participant.stage)
 
     def _bury(self, participant: Participant) -> None:
-        with contextlib.suppress(BlockingIOError):  # whoever inherited the socket keeps it from ending
+        with contextlib.suppress(BlockingIOError):  # a process that inherited the socket keeps it open
             # The words before the death are read first. Otherwise the signal that killed the process was lost, and the
             # record said KILL for TERM.
             participant.link.setblocking(False)

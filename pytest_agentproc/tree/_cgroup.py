@@ -38,7 +38,7 @@ def new_cgroup() -> str:
 
 
 def end_cgroup(folder: str) -> None:
-    """Kill whoever is in a cgroup and remove it, if it is there."""
+    """Kill all members of a cgroup and remove it, if it is there."""
     if not folder or not os.path.isdir(folder):
         return
     # One write kills every member at once, forks in progress too. That is why it is tried although the pidfds would do.

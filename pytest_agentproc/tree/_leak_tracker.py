@@ -184,7 +184,7 @@ class LeakTracker:
         judged = self._counts is not None and thread is self._thread
         return self._is_ours(thread) and (not judged or self._counts is None or self._counts(frame))
 
-    # Who is there.
+    # Processes that are there.
 
     def look(self) -> Ownership:
         """Find the processes that are there now. Without a new child this costs one system call or one look."""
@@ -204,7 +204,7 @@ class LeakTracker:
             for pid in found.spent:
                 reap(pid)
             if found.mine or (len(seen) == len(pids) and not found.spent):
-                break  # whoever goes while they are walked may have left a child that was not seen
+                break  # a process that ended during the walk may have left a child that was not seen
         return found
 
     def _has_nothing_new(self) -> bool:

@@ -87,7 +87,7 @@ class Own:
             self.pidfd = os.pidfd_open(self.pid)
         # A handler of SIGCHLD that waits for every child can be faster than this line. The run was then a spawn_failed
         # although the agent ran, and its descendants lived on.
-        except ProcessLookupError:  # it has ended, and somebody else in this program has reaped it
+        except ProcessLookupError:  # it has ended, and another part of this program has reaped it
             self.pidfd = os.eventfd(1, os.EFD_CLOEXEC)  # readable, as that of a dead process is
             self._is_known = False
         except OSError:
