@@ -146,8 +146,8 @@ class PollingDetector:
         self.first = now if self.first < 0 else self.first
         if gap == 0:
             return
-        # A deadline is a sum of floats, so steps of one pace differ by some nanoseconds. Exact comparison could miss a pace
-        # after some hours of virtual time.
+        # A deadline is a sum of floats, so steps of one pace differ by some nanoseconds. Exact comparison
+        # could miss a pace after some hours of virtual time.
         if abs(gap - self._gap) > ROUNDING:
             self._gap, self._count = gap, 0
             if gap <= LONGEST and len(self.quick) < _FEW:

@@ -168,8 +168,8 @@ class TrioClock(trio.abc.Clock, trio.abc.Instrument):
         Raised here it would be an internal error of trio, and the program's own clean-up would never run.
         """
         self._fire = False
-        # The first fault cancels a scope; these tasks are shielded from it. After three throws the program seems to swallow
-        # every error.
+        # The first fault cancels a scope; these tasks are shielded from it. After three throws the program seems
+        # to swallow every error.
         self._throws += 1
         if self._throws > _THROWS:
             raise error
@@ -199,7 +199,7 @@ class TrioClock(trio.abc.Clock, trio.abc.Instrument):
                 self._throw_at_the_cancelled(spin)
 
     def _throw_at_the_cancelled(self, error: ClockError) -> None:
-        """Give every task that is about to be cancelled the error instead: a task that runs on swallows the cancellation."""
+        """Give the error to every task that is about to be cancelled: a task that runs on swallows cancellation."""
         # A task that swallows `Cancelled` runs on for ever. The fault in its place ends it.
         self._throws += 1
         if self._throws > _THROWS:
