@@ -36,7 +36,7 @@ __all__ = ["CoreSubject", "add_run", "model_play", "play_bound"]
 
 
 class _Judges(Protocol):
-    """The core's judgements, and what they are called."""
+    """The judgements of the reference supervisor, and their names."""
 
     name: str
     deciders: Deciders
@@ -50,11 +50,11 @@ class CoreSubject(_Judges, Protocol):
 
 
 def model_play(scenario: Scenario, subject: CoreSubject, *, model: type[Model] = Model) -> Played:
-    """Play a scenario against the core, or the core with judgements replaced, in the model.
+    """Run a scenario against the reference supervisor, or one with judgements replaced, in the model.
 
     Args:
-        scenario: what the fake does and what must be true.
-        subject: the core, as `subjects.core()` or a defect gives it.
+        scenario: the fake's script and the expectations.
+        subject: the supervisor, as `subjects.core()` or a defect gives it.
         model: the model; a broken one shows that a tie rule matters.
 
     Raises:
