@@ -37,7 +37,7 @@ Limits = Mapping[str, Any] | Callable[[LimitsRequest], Mapping[str, Any] | Polic
 
 
 class Function:
-    """A function that is given an order, supervises its agent, and returns what it knows.
+    """A function that is given an order, supervises its agent, and returns its observations.
 
     It raises `Declined("reason")` for an order that it cannot take: the scenario is then not applicable, as long as no
     agent was started.
@@ -175,7 +175,7 @@ def _policy(limits: Any, dialect: str) -> Policy:
 
 
 class _Watched(RunRequest):
-    """An order that knows whether anybody has asked how fast time goes."""
+    """An order that records whether its user has asked for the scale of time."""
 
     __slots__ = ("is_scaled",)
     is_scaled: bool
