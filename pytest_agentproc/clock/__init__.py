@@ -1,7 +1,7 @@
 """Time: the clock protocol, the real clock, and the virtual clock that spans real child processes.
 
     _protocol       the clock protocol, the current clock, the real clock, and virtual time in seconds
-    _jump           the rule that decides who moves next, and when time moves; pure
+    _jump           the rule that decides which side moves next, and when time moves; pure
     _hub            the lockstep that obeys the rule
     _hub_socket     the socket where a process enters the lockstep
     _participants   the processes that time waits for, each a `_participant`

@@ -1,4 +1,4 @@
-"""The hub: the lockstep between participants and the host. Owns the turns; the jump rule decides who moves.
+"""The hub: the lockstep between participants and the host. Owns the turns; the jump rule decides which side moves.
 
 Participants run only while the host sits in `turn`. The host looks at real I/O only when every participant is inert.
 The hub's epoll contains the epoll descriptor of each participant, so one poll finds every participant that can move.
@@ -350,7 +350,7 @@ class Hub:
 
     def fail(self, error: ClockError) -> None:
         """Give up: keep the first fault, end every participant, and let the backend cancel what waits."""
-        # Only the first fault is the verdict. Whatever breaks while participants die and tasks are cancelled follows
+        # Only the first fault is the verdict. Later failures, while participants die and tasks are cancelled, follow
         # from it.
         if self.fault is not None:
             raise error

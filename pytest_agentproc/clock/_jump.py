@@ -1,4 +1,4 @@
-"""The jump rule: who moves next, and when time moves. Pure: hub and model obey it, and nothing else decides the order.
+"""The jump rule: which side moves next, and when time moves. Pure: nothing else decides the order of hub and model.
 
 The numbers are those of the tie rules.
 
@@ -49,7 +49,7 @@ class Host:
 
 
 class JumpRule:
-    """Keep who is parked until when, and decide who moves next."""
+    """Keep the instants until which processes are parked, and decide which side moves next."""
 
     def __init__(self) -> None:
         self.now = 0
@@ -68,7 +68,7 @@ class JumpRule:
         self._until[path] = until
 
     def ask(self, path: Path) -> None:
-        """Note that a parked process wants to go on at once; this sticks until it is granted."""
+        """Note that a parked process wants a grant at once; this sticks until it is granted."""
         # A process that is not parked runs already, and a dead one must not be granted. The wish is sticky: an early
         # waker that had to let the host look first would otherwise sleep on until its deadline.
         if path in self._until:

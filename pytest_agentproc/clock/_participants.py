@@ -164,7 +164,7 @@ class ParticipantRegistry:
                 path = self._place(pid)
             try:
                 participant = Participant(link, pid, stage, path, name, line, token)
-            except ProcessLookupError:  # it was killed and waited for before anybody could look
+            except ProcessLookupError:  # it was killed and reaped before this look
                 link.close()
                 os.close(stage)
                 continue
@@ -355,7 +355,7 @@ class ParticipantRegistry:
         with contextlib.ExitStack() as stack:
             stack.callback(self._door.close)
             stack.callback(self.wrappers.close)
-            stack.callback(self.participants.clear)  # a second close must not meet descriptors of somebody else's
+            stack.callback(self.participants.clear)  # a second close must not meet reused descriptors
             for one in reversed(self.participants.values()):
                 stack.callback(_end, one)
 

@@ -211,7 +211,7 @@ class SystemClock:
 
     async def drive(self, watched: Watched) -> None:
         """Wait for the descriptor or the deadline, look, and again."""
-        import anyio  # loaded by whoever runs a loop; a checker of scenarios never pays for it
+        import anyio  # loaded only for a loop; a checker of scenarios never pays for it
 
         while not watched.look():
             deadline = watched.deadline

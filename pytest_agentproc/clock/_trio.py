@@ -122,7 +122,7 @@ class TrioClock(trio.abc.Clock, trio.abc.Instrument):
     def current_time(self) -> float:
         """Give virtual seconds since the clock's start; -inf, when trio asks for timers and none may fire."""
         # Trio asks for the time in two places: tasks ask for the present, and the loop for due timers. Only the second
-        # may be held back. `after_io_wait` tells them apart.
+        # may be held back. `after_io_wait` marks it.
         if self._expiring:
             self._expiring = False
             if self._end is not None:

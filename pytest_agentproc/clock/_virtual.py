@@ -74,7 +74,7 @@ class VirtualClock:
         self.on_close: Callable[[], None] | None = None
         self._allowed = set(allow)
 
-    def __enter__(self) -> VirtualClock:  # noqa: PYI034  # nobody derives from it
+    def __enter__(self) -> VirtualClock:  # noqa: PYI034  # it has no subclass
         return self
 
     def __exit__(

@@ -150,7 +150,7 @@ def _fake(name: str, read: Callable[[_Follower], float]) -> Callable[[], float]:
     plain = getattr(_api, f"real_{name}")
 
     def fake() -> float:
-        caller = sys._getframe(1).f_globals  # noqa: SLF001  # there is no other way to know who asks
+        caller = sys._getframe(1).f_globals  # noqa: SLF001  # there is no other way to find the caller
         return plain() if _keeps_real(caller) or not _followers else read(_followers[-1])
 
     fake.__name__ = f"fake_{name}"

@@ -140,7 +140,7 @@ class Kin:
         return cls(process, above, fields["how"], is_subreaper=adopts, is_cleared=is_cleared)
 
     def heir(self) -> Kin | None:
-        """Find who adopts what a child of this process lets go of."""
+        """Find the process that adopts the orphans of a child of this process."""
         found: Kin | None = self
         while found is not None and not found.is_subreaper:
             found = found.parent
@@ -163,7 +163,7 @@ class Kin:
                 _disturb(self.group)
 
     def below(self) -> list[Kin]:
-        """List who descends from it through parents that live, parents before children."""
+        """List its descendants through living parents, parents before children."""
         found: list[Kin] = []
         frontier = [self]
         while frontier:
@@ -532,7 +532,7 @@ class World:
     def close(self) -> None:
         for pipe in self._pipes.values():
             pipe.readers = pipe.writers = 0
-        if self.containment == "keeper":  # which ends with whoever is below it, and has reaped them
+        if self.containment == "keeper":  # which ends with all processes below it, and has reaped them
             for kin in list(self.agent.kin.tree):
                 kin.process.hear(_KILL)
             self.agent.is_reaped = True

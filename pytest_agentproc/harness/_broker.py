@@ -76,7 +76,7 @@ if __name__ == "__main__":
     try:
         main()
     finally:
-        if os.getppid() != int(sys.argv[1]):  # else somebody ended us, and the harness still needs its folder
+        if os.getppid() != int(sys.argv[1]):  # else a signal ended us, and the harness still needs its folder
             import shutil  # seldom needed, and slow to load
 
             shutil.rmtree(sys.argv[3], ignore_errors=True)

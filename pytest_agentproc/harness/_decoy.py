@@ -71,7 +71,7 @@ def origin(code: int, sender: int, harness: int) -> str:
         except (FileNotFoundError, ProcessLookupError):
             return "unknown"
         if above == 1 != harness and pid == sender:
-            return "unknown"  # it lost its parent, whoever that was
+            return "unknown"  # it has lost its parent
         pid = above
     return "run"
 

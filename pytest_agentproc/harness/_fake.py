@@ -297,10 +297,10 @@ class Lockstep:
         return [one.path[0] for one in self.clock.hub.roll.in_order(self._token) if len(one.path) == 1]
 
     def collect(self, record: Record) -> int:
-        """Note who is left once the supervisor has returned and everyone is inert; nothing was late."""
+        """Note the processes that are left once the supervisor has returned and all are inert; nothing was late."""
         self.clock.hub.settle()
         for one in self.clock.hub.roll.in_order(self._token):
-            is_own_child = len(one.path) == 1  # an orphan that was adopted is nobody's neglect
+            is_own_child = len(one.path) == 1  # an adopted orphan is no fault of the supervisor
             state = how_it_lives(one.pid) if one.lives else "zombie" if is_own_child and one.is_zombie() else None
             if state is not None:
                 argv = {"argv": command_line_of(one.pid, self.clock.launchers)} if is_own_child and one.lives else {}

@@ -49,7 +49,7 @@ _NEWBORN = "newborn"
 
 @dataclass(slots=True)
 class _Kept:
-    """One process, as its diary has it; instants are the machine's."""
+    """One process in its log; instants are the machine's."""
 
     pid: int
     parent: int
@@ -177,9 +177,9 @@ class FakeLog:
             )
 
     def end(self) -> None:
-        """Kill every process of the fake that is left, reap our own children, and remove the diaries.
+        """Kill every process of the fake that is left, reap our own children, and remove the logs.
 
-        A process that is born after the diaries were moved ends by itself. So the work is done when a whole search
+        A process that is born after the logs were moved ends by itself. So the work is done when a whole search
         finds no process, however long that search takes. Every process that a search finds gets a KILL; the guard only
         bounds the wait for the kernel, which may hold a killed process for as long as a device does not answer.
         """
@@ -210,7 +210,7 @@ class FakeLog:
         finally:
             os.close(pidfd)
 
-    # Who there is.
+    # The processes that there are.
 
     def _rested(self) -> list[_Kept]:
         """Read once every process rests: its earlier actions are written then, for it writes before it waits."""
@@ -253,7 +253,7 @@ class FakeLog:
             one.died = self._ends.setdefault((one.pid, one.born), time.monotonic_ns())
 
     def _written(self) -> set[int]:
-        """Give the pids that have a diary."""
+        """Give the pids that have a log."""
         return {int(path.name) for path in self.folder.iterdir() if path.name != diary.SPARE}
 
     def _settled(self) -> list[_Kept]:
@@ -276,17 +276,17 @@ class FakeLog:
             select.poll().poll(5)
         for one in kept:
             self._note_end(one)
-        if born:  # somebody forks again and again, each for so short a time that the last has to stand for it
+        if born:  # a process forks repeatedly, each time so briefly that the last one has to stand for all
             born[-1].died = None
         if new:
             now, written = time.monotonic_ns(), {one.pid: one for one in self._read()}
             index, name = (0, _NEWBORN) if any(one.index < 0 for one in kept) else (-1, self._name)
-            for pid in new:  # one without a diary has not come so far as to open it
+            for pid in new:  # a process without a log has not opened it yet
                 kept.append(written.get(pid) or _Kept(pid, 0, index, name, 0, now))
         return kept
 
     def _read(self) -> list[_Kept]:
-        """Read all diaries: the processes in the order of their births, of which some may have had one pid in turn."""
+        """Read all logs: the processes in the order of their births; some may have had the same pid in turn."""
         kept: list[_Kept] = []
         for path in sorted(path for path in self.folder.iterdir() if path.name != diary.SPARE):  # that one is renamed
             one: _Kept | None = None
@@ -308,7 +308,7 @@ class FakeLog:
         return kept
 
     def _unwritten(self, kept: Collection[int]) -> list[int]:
-        """List the processes of this fake that have no diary yet."""
+        """List the processes of this fake that have no log yet."""
         ours = (pid for pid in every_pid() if pid not in kept and self._is_ours(pid))
         return [pid for pid in ours if not self._is_in_virtual_time(pid)]
 

@@ -116,7 +116,7 @@ def require_machine_at(folder: str) -> None:
 
 
 class _Trial(subprocess.Popen[bytes]):
-    """A start of a fake that is none of the supervisor's: neither a clock nor a custody counts it."""
+    """A start of a fake that is not the supervisor's: neither a clock nor a leak tracker counts it."""
 
     serves_host = True
 

@@ -66,7 +66,7 @@ def bundle(modules: Sequence[tuple[str, Path | None]]) -> bytes:
 
     Args:
         modules: the full name and the source of each; without a source it is an empty package. They are executed in
-            this order, so each comes after those that it imports when it is executed.
+            this order, so each comes after the modules that it imports when it is executed.
     """
     entries = []
     for name, path in modules:
@@ -127,7 +127,7 @@ class FakeBuilder:
         return self.folder / "debugged"
 
     def new_diary(self) -> Path:
-        """Make a folder for the diaries of one fake's processes; the first one's lies ready."""
+        """Make a folder for the logs of one fake's processes; the first folder is ready in advance."""
         folder = Path(tempfile.mkdtemp(prefix="diary-", dir=self.folder))
         (folder / diary.SPARE).touch(0o600)
         return folder

@@ -43,7 +43,7 @@ class KeeperScope:
         self._launchers = [fake.launcher for fake in fakes]
         self._is_lost = False
 
-    def __enter__(self) -> KeeperScope:  # noqa: PYI034  # nobody derives from it
+    def __enter__(self) -> KeeperScope:  # noqa: PYI034  # it has no subclass
         return self
 
     def __exit__(
@@ -148,7 +148,7 @@ class SideProcesses:
 
         self._custody = LeakTracker(adopts=adopts, excuses=is_fake)
 
-    def __enter__(self) -> SideProcesses:  # noqa: PYI034  # nobody derives from it
+    def __enter__(self) -> SideProcesses:  # noqa: PYI034  # it has no subclass
         self._custody.begin()
         return self
 

@@ -166,7 +166,7 @@ class Model:
             if not self._looking and not any(caller.is_busy for caller in self.callers):
                 return
             move, target = self.rule.next(self.host())
-            while move is Move.GRANT:  # which tells no caller anything
+            while move is Move.GRANT:  # which reports nothing to a caller
                 self._looks = 0
                 self.grant(self.processes[target])
                 self.settle()
@@ -181,7 +181,7 @@ class Model:
                 self._look(target)
 
     def _resume(self, *, is_due: bool = False) -> bool:
-        """Let the callers do what they want to do now, by declaration, if they were told something, or are due.
+        """Let the callers do what they want to do now, by declaration, if they have a report, or are due.
 
         Returns:
             Whether one did something.
@@ -222,7 +222,7 @@ class Model:
         self._deaths.clear()
 
     def tell_births(self) -> None:
-        """Record who is new."""
+        """Record the births."""
         for process in self.in_order(self._births):
             said = self._fakes[process.path[0]], process.name
             self._names[said] += 1
@@ -233,7 +233,7 @@ class Model:
         self._births.clear()
 
     def note_leaks(self) -> None:
-        """Record who is left, fake by fake."""
+        """Record the processes that are left, fake by fake."""
         for path in sorted(self.processes, key=lambda path: (self._fakes[path[0]], path)):
             process = self.processes[path]
             lives = "stopped" if process.is_stopped else "alive"
@@ -324,7 +324,7 @@ CALLER = "caller"
 
 
 class _Bell:
-    """A session's bell in memory."""
+    """A session's wakeup in memory."""
 
     descriptor = -1
 
@@ -387,7 +387,7 @@ class SessionHost:
         self._session.drive_by(self.driver)
 
     def tell(self, caller: Caller, name: str, now: int) -> None:
-        """Tell the caller what the session told since it was asked last, and call the callbacks."""
+        """Give the caller the session's reports since the last question, and call the callbacks."""
         heard, self._events = self._events, []
         for event in heard:
             caller.hear(event.kind, event.turn, event.text, name)
@@ -447,7 +447,7 @@ class SessionHost:
             self._read(value)
             del self._viewers[value]
         else:
-            (session.stop() if deed.kind == "stop" else session.close()).close()  # nobody waits for it
+            (session.stop() if deed.kind == "stop" else session.close()).close()  # no task waits for it
 
 
 class CallerHost:
@@ -471,7 +471,7 @@ class CallerHost:
         for host in hosts.values():
             host.caller = self
         self.has_news = False
-        """Whether a session told something that the caller has not heard."""
+        """Whether a session has a report that the caller has not received."""
         roles = {name: host.role for name, host in hosts.items()}
         self._caller = Caller(drive, lambda deed: trace(now(), "m", deed.show()), roles)
         self.deadline: int | None = None
@@ -484,7 +484,7 @@ class CallerHost:
         return not self._caller.is_done
 
     def act(self, now: int) -> bool:
-        """Tell the caller what the sessions told, and do what it wants; return whether it wanted something."""
+        """Give the caller the sessions' reports, and do its actions; return whether it had any."""
         self.has_news = False
         for name, host in self._hosts.items():
             host.tell(self._caller, name, now)

@@ -1,4 +1,4 @@
-"""Plays of a scenario in the model. Owns who is put on its stage: a run, a session, or several."""
+"""Plays of a scenario in the model. Owns the choice of its drivers: a run, a session, or several."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def _leaving(
     kept: Artifacts | None,
     answers: list[RunReport],
 ) -> ModelDeparture:
-    """Give who goes away in the middle of a run, as a task that is cancelled does."""
+    """Give the caller that leaves in the middle of a run, as a cancelled task does."""
 
     def go(now: int) -> None:
         model.record.add(now, "m", deed.show())

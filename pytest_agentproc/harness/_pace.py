@@ -150,7 +150,7 @@ class Foreseen:
 
 
 class _Measured(FiniteRule):
-    """The jump rule, and beside each of its decisions the distance to whoever might have been next."""
+    """The jump rule, with the distance of each of its decisions to the next possible one."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -195,7 +195,7 @@ class _Stepwise(Player):
         return False
 
     def _do_hop(self, fields: dict[str, Any]) -> Iterator[Wait]:
-        """Live on: whoever competes with one that re-forks has to do with one process, however many it is made of."""
+        """Live on: for its competitors an agent that re-forks is one process, whatever its number of forks."""
         end = fields["until"]
         yield (NEVER, None) if end is None else (TIME, end)
         self.stage.leave(0)

@@ -150,7 +150,7 @@ def environment(scenario: Scenario, folder: str) -> Mapping[str, str]:
 
 
 def header(bound: Bound, subject: str) -> Mapping[str, Any]:
-    """Give the head of a record: whatever tells what was run."""
+    """Give the head of a record: the description of the run."""
     scenario = bound.scenario
     limits = {name: dict(part.policy.items()) for name, part in bound.parts.items()} or dict(bound.policy.items())
     python = ".".join(str(part) for part in sys.version_info[:3])

@@ -1,4 +1,4 @@
-"""The lab: plays a scenario against a subject with real processes. Owns the broker and the fakes' files."""
+"""The scenario runner: runs a scenario against a subject with real processes. Owns the broker and the fakes' files."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class _Broker(subprocess.Popen[bytes]):
 class ScenarioRunner:
     """Where scenarios are played.
 
-    The broker process starts with the first fake, the canaries with the first play in real time; `close` ends them.
+    The broker process starts with the first fake, the decoys with the first play in real time; `close` ends them.
 
     Args:
         new_record: makes the record of a play, of its header.
@@ -75,7 +75,7 @@ class ScenarioRunner:
         self._clock: VirtualClock | None = None
         self._canaries = Canaries(sorted({*COMMANDS.values(), *commands}))
 
-    def __enter__(self) -> ScenarioRunner:  # noqa: PYI034  # nobody derives from it
+    def __enter__(self) -> ScenarioRunner:  # noqa: PYI034  # it has no subclass
         return self
 
     def __exit__(
@@ -240,11 +240,11 @@ class ScenarioRunner:
         self._shop().debugged.touch()
 
     def is_fake(self, command: str) -> bool:
-        """Say whether a command line is that of a fake of this lab, or of a descendant of one."""
+        """Say whether a command line is that of a fake of this runner, or of a descendant of one."""
         return self._workshop is not None and plays(command, str(self._workshop.folder))
 
     def close(self) -> None:
-        """End the canaries, the broker, and with it every fake that is left, and remove the files."""
+        """End the decoys, the broker, and with it every fake that is left, and remove the files."""
         self._canaries.close()
         if self._broker is not None:
             self._broker.kill()
@@ -333,7 +333,7 @@ def _settled(played: Played, fakes: Sequence[FakeAgent]) -> Played:
 
 
 def _telling(bound: Bound) -> Bound:
-    """Have an agent tell first what it was given, at each start."""
+    """Have an agent report its input first, at each start."""
     program = {**bound.program, "steps": [_TELL, *bound.program["steps"]]}
     if "then" in program:
         program["then"] = [[_TELL, *steps] for steps in program["then"]]

@@ -40,7 +40,7 @@ __all__ = ["Canaries", "Hit", "participants_of", "warden"]
 
 
 _PATIENCE = 10.0
-"""Real seconds in which a canary that can must have answered."""
+"""Real seconds in which a decoy that can answer must have answered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Hit:
 
 
 class Canaries:
-    """Two canaries.
+    """Two decoys.
 
     Args:
         names: words that stand among their arguments, so that they look like agents.
@@ -126,7 +126,7 @@ def _silenced_by(process: subprocess.Popen[bytes]) -> int:
 
 
 def _ask(process: subprocess.Popen[bytes]) -> list[str] | None:
-    """Give what a canary noted; None if it does not answer: it is dead, or stopped."""
+    """Give the notes of a decoy; None if it does not answer: it is dead, or stopped."""
     assert process.stdin is not None
     assert process.stdout is not None
     if how_it_lives(process.pid) == "stopped":
@@ -141,7 +141,7 @@ def _ask(process: subprocess.Popen[bytes]) -> list[str] | None:
     return line.decode().split() if line else None
 
 
-_send_signal = signal.pidfd_send_signal  # as it is before anybody patches it
+_send_signal = signal.pidfd_send_signal  # as it is before it is patched
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 _HARMLESS = frozenset({signal.SIGCHLD, signal.SIGCONT, signal.SIGURG, signal.SIGWINCH})
 """The signals that do nothing to a running process without a handler."""
@@ -209,7 +209,6 @@ def warden(note: Callable[[dict[str, Any]], None], known: Callable[[int], _Known
     Args:
         note: receives the data of a marker for each.
         known: finds processes of the run by their pids.
-        known: tells of processes of the run by their pids.
     """
     if not _watching.acquire(blocking=False):
         yield
@@ -219,7 +218,7 @@ def warden(note: Callable[[dict[str, Any]], None], known: Callable[[int], _Known
 
     def judged(function: Any, find: Callable[[int], _Target | None]) -> Any:
         def wrapped(*args: Any) -> Any:
-            frame = sys._getframe(1)  # noqa: SLF001  # who sends it is a line of the subject's own code
+            frame = sys._getframe(1)  # noqa: SLF001  # the sender is a line of the subject's own code
             target = find(args[0]) if judge.is_asked(args, frame) else None
             if target is None or judge.is_for_itself(target, args[1]):
                 return function(*args)

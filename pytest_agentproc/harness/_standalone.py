@@ -127,7 +127,7 @@ def is_ours(path: Path) -> bool:
 
 
 def _write(path: Path, text: str, *, is_executable: bool) -> None:
-    """Write a file so that whoever starts it meanwhile starts the old one or the new one."""
+    """Write a file so that a start meanwhile is one of the whole old or the whole new file."""
     number, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # a new file, never one that a link names
     temporary = Path(name)
     try:

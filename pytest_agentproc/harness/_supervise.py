@@ -306,7 +306,7 @@ def supervise(
     backend: str,
     room: ArtifactDirectory,
 ) -> Played:
-    """Have a subject supervise a scenario's fakes in virtual time, and see who is left.
+    """Have a subject supervise a scenario's fakes in virtual time, and find the processes that are left.
 
     Raises:
         Declined: the subject did not take the order, and started no agent.
@@ -350,7 +350,7 @@ def supervise(
             fault = _out_of_reach(error) or error
             if not marks:
                 tell(error)
-            record.cut(marks[0])  # what is done as it is cancelled takes real time, and is nobody's verdict
+            record.cut(marks[0])  # its actions after the cancel take real time, and belong to no verdict
         others.tell(record, clock.instant())
     return Played(bound, record, answer, fault, room.files())
 
@@ -373,7 +373,7 @@ _REAL = "this says nothing of the supervisor; play it in real time (--clock real
 def supervise_real(
     subject: Subject, bound: Bound, fakes: Sequence[FakeAgent], pace: Pace, backend: str, room: ArtifactDirectory
 ) -> Played:
-    """Have a subject supervise a scenario's fakes in real time, and see who is left.
+    """Have a subject supervise a scenario's fakes in real time, and find the processes that are left.
 
     Raises:
         Declined: the subject did not take the order, and started no agent.

@@ -112,7 +112,7 @@ async def ask(supervise: Callable[[RunRequest], Awaitable[Any]], order: RunReque
         adapter: the module in which the adapter is defined.
 
     Raises:
-        AdapterError: what the function returned is no answer.
+        AdapterError: the function returned no valid answer.
         SupervisorCrash: the function raised.
         Declined: it was raised, alone or in groups.
     """
@@ -124,7 +124,7 @@ async def ask(supervise: Callable[[RunRequest], Awaitable[Any]], order: RunReque
         task = asyncio.current_task()
         if task is None or task.cancelling():
             raise
-        raise _crash(error, adapter) from error  # nobody cancelled it
+        raise _crash(error, adapter) from error  # it was not cancelled
     except (Exception, SystemExit) as error:
         if (declined := unwrap_decline(error)) is not None:
             raise declined from None

@@ -1,4 +1,4 @@
-"""A program as the supervisor under test. Owns how it is started and what its end tells; keeps no time of its own."""
+"""A program as the supervisor under test. Owns its start and the meaning of its end; keeps no time of its own."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Command:
 
     Args:
         argv: its command.
-        limits: limits that it keeps without being told, in seconds or as `Policy` has them; it divides them by
+        limits: limits that it keeps by itself, in seconds or as `Policy` has them; it divides them by
             `{scale}`, and is otherwise right at scale 1 only.
         name: what the verdict calls it; None: the last part of the command's first word.
         prints_text: whether its stdout is the agent's final message: short for `says={"text": "stdout"}`.

@@ -48,12 +48,12 @@ class Function:
 
     It returns an `RunReport`; or a mapping of an answer's fields, with times in seconds as its own clock measured them
     (`elapsed` is multiplied by the order's scale); or the name of an outcome; or None: then only what the record shows
-    is judged. What it returns wrongly is an adapter error. If it raises, it has crashed; only an exception that comes
+    is judged. A wrong return value is an adapter error. If it raises, it has crashed; only an exception that comes
     out of the function's own module, before an agent was started, is an adapter error.
 
     An `async def` runs on the event loop, in virtual and in real time. Any other function runs in a thread, and in real
     time only: virtual time stands still while a thread runs. In real time limits are to be divided by `order.scale`:
-    one that keeps a limit and never asked for the scale is told so in place of a verdict of failed.
+    a function that keeps a limit and never asked for the scale gets that message instead of a failed verdict.
 
     Args:
         function: takes an `RunRequest`.
@@ -197,7 +197,7 @@ def unwatched(order: RunRequest) -> RunRequest:
 
 
 def _inner(function: Any) -> Any:
-    """Give the function behind partials, and that of an object that is called."""
+    """Give the function inside partials, or the method of a callable object."""
     while isinstance(function, functools.partial):
         function = function.func
     return function if inspect.isroutine(function) or inspect.isclass(function) else type(function).__call__

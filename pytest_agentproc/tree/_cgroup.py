@@ -1,6 +1,6 @@
 """A cgroup of one tree, where this process may make one: it kills faster than anything else. Never required.
 
-Owns the folder's name and its end; whoever starts the tree makes it, and each process puts itself there.
+Owns the folder's name and its end; the starter of the tree makes it, and each process enters it by itself.
 """
 
 from __future__ import annotations

@@ -184,7 +184,7 @@ class Keeper:
 
         Raises:
             OSError: it could not be started.
-            KeeperDied: the keeper is gone.
+            KeeperDied: the keeper has ended.
         """
         words = [os.fsencode(word) for word in argv]
         place = os.fsencode(os.getcwd() if cwd is None else cwd)

@@ -124,7 +124,7 @@ class Kept:
 
     Raises:
         OSError: it could not be started.
-        KeeperDied: the keeper is gone.
+        KeeperDied: the keeper has ended.
     """
 
     def __init__(
