@@ -47,7 +47,7 @@ class Driven(Function):
         client: a subclass of `Client`; an object of it is made for each session.
         name: what the verdict calls it; None: the name of the class.
         limits: see `Function`, also of what a client does with them in real time; a `restart_backoff` that is not named
-            is 0, a new agent for the next prompt, if any; None says that who has lost its agent is of no use any more.
+            is 0, a new agent for the next prompt, if any; None: a session without its agent is of no more use.
         dialects: see `Function`.
         outcomes: see `Function`.
         first_signal: see `Function`.

@@ -68,9 +68,9 @@ class Function:
             as
             `["prompt", "cancel"]`. Scenarios with more than that are not applicable.
         runs: whether it takes orders without a drive: agents that get one prompt and end. Scenarios of such agents are
-            not applicable to one that holds sessions only.
+            not applicable to a function that holds sessions only.
         artifacts: whether it writes the files of C3 into the order's directory.
-        cancellable: whether it may be cancelled, and nobody is left then (T4): True by asyncio's `Task.cancel` and by
+        cancellable: whether it may be cancelled and then leaves no process (T4): True by asyncio's `Task.cancel` and by
             an anyio scope, which cancels at every await; "task" by the former alone. None: it says nothing of that, so
             that scenarios of it are informational.
         cannot: what it cannot do, of `vocabulary.ABILITIES` ("stdin", "pause", "deny") and `CAPABILITIES`: scenarios
@@ -79,7 +79,7 @@ class Function:
             given all prompts at once. "deny": the caller allows everything at once. "argv", "env": it makes its own
             command line, or environment, so that what the agent is given is not compared with the order.
         outcomes: the outcomes that it can tell apart, `completed` and `failed` among them; empty: all. Where a scenario
-            expects another one, it is met by the one that is most like it, or by `failed`.
+            expects another one, the most similar one meets it, or `failed`.
         first_signal: with which it begins to end an agent: TERM, INT or HUP. Scenarios then expect this one where they
             say TERM, other polite signals may follow, and `kill_grace` is the time from it to KILL.
         dialects: the dialects whose agents it can run, by name (`gemini stream` is one mode of one), or as `Dialect`
