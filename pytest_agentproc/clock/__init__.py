@@ -1,14 +1,18 @@
 """Time: the clock protocol, the real clock, and the virtual clock that spans real child processes.
 
-    _protocol       what a clock is, the current one, the real one, and virtual time in seconds
-    _jump           the rule that decides who moves next, and when time moves; pure
-    _hub            the lockstep that obeys the rule; `_hub_socket` is where a process comes into it
-    _participants   the processes that time waits for, each a `_participant`; `_wrappers` are programs around one
-    _runs, _host_hooks   the host's side: its supervised runs, and what the hub must know of it at once
+    _protocol       the clock protocol, the current clock, the real clock, and virtual time in seconds
+    _jump           the rule that decides which side moves next, and when time moves; pure
+    _hub            the lockstep that obeys the rule
+    _hub_socket     the socket where a process enters the lockstep
+    _participants   the processes that time waits for, each a `_participant`
+    _wrappers       programs around an agent
+    _runs           the supervised runs of the host
+    _host_hooks     the starts and signals of the host that the hub must see at once
     _guards         signs that the host hangs, spins or polls; `_debugger` says whether they count
     _blockage       a host whose loop is blocked for a while
-    _asyncio, _trio the event loops, `_loop_warnings` their end
-    _virtual, _wall the virtual clock as users see it, and Python's own clocks, which follow it
+    _asyncio, _trio the event loops; `_loop_warnings` is about their end
+    _virtual        the virtual clock as users see it
+    _wall           Python's own clocks, which follow it
 
 Heavy parts load when they are used.
 """

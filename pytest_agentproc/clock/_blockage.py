@@ -1,4 +1,4 @@
-"""A host whose loop is blocked for a while: agents go on, and the loop meets all of that at once. Decides no order."""
+"""A host whose loop is blocked: agents run on, and the loop meets all their events at once. Decides no order."""
 
 from __future__ import annotations
 
@@ -14,25 +14,29 @@ __all__ = ["block"]
 
 
 def block(hub: Hub, until: int) -> None:
-    """Let time pass in a callback of the loop, as one that computes does; nothing is read and no timer fires.
+    """Let time pass in a callback of the loop, as a long computation does; nothing is read and no timer fires.
 
-    The next iteration of the loop is as it is in real time after such a callback: it takes what is readable, and fires
-    the timers that are due, without a look in between.
+    The next iteration of the loop is the one that follows such a callback in real time. It takes all readable data and
+    fires all due timers, without a look in between.
 
     Args:
-        hub: whose time passes.
+        hub: its time passes.
         until: the instant, in nanoseconds, at which the callback is done.
     """
     hub.turns += 1
     hub.is_waiting = True
     deadline = (until, Runs.LOOP)
     try:
+        # Agents run in the same order as in a turn, but the host gets no look in between. Before this existed, a
+        # supervisor whose timer beats output that waits to be read was always green.
         hub.settle()
         while (process := hub.rule.first_process(deadline)) is not None:
             hub.rule.now, path = process
             hub.grant(hub.roll.participants[path])
             hub.settle()
         hub.rule.now = max(hub.rule.now, until)
+        # The loop has to meet events and timers in one iteration. Two looks would give the output the advantage that
+        # virtual time gives it everywhere else.
         hub.is_late = True
     except ClockError as error:
         hub.fail(error)

@@ -1,7 +1,7 @@
-"""Whether somebody debugs this process: then no guard of real time counts. Decides nothing else.
+"""Whether a debugger watches this process: then no guard of real time counts. Decides nothing else.
 
-A guard looks only when its time is over, so it may look after the debugger has let the program go on. For this reason a
-debugger that was seen once counts until the process ends.
+A guard looks only when its time is over, and the debugger may have finished by then. So a debugger that was seen once
+counts until the process ends.
 """
 
 from __future__ import annotations
@@ -31,16 +31,18 @@ def is_debugged() -> bool:
 
 
 def is_over(since: float, limit: float) -> bool:
-    """Say whether a guard's real seconds have gone by, and nobody debugs.
+    """Say whether a guard's real seconds have passed, and no debugger was seen.
 
     Args:
         since: the moment of `time.monotonic()` at which the guard began.
         limit: its seconds.
     """
+    # The order matters: the search for a debugger costs more than the comparison, and guards ask at every step.
     return monotonic() - since > limit and not is_debugged()
 
 
 def _is_traced() -> bool:
+    # Coverage tools set a trace function too. They do not stop the program, so only known debuggers count.
     trace = sys.gettrace()
     owner = getattr(trace, "__self__", trace)
     kinds = [one.__module__ for one in type(owner).__mro__]

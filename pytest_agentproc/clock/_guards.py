@@ -1,12 +1,13 @@
 """Signs that a host hangs, spins or polls: its wakes, its waits, its real-time alarm. Decides no order.
 
-A shell that waits for its child, or a reader of a pipe, goes with any clock. Who sleeps for five seconds, or looks out
-for input with a limit, counts in real time. Where the kernel or the machine does not tell, nobody is taken for such.
+A shell that waits for its child, or a reader of a pipe, works with any clock. A program that sleeps for five seconds,
+or waits for input with a limit, uses real time. If the kernel or the machine does not show which it is, the program
+counts as the first kind.
 
-The alarm rings several times in a guard period; when the host has not come to the hub for a whole one, it is raised out
-of whatever the host does. Where somebody else uses the alarm (a test's time limit), or off the main thread, theirs is
-the limit that counts. A ring wakes a loop that listens for signals, as trio does: the hub is told of each. (A thread
-that watches instead would cost each run milliseconds for its start and end.)
+The alarm rings several times in a guard period. If the host has not come to the hub for a whole period, the error is
+raised inside the host's code. If other code uses the alarm (a test's time limit), or off the main thread, that limit
+counts instead. A ring wakes a loop that listens for signals, as trio does, so the hub counts the rings. (A watching
+thread would cost each run milliseconds for its start and end.)
 """
 
 from __future__ import annotations
@@ -76,6 +77,7 @@ def is_timed(pid: int) -> bool:
     try:
         with open(f"/proc/{pid}/syscall", "rb", buffering=0) as file:
             words = file.read(512).split()
+    # A guess here would be a wrong verdict, so an unreadable or unknown call counts as untimed.
     except OSError:
         return False
     call = _known.get(int(words[0])) if len(words) > _ARGUMENTS and words[0].isdigit() else None
@@ -91,14 +93,14 @@ _ARGUMENTS = 6
 
 
 LONGEST = 250_000_000
-"""Nanoseconds. Who looks less often than that is late, and not merely of another style."""
+"""Nanoseconds. A loop that looks less often than this is late, and not merely of another style."""
 
 _FEW = 8
 _NAPS = 256
 _STEADY = 3
-"""So many steps in a row, from one wake to the next, must be equally long."""
+"""The number of equally long steps in a row, from one wake to the next, that make a pace."""
 ROUNDING = 10
-"""Nanoseconds by which they may differ: a loop counts in binary seconds."""
+"""Nanoseconds by which steps may differ: a loop counts in binary seconds."""
 
 
 class PollingDetector:
@@ -144,6 +146,8 @@ class PollingDetector:
         self.first = now if self.first < 0 else self.first
         if gap == 0:
             return
+        # A deadline is a sum of floats, so steps of one pace differ by some nanoseconds. Exact comparison
+        # could miss a pace after some hours of virtual time.
         if abs(gap - self._gap) > ROUNDING:
             self._gap, self._count = gap, 0
             if gap <= LONGEST and len(self.quick) < _FEW:
@@ -155,10 +159,10 @@ class PollingDetector:
 
 
 _SOME = 1024
-"""After so many wakes each the time is looked at."""
+"""The number of wakes after which the time is checked."""
 
 _LONGEST_WATCH = 120.0
-"""Real seconds for which a loop may wake again and again, however short the virtual time is that goes by."""
+"""Real seconds for which a loop may wake repeatedly, however little virtual time passes."""
 
 _UNITS = ((3_600_000_000_000, "h"), (1_000_000_000_000, "min"), (1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"))
 """From how many nanoseconds on a time is shown in a unit."""
@@ -204,6 +208,8 @@ class Wakes:
             self._guard()
 
     def _guard(self) -> None:
+        # Two limits: virtual time for a slow poll, real time for a fast one. A poll every microsecond would need hours
+        # to use up a virtual day.
         passed, real = self._last - self._since, monotonic() - self._begun
         if passed <= self._patience and not is_over(self._begun, _LONGEST_WATCH):
             return
@@ -225,12 +231,13 @@ def _shown(ns: int) -> str:
 
 
 _ROUNDS = 4
-"""The alarm rings so often in a guard period."""
+"""The number of alarms in a guard period."""
 
 
 @contextmanager
 def sentry(hub: Hub) -> Iterator[None]:
     """Raise `Spin` in a host that does not come to the hub for a whole guard period."""
+    # The alarm of another program is its limit, such as pytest-timeout's: to replace it would let a test hang.
     free = getsignal(signal.SIGALRM) == SIG_DFL and signal.getitimer(signal.ITIMER_REAL)[0] == 0
     if not free or threading.current_thread() is not threading.main_thread():
         yield
@@ -240,6 +247,8 @@ def sentry(hub: Hub) -> Iterator[None]:
     def ring(_signum: int, frame: FrameType | None) -> None:
         nonlocal seen, rounds
         hub.rings += 1
+        # Turns that do not grow mean that the host has not come to the hub. Several short rings and not one long one,
+        # so that a host that comes late is not blamed for the time before.
         rounds = rounds + 1 if seen == hub.turns and not hub.is_waiting else 0
         seen = hub.turns
         if rounds * period >= hub.guard and not is_debugged():

@@ -1,10 +1,9 @@
-"""What the host does that the hub must know at once: starting a process, sending a signal. Decides nothing.
+"""Actions of the host that the hub must see at once: starting a process, sending a signal. Decides nothing.
 
-It patches the standard library for the time a virtual clock runs.
-A start is a window: from the moment `subprocess.Popen` is entered until the child has said hello, or a fake below it
-has (the child is a shell then), or is dead, or is found to be neither, the caller waits. So a signal that follows a
-start meets a child that is ready. A program of the kit's own that says `serves_host` acts only while the host waits for
-its answer: nobody waits for it, and it is no agent.
+It patches the standard library while a virtual clock runs. A start is a window: the caller waits from the entry of
+`subprocess.Popen` until the child has said hello, or a fake below it has (the child is a shell then), or it is dead, or
+it is neither. So a signal that follows a start meets a child that is ready. A program of the kit with `serves_host`
+acts only while the host waits for its answer: the hub does not wait for it, and it is no agent.
 """
 
 from __future__ import annotations
@@ -38,10 +37,10 @@ _kill = os.kill  # as it is before a host is watched: what the kit does is no si
 
 @contextmanager
 def watch_host(hub: Hub, launchers: set[str], allowed: set[str]) -> Iterator[None]:
-    """Tell the hub of starts and signals, and let fakes in, while the block runs.
+    """Report starts and signals to the hub, and let fakes in, while the block runs.
 
     Args:
-        hub: who is told.
+        hub: receives the reports.
         launchers: real paths of the executables that are fakes.
         allowed: names of other programs that the test starts on purpose; time is held while they run.
     """
@@ -53,6 +52,8 @@ def watch_host(hub: Hub, launchers: set[str], allowed: set[str]) -> Iterator[Non
             plain_init(self, *args, **kwargs)
             return
         _refuse_impostor(hub, programs, args, kwargs)
+        # The path is numbered before the start, in the order of the calls. Pids and hellos come in the order of the
+        # machine.
         path = hub.roll.next_root()
         plain_init(self, *args, **kwargs)
         hub.started.add(self)
@@ -60,6 +61,7 @@ def watch_host(hub: Hub, launchers: set[str], allowed: set[str]) -> Iterator[Non
 
     def signalling(function: Any) -> Any:
         def wrapped(*args: Any) -> Any:
+            # In `finally`: a signal that raises may have been delivered.
             try:
                 return function(*args)
             finally:
@@ -71,6 +73,7 @@ def watch_host(hub: Hub, launchers: set[str], allowed: set[str]) -> Iterator[Non
     for (module, name), function in plain.items():
         setattr(module, name, signalling(function))
     try:
+        # The door is open only now: a fake that started earlier found it shut, and runs in real time.
         hub.roll.open_door()
         yield
     finally:
@@ -90,8 +93,9 @@ def _feel(hub: Hub) -> None:
 
 
 def end_started(hub: Hub) -> None:
-    """End and reap what the host started and has not reaped: after a fault nobody else will."""
+    """End and reap the processes that the host started and has not reaped: after a fault nothing else does."""
     for process in tuple(hub.started):
+        # Without a fault only participants and their wrappers are ended. Other processes belong to the test.
         if process.returncode is None and (hub.fault is not None or hub.roll.is_known(process.pid)):
             process.kill()
             process.wait()
@@ -107,7 +111,7 @@ def meet(hub: Hub, pid: int, programs: Programs) -> None:
 
 
 class Programs:
-    """Who is a fake and who is declared.
+    """The fakes and the declared programs.
 
     Args:
         launchers: real paths of the executables that are fakes.
@@ -157,6 +161,8 @@ def _refuse_impostor(hub: Hub, programs: Programs, args: tuple[Any, ...], option
     Raises:
         Foreign: it is such a program, and was not declared.
     """
+    # A fake's name for another program means that the test's PATH is wrong, and it may be a real CLI. It must not
+    # run for even a moment.
     given = args[0] if args else options.get("args")
     if not isinstance(given, list | tuple) or not given or options.get("shell"):
         return
@@ -184,16 +190,16 @@ def _remedy(name: str) -> str:
 
 
 _GLANCE = 4
-"""Milliseconds until the first look at who a silent child is; a hello or an end is seen at once."""
+"""Milliseconds until the first look at a silent child; a hello or an end is seen at once."""
 
 _MOMENT = 1
-"""Milliseconds between the looks after that: the loop's own thread may have taken the hello, which wakes no other."""
+"""Milliseconds between later looks: the loop's own thread may have taken the hello, which wakes no other thread."""
 
 
 def _await_child(hub: Hub, pid: int, path: Path, programs: Programs) -> None:
     """Wait until a child, or a fake below it, has said hello, or it is dead, or is found to be neither fake nor shell.
 
-    A program that ends by itself meanwhile is nobody's trouble: no time went by.
+    A program that ends by itself meanwhile is no trouble: no time has passed.
     """
     hub.roll.expect(pid, path)
     pidfd = os.pidfd_open(pid)
@@ -204,6 +210,8 @@ def _await_child(hub: Hub, pid: int, path: Path, programs: Programs) -> None:
     is_fake, idle = False, _Idle(Sleep(pid, hub.roll.by_pid))
     try:
         while not hub.roll.is_known(pid):
+            # Poll with a limit: in a start from another thread the loop's thread may have taken the hello, and nothing
+            # wakes this one.
             found = [descriptor for descriptor, _ in news.poll(_MOMENT if is_fake else _GLANCE)]
             if pidfd in found:
                 hub.roll.unexpect(pid)
@@ -212,10 +220,14 @@ def _await_child(hub: Hub, pid: int, path: Path, programs: Programs) -> None:
             if found:
                 hub.poller.poll()
                 continue
+            # Before its exec a child shows the command of its parent, and right after it none at all: 30 of 60 looks
+            # found none. So an empty command decides nothing.
             command, folder = ([], "") if is_fake else _command(pid)
             is_fake = is_fake or bool(command and folder and programs.is_fake(command, folder))
             is_other = bool(command) and not is_fake
             hub.turns += 1
+            # "Foreign" after 4 ms was wrong on a loaded machine: a shell that was slow to start its fake failed one run
+            # in 14. Only what a program does decides: it has to sleep, with all that it started, for a second.
             late = is_over(start, hub.guard)
             if late or (is_other and (programs.says_all(command) or idle.lasts())):
                 hub.roll.unexpect(pid)
@@ -230,10 +242,10 @@ def _await_child(hub: Hub, pid: int, path: Path, programs: Programs) -> None:
 
 
 class _Idle:
-    """Whether a program that is no fake has done nothing for long enough, with all that it started, to be no shell.
+    """Whether a program that is no fake has been idle long enough, with all its descendants, to be no shell.
 
-    The time begins anew whenever one of them has run. So a machine under load, which lets nobody run for a while,
-    decides nothing: a process that waits for its turn is not asleep.
+    The time begins anew whenever one of them has run. So a loaded machine, which lets no process run for a while,
+    decides nothing: a process that waits for a core is not asleep.
     """
 
     def __init__(self, sleep: Sleep) -> None:
@@ -242,7 +254,7 @@ class _Idle:
         self._since = 0.0
 
     def lasts(self) -> bool:
-        """Look; whoever starts a fake, or turns into one, is awake until then."""
+        """Look; a process that starts a fake, or becomes one, is awake until then."""
         proof = self._sleep.proof if self._sleep.is_proven() else None
         now = time.monotonic()
         if proof is None or proof is not self._proof:
@@ -260,7 +272,7 @@ def _command(pid: int) -> tuple[list[str], str]:
 
 
 def _end(pid: int, patience: float) -> None:
-    """Kill a child that nobody has waited for, so the pid is still its own, and see it dead before the host goes on."""
+    """Kill an unreaped child, whose pid is still its own, and wait for its death before the host continues."""
     pidfd = os.pidfd_open(pid)
     _kill(pid, signal.SIGKILL)
     gone = select.poll()

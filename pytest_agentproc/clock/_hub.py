@@ -1,8 +1,9 @@
-"""The hub: the lockstep between participants and the host. Owns the turns; the jump rule decides who moves.
+"""The hub: the lockstep between participants and the host. Owns the turns; the jump rule decides which side moves.
 
-Participants run only while the host sits in `turn`; the host looks at real I/O only when every participant is inert.
-A participant's epoll descriptor stands in the hub's own, so one poll tells at once who could go on; only a signal, a
-birth or a death needs the slower proof that a process is blocked again (`_prove_quiet`). No loop is known here.
+Participants run only while the host sits in `turn`. The host looks at real I/O only when every participant is inert.
+The hub's epoll contains the epoll descriptor of each participant, so one poll finds every participant that can move.
+After a signal, a birth or a death, the hub also has to prove that each process is blocked again (`_prove_quiet`).
+The hub knows no event loop.
 """
 
 from __future__ import annotations
@@ -34,25 +35,25 @@ _LOOKS = 10_000
 """So many looks in a row without a grant or a jump are a spin; of a loop as many more as it may read single bytes."""
 
 _PIPES = 1 << 20
-"""So many bytes may be there at most, in pipes as long as they can be made."""
+"""More looks in a row without a grant or a jump are a spin. A loop gets one extra look per byte that it may read."""
 
 _SLOW_LOOKS = 64
-"""So many looks may take as long as they take; of more, and more than there are bytes, a guard period is a spin too."""
+"""The upper bound for the bytes that wait in pipes, even if each pipe has its largest size."""
 
 _LAST_GUARD = 0.5
-"""After a fault threads and declared programs get so many real seconds: the verdict is there already."""
+"""After a fault, threads and declared programs get only these real seconds: the verdict is already known."""
 
 _LAST_RUN = 2.0
-"""After a fault a loop may run on for so many without a pause: somebody may swallow every cancellation."""
+"""After a fault, a loop may run for these real seconds without a pause: a program may swallow all cancellations."""
 
 
 class Hub:
     """Virtual time over real processes.
 
     Args:
-        guard: real seconds that a participant may run, or a thread or birth may take, before it is a stall.
-        patience: nanoseconds of virtual time for which the loop may wake again and again with nobody else doing
-            anything, before it is a hang.
+        guard: real seconds that a participant may run, or that a thread or birth may take, before it is a stall.
+        patience: nanoseconds of virtual time for which the loop may wake repeatedly, while nothing else happens, before
+            it is a hang.
     """
 
     def __init__(self, guard: float = 10.0, patience: int = 86_400_000_000_000) -> None:
@@ -69,19 +70,19 @@ class Hub:
         self._thread = threading.get_ident()
         self.started: weakref.WeakSet[subprocess.Popen[Any]] = weakref.WeakSet()
         self._kept: list[subprocess.Popen[Any]] = []
-        """What was started and may be dropped while a fault unwinds: it lives until it is reaped."""
+        """The started processes: a fault may drop them, but each object has to live until its process is reaped."""
         self.rings = self._rung = 0
-        """How often the sentry's alarm rang: a loop that it woke met nothing, and what is held is held on."""
+        """The number of alarms of the sentry. An alarm is no event of the loop, and time that is held stays held."""
         self._held_since = 0.0
         self.is_waiting = self.is_late = False
-        """Whether the loop is at its wait; whether it was blocked, and what came and what is due meanwhile is one."""
+        """Whether the loop waits in `turn`; whether it was blocked: then events and due timers come together."""
         self._loop_ready = False
         self._looks, self._looked_since = 0, 0.0
         self._fires, self._fired_at = 0, -1
         self._wakes = Wakes(patience)
-        """How often the loop woke by its timers alone since somebody was granted time, and since when (both times)."""
+        """The wakes of the loop by its own timers since the last grant, and when they began (virtual and real time)."""
         self.pulse = PollingDetector()
-        """The pace of the loop's own timers, which are no driver's."""
+        """The pace of the loop's own timers; the timers of runs do not count."""
 
     @property
     def longest_run(self) -> float:
@@ -105,6 +106,9 @@ class Hub:
 
     def settle(self) -> None:
         """Return once every participant is inert, births are complete and the dying are dead."""
+        # The cheap test comes first. A poll alone proves quiescence as long as no signal, birth or death happened: each
+        # participant says when it parks, and wakes only by I/O that the poll finds. The full proof reads /proc for each
+        # participant; at each step it would be quadratic with many agents.
         roll = self.roll
         self.runs.ready.clear()
         self._loop_ready = False
@@ -117,33 +121,44 @@ class Hub:
         roll, start = self.roll, monotonic()
         while True:
             if roll.changed:
+                # The flag is cleared before the proof, not after it: a process that changes during the proof sets it
+                # again, and the loop runs once more. Without a barrier of this kind 68 to 94 % of the plays with
+                # signals or stdin were wrong.
                 roll.changed = False
                 self._prove_quiet(start)
                 self.poller.poll()
             elif roll.dying:
+                # EOF on the socket only says that the process is dying. Its pidfd says that it is dead. Time that moved
+                # in between let a timer fire before an exit that belonged to the earlier instant.
                 self._await(f"{roll.dying[0].describe()}: it does not end", start)
             elif births and roll.expected:
+                # The start window: a process that was started counts as running until its hello or its end. A jump in
+                # this window would let a limit of the supervisor expire before the agent's first instruction.
                 self._await(f"process {next(iter(roll.expected))} was started but never said hello", start)
             elif restless := roll.wrappers.restless():
                 self._await(f"{restless}: it neither rests nor ends", start)
             elif roll.wrappers.alive and self._finds_more():
+                # A program around an agent may have done something just before it came to rest, such as another start.
                 continue
             else:
                 return
 
     def _finds_more(self) -> bool:
-        """See what programs around agents did until they rested; return whether anybody is to be waited for again."""
+        """Find the effects of programs around agents until they rested; return whether the hub has to wait again."""
         self.poller.poll()
         return self.roll.changed or bool(self.roll.dying)
 
     def _await(self, trouble: str, start: float) -> None:
-        """Wait for a hello or an end, and for nothing else: what else is readable stays so until the host looks."""
+        """Wait for a hello or an end only: all other readable data stays unread until the host looks."""
+        # To poll everything here would let participants and runs move before the wait is over, in an order that the
+        # machine decides. Before, the hub asked each starting child for its command every millisecond, and waited for a
+        # death in a busy loop.
         waits = select.poll()
         waits.register(self.roll.door, select.POLLIN)
         for one in self.roll.dying:
             waits.register(one.pidfd, select.POLLIN)
         self.turns += 1
-        waits.poll(1)  # what another thread takes from the door wakes nobody here
+        waits.poll(1)  # a hello that another thread takes does not wake this one
         self.poller.poll()
         if is_over(start, self.guard):
             raise Stall(f"{trouble} within {self.guard:g} s")
@@ -154,14 +169,19 @@ class Hub:
             while participant.lives:
                 state = process_state(participant.pid)
                 if state in ("T", "t"):
+                    # A stopped process never parks, so it must not keep time from moving: it leaves the rule until
+                    # SIGCONT.
                     participant.stopped = True
                     self.rule.drop(participant.path)
                     break
                 if participant.stopped:
                     participant.stopped = False
+                    # It was continued. If it was parked before, it said nothing new, so the hub puts its wait back.
                     if participant.state is State.PARKED:
                         self.roll.park(participant)
                 elif state == "S" and participant.state is State.PARKED:
+                    # Both proofs are needed. "S" alone may be a short sleep on the way; PARKED alone may be an old word
+                    # of a process that a signal has woken since.
                     break
                 os.sched_yield()
                 self.poller.poll()
@@ -169,6 +189,8 @@ class Hub:
 
     def feel_signals(self) -> None:
         """Let a signal that the host has just sent take its whole effect, so that the next one meets what it left."""
+        # A killed process may still run for a moment after `kill` returns. A second signal would then meet a state that
+        # no real run shows. Births are left out: the caller may be in the middle of a start.
         self.roll.changed = True
         self._complete(births=False)
         self.roll.changed = True
@@ -207,6 +229,8 @@ class Hub:
         runs, rule, roll, participants = self.runs, self.rule, self.roll, self.roll.participants
         grant, stuck, fire = Move.GRANT, Move.STUCK, Move.FIRE
         while True:
+            # `busy` counts threads in flight. They may start or feed agents, so the hub settles only when they are
+            # back.
             if not self.busy:
                 self.settle()
             self._require_sound()
@@ -218,6 +242,8 @@ class Hub:
                 return False
             host = runs.host(deadline)
             if self._loop_ready and host.ready is None:
+                # Rule 3: after every single grant a host with readable I/O goes first. A second grant before that look
+                # would merge two chunks of output that a real supervisor reads separately.
                 self._note_meeting()
                 self._count_look(runs.LOOP)
                 return False
@@ -231,6 +257,8 @@ class Hub:
             if move is fire:
                 self._looks = 0
                 if target == runs.LOOP:
+                    # A timer fires only by order of the hub. A loop that read its own clock fired timers during a look
+                    # at I/O, so a timeout beat the answer of the same instant.
                     self._count_fire()
                     return True
             self._count_look(target)
@@ -242,12 +270,16 @@ class Hub:
 
     def _note_meeting(self) -> None:
         """Begin to count wakes anew: the loop met something, and not the alarm of the sentry alone."""
+        # The alarm writes to the wake-up descriptor of a loop that listens for signals, as trio does. To count this as
+        # an event restarted the count at each ring, and on a slow machine an endless poll was never reported.
         if self._rung == self.rings:
             self._wakes.forget()
         self._rung = self.rings
 
     def _count_look(self, number: int) -> None:
         self._looks += 1
+        # Only the loop of a foreign supervisor may read single bytes. The reference supervisor and the model must count
+        # alike, or one spin has two different timelines.
         spare = min(self.roll.written, _PIPES) if number == self.runs.LOOP else 0
         if self._looks > _LOOKS + spare or (self._looks % _SLOW_LOOKS == 0 and self._is_slow(spare)):
             looks, self._looks = self._looks - 1, 0
@@ -256,6 +288,8 @@ class Hub:
 
     def _is_slow(self, spare: int) -> bool:
         """Say whether looks that can have taken nothing more have gone on for a guard period."""
+        # The count alone is too patient with slow looks: a client that walked /proc at each look made 130 looks a
+        # second, and its play gave no verdict for minutes.
         if self._looks == _SLOW_LOOKS:
             self._looked_since = monotonic()
             return False
@@ -271,8 +305,10 @@ class Hub:
             raise Spin(f"the event loop sets timers again and again, {_LOOKS} times at one instant")
 
     def grant(self, participant: Participant) -> None:
-        """Let one participant go on until it parks."""
+        """Let one participant run until it parks."""
         rule, hear, running = self.rule, self.roll.hear, State.RUNNING
+        # `asks` is read before `drop` forgets it: the fake needs to know whether a stream is ready or its time has
+        # come.
         asked = rule.asks(participant.path)
         rule.drop(participant.path)
         participant.woken = False
@@ -280,6 +316,8 @@ class Hub:
         participant.grant(rule.now, ready=asked)
         start = 0.0
         while participant.state is running:
+            # A read with SO_RCVTIMEO began anew after each signal, so an alarm every half second hid a spinning fake
+            # from the guard. The socket's timeout in Python survives interruptions.
             try:
                 hear(participant)
             except TimeoutError:  # half a second without a word
@@ -292,6 +330,8 @@ class Hub:
 
     def _hold(self) -> None:
         """Wait in real time for threads in flight and for declared processes that are no participants."""
+        # The alarm ends the wait below early. The start of the hold then survives, or a thread that never returns would
+        # get a new guard period at each ring.
         start = self._held_since or monotonic()
         rings, self._held_since, self._loop_ready = self.rings, 0.0, False
         guard = self.guard if self.fault is None else min(self.guard, _LAST_GUARD)
@@ -310,6 +350,8 @@ class Hub:
 
     def fail(self, error: ClockError) -> None:
         """Give up: keep the first fault, end every participant, and let the backend cancel what waits."""
+        # Only the first fault is the verdict. Later failures, while participants die and tasks are cancelled, follow
+        # from it.
         if self.fault is not None:
             raise error
         self.fault = error
@@ -320,6 +362,8 @@ class Hub:
             participant.kill()
         self.roll.expected.clear()
         self.roll.changed = True
+        # The backend's cancel scope may only be used in the loop's own thread; from another thread the next turn does
+        # it.
         if threading.get_ident() == self._thread:
             self._tell_fault()
 
@@ -334,13 +378,13 @@ class Hub:
             tell()
 
     def describe(self) -> str:
-        """Say who waits for what."""
+        """Describe each side and its wait."""
         living = [one.describe() for one in self.roll.in_order() if one.lives]
         host = self.runs.describe_all() or ["the supervising program waits, and no timer of it runs"]
         return "nobody can move: " + "; ".join([*host, *(living or ["no agent lives"])])
 
     def close(self) -> None:
-        """End whoever is left, give every descriptor back, and let go of who hears of faults."""
+        """End all processes that are left, close every descriptor, and drop the listener for faults."""
         self.hears_fault = None
         try:
             self.roll.close()

@@ -1,14 +1,14 @@
-"""The hub's socket in a private folder, where new participants say hello, and the epoll behind it.
+"""The hub's socket in a private folder, where new participants say hello, and the epoll that serves it.
 
-It is open only while virtual time runs. A fake that finds it shut runs in real time. So a fake learns at its start in
-which time it is, and waits for no answer.
+It is open only while virtual time runs. A fake that finds it shut runs in real time. So a fake learns its kind of time
+at its start, and waits for no answer.
 
     connected --another user's--> refused
     connected --says nothing for 10 s, or anything but a hello with a token--> refused
     connected --a hello with a token of this run--> let in
 
-Nothing is read from another user's process, and nothing is decoded before the token is known. A process that says
-nothing keeps nobody waiting: its link is put aside until it speaks.
+Nothing is read from another user's process, and nothing is decoded before the token is known. A silent process blocks
+no other: its link is put aside until it speaks.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = ["Door", "Hello", "Poller", "bind_in"]
 
 
 class Poller:
-    """Call handlers of descriptors that are readable, from whichever thread asks."""
+    """Call the handlers of readable descriptors, from any calling thread."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
@@ -45,7 +45,7 @@ class Poller:
         self._epoll.register(descriptor, select.EPOLLIN)
 
     def forget(self, descriptor: int) -> None:
-        """Watch a descriptor no more; one that is closed has left the poll by itself."""
+        """Stop watching a descriptor; a closed one has left the poll by itself."""
         if self._handlers.pop(descriptor, None) is not None:
             with contextlib.suppress(OSError):
                 self._epoll.unregister(descriptor)
@@ -53,7 +53,9 @@ class Poller:
     def poll(self, timeout: float = 0.0) -> None:
         """Handle what is readable, or becomes so within `timeout` real seconds."""
         if timeout:
-            self._epoll.poll(timeout)  # whoever else has something to do here need not wait as long
+            # The wait is outside the lock. With the lock held for up to 50 ms, a start in another thread waited 100 ms
+            # for a hello that was there.
+            self._epoll.poll(timeout)
         with self.lock:
             for descriptor, _ in self._epoll.poll(0):
                 handler = self._handlers.get(descriptor)
@@ -61,27 +63,27 @@ class Poller:
                     handler()
 
     def close(self) -> None:
-        """Give the descriptor back, and let go of who handles what."""
+        """Close the descriptor, and drop the handlers."""
         self._epoll.close()
         self._handlers.clear()
 
 
 _ROOT = 0
 _SILENCE = 10.0
-"""Real seconds after which a process that has connected and said nothing is turned away."""
+"""Real seconds after which a connected but silent process is refused."""
 
 _numbers = count()
-"""Each socket of this process has a name of its own."""
+"""Numbers for the socket names of this process."""
 
 
 class Hello(NamedTuple):
-    """What a process says first.
+    """The first message of a process.
 
     Args:
         link: the connected socket.
         pid: the process at its other end, as the kernel says.
         stage: its epoll descriptor.
-        token: which fake it belongs to.
+        token: the token of its fake.
         fields: the rest of `wire.hello`: parent pid, child index, name, line.
     """
 
@@ -101,7 +103,7 @@ class Door:
         self._epoll = select.epoll()
         self._listener: socket.socket | None = None
         self._silent: dict[int, tuple[socket.socket, int, float]] = {}
-        """Connections without a word so far, by descriptor: the link, the pid, and since when."""
+        """Connections without a message so far, by descriptor: the link, the pid, and the time of the connection."""
 
     def fileno(self) -> int:
         """Give the descriptor to wait at; -1 once it is closed."""
@@ -151,6 +153,8 @@ class Door:
                 link, _ = self._listener.accept()
             except BlockingIOError:
                 break
+            # The kernel's word for the peer, not the peer's own. In the abstract namespace, used before, any user could
+            # connect, say nothing, and fail a run after 10 s.
             pid, user, _group = struct.unpack("iII", link.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
             if user not in (_ROOT, os.geteuid()):
                 link.close()
@@ -170,10 +174,12 @@ class Door:
         if self._silent.pop(link.fileno(), None) is not None:
             self._epoll.unregister(link)
         token = message[: wire.TOKEN]
+        # The token is compared as bytes. To decode first would let any process of this user feed the parser.
         if descriptors and token in tokens:
             yield Hello(link, pid, descriptors[0], token, wire.introduced(message))
             return
         link.close()
+        # A refused message may have carried descriptors: open ones would be a leak that the sender controls.
         for descriptor in descriptors:
             os.close(descriptor)
 

@@ -1,10 +1,14 @@
-"""The jump rule: who moves next, and when time moves. Pure; hub and model obey it, nothing else decides order.
+"""The jump rule: which side moves next, and when time moves. Pure: nothing else decides the order of hub and model.
 
-The numbers are those of the tie rules: time is whole nanoseconds and only this rule moves it (1); a host that has
-something to read goes first (3), runs that are ready before runs that begin before due deadlines, each by declaration
-(8); otherwise one process is granted: those that ask, in spawn order, then the earliest `until`, ties in spawn order,
-where spawn order is a path of child indices and never a pid (4); a host deadline fires only when nobody asks and nobody
-is due at its instant (5).
+The numbers are those of the tie rules.
+
+    1   Time is whole nanoseconds, and only this rule moves it.
+    3   A host that has something to read goes first.
+    4   Otherwise one process is granted: first the processes that ask, in spawn order; then the earliest `until`, ties
+        in spawn order. Spawn order is a path of child indices and never a pid.
+    5   A host deadline fires only when no process asks and none is due at its instant.
+    8   Runs that are ready go before runs that begin, and these before due deadlines; each group in order of
+        declaration.
 """
 
 from __future__ import annotations
@@ -31,7 +35,7 @@ class Move(Enum):
 
 @dataclass(slots=True)
 class Host:
-    """What the runs of the host want, by their numbers in order of declaration.
+    """The wishes of the host's runs, by their numbers in order of declaration.
 
     Args:
         ready: the first run that has something to read.
@@ -45,7 +49,7 @@ class Host:
 
 
 class JumpRule:
-    """Keep who is parked until when, and decide who moves next."""
+    """Keep the instants until which processes are parked, and decide which side moves next."""
 
     def __init__(self) -> None:
         self.now = 0
@@ -54,7 +58,9 @@ class JumpRule:
         self._askers: set[Path] = set()
 
     def park(self, path: Path, until: int | None) -> None:
-        """Take a process for blocked until an instant (None: not by time alone; one that has passed: now)."""
+        """Treat a process as blocked until an instant. None: until an event; a past instant: until now."""
+        # An instant in the past would make the heap's order depend on the time of parking: clamped, all of them tie at
+        # now.
         self._askers.discard(path)
         if until is not None:
             until = max(until, self.now)
@@ -62,12 +68,14 @@ class JumpRule:
         self._until[path] = until
 
     def ask(self, path: Path) -> None:
-        """Note that a parked process wants to go on at once; this sticks until it is granted."""
+        """Note that a parked process wants a grant at once; this sticks until it is granted."""
+        # A process that is not parked runs already, and a dead one must not be granted. The wish is sticky: an early
+        # waker that had to let the host look first would otherwise sleep on until its deadline.
         if path in self._until:
             self._askers.add(path)
 
     def drop(self, path: Path) -> None:
-        """Forget a process: it is gone, stopped, or has been granted."""
+        """Forget a process: it is dead, stopped, or has been granted."""
         self._until.pop(path, None)
         self._askers.discard(path)
 
@@ -83,13 +91,14 @@ class JumpRule:
         if (process := self.first_process(deadline)) is not None:
             self.now, path = process
             return Move.GRANT, path
+        # The deadline may lie in the past after a blocked loop. Time never moves backwards.
         if deadline is not None:
             self.now = max(self.now, deadline[0])
             return Move.FIRE, deadline[1]
         return Move.STUCK, None
 
     def asks(self, path: Path) -> bool:
-        """Say whether a process asked to go on."""
+        """Say whether a process asked for a grant."""
         return path in self._askers
 
     def host_first(self, host: Host) -> tuple[Move, int] | None:
@@ -101,7 +110,7 @@ class JumpRule:
         return None
 
     def first_process(self, deadline: tuple[int, int] | None) -> tuple[int, Path] | None:
-        """Say which process goes on if the host has no more to do than this deadline, and when; time does not move."""
+        """Find the next process, and its instant, if the host only has this deadline. Time does not move."""
         if (asker := self.first_asker()) is not None:
             return self.now, asker
         due = self.first_due()
@@ -111,11 +120,15 @@ class JumpRule:
 
     def first_asker(self) -> Path | None:
         """Rule 4, its first half."""
+        # `min` over paths is spawn order. Pids would be a race: two children started together may get them in either
+        # order.
         return min(self._askers) if self._askers else None
 
     def first_due(self) -> tuple[int, Path] | None:
         """Rule 4, its second half: the earliest instant, ties in spawn order."""
         dues, until = self._dues, self._until
+        # Entries of processes that parked anew or were dropped stay in the heap. To remove them eagerly would be
+        # linear; here they fall out when they come to the top.
         while dues:
             due = dues[0]
             if until.get(due[1]) == due[0]:
@@ -125,4 +138,6 @@ class JumpRule:
 
     def agent_wins(self, until: int, deadline: int) -> bool:
         """Rule 5."""
+        # A tie goes to the agent: at the same instant an exit or a last line beats the supervisor's timer (rule A4).
+        # The comparison with `now` covers a deadline that is overdue.
         return until <= max(deadline, self.now)

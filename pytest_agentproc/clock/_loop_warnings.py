@@ -1,4 +1,4 @@
-"""What asyncio tells of what a program left behind ends with the program's loop, whatever loop that is."""
+"""Silence asyncio's warnings about leftovers of a program after its loop is closed, on any loop."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ __all__ = ["is_told", "silence_loop_warnings"]
 
 
 def is_told(loop: asyncio.AbstractEventLoop) -> bool:
-    """Say whether anybody is to hear of what nobody handled: that is so as long as the program runs.
+    """Say whether an unhandled error is still to be reported: only as long as the program runs.
 
-    What the garbage collector finds of it later is no word to whichever test runs then. And a log with a stack parses
-    source: in the middle of another parse, as pytest has many, that is a SystemError of CPython 3.11.
+    A later find of the garbage collector would be printed in an unrelated test. Also, a log with a stack parses source.
+    During another parse, which is frequent in pytest, CPython 3.11 raises a SystemError there.
     """
     return not loop.is_closed()
 
 
 def silence_loop_warnings() -> None:
-    """Have the loop that runs tell nobody of it once it is closed; until then nothing is different."""
+    """Silence the running loop once it is closed; until then nothing is different."""
     asyncio.get_running_loop().set_exception_handler(_handle)
 
 

@@ -1,4 +1,4 @@
-"""A process that virtual time waits for, as the hub sees it. Owns its socket, its state, its words; decides nothing."""
+"""A process that virtual time waits for, as the hub sees it. Owns its socket, state and words; decides nothing."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 __all__ = ["Participant", "State", "process_state"]
 
 
+# The original function: the host's patched one reports each signal to the hub, and a signal of the kit is none of the
+# host's.
 _send_signal = signal.pidfd_send_signal  # as it is before a host is watched: what the kit does is no signal of the host
 _PATIENCE = 0.5
 """Real seconds that a read of a participant's word waits, whatever signals interrupt it."""
@@ -42,12 +44,12 @@ class Participant:
 
     Args:
         link: the connected socket.
-        pid: who is at its other end, as the kernel says.
+        pid: the process at the other end, as the kernel says.
         stage: its epoll descriptor: readable when a stream that it waits for is ready.
         path: its place in spawn order.
-        name: what the record calls it.
+        name: its name in the record.
         line: the scenario line that spawned it, 0 if none.
-        token: which fake it belongs to.
+        token: the token of its fake.
     """
 
     def __init__(
@@ -81,7 +83,7 @@ class Participant:
         return self.state in (State.RUNNING, State.PARKED)
 
     def grant(self, now: int, *, ready: bool) -> None:
-        """Let it go on; a process that dies meanwhile is noticed at its socket's end.
+        """Let it run; if it dies meanwhile, its socket's end shows that.
 
         Args:
             now: the instant.
@@ -94,12 +96,15 @@ class Participant:
             pass
 
     def end(self) -> None:
-        """Take note that it is dead, and of how it ended: whoever started it may reap it at once."""
+        """Record that it is dead, and how it ended: its parent may reap it at once."""
+        # The status must be read now. A parent that reaps right after its signal removes it from the kernel.
         self.state = State.GONE
         self.status = self._status()
 
     def _status(self) -> dict[str, Any]:
-        """Tell how it ended, as far as its parent (this process) or its own last word says."""
+        """Say how it ended, as its parent (this process) or its own last word reports it."""
+        # WNOWAIT reads the status and leaves the zombie. To reap it here would take the status from the supervisor's
+        # own wait.
         try:
             result = os.waitid(os.P_PIDFD, self.pidfd, os.WEXITED | os.WNOWAIT | os.WNOHANG)
         except ChildProcessError:
@@ -113,6 +118,7 @@ class Participant:
 
     def is_zombie(self) -> bool:
         """Say whether it ended and this process, its parent by birth or adoption, has not waited for it."""
+        # Only a dead process of this process's children can be one; others answer with ChildProcessError.
         if self.state is not State.GONE or self.is_closed:
             return False
         try:
@@ -127,7 +133,9 @@ class Participant:
         return self.pidfd < 0
 
     def is_forgotten(self) -> bool:
-        """Say whether the kernel knows it no more: it is dead, and whoever had to has waited for it."""
+        """Say whether the kernel has forgotten it: it is dead, and its parent has reaped it."""
+        # Signal 0 through the pidfd asks for this very process. `kill(pid, 0)` would also succeed for a new process
+        # with the same number.
         try:
             _send_signal(self.pidfd, 0)
         except ProcessLookupError:
@@ -136,6 +144,7 @@ class Participant:
 
     def kill(self) -> None:
         """End it for good, from outside the experiment."""
+        # Through the pidfd, so no other process with a reused pid can be hit.
         with contextlib.suppress(ProcessLookupError):
             _send_signal(self.pidfd, signal.SIGKILL)
 
@@ -161,7 +170,7 @@ class Participant:
         return f"{self.name} (pid {self.pid}) {waits}, last at {place}"
 
     def hang_up(self) -> None:
-        """Give back what it spoke through."""
+        """Close its socket and its epoll descriptor."""
         self._number = -1  # by then the kernel may have given the number to another file
         self.link.close()
         if self.stage >= 0:

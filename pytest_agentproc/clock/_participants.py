@@ -1,6 +1,7 @@
-"""The roll of participants: who was born, what they said, who is gone. Owns their sockets; moves nobody.
+"""The registry of participants: births, words, deaths. Owns their sockets; moves no participant.
 
-Births and deaths are recorded in spawn order once everyone is inert: who connected or died first is no order.
+Births and deaths are recorded in spawn order once every process is inert. The order in which processes connect or die
+depends on the machine.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     Sink = Callable[[int, str, dict[str, Any]], None]
 
 
+# A step of these kinds may wake any process, so the hub has to prove quiescence anew after it.
 _SIGNALLING = ("kill",)
 """The steps of one participant that signal others."""
 
@@ -41,11 +43,11 @@ _WRITTEN = ("o", "e")
 
 
 class ParticipantRegistry:
-    """Keep every participant there ever was.
+    """Keep every participant that ever said hello.
 
     Args:
-        poller: finds who speaks.
-        rule: is told who parks, asks, or is gone.
+        poller: finds the participants that speak.
+        rule: learns which participants park, ask, or are dead.
     """
 
     def __init__(self, poller: Poller, rule: JumpRule) -> None:
@@ -54,7 +56,7 @@ class ParticipantRegistry:
         self.dying: list[Participant] = []
         self.changed = False
         self.living: dict[Path, Participant] = {}
-        """Those that live: one that re-forks leaves thousands that do not."""
+        """The participants that live: a search of all would pass thousands of dead ones that re-forks left."""
         self.written = 0
         """How many bytes they have printed."""
         self._poller = poller
@@ -62,29 +64,29 @@ class ParticipantRegistry:
         self._door = Door()
         self._sinks: dict[bytes, Sink] = {}
         self.by_pid: dict[int, Participant] = {}
-        """Who said hello last from that pid."""
+        """The participant that said hello last from each pid."""
         self.wrappers = Wrappers(poller, self.participants, self.by_pid)
         self.before_opening: list[Callable[[], None]] = []
-        """What is asked before new participants are let in."""
+        """The checks that run before new participants are let in."""
         self._births: list[Participant] = []
         self._deaths: list[Participant] = []
         self._kept: list[Participant] = []
-        """The dead whom somebody may still have to wait for."""
+        """The dead participants that a parent may still have to reap."""
         self._names: Counter[tuple[bytes, str]] = Counter()
         self._buffer = bytearray(wire.MESSAGE)
         self._roots = 0
         self.broken = ""
-        """What broke first in a fake itself."""
+        """The first failure of a fake itself."""
         poller.watch(self._door.fileno(), self._accept)
 
     @property
     def door(self) -> int:
-        """The descriptor at which new participants knock."""
+        """The descriptor at which new participants connect."""
         return self._door.fileno()
 
     @property
     def address(self) -> bytes:
-        """Where new participants connect: the path of a socket; empty before the first `admit`."""
+        """The address for new participants: the path of a socket; empty before the first `admit`."""
         return self._door.address
 
     def open_door(self) -> None:
@@ -98,7 +100,7 @@ class ParticipantRegistry:
         self._door.open()
 
     def shut_door(self) -> None:
-        """Let nobody in from now on: a fake that is started is in real time."""
+        """Refuse every participant from now on: a fake that is started now runs in real time."""
         self._door.shut()
 
     def admit(self, sink: Sink, folder: str) -> bytes:
@@ -126,6 +128,8 @@ class ParticipantRegistry:
 
     def expect(self, pid: int, path: Path) -> None:
         """Wait for the hello of process `pid`."""
+        # The lock closes a race with `_accept` in another thread. A hello between the start and this line would leave
+        # an expectation that nothing ever fulfils, and time would stand still until the guard.
         with self._poller.lock:
             self.changed = True
             self._renumber(pid)
@@ -133,48 +137,59 @@ class ParticipantRegistry:
                 self.expected[pid] = path
 
     def _renumber(self, pid: int) -> None:
-        """Let go of a process that is dead and gone: the kernel has given its number to somebody new."""
+        """Drop a process that is dead and reaped: the kernel has given its number to a new process."""
+        # Without this the new process with a reused pid counted as known, and time moved before its hello. The result
+        # was a red test that no log explained.
         former = self.by_pid.get(pid)
         if former is not None and former.is_forgotten():
             del self.by_pid[pid]
 
     def is_known(self, pid: int) -> bool:
-        """Say whether a process has said hello, or is around one that has."""
+        """Say whether a process has said hello, or runs around an agent that has."""
         return pid in self.by_pid or pid in self.wrappers.alive
 
     def unexpect(self, pid: int) -> None:
-        """Wait no more for a process that is none of ours."""
+        """Stop the wait for a process that does not belong to the clock."""
         with self._poller.lock:
             self.expected.pop(pid, None)
 
     def _accept(self) -> None:
         for link, pid, stage, token, (parent, index, name, line) in self._door.hellos(self._sinks):
             path = self.expected.pop(pid, None)
+            # A child of a fake has its place from the hello itself: parent and index. An agent of the host has it from
+            # the start window. Only an agent that a shell started has neither.
             if index >= 0:
                 path = (*self.by_pid[parent].path, index)
             elif path is None:
                 path = self._place(pid)
             try:
                 participant = Participant(link, pid, stage, path, name, line, token)
-            except ProcessLookupError:  # it was killed and waited for before anybody could look
+            except ProcessLookupError:  # it was killed and reaped before this look
                 link.close()
                 os.close(stage)
                 continue
+            # A newborn is due at once. It runs only after its grant, so two agents that start together print in spawn
+            # order.
             participant.until = self._rule.now
             self.participants[path] = participant
             self.by_pid[pid] = participant
             self._poller.watch(link.fileno(), partial(self.hear, participant))
             self._poller.watch(stage, partial(self._rule.ask, path))
+            # The pidfd pins the process. A pid that is read later may belong to a new process.
             self._poller.watch(participant.pidfd, partial(self._bury, participant))
             self.changed = True
             self._rule.park(path, participant.until)
             self._births.append(participant)
             self.living[path] = participant
             if index < 0:
+                # The name in the record gets its number here for an agent of the host, before its children use it as
+                # their parent.
                 self._tell_births()
 
     def _place(self, pid: int) -> Path:
-        """Give an agent that nobody expected the place of the program that it was before, or is below (a shell)."""
+        """Give an unexpected agent the place of the program that it was before, or that it descends from (a shell)."""
+        # First case: the program turned into the agent by exec. Second: a shell above it waits. Third: nothing above it
+        # is known, so the agent is numbered as a new start.
         if (was := self.wrappers.drop(pid)) is not None:
             return was.free or self.next_root()
         wrapper = self.wrappers.above(pid)
@@ -183,6 +198,8 @@ class ParticipantRegistry:
             if above is None:
                 return self.next_root()
             wrapper = self.wrappers.add(above, self.expected.pop(above))
+        # Which agent of a shell takes its place is fixed: the first hello. Later ones are numbered in the order of
+        # their hellos.
         path, wrapper.free = wrapper.free or self.next_root(), None
         wrapper.agents.append(path)
         return path
@@ -197,11 +214,14 @@ class ParticipantRegistry:
         """
         try:
             size = participant.link.recv_into(self._buffer)
+        # A process that is killed with an unread grant resets its socket. This counts as its end.
         except ConnectionError:
             size = 0
         if size == 0:
             self._lose(participant)
         elif size == 1:
+            # One byte is WAKE: the fake saw input or a signal before its deadline. It does not act on it before its
+            # grant, or two early wakers would run at once and their order would be a race.
             participant.woken = True
             self._rule.ask(participant.path)
         else:
@@ -214,13 +234,14 @@ class ParticipantRegistry:
         if form == "W":
             _, participant.until, participant.wants, _ = said
             participant.state = State.PARKED
+            # A stopped process may still have sent its last word. It enters the rule only after SIGCONT.
             if not participant.stopped:
                 self.park(participant)
         elif form == "D":
             participant.signal = said[1]
 
     def park(self, participant: Participant) -> None:
-        """Have the rule know that a participant waits, and whether it asks to go on."""
+        """Report to the rule that a participant waits, and whether it asks for a grant."""
         self._rule.park(participant.path, participant.until)
         if participant.woken:
             self._rule.ask(participant.path)
@@ -243,6 +264,8 @@ class ParticipantRegistry:
             elif code == "p":
                 index, pid, _name, _line = data
                 path = (*participant.path, index)
+                # The parent announces a child before it parks. So the child is expected before time can move, even if
+                # it has not connected yet.
                 if path not in self.participants:
                     self.expect(pid, path)
             else:
@@ -254,23 +277,31 @@ class ParticipantRegistry:
 
     def _lose(self, participant: Participant) -> None:
         """Its socket has ended: it is dying, and dead once its pidfd says so."""
+        # EOF may be seen twice: by the poller, and by the last reads of `_bury`.
         if participant.lives:
             participant.state = State.DYING
             self.changed = True
             self.dying.append(participant)
+            # A process that replaced itself by exec may have said hello again with the same path: the new one lives.
             if self.living.get(participant.path) is participant:
                 del self.living[participant.path]
             self._rule.drop(participant.path)
+            # The number of a closed descriptor is reused. A handler left here would be called for another process's
+            # file.
             self._poller.forget(participant.link.fileno())
             self._poller.forget(participant.stage)
 
     def _bury(self, participant: Participant) -> None:
-        with contextlib.suppress(BlockingIOError):  # whoever inherited the socket keeps it from ending
+        with contextlib.suppress(BlockingIOError):  # a process that inherited the socket keeps it open
+            # The words before the death are read first. Otherwise the signal that killed the process was lost, and the
+            # record said KILL for TERM.
             participant.link.setblocking(False)
             while participant.lives:
                 self.hear(participant)
         self._lose(participant)
         if participant.state is State.DYING:
+            # The status is read here and not when it is recorded: trio's `Process.wait` reaps right after its signal,
+            # and then the kernel does not know it any more.
             participant.end()
             self.changed = True  # its end may have continued others: the kernel sends HUP and CONT to orphaned groups
             self.dying.remove(participant)
@@ -280,7 +311,7 @@ class ParticipantRegistry:
     # The record.
 
     def tell(self) -> None:
-        """Record who is new and who is gone, in spawn order; call this when everyone is inert."""
+        """Record births and deaths in spawn order; call this when every process is inert."""
         self._tell_births()
         if self._deaths:
             for one in sorted(self._deaths, key=lambda one: one.path):
@@ -293,9 +324,10 @@ class ParticipantRegistry:
             self._forget()
 
     def _forget(self) -> None:
-        """Close what the kernel knows no more, and may number anew; one that re-forks for long leaves thousands."""
+        """Close the participants that the kernel has forgotten; long re-forks leave thousands."""
         for one in self._kept:
             if one.is_forgotten():
+                # A zombie is kept: its pidfd is what shows later that the supervisor never reaped it.
                 one.close()
                 if self.by_pid.get(one.pid) is one:
                     del self.by_pid[one.pid]
@@ -318,16 +350,18 @@ class ParticipantRegistry:
         return [one for one in everyone if token in (None, one.token)]
 
     def close(self) -> None:
-        """End whoever is left and give every descriptor back, even if somebody interrupts that."""
+        """End all processes that are left and close every descriptor, even if an exception interrupts that."""
+        # One callback each: an interrupt while one agent was ended once left the others alive and the socket open.
         with contextlib.ExitStack() as stack:
             stack.callback(self._door.close)
             stack.callback(self.wrappers.close)
-            stack.callback(self.participants.clear)  # a second close must not meet descriptors of somebody else's
+            stack.callback(self.participants.clear)  # a second close must not meet reused descriptors
             for one in reversed(self.participants.values()):
                 stack.callback(_end, one)
 
 
 def _end(one: Participant) -> None:
+    # Kill, then reap: SIGKILL is not refused, so the wait is short. A reap without the kill could block for ever.
     if one.lives:
         one.kill()
     one.reap()
@@ -335,4 +369,4 @@ def _end(one: Participant) -> None:
 
 
 def _nowhere(at: int, code: str, data: dict[str, Any]) -> None:
-    """Take an event that nobody wants."""
+    """Drop an event."""

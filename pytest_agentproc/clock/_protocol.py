@@ -1,9 +1,9 @@
-"""What a clock is: the protocol, the current clock, the real one, and virtual time in seconds.
+"""The clock protocol, the current clock, the real clock, and virtual time in seconds.
 
-A deadline is often a sum, such as 9.999 + 20.0, and lies a rounding error above the instant that is meant. A program
-that compares the time with it when its timer has fired would find it too early: so the time is the deadline, as long as
-the instant lasts. A deadline that lies further above a nanosecond than rounding errors reach comes at the next one.
-anyio's `fail_after` is such a program, and raises no TimeoutError where it is too early.
+A deadline is often a sum, such as 9.999 + 20.0, and lies a rounding error above the intended instant. A program that
+compares the time with it when its timer fires would find it too early. So the time equals the deadline as long as the
+instant lasts. A deadline further above a nanosecond than rounding errors reach comes at the next nanosecond. anyio's
+`fail_after` is such a program: it raises no TimeoutError if the time is too early.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ __all__ = ["Clock", "Seconds", "SystemClock", "Watched", "current_clock", "runni
 
 
 _ERROR, _MOST = 0.25e-9, 0.5e-9
-"""Up to here rounding errors may add up, in seconds; and where floats are that far apart, a single one."""
+"""Seconds up to which rounding errors may add up, and the limit where a single float step is that large."""
 _NANOSECONDS = 1_000_000_000
 
 
 class Seconds:
-    """What a loop says of the time, and `time.monotonic()` with it.
+    """The time as a loop and `time.monotonic()` report it.
 
     Args:
-        rule: whose time it is.
+        rule: the jump rule that moves this time.
     """
 
     def __init__(self, rule: JumpRule) -> None:
@@ -46,12 +46,14 @@ class Seconds:
 
     @staticmethod
     def meant(deadline: float) -> int | None:
-        """Give the nanosecond that is meant by a deadline; None for one that never comes, 0 for one that always has."""
+        """Give the nanosecond that a deadline means; None if it never comes, 0 if it has always passed."""
         exact = deadline * _NANOSECONDS
         if exact == math.inf:
             return None
-        if not exact > 0:  # nor is what is no number
+        if not exact > 0:  # also true for NaN
             return 0
+        # Rounding to the nearest nanosecond fired a deadline of 1/3 s before its time, and anyio raised no
+        # TimeoutError. So a deadline is rounded down only as far as rounding errors reach.
         before = math.floor(exact)
         error = min(max(_ERROR, math.ulp(deadline)), _MOST)
         return before if deadline - before / _NANOSECONDS <= error else before + 1
@@ -66,20 +68,22 @@ class Seconds:
         return self._asked if self._asked_at == self._rule.now else self.instant
 
     def ask(self, deadline: float) -> None:
-        """Take note of a timer that is set: if it is meant for this very instant, that has come."""
+        """Take note of a timer that is set: if it means this very instant, its time has come."""
+        # Without this a timer for less than a nanosecond ahead was set again and again, and the play did not end.
         if self.now() < deadline and self.is_due(deadline):
             self._asked, self._asked_at = deadline, self._rule.now
 
     def fire(self, heap: Sequence[Any], when: Callable[[Any], float]) -> float:
-        """Have the time be the last deadline that is due, and give up to which one timers fire: that, or the instant.
+        """Set the time to the last due deadline, and give the time up to which timers fire: that, or the instant.
 
-        Who always counts on from there adds up rounding errors. Where they have grown to a quarter of a nanosecond,
-        its next timer fires a nanosecond later: not one of them fires before its time.
+        A program that counts from deadline to deadline adds up rounding errors. From a quarter of a nanosecond on, its
+        next timer fires a nanosecond later: no timer fires before its time.
 
         Args:
-            heap: of timers; those that are due stand together on top.
-            when: gives the deadline of one.
+            heap: the timers; the due ones are together at the top.
+            when: gives the deadline of a timer.
         """
+        # The heap is walked from the top and only as far as timers are due, so a long heap costs nothing.
         last, places = self.instant, [0]
         while places:
             place = places.pop()
@@ -93,14 +97,14 @@ class Seconds:
 class Watched(Protocol):
     """A run as a clock sees it: one descriptor, one deadline, one look a wake.
 
-    `news` says that the last look woke somebody who waits in the loop, which then gets its turn.
+    `news` says that the last look woke a task that waits in the loop; the loop then gets its turn.
     """
 
     news: bool
 
     @property
     def descriptor(self) -> int | None:
-        """What becomes readable when something happened, or None before the start."""
+        """The descriptor that is readable when something happened, or None before the start."""
 
     @property
     def deadline(self) -> int | None:
@@ -117,7 +121,7 @@ class Watched(Protocol):
 
 
 class Clock(Protocol):
-    """What time it is, how to wait, whom to meet, and what it is called."""
+    """The time, a way to wait, and a name."""
 
     name: str
 
@@ -131,19 +135,19 @@ class Clock(Protocol):
         """
 
     def meet(self, pid: int) -> None:
-        """Take note of an agent that was started otherwise than by `subprocess`, right after its start.
+        """Take note of an agent that was not started by `subprocess`, right after its start.
 
-        A virtual clock waits until it, or a fake below it, has said hello, or it is dead. What is found to be neither
-        is a fault unless it was declared. That is what it does by itself when `subprocess` starts one. In real time
-        there is nothing to do.
+        A virtual clock waits until the agent, or a fake below it, has said hello, or the agent is dead. A process that
+        is neither is a fault unless it was declared. For a start by `subprocess` the clock does this by itself. In real
+        time there is nothing to do.
 
         Args:
-            pid: the process, whose number nobody else gets meanwhile.
+            pid: the process, whose number no other process gets meanwhile.
         """
 
 
 class _Running:
-    """What contexts hold of a clock: loops copy them, and keep the copies longer than the clock is wanted."""
+    """The reference of a context to a clock: loops copy contexts, and keep the copies longer than the clock lives."""
 
     __slots__ = ("clock",)
 
@@ -155,7 +159,7 @@ _running: ContextVar[_Running | None] = ContextVar("agentproc_clock", default=No
 
 
 def current_clock() -> Clock | None:
-    """Give the clock that a run uses when it is told none: a virtual one for whatever it runs; else None."""
+    """Give the clock of a run that was given none: a virtual one inside virtual time, otherwise None."""
     held = _running.get()
     return None if held is None else held.clock
 
@@ -173,10 +177,10 @@ def running(clock: Clock) -> Iterator[None]:
 
 
 class SystemClock:
-    """Real time: `time.monotonic_ns`, and waits that a loop makes.
+    """Real time: `time.monotonic_ns`, and waits of an event loop.
 
     Args:
-        scale: so many times faster than the machine's clock; every duration is divided by it.
+        scale: the factor by which it is faster than the machine's clock; every duration is divided by it.
         zero: the monotonic instant of the machine, in nanoseconds, that counts as 0.
     """
 
@@ -203,11 +207,11 @@ class SystemClock:
         return self.zero + int(instant / self.scale)
 
     def meet(self, pid: int) -> None:
-        """See `Clock.meet`: real time waits for nobody."""
+        """See `Clock.meet`: nothing to do in real time."""
 
     async def drive(self, watched: Watched) -> None:
         """Wait for the descriptor or the deadline, look, and again."""
-        import anyio  # loaded by whoever runs a loop; a checker of scenarios never pays for it
+        import anyio  # loaded only for a loop; a checker of scenarios never pays for it
 
         while not watched.look():
             deadline = watched.deadline

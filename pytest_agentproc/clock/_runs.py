@@ -69,6 +69,7 @@ class Runs:
         """Tell the jump rule what the runs want; a deadline counts only where none of them is ready."""
         host, ready, pending = self._host, self.ready, self._pending
         host.pending = min(pending) if pending else None
+        # A deadline counts only when no run is ready. Otherwise a run could time out with its answer in the pipe.
         if ready:
             host.ready = min(ready)
             return host
@@ -81,6 +82,7 @@ class Runs:
     def _first_due(self) -> tuple[int, int] | None:
         dues, deadlines = self._dues, self._deadlines
         while dues:
+            # As in the jump rule, outdated entries stay in the heap until they come to the top.
             due = dues[0]
             if deadlines.get(due[1]) == due[0]:
                 return due
@@ -94,6 +96,7 @@ class Runs:
         self._pending.discard(number)
         try:
             done = run.watched.look()
+        # An exception here would unwind the hub in the middle of a turn. It is raised in the task that waits instead.
         except BaseException as error:  # noqa: BLE001  # it is raised in the task that waits
             run.error, done = error, True
         self.resumed = self.resumed or run.watched.news
@@ -111,7 +114,7 @@ class Runs:
             self._poller.watch(run.descriptor, partial(self.ready.add, number))
 
     def describe(self, number: int) -> str:
-        """Say who a run is."""
+        """Name a run."""
         if number == self.LOOP:
             return "the loop of the supervising program"
         return f"supervisor {number + 1}" if len(self._runs) > 1 else "the supervisor"

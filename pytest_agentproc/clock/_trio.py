@@ -39,7 +39,7 @@ _GLANCE = 64
 """A loop that is never idle is timed this often, in iterations."""
 
 _THROWS = 3
-"""After so many faults thrown into tasks that wait on and on the run is broken off."""
+"""The number of faults thrown into waiting tasks after which the run is broken off."""
 
 
 _when: Callable[[Any], float] = operator.itemgetter(0)
@@ -66,7 +66,7 @@ class _Threads:
         plain(function, lambda result: self._deliver(key, result), name)
 
     def give_up(self, error: Exception) -> None:
-        """Have every waiter raise the error; what its thread delivers later is dropped."""
+        """Raise the error in every waiter; the late result of its thread is dropped."""
         for key in tuple(self._waiting):
             self._deliver(key, outcome.Error(error))
 
@@ -92,7 +92,7 @@ _IN_ORDER = _InOrder()
 
 
 class TrioClock(trio.abc.Clock, trio.abc.Instrument):
-    """A trio clock on the hub's time, and the instrument that tells it when trio looks for due timers.
+    """A trio clock on the hub's time, which as an instrument also sees when trio looks for due timers.
 
     Args:
         hub: whose time it is.
@@ -100,7 +100,7 @@ class TrioClock(trio.abc.Clock, trio.abc.Instrument):
     """
 
     is_idle = False
-    """Whether trio has nothing to do for its host, which asks it to go on when it has: it must wait for nothing."""
+    """Whether trio has nothing to do for its host, which resumes it when it has: it must not wait then."""
 
     def __init__(self, hub: Hub, attended: Attended) -> None:
         self._hub = hub
@@ -121,6 +121,8 @@ class TrioClock(trio.abc.Clock, trio.abc.Instrument):
 
     def current_time(self) -> float:
         """Give virtual seconds since the clock's start; -inf, when trio asks for timers and none may fire."""
+        # Trio asks for the time in two places: tasks ask for the present, and the loop for due timers. Only the second
+        # may be held back. `after_io_wait` marks it.
         if self._expiring:
             self._expiring = False
             if self._end is not None:
@@ -142,13 +144,16 @@ class TrioClock(trio.abc.Clock, trio.abc.Instrument):
         if runner.waiting_for_idle:
             self._fire = False
             return math.inf  # more than whatever cushion they wait for
+        # After a blocked callback trio must look at input and timers in one round.
         if self._hub.is_late:
             return 0.0
         self._seconds.ask(deadline)
         try:
             self._fire = self._hub.turn(self._seconds.meant(deadline))
         except ClockError as error:
+            # An error raised from here would become a TrioInternalError, and the program's clean-up would never run.
             self._throw(runner, error)
+        # A stalled thread never delivers, so its waiter would wait for ever although the verdict is known.
         if isinstance(self._hub.fault, Stall):
             self.threads.give_up(self._hub.fault)
         return 0.0
@@ -163,6 +168,8 @@ class TrioClock(trio.abc.Clock, trio.abc.Instrument):
         Raised here it would be an internal error of trio, and the program's own clean-up would never run.
         """
         self._fire = False
+        # The first fault cancels a scope; these tasks are shielded from it. After three throws the program seems
+        # to swallow every error.
         self._throws += 1
         if self._throws > _THROWS:
             raise error
@@ -192,7 +199,8 @@ class TrioClock(trio.abc.Clock, trio.abc.Instrument):
                 self._throw_at_the_cancelled(spin)
 
     def _throw_at_the_cancelled(self, error: ClockError) -> None:
-        """Give every task that is about to be cancelled the error in place of that: who runs on swallows it."""
+        """Give the error to every task that is about to be cancelled: a task that runs on swallows cancellation."""
+        # A task that swallows `Cancelled` runs on for ever. The fault in its place ends it.
         self._throws += 1
         if self._throws > _THROWS:
             self._end = error
@@ -279,6 +287,7 @@ def trio_options(hub: Hub, attended: Attended) -> Iterator[dict[str, Any]]:
 
     async def run_sync(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
         """Start processes in place: in threads of their own their order would be a race."""
+        # `Popen` in a worker thread would start processes in the order that the machine gives to threads.
         if isinstance(function, partial) and function.func is subprocess.Popen:
             await trio.lowlevel.checkpoint_if_cancelled()
             return function(*args)
@@ -286,6 +295,8 @@ def trio_options(hub: Hub, attended: Attended) -> Iterator[dict[str, Any]]:
 
     threads.start_thread_soon = partial(clock.threads.start, plain_start)
     to_thread.run_sync = run_sync
+    # Trio reverses every other batch of ready tasks by an unseeded random number, so one program had two timelines.
+    # With hypothesis loaded it shuffles by the same number.
     core._r, core._ALLOW_DETERMINISTIC_SCHEDULING = _IN_ORDER, False
     try:
         yield {"clock": clock, "instruments": [clock]}

@@ -33,7 +33,7 @@ _Result = TypeVar("_Result")
 _Arguments = TypeVarTuple("_Arguments")
 
 WALL_START = "2026-01-01T00:00:00Z"
-"""What `datetime.now()` shows at the start of virtual time, unless the test says otherwise."""
+"""The date that `datetime.now()` shows at the start of virtual time by default."""
 
 BACKENDS = ("asyncio", "trio")
 
@@ -44,13 +44,12 @@ _one_at_a_time = threading.Lock()
 class VirtualClock:
     """Time that moves only when the program under test and every fake agent are blocked.
 
-    As a context manager it ends, at the end of the block, whoever is left.
+    As a context manager it ends all processes that are left at the end of the block.
 
     Args:
-        allow: names of programs that are no fakes and may be started; see `allow`.
+        allow: names of other programs that may be started; see `allow`.
         guard: real seconds after which a fake or a thread that neither parks nor speaks is a `Stall`.
-        patience: virtual seconds after which code that looks again and again, while nobody else does anything, is a
-            `Spin`.
+        patience: virtual seconds of repeated looks, while nothing else happens, that make a `Spin`.
         start: the date and time at its start, in ISO 8601; without an offset it is UTC.
 
     Raises:
@@ -75,7 +74,7 @@ class VirtualClock:
         self.on_close: Callable[[], None] | None = None
         self._allowed = set(allow)
 
-    def __enter__(self) -> VirtualClock:  # noqa: PYI034  # nobody derives from it
+    def __enter__(self) -> VirtualClock:  # noqa: PYI034  # it has no subclass
         return self
 
     def __exit__(
@@ -111,13 +110,13 @@ class VirtualClock:
         self._allowed.update(names)
 
     def on_fault(self, tell: Callable[[ClockError], None]) -> None:
-        """Have somebody hear of a fault at once, before anybody is ended or cancelled for it."""
+        """Report a fault at once, before any process is ended or any task is cancelled for it."""
         self.hub.hears_fault = tell
 
     def block(self, seconds: float) -> None:
-        """Keep the event loop from running for a time, as a callback does that computes so long.
+        """Keep the event loop from running for a time, as a long computation in a callback does.
 
-        Agents go on meanwhile. In its next iteration the loop finds all that they wrote, and every timer that is due.
+        Agents continue meanwhile. In its next iteration the loop finds all their output, and every due timer.
 
         Args:
             seconds: how long, on this clock.
@@ -154,7 +153,7 @@ class VirtualClock:
 
         Raises:
             UsageError: the backend is unknown or not installed, or a loop runs here already, or another virtual clock.
-            Deadlock: nobody could move any more.
+            Deadlock: no side could move any more.
             Stall: a fake or a thread ran on in real time without a word.
             Spin: the program looked again and again without taking anything.
         """
@@ -183,6 +182,7 @@ class VirtualClock:
                 "this event loop is in virtual time, and the test that it was made for is over",
                 "give the loop and its fixtures the scope of one test",
             )
+        # The patches are global to the interpreter. A second clock in another thread would move the first one's time.
         if not self._depth and not _one_at_a_time.acquire(blocking=False):
             raise UsageError(
                 "virtual time runs already, and there is one clock at a time",
@@ -262,6 +262,7 @@ class VirtualClock:
                 return anyio.run(self._guarded, function, args, backend=backend, backend_options=backend_options)
         except Exception as error:
             fault = self.hub.fault
+            # The fault is the verdict. An error of the program's clean-up after it would hide it.
             if fault is None or error is fault:
                 raise
             raise fault from error  # what breaks while a fault unwinds is no verdict of its own
@@ -281,7 +282,7 @@ class VirtualClock:
         return result
 
     def close(self) -> None:
-        """End whoever is left and give every descriptor back."""
+        """End all processes that are left and close every descriptor."""
         self._is_closed = True
         with contextlib.ExitStack() as stack:
             if self.on_close is not None:

@@ -1,8 +1,8 @@
 """Programs that are no fakes and run all the same: declared ones, and those around an agent (a shell, `timeout`).
 
-Owns who they are, whether they rest, and whether time is held for them. A program around an agent waits for it, or
-hands its output on: it is at rest when it and all that it started sleep, and time passes as it does for the agent.
-Without a living agent it works in real time: time is held until it ends, or waits for something other than a time.
+Owns the list of them, whether they rest, and whether time is held for them. A program around an agent waits for it, or
+passes its output on. It rests when it and its descendants sleep, and time passes as for the agent. Without a living
+agent it works in real time: time is held until it ends, or waits for an event.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ LONGEST_SLEEP = 1.0
 class Sleep:
     """Whether a process and its descendants sleep.
 
-    One look is not enough: who slept as it was looked at may be awake before the last one is, and may have started
-    somebody. If nobody has run between two looks, all slept at one and the same moment; if the family was listed
-    between the two, nobody is missing; and as long as nobody runs, nobody is added.
+    One look is not enough: a process that slept when it was seen may wake before the last one is seen, and start
+    another. If no process has run between two looks, all slept at the same moment. If the family was listed between the
+    two looks, the list is complete. As long as no process runs, none is added.
 
     Args:
         pid: the process.
-        others: pids that do not count, nor does what they started: agents park by themselves.
+        others: pids that do not count, with their descendants: agents park by themselves.
     """
 
     def __init__(self, pid: int, others: Container[int]) -> None:
         self._pid = pid
         self._others = others
         self.family: list[int] = []
-        """Those who slept as it was proven last."""
+        """The sleeping processes at the last proof."""
         self.proof: dict[int, bytes] | None = None
-        """What was seen as it was proven last: another object once anybody has run."""
+        """The observation at the last proof: another object once any process has run."""
 
     def is_proven(self) -> bool:
         """Look, and say whether all sleep."""
@@ -55,6 +55,7 @@ class Sleep:
             return True
         family = self._listed()
         seen = _switches(family)
+        # The order of the three looks is the proof: switches, list, switches.
         if seen is None or self._listed() != family or _switches(family) != seen:
             self.proof = None
             return False
@@ -62,7 +63,7 @@ class Sleep:
         return True
 
     def timed(self) -> int | None:
-        """Give a process that waits for a time of its own, of those who slept as it was proven last."""
+        """Give one of the processes of the last proof that waits with a time limit of its own."""
         return next((pid for pid in self.family if is_timed(pid)), None)
 
     def _listed(self) -> list[int]:
@@ -74,9 +75,9 @@ class Wrapper:
 
     Args:
         pid: the process.
-        path: the place in spawn order that was its own as it was started, which its first agent takes.
-        name: what it is called; "": as the kernel calls it.
-        participants: everybody who ever said hello, by pid.
+        path: its place in spawn order, which its first agent takes.
+        name: its name; "": the kernel's name for it.
+        participants: all processes that ever said hello, by pid.
     """
 
     def __init__(self, pid: int, path: Path, name: str, participants: Mapping[int, Participant]) -> None:
@@ -89,10 +90,10 @@ class Wrapper:
         self._timed_since: float | None = None
 
     def rests(self) -> bool:
-        """Say whether it and all that it started sleep, and nobody waits for a time of its own.
+        """Say whether it and its descendants sleep, and none of them waits with a time limit of its own.
 
         Raises:
-            Foreign: somebody does, and keeps on: it keeps real time, as a supervisor would.
+            Foreign: one waits for longer than a second: it uses real time, as a supervisor would.
         """
         if not self._sleep.is_proven():
             return False
@@ -100,6 +101,8 @@ class Wrapper:
         if timed is None:
             self._timed_since = None
             return True
+        # One second of grace: a shell may sleep for a moment before it starts its agent. A supervisor around the agent
+        # that counts in real time would see an hour pass in a moment, so virtual time cannot judge it.
         now = monotonic()
         self._timed_since = self._timed_since or now
         if now - self._timed_since > LONGEST_SLEEP:
@@ -114,17 +117,17 @@ class Wrapper:
         return self._sleep.proof if self._sleep.is_proven() and self._sleep.timed() is None else None
 
     def describe(self) -> str:
-        """Say who it is."""
+        """Name it for a message."""
         kind = "the program around an agent," if self.agents else "the declared program"
         return f"{kind} {self.name!r} (pid {self.pid})"
 
 
 class Wrappers:
-    """All that live.
+    """All living wrappers.
 
     Args:
-        poller: tells who ends.
-        participants: everybody who ever said hello, by path and by pid.
+        poller: finds the wrappers that end.
+        participants: all processes that ever said hello, by path and by pid.
     """
 
     def __init__(
@@ -137,7 +140,7 @@ class Wrappers:
         """Each by its pid."""
 
     def add(self, pid: int, path: Path, name: str = "") -> Wrapper:
-        """Take one in, until it ends."""
+        """Add a program until it ends."""
         wrapper = self.alive[pid] = Wrapper(pid, path, name, self._by_pid)
         self._poller.watch(wrapper.pidfd, partial(self._bury, pid))
         return wrapper
@@ -146,7 +149,7 @@ class Wrappers:
         self.drop(pid)
 
     def drop(self, pid: int) -> Wrapper | None:
-        """Have no more to do with one, if there is one of that pid: it has ended, or has become an agent itself."""
+        """Remove the wrapper of a pid, if there is one: it has ended, or has become an agent itself."""
         wrapper = self.alive.pop(pid, None)
         if wrapper is not None:
             self._poller.forget(wrapper.pidfd)
@@ -154,17 +157,17 @@ class Wrappers:
         return wrapper
 
     def above(self, pid: int) -> Wrapper | None:
-        """Give the one that a process descends from."""
+        """Give the wrapper that a process descends from."""
         return next((self.alive[one] for one in ancestors(pid) if one in self.alive), None)
 
     def held(self) -> list[str]:
-        """Name those for whom time is held: no agent of theirs lives, and they work or sleep by the machine's clock."""
+        """Name the wrappers for which time is held: no agent of theirs lives, and they work or count in real time."""
         idle = [one for one in self.alive.values() if not any(map(self._lives, one.agents))]
-        proofs = [one.rest() for one in idle]  # the last one to rest may have woken the first: each is looked at again
+        proofs = [one.rest() for one in idle]  # the last wrapper to rest may have woken the first: look at each again
         return [one.describe() for one, proof in zip(idle, proofs, strict=True) if not proof or one.rest() is not proof]
 
     def restless(self) -> str:
-        """Name one around an agent that does not rest; empty: all do, or are dead.
+        """Name a wrapper around an agent that does not rest; empty: all rest, or are dead.
 
         Raises:
             Foreign: one keeps real time.
@@ -180,7 +183,7 @@ class Wrappers:
             self.drop(pid)
 
     def _lives(self, path: Path) -> bool:
-        """Say whether an agent lives, or anybody whom it started."""
+        """Say whether an agent lives, or a process that it started."""
         everyone = self._participants.items()
         return any(one.lives for other, one in everyone if other[: len(path)] == path)
 
@@ -199,7 +202,7 @@ def ancestors(pid: int) -> Iterator[int]:
 
 
 def _descendants(pid: int, others: Container[int]) -> list[int]:
-    """List all below a process but others, and what is below them; not every kernel tells children."""
+    """List the descendants of a process without the others and theirs; not every kernel lists children."""
     below: dict[int, list[int]] = {}
     for one in every_pid():
         if one not in others and (seen := stat_of(one)) is not None:
@@ -215,6 +218,7 @@ def _switches(family: list[int]) -> dict[int, bytes] | None:
     found: dict[int, bytes] = {}
     for pid in family:
         for thread in threads_of(pid):
+            # The state alone is a moment; the count of switches shows whether a thread ran between two moments.
             status = read_proc(f"{pid}/task/{thread}/status")
             state = status.partition(b"State:\t")[2][:1]
             if state not in _ASLEEP:
@@ -224,4 +228,4 @@ def _switches(family: list[int]) -> dict[int, bytes] | None:
 
 
 _ASLEEP = (b"S", b"T", b"t", b"Z", b"X", b"")
-"""Letters of who does nothing: asleep, stopped, dead."""
+"""State letters of a process that does nothing: asleep, stopped, dead."""

@@ -1,14 +1,14 @@
 """Processes, their kinship and their pipes in memory, as the model needs them. The order is the model's.
 
-A write first fills up the last page, if its odd bytes fit there as a whole; the rest takes a slot a page. So 3,000-byte
-writes fill a pipe at 48,000 bytes, and single bytes share a page.
+A write first fills up the last page, if its odd bytes fit there as a whole. The rest takes one slot for each page. So
+3,000-byte writes fill a pipe at 48,000 bytes, and single bytes share a page.
 
-A process that ends is survived by its children: the next living ancestor that is a subreaper adopts them, or else
-somebody outside the tree does. A group with a stopped member that loses its last parent outside itself, in its own
-session, is sent HUP and CONT.
+The children of a process that ends are adopted by the next living ancestor that is a subreaper, or by a process outside
+the tree. A group with a stopped member gets HUP and CONT when it loses its last parent outside itself in its own
+session.
 
-`Process` is the stage that a player plays on; `World` is what a driver sees of one agent. Both do in memory what
-`fake_agents.stage` and `pytest_agentproc.tree` do for real.
+`Process` is the stage of a player; `World` is a driver's view of one agent. Both do in memory what `fake_agents.stage`
+and `pytest_agentproc.tree` do for real.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Pipe:
         self.pages: deque[_Page] = deque()
 
     def has_room(self) -> bool:
-        """Say whether poll would call it writable: a free slot, or nobody to read."""
+        """Say whether poll would call it writable: a free slot, or no reader."""
         return len(self.pages) < self.slots or not self.readers
 
     def has_news(self) -> bool:
@@ -61,10 +61,10 @@ class Pipe:
         return bool(self.pages) or not self.writers
 
     def write(self, data: bytes | memoryview) -> int | None:
-        """Take what fits; None if nothing does.
+        """Take as many bytes as fit; None if none fit.
 
         Raises:
-            BrokenPipeError: nobody can read it.
+            BrokenPipeError: no process can read it.
         """
         if not self.readers:
             raise BrokenPipeError
@@ -110,10 +110,10 @@ class Kin:
     """One process among the others of its tree.
 
     Args:
-        process: whose kinship it is.
-        above: who spawned it; None for an agent, which leads its session.
+        process: the process whose kinship this is.
+        above: its parent; None for an agent, which leads its session.
         how: the way in which it was spawned.
-        is_subreaper: whether it adopts what its descendants let go of.
+        is_subreaper: whether it adopts orphans of its descendants.
         is_cleared: whether it began with an empty environment.
     """
 
@@ -140,7 +140,7 @@ class Kin:
         return cls(process, above, fields["how"], is_subreaper=adopts, is_cleared=is_cleared)
 
     def heir(self) -> Kin | None:
-        """Find who adopts what a child of this process lets go of."""
+        """Find the process that adopts the orphans of a child of this process."""
         found: Kin | None = self
         while found is not None and not found.is_subreaper:
             found = found.parent
@@ -163,7 +163,7 @@ class Kin:
                 _disturb(self.group)
 
     def below(self) -> list[Kin]:
-        """List who descends from it through parents that live, parents before children."""
+        """List its descendants through living parents, parents before children."""
         found: list[Kin] = []
         frontier = [self]
         while frontier:
@@ -231,21 +231,21 @@ _KILL, _TERM = 9, 15
 
 
 class Left(Exception):
-    """Unwinds a player whose process is gone."""
+    """Unwind a player whose process has ended."""
 
 
 class Process:
     """A fake process in memory, and the stage of its player.
 
     Args:
-        model: where it lives.
+        model: its model.
         path: its place in spawn order.
-        name: what the record calls it.
+        name: its name in the record.
         line: the line that spawned it.
-        program: what it plays.
+        program: the program that it plays.
         pipes: its stdin, stdout and stderr; None leads nowhere.
 
-    `kin` says who is around it; `until` is the instant that it waits for, stopped or not.
+        `kin` is its kinship; `until` is the instant that it waits for, stopped or not.
     """
 
     kin: Kin
@@ -270,10 +270,10 @@ class Process:
         self._spawned: dict[str, Process] = {}
         self._watched: dict[str, Process] = {}
         self.wakers: list[Callable[[], bool]] = []
-        """Of these one is true as soon as it could go on; before the first grant it waits for nothing."""
+        """The wait is over as soon as one of these is true; before the first grant it waits for nothing."""
         self.player = self.player_type(program, self, encoder(program))
 
-    # What the player does.
+    # Actions of the player.
 
     def note(self, code: str, data: Any) -> None:
         if code == "m":
@@ -356,7 +356,7 @@ class Process:
         self.end_by(signum)
         raise Left
 
-    # What is done to it.
+    # Actions on the process.
 
     def hear(self, signum: int) -> None:
         """Take a signal: caught, it wakes; not caught, it kills; KILL alone does so while it is stopped."""
@@ -371,7 +371,7 @@ class Process:
             self.end_by(signum)
 
     def go_on(self) -> None:
-        """Take CONT: whoever is stopped takes what came meanwhile, and goes on."""
+        """Take CONT: a stopped process receives the pending signals, and runs on."""
         if not (self.is_alive and self.is_stopped):
             return
         self.is_stopped = False
@@ -394,7 +394,7 @@ class Process:
         self.kin.depart()
 
     def has_input(self, *, asked: bool) -> bool:
-        """Say whether stdin can be read, by one that asked to go on or did not."""
+        """Say whether stdin is readable, for a process that asked for a grant or did not."""
         pipe = self.pipes["stdin"]
         return pipe is None or (asked and pipe.has_news())
 
@@ -408,7 +408,7 @@ class Process:
     def wait(self) -> None:
         """Find out until when it waits, and what else would wake it: only a grant changes either.
 
-        A stream that leads nowhere is ready at once, and asks nobody.
+        A stream that leads nowhere is ready at once, without a question to any process.
         """
         wakers = [self.has_lost] if self._watched else []
         until, now, pipes = self.player.until, self.model.rule.now, self.pipes
@@ -532,7 +532,7 @@ class World:
     def close(self) -> None:
         for pipe in self._pipes.values():
             pipe.readers = pipe.writers = 0
-        if self.containment == "keeper":  # which ends with whoever is below it, and has reaped them
+        if self.containment == "keeper":  # which ends with all processes below it, and has reaped them
             for kin in list(self.agent.kin.tree):
                 kin.process.hear(_KILL)
             self.agent.is_reaped = True

@@ -1,10 +1,10 @@
 """The lifeline broker: a process of its own that outlives the program under test. Standard library only; run by path.
 
-Every fake holds a connection to it under O_ASYNC with SIGKILL as its signal: when this process goes, or lets a line go,
-the kernel kills that fake, be it deaf, spinning or stopped. It goes when the harness goes, and it lets each line go
-after a hard real-time lifetime, which it notes in the file `expired` of the harness's folder. When a line breaks, its
-fake is dead: who and when is noted in the file `deaths`, since of a process that is nobody's child nobody else can
-tell. A harness that was killed leaves its folder: the broker removes it.
+Every fake holds a connection to it under O_ASYNC with SIGKILL as its signal. When this process ends, or closes a line,
+the kernel kills that fake, even if it ignores signals, spins or is stopped. The broker ends when the harness ends. It
+closes each line after a hard real-time lifetime, and notes that in the file `expired` of the harness's folder. When a
+line breaks, its fake is dead: the broker notes pid and time in the file `deaths`, since no other process can see the
+end of an orphan. A harness that was killed leaves its folder: the broker removes it.
 Descriptor 0 is the listening socket, at a path in that folder, which only this user can enter. The arguments are the
 harness's pid, the lifetime in seconds, and the folder.
 """
@@ -19,7 +19,7 @@ import time
 
 
 def main() -> None:
-    """Hold lines until the harness is gone."""
+    """Hold lines until the harness is dead."""
     harness, lifetime = int(sys.argv[1]), float(sys.argv[2])
     listener = socket.socket(fileno=0)
     try:
@@ -76,7 +76,7 @@ if __name__ == "__main__":
     try:
         main()
     finally:
-        if os.getppid() != int(sys.argv[1]):  # else somebody ended us, and the harness still needs its folder
+        if os.getppid() != int(sys.argv[1]):  # else a signal ended us, and the harness still needs its folder
             import shutil  # seldom needed, and slow to load
 
             shutil.rmtree(sys.argv[3], ignore_errors=True)

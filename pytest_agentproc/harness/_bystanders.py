@@ -1,6 +1,6 @@
-"""Whose process a pid is, as far as /proc tells. Owns the reading and the judgement; signals nobody, records nothing.
+"""The relation of a pid to the run, as far as /proc shows it. Owns the reading and the judgement; signals no process.
 
-A wrong accusation is worse than a miss: a bystander is who certainly has nothing to do with the run.
+A wrong accusation is worse than a miss: an unrelated process is one without any possible link to the run.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["PLAYER", "command_line_of", "how_it_lives", "is_bystander", "members_of", "plays", "ticks"]
 
 PLAYER = "-ISc"
-"""How the option begins with which a fake's interpreter is called; nobody else's is."""
+"""The beginning of the option that only a fake's interpreter has."""
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -39,10 +39,10 @@ def how_it_lives(pid: int) -> str:
 
 
 def command_line_of(pid: int, launchers: set[str]) -> list[str]:
-    """Give the words of a fake's command: its name, then its arguments; empty once it is gone.
+    """Give the words of a fake's command: its name, then its arguments; empty once it has ended.
 
     Args:
-        pid: who.
+        pid: the fake's process.
         launchers: the executables that are fakes, one of which it is.
     """
     words = words_of(pid)
@@ -51,19 +51,19 @@ def command_line_of(pid: int, launchers: set[str]) -> list[str]:
 
 
 def plays(command: str, launcher: str) -> bool:
-    """Say whether a command is that of a fake, or of a descendant of one: who is around an agent names it as well.
+    """Say whether a command is that of a fake, of its descendant, or of a program around it that names it as well.
 
     Args:
-        command: the words of a process, apart by blanks.
-        launcher: what the fake is started by, or the folder of all that are.
+        command: the words of a process, separated by blanks.
+        launcher: the launcher of the fake, or the folder of all launchers.
     """
     return command.startswith(launcher) or (f" {PLAYER}" in command and launcher in command)
 
 
 def members_of(group: int) -> Iterator[int]:
-    """Yield who lives of a process group, by a look at every process of the machine.
+    """Yield the living members of a process group, by a look at every process of the machine.
 
-    When somebody's zombie is reaped whom the run has lost is up to whoever has him now, and to the machine.
+    A lost process has another parent now. When its zombie is reaped depends on that parent, and on the machine.
     """
     for pid in every_pid():
         seen = stat_of(pid)
@@ -74,11 +74,11 @@ def members_of(group: int) -> Iterator[int]:
 def is_bystander(pid: int, begun: int, me: int, look: Callable[[int], Stat | None] = stat_of) -> bool:
     """Say whether a process certainly has nothing to do with a run.
 
-    That is who was there before the run began, and the child of a stranger who was. Who descends from this process, or
-    has lost its parent, so that an ancestor of this process has it now, may belong to the run.
+    Such a process was there before the run began, or is the child of an unrelated process that was. A descendant of
+    this process may belong to the run. So may an orphan that an ancestor of this process has adopted.
 
     Args:
-        pid: who.
+        pid: the process.
         begun: the tick at which the run began.
         me: the pid of the process in which the run is.
         look: how to look at a process.

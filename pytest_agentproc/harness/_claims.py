@@ -1,11 +1,11 @@
-"""What a supervisor under test states, against what a scenario needs; the reference supervisor as a measure.
+"""The limits that a supervisor states, against the needs of a scenario; the reference supervisor as a measure.
 
-A file is written with some order of limits in mind: silence is noticed before the longest run ends, a grace is longer
-than nothing. Where a supervisor's own limits stand otherwise, the same script is another story, and what the file
-expects of it was never said about it.
+A file is written for some order of limits: silence is noticed before the longest run ends, a grace is longer than
+nothing. If a supervisor's own limits have another order, the same script is another story, and the file's expectations
+do not apply to it.
 
 The fake plays the same program, bound to the defaults. The reference supervisor runs it in the model, with one of these
-limits longer or shorter than its default each time. What changes then depends on that limit.
+limits longer or shorter than its default each time. A change in the result depends on that limit.
 """
 
 from __future__ import annotations
@@ -34,13 +34,14 @@ __all__ = ["REFERENCE", "FiniteModel", "FiniteRule", "Reference", "Unstated", "a
 
 
 _MOVES = 20_000
-"""So many steps no run has that somebody's limits end: eight mebibytes of a flood take two thousand."""
+"""The steps that no limited run reaches: a flood of eight mebibytes takes two thousand."""
 
 
 class FiniteRule(JumpRule):
-    """The jump rule for a run that nobody may ever end: a limit is off, and an agent drips on, or starts itself anew.
+    """The jump rule for a run without an end: a limit is off, and an agent drips on, or restarts itself.
 
-    A process's step costs as many as there are processes above it, as who always starts itself anew gets nowhere.
+    The cost of a process's step is the number of its ancestors, since a process that always restarts itself gets
+    nowhere.
     """
 
     def __init__(self) -> None:
@@ -56,7 +57,7 @@ class FiniteRule(JumpRule):
 
 
 class FiniteModel(Model):
-    """The model of a run that nobody may ever end."""
+    """The model of a run that no limit may ever end."""
 
     rule_type = FiniteRule
 
@@ -69,11 +70,11 @@ def _limits(terms: Terms) -> Any:
 
 
 class Reference:
-    """What the kit's own supervisor makes of a scenario, each played in the model when it is asked for.
+    """The results of the reference supervisor in a scenario, each computed when it is needed.
 
     Args:
-        there: the scenario under the limits of the subject under test.
-        here: the same under those that the file is written for.
+        there: the scenario under the limits of the supervisor under test.
+        here: the same scenario under the limits that the file is written for.
     """
 
     def __init__(self, there: Bound, here: Bound) -> None:
@@ -96,12 +97,12 @@ class Reference:
 
     @cached_property
     def there(self) -> Played:
-        """What it makes of it under the subject's limits."""
+        """The result under the limits of the supervisor under test."""
         return play_bound(self._there, REFERENCE, model=FiniteModel)
 
     @cached_property
     def here(self) -> Played:
-        """What it makes of it under those of the file."""
+        """The result under the limits of the file."""
         return play_bound(self._here, REFERENCE, model=FiniteModel)
 
 
@@ -114,7 +115,7 @@ _OWN = {
 
 
 def as_stated(bound: Bound, subject: Subject) -> Bound:
-    """Ask a supervisor for nothing but what it can report and do by its own statement.
+    """Limit the expectations to the abilities that a supervisor states.
 
     Args:
         bound: the scenario under its limits.
@@ -252,7 +253,7 @@ def _require_abilities(bound: Bound, cannot: Sequence[str]) -> None:
 
 
 def _needed(bound: Bound) -> Iterator[tuple[str, tuple[int, str]]]:
-    """Give the `ABILITIES` that a scenario needs, each with a line and what it is called there."""
+    """Give the `ABILITIES` that a scenario needs, each with a line and its name there."""
     for part in parts_of(bound):
         if part.scenario.prompt_by == "stdin" and not part.scenario.is_session:
             yield "stdin", (1, "a prompt on stdin")
@@ -273,7 +274,7 @@ def _pause(drive: Sequence[CallerAction]) -> int | None:
 
 
 def _needs_denial(bound: Bound) -> bool:
-    """Say whether a question of the agent is not allowed at once: by its caller, or because nobody answers it."""
+    """Say whether a question of the agent is not allowed at once: by its caller, or because there is no answer."""
     if bound.handler is not None:
         return bound.handler.allowed is not True or bound.handler.after > 0
     return _asks([bound.program.get("steps", ()), bound.program.get("then", ())])
@@ -323,18 +324,18 @@ class Unstated:
 
     @cached_property
     def default(self) -> Played:
-        """What it comes to with the default of each."""
+        """The result with the default of each limit."""
         return play_bound(self._bound, REFERENCE, model=FiniteModel)
 
     @cached_property
     def variants(self) -> Mapping[str, tuple[Played, ...]]:
-        """What it comes to with other values of each; names of those that never counted are left out."""
+        """The results with other values of each limit, without limits that never counted."""
         armed = {event.data["timer"] for event in self.default.record.events if event.code == "t"}
         counted = [name for name in self.names if name in armed or name in ("background_grace", "max_line_bytes")]
         return {name: tuple(self._played(name, place) for place in range(len(_factors(name)))) for name in counted}
 
     def _played(self, name: str, place: int) -> Played:
-        """Play with another value of a limit; what is expected stays as it is with the default."""
+        """Run with another value of a limit; the expectations stay those of the default."""
         bound = self._bound
         parts = {key: _varied(part, name, place) for key, part in bound.parts.items()}
         played = play_bound(replace(_varied(bound, name, place), parts=parts), REFERENCE, model=FiniteModel)

@@ -1,11 +1,12 @@
-"""A canary: a process that nobody has a reason to signal, and that notes who does. Standard library only; run by path.
+"""A decoy: a process without a reason for signals, which notes those it gets. Standard library only; run by path.
 
-It blocks every signal and takes them one by one, so that the kernel tells the sender of each. A byte on stdin asks for
-what was noted: the answer is one line on stdout, `signal:origin` for each, as they were delivered, and they are
-forgotten. The end of stdin is its own end; the harness holds the other one. News of stdin comes as a signal too, and
-whatever is pending once the question was read is noted before the answer: what was sent before the question is in it.
-Origins: `run` is the harness or a descendant of it, `else` a process that is neither, `kernel` a terminal,
-`unknown` a sender that was gone already. The argument is the harness's pid; others are names, for who kills by name.
+It blocks every signal and takes them one by one, so that the kernel reports the sender of each. A byte on stdin asks
+for the notes. The answer is one line on stdout, `signal:origin` for each signal in the order of delivery; then the
+notes are dropped. The end of stdin is its own end; the harness holds the other end. News of stdin comes as a signal
+too. All pending signals are noted before the answer, so a signal from before the question is in it.
+Origins: `run` is the harness or a descendant of it, `else` a process that is neither, `kernel` a terminal, `unknown` a
+sender that had already ended. The argument is the harness's pid. Other arguments are names, for programs that kill by
+name.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def main() -> None:
 
 
 def heeds(noted: list[str], harness: int) -> bool:
-    """Answer what is asked; False once nobody can ask any more."""
+    """Answer the questions; False once there can be no more."""
     while True:
         try:
             asked = os.read(0, 1)
@@ -70,7 +71,7 @@ def origin(code: int, sender: int, harness: int) -> str:
         except (FileNotFoundError, ProcessLookupError):
             return "unknown"
         if above == 1 != harness and pid == sender:
-            return "unknown"  # it lost its parent, whoever that was
+            return "unknown"  # it has lost its parent
         pid = above
     return "run"
 

@@ -32,14 +32,14 @@ _LONGEST = 200
 
 
 class Calls:
-    """What is asked of the starts of one fake, in the words of `unittest.mock`.
+    """The expected starts of one fake, in the words of `unittest.mock`.
 
     Each argument is compared by `==`, so `unittest.mock.ANY` fits any, and `...` stands for any number of arguments.
     Stdin, environment and folder are compared if they are given.
     """
 
     name: str
-    """What the program is called."""
+    """The name of the program."""
 
     @property
     def starts(self) -> tuple[Start, ...]:
@@ -100,7 +100,7 @@ class _Wanted(NamedTuple):
     cwd: str | os.PathLike[str] | None
 
     def parts(self, start: Start | None) -> list[tuple[str, Any, Any]]:
-        """Give what is compared beside the arguments: its name, what is expected and what was seen."""
+        """Give the compared fields beside the arguments: name, expected value, actual value."""
         parts: list[tuple[str, Any, Any]] = []
         if self.stdin is not None:
             read = b"" if start is None else start.stdin
@@ -164,13 +164,13 @@ def _rest(starts: Sequence[Start]) -> list[str]:
 
 
 class Outside(NamedTuple):
-    """How a fake lives that is started while its virtual clock does not run.
+    """The life of a fake that is started while its virtual clock does not run.
 
     Args:
         clock: the real time that it keeps.
         lifetime: real seconds after which it ends itself.
-        notice: the path to which it says once that it waits and nothing comes, the words, with `%d` for the line of its
-            step, and the real seconds after which it does; None: it says nothing.
+        notice: the path of its one notice that it waits in vain, the words with `%d` for the line of its step, and the
+            real seconds until then; None: no notice.
     """
 
     clock: SystemClock
@@ -183,11 +183,11 @@ class FakeAgent(Calls):
 
     Args:
         path: the executable, alone in a folder that can be a PATH.
-        arguments: what a real supervisor would write after it.
-        record: what the fake and its descendants do.
-        watch: who sees its processes: the virtual clock that they obey, or their diaries in real time.
-        process: what the record calls it.
-        outside: the diaries of processes that are started while that virtual clock does not run; None: there are none.
+        arguments: the words that a real supervisor would write after it.
+        record: the actions of the fake and its descendants.
+        watch: the virtual clock that its processes obey, or their logs in real time.
+        process: its name in the record.
+        outside: the logs of processes that are started while that virtual clock does not run; None: there are none.
     """
 
     def __init__(
@@ -220,17 +220,17 @@ class FakeAgent(Calls):
 
     @property
     def records(self) -> tuple[Record, ...]:
-        """What it did so far: a record for virtual time and one for real time, if it was started there."""
+        """Its actions up to now: a record for virtual time and one for real time, if it was started there."""
         return tuple(record for record in (self.virtual_record, self.real_record) if record is not None)
 
     @property
     def virtual_record(self) -> Record | None:
-        """What it did in virtual time so far; None: it was not started there."""
+        """Its actions in virtual time up to now; None: it was not started there."""
         return self.record if isinstance(self.watch, Lockstep) and self.record.events else None
 
     @property
     def real_record(self) -> Record | None:
-        """What it did in real time so far; None: it was not started there."""
+        """Its actions in real time up to now; None: it was not started there."""
         if isinstance(self.watch, Lockstep):
             found = self.outside.so_far(self._outside_record) if self.outside is not None else None
         else:
@@ -244,7 +244,7 @@ class FakeAgent(Calls):
 
     @property
     def broken(self) -> FakeFault | None:
-        """What broke first in the fake itself, or ended it from outside; None: nothing did."""
+        """The first failure in the fake itself, or its end from outside; None: there was none."""
         return read_fault(self.launcher) or read_expiry(self.launcher, self._made_at) or self._refused()
 
     def _refused(self) -> FakeFault | None:
@@ -275,10 +275,10 @@ class Lockstep:
 
     Args:
         clock: the clock.
-        record: where it writes what they do.
-        folder: where the clock's socket may be: only this user can enter it.
+        record: receives the actions of the fakes.
+        folder: a folder for the clock's socket, which only this user can enter.
 
-    `baked` is what the fake must be told.
+        `baked` is the part of the fake's program that names this clock.
     """
 
     def __init__(self, clock: VirtualClock, record: Record, folder: str) -> None:
@@ -297,10 +297,10 @@ class Lockstep:
         return [one.path[0] for one in self.clock.hub.roll.in_order(self._token) if len(one.path) == 1]
 
     def collect(self, record: Record) -> int:
-        """Note who is left once the supervisor has returned and everyone is inert; nothing was late."""
+        """Note the processes that are left once the supervisor has returned and all are inert; nothing was late."""
         self.clock.hub.settle()
         for one in self.clock.hub.roll.in_order(self._token):
-            is_own_child = len(one.path) == 1  # an orphan that was adopted is nobody's neglect
+            is_own_child = len(one.path) == 1  # an adopted orphan is no fault of the supervisor
             state = how_it_lives(one.pid) if one.lives else "zombie" if is_own_child and one.is_zombie() else None
             if state is not None:
                 argv = {"argv": command_line_of(one.pid, self.clock.launchers)} if is_own_child and one.lives else {}
@@ -309,7 +309,7 @@ class Lockstep:
         return 0
 
     def end(self) -> None:
-        """Kill whoever is left; what they do from here on is not recorded."""
+        """Kill the processes that are left; their actions from here on are not recorded."""
         self.clock.hub.roll.mute(self._token)
         for one in self.clock.hub.roll.in_order(self._token):
             if one.lives:

@@ -1,4 +1,4 @@
-"""What a fake's processes did in real time, read from their diaries. Owns who was born, who is dead, who was left."""
+"""The actions of a fake's processes in real time, read from their logs. Owns births, deaths and leftovers."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ __all__ = ["FakeLog"]
 
 
 _SETTLE = 0.2
-"""Real seconds that a process may take to be gone once its supervisor has returned."""
+"""Real seconds that a process may take to end after its supervisor has returned."""
 
 _GUARD = 10.0
 """Real seconds that the kernel may take to remove a process after its KILL."""
 
 _REST = 10.0
-"""Real seconds within which a process must rest, or say its first word, when somebody asks what it has done."""
+"""Real seconds within which a process must rest, or say its first word, when its actions are asked for."""
 
 _EXEC = 1.0
 """Real seconds for which a process without a command may be in its exec; a process without one for longer hides it."""
@@ -44,12 +44,12 @@ _PAUSE = 1
 """Real milliseconds between two searches for processes that are being killed."""
 
 _NEWBORN = "newborn"
-"""What a descendant is called that has not told its name yet."""
+"""The name of a descendant that has not given its name yet."""
 
 
 @dataclass(slots=True)
 class _Kept:
-    """One process, as its diary has it; instants are the machine's."""
+    """One process in its log; instants are the machine's."""
 
     pid: int
     parent: int
@@ -65,7 +65,7 @@ class _Kept:
     expired: int | None = None
     """The line of the step at which its lifetime was over."""
     successor: _Kept | None = None
-    """Who was given its pid after its end."""
+    """The process that got its pid after its end."""
 
     @property
     def step(self) -> tuple[int, str]:
@@ -80,17 +80,17 @@ class _Kept:
 
 
 class FakeLog:
-    """The diaries of one fake and its descendants.
+    """The logs of one fake and its descendants.
 
     Args:
-        folder: where they write.
-        deaths: where the lifeline broker notes who died and when.
-        clock: what their time is: so many times faster than the machine; shared by all fakes of one run.
-        name: what the record calls the fake.
+        folder: the folder of the logs.
+        deaths: the file in which the lifeline broker notes deaths and their times.
+        clock: their time: faster than the machine by a factor; all fakes of one run share it.
+        name: the fake's name in the record.
         is_elsewhere: says of a pid whether it is in virtual time; None: this fake has no virtual time. A fake that has
-            one leaves the zero of its clock alone.
+            one does not set the zero of its clock.
 
-    `baked` is what the fake must be told.
+        `baked` is the part of the fake's program that names these logs.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class FakeLog:
         self._is_elsewhere = is_elsewhere
         self._begun = ticks()
         self._ends: dict[tuple[int, int], int] = {}
-        """The instants at which ends were seen here before the broker told of them, by pid and birth."""
+        """The instants at which ends were seen here before the broker reported them, by pid and birth."""
         self.baked: dict[str, Any] = {"hub": b"", "diary": str(folder), "scale": clock.scale}
         self.clock = clock
         self._name = name
@@ -117,12 +117,12 @@ class FakeLog:
         """The fake's executable, which every one of its processes shows among its arguments."""
 
     def collect(self, record: Record) -> int:
-        """Put what the processes did among what the supervisor did, and note who was left.
+        """Put the actions of the processes among those of the supervisor, and note the leftovers.
 
-        A fake that was started by somebody who records nothing counts from its own start.
+        A fake that was started by a program without a record counts from its own start.
 
         Returns:
-            The most nanoseconds, in the run's own time, by which a step came late.
+            The largest lateness of a step, in nanoseconds of the run's own time.
         """
         kept = self._settled()
         self.expired = [(one.name, one.expired) for one in kept if one.expired is not None and one.index < 0]
@@ -140,13 +140,13 @@ class FakeLog:
         return max((one.late for one in kept), default=0)
 
     def so_far(self, record: Record) -> Record:
-        """Give what the processes have done so far; empty if none was started.
+        """Give the actions of the processes up to now; empty if none was started.
 
-        Whatever anybody outside can have seen of a process is in it: each is waited for until it rests, and a process
-        that was started until it has said its first word.
+        It contains everything that was visible from outside. Each process is awaited until it rests; a process that was
+        started, until it has said its first word.
 
         Args:
-            record: what `collect` writes; it is given itself once all is over.
+            record: the result of `collect`, which is returned itself once all is over.
 
         Raises:
             KitError: a process does neither within 10 s.
@@ -177,9 +177,9 @@ class FakeLog:
             )
 
     def end(self) -> None:
-        """Kill every process of the fake that is left, reap our own children, and remove the diaries.
+        """Kill every process of the fake that is left, reap our own children, and remove the logs.
 
-        A process that is born after the diaries were moved ends by itself. So the work is done when a whole search
+        A process that is born after the logs were moved ends by itself. So the work is done when a whole search
         finds no process, however long that search takes. Every process that a search finds gets a KILL; the guard only
         bounds the wait for the kernel, which may hold a killed process for as long as a device does not answer.
         """
@@ -210,10 +210,10 @@ class FakeLog:
         finally:
             os.close(pidfd)
 
-    # Who there is.
+    # The processes that there are.
 
     def _rested(self) -> list[_Kept]:
-        """Read once every process rests: what it did before is written then, for it writes before it waits."""
+        """Read once every process rests: its earlier actions are written then, for it writes before it waits."""
         begun = time.monotonic()
         while True:
             starting, restless = self._restless()
@@ -231,7 +231,7 @@ class FakeLog:
         return kept
 
     def _restless(self) -> tuple[bool, set[int]]:
-        """Say whether anybody is in its exec and so may be a fake, and list the processes that run, or are to speak."""
+        """Say whether a process is in its exec and so may be a fake; list the processes that run, or are to speak."""
         written, starting, restless = self._written(), False, set[int]()
         for pid in every_pid():
             words = words_of(pid)
@@ -248,18 +248,18 @@ class FakeLog:
         return starting, restless
 
     def _note_end(self, one: _Kept) -> None:
-        """Have a process that is dead have an end, also if it was seen here before the broker told of it."""
+        """Give a dead process an end, also if it was seen here before the broker reported it."""
         if one.died is None and not self._is_ours(one.pid):
             one.died = self._ends.setdefault((one.pid, one.born), time.monotonic_ns())
 
     def _written(self) -> set[int]:
-        """Give the pids that have a diary."""
+        """Give the pids that have a log."""
         return {int(path.name) for path in self.folder.iterdir() if path.name != diary.SPARE}
 
     def _settled(self) -> list[_Kept]:
-        """Read until everyone's end is known, or the time for that is up; a process in its exec cannot be seen yet.
+        """Read until every end is known, or the time for that is over; a process in its exec is not visible yet.
 
-        Whoever forks without a pause is known by births between two looks that both began after that time.
+        A process that forks without a pause is known by births between two looks that both began after that time.
         """
         limit = time.monotonic() + _SETTLE
         was_calm, known, looked_at = False, set[tuple[int, int]](), 0.0
@@ -276,17 +276,17 @@ class FakeLog:
             select.poll().poll(5)
         for one in kept:
             self._note_end(one)
-        if born:  # somebody forks again and again, each for so short a time that the last has to stand for it
+        if born:  # a process forks repeatedly, each time so briefly that the last one has to stand for all
             born[-1].died = None
         if new:
             now, written = time.monotonic_ns(), {one.pid: one for one in self._read()}
             index, name = (0, _NEWBORN) if any(one.index < 0 for one in kept) else (-1, self._name)
-            for pid in new:  # one without a diary has not come so far as to open it
+            for pid in new:  # a process without a log has not opened it yet
                 kept.append(written.get(pid) or _Kept(pid, 0, index, name, 0, now))
         return kept
 
     def _read(self) -> list[_Kept]:
-        """Read all diaries: the processes in the order of their births, of which some may have had one pid in turn."""
+        """Read all logs: the processes in the order of their births; some may have had the same pid in turn."""
         kept: list[_Kept] = []
         for path in sorted(path for path in self.folder.iterdir() if path.name != diary.SPARE):  # that one is renamed
             one: _Kept | None = None
@@ -308,7 +308,7 @@ class FakeLog:
         return kept
 
     def _unwritten(self, kept: Collection[int]) -> list[int]:
-        """List the processes of this fake that have no diary yet."""
+        """List the processes of this fake that have no log yet."""
         ours = (pid for pid in every_pid() if pid not in kept and self._is_ours(pid))
         return [pid for pid in ours if not self._is_in_virtual_time(pid)]
 
@@ -316,7 +316,7 @@ class FakeLog:
         return self._is_elsewhere is not None and self._is_elsewhere(pid)
 
     def _bury(self, kept: Sequence[_Kept]) -> None:
-        """Note the deaths that the broker told of: those of one pid came in the order of the births."""
+        """Note the deaths that the broker reported: those of one pid came in the order of the births."""
         for line in self._deaths.read_text("ascii").splitlines():
             pid, at = (int(word) for word in line.split())
             dead = next((one for one in kept if one.pid == pid and one.died is None and at >= one.born), None)
@@ -327,10 +327,10 @@ class FakeLog:
                 one.died = min(one.died or one.successor.born, one.successor.born)
 
     def _correct(self, agents: Sequence[_Kept], record: Record) -> None:
-        """Move the end of an agent to where its supervisor saw it, if that was before the broker did.
+        """Move the end of an agent to the time at which its supervisor saw it, if that was before the broker's.
 
-        The broker may be late for several at once, and tell of their ends in any order: each end that was seen is that
-        of one agent, which had begun by then.
+        The broker may be late for several ends at once, and report them in any order. Each end that the supervisor saw
+        belongs to one agent, which had begun by then.
         """
         left = [one for one in agents if one.died is not None]
         for event in record.events:

@@ -1,13 +1,13 @@
-"""What the kit needs of the machine, the answers to probes, and what broke in a fake itself. Judges no supervisor.
+"""The kit's needs of the machine, the answers to probes, and failures of a fake itself. Judges no supervisor.
 
-A client asks before it starts an agent, or never; so a probe is no start of the agent: it plays no script, counts as
-no invocation and stands in no record. The versions are those whose words the fakes speak.
+A client asks a probe before it starts an agent, or never. So a probe is no start of the agent: it plays no script, is
+not counted and not recorded. The versions are those whose dialects the fakes speak.
 
-Where one of these is missing, fakes fail or cannot be started, and each supervisor would look wrong.
+If the machine lacks one of the needs, fakes fail or do not start, and each supervisor would look wrong.
 
-A fake that fails is not the agent that fails: the scenario asks for what no agent does, the machine refuses something,
-or the kit has a mistake. An agent that goes on for ever is either: the supervisor should have ended it, or nobody can.
-The kit's own supervisor decides that, in the model, under the same limits.
+A failure of the fake is no failure of the agent: the scenario asks for an impossible action, the machine refuses
+something, or the kit has a mistake. An agent that never ends is either a fault of the supervisor, or of the scenario.
+The reference supervisor decides that, in the model, under the same limits.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def require_machine_at(folder: str) -> None:
 
 
 class _Trial(subprocess.Popen[bytes]):
-    """A start of a fake that is none of the supervisor's: neither a clock nor a custody counts it."""
+    """A start of a fake that is not the supervisor's: neither a clock nor a leak tracker counts it."""
 
     serves_host = True
 
@@ -196,7 +196,7 @@ _STEPS = {
     "await_signal": "linger",
     **dict.fromkeys(("await_eof", "await_stdin", "await_exit", "await_prompt", "await_cancel"), "wait_for"),
 }
-"""What a file calls those operations of a program that have a name of their own."""
+"""The names of a program's operations in a file, where they differ."""
 
 _REMEDY = "give it an end, such as `for: 10m`, or have a limit or a deed of the caller end the agent"
 _NO_VERDICT = "this says nothing of the supervisor"

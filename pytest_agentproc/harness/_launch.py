@@ -1,8 +1,8 @@
 """Executable fakes on disk: a launcher, the compiled modules, and everything baked in. Starts nothing.
 
-A launcher names the interpreter, the bundle (all modules of `fake_agents` that the dialect needs, compiled, and of a
-dialect that another package adds that one's own) and the baked program, so it works from any directory, under any name,
-with an empty environment.
+A launcher names the interpreter, the bundle and the baked program. The bundle holds all compiled modules of
+`fake_agents` that the dialect needs, and the modules of a dialect from another package. So the launcher works from any
+directory, under any name, with an empty environment.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def bundle(modules: Sequence[tuple[str, Path | None]]) -> bytes:
 
     Args:
         modules: the full name and the source of each; without a source it is an empty package. They are executed in
-            this order, so each comes after those that it imports when it is executed.
+            this order, so each comes after the modules that it imports when it is executed.
     """
     entries = []
     for name, path in modules:
@@ -96,7 +96,7 @@ _LONGEST_SHEBANG = 250
 
 
 class _Kind(NamedTuple):
-    """What two launchers have in common if one can stand for the other."""
+    """The common part of two launchers if one can stand for the other."""
 
     name: str
     module: str
@@ -123,11 +123,11 @@ class FakeBuilder:
 
     @property
     def debugged(self) -> Path:
-        """What is there if somebody debugs the code that starts the fakes."""
+        """The file that is there if a debugger watches the code that starts the fakes."""
         return self.folder / "debugged"
 
     def new_diary(self) -> Path:
-        """Make a folder for the diaries of one fake's processes; the first one's lies ready."""
+        """Make a folder for the logs of one fake's processes; the first folder is ready in advance."""
         folder = Path(tempfile.mkdtemp(prefix="diary-", dir=self.folder))
         (folder / diary.SPARE).touch(0o600)
         return folder
@@ -158,7 +158,7 @@ class FakeBuilder:
         return path
 
     def take_back(self, path: str) -> None:
-        """Take one fake that `make` gave for the next that is made: nobody starts it any more."""
+        """Reuse a fake that `make` gave earlier: it is not started any more."""
         self._free[self._kinds.pop(path)].append(path)
 
     def _write(self, kind: _Kind) -> str:
@@ -190,7 +190,7 @@ class FakeBuilder:
 
 
 def _put(path: str, data: bytes) -> None:
-    """Write a file over what it held: one that is emptied first goes to the disk at once, which takes milliseconds."""
+    """Overwrite a file: a file that is emptied first goes to the disk at once, which takes milliseconds."""
     number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
     with os.fdopen(number, "wb") as file:
         file.write(data)
@@ -234,21 +234,21 @@ def _source(name: str) -> tuple[str, Path | None]:
 
 
 def _launcher(boot: str) -> str:
-    """Give the text of a launcher: its first line holds the whole program, so that nobody reads the file.
+    """Give the text of a launcher: its first line holds the whole program, so that the file is not read.
 
-    The rest is for those who run it under an interpreter of their own.
+    The rest is for a start with another interpreter.
     """
     program = f"import marshal;exec(marshal.loads(open({boot!r},'rb',0).read()))"
     return f"{head(f'{PLAYER}{program}')}\n{program}\n"
 
 
 def head(option: str) -> str:
-    """Give the first line of a program of Python's.
+    """Give the first line of a Python program.
 
-    Where the kernel would cut it, a shell executes the same command, in what Python takes for a text.
+    If the line is too long for the kernel, a shell executes the same command, inside a text literal of Python.
 
     Args:
-        option: what the interpreter is given before the file's path, as one word.
+        option: the word for the interpreter before the file's path.
     """
     line = f"#!{interpreter()} {option}"
     if " " in interpreter() or len(line.encode()) > _LONGEST_SHEBANG:

@@ -25,17 +25,17 @@ __all__ = ["KeeperScope", "SideProcesses"]
 
 
 _SETTLE = 0.2
-"""Real seconds that a process may take to be gone once its supervisor has returned."""
+"""Real seconds that a process may take to end after its supervisor has returned."""
 
 _LONGEST = 160
 
 
 class KeeperScope:
-    """Keep what a subject starts while the block runs, and end all of it behind the block.
+    """Keep the processes that a subject starts while the block runs, and end all of them after the block.
 
     Args:
-        fakes: those of the play, which are judged elsewhere.
-        wanted: whether the subject wants a keeper; without one this is nothing.
+        fakes: the fakes of the play, which are judged elsewhere.
+        wanted: whether the subject wants a keeper; without one this does nothing.
     """
 
     def __init__(self, fakes: Sequence[FakeAgent], *, wanted: bool) -> None:
@@ -43,7 +43,7 @@ class KeeperScope:
         self._launchers = [fake.launcher for fake in fakes]
         self._is_lost = False
 
-    def __enter__(self) -> KeeperScope:  # noqa: PYI034  # nobody derives from it
+    def __enter__(self) -> KeeperScope:  # noqa: PYI034  # it has no subclass
         return self
 
     def __exit__(
@@ -127,7 +127,7 @@ def _await_end(pids: Sequence[int] | dict[int, str], seconds: float) -> None:
 
 
 _SETTLE_BESIDE = 200_000_000
-"""Real nanoseconds that such a process may take to be gone once its supervisor has returned."""
+"""Real nanoseconds that such a process may take to end after its supervisor has returned."""
 
 _LONGEST_BESIDE = 160
 
@@ -148,7 +148,7 @@ class SideProcesses:
 
         self._custody = LeakTracker(adopts=adopts, excuses=is_fake)
 
-    def __enter__(self) -> SideProcesses:  # noqa: PYI034  # nobody derives from it
+    def __enter__(self) -> SideProcesses:  # noqa: PYI034  # it has no subclass
         self._custody.begin()
         return self
 
@@ -158,10 +158,10 @@ class SideProcesses:
         self._custody.close()
 
     def tell(self, record: Record, at: int) -> None:
-        """Note every process that was left, and end it; what may be anybody's is noted beside it and left alone.
+        """Note every process that was left, and end it; processes of unknown origin are noted and left alone.
 
         Args:
-            record: where it is noted, as a leak under the name of its command and the line that started it.
+            record: receives each one as a leak, under the name of its command and the line that started it.
             at: the instant, in nanoseconds of the run's clock.
         """
         found = self._custody.settle(_SETTLE_BESIDE)

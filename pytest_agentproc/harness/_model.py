@@ -1,8 +1,8 @@
 """The model: the same player and the same machine on a stage in memory, without a process.
 
-Nothing here decides order: the jump rule does, as in the hub. What the model adds is the settling that real processes
-do by themselves, and pipes that hold what real pipes hold. What equality with the lockstep proves is stage, hub and
-driver; the rules of the core are proven by expectations that people wrote.
+Nothing here decides the order: the jump rule does, as in the hub. The model adds the settling that real processes do by
+themselves, and pipes with the capacity of real pipes. Equality with the lockstep proves stage, hub and driver. The
+rules of the reference supervisor are proven by hand-written expectations.
 """
 
 from __future__ import annotations
@@ -96,12 +96,12 @@ class Model:
         self._names: Counter[tuple[int, str]] = Counter()
         self._looks = 0
         self.broken: FakeFault | None = None
-        """What broke in a fake itself."""
+        """The failure of a fake itself."""
         self._host = Host()
         self._looking: list[tuple[int, Driver, SessionHost | None]] = []
         """The drivers that are not over, and their sessions."""
 
-    # What processes and worlds call.
+    # Calls of processes and worlds.
 
     def now(self) -> int:
         """Give the instant."""
@@ -129,7 +129,7 @@ class Model:
         return self.world_type(agent, containment)
 
     def bear(self, process: Process) -> None:
-        """Take a new process in; one that is stopped waits for nothing yet."""
+        """Add a new process; a stopped process waits for nothing yet."""
         self.processes[process.path] = self._living[process.path] = process
         if not process.is_stopped:
             self.park(process)
@@ -144,7 +144,7 @@ class Model:
         self.rule.ask(process.path)
 
     def bury(self, process: Process) -> None:
-        """A process is gone."""
+        """Remove a process that has ended."""
         self.rule.drop(process.path)
         del self._living[process.path]
         self._deaths.append(process)
@@ -152,10 +152,10 @@ class Model:
     # The lockstep.
 
     def run(self) -> None:
-        """Let everything move until every driver is done, and nobody who calls one has anything left to do.
+        """Let everything move until every driver and its callers are done.
 
         Raises:
-            Deadlock: nobody can move.
+            Deadlock: no process can move.
             Spin: a driver looks for ever and takes nothing.
         """
         self._looking = [(number, driver, self.hosts.get(number)) for number, driver in enumerate(self.drivers)]
@@ -166,7 +166,7 @@ class Model:
             if not self._looking and not any(caller.is_busy for caller in self.callers):
                 return
             move, target = self.rule.next(self.host())
-            while move is Move.GRANT:  # which tells no caller anything
+            while move is Move.GRANT:  # which reports nothing to a caller
                 self._looks = 0
                 self.grant(self.processes[target])
                 self.settle()
@@ -181,7 +181,7 @@ class Model:
                 self._look(target)
 
     def _resume(self, *, is_due: bool = False) -> bool:
-        """Let the callers do what they want to do now, by declaration, if they were told something, or are due.
+        """Let the callers do what they want to do now, by declaration, if they have a report, or are due.
 
         Returns:
             Whether one did something.
@@ -202,7 +202,7 @@ class Model:
         self.rule.now = max(self.rule.now, until)
 
     def settle(self) -> None:
-        """Let what happened be seen: who could go on asks, and the new and the dead are recorded in spawn order."""
+        """Show the events: processes that can run ask, and births and deaths are recorded in spawn order."""
         for process in self._living.values():
             for is_woken in process.wakers:
                 if is_woken():
@@ -214,7 +214,7 @@ class Model:
             self.tell_deaths()
 
     def tell_deaths(self) -> None:
-        """Record who is gone."""
+        """Record the dead processes."""
         for process in self.in_order(self._deaths):
             assert process.ended is not None
             self.tell("x", {"process": process.name, **process.ended})
@@ -222,7 +222,7 @@ class Model:
         self._deaths.clear()
 
     def tell_births(self) -> None:
-        """Record who is new."""
+        """Record the births."""
         for process in self.in_order(self._births):
             said = self._fakes[process.path[0]], process.name
             self._names[said] += 1
@@ -233,7 +233,7 @@ class Model:
         self._births.clear()
 
     def note_leaks(self) -> None:
-        """Record who is left, fake by fake."""
+        """Record the processes that are left, fake by fake."""
         for path in sorted(self.processes, key=lambda path: (self._fakes[path[0]], path)):
             process = self.processes[path]
             lives = "stopped" if process.is_stopped else "alive"
@@ -268,7 +268,7 @@ class Model:
         return host
 
     def grant(self, process: Process) -> None:
-        """Let one process go on."""
+        """Let one process run."""
         rule, signals = self.rule, process.signals
         asked = rule.asks(process.path)
         rule.drop(process.path)
@@ -307,7 +307,7 @@ class Model:
             self.on_over()
 
     def dissolve(self) -> None:
-        """Be gone at once: all here hold each other, and would wait for somebody who looks for garbage."""
+        """Break the reference cycles at once: all parts hold each other, and would wait for the garbage collector."""
         for process in self.processes.values():
             for one in (process.player, process.kin, process):
                 vars(one).clear()
@@ -320,11 +320,11 @@ class Model:
 
 
 CALLER = "caller"
-"""What makes the marks on prompts unlike any other session's."""
+"""The value that makes the marks on prompts different in each session."""
 
 
 class _Bell:
-    """A session's bell in memory."""
+    """A session's wakeup in memory."""
 
     descriptor = -1
 
@@ -377,17 +377,17 @@ class SessionHost:
         self._called: list[tuple[str, int]] = []
         self._events: list[SessionEvent] = []
         self.caller: CallerHost | None = None
-        """Who is to hear what the session tells."""
+        """The listeners for the session's events."""
         self._turns: list[Turn] = []
         self._questions: list[Question | None] = []
-        """What the handler was asked, in order; None: it was withdrawn, and another may have its id."""
+        """The handler's questions, in order; None: it was withdrawn, and another question may have its id."""
         self._viewers: dict[str, Viewer] = {}
         self._seen: dict[str, list[SessionEvent]] = {}
         self.driver = SessionDriver(machine, spawn, self.bell, now, self._hear, trace)
         self._session.drive_by(self.driver)
 
     def tell(self, caller: Caller, name: str, now: int) -> None:
-        """Tell the caller what the session told since it was asked last, and call the callbacks."""
+        """Give the caller the session's reports since the last question, and call the callbacks."""
         heard, self._events = self._events, []
         for event in heard:
             caller.hear(event.kind, event.turn, event.text, name)
@@ -447,17 +447,17 @@ class SessionHost:
             self._read(value)
             del self._viewers[value]
         else:
-            (session.stop() if deed.kind == "stop" else session.close()).close()  # nobody waits for it
+            (session.stop() if deed.kind == "stop" else session.close()).close()  # no task waits for it
 
 
 class CallerHost:
     """The caller of all sessions of a scenario.
 
     Args:
-        drive: what it does.
+        drive: the steps of the caller.
         hosts: the sessions by name, in the order of their declaration.
         now: the clock.
-        trace: takes what the caller does.
+        trace: receives the actions of the caller.
     """
 
     def __init__(
@@ -471,11 +471,11 @@ class CallerHost:
         for host in hosts.values():
             host.caller = self
         self.has_news = False
-        """Whether a session told something that the caller has not heard."""
+        """Whether a session has a report that the caller has not received."""
         roles = {name: host.role for name, host in hosts.items()}
         self._caller = Caller(drive, lambda deed: trace(now(), "m", deed.show()), roles)
         self.deadline: int | None = None
-        """The instant at which the caller acts whatever happens; what it is told and what it does may move it."""
+        """The instant at which the caller acts in any case; an event or its own action may move it."""
         self.act(now())
 
     @property
@@ -484,7 +484,7 @@ class CallerHost:
         return not self._caller.is_done
 
     def act(self, now: int) -> bool:
-        """Tell the caller what the sessions told, and do what it wants; return whether it wanted something."""
+        """Give the caller the sessions' reports, and do its actions; return whether it had any."""
         self.has_news = False
         for name, host in self._hosts.items():
             host.tell(self._caller, name, now)

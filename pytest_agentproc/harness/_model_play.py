@@ -1,4 +1,4 @@
-"""Plays of a scenario in the model. Owns who is put on its stage: a run, a session, or several."""
+"""Plays of a scenario in the model. Owns the choice of its drivers: a run, a session, or several."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ __all__ = ["CoreSubject", "add_run", "model_play", "play_bound"]
 
 
 class _Judges(Protocol):
-    """The core's judgements, and what they are called."""
+    """The judgements of the reference supervisor, and their names."""
 
     name: str
     deciders: Deciders
@@ -50,11 +50,11 @@ class CoreSubject(_Judges, Protocol):
 
 
 def model_play(scenario: Scenario, subject: CoreSubject, *, model: type[Model] = Model) -> Played:
-    """Play a scenario against the core, or the core with judgements replaced, in the model.
+    """Run a scenario against the reference supervisor, or one with judgements replaced, in the model.
 
     Args:
-        scenario: what the fake does and what must be true.
-        subject: the core, as `subjects.core()` or a defect gives it.
+        scenario: the fake's script and the expectations.
+        subject: the supervisor, as `subjects.core()` or a defect gives it.
         model: the model; a broken one shows that a tie rule matters.
 
     Raises:
@@ -139,7 +139,7 @@ def _leaving(
     kept: Artifacts | None,
     answers: list[RunReport],
 ) -> ModelDeparture:
-    """Give who goes away in the middle of a run, as a task that is cancelled does."""
+    """Give the caller that leaves in the middle of a run, as a cancelled task does."""
 
     def go(now: int) -> None:
         model.record.add(now, "m", deed.show())

@@ -1,16 +1,16 @@
 """Whether a scenario can be judged in real time, how fast, and how late a polling supervisor may be. Pure.
 
-In real time everything takes time: a fake starts, a byte arrives, a timer rings late. That changes nothing as long as
-all of it happens before the next instant at which somebody else would have acted. The smallest such distance is the
-margin: before each move, from its instant to the nearest deadline or end of a pause that belongs to another actor. What
-the supervisor does because an agent moved competes with its own next deadline, too, and so do two limits of one run:
-whichever ends first says what the run was. A tie has no margin at all. The supervisor looks after each step here,
-because in real time it does: between an answer and the exit after it lies time.
+In real time everything takes time: a fake starts, a byte arrives, a timer is late. That changes nothing as long as all
+of it happens before the next action of another actor. The smallest such distance is the margin. It is measured before
+each move, from its instant to the nearest deadline or end of a pause of another actor. The supervisor's reaction to an
+agent competes with the supervisor's own next deadline, too. So do two limits of one run: the first one to end decides
+the outcome. A tie has no margin at all. The supervisor looks after each step here, as in real time: some time lies
+between an answer and the exit after it.
 
-One that looks every 50 ms and is right sees everything up to 50 ms late, and acts on it as much later: a style, and no
-mistake. Who looks so is known by its loop, whose timers wake it at a steady pace; where a run is over too soon to tell,
-it is played once more with a pause before its script. One that looks only while it ends a tree may look once: from then
-on it is as late as the short timers that it set and slept through. Before that, instants are exact.
+A correct supervisor that polls every 50 ms sees and does everything up to 50 ms late. That is a style and no mistake.
+It is recognised by its loop, whose timers wake it at a steady pace. If a run is too short for that, it is repeated with
+a pause before its script. Some supervisors poll only while they end a tree, perhaps once. From then on such a
+supervisor may be late by its own short timers. Before that, instants are exact.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ __all__ = [
 
 
 MARGIN = 250_000_000
-"""Competing instants must be so many real nanoseconds apart: the delays of a busy machine must not swap them."""
+"""The least real nanoseconds between competing instants: the delays of a busy machine must not swap them."""
 
 _EASY_MARGIN = 2 * MARGIN
 _FASTEST = 100
@@ -63,7 +63,7 @@ _LONG = 20
 """Left to itself a scenario leaves twice the margin, or less of it if that takes more real seconds than this."""
 
 _LONGEST = 45
-"""What takes more real seconds with the margin alone is not played."""
+"""The most real seconds for a run with the margin alone; a longer one is not played."""
 
 _LATE = 1_000_000_000
 """So many real nanoseconds after its instant a thing may happen; never before it."""
@@ -78,12 +78,12 @@ class NotForReal(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How a scenario is played in real time.
+    """The pace of a scenario in real time.
 
     Args:
-        scale: every duration is divided by it.
+        scale: the divisor of every duration.
         margin: real nanoseconds between competing instants; None: nothing competes.
-        tolerance: how much later than expected a thing may happen, in nanoseconds of the scenario's time.
+        tolerance: the allowed lateness, in nanoseconds of the scenario's time.
         limit: real seconds after which a supervisor that has not returned is given up.
     """
 
@@ -97,9 +97,8 @@ def pace_of(foreseen: Foreseen, scale: float | None, lifetime: float) -> Pace:
     """Choose the pace.
 
     Args:
-        foreseen: what the model says.
-        scale: what the caller wants; None: as fast as twice the margin allows, or the margin where that is slow, and at
-            most 100.
+        foreseen: the prediction of the model.
+        scale: the caller's wish; None: as fast as twice the margin allows, or the margin if that is slow; at most 100.
         lifetime: real seconds for which a fake can live.
 
     Raises:
@@ -135,13 +134,13 @@ def _at(scale: float | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Foreseen:
-    """What the model says of a scenario's run in real time, in nanoseconds before any scaling.
+    """The model's prediction of a scenario's run in real time, in nanoseconds before any scaling.
 
     Args:
         margin: the smallest distance between competing instants; None: nothing competes.
         duration: the instant of its end.
-        fault: why it has no end, if it has none.
-        broken: what broke in a fake itself; None: nothing did.
+        fault: the reason why it has no end, if it has none.
+        broken: the failure of a fake itself; None: there was none.
     """
 
     margin: int | None
@@ -151,7 +150,7 @@ class Foreseen:
 
 
 class _Measured(FiniteRule):
-    """The jump rule, and beside each of its decisions the distance to whoever might have been next."""
+    """The jump rule, with the distance of each of its decisions to the next possible one."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -182,7 +181,7 @@ class _Measured(FiniteRule):
 
 
 _NEXT_GRANT = -1
-"""What a track waits for between two steps."""
+"""The waits of a track between two steps."""
 
 
 class _Stepwise(Player):
@@ -196,7 +195,7 @@ class _Stepwise(Player):
         return False
 
     def _do_hop(self, fields: dict[str, Any]) -> Iterator[Wait]:
-        """Live on: whoever competes with one that re-forks has to do with one process, however many it is made of."""
+        """Live on: for its competitors an agent that re-forks is one process, whatever its number of forks."""
         end = fields["until"]
         yield (NEVER, None) if end is None else (TIME, end)
         self.stage.leave(0)
@@ -218,11 +217,11 @@ class _StepwiseProcess(Process):
 
 
 def foresee(scenario: Scenario, terms: Terms) -> Foreseen:
-    """Play a scenario in the model and measure.
+    """Run a scenario in the model and measure.
 
     Args:
-        scenario: what the fake does.
-        terms: the limits that the subject states for it.
+        scenario: the script of the fake.
+        terms: the limits that the supervisor states for it.
     """
     rules: list[_Measured] = []
 
@@ -265,12 +264,12 @@ _STEPS = 10
 """So many looks, at most, go by between the steps of a run: the start, an answer, each rung of a ladder, each end."""
 
 _STEPS_OF_DEED = 4
-"""So many more for each thing that the caller of a session does: what is told, asked, cancelled, answered."""
+"""The additional looks for each action of a session's caller: an event, a question, a cancel, an answer."""
 
 _CLOSE = 4
-"""So many looks, at most, one is late for an instant that competes with another: what it counts from is late, too.
+"""The most looks by which an action may be late for a competing instant; its starting point is late, too.
 
-What must have passed by then takes looks of its own.
+A time that must have passed by then takes further looks.
 """
 
 _EACH = 32_768
@@ -284,16 +283,16 @@ _SILENT, _IDLE = 3600.0, 14_400.0
 
 @dataclass(frozen=True, slots=True)
 class Turns:
-    """How a supervisor looks that looks in turns, all the time or from some instant on.
+    """The looks of a supervisor that polls, from the start or from a later instant.
 
-    One that looks too few times for a pace to show is as late as the short timers are long that it slept through.
+    If it looks too few times for a pace, it may be late by the length of its own short timers.
 
     Args:
         period: nanoseconds from one look to the next; 0: no pace was found.
-        margin: nanoseconds between the nearest of the scenario's competing instants; None: nothing competes.
-        size: how many bytes passed between it and its agent.
-        deeds: how many things the caller of a session did.
-        began: the instant at which it began to look so.
+        margin: nanoseconds between the nearest competing instants of the scenario; None: nothing competes.
+        size: the number of bytes between it and its agent.
+        deeds: the number of actions of a session's caller.
+        began: the instant at which it began to poll.
         naps: the instants at which its short timers were set, and woke it.
     """
 
@@ -332,7 +331,7 @@ class Turns:
 
     @property
     def undecided(self) -> str:
-        """Why a difference may be nobody's fault; nothing if it cannot be."""
+        """Why a difference may be no fault; empty if it cannot be."""
         if not self.period or self.margin is None or self.margin > self.period * (_CLOSE + self._passing):
             return ""
         apart = f"{duration(self.margin)} apart" if self.margin else "at the same time"
@@ -340,18 +339,18 @@ class Turns:
 
 
 def _first_signal(record: Record) -> float:
-    """Give the instant of the first signal that anybody in the tree caught or died of; endless if there was none."""
+    """Give the instant of the first signal that a process of the tree caught or died of; endless if there was none."""
     caught = (event.at for event in record.events if event.code in "sx" and "signal" in event.data)
     return min(caught, default=float("inf"))
 
 
 def may_look_in_turns(subject: Subject, bound: Bound, pulse: PollingDetector) -> bool:
-    """Say whether a subject may be of that kind: it woke soon, or twice in a short time that is no limit of its own.
+    """Say whether a supervisor may poll: it woke soon, or twice in a short time that is no limit of its own.
 
     Args:
-        subject: who; of the core it is known that it is woken, and that the timers of its loop are the caller's.
-        bound: what it supervised, under its own limits.
-        pulse: how its loop woke meanwhile.
+        subject: the supervisor; the reference supervisor never polls, and its loop's timers are the caller's.
+        bound: the scenario under its own limits.
+        pulse: the wakes of its loop.
     """
     if hasattr(subject, "deciders"):
         return False
@@ -375,10 +374,10 @@ def _limits(bound: Bound) -> list[int]:
 
 
 def patience_of(bound: Bound) -> float:
-    """Say for how many virtual seconds somebody may look in turns while nothing happens: its limits are over by then.
+    """Give the virtual seconds for which a supervisor may poll while nothing happens: all its limits end before.
 
     Args:
-        bound: what it supervises, under its own limits.
+        bound: the scenario under its own limits.
     """
     limits = [limit for limit in bound.policy.nanoseconds().values() if limit is not None]
     least = _IDLE if bound.scenario.is_session or bound.parts else _SILENT
@@ -386,7 +385,7 @@ def patience_of(bound: Bound) -> float:
 
 
 def later(bound: Bound) -> Bound:
-    """Have an agent pause before its script, for long enough to tell whether somebody looks in turns meanwhile."""
+    """Let an agent pause before its script, long enough to recognise a polling supervisor."""
     parts = {name: later(part) for name, part in bound.parts.items()}
     pause = (0, "sleep", (_PAUSE,))
     program = {**bound.program, "steps": [pause, *bound.program["steps"]]} if bound.program else bound.program

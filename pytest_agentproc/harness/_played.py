@@ -1,4 +1,4 @@
-"""What a play leaves behind, and what the lab and the model share about it. Values and pure functions."""
+"""The results of a play, and the parts that the scenario runner and the model share. Values and pure functions."""
 
 from __future__ import annotations
 
@@ -31,29 +31,29 @@ PROMPT_SHOWN = 1 << 16
 """So much of its prompt a fake knows, for dialects that repeat it; the rest reaches it by its own way."""
 
 SESSION_FOLDER = "/"
-"""Where the agent of a session runs: its folder goes over the wire, and a record must tell of no folder of the day."""
+"""The folder of a session's agent: it is sent to the agent, and a record must not depend on today's folder."""
 
 
 _ROUNDINGS = 64
-"""So many times somebody may round a part of a nanosecond up until an instant."""
+"""The number of times that a fraction of a nanosecond may be rounded up until an instant."""
 
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """One play: what was asked, what happened, what the subject said.
+    """One play: the request, the events, the supervisor's answer.
 
     Args:
-        bound: the scenario under the subject's policy.
+        bound: the scenario under the supervisor's policy.
         record: both sides, in order.
-        answer: the subject's answer; None if it gave none.
-        fault: why time could not go on, if it could not, or how the subject broke, if it did.
-        artifacts: the files that the subject kept; None if it keeps none, or was not asked to.
-        pace: how it was played in real time; None: in virtual time.
-        lateness: the most nanoseconds of the scenario's time by which a step of the fake came late.
-        turns: how often the supervisor looked, if it looks in turns; None: it is woken.
-        reference: what the kit's own supervisor makes of it; None: it played itself, or its limits are the file's.
-        unstated: what depends on limits that the subject does not state; None: it states all.
-        broken: what broke in a fake itself, in the model; None: nothing did.
+        answer: the supervisor's answer; None if it gave none.
+        fault: why time could not move, if it could not, or the failure of the supervisor.
+        artifacts: the files that the supervisor kept; None if it keeps none, or was not asked to.
+        pace: the pace in real time; None: in virtual time.
+        lateness: the largest lateness of a step of the fake, in nanoseconds of the scenario's time.
+        turns: the polling of the supervisor; None: it is woken.
+        reference: the result of the reference supervisor; None: it played itself, or its limits are the file's.
+        unstated: the results that depend on limits that the supervisor does not state; None: it states all.
+        broken: the failure of a fake itself, in the model; None: there was none.
     """
 
     bound: Bound
@@ -87,10 +87,10 @@ class Played:
 
     @property
     def undecided(self) -> str:
-        """Why nothing follows from what broke.
+        """Why nothing follows from a failed check.
 
-        What decides it is nearer to one another than the supervisor looks; or an agent closed its stdin, which is a
-        file or is held open by a shell, so that nobody was told.
+        The deciding instants are nearer to each other than the supervisor's looks. Or an agent closed its stdin, which
+        is a file or is held open by a shell, so that the supervisor could not see it.
         """
         if self.turns is not None and self.turns.undecided:
             return self.turns.undecided
@@ -144,13 +144,13 @@ _OPTIONS: dict[tuple[str, str], tuple[str, ...]] = {
 
 
 def environment(scenario: Scenario, folder: str) -> Mapping[str, str]:
-    """Give the whole environment that a subject is told to give its agent: a PATH of fakes only."""
+    """Give the whole environment for a supervisor's agent: a PATH of fakes only."""
     states = {"CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS": "1"} if scenario.states else {}
     return {"PATH": folder, "LANG": "C.UTF-8", **states}
 
 
 def header(bound: Bound, subject: str) -> Mapping[str, Any]:
-    """Give the head of a record: whatever tells what was run."""
+    """Give the head of a record: the description of the run."""
     scenario = bound.scenario
     limits = {name: dict(part.policy.items()) for name, part in bound.parts.items()} or dict(bound.policy.items())
     python = ".".join(str(part) for part in sys.version_info[:3])

@@ -1,4 +1,4 @@
-"""The lab: plays a scenario against a subject with real processes. Owns the broker and the fakes' files."""
+"""The scenario runner: runs a scenario against a subject with real processes. Owns the broker and the fakes' files."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class _Broker(subprocess.Popen[bytes]):
 class ScenarioRunner:
     """Where scenarios are played.
 
-    The broker process starts with the first fake, the canaries with the first play in real time; `close` ends them.
+    The broker process starts with the first fake, the decoys with the first play in real time; `close` ends them.
 
     Args:
         new_record: makes the record of a play, of its header.
@@ -75,7 +75,7 @@ class ScenarioRunner:
         self._clock: VirtualClock | None = None
         self._canaries = Canaries(sorted({*COMMANDS.values(), *commands}))
 
-    def __enter__(self) -> ScenarioRunner:  # noqa: PYI034  # nobody derives from it
+    def __enter__(self) -> ScenarioRunner:  # noqa: PYI034  # it has no subclass
         return self
 
     def __exit__(
@@ -86,19 +86,19 @@ class ScenarioRunner:
     def play(
         self, scenario: Scenario, subject: Subject, *, backend: str = "asyncio", record: Record | None = None
     ) -> Played:
-        """Play a scenario against a subject, in virtual time.
+        """Run a scenario against a supervisor, in virtual time.
 
         Args:
-            scenario: what the fake does and what must be true.
+            scenario: the fake's script and the expectations.
             subject: the supervisor under test.
             backend: "asyncio" or "trio".
-            record: an empty one, to be looked at meanwhile; None: one of its own.
+            record: an empty record, which can be read meanwhile; None: one of its own.
 
         Raises:
-            NotApplicable: the script needs a limit that the subject does not have, or its host a disk that it has not,
-                or what virtual time cannot play.
-            ScenarioError: the script has no end, and the kit's own supervisor does not end it, either.
-            KitError: the harness or a fake failed, so there is no verdict on the subject.
+            NotApplicable: the script needs a limit that the supervisor does not have, a disk that its host does not
+            have, or an action that virtual time cannot play.
+            ScenarioError: the script has no end, and the reference supervisor does not end it, either.
+            KitError: the harness or a fake failed, so there is no verdict on the supervisor.
         """
         if real_time_only(subject):
             raise NotApplicable("virtual time", 1)
@@ -136,19 +136,20 @@ class ScenarioRunner:
     def play_real(
         self, scenario: Scenario, subject: Subject, *, backend: str = "asyncio", scale: float | None = None
     ) -> Played:
-        """Play a scenario against a subject in real time, if it can be told apart there what must be told apart.
+        """Run a scenario against a supervisor in real time, if its instants are far enough apart.
 
         Args:
-            scenario: what the fake does and what must be true.
+            scenario: the fake's script and the expectations.
             subject: the supervisor under test.
             backend: "asyncio" or "trio".
-            scale: every duration is divided by it; None: by as much as the scenario bears.
+            scale: the divisor of every duration; None: the largest one that the scenario allows.
 
         Raises:
-            NotForReal: two instants that must not change places are too near to one another, or it takes too long.
-            NotApplicable: the script needs a limit that the subject does not have, or its host a disk that it has not.
-            ScenarioError: the script has no end, and the kit's own supervisor does not end it, either.
-            KitError: the harness or a fake failed, so there is no verdict on the subject.
+            NotForReal: two instants that must not change places are too near to each other, or it takes too long.
+            NotApplicable: the script needs a limit that the supervisor does not have, or a disk that its host does not
+            have.
+            ScenarioError: the script has no end, and the reference supervisor does not end it, either.
+            KitError: the harness or a fake failed, so there is no verdict on the supervisor.
         """
         bound = bind_to(scenario, subject)
         if bound.blocked is not None:
@@ -189,17 +190,17 @@ class ScenarioRunner:
         instead: Sequence[tuple[tuple[str, ...], str]] = (),
         outside: Outside | None = None,
     ) -> FakeAgent:
-        """Make the scenario's fake, to be started by code of your own.
+        """Make the scenario's fake, which the caller's own code starts.
 
         Args:
-            scenario: who the agent is and what it does, under the default policy and the scenario's own.
+            scenario: the agent and its script, under the default policy and the scenario's own.
             clock: the clock that it obeys; None: the virtual one that `virtual_clock` made last, or else real time.
-            name: what the record calls it.
-            record: where it writes, in the order in which things happen; None: a record of its own.
-            tells: whether its record says first, at each start, what it was given.
+            name: its name in the record.
+            record: receives its actions in order; None: a record of its own.
+            tells: whether its record begins each start with the given command.
             command: the name of its executable; empty: that of its dialect's CLI.
             instead: patterns of arguments, each with the path of the fake that plays a start with such arguments.
-            outside: how it lives if it is started while its virtual clock does not run; None: it exits.
+            outside: its life if it is started while its virtual clock does not run; None: it exits.
 
         Raises:
             UsageError: the scenario has several agents.
@@ -235,15 +236,15 @@ class ScenarioRunner:
         return str(folder)
 
     def stop_lifetimes(self) -> None:
-        """Have no fake end by its lifetime from now on, for somebody debugs the code that started it."""
+        """Disable the lifetime of all fakes from now on: a debugger watches the code that started them."""
         self._shop().debugged.touch()
 
     def is_fake(self, command: str) -> bool:
-        """Say whether a command line is that of a fake of this lab, or of a descendant of one."""
+        """Say whether a command line is that of a fake of this runner, or of a descendant of one."""
         return self._workshop is not None and plays(command, str(self._workshop.folder))
 
     def close(self) -> None:
-        """End the canaries, the broker, and with it every fake that is left, and remove the files."""
+        """End the decoys, the broker, and with it every fake that is left, and remove the files."""
         self._canaries.close()
         if self._broker is not None:
             self._broker.kill()
@@ -332,7 +333,7 @@ def _settled(played: Played, fakes: Sequence[FakeAgent]) -> Played:
 
 
 def _telling(bound: Bound) -> Bound:
-    """Have an agent tell first what it was given, at each start."""
+    """Have an agent report its input first, at each start."""
     program = {**bound.program, "steps": [_TELL, *bound.program["steps"]]}
     if "then" in program:
         program["then"] = [[_TELL, *steps] for steps in program["then"]]

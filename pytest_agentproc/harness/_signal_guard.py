@@ -1,12 +1,12 @@
 """Signals of the supervising program: decoys and unrelated processes that must get none.
 
-One is in the process group of pytest, one in a session of its own; both are children of this process, as a server of
-another test is. A hit counts against a run if the kernel names this process or a descendant of it as the sender. One
-whose sender nobody knows (it was gone too soon; KILL and STOP leave no word) counts as well, but not beside other
+One decoy is in the process group of pytest, one in a session of its own. Both are children of this process, as a server
+of another test is. A hit counts against a run if the kernel names this process or a descendant of it as the sender. A
+hit without a known sender (it had ended, or the signal was KILL or STOP) counts as well. It does not count beside other
 workers of pytest-xdist: it may be theirs.
 
-It patches `os.kill`, `os.killpg` and `signal.pidfd_send_signal`, which all of the standard library goes through, while
-a subject has its run. What C code or another program sends is not seen here; the canaries are for that.
+It patches `os.kill`, `os.killpg` and `signal.pidfd_send_signal`, which all of the standard library uses, while a
+supervisor runs. Signals of C code or of another program are not seen here; the decoys see them.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ __all__ = ["Canaries", "Hit", "participants_of", "warden"]
 
 
 _PATIENCE = 10.0
-"""Real seconds in which a canary that can must have answered."""
+"""Real seconds in which a decoy that can answer must have answered."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A signal that a canary got.
+    """A signal that a decoy got.
 
     Args:
         signal: its name.
-        canary: where that canary lives.
-        origin: `run` if this process or a descendant of it sent it, `unknown` if nobody knows who did.
+        canary: the place of that decoy.
+        origin: `run` if this process or a descendant of it sent it, `unknown` if the sender is not known.
     """
 
     signal: str
@@ -59,7 +59,7 @@ class Hit:
 
 
 class Canaries:
-    """Two canaries.
+    """Two decoys.
 
     Args:
         names: words that stand among their arguments, so that they look like agents.
@@ -71,7 +71,7 @@ class Canaries:
         self._are_alone = "PYTEST_XDIST_WORKER" not in os.environ
 
     def ready(self) -> None:
-        """Start those that are not there, and forget what they got so far: it was not this run's."""
+        """Start the missing decoys, and forget their earlier signals: they were not this run's."""
         self.hits()
         missing = [canary for canary in _PLACES if canary not in self._processes]
         for canary in missing:
@@ -81,7 +81,7 @@ class Canaries:
                 raise KitError("a canary did not come up, so nobody can tell whether bystanders are harmed")
 
     def hits(self) -> list[Hit]:
-        """Ask each what it got since it was asked last; who is dead or stopped is replaced at the next `ready`."""
+        """Ask each for its signals since the last question; a dead or stopped decoy is replaced at the next `ready`."""
         found: list[Hit] = []
         for canary, process in tuple(self._processes.items()):
             noted = _ask(process)
@@ -116,7 +116,7 @@ _PLACES = (_GROUP, _APART)
 
 
 def _silenced_by(process: subprocess.Popen[bytes]) -> int:
-    """Say by which signal one that does not answer was ended or stopped; its pipes end before it can be waited for."""
+    """Give the signal that ended or stopped a silent decoy; its pipes end before it can be waited for."""
     if how_it_lives(process.pid) == "stopped":
         return signal.SIGSTOP
     try:
@@ -126,7 +126,7 @@ def _silenced_by(process: subprocess.Popen[bytes]) -> int:
 
 
 def _ask(process: subprocess.Popen[bytes]) -> list[str] | None:
-    """Give what a canary noted; None if it does not answer: it is dead, or stopped."""
+    """Give the notes of a decoy; None if it does not answer: it is dead, or stopped."""
     assert process.stdin is not None
     assert process.stdout is not None
     if how_it_lives(process.pid) == "stopped":
@@ -141,12 +141,12 @@ def _ask(process: subprocess.Popen[bytes]) -> list[str] | None:
     return line.decode().split() if line else None
 
 
-_send_signal = signal.pidfd_send_signal  # as it is before anybody patches it
+_send_signal = signal.pidfd_send_signal  # as it is before it is patched
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 _HARMLESS = frozenset({signal.SIGCHLD, signal.SIGCONT, signal.SIGURG, signal.SIGWINCH})
-"""What does nothing to who has no handler for it, and runs."""
+"""The signals that do nothing to a running process without a handler."""
 _FATAL = frozenset({signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGSEGV})
-"""What faulthandler has a handler for that does not save anybody."""
+"""The signals with a handler of faulthandler, which does not save a process."""
 _HANDLES = (("subprocess.py", "send_signal"), ("popen_fork.py", "_send_signal"))
 """Where `subprocess` and `multiprocessing` signal a process of which the caller has the object: it is its own."""
 _STDLIB = os.path.dirname(os.__file__) + os.sep
@@ -161,9 +161,9 @@ class _Known(NamedTuple):
     """A process that is or was of the run.
 
     Args:
-        name: what the record calls it.
+        name: its name in the record.
         is_reaped: whether its pid is free for others by now.
-        is_agent: whether the supervisor started it: when a descendant's pid is free may be for init to say, at leisure.
+        is_agent: whether the supervisor started it: init may free the pid of a descendant much later.
     """
 
     name: str
@@ -195,19 +195,20 @@ def participants_of(clock: VirtualClock) -> Callable[[int], _Known | None]:
 
 
 def _nobody(_pid: int) -> None:
-    """Know no process: in real time nobody tells of births."""
+    """Know no process: in real time births are not reported."""
 
 
 @contextmanager
 def warden(note: Callable[[dict[str, Any]], None], known: Callable[[int], _Known | None] = _nobody) -> Iterator[None]:
     """Judge every signal that this process sends while the block runs.
 
-    One for a bystander, for pytest itself, or for a group with it is not delivered. One for a pid that was of the run
-    and is free by now hits nobody; an agent's is noted too. Of runs at a time, in threads, the first is watched.
+    A signal for an unrelated process, for pytest itself, or for a group that contains one is not delivered. A signal
+    for a pid that the run used and that is free by now hits no process; for an agent's pid it is noted too. If several
+    runs overlap, in threads, the first is watched.
 
     Args:
-        note: takes the data of a marker for each.
-        known: tells of processes of the run by their pids.
+        note: receives the data of a marker for each.
+        known: finds processes of the run by their pids.
     """
     if not _watching.acquire(blocking=False):
         yield
@@ -217,7 +218,7 @@ def warden(note: Callable[[dict[str, Any]], None], known: Callable[[int], _Known
 
     def judged(function: Any, find: Callable[[int], _Target | None]) -> Any:
         def wrapped(*args: Any) -> Any:
-            frame = sys._getframe(1)  # noqa: SLF001  # who sends it is a line of the subject's own code
+            frame = sys._getframe(1)  # noqa: SLF001  # the sender is a line of the subject's own code
             target = find(args[0]) if judge.is_asked(args, frame) else None
             if target is None or judge.is_for_itself(target, args[1]):
                 return function(*args)
@@ -246,10 +247,10 @@ def warden(note: Callable[[dict[str, Any]], None], known: Callable[[int], _Known
 
 
 class _Judge:
-    """Finds out whom a signal would hit.
+    """Find the process that a signal would hit.
 
     Args:
-        known: tells of processes of the run.
+        known: finds processes of the run.
     """
 
     def __init__(self, known: Callable[[int], _Known | None]) -> None:
@@ -275,10 +276,10 @@ class _Judge:
         return _Target("itself", pid) if pid == os.getpid() else self._of_process(pid)
 
     def of_pidfd(self, pidfd: int) -> _Target | None:
-        """Find whom `signal.pidfd_send_signal` would hit; it never hits who has a pid of the dead.
+        """Find the process that `signal.pidfd_send_signal` would hit; it never hits a new process with the same pid.
 
-        So who is reaped by somebody else just then is no stray: a descriptor can be right and too late, and what was
-        seen of the pid is true only if it is the descriptor's still.
+        So a signal to a process that was reaped just then is no stray: a descriptor can be right and too late. An
+        observation of the pid is true only if the pid still belongs to the descriptor.
         """
         pid = _pid_of(pidfd)
         target = self.of_kill(pid) if pid > 0 else None
@@ -337,7 +338,7 @@ def _is_caught(signum: int) -> bool:
 
 
 def _pid_of(pidfd: int) -> int:
-    """Give the pid behind a pidfd; -1 if its process is reaped, or it is none."""
+    """Give the pid of a pidfd; -1 if its process is reaped, or it is no pidfd."""
     try:
         with open(f"/proc/self/fdinfo/{pidfd}", "rb", buffering=0) as file:
             lines = file.read(4096).splitlines()
@@ -347,7 +348,7 @@ def _pid_of(pidfd: int) -> int:
 
 
 def _place(frame: FrameType) -> str:
-    """Give file and line of who called, behind the libraries that pass a call on."""
+    """Give file and line of the caller, without the libraries that pass a call on."""
     caller: FrameType | None = frame
     while caller is not None and _passes_on(caller.f_code.co_filename):
         caller = caller.f_back

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["COMMANDS", "REFUSED", "is_ours", "write_fake", "write_refusal"]
 
 COMMANDS = {"raw": "agent", "claude": "claude", "pi": "pi", "codex": "codex", "gemini": "gemini", "acp": "agent"}
-"""What the CLI of each dialect is called."""
+"""The name of each dialect's CLI."""
 
 REFUSED = (
     *("aider", "amp", "claude", "claude-agent-acp", "claude-code-acp", "codex", "codex-acp", "copilot", "crush"),
@@ -58,12 +58,12 @@ exit 127
 
 
 def write_fake(scenario: Scenario, path: Path, *, scale: float, lifetime: float, harness: int | None = None) -> None:
-    """Write the fake of a scenario as one executable file; an older one goes, whole, and its count of starts too.
+    """Write the fake of a scenario as one executable file; it replaces an older file and its count of starts.
 
     Args:
-        scenario: who the agent is and what it does, under the default policy and the scenario's own.
+        scenario: the agent and its script, under the default policy and the scenario's own.
         path: the file.
-        scale: every duration is divided by it.
+        scale: the divisor of every duration.
         lifetime: real seconds after which the kernel kills it, and each of its descendants.
         harness: the pid of the process that it must not outlive; None: that of `AGENTPROC_HARNESS` in its environment.
 
@@ -115,7 +115,7 @@ def write_refusal(path: Path) -> None:
 
 
 def is_ours(path: Path) -> bool:
-    """Say whether a file is a fake or a refusal of ours, and may be written anew; one that is not there may."""
+    """Say whether a file may be overwritten: it is a fake or a refusal of ours, or does not exist."""
     try:
         with path.open("rb") as file:
             lines = file.read(4096).split(b"\n")
@@ -127,7 +127,7 @@ def is_ours(path: Path) -> bool:
 
 
 def _write(path: Path, text: str, *, is_executable: bool) -> None:
-    """Write a file so that whoever starts it meanwhile starts the old one or the new one."""
+    """Write a file so that a start meanwhile is one of the whole old or the whole new file."""
     number, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # a new file, never one that a link names
     temporary = Path(name)
     try:

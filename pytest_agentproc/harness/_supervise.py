@@ -1,13 +1,12 @@
-"""One run of a subject with one fake: its request, its artifact folder, its caller, and what is kept of it.
+"""One run of a supervisor with one fake: its request, its artifact folder, its caller, and the kept results.
 
-What is real: a directory in which nobody can make a file, root neither, is one of the kernel's own (`/sys`, or else
-`/proc`); it is tried before it is used. What is played: a full disk. Every artifact's name leads to `/dev/full`, where
-the kernel refuses each byte; a subject that writes under other names has to bring that about itself
-(`RunRequest.disk`), and
-one that got bytes past it was not on a full disk, so the scenario does not apply to it.
+A directory without write access, even for root, is real: it is one of the kernel's own (`/sys`, or else `/proc`), and
+is tried before it is used. A full disk is played: every artifact's name leads to `/dev/full`, where the kernel refuses
+each byte. A supervisor that writes under other names has to play the full disk itself (`RunRequest.disk`). If it could
+write bytes elsewhere, its disk was not full, and the scenario does not apply to it.
 
-A task of asyncio is cancelled once, so that it may wait as it cleans up. A scope, which is the only way on trio and
-anyio's way on asyncio, cancels at every await until it is left, unless that is shielded.
+A task of asyncio is cancelled once, so its clean-up may wait. A scope, which is the only way on trio and anyio's way on
+asyncio, cancels at every await until it is left, unless that is shielded.
 """
 
 from __future__ import annotations
@@ -121,7 +120,7 @@ class ArtifactDirectory:
 
 
 def _read(file: Path) -> bytes | None:
-    """Read a regular file; what else has the name is no artifact."""
+    """Read a regular file; anything else with that name is no artifact."""
     try:
         return file.read_bytes() if stat.S_ISREG(file.lstat().st_mode) else None
     except OSError:
@@ -143,7 +142,7 @@ def _read_only() -> str:
 
 
 class MemoryStore:
-    """The core's store in memory: what a `Folder` does in the directory of a `ArtifactDirectory`.
+    """The reference supervisor's store in memory: it does what a `Folder` does in an `ArtifactDirectory`.
 
     Args:
         disk: how it fails; see `RunRequest`.
@@ -182,23 +181,23 @@ if TYPE_CHECKING:
 
 
 NOBODY = RunReport()
-"""What somebody is told who is there no more: nothing."""
+"""The empty report for a caller that has left."""
 
 _REST = 1.0
 
 
 async def asked_until(deed: CallerAction, ask: Ask, leave: Callable[[], None], scale: float, backend: str) -> Said:
-    """Have a subject supervise, and cancel that at the instant of the deed if it is not done.
+    """Let a supervisor work, and cancel it at the instant of the caller's action if it is not done.
 
     Args:
-        deed: when the caller goes away, counted from now.
-        ask: has the subject supervise.
-        leave: called as he goes.
-        scale: so many times faster than its own clock the event loop's time goes.
+        deed: the instant at which the caller leaves, counted from now.
+        ask: starts the supervisor.
+        leave: called when the caller leaves.
+        scale: the factor by which the event loop's time is faster than its own clock.
         backend: the event loop's name.
 
     Returns:
-        the subject's answer, if it gave one; what it raises as it is cancelled is nobody's to hear.
+        The supervisor's answer, if it gave one. Its exception on cancellation is dropped.
     """
     seconds = departs_at(deed) / NANOSECONDS / scale
     cancel_task = backend == "asyncio" and deed.value == "task"
@@ -206,15 +205,15 @@ async def asked_until(deed: CallerAction, ask: Ask, leave: Callable[[], None], s
 
 
 def departs_at(deed: CallerAction) -> int:
-    """Give the nanoseconds from the beginning to a deed that is the first behind the prompt."""
+    """Give the nanoseconds from the beginning to an action that is the first after the prompt."""
     return deed.at if deed.at is not None else deed.after or 0
 
 
 def aftermath(bound: Bound, subject: Subject) -> float:
-    """Say for how many seconds the event loop goes on after a run that was abandoned.
+    """Give the seconds for which the event loop continues after a run that was abandoned.
 
-    Who has killed may leave the reaping to his event loop, and who has terminated the rest to a task of his own: both
-    are done where a program goes on. The core leaves nothing to anybody.
+    A supervisor that has killed may leave the reaping to its event loop. After TERM it may leave the rest to a task of
+    its own. Both are done if a program continues. The reference supervisor leaves no work open.
     """
     if bound.abandoned is None or hasattr(subject, "deciders"):
         return 0
@@ -265,11 +264,11 @@ async def _cancel_scope(seconds: float, ask: Ask, leave: Callable[[], None]) -> 
 
 
 class ModelDeparture:
-    """The same in the model, where nobody waits for it.
+    """The same in the model, where no task waits for it.
 
     Args:
-        deed: when he goes.
-        go: called with the instant as he does.
+        deed: the instant at which the caller leaves.
+        go: called with the instant when the caller leaves.
     """
 
     has_news = is_busy = False
@@ -307,7 +306,7 @@ def supervise(
     backend: str,
     room: ArtifactDirectory,
 ) -> Played:
-    """Have a subject supervise a scenario's fakes in virtual time, and see who is left.
+    """Have a subject supervise a scenario's fakes in virtual time, and find the processes that are left.
 
     Raises:
         Declined: the subject did not take the order, and started no agent.
@@ -351,15 +350,15 @@ def supervise(
             fault = _out_of_reach(error) or error
             if not marks:
                 tell(error)
-            record.cut(marks[0])  # what is done as it is cancelled takes real time, and is nobody's verdict
+            record.cut(marks[0])  # its actions after the cancel take real time, and belong to no verdict
         others.tell(record, clock.instant())
     return Played(bound, record, answer, fault, room.files())
 
 
 def _out_of_reach(error: ClockError) -> AdapterError | None:
-    """Give what is said of a supervisor with which virtual time cannot go; None: the error says something of it.
+    """Give the message for a supervisor that virtual time cannot follow; None: the error itself describes it.
 
-    Somebody works in real time whom nobody can see through: a thread that waits for the agent, another program. Whether
+    A part of it works in real time and is not visible: a thread that waits for the agent, or another program. Whether
     it would have ended is not known.
     """
     if not isinstance(error, Stall | Foreign):
@@ -374,7 +373,7 @@ _REAL = "this says nothing of the supervisor; play it in real time (--clock real
 def supervise_real(
     subject: Subject, bound: Bound, fakes: Sequence[FakeAgent], pace: Pace, backend: str, room: ArtifactDirectory
 ) -> Played:
-    """Have a subject supervise a scenario's fakes in real time, and see who is left.
+    """Have a subject supervise a scenario's fakes in real time, and find the processes that are left.
 
     Raises:
         Declined: the subject did not take the order, and started no agent.

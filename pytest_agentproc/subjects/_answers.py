@@ -24,7 +24,7 @@ def answer_of(given: Any, scale: float = 1) -> RunReport:
         given: an `RunReport`, a mapping of its fields (times in seconds, as the supervisor's own clock measured them),
             the
             name of an outcome, or None.
-        scale: so many times faster than that clock the play's clock was.
+        scale: the factor by which the play's clock was faster than that clock.
 
     Raises:
         AdapterError: it is none of these, or a field is unknown or of a wrong type; the text says which.

@@ -1,4 +1,4 @@
-"""Owns what may stand for a subject: an object, a class, a factory or a plain function. Imports and asks nobody."""
+"""The forms of a subject: an object, a class, a factory or a plain function. Owns the choice; imports and asks none."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _REMEDY = "give an `async def supervise(order)`, or what pytest_agentproc.vocabu
 
 
 def taken(thing: Any) -> Subject:
-    """Take a thing for a subject, and see to it that what goes wrong in it is told as its own.
+    """Convert a thing to a subject, and report its failures as its own.
 
     Args:
-        thing: a subject; a class or a factory of one, without arguments; or a function of an order, which is taken as
+        thing: a subject; a class or a factory of one, without arguments; or a function of an order, which becomes
             `Function(it)`.
 
     Raises:

@@ -39,10 +39,10 @@ _FRAMES = 4
 
 
 class CheckedSubject:
-    """A subject of somebody else's: whatever goes wrong in it is a `SubjectError` that says where.
+    """The subject of another author: each of its failures is a `SubjectError` with its place.
 
     Args:
-        subject: what is asked.
+        subject: the subject that is asked.
     """
 
     def __init__(self, subject: Subject) -> None:
@@ -104,15 +104,15 @@ def stated(policy: Callable[[], Any]) -> Policy:
 
 
 async def ask(supervise: Callable[[RunRequest], Awaitable[Any]], order: RunRequest, adapter: str) -> RunReport:
-    """Have an order supervised.
+    """Call the function that supervises an order.
 
     Args:
-        supervise: what is called.
-        order: what it is given.
+        supervise: the function.
+        order: its argument.
         adapter: the module in which the adapter is defined.
 
     Raises:
-        AdapterError: what the function returned is no answer.
+        AdapterError: the function returned no valid answer.
         SupervisorCrash: the function raised.
         Declined: it was raised, alone or in groups.
     """
@@ -124,7 +124,7 @@ async def ask(supervise: Callable[[RunRequest], Awaitable[Any]], order: RunReque
         task = asyncio.current_task()
         if task is None or task.cancelling():
             raise
-        raise _crash(error, adapter) from error  # nobody cancelled it
+        raise _crash(error, adapter) from error  # it was not cancelled
     except (Exception, SystemExit) as error:
         if (declined := unwrap_decline(error)) is not None:
             raise declined from None

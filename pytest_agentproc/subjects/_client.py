@@ -1,4 +1,4 @@
-"""A client that holds a session with an agent, as its author shows it to the kit. Owns the methods; drives nobody."""
+"""A client that holds a session with an agent, as its author shows it to the kit. Owns the methods; drives none."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _OF_SPAWN = (errno.ENOEXEC, errno.E2BIG)
 
 
 class Client:
-    """One session with one agent, to be subclassed: `prompt` at least, and what else the client under test can do.
+    """One session with one agent, to be subclassed: `prompt` at least, and the client's other abilities.
 
-    A method calls the client under test and nothing more: no limit, no second try, nothing that would be to its credit.
+    A method calls the client under test and nothing more: no limit, no retry, no other help for the client.
     A method that raises `Declined("reason")` before an agent is started makes the scenario not applicable.
 
     `Driven` calls `start`, then `prompt` for one prompt after the other, `cancel` beside it, and `close`; `start` and
-    `close` run in one task. In virtual time all of them may wait for whatever an event loop waits for.
+    `close` run in one task. In virtual time all of them may wait for anything that an event loop can wait for.
 
     Args:
         order: the agent to be started (`argv`, `env`, `cwd`), and the limits.
@@ -49,20 +49,21 @@ class Client:
         """Start the agent and shake hands with it."""
 
     async def prompt(self, text: str) -> Mapping[str, Any] | str:
-        """Ask, wait for the end of the turn, and give its outcome, or a mapping of the fields of an `RunReport`.
+        """Send a prompt, wait for the end of the turn, and give its outcome, or a mapping of `RunReport` fields.
 
-        It is cancelled when the session is closed meanwhile: the turn is `stopped` then. `failed` after a cancel counts
-        as `cancelled`, and what is raised is for `lost`.
+        If the session is closed meanwhile, it is cancelled: the turn is `stopped` then. `failed` after a cancel counts
+        as `cancelled`. An exception goes to `lost`.
         """
         raise NotImplementedError
 
     async def cancel(self) -> None:
-        """Cancel the turn in flight, if there is one; what that raises is ignored: the turn has the outcome."""
+        """Cancel the turn in flight, if there is one; an exception of this is ignored: the turn has the outcome."""
 
     async def close(self) -> None:
-        """End the agent, unless a context that is held does so.
+        """End the agent, unless a held context does so.
 
-        If either raises, the client has crashed, unless `lost` takes it for a lost agent: nobody is there to be ended.
+        If either raises, the client has crashed, unless `lost` treats it as a lost agent: then there is no agent to
+        end.
         """
 
     def unstarted(self, error: Exception) -> str:
@@ -74,9 +75,9 @@ class Client:
         return _meaning(error, "handshake_failed")
 
     def lost(self, error: Exception) -> str:
-        """Give the outcome of a turn whose `prompt` raised: `agent_lost` where the connection is; else see above.
+        """Give the outcome of a turn whose `prompt` raised: `agent_lost` if the connection is lost; else see above.
 
-        Who starts an agent as it is asked has `spawn_failed` where its program is missing.
+        A client that starts its agent with the prompt has `spawn_failed` if the program is missing.
         """
         return _meaning(error, "agent_lost")
 

@@ -1,4 +1,4 @@
-"""A program as the supervisor under test. Owns how it is started and what its end tells; keeps no time of its own."""
+"""A program as the supervisor under test. Owns its start and the meaning of its end; keeps no time of its own."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ _TOLD = {
     "leftover_kill_grace": 3.0,
     "kill_grace": 6.0,
 }
-"""What it is told of a limit, in seconds, where no scenario says more: in real time a grace of a quarter of a second
-lets nothing be played faster, and what is silent for minutes is then too slow to be played at all."""
+"""The value of a limit, in seconds, where a scenario sets none. In real time a grace of a quarter of a second makes the
+whole play slow, and a silence of minutes is too slow to be played at all."""
 
 _INTERPRETER = re.compile(r"python[\d.]*|node|bun|deno|ruby|perl|php|tsx|(ba|da|z)?sh")
 _SCRIPT = re.compile(r"[^{}\s]+\.(py|[cm]?[jt]s|rb|pl|php|sh)")
@@ -76,8 +76,8 @@ _STARTED = "name an executable on PATH, or by its path from the folder where the
 class Command:
     """A program that runs an agent: started once for a scenario, in real time, below a keeper.
 
-    Whatever it leaves is found, a fake or not, and ended once that is noted. What it does not say is undecided or not
-    asked. It holds no sessions and keeps no artifacts.
+    Each process that it leaves is found, a fake or not, noted, and ended. A missing report makes the check undecided,
+    or it is not made. It holds no sessions and keeps no artifacts.
 
     In the words of the command, and in the values of `env`, stand `{agent}` for the agent's command (a word of its own
     becomes several, elsewhere it is quoted for a shell), `{prompt}` for the prompt, `{folder}` for a folder of the
@@ -88,7 +88,7 @@ class Command:
 
     Args:
         argv: its command.
-        limits: limits that it keeps without being told, in seconds or as `Policy` has them; it divides them by
+        limits: limits that it keeps by itself, in seconds or as `Policy` has them; it divides them by
             `{scale}`, and is otherwise right at scale 1 only.
         name: what the verdict calls it; None: the last part of the command's first word.
         prints_text: whether its stdout is the agent's final message: short for `says={"text": "stdout"}`.
@@ -181,7 +181,7 @@ class Command:
                 raise UsageError(f"there is no {script} in {here}", "name the file by its path from there")
 
     def policy(self, request: LimitsRequest) -> Policy:
-        """Take the limits that it can be told; of the others it has what it keeps by itself."""
+        """Take the limits that it can be given; of the others it has the limits that it keeps by itself."""
         default = Policy.for_dialect(request.dialect)
         limits: dict[str, Any] = {name: None for name in OPTIONAL_NAMES if name not in self._told}
         limits |= {name: _TOLD.get(name, getattr(default, name)) for name in self._told} | self._limits

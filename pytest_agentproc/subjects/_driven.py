@@ -1,8 +1,8 @@
-"""Somebody's client under the caller of a scenario. Owns the loop that does what the drive wants; knows no client.
+"""A client of another author under the caller of a scenario. Owns the loop that follows the drive; knows no client.
 
-The session of a client goes from `starting` to `ready` (`start` has returned) or `failed` (it raised), to `prompting`
-and back, and to `closed`. One prompt is asked at a time, the others wait here: that is no merit of the client's, and so
-`queue` is nothing that it can do.
+The session of a client begins in `starting`. It becomes `ready` (`start` has returned) or `failed` (it raised). Then it
+changes between `prompting` and `ready`, and ends in `closed`. One prompt is sent at a time, and the others wait here.
+That is no ability of the client, so it has no `queue`.
 """
 
 from __future__ import annotations
@@ -37,16 +37,17 @@ _GONE = ("agent_lost", "spawn_failed")
 class Driven(Function):
     """A client that holds sessions, driven through the scenarios of its dialects.
 
-    Scenarios of agents that get one prompt and end, with stops of an agent below its session, viewers, hooks, several
-    sessions at a time, prompts that queue, and waits for a background turn or a restart are not applicable: no `Client`
-    tells of them. A turn's `elapsed` is the time that `prompt` takes, if it gives none. It may wait for the agent that
-    lets go of a turn whose time is over; who tells of that at once may hold the next prompt back as long.
+    Some scenarios are not applicable, since no `Client` reports their events. These have agents that get one prompt and
+    end, stops of an agent below its session, viewers, hooks, or several sessions at a time. The others have prompts
+    that queue, or waits for a background turn or a restart. A turn's `elapsed` is the time that `prompt` takes, if it
+    gives none. `prompt` may wait for an agent that still works on a turn whose time is over. A client that reports such
+    a turn at once may hold the next prompt back for the same time.
 
     Args:
         client: a subclass of `Client`; an object of it is made for each session.
         name: what the verdict calls it; None: the name of the class.
         limits: see `Function`, also of what a client does with them in real time; a `restart_backoff` that is not named
-            is 0, a new agent for the next prompt, if any; None says that who has lost its agent is of no use any more.
+            is 0, a new agent for the next prompt, if any; None: a session without its agent is of no more use.
         dialects: see `Function`.
         outcomes: see `Function`.
         first_signal: see `Function`.
@@ -129,7 +130,7 @@ class _Driver:
                     await self._news.wait()
         return {"turns": [self._turns[number] for number in sorted(self._turns)]}
 
-    # What the caller does.
+    # Actions of the caller.
 
     def _do(self, deed: CallerAction, group: TaskGroup) -> None:
         if deed.kind == "prompt":
@@ -154,7 +155,7 @@ class _Driver:
             group.start_soon(self._through)
 
     async def _through(self) -> None:
-        """Have the client cancel; what becomes of the turn is the turn's to say, also where this fails."""
+        """Let the client cancel; the turn's own result decides, also if this fails."""
         try:
             await self._client.cancel()
         except Exception as error:  # noqa: BLE001  # what a cancel raises is ignored, unless it declines
@@ -170,7 +171,7 @@ class _Driver:
         await answer.wait()
         return self._order.handler.allowed is True
 
-    # What the session does.
+    # Actions of the session.
 
     async def _hold(self) -> None:
         """Hold the session open from its start to the caller's close; that the agent is lost by then is no news."""
@@ -238,7 +239,7 @@ class _Driver:
         self._end(number, {"elapsed": (self._now() - start) / NANOSECONDS / self._order.scale, **said})
         self._hear("status", None, "failed" if said["outcome"] in _GONE else "ready")
 
-    # What the caller and the record are told.
+    # Reports to the caller and the record.
 
     def _end(self, number: int, said: dict[str, Any]) -> None:
         self._turns[number] = said

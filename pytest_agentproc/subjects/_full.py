@@ -1,7 +1,7 @@
-"""The core's store on a disk that is full. Owns what is played about it: where the bytes of a file go.
+"""The reference supervisor's store on a full disk. Owns the part that is played: where the bytes of a file are written.
 
-The core writes under names that nobody can know before, so no directory that anyone may make can be full for it. Files
-are made and renamed for real, and what is written meets the kernel's own "no space left" at /dev/full.
+The reference supervisor writes under names that no test can know before, so no writable directory can be full for it.
+Files are made and renamed for real, and written bytes meet the kernel's own "no space left" at /dev/full.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ Limits = Mapping[str, Any] | Callable[[LimitsRequest], Mapping[str, Any] | Polic
 
 
 class Function:
-    """A function that is given an order, supervises its agent, and returns what it knows.
+    """A function that is given an order, supervises its agent, and returns its observations.
 
     It raises `Declined("reason")` for an order that it cannot take: the scenario is then not applicable, as long as no
     agent was started.
@@ -48,12 +48,12 @@ class Function:
 
     It returns an `RunReport`; or a mapping of an answer's fields, with times in seconds as its own clock measured them
     (`elapsed` is multiplied by the order's scale); or the name of an outcome; or None: then only what the record shows
-    is judged. What it returns wrongly is an adapter error. If it raises, it has crashed; only an exception that comes
+    is judged. A wrong return value is an adapter error. If it raises, it has crashed; only an exception that comes
     out of the function's own module, before an agent was started, is an adapter error.
 
     An `async def` runs on the event loop, in virtual and in real time. Any other function runs in a thread, and in real
     time only: virtual time stands still while a thread runs. In real time limits are to be divided by `order.scale`:
-    one that keeps a limit and never asked for the scale is told so in place of a verdict of failed.
+    a function that keeps a limit and never asked for the scale gets that message instead of a failed verdict.
 
     Args:
         function: takes an `RunRequest`.
@@ -68,9 +68,9 @@ class Function:
             as
             `["prompt", "cancel"]`. Scenarios with more than that are not applicable.
         runs: whether it takes orders without a drive: agents that get one prompt and end. Scenarios of such agents are
-            not applicable to one that holds sessions only.
+            not applicable to a function that holds sessions only.
         artifacts: whether it writes the files of C3 into the order's directory.
-        cancellable: whether it may be cancelled, and nobody is left then (T4): True by asyncio's `Task.cancel` and by
+        cancellable: whether it may be cancelled and then leaves no process (T4): True by asyncio's `Task.cancel` and by
             an anyio scope, which cancels at every await; "task" by the former alone. None: it says nothing of that, so
             that scenarios of it are informational.
         cannot: what it cannot do, of `vocabulary.ABILITIES` ("stdin", "pause", "deny") and `CAPABILITIES`: scenarios
@@ -79,7 +79,7 @@ class Function:
             given all prompts at once. "deny": the caller allows everything at once. "argv", "env": it makes its own
             command line, or environment, so that what the agent is given is not compared with the order.
         outcomes: the outcomes that it can tell apart, `completed` and `failed` among them; empty: all. Where a scenario
-            expects another one, it is met by the one that is most like it, or by `failed`.
+            expects another one, the most similar one meets it, or `failed`.
         first_signal: with which it begins to end an agent: TERM, INT or HUP. Scenarios then expect this one where they
             say TERM, other polite signals may follow, and `kill_grace` is the time from it to KILL.
         dialects: the dialects whose agents it can run, by name (`gemini stream` is one mode of one), or as `Dialect`
@@ -175,7 +175,7 @@ def _policy(limits: Any, dialect: str) -> Policy:
 
 
 class _Watched(RunRequest):
-    """An order that knows whether anybody has asked how fast time goes."""
+    """An order that records whether its user has asked for the scale of time."""
 
     __slots__ = ("is_scaled",)
     is_scaled: bool
@@ -197,7 +197,7 @@ def unwatched(order: RunRequest) -> RunRequest:
 
 
 def _inner(function: Any) -> Any:
-    """Give the function behind partials, and that of an object that is called."""
+    """Give the function inside partials, or the method of a callable object."""
     while isinstance(function, functools.partial):
         function = function.func
     return function if inspect.isroutine(function) or inspect.isclass(function) else type(function).__call__

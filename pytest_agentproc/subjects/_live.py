@@ -24,7 +24,7 @@ _NANOSECONDS = 1_000_000_000
 
 
 class _Lull:
-    """Look once more when everybody else has done what there is to do at this instant."""
+    """Look once more when all others have done their work at this instant."""
 
     news = False
     descriptor = None
@@ -93,7 +93,7 @@ class Held:
             self.turns[number - 1].cancel()
 
     async def stop(self) -> None:
-        """Terminate the agent, and wait until nobody of it is left."""
+        """Terminate the agent, and wait until no process of it is left."""
         self._note("stop")
         await self.session.stop()
 
@@ -106,13 +106,13 @@ class Held:
 
 
 class Live:
-    """The core, holding one session for a caller in another thread.
+    """The reference supervisor, which holds one session for a caller in another thread.
 
-    While nothing is asked of it the loop's thread stands still, and virtual time with it.
+    Without a call the loop's thread stands still, and virtual time with it.
 
     Args:
-        core: whose judgements and limits count.
-        permission: answers the agent's questions; None: nobody does.
+        core: the reference supervisor, with its judgements and limits.
+        permission: answers the agent's questions; None: they get no answer.
     """
 
     keeps_artifacts = False

@@ -59,7 +59,7 @@ class Unsaid(str):
 def said(sources: Mapping[str, Source], end: End) -> tuple[dict[str, Any], dict[str, Unsaid]]:
     """Give the fields that an end says something of, and why it does not say others.
 
-    The final text of a completed run that is to be told, and is not, is lost: an empty one (C3).
+    The final text of a completed run that must be reported, and is not, is lost: an empty one (C3).
 
     Raises:
         AdapterError: a file is no JSON, or a value is not in its table.

@@ -1,4 +1,4 @@
-"""Owns what somebody states of a supervisor's limits and dialects, and what is wrong in it. Pure."""
+"""The stated limits and dialects of a supervisor, and the mistakes in them. Pure."""
 
 from __future__ import annotations
 

@@ -75,8 +75,8 @@ class _Held:
     Args:
         order: the agent and the limits.
         deciders: the judgements.
-        caller: told what the session tells.
-        ring: called when it was told something.
+        caller: receives the reports of the session.
+        ring: called after each report.
     """
 
     def __init__(self, order: RunRequest, deciders: SessionDeciders, caller: Caller, ring: Callable[[], None]) -> None:
@@ -104,7 +104,7 @@ class _Held:
         }
 
     async def open(self, stack: AsyncExitStack, group: TaskGroup) -> None:
-        """Open it, for as long as the stack lasts; what it tells is heard in the group."""
+        """Open it for as long as the stack lasts; a task of the group reads its reports."""
         order, self._group = self._order, group
         door = open_session(
             order.argv,
@@ -132,7 +132,7 @@ class _Held:
         views = {name: view(events) for name, events in self._seen.items()}
         return report(self._session, turns=len(self._turns), views=views, called=self._called)
 
-    # What the session tells.
+    # Reports of the session.
 
     async def _listen(self, viewer: Viewer) -> None:
         async for event in viewer:
@@ -154,7 +154,7 @@ class _Held:
             raise CallbackError
         return use.allowed
 
-    # What the caller does.
+    # Actions of the caller.
 
     def _cancel(self, number: int | None) -> None:
         if number is None:

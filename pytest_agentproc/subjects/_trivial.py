@@ -1,6 +1,6 @@
-"""Supervisors that do next to nothing. What they pass shows what a scenario does not ask. They know no dialect.
+"""Supervisors that do next to nothing. A scenario that they pass does not test enough. They know no dialect.
 
-They claim every limit of the default policy and report all that they can say, so that nothing is excused.
+They claim every limit of the default policy and make every possible report, so that nothing is excused.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class SpawnAndForget(Null):
 
 
 class KillAtOnce(Null):
-    """Starts the agent and kills it, and nobody else: no leak, no late exit, no work done."""
+    """Start the agent and kill only it: no leak, no late exit, no work done."""
 
     name = "kill-at-once"
 
@@ -77,7 +77,7 @@ class SubprocessRun(Null):
     name = "subprocess.run"
 
     async def run_one(self, order: RunRequest) -> RunReport:
-        """Wait for so long as the silence that it was told, whatever the agent does meanwhile."""
+        """Wait for the given silence limit, whatever the agent does meanwhile."""
         return _of_drive(await self._once(order), order)
 
     async def _once(self, order: RunRequest) -> RunReport:

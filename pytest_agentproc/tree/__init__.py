@@ -1,7 +1,7 @@
 """Process trees: start an agent, end it with all its descendants, reap it.
 
-Signals go through pidfds, or to unreaped children of a keeper's own; `Keeper` is the process that holds a whole tree. A
-custody is for starts that are not the supervisor's: it knows which processes a piece of a program has left.
+Signals go through pidfds, or to unreaped children of a keeper; `Keeper` is the process that holds a whole tree. A
+`LeakTracker` is for starts that are not the supervisor's: it knows which processes a part of a program has left.
 """
 
 from __future__ import annotations

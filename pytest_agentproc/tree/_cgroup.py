@@ -1,6 +1,6 @@
 """A cgroup of one tree, where this process may make one: it kills faster than anything else. Never required.
 
-Owns the folder's name and its end; whoever starts the tree makes it, and each process puts itself there.
+Owns the folder's name and its end; the starter of the tree makes it, and each process enters it by itself.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ _PATIENCE = 0.2
 
 def new_cgroup() -> str:
     """Name a folder in which a cgroup of version 2 can be made; "" if there is none that we may write to."""
+    # The mount may show a part of the hierarchy only, so the path of this process is taken below the mount's root. In
+    # most containers it is read-only: then there is no cgroup, and nothing depends on it.
     try:
         with open("/proc/self/cgroup", encoding="utf-8") as file:
             own = next(line[3:].rstrip("\n") for line in file if line.startswith("0::"))
@@ -36,9 +38,10 @@ def new_cgroup() -> str:
 
 
 def end_cgroup(folder: str) -> None:
-    """Kill whoever is in a cgroup and remove it, if it is there."""
+    """Kill all members of a cgroup and remove it, if it is there."""
     if not folder or not os.path.isdir(folder):
         return
+    # One write kills every member at once, forks in progress too. That is why it is tried although the pidfds would do.
     attempt(write_file, f"{folder}/cgroup.kill", b"1")
     end = time.monotonic() + _PATIENCE
     while time.monotonic() < end:

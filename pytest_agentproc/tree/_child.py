@@ -1,7 +1,7 @@
 """One agent process behind one epoll descriptor: pipes, exit, descendants. Owns system calls; decides nothing.
 
-No call waits for a tree to die for longer than 50 ms of real time: what is left then is taken up by the next look, for
-which an alarm wakes whoever waits for the descriptor.
+No call waits longer than 50 ms of real time for a tree to die. The next look continues with what is left; an alarm
+wakes the reader of the descriptor for it.
 """
 
 from __future__ import annotations
@@ -33,27 +33,26 @@ _TERMINATE = (signal.SIGTERM, signal.SIGCONT)
 _KILL = (signal.SIGKILL,)
 _STREAMS = ("stdin", "stdout", "stderr")
 _AT_ONCE = 0.04
-"""Real seconds that one call spends on a tree which does not end."""
+"""Real seconds that one call spends on a tree that does not end."""
 _LOOK = 0.01
 """The same for a call that only looks."""
 _AGAIN = 5
 """Real milliseconds until the next look at such a tree."""
 _TURN = 0.5
-"""Real seconds of killing as they come, and then of stopping all first, in turns."""
+"""Real seconds of killing processes as they come, then of stopping all first, in turns."""
 _LAST = 3.0
-"""Real seconds for everything when the caller was cancelled."""
+"""Real seconds for everything after the caller was cancelled."""
 
 
 class Child:
     """Start an agent in a session of its own, with three pipes.
 
-    `containment` says which one holds. If this process ignores SIGCHLD, the kernel keeps the exit of none of its
-    children, and a keeper starts the agent if there can be one. If another part of this program reaps every child, the
-    exit is read from the pidfd (Linux 6.15), or else reported as 255; it is 255, too, if that part was faster than the
-    opening of the pidfd.
+    `containment` says which one holds. If this process ignores SIGCHLD, the kernel keeps no exit status of its
+    children. A keeper then starts the agent if there can be one. If another part of this program reaps every child, the
+    exit is read from the pidfd (Linux 6.15), or reported as 255. It is 255, too, if that part reaped the agent before
+    its pidfd was open.
 
-    What cannot be had, or breaks while the agent runs, is replaced by the next
-    weaker one.
+    If a containment is not available, or breaks while the agent runs, the next weaker one replaces it.
 
     Args:
         argv: the command; the first word is looked up in `env`'s PATH.
@@ -77,9 +76,11 @@ class Child:
         self._holds_orphans = False
         self._numbers: dict[str, int] = {}
         self._own: list[int] = []
-        """The bell, and what keeps the place of the alarm's descriptor."""
+        """The eventfd that wakes the reader, and one that reserves a descriptor for the alarm."""
         self._kin: TreeMembership
         self._epoll = select.epoll()
+        # The descriptors for the end are reserved before the start. Without them the start is refused; with too few at
+        # the end, the agent would live on.
         try:
             reserve()
         except OSError:
@@ -88,6 +89,8 @@ class Child:
         try:
             for _ in range(2):
                 self._own.append(os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC))
+            # Children that were there before cannot be the agent's. Without this list an unrelated orphan would count
+            # as a stranger.
             self._before = children(os.getpid()) if containment != "group" else []
             self._root = self._start(argv, cwd, env, containment)
         except BaseException:
@@ -117,6 +120,8 @@ class Child:
                 theirs.append(other)
                 os.set_blocking(ours, False)
             stdio = (theirs[0], theirs[1], theirs[2])
+            # A handler that ignores SIGCHLD lets the kernel reap each child at once: `wait` then raised
+            # ChildProcessError, and five descriptors stayed open.
             is_lost = signal.getsignal(signal.SIGCHLD) is signal.SIG_IGN  # an exit leaves nothing, but to a keeper
             if (containment == "keeper" or is_lost) and (keeper := _keeper()) is not None:
                 self._keeper = keeper
@@ -145,16 +150,17 @@ class Child:
 
     @property
     def is_own(self) -> bool:
-        """Whether the agent was started as a child of this process, and not by a keeper."""
+        """Whether the agent is a child of this process, and not of a keeper."""
         return isinstance(self._root, Own)
 
     @property
     def descriptor(self) -> int:
-        """What is readable whenever `poll` has something to tell."""
+        """The descriptor that is readable whenever `poll` has something to report."""
         return self._epoll.fileno()
 
     def poll(self) -> set[str]:
-        """Tell what is ready, without waiting: stdin, stdout, stderr, exit, members."""
+        """Report what is ready, without waiting: stdin, stdout, stderr, exit, members."""
+        # An orphan that this process adopts has no descriptor in the epoll yet. The list of children shows it.
         if isinstance(self._kin, SubreaperTree) and self._stirs(self._kin):
             self._members.walk(end=time.monotonic() + _LOOK)
         ready = [number for number, _ in self._epoll.poll(0)]
@@ -173,7 +179,7 @@ class Child:
             return False
 
     def watch(self, name: str, *, wanted: bool) -> None:
-        """Have a stream told by `poll`, or no longer."""
+        """Add a stream to the reports of `poll`, or remove it."""
         number = self._numbers[name]
         if wanted:
             self._epoll.register(number, select.EPOLLOUT if name == "stdin" else select.EPOLLIN)
@@ -182,17 +188,17 @@ class Child:
                 self._epoll.unregister(number)
 
     def read(self, name: str, limit: int) -> bytes | None:
-        """Read what is there: None would block, b"" is the end."""
+        """Read the available bytes: None would block, b"" is the end."""
         try:
             return os.read(self._numbers[name], limit)
         except BlockingIOError:
             return None
 
     def write(self, data: bytes | memoryview) -> int | None:
-        """Write to stdin what fits: None would block.
+        """Write as much to stdin as fits: None would block.
 
         Raises:
-            BrokenPipeError: nobody reads any more.
+            BrokenPipeError: there is no reader any more.
         """
         try:
             return os.write(self._numbers["stdin"], data)
@@ -207,24 +213,26 @@ class Child:
             os.close(number)
 
     def status(self) -> int:
-        """Tell how the agent exited, without reaping it: a code, or minus a signal's number."""
+        """Say how the agent exited, without reaping it: a code, or minus a signal's number."""
         if self._status is None:
             self._status = self._root.status()
             self._epoll.unregister(self._pidfd)
         return self._status
 
     def terminate(self, reach: str = "tree") -> None:
-        """Send TERM, and CONT so that a stopped process hears it, to the agent and every descendant.
+        """Send TERM, and CONT so that a stopped process receives it, to the agent and every descendant.
 
         Args:
-            reach: "tree"; "group" spares who left the agent's process group, and "agent" all but the agent.
+            reach: "tree"; "group" spares processes that left the agent's process group; "agent" reaches the agent
+                alone.
         """
+        # TERM to a stopped process is only delivered after CONT (measured); KILL is delivered at once.
         self._signal(_TERMINATE, reach)
         if reach == "tree":
             self._nudge()
 
     def kill(self, reach: str = "tree") -> None:
-        """Send KILL to the agent and to every descendant, and from then on to each that is found; see `terminate`."""
+        """Send KILL to the agent and to every descendant, and from then on to each new one; see `terminate`."""
         self._signal(_KILL, reach)
         if reach == "tree":
             self._killed_at = self._killed_at or time.monotonic()
@@ -232,6 +240,7 @@ class Child:
             self._nudge()
 
     def _signal(self, signals: Sequence[signal.Signals], reach: str) -> None:
+        # Look first, signal the agent second: its death turns its children into orphans, which are harder to find.
         if reach != "agent":
             self._held(lambda: self._members.survey(_LOOK))
         self._signal_agent(signals)
@@ -239,22 +248,25 @@ class Child:
             self._members.send(*signals, group=self.pid if reach == "group" else None)
 
     def is_alone(self) -> bool:
-        """Say whether no descendant is left; after a kill, whoever is found is killed."""
+        """Say whether no descendant is left; after a kill, each process that is found is killed."""
         self._held(self._hunt if self._killed_at is not None else self._look)
+        # An empty list after an unsure walk proves nothing: a child whose parent died during the walk is not in it.
         self._members.prune()
         return self._members.is_empty and self._members.is_sure
 
     def reap(self) -> None:
-        """Take the exit status, so that no zombie stays; call this after the exit only."""
+        """Reap the agent, so that no zombie stays; call this only after the exit."""
         self._is_reaped = self._root.reap()
 
     def abandon(self) -> int:
-        """Kill everything, reap the agent at once, and tell how it ended: for a caller that was cancelled.
+        """Kill everything, reap the agent at once, and say how it ended: for a caller that was cancelled.
 
-        It takes 3 s of real time at most; an agent that has not ended by then, which no signal can help, counts as
+        It takes 3 s of real time at most. An agent that has not ended by then is beyond any signal, and counts as
         killed.
         """
         if not self._is_reaped:
+            # One budget for all steps. Each step with a limit of its own once blocked the event loop for 15 s, when
+            # an agent was frozen.
             end = time.monotonic() + _LAST
             if self._keeper is not None:
                 self._keeper.hurry(_LAST)
@@ -268,18 +280,18 @@ class Child:
         return self._status
 
     def leaks(self) -> list[int]:
-        """List the descendants that nobody here may signal, and that lived on when `close` was called."""
+        """List the descendants that may not be signalled, and that lived on when `close` was called."""
         return self._members.leaks
 
     def strangers(self) -> list[int]:
-        """List children of this process that came while the agent lived, and of which nobody knows whose they are.
+        """List the children of this process of unknown origin that came while the agent lived.
 
-        They are orphans, perhaps of the agent; or somebody else here started them. Nobody signals them.
+        They are orphans, perhaps of the agent, or another part of this program started them. They are never signalled.
         """
         return self._kin.strangers(started | keepers) if isinstance(self._kin, SubreaperTree) else []
 
     def close(self) -> None:
-        """Give every descriptor back, and end the keeper with whoever is below it."""
+        """Close every descriptor, and end the keeper with every process below it."""
         self._close_pipes()
         self._let_go()
         self._members.close()
@@ -314,7 +326,7 @@ class Child:
             self._look_again()
 
     def _hunt(self) -> None:
-        """Kill whoever is found, by descriptors of our own or by the keeper, who goes on with it by itself."""
+        """Kill each process that is found, by own descriptors or by the keeper, which continues by itself."""
         members, keeper = self._members, self._keeper
         if keeper is not None and self.containment == "keeper":
             is_over = keeper.kill(_AT_ONCE / 2)
@@ -322,18 +334,19 @@ class Child:
             members.send(*_KILL)
         else:
             assert self._killed_at is not None
+            # The turns alternate between killing at once and stopping first: see `Keeper._end_orphans`.
             turn = int((time.monotonic() - self._killed_at) / _TURN)
             is_over = members.hunt(_AT_ONCE, freeze=turn % 2 == 1)
         if members.has_unwatched or not (is_over and members.is_sure):
             self._look_again()
 
     def _nudge(self) -> None:
-        """Have the descriptor wake its reader at once if nobody is left whose end would."""
+        """Wake the reader of the descriptor at once if no process is left whose end would wake it."""
         if self._status is not None and self._members.is_empty:
             os.eventfd_write(self._bell, 1)
 
     def _look_again(self) -> None:
-        """Have the descriptor wake its reader soon, as no death does of who is not held; at once after a cut."""
+        """Wake the reader soon, since no death of an unheld process does; at once after a walk that was cut."""
         if self._members.is_cut:
             os.eventfd_write(self._bell, 1)
             return
@@ -344,7 +357,7 @@ class Child:
             alarm.set(_AGAIN)
 
     def _new_alarm(self) -> Alarm | None:
-        """Make the alarm in the place that was kept for it; give None if another thread took that."""
+        """Make the alarm in its reserved place; give None if another thread took that place."""
         while len(self._own) > 1:
             os.close(self._own.pop())
         with contextlib.suppress(OSError):
@@ -353,12 +366,13 @@ class Child:
         return self._alarm
 
     def _held(self, action: Callable[[], None]) -> None:
-        """Do what may need the keeper; once that is dead its children are ours, and held as such."""
+        """Run an action that may need the keeper; once the keeper is dead, its children are ours and held as such."""
         try:
             action()
         except KeeperDied:
             assert self._keeper is not None
             self.containment = "subreaper"
+            # The cookie and the mark identify the orphans. Without them they would be strangers, and live on.
             self._kin = self._members.kin = SubreaperTree(
                 self.pid, self._keeper.cookie, self._keeper.mark, self._before
             )

@@ -1,7 +1,7 @@
-"""Processes held by pidfd while they are signalled and waited for. Owns system calls; chooses nobody.
+"""Processes held by pidfd while they are signalled and awaited. Owns system calls; chooses no process.
 
-A pid is only ever used to open a pidfd, and the process is looked at again afterwards: what
-is signalled is what was seen.
+A pid is only ever used to open a pidfd, and then the process is looked at again. So the signal reaches the process that
+was seen.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["held", "kill", "reap", "wait"]
 
 @contextmanager
 def held(wanted: Iterable[ProcessSnapshot]) -> Iterator[dict[int, int]]:
-    """Hold processes by pidfd, those that are still what was seen: (pid, pidfd)."""
+    """Hold processes by pidfd, if they are still the processes that were seen: (pid, pidfd)."""
     grips: dict[int, int] = {}
     try:
         for one in wanted:
@@ -33,6 +33,8 @@ def held(wanted: Iterable[ProcessSnapshot]) -> Iterator[dict[int, int]]:
             if pidfd is None:
                 continue
             now = sight(one.pid)
+            # A reused pid shows another birth or parent. The parent may have become this process meanwhile: it adopts
+            # orphans. Without this second look a kill once hit an innocent process.
             if now is None or now.born != one.born or now.parent not in (one.parent, os.getpid()):
                 os.close(pidfd)
             else:
@@ -44,7 +46,7 @@ def held(wanted: Iterable[ProcessSnapshot]) -> Iterator[dict[int, int]]:
 
 
 def wait(pidfds: Iterable[int], timeout: int) -> list[int]:
-    """Wait until one of them is dead, so many milliseconds at most; give those that are."""
+    """Wait until one process is dead, at most the given milliseconds; give the pidfds of the dead."""
     poll = select.poll()
     for pidfd in pidfds:
         poll.register(pidfd, select.POLLIN)
@@ -52,17 +54,19 @@ def wait(pidfds: Iterable[int], timeout: int) -> list[int]:
 
 
 def kill(pidfd: int) -> bool:
-    """Send KILL; return whether that was allowed."""
+    """Send KILL; return whether it was allowed."""
     try:
         signal.pidfd_send_signal(pidfd, signal.SIGKILL)
     except ProcessLookupError:
         return True
     except PermissionError:
+        # EPERM is reported and not retried: a process of another real uid would be a loop without an end.
         return False
     return True
 
 
 def reap(pid: int) -> None:
-    """Take the status of a dead child, if it is one and nobody else took it."""
+    """Reap a dead child, if it is one and nothing else reaped it."""
+    # This pid alone, never `waitpid(-1)`: that would take the exit of children that the tested program waits for.
     with suppress(ChildProcessError):
         os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG)

@@ -1,8 +1,8 @@
-"""The keeper: a process between a host and the trees that it starts. Owns whoever is below it; judges nobody.
+"""The keeper: a process between a host and the trees that it starts. Owns every process below it; judges nothing.
 
-It is a child subreaper and the sole reaper of its subtree: everything that it starts, and all that comes of that, stays
-below it whatever it does, and no child left is the proof of an empty tree. An orphan is reaped as it dies, what was
-started when the host says so. When the host is gone, so is the subtree, and then the keeper.
+It is a child subreaper and the sole reaper of its subtree. Everything that it starts, with all descendants, stays below
+it. So "no child left" proves an empty tree. An orphan is reaped when it dies; a started process when the host says so.
+When the host is dead, the keeper ends the subtree and then itself.
 
 Standard library only: its start is waited for, so it imports C modules and nothing else. It is not imported either: the
 host compiles it, with `_kernel` before it, and `python -I -S` runs what it finds on descriptor 0. `argv[1]` is the
@@ -39,14 +39,14 @@ _MSG_CMSG_CLOEXEC = 0x40000000
 _P_ALL, _P_PID = 0, 1
 _PEEK = posix.WEXITED | posix.WNOHANG | posix.WNOWAIT
 _PATIENCE = 0.5
-"""Real seconds of killing children as they come, after which everybody is stopped before anybody is killed."""
+"""Real seconds of killing children as they come; after that all are stopped before any is killed."""
 _FREEZING = 0.5
-"""Real seconds for which everybody is stopped until nobody new is found; then those who were are killed."""
+"""Real seconds for stopping all until no new process is found; then the stopped processes are killed."""
 _MOST = 500
-"""So many processes one answer tells at most."""
+"""The most processes that one answer lists."""
 _LOOKS = 20
 _TRIES = 1000
-"""So often the keeper tries to remove its cgroup, a millisecond apart: the last may not have left it yet."""
+"""The tries to remove the cgroup, a millisecond apart: the last process may not have left it yet."""
 _EINVAL = 22
 
 
@@ -55,24 +55,24 @@ class Keeper:
 
     Args:
         host: the socket to the host.
-        cgroup: the folder of a cgroup to make, or "".
+        cgroup: the folder of a cgroup to create, or "".
         plain: the signals that this program treats in its own way, and how they were before.
-        wake: what is readable once a child has died.
+        wake: the descriptor that is readable once a child has died.
     """
 
     def __init__(self, host: _socket.socket, cgroup: str, plain: dict[int, object], wake: int) -> None:
         self.host = host
         self.pid = posix.getpid()
         self.started: dict[int, int | None] = {}
-        """What was started and is not reaped, by pid: how it ended, None while it lives."""
+        """The started, unreaped processes by pid: how each ended, None while it lives."""
         self.ended: dict[int, int] = {}
         self.refused: set[int] = set()
         self.killed: dict[int, str] = {}
         self.since: float | None = None
-        """When the killing began; None: nobody is to be killed."""
+        """When the killing began; None: there is nothing to kill."""
         self.rounds = 0
         self.frozen: dict[int, int] = {}
-        """Who was stopped to be killed, by pid: their pidfds, -1 for children."""
+        """The processes that were stopped to be killed, by pid: their pidfds, -1 for children."""
         self.corpses: set[int] = set()
         self.is_holding = False
         self.cgroup = cgroup if cgroup and attempt(posix.mkdir, cgroup, 0o700) else ""
@@ -87,6 +87,8 @@ class Keeper:
         """Start a program: `task` is a file of (argv, cwd, environment, mark); answer pid, errno, what failed."""
         with open(task, "rb", closefd=False) as file:
             argv, cwd, environment, mark = marshal.loads(file.read())
+        # EOF on this pipe means success: exec closes it. Only a failed fork writes to it. So the host learns the error
+        # of the exec itself, and not a later exit code of 127.
         told, tell = posix.pipe()
         pid = posix.fork()
         if pid == 0:
@@ -114,7 +116,10 @@ class Keeper:
 
     def _become(self, streams: tuple[int, int, int], mark: bytes | None) -> None:
         """Make this fork what a child of the host would be, with a session, a cgroup and a mark of its own."""
+        # A session of its own, so that an agent that signals its group cannot end the keeper.
         posix.setsid()
+        # The keeper ignores TERM and INT. An agent that inherited that would seem to resist the supervisor's
+        # signals.
         for signum, before in self.plain.items():
             _signal.signal(signum, before)
         if mark is not None:
@@ -127,18 +132,22 @@ class Keeper:
     # Looking.
 
     def reap(self) -> None:
-        """Take every orphan that is dead, and note how those ended that were started, who stay until the host says."""
+        """Reap every dead orphan; record how started processes ended, which stay until the host reaps them."""
+        # While the tree is frozen no zombie is reaped: a freed pid or process slot is what a fork bomb waits for.
         for pid in children(self.pid):
             if pid not in self.started and not self.is_holding:
                 posix.waitpid(pid, posix.WNOHANG)
             elif self.started.get(pid, 0) is None:
+                # Peek only. An unreaped child keeps its pid, so a signal to it can never hit another process.
                 result = posix.waitid(_P_PID, pid, _PEEK)
                 if result is not None:
                     exited = result.si_code == posix.CLD_EXITED
                     self.started[pid] = result.si_status if exited else -result.si_status
 
     def survey(self) -> tuple[list[int], bool]:
-        """List who lives, parents before children, and say whether an empty list is a proof."""
+        """List the living processes, parents before children; say whether an empty list is a proof."""
+        # A walk can miss a process that moved to a place it has passed. The list of own children cannot: only this
+        # process shortens it. So emptiness is proven there, and the walk only finds members.
         for _ in range(_LOOKS):
             self.reap()
             dead = {pid for pid, status in self.started.items() if status is not None}
@@ -151,7 +160,7 @@ class Keeper:
         return [], False
 
     def living(self, corpses: frozenset[int] | set[int] = frozenset()) -> list[int]:
-        """List the descendants that are no zombies, parents before children; of some it is known that they are."""
+        """List the descendants that are no zombies, parents before children, without the known corpses."""
         found: dict[int, None] = {}
         frontier = children(self.pid)
         for pid in frontier:
@@ -163,7 +172,7 @@ class Keeper:
     # Killing.
 
     def ask_kill(self, seconds: float) -> bool:
-        """Begin to kill everybody, and say whether nobody is left after so many seconds; it goes on until then."""
+        """Begin to kill everything; say whether nothing is left after the given seconds. The killing continues."""
         if self.since is None:
             self.since, self.rounds = time.monotonic(), 0
         end = time.monotonic() + seconds
@@ -177,27 +186,33 @@ class Keeper:
             posix.read(self.wake, 4096)
 
     def step(self) -> bool:
-        """Kill those who are there; return whether somebody was left."""
+        """Kill the living children; return whether a process was left."""
         if self.since is None:
             return False
         age = time.monotonic() - self.since
         if age > _PATIENCE:
+            # Half a second of killing did not help: the tree forks faster than it dies. From here all are stopped
+            # first. A fork bomb at its process limit showed why: each kill frees a slot, and the bomb refills it.
             if self.freeze() and age < _PATIENCE + _FREEZING:
                 return True
             self.finish()
             self.since = time.monotonic()
         orphans = [pid for pid in children(self.pid) if self.started.get(pid) is None and pid not in self.refused]
+        # Only children are killed here. Their pids are safe, and what they leave becomes a child: the tree comes up by
+        # itself.
         if orphans:
             self.strike(orphans)
             self.reap()
             return True
         living, is_sure = self.survey()
+        # A process of another real uid cannot be signalled. To wait for it was a spin of 29,000 rounds up to the
+        # deadline; now it is reported.
         if is_sure and self.refused.issuperset(living):
             self.since = None
         return self.since is not None
 
     def strike(self, orphans: list[int]) -> None:
-        """Kill children, whose pids are their own until they are reaped here; who is below them becomes a child."""
+        """Kill children: their pids are safe until this process reaps them. Their own children become ours."""
         for pid in orphans:
             if len(self.killed) < _MOST:
                 self.killed.setdefault(pid, name_of(pid))
@@ -206,14 +221,16 @@ class Keeper:
             except PermissionError:
                 self.refused.add(pid)
         self.rounds += 1
+        # The cgroup only makes it faster: usually it is not writable. One round without it is enough for a small tree.
         if self.cgroup and self.rounds > 1:
             attempt(write_file, self.cgroup + "/cgroup.kill", b"1")
 
     def freeze(self) -> bool:
-        """Stop who is new, the youngest first, and return whether somebody was; until `finish` nobody is reaped.
+        """Stop new processes, the youngest first; return whether there were any. Nothing is reaped until `finish`.
 
-        If no descriptor is left to hold anybody else, those who were stopped are killed first: they make room.
+        If no descriptor is left to hold a further process, the stopped processes are killed first: they make room.
         """
+        # Zombies are held here. A freeze that reaped in between failed in 3 of 4 trials with 16 forking processes.
         self.is_holding = True
         before = len(self.frozen) + len(self.corpses)
         for pid in reversed(children(self.pid)):
@@ -224,6 +241,7 @@ class Keeper:
             except PermissionError:
                 self.refused.add(pid)
                 continue
+            # It died before the signal came. Its pid stays its own as long as the zombie is held.
             if state_of(pid) == "Z":
                 self.corpses.add(pid)
             else:
@@ -237,7 +255,9 @@ class Keeper:
                     raise
                 return False
             if pidfd is None:
-                is_new = True  # its parent took it, and may have started another
+                is_new = True  # its parent reaped it, and may have started another
+            # Opened first, then looked at again: only then is the pidfd that of a member, and not of a process with a
+            # reused pid.
             elif pid in self.below() and self.send(pid, pidfd, _signal.SIGSTOP):
                 self.frozen[pid] = pidfd
                 is_new = True
@@ -252,7 +272,7 @@ class Keeper:
         return [pid for pid in living if pid not in mine and pid not in self.frozen and pid not in self.refused]
 
     def finish(self) -> None:
-        """Kill all who were stopped: children are unreaped, the others are held."""
+        """Kill all stopped processes: children are unreaped, the others are held by pidfd."""
         while self.frozen:
             pid, pidfd = self.frozen.popitem()
             if pidfd < 0:
@@ -274,15 +294,15 @@ class Keeper:
             pass
         return True
 
-    # What the host asks for.
+    # Requests of the host.
 
     def ask_status(self, pid: int) -> int | None:
-        """Say how a process ended that was started; None while it lives."""
+        """Say how a started process ended; None while it lives."""
         self.reap()
         return self.started[pid] if pid in self.started else self.ended[pid]
 
     def ask_reap(self, pid: int) -> int | None:
-        """Take the zombie of a process that was started, if it is one."""
+        """Reap a started process if it is a zombie."""
         status = self.ask_status(pid)
         if status is not None and pid in self.started:
             posix.waitpid(pid, 0)
@@ -291,14 +311,15 @@ class Keeper:
         return status
 
     def ask_left(self) -> tuple[list[tuple[int, str]], bool]:
-        """List who lives, with commands, and say whether nobody was missed."""
+        """List the living processes with commands; say whether the list is complete."""
         living, is_sure = self.survey()
         return [(pid, name_of(pid)) for pid in living[:_MOST]], is_sure
 
     def ask_end(self, seconds: float) -> tuple[list[tuple[int, str]], list[tuple[int, str]], bool]:
-        """Kill and reap everybody: give who was killed, who may not be, and whether it took no longer than that."""
+        """Kill and reap everything: give the killed and the refused processes, and whether the time was enough."""
         self.ask_kill(seconds)
         for pid in list(self.started):
+            # The started ones stayed zombies until now, so that their pids remained valid for the host's signals.
             self.ask_reap(pid)
         refused = [(pid, name_of(pid)) for pid in self.refused]
         return list(self.killed.items()), refused, self.since is None
@@ -313,6 +334,8 @@ class Keeper:
             return False
         data = b"".join(part for _, _, part in more)
         numbers = [int.from_bytes(data[at : at + 4], sys.byteorder) for at in range(0, len(data), 4)]
+        # The message may carry descriptors. They are closed below whatever the answer is, or each question would leak
+        # them.
         op, arguments = marshal.loads(message)
         try:
             answer = (True, getattr(self, "ask_" + op)(*arguments, *numbers))
@@ -323,14 +346,18 @@ class Keeper:
         return attempt(self.host.send, marshal.dumps(answer))
 
     def live(self, host_pid: int) -> None:
-        """Serve until the host is gone; then end everybody."""
+        """Serve until the host is dead; then end everything."""
+        # The pidfd sees the death of the host even while a fork of the host still holds the socket open.
         host = pidfd_of(host_pid)
         news = select.poll()
         for number in (self.host.fileno(), self.wake, *([] if host is None else [host])):
             news.register(number, select.POLLIN)
+        # The host may have died before the pidfd was opened. Its pid could then belong to another process, but the
+        # parent of the keeper has changed.
         is_served = host is not None and posix.getppid() == host_pid
         while is_served:
             ready = [number for number, _ in news.poll(None if self.since is None else 1)]
+            # Without a kill in progress the keeper sleeps until a message or a death, so it costs no processor time.
             if self.wake in ready:
                 posix.read(self.wake, 4096)
             if self.host.fileno() in ready:
@@ -338,6 +365,7 @@ class Keeper:
             is_served = is_served and host not in ready
             self.reap()
             self.step()
+        # No limit here: the host is dead, and what is left now would be left for ever.
         while not self.ask_kill(1.0):
             self.doze()
         for _ in range(_TRIES):
@@ -351,6 +379,8 @@ def main() -> None:
     host = _socket.socket(fileno=int(sys.argv[1]))
     posix.set_inheritable(host.fileno(), False)
     failed = call("prctl", _PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    # Signals to the group of the terminal must not end the keeper. How they were before is kept for the started
+    # programs.
     plain: dict[int, object] = {_signal.SIGPIPE: _signal.SIG_DFL, _signal.SIGXFSZ: _signal.SIG_DFL}
     for signum in (_signal.SIGINT, _signal.SIGTERM, _signal.SIGHUP, _signal.SIGCHLD):
         is_ignored = _signal.getsignal(signum) == _signal.SIG_IGN
@@ -369,4 +399,4 @@ def main() -> None:
 
 
 def _hear(signum: int, frame: object) -> None:
-    """Have the wake-up descriptor written: Python does that for signals with a handler."""
+    """Do nothing: Python writes to the wake-up descriptor only for signals that have a handler."""

@@ -1,4 +1,4 @@
-"""A keeper as its host sees it: started, asked, outlived. Owns the process and its socket; signals nobody by itself."""
+"""A keeper as its host sees it: started, asked, outlived. Owns the process and its socket; sends no other signals."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ if TYPE_CHECKING:
 __all__ = ["COOKIE", "Ended", "Keeper", "KeeperDied", "Left", "baked", "keepers"]
 
 COOKIE = "AGENTPROC_TREE"
-"""The environment variable by which what a dead keeper leaves, or an agent lets go of, is known."""
+"""The environment variable that identifies the orphans of a dead keeper or of an agent."""
 
 _STUB = "import marshal\nfor code in marshal.loads(open(0, 'rb', closefd=False).read()): exec(code)\nmain()"
 _MODULES = ("_kernel", "_keep")
 _PATIENCE = 5.0
-"""Real seconds within which a keeper answers; then it is taken for dead, and killed."""
+"""Real seconds within which a keeper answers; after that it counts as dead, and is killed."""
 _ENDING = 2.0
-"""Real seconds that a keeper may take to end everybody, before its socket is closed; it goes on after that."""
+"""Real seconds that a keeper may take to end its tree before its socket is closed; it continues after that."""
 _LEAST = 0.2
-"""Real seconds that whatever is done in a hurry has at least."""
+"""The least real seconds for any step, even in a hurry."""
 _ANSWER = 0.5
-"""Real seconds in which a keeper that lives answers even then, on a busy machine."""
+"""Real seconds in which a living keeper answers even on a busy machine."""
 _SHARES = 3
-"""One answer may take this part of what is left in a hurry: if none comes, the rest must do without the keeper."""
+"""In a hurry, one answer may take this part of the time that is left: without it the rest must do without a keeper."""
 _LONGEST_ANSWER = 200_000
 _TURN = 0.1
-"""Real seconds of killing as they come, and then of stopping all first, in turns."""
+"""Real seconds of killing processes as they come, then of stopping all first, in turns."""
 _LOWEST_LIMIT = 65536
 _MOST_MARKS = 4096
 
@@ -55,16 +55,16 @@ keepers: set[int] = set()
 
 
 class KeeperDied(AgentprocError):
-    """A keeper that is gone, or does not answer, was asked."""
+    """A keeper was asked that is dead or does not answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """Who lives below a keeper.
+    """The living processes below a keeper.
 
     Args:
-        commands: the commands by pid, parents before children; of more than 500 the first.
-        is_sure: whether nobody was missed: an empty list then is a proof.
+        commands: the commands by pid, parents before children; the first 500 at most.
+        is_sure: whether the list is complete: an empty list then is a proof.
     """
 
     commands: dict[int, str]
@@ -73,12 +73,12 @@ class Left:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a subtree was ended.
+    """The result of ending a subtree.
 
     Args:
-        killed: the commands by pid of those who were killed; of more than 500 the first.
-        refused: of those who may not be signalled, and live on.
-        is_over: whether nobody else is left.
+        killed: the commands by pid of the killed processes; the first 500 at most.
+        refused: the commands of the processes that may not be signalled, and live on.
+        is_over: whether no other process is left.
     """
 
     killed: dict[int, str]
@@ -89,18 +89,18 @@ class Ended:
 class _Process(subprocess.Popen[bytes]):
     """A keeper's process.
 
-    `serves_host` tells a virtual clock that it acts only while this process waits for its answer.
+    `serves_host` says to a virtual clock that it acts only while this process waits for its answer.
     """
 
     serves_host = True
 
 
 class Keeper:
-    """Start a keeper: a process that everything stays below that it starts, and that ends all of it with this process.
+    """Start a keeper: a process that holds everything that it starts below it, and ends all of it with this process.
 
-    While it lives this process adopts orphans of its own, so that what a killed keeper leaves is not lost. Its methods
-    may be called from any thread; each waits for at most 5 s of real time, and a keeper that has not answered by then
-    is killed. After `hurry` all of them together take no longer than it says.
+    While the keeper lives, this process adopts orphans of its own, so that the tree of a killed keeper is not lost. Its
+    methods may be called from any thread. Each waits for at most 5 s of real time; a keeper that has not answered by
+    then is killed. After `hurry` all of them together take no longer than it says.
 
     Raises:
         KeeperDied: it did not come up.
@@ -111,15 +111,17 @@ class Keeper:
     def __init__(self) -> None:
         check_proc()
         self.cookie = secrets.token_hex(8)
-        """What is in the environment of all that it starts."""
+        """The word in the environment of all that it starts."""
         self.mark = _new_mark()
         """The soft limit for message queues of all that it starts; None: it has none of its own."""
         self._lock = threading.RLock()
         self._end: float | None = None
         self.started: set[int] = set()
-        """Who was started, and is not reaped."""
+        """The pids that were started and are not reaped."""
         self.cgroup = new_cgroup()
         """The folder of the cgroup that it may make; "" where there can be none."""
+        # Before the keeper exists, not after it: a keeper that is killed in between would leave its tree to process 1,
+        # out of reach. With adoption its orphans become children of this process.
         adopt_orphans()
         try:
             self._process = self._begin()
@@ -136,7 +138,7 @@ class Keeper:
             raise
 
     def _begin(self) -> _Process:
-        """Start the process; whatever fails, no descriptor is kept."""
+        """Start the process; close every descriptor if it fails."""
         none = subprocess.DEVNULL
         with contextlib.ExitStack() as failed:
             ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -144,6 +146,8 @@ class Keeper:
             with theirs:
                 ours.settimeout(_PATIENCE)
                 self._socket = ours
+                # The program is compiled once and travels in a file: a start takes milliseconds, and no import path of
+                # the host can break it.
                 program = _file(_program())
                 command = [interpreter(), "-I", "-S", "-c", _STUB, str(theirs.fileno()), str(os.getpid()), self.cgroup]
                 try:
@@ -153,6 +157,8 @@ class Keeper:
                         stdout=none,
                         stderr=none,
                         pass_fds=(theirs.fileno(),),
+                        # A session of its own: a Ctrl+C in the terminal must not end the keeper before its host has
+                        # used it.
                         start_new_session=True,
                     )
                 finally:
@@ -168,7 +174,7 @@ class Keeper:
     def start(
         self, argv: Sequence[str], cwd: str | None, env: Mapping[str, str] | None, stdio: tuple[int, int, int]
     ) -> int:
-        """Start a program, as a leader of a session of its own, and give its pid: it is no child of this process.
+        """Start a program as leader of a session of its own, and give its pid; it is no child of this process.
 
         Args:
             argv: the command; the first word is looked up in `env`'s PATH.
@@ -178,11 +184,12 @@ class Keeper:
 
         Raises:
             OSError: it could not be started.
-            KeeperDied: the keeper is gone.
+            KeeperDied: the keeper has ended.
         """
         words = [os.fsencode(word) for word in argv]
         place = os.fsencode(os.getcwd() if cwd is None else cwd)
         given = {os.fsencode(name): os.fsencode(value) for name, value in baked(env, self.cookie).items()}
+        # In a file, not in arguments: a command of more than 128 KiB is E2BIG.
         task = _file(marshal.dumps((words, place, given, _limit(self.mark))))
         try:
             pid, number, failed = self._ask("start", descriptors=(task, *stdio))
@@ -194,34 +201,34 @@ class Keeper:
         return int(pid)
 
     def status(self, pid: int) -> int | None:
-        """Tell how a process ended that was started: a code, or minus a signal's number; None while it lives."""
+        """Say how a started process ended: a code, or minus a signal's number; None while it lives."""
         status: int | None = self._ask("status", pid)
         return status
 
     def reap(self, pid: int) -> int | None:
-        """Take the zombie of a process that was started, and its status; until then its pid is no one else's."""
+        """Reap a started process, and give its status; until then its pid belongs to it alone."""
         status: int | None = self._ask("reap", pid)
         self.started.discard(pid)
         return status
 
     def left(self) -> Left:
-        """List who lives below it."""
+        """List the living processes below it."""
         living, is_sure = self._ask("left")
         return Left(dict(living), is_sure)
 
     def kill(self, seconds: float) -> bool:
-        """Have everybody below it killed; it goes on with that for as long as somebody comes after.
+        """Kill all processes below it; the keeper continues as long as new ones come.
 
         Args:
             seconds: real seconds to wait for it.
 
         Returns:
-            Whether nobody is left but who may not be signalled.
+            Whether only processes are left that may not be signalled.
         """
         return bool(self._ask("kill", seconds))
 
     def end(self, seconds: float = 2.0) -> Ended:
-        """Kill and reap everybody below it.
+        """Kill and reap all processes below it.
 
         Args:
             seconds: real seconds to wait for it.
@@ -230,17 +237,17 @@ class Keeper:
         return Ended(dict(killed), dict(refused), is_over)
 
     def hurry(self, seconds: float) -> None:
-        """Have everything that is asked from now on be over within so many real seconds."""
+        """Limit everything that is asked from now on to the given real seconds together."""
         self._end = time.monotonic() + seconds
 
     def _seconds(self, most: float) -> float:
-        """Give how long something may take, a little at least."""
+        """Limit the time of a step by the hurry; each step has a minimum."""
         return most if self._end is None else max(_LEAST, min(most, self._end - time.monotonic()))
 
     def close(self) -> None:
-        """End everybody and the keeper itself; of one that is dead, end what it left. May be called twice.
+        """End all processes and the keeper; if the keeper is dead, end the processes that it left. May be called twice.
 
-        No signal ends a process that the kernel does not let run. The keeper stays for it, and goes with the last one.
+        No signal ends a process that the kernel does not let run. The keeper waits for it, and ends after the last one.
         """
         with self._lock:
             if self._socket.fileno() < 0:
@@ -248,11 +255,13 @@ class Keeper:
             is_adopting = True
             with contextlib.suppress(KeeperDied):
                 self.end(self._seconds(_ENDING))
-                release_orphans()  # whoever lives is the keeper's, or may not be signalled and is nobody's child here
+                release_orphans()  # the living are the keeper's, or may not be signalled and are no children here
                 is_adopting = False
             self._socket.close()
             try:
                 self._process.wait(self._seconds(_PATIENCE))
+            # A frozen cgroup or a stopped keeper once blocked the event loop for 15 s here, and the keeper was killed
+            # with its cgroup left behind. A thread waits instead.
             except subprocess.TimeoutExpired:
                 threading.Thread(target=self._bury, name="agentproc-keeper", daemon=True).start()
             else:
@@ -263,18 +272,20 @@ class Keeper:
                 end_cgroup(self.cgroup)
 
     def _bury(self) -> None:
-        """Wait for the end of the keeper, and leave nothing of it."""
+        """Wait for the end of the keeper, and remove its cgroup and its mark."""
         self._process.wait()
         end_cgroup(self.cgroup)
         keepers.discard(self.pid)
         _marks.discard(self.mark)
 
     def _end_orphans(self) -> None:
-        """Kill and reap what this process adopted when the keeper died, as far as it is known to be the keeper's."""
+        """Kill and reap the adopted processes of a dead keeper, as far as cookie or mark identify them."""
         members = Members(None, SubreaperTree(-1, self.cookie, self.mark), _ignore, _ignore)
         end = time.monotonic() + self._seconds(_PATIENCE)
         turns = 0
         while time.monotonic() < end:
+            # Killing as they come is fastest for most trees, but a fork bomb refills each freed slot for ever. Stopping
+            # all first ends it, but needs much longer for small trees. The turns alternate.
             members.hunt(_TURN, freeze=turns % 2 == 1)
             members.survey(_TURN)
             members.prune()
@@ -287,6 +298,7 @@ class Keeper:
         with self._lock:
             if not self.is_alive or self._socket.fileno() < 0:
                 raise KeeperDied(f"the keeper (pid {self.pid}) is gone")
+            # One stopped keeper must not use up the whole hurry: the rest of the time is for killing without it.
             if self._end is not None:
                 self._socket.settimeout(max(_ANSWER, self._seconds(_PATIENCE) / _SHARES))
             try:
@@ -308,26 +320,30 @@ class Keeper:
         return value
 
     def _lost(self, why: object) -> KeeperDied:
-        """End a keeper that is of no use any more; what it held is ours then."""
+        """Kill a keeper that is of no more use; this process then adopts its tree."""
+        # A keeper that is late may still answer. Its answer would be read as the one to the next question, so it has to
+        # die.
         self._process.kill()
         self._process.wait()
         return KeeperDied(f"the keeper (pid {self.pid}) is gone: {why}")
 
 
 def baked(env: Mapping[str, str] | None, cookie: str) -> dict[str, str]:
-    """Give an environment with a cookie in it, beside those of whoever holds this process itself.
+    """Give an environment with a cookie added to the cookies of the outer programs.
 
     Args:
         env: the environment; None: ours.
         cookie: the word that is to be found in it.
     """
     given = dict(os.environ if env is None else env)
+    # A nested run adds its word. With one word that each program replaced, an outer run would lose its processes, as
+    # happened to Jenkins with its cookie.
     outer = given.get(COOKIE)
     return {COOKIE: f"{outer} {cookie}" if outer else cookie} | {n: v for n, v in given.items() if n != COOKIE}
 
 
 def interpreter() -> str:
-    """Give the interpreter below any virtual environment: it starts faster, and a keeper needs nothing else."""
+    """Give the interpreter below any virtual environment: it starts faster, and a keeper needs no packages."""
     return getattr(sys, "_base_executable", None) or sys.executable
 
 
@@ -344,7 +360,7 @@ def _program() -> bytes:
 
 
 def _ignore(descriptor: int) -> None:
-    """Watch nothing."""
+    """Ignore a descriptor."""
 
 
 def _file(data: bytes) -> int:
@@ -360,7 +376,9 @@ _marks: set[int | None] = set()
 
 
 def _new_mark() -> int | None:
-    """Choose a limit a little below ours that no other keeper of this process has; None where there is no room."""
+    """Choose a limit a little below ours that no other keeper of this process has; None if there is no room."""
+    # The environment of a process can be cleared, but a soft limit is inherited all the same. A daemon with closed
+    # descriptors and a cleared environment was missed by every other mark.
     soft = resource.getrlimit(resource.RLIMIT_MSGQUEUE)[0]
     if soft < _LOWEST_LIMIT:  # unlimited is -1
         return None
@@ -370,7 +388,7 @@ def _new_mark() -> int | None:
 
 
 def _limit(mark: int | None) -> bytes | None:
-    """Give a limit as the kernel takes it: soft, hard."""
+    """Pack a limit in the kernel's form: soft, hard."""
     if mark is None:
         return None
     hard = resource.getrlimit(resource.RLIMIT_MSGQUEUE)[1]

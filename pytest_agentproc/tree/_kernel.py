@@ -1,4 +1,4 @@
-"""What is asked of the kernel with C modules alone: a keeper starts with it. Owns /proc and exec; judges nothing."""
+"""Questions to the kernel with C modules alone: a keeper starts with them. Owns /proc and exec; judges nothing."""
 
 import _ctypes
 import _thread
@@ -37,9 +37,9 @@ _NOBODY = (2, 3, 22)
 _EXHAUSTED = (23, 24)
 """Too many open files: of the machine, of this process."""
 _SPARES = 3
-"""Descriptors set aside: one for a process that is held, one for what is read about it, one for a nested look."""
+"""Descriptors set aside: one for a held process, one for a file that is read about it, one for a nested look."""
 _has_lists = posix.access(f"/proc/self/task/{posix.getpid()}/children", posix.F_OK)
-"""Whether this kernel lists children; else the parents of all processes tell."""
+"""Whether this kernel lists children; otherwise the parents of all processes are read."""
 
 
 _spares: list[int] = []
@@ -54,6 +54,8 @@ def reserve() -> None:
         OSError: there are none left.
     """
     with _turn:
+        # A tree with more processes than free descriptors once made a run raise OSError, and its agent lived on. The
+        # reserve is taken before the agent starts, so that the end of the tree never depends on luck.
         _users[0] += 1
         try:
             _refill()
@@ -81,7 +83,7 @@ def is_exhausted(error: OSError) -> bool:
 
 
 def spared(function: "Callable[..., T]", *arguments: object) -> "T":
-    """Call a function that gives back every descriptor it opens; if none is left, lend it one that was set aside.
+    """Call a function that closes every descriptor it opens; if none is left, lend it one that was set aside.
 
     The function may be called twice: it must do nothing before it opens its first descriptor.
 
@@ -89,10 +91,13 @@ def spared(function: "Callable[..., T]", *arguments: object) -> "T":
         OSError: what the function raised, also if another thread took the last descriptor.
     """
     try:
+        # The first try needs no reserve and no lock. Only its failure shows that the descriptors have run out.
         return function(*arguments)
     except OSError as error:
         if error.errno not in _EXHAUSTED or not _spares:
             raise
+    # One thread at a time closes a spare and uses the free place. Another thread of the program may still take it; then
+    # the error is raised.
     with _turn:
         if _spares:
             posix.close(_spares.pop())
@@ -104,9 +109,10 @@ def spared(function: "Callable[..., T]", *arguments: object) -> "T":
 
 
 def children(pid: int) -> list[int]:
-    """List the children of a process that has one thread or many, zombies too; none of one that is gone."""
+    """List the children of a process, of all its threads, zombies too; none once it has disappeared."""
     found: list[int] = []
     try:
+        # Each thread has its own list of children. A walk of the main thread's list alone would miss all others.
         for task in spared(posix.listdir, f"/proc/{pid}/task"):
             found += [int(word) for word in read_file(f"/proc/{pid}/task/{task}/children").split()]
     except OSError as error:
@@ -119,20 +125,22 @@ def children(pid: int) -> list[int]:
 
 
 def parent_of(pid: int) -> int:
-    """Give the parent of a process; 0 once it is gone."""
+    """Give the parent of a process; 0 once it has disappeared."""
     fields = stat_of(pid)
     return int(fields[1]) if fields else 0
 
 
 def state_of(pid: int) -> str:
-    """Give the kernel's letter for a process; "" once it is gone."""
+    """Give the kernel's letter for a process; "" once it has disappeared."""
     fields = stat_of(pid)
     return fields[0].decode() if fields else ""
 
 
 def stat_of(pid: int) -> list[bytes]:
-    """Give what the kernel says of a process, from its state on; nothing once it is gone."""
+    """Give the kernel's fields of a process, from its state on; nothing once it has disappeared."""
     try:
+        # The name in brackets may itself contain brackets and spaces, so the last bracket counts. Exhaustion is raised:
+        # an unread process is no dead process, and an empty tree would be a wrong proof.
         return read_file(f"/proc/{pid}/stat").rpartition(b")")[2].split()
     except OSError as error:
         if error.errno in _EXHAUSTED:
@@ -141,7 +149,7 @@ def stat_of(pid: int) -> list[bytes]:
 
 
 def name_of(pid: int) -> str:
-    """Give the start of a command line for a message, or the name, or nothing once it is gone."""
+    """Give the start of a command line for a message, or the name, or nothing once the process has disappeared."""
     try:
         words = read_file(f"/proc/{pid}/cmdline") or read_file(f"/proc/{pid}/comm")
     except OSError:
@@ -150,7 +158,7 @@ def name_of(pid: int) -> str:
 
 
 def pidfd_of(pid: int) -> int | None:
-    """Open a process; None if there is none of that pid, which may be the number of somebody's thread by now."""
+    """Open a process; None if the pid belongs to no process: it may be a thread's number by now."""
     try:
         return posix.pidfd_open(pid)
     except OSError as error:
@@ -161,13 +169,15 @@ def pidfd_of(pid: int) -> int | None:
 
 def is_dead(pidfd: int) -> bool:
     """Say whether a process has ended: a zombie has."""
+    # The pidfd decides, and not the pid: pid and start time are no identity either. 94 of 100 forced reuses of a pid
+    # fell into the same clock tick.
     poll = select.poll()
     poll.register(pidfd, select.POLLIN)
     return bool(poll.poll(0))
 
 
 def read_file(path: str) -> bytes:
-    """Read a file of the kernel's whole."""
+    """Read a whole file of the kernel."""
     return spared(_read, path)
 
 
@@ -183,7 +193,7 @@ def _read(path: str) -> bytes:
 
 
 def write_file(path: str, data: bytes) -> None:
-    """Write a file of the kernel's."""
+    """Write to a file of the kernel."""
     spared(_write, path, data)
 
 
@@ -196,7 +206,7 @@ def _write(path: str, data: bytes) -> None:
 
 
 def attempt(function: object, *arguments: object) -> bool:
-    """Do what may fail, and say whether it did not."""
+    """Call a function that may fail; say whether it succeeded."""
     try:
         function(*arguments)  # type: ignore[operator]
     except OSError:
@@ -205,7 +215,7 @@ def attempt(function: object, *arguments: object) -> bool:
 
 
 def execute(argv: list[bytes], environment: dict[bytes, bytes]) -> None:
-    """Become a program, looked up as `subprocess` does; return by the exception that tells why not."""
+    """Become a program, looked up as `subprocess` does; return by an exception that says why not."""
     folders = environment.get(b"PATH", b"/bin:/usr/bin").split(b":")
     paths = [argv[0]] if b"/" in argv[0] else [folder + b"/" + argv[0] if folder else argv[0] for folder in folders]
     why: OSError | None = None
@@ -213,6 +223,7 @@ def execute(argv: list[bytes], environment: dict[bytes, bytes]) -> None:
         try:
             posix.execve(path, argv, environment)
         except OSError as error:
+            # A "permission denied" says more than a later "no such file", so it is the error that is kept.
             if why is None or why.errno in _ABSENT:
                 why = error
     assert why is not None

@@ -1,10 +1,10 @@
 """The descendants of one agent, held by pidfd. Owns their descriptors and signals; knows no reason to send one.
 
-A pid is only ever used to open a pidfd; then the kinship is read, and the process must have lived on: what is signalled
-is what was found. A walk during which somebody died or vanished proves nothing about whom it did not see: who died may
-have left a child that the walk had passed already.
+A pid is only ever used to open a pidfd. Then the kinship is read, and the process must have lived on: so the signal
+reaches the process that was found. A walk during which a process died or vanished is no proof: the dead process may
+have left a child in a place that the walk had passed.
 
-If no descriptor is left, a member is not held but known by its pid and birth: see `Loose`.
+If no descriptor is left, a member is known by its pid and birth: see `Loose`.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ if TYPE_CHECKING:
 __all__ = ["Members"]
 
 _LEAST = 4
-"""So many walks a survey makes at least, unless one is sure."""
+"""The least number of walks in a survey, unless one is sure."""
 
 
 class Members:
-    """Know, signal and outwait the descendants of an agent.
+    """Find, signal and outlive the descendants of an agent.
 
-    `is_sure` says that the last walk missed nobody within its reach.
+    `is_sure` says that the last walk missed no process within its reach.
 
     Args:
         root: the pidfd of the agent, which stays open as long as this object is used; None: there is no agent.
-        kin: who belongs to it; it may be replaced.
+        kin: decides which processes belong to it; may be replaced.
         watch: called with the descriptor of each member found: readable once it is dead.
         forget: called before such a descriptor is closed.
     """
@@ -58,21 +58,21 @@ class Members:
         self._pidfds: dict[int, int] = {}
         self._loose = Loose()
         self._unreaped: set[int] = set()
-        """Of these, the dead that pin their session, or are somebody else's to reap, and ours after that one's end."""
+        """The dead among these that pin their session, or that another process reaps first."""
         self._untouchable: dict[int, int] = {}
         self._gone: set[int] = set()
         self._strange: set[int] = set()
         self._before: set[int] = set()
-        """Whom the last two walks found dead, and did not hold."""
+        """The processes that the last two walks found dead and did not hold."""
 
     @property
     def is_empty(self) -> bool:
-        """Whether no member is known that lives and may be signalled."""
+        """Whether no living member is known that may be signalled."""
         return self._pidfds.keys() <= self._unreaped and not self._loose.births
 
     @property
     def has_unwatched(self) -> bool:
-        """Whether a member is known whose death nobody will hear of."""
+        """Whether a member is known whose death wakes no reader."""
         return bool(self._loose.births)
 
     def __contains__(self, pid: int) -> bool:
@@ -88,7 +88,7 @@ class Members:
         return pinned(self._pidfds) | self._loose.sessions()
 
     def survey(self, seconds: float) -> None:
-        """Walk the tree until a walk is sure, or for about so many real seconds, however slow the machine is."""
+        """Walk the tree until a walk is sure, or the real seconds are over, however slow the machine is."""
         end = time.monotonic() + seconds
         walks = 0
         while walks < _LEAST or (not self.is_sure and time.monotonic() < end):
@@ -96,18 +96,19 @@ class Members:
             walks += _LEAST if self.is_sure or self.kin.is_cut else 1
 
     def hunt(self, seconds: float, *, freeze: bool = False) -> bool:
-        """Kill every member, each as soon as it is found, until a sure walk finds nobody new.
+        """Kill every member as soon as it is found, until a sure walk finds no new one.
 
         Args:
             seconds: real seconds, about, after which to give up for now.
-            freeze: stop them all before the first is killed, and reap nobody meanwhile: against a tree that grows
-                faster than it dies, or takes each process that a death makes free.
+            freeze: stop all before the first is killed, and reap nothing meanwhile: against a tree that grows faster
+                than it dies, or that refills each slot that a death frees.
 
         Returns:
-            Whether it came to that.
+            Whether a sure walk found no new member.
         """
         end = time.monotonic() + seconds
         signum = signal.SIGSTOP if freeze else signal.SIGKILL
+        # First the known ones: each that lives on may fork while the walk is under way.
         self.send(signum)
         while self.walk(signum, end) or not self.is_sure:
             if time.monotonic() >= end:
@@ -117,17 +118,20 @@ class Members:
         return not freeze
 
     def walk(self, signum: signal.Signals | None = None, end: float = math.inf) -> bool:
-        """Take in who is new; return whether somebody was.
+        """Add new members; return whether there were any.
 
         Args:
-            signum: sent to each new member when it is found; after STOP nobody is reaped.
+            signum: sent to each new member when it is found; after STOP nothing is reaped.
             end: the real, monotonic instant after which to look at no more than a few of many orphans.
         """
+        # The dead are noted before the walk and compared after it. A daemon whose parent ended between two reads of
+        # one walk was once not seen, and its test was green.
         dead, root_is_dead, kin = self._dead(), self._root_is_dead(), self.kin
         self._forget_untouchable()
         self._strange, self._before = set(), self._strange
         is_new = False
         try:
+            # A loose member that died is a death like any other: the walk is not sure.
             self.is_sure = not self._loose.prune()
             for pid in kin.find(self, end):
                 if pid not in self._pidfds and pid not in self._untouchable and pid not in self._loose.refused:
@@ -138,12 +142,14 @@ class Members:
             self.is_sure = False  # another thread took the last descriptor: the next walk sees more
         is_same = self._dead() == dead and self._root_is_dead() == root_is_dead
         self.is_sure = self.is_sure and kin.is_sure and is_same
+        # Zombies pin their session, and the session identifies orphans that appear later. So they are dropped only
+        # after a sure walk; until then one of each session is kept.
         is_over = (self.is_sure and not is_new) or not kin.adopts
         self._gone = set() if signum is signal.SIGSTOP else dead if is_over else _spare(dead)
         return is_new
 
     def _take(self, pid: int, signum: signal.Signals | None) -> bool:
-        """Hold a process if it is a member and lives; return whether it is, and was not known."""
+        """Hold a process if it is a living member; return whether it is and was unknown."""
         try:
             pidfd = pidfd_of(pid)
         except OSError as error:
@@ -160,7 +166,7 @@ class Members:
         return is_new
 
     def _glance(self, pid: int, signum: signal.Signals | None) -> bool:
-        """Take in a process for which no descriptor can be kept; return whether it is a new member that lives."""
+        """Add a process for which no descriptor can be kept; return whether it is a new, living member."""
         pidfd = pidfd_of(pid)
         if pidfd is None:
             self.is_sure = False
@@ -183,7 +189,9 @@ class Members:
             os.close(pidfd)
 
     def _judge(self, pid: int, pidfd: int, signum: signal.Signals | None, *, was_known: bool) -> bool:
-        """Keep the descriptor of a process that is a member and lives, or pins a session; close any other."""
+        """Keep the descriptor of a process that is a living member, or that pins a session; close any other."""
+        # Kinship first, life second. A process that still lives after its kinship was read had that kinship; the other
+        # order would accept a reused pid.
         kin = self.kin
         is_kin, lives = was_known or kin.confirm(pid, pidfd), not is_dead(pidfd)
         if is_kin and lives:
@@ -193,6 +201,7 @@ class Members:
             if signum is not None:
                 self._send(pid, signum)
             return True
+        # Its zombie is the only proof for its session, so it stays unreaped until the walks are sure.
         if is_kin and kin.adopts and not kin.pin(pid):
             self._pidfds[pid] = pidfd
             self._unreaped.add(pid)
@@ -200,6 +209,7 @@ class Members:
             return False
         if not lives:
             self._strange.add(pid)
+        # A dead process that was no member by its marks may have been one: only at the second sight in a row is it old.
         self.is_sure = self.is_sure and (lives or pid in self._before) and (is_kin or kin.adopts)
         if is_kin and signum is not signal.SIGSTOP:
             self._reap(pidfd)
@@ -208,16 +218,16 @@ class Members:
 
     @property
     def is_cut(self) -> bool:
-        """Whether the last walk stopped for want of time."""
+        """Whether the last walk stopped because its time was over."""
         return self.kin.is_cut
 
     def prune(self) -> None:
-        """Let go of those who were dead before the last walk, unless their zombies help to find others."""
+        """Drop the members that were dead before the last walk, unless their zombies help to find others."""
         for pid in self._gone & self._pidfds.keys():
             self._drop(pid)
 
     def send(self, *signals: signal.Signals, group: int | None = None) -> None:
-        """Send signals to every member; one that may not be signalled is set apart, and is a leak if it lives on.
+        """Send signals to every member; a member that may not be signalled is a leak if it lives on.
 
         Args:
             signals: one after the other.
@@ -236,14 +246,15 @@ class Members:
                 signal.pidfd_send_signal(self._pidfds[pid], signum)
         except ProcessLookupError:
             return
+        # Not retried: a process of another real uid refuses every signal, and the hunt would never end.
         except PermissionError:
             pidfd = self._untouchable[pid] = self._pidfds.pop(pid)
             self._forget(pidfd)
 
     def close(self) -> None:
-        """Give the descriptors back; `leaks` then lists who may not be signalled, and lives on.
+        """Close the descriptors; `leaks` then lists the living processes that may not be signalled.
 
-        A member that the kernel does not let die yet has a thread, which waits for its end and leaves no zombie of it.
+        A thread waits for a member that the kernel does not let die yet, and reaps it.
         """
         late = []
         for pid, pidfd in self._pidfds.items():
@@ -272,14 +283,14 @@ class Members:
         return {pid for pid, pidfd in self._pidfds.items() if is_dead(pidfd)}
 
     def _forget_untouchable(self) -> None:
-        """Forget those who have died: their pid may be somebody else's."""
+        """Forget the dead ones: their pid may belong to another process now."""
         for pid, pidfd in list(self._untouchable.items()):
             if is_dead(pidfd):
                 self._reap(pidfd)
                 os.close(self._untouchable.pop(pid))
 
     def _drop(self, pid: int) -> None:
-        """Let go of a dead member, but of one that will be ours to reap only once it is reaped."""
+        """Drop a dead member; if this process has to reap it later, it stays until then."""
         pidfd = self._pidfds[pid]
         if pid not in self._unreaped:
             self._forget(pidfd)
@@ -290,12 +301,14 @@ class Members:
             self._unreaped.add(pid)
 
     def _reap(self, pidfd: int) -> bool:
-        """Leave no zombie of an orphan that this process adopted, for no one else takes it; return if none is left.
+        """Leave no zombie of an adopted orphan, which no other process reaps; return whether none is left.
 
-        As the first process of a namespace it adopts orphans at every containment.
+        As the first process of a namespace this process adopts orphans at every containment.
         """
         try:
             os.waitid(os.P_PIDFD, pidfd, os.WEXITED | os.WNOHANG)
+        # Not our child now. It may become ours when its own parent ends, so signal 0 shows whether the zombie still
+        # exists.
         except ChildProcessError:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 signal.pidfd_send_signal(pidfd, 0)
@@ -304,7 +317,7 @@ class Members:
 
 
 def _outwait(pidfds: list[int]) -> None:
-    """Wait for the end of killed processes; only then reap, for the end of a parent makes its zombies ours."""
+    """Wait for the end of killed processes; only then reap: when a parent ends, its zombies become ours."""
     for pidfd in pidfds:
         poll = select.poll()
         poll.register(pidfd, select.POLLIN)
@@ -316,6 +329,6 @@ def _outwait(pidfds: list[int]) -> None:
 
 
 def _spare(zombies: set[int]) -> set[int]:
-    """Give all but one of each session: that one pins it for those who follow."""
+    """Leave out one zombie of each session: that one pins the session for later orphans."""
     sessions = {session_of(pid): pid for pid in zombies}
     return zombies - set(sessions.values())

@@ -1,9 +1,8 @@
-"""Who belongs to the tree of an agent: by descent, session, adoption, or a keeper's word. Sends and reaps nothing.
+"""Membership in the tree of an agent: by descent, session, adoption, or a keeper's report. Sends and reaps nothing.
 
 `DescentTree` is the containment `group`, `SubreaperTree` is `subreaper`, `KeeperTree` is `keeper`. The number of a
-session proves
-kinship as long as somebody of the tree pins it: the kernel gives a number away only when nobody has it as pid, group or
-session, and a zombie has it until it is reaped.
+session proves kinship as long as a process of the tree pins it. The kernel reuses a number only when no process has it
+as pid, group or session. A zombie has it until it is reaped.
 """
 
 from __future__ import annotations
@@ -30,20 +29,20 @@ class Known(Protocol):
     """The members that were found so far, zombies too."""
 
     def __contains__(self, pid: int, /) -> bool:
-        """Say whether the process of a pid is one of them."""
+        """Say whether the process of a pid is a known member."""
 
     def lives(self, pid: int) -> bool:
-        """Say whether it is one of them, and alive."""
+        """Say whether it is a known member, and alive."""
 
     def sessions(self) -> set[int]:
-        """Give the sessions of those that are not reaped yet."""
+        """Give the sessions of the members that are not reaped yet."""
 
 
 class TreeMembership(Protocol):
     """Find the members of a tree.
 
     `adopts` says that orphans of the tree become children of this process, which then must reap them. `is_sure` is
-    False when the last `find` may have missed somebody, `is_cut` is True when it stopped for want of time.
+    False if the last `find` may have missed a process. `is_cut` is True if it stopped because its time was over.
     """
 
     adopts: bool
@@ -51,24 +50,24 @@ class TreeMembership(Protocol):
     is_cut: bool
 
     def find(self, known: Known, end: float) -> Iterator[int]:
-        """Give who may be a member, zombies too.
+        """Give possible members, zombies too.
 
         Args:
-            known: the members that were found, which may become more meanwhile.
+            known: the members that were found; more may be added meanwhile.
             end: the real, monotonic instant after which to look at no more than a few of many orphans.
         """
 
     def confirm(self, pid: int, pidfd: int) -> bool:
-        """Say whether a pid that `find` gave is a new member's: asked once its pidfd is open."""
+        """Say whether a pid that `find` gave belongs to a new member; asked once its pidfd is open."""
 
     def pin(self, pid: int) -> bool:
-        """Say whether the session of an orphan that is confirmed is pinned already; from now on it is."""
+        """Say whether the session of a confirmed orphan is pinned already; from now on it is."""
 
 
 class DescentTree:
-    """What descends from an agent, or from a member of the session that it leads.
+    """The descendants of an agent, and those of the members of the session that it leads.
 
-    The second finds what the walk of a dead root cannot. What left both is out of reach.
+    The session finds processes that the walk of a dead root cannot find. A process that left both is out of reach.
 
     Args:
         root: the agent's pid; it is unreaped as long as this is used.
@@ -87,7 +86,7 @@ class DescentTree:
         members = session_members(self._root)
         above = {pid: parent_of(pid) for pid in members}
         tops = [pid for pid in members if above[pid] not in above]
-        for pid in (*tops, *members):  # a parent's pid may be the greater: below it, the births tell the order
+        for pid in (*tops, *members):  # a parent's pid may be the greater: below a top, births give the order
             if pid not in seen:
                 yield from (found := [pid, *descendants(pid)])
                 seen.update(found)
@@ -106,10 +105,10 @@ class DescentTree:
 
 
 class SubreaperTree:
-    """What descends from an agent, or became a child of this process and belongs to the agent.
+    """The descendants of an agent, and the children of this process that belong to the agent.
 
-    It belongs if it is in a session that a held member pins, or carries the cookie, or has the mark.
-    What has none of these is of unknown origin: it is listed by `strangers`, and neither signalled nor reaped.
+    A child belongs if it is in a session that a held member pins, or carries the cookie, or has the mark. A child with
+    none of these is of unknown origin: `strangers` lists it, and it is neither signalled nor reaped.
 
     Args:
         root: the agent's pid; it is unreaped as long as this is used.
@@ -135,13 +134,15 @@ class SubreaperTree:
     def find(self, known: Known, end: float) -> Iterator[int]:
         """See `TreeMembership`.
 
-        Descendants come first, for an orphan leaves their list before it enters that of our children.
+        Descendants come first: an orphan leaves their list before it enters the list of our children.
         """
         self._known = known
         self._sessions = {self._root, *known.sessions()}
         yield from descendants(self._root)
         self._seen = children(os.getpid())
         self.is_sure, self.is_cut = True, False
+        # The youngest first: a tree that forks and dies quickly leaves thousands of zombies, and only the last orphans
+        # live. An oldest-first walk took seconds under load, and lost the race.
         for count, pid in enumerate(reversed(self._seen), 1):  # the last may live yet
             if count % _FEW == 0 and time.monotonic() > end:
                 self.is_sure, self.is_cut = False, True
@@ -154,6 +155,8 @@ class SubreaperTree:
 
     def confirm(self, pid: int, pidfd: int) -> bool:
         """See `TreeMembership`."""
+        # A child of ours is judged by its marks. Any other has to lead up to the agent, or to a living member: a dead
+        # one says nothing, its pid may be reused.
         if _awaits_us(pidfd) is not None:
             return self._judge(pid)
         mine, above = os.getpid(), pid
@@ -186,13 +189,16 @@ class SubreaperTree:
         return children(os.getpid()) != self._seen
 
     def strangers(self, known: Iterable[int]) -> list[int]:
-        """List children of this process of unknown origin: they came while the agent lived, and are none of `known`."""
+        """List children of this process of unknown origin that came while the agent lived, without the `known` ones."""
+        # Named and never signalled: another part of the program may have started them.
         found: Known | tuple[()] = self._known or ()
         self._sessions = {self._root, *(found.sessions() if found else ())}
         new = set(children(os.getpid())) - self._before - set(known) - {self._root}
         return sorted(pid for pid in new if pid not in found and not self._is_ours(pid))
 
     def _is_ours(self, pid: int) -> bool:
+        # Each mark alone can be lost: a daemon leaves the session, or clears its environment. It would have to lose
+        # all.
         return (
             session_of(pid) in self._sessions
             or carries(pid, self._cookie)
@@ -200,9 +206,11 @@ class SubreaperTree:
         )
 
     def _is_strange(self, pid: int) -> bool:
-        """Say whether a child is a zombie of which nothing told whose it was, and nothing does now."""
+        """Say whether a child is a zombie of unknown origin, and still is."""
         if pid not in self._strange:
             return False
+        # A later member may pin its session, and a process that only executes a program shows its cookie a moment
+        # later.
         if session_of(pid) in self._sessions or state_of(pid) != "Z":
             self._strange.discard(pid)
             return False
@@ -213,7 +221,7 @@ class KeeperTree:
     """Everything below a keeper, whatever it did.
 
     Args:
-        keeper: who is asked.
+        keeper: the keeper that is asked.
         root: the agent's pid.
     """
 
@@ -248,7 +256,7 @@ def _descends(pid: int, ancestor: int) -> bool:
 
 
 def pinned(held: Mapping[int, int]) -> set[int]:
-    """Give the sessions of held processes that are not reaped yet: until then the number is no one else's."""
+    """Give the sessions of held processes that are not reaped yet: until then no other process gets the number."""
     sessions = set()
     for pid, pidfd in held.items():
         session = session_of(pid)

@@ -1,13 +1,13 @@
-"""Whose a process is, judged by what was seen and known. Pure: values in, values out; reads nothing, ends nobody.
+"""The owner of a process, judged by observations and known facts. Pure: values in, values out; ends no process.
 
-A process belongs to the one who watches if it
+A process belongs to the tracker if it
 - was started here, by one of the calls that count (a child),
-- descends from such a one,
-- was adopted (its parent died, and this process took it) and its environment carries the cookie, or it is in a session
-  that one of them led or was in, or nobody else was there who could have started it.
-Never: what was there before, what others here started, what is excused, and whatever descends from one of these.
-An adopted process of which nothing is known belongs to nobody. An adopted one that is dead is nobody's neglect: only
-adoption made it a zombie of ours.
+- descends from such a process,
+- was adopted (its parent died, and this process took it), and its environment carries the cookie, or it is in a session
+    that an owned process led or was in, or no other program was there to start it.
+It never belongs if it was there before, others here started it, it is excused, or it descends from such a process.
+An adopted process without any evidence has no owner. A dead adopted process is no leak: only adoption made it a zombie
+of this process.
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ __all__ = ["Knowledge", "OwnedProcess", "Ownership", "attribute"]
 
 
 _LATE = 20_000_000
-"""The kernel counts the birth of a process in steps of 10 ms: what seems born that much after its start still is it."""
+"""The kernel counts births in steps of 10 ms: a process that seems born this much after its start is still that one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Knowledge:
-    """What is known beside the sightings.
+    """The facts beside the snapshots.
 
     Args:
         me: this process.
-        session: this process's session, which tells nothing of who is in it.
-        before: (pid, birth) of whatever was there before, with the parent that it had.
-        helpers: pids of multiprocessing's resource tracker and forkserver, which are nobody's.
+        session: this process's session, which says nothing about its members.
+        before: (pid, birth) of the processes that were there before, with their parents.
+        helpers: pids of multiprocessing's resource tracker and forkserver, which belong to no test.
         starts: the last start that became each pid.
         cookies: the start that each adopted process's cookie names; None: the cookie is right, the start not known.
-        sessions: sessions in which belongings were seen before, with the start of their root.
-        claimed: (pid, birth) of what was found to belong before, with how that was found.
-        candidates: the starts that count; where there is but one, it is the root of what nobody else can have started.
-        others: whether somebody else was there who might have started what is adopted now.
-        excuses: says of (pid, command) that it is allowed to be there.
+        sessions: sessions in which owned processes were seen before, with the start of their root.
+        claimed: (pid, birth) of the processes that were owned before, with the evidence.
+        candidates: the starts that count; a single one is the root of a process that only it can have started.
+        others: whether another program was there that might have started the adopted processes.
+        excuses: decides by (pid, command) whether a process is allowed to be there.
     """
 
     me: int
@@ -62,12 +62,12 @@ class Knowledge:
 
 
 class OwnedProcess(NamedTuple):
-    """A process that belongs.
+    """A process that belongs to the tracker.
 
     Args:
-        sighting: it, as it was seen.
+        sighting: its snapshot.
         how: `child`, `descendant` or `adopted`.
-        why: what an adopted one is known by.
+        why: the evidence for an adopted process.
         start: the start of its root, if it is known.
         above: its parents up to this process, the nearest first.
     """
@@ -79,7 +79,7 @@ class OwnedProcess(NamedTuple):
     above: tuple[ProcessSnapshot, ...] = ()
 
     def command(self, own: str) -> str:
-        """Give what was asked for, or else what it runs.
+        """Give the command that was asked for, or the command that it runs.
 
         Args:
             own: the command line of this process, which its forks have too.
@@ -91,12 +91,12 @@ class OwnedProcess(NamedTuple):
 
 
 class Ownership(NamedTuple):
-    """Whose the processes below this one are.
+    """The owners of the processes below this one.
 
     Args:
-        mine: those that belong.
-        unknown: those that were adopted and might be anybody's.
-        spent: adopted ones that are dead, whoever's they were: to be reaped, as nobody else will.
+        mine: the processes that belong.
+        unknown: adopted processes without evidence.
+        spent: dead adopted processes of any owner: this process reaps them, as no other will.
     """
 
     mine: tuple[OwnedProcess, ...] = ()
@@ -105,7 +105,7 @@ class Ownership(NamedTuple):
 
 
 def attribute(seen: Sequence[ProcessSnapshot], known: Knowledge) -> Ownership:
-    """Say whose each process is.
+    """Decide the owner of each process.
 
     Args:
         seen: the descendants of this process, parents before children.
@@ -113,6 +113,8 @@ def attribute(seen: Sequence[ProcessSnapshot], known: Knowledge) -> Ownership:
     """
     judge = _Judge(known)
     adopted = [one for one in seen if not judge.by_start_or_parent(one)]
+    # Two passes: the sessions of certain processes are evidence for adopted ones. In one pass the order of pids would
+    # decide who is recognised.
     for one in adopted:  # by now the sessions of all others are known
         judge.by_evidence(one)
     for one in seen:
@@ -126,7 +128,7 @@ def attribute(seen: Sequence[ProcessSnapshot], known: Knowledge) -> Ownership:
 
 
 class _Judge:
-    """One pass over the sightings; `verdicts` has None for whoever belongs to nobody here."""
+    """One pass over the snapshots; `verdicts` has None for a process without an owner here."""
 
     def __init__(self, known: Knowledge) -> None:
         self._known = known
@@ -138,10 +140,11 @@ class _Judge:
                 self._sessions.setdefault(start.pid, start)
 
     def by_start_or_parent(self, one: ProcessSnapshot) -> bool:
-        """Judge who was there before, was started here, or has a parent that is judged; False: it must be evident."""
+        """Judge a process by itself, its start or its judged parent; False: only evidence can decide."""
         known = self._known
         identity = one.pid, one.born
         start = known.starts.get(one.pid)
+        # Pids are reused. A process that was born clearly after the start with this pid is another one.
         if start is not None and one.born > start.at + _LATE:
             start = None  # its pid is another's now
         if one.pid in known.helpers or identity in known.before or known.excuses(one.pid, one.command):
@@ -167,14 +170,18 @@ class _Judge:
         return self._set(one, OwnedProcess(one, "descendant", "", above.start, (above.sighting, *above.above)))
 
     def by_evidence(self, one: ProcessSnapshot) -> bool:
-        """Judge an adopted process by its cookie, its session, or because nobody else was there."""
+        """Judge an adopted process by its cookie, its session, or because only the tracker could start it."""
         known = self._known
+        # The cookie is the strongest evidence: only a descendant inherits it. It can be cleared, so the session
+        # follows.
         if one.pid in known.cookies:
             return self._adopt(one, known.cookies[one.pid], "it inherited the environment")
         if one.session != known.session and one.session in self._sessions:
             return self._adopt(one, self._sessions[one.session], f"it is in session {one.session}, as one of them was")
         if one.session in self._others_sessions:
             return self._set(one, None)
+        # The last resort, and only where no other program can have started it. With others there, a session-scoped
+        # server that became a daemon was a false leak.
         if not known.others:
             candidates = [start for start in known.candidates if not known.excuses(start.pid, start.command)]
             only = candidates[0] if len(candidates) == 1 else None
@@ -182,7 +189,7 @@ class _Judge:
         return False
 
     def was_adopted(self, one: ProcessSnapshot) -> bool:
-        """Say whether a child is certainly none that this process started: if it did, somebody may wait for it."""
+        """Say whether this process certainly did not start a child: if it did, a part of it may wait for the child."""
         known = self._known
         verdict = self.verdicts.get(one.pid)
         if verdict is not None:

@@ -1,4 +1,4 @@
-"""Where in somebody's program a call came from. Owns which files are whose; keeps no frame."""
+"""The place in the user's program where a call came from. Owns which files belong to whom; keeps no frame."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _KIT = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 _PYTEST, _PLUGGY = f"{os.sep}_pytest{os.sep}", f"{os.sep}pluggy{os.sep}"
 _THEIRS, _LIBRARY, _NOBODY = 0, 1, 2
-"""Whose a file is: the user's own, a library's, or the standard library's and this kit's."""
+"""The owner of a file: the user, a library, or the standard library and this kit."""
 
 
 def places_of(frame: FrameType | None, home: str = "") -> tuple[str, ...]:
     """Name the lines that led to a call, `file:line`: the nearest of the user's own code, then the nearest in `home`.
 
-    Where none of the user's own code is on the way it is the nearest line of a library.
+    If the call passed no line of the user's own code, it is the nearest line of a library.
 
     Args:
         frame: the frame of the call.
@@ -39,7 +39,7 @@ def places_of(frame: FrameType | None, home: str = "") -> tuple[str, ...]:
         if is_home and not at_home:
             at_home = f"{_shown(file)}:{frame.f_lineno}"
         if _PLUGGY in file:
-            break  # from here on it is pytest that calls
+            break  # above this frame pytest is the caller
         frame = frame.f_back
     found = nearest.get(_THEIRS) or nearest.get(_LIBRARY) or ""
     return tuple(dict.fromkeys(filter(None, (found, at_home))))

@@ -1,4 +1,4 @@
-"""What the standard library has no name for: being a subreaper, and an alarm in real time. Owns both system calls."""
+"""System calls without a name in the standard library: subreaper and real-time alarm. Owns both."""
 
 from __future__ import annotations
 
@@ -26,12 +26,14 @@ _was_subreaper = False
 
 
 def adopt_orphans() -> None:
-    """Have orphans of this process's descendants become its children, until `release_orphans` was called as often.
+    """Make orphans of this process's descendants its children, until `release_orphans` was called equally often.
 
     Raises:
         OSError: this system cannot.
     """
     global _holders, _was_subreaper  # noqa: PLW0603  # it is one attribute of one process
+    # The attribute belongs to the process, and several runs want it at once. Without one counter for all, the end of
+    # one run would take the orphans from another.
     with _lock:
         if _holders == 0:
             _was_subreaper = is_subreaper()
@@ -44,6 +46,7 @@ def release_orphans() -> None:
     global _holders  # noqa: PLW0603  # see above
     with _lock:
         _holders -= 1
+        # The host program may have been a subreaper before. It gets that back.
         if _holders == 0:
             _call("prctl", _SET_CHILD_SUBREAPER, int(_was_subreaper), 0, 0, 0)
 
@@ -52,7 +55,7 @@ def is_subreaper() -> bool:
     """Say whether this process adopts orphans now.
 
     Raises:
-        OSError: this system cannot tell.
+        OSError: this system cannot say it.
     """
     import ctypes
 
@@ -62,7 +65,7 @@ def is_subreaper() -> bool:
 
 
 class Alarm:
-    """A descriptor that becomes readable so many real milliseconds after it was set."""
+    """A descriptor that becomes readable a given number of real milliseconds after it was set."""
 
     def __init__(self) -> None:
         self.descriptor = call("timerfd_create", _MONOTONIC, os.O_NONBLOCK | os.O_CLOEXEC)
@@ -70,11 +73,11 @@ class Alarm:
             raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
 
     def set(self, milliseconds: int) -> None:
-        """Ring once, so many milliseconds from now; what was set before holds no more."""
+        """Ring once after the given milliseconds; an earlier setting no longer counts."""
         call("timerfd_settime", self.descriptor, 0, struct.pack("4l", 0, 0, 0, milliseconds * 1_000_000), None)
 
     def hush(self) -> None:
-        """Take the ring."""
+        """Stop the alarm, and clear a ring."""
         call("timerfd_settime", self.descriptor, 0, struct.pack("4l", 0, 0, 0, 0), None)
 
     def close(self) -> None:

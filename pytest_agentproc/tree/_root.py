@@ -1,4 +1,4 @@
-"""The agent's own process: whose child it is, how it ended, who reaps it. Owns its pidfd; knows nobody below it."""
+"""The agent's own process: its parent, its end, its reaping. Owns its pidfd; knows no process below it."""
 
 from __future__ import annotations
 
@@ -22,34 +22,34 @@ if TYPE_CHECKING:
 __all__ = ["Kept", "Own", "Root", "started"]
 
 started: set[int] = set()
-"""The pids of what this module started and has not reaped."""
+"""The pids that this module started and has not reaped."""
 
 _GET_INFO = 0xC048FF0B
-"""The request for what a pidfd knows: 72 bytes, a mask of what is wanted first."""
+"""The request for the kernel's facts about a pidfd: 72 bytes, a mask of the wanted facts first."""
 _HOW_IT_ENDED = 1 << 3
 _STATUS_AT = 60
 _UNKNOWN = 255
-"""The code that asyncio, too, reports for an exit that somebody else took."""
+"""The code that asyncio, too, reports for an exit that another part of the program took."""
 
 _PATIENCE = 1.0
-"""Real seconds that a process may take from the end of its threads to that of itself."""
+"""Real seconds between the end of a process's threads and the end of the process itself."""
 
 
 class Root(Protocol):
     """A process that leads its own session.
 
-    `pid` is its own until `reap`; `pidfd` is readable once it is dead, and closed by whoever uses this. It takes no
-    signal then: that of a process which was reaped at once is a stand-in.
+    `pid` is its own until `reap`. `pidfd` is readable once it is dead, and its user closes it. The pidfd of a process
+    that was reaped at once is a stand-in, which takes no signal.
     """
 
     pid: int
     pidfd: int
 
     def status(self) -> int:
-        """Tell how it ended, without reaping it; call this once it is dead."""
+        """Say how it ended, without reaping it; call this once it is dead."""
 
     def reap(self, seconds: float | None = None) -> bool:
-        """Leave no zombie of it; return False if it has not ended within so many real seconds; None: wait for it.
+        """Leave no zombie of it; return False if it has not ended within the real seconds; None: wait for it.
 
         After False a thread waits for it, if it is a child of this process.
         """
@@ -72,6 +72,8 @@ class Own:
         self, argv: Sequence[str], cwd: str | None, env: Mapping[str, str] | None, stdio: tuple[int, int, int]
     ) -> None:
         stdin, stdout, stderr = stdio
+        # A descriptor is reserved for the pidfd before the start. A process that runs without one could not be watched
+        # or ended.
         room = _room()
         try:
             self._process = subprocess.Popen(
@@ -83,10 +85,13 @@ class Own:
         self._is_known = True
         try:
             self.pidfd = os.pidfd_open(self.pid)
-        except ProcessLookupError:  # it has ended, and somebody else in this program has reaped it
+        # A handler of SIGCHLD that waits for every child can be faster than this line. The run was then a spawn_failed
+        # although the agent ran, and its descendants lived on.
+        except ProcessLookupError:  # it has ended, and another part of this program has reaped it
             self.pidfd = os.eventfd(1, os.EFD_CLOEXEC)  # readable, as that of a dead process is
             self._is_known = False
         except OSError:
+            # Its session is its own, so its group can be killed: it is the only way left to reach what it has started.
             os.killpg(self.pid, signal.SIGKILL)
             self._process.wait()
             raise
@@ -111,7 +116,7 @@ class Kept:
     """A child of a keeper; of this process, once the keeper is dead.
 
     Args:
-        keeper: who starts it.
+        keeper: the keeper that starts it.
         argv: the command; the first word is looked up in `env`'s PATH.
         cwd: where it runs; None: here.
         env: its whole environment; None: ours.
@@ -119,7 +124,7 @@ class Kept:
 
     Raises:
         OSError: it could not be started.
-        KeeperDied: the keeper is gone.
+        KeeperDied: the keeper has ended.
     """
 
     def __init__(
@@ -141,6 +146,7 @@ class Kept:
 
     def status(self) -> int:
         """See `Root`."""
+        # The pidfd is readable when the last thread has ended, a moment before the keeper can see the exit.
         end = time.monotonic() + _PATIENCE
         with contextlib.suppress(KeeperDied):
             while time.monotonic() < end:
@@ -165,7 +171,7 @@ def _room() -> int:
 
 
 def _status(pidfd: int) -> int:
-    """Tell how a process ended, although somebody else in this program may have reaped it."""
+    """Say how a process ended, although another part of this program may have reaped it."""
     try:
         result = os.waitid(os.P_PIDFD, pidfd, os.WEXITED | os.WNOWAIT)
     except ChildProcessError:
@@ -175,7 +181,7 @@ def _status(pidfd: int) -> int:
 
 
 def _status_of_reaped(pidfd: int) -> int:
-    """Ask the kernel how a process ended that is reaped already; Linux has known that since 6.15."""
+    """Ask the kernel how a reaped process ended; Linux has known that since 6.15."""
     words = bytearray(struct.pack("Q64x", _HOW_IT_ENDED))
     try:
         fcntl.ioctl(pidfd, _GET_INFO, words)

@@ -1,6 +1,6 @@
 """One process as /proc shows it at one moment, and whether /proc shows this process's own namespace.
 
-A container without a /proc of its own shows none, or that of its host. There a pid names another process: no tree can
+A container without a /proc of its own shows none, or that of its host. There a pid names another process: a tree cannot
 be walked, and an empty list of children proves nothing.
 """
 
@@ -24,7 +24,7 @@ _REMEDY = "mount one in this pid namespace: `mount -t proc proc /proc`, `bwrap -
 
 
 def check_proc(folder: str = "/proc") -> None:
-    """Refuse to start an agent where its tree cannot be seen.
+    """Refuse to start an agent if its tree cannot be seen.
 
     Args:
         folder: where the file system of processes is mounted.
@@ -38,12 +38,13 @@ def check_proc(folder: str = "/proc") -> None:
         shown = os.readlink(f"{folder}/self")
     except OSError:
         shown = "no process"
+    # Without this check a run in a foreign namespace listed no descendants, and its tree check passed every test.
     if shown != str(os.getpid()) or _is_outer(folder):
         raise UsageError(f"{folder} shows another pid namespace: process {os.getpid()} is {shown} there", _REMEDY)
 
 
 def _is_outer(folder: str) -> bool:
-    """Say whether a process has a further pid here beside the one that is shown."""
+    """Say whether a process has a further pid here beside the pid that is shown."""
     try:
         lines = read_file(f"{folder}/self/status").splitlines()
     except OSError:  # no descriptor is left: the spawn will report that
@@ -56,7 +57,7 @@ _NANOSECONDS = 1_000_000_000
 
 
 class ProcessSnapshot(NamedTuple):
-    """What was seen of a process.
+    """One look at a process.
 
     Args:
         pid: its number.
@@ -76,7 +77,7 @@ class ProcessSnapshot(NamedTuple):
 
 
 def sight(pid: int) -> ProcessSnapshot | None:
-    """Look at a process; None: it is gone."""
+    """Look at a process; None: it has disappeared."""
     seen = stat_of(pid)
     if seen is None or seen.state in "Xx":
         return None
@@ -86,12 +87,12 @@ def sight(pid: int) -> ProcessSnapshot | None:
 
 
 def command_line(pid: int) -> str:
-    """Give a process's command line, its words apart by spaces; empty if it has none or is gone."""
+    """Give a process's command line, its words separated by spaces; empty if it has none or has disappeared."""
     return " ".join(words_of(pid)).rstrip()
 
 
 def variable_of(pid: int, name: str) -> str:
-    """Give a variable of the environment with which a process's program began; empty if it has none or hides it."""
+    """Give a variable of a process's initial environment; empty if it has none or hides it."""
     prefix = os.fsencode(name) + b"="
     for entry in environment_of(pid).split(b"\0"):
         if entry.startswith(prefix):
@@ -109,7 +110,7 @@ def has_children() -> bool:
 
 
 def children() -> set[int]:
-    """List the children of this process by pid, zombies too; empty where the kernel does not tell."""
+    """List the children of this process by pid, zombies too; empty if the kernel does not list them."""
     found: set[int] = set()
     with suppress(OSError):
         for task in os.listdir("/proc/self/task"):

@@ -1,11 +1,11 @@
-"""Who starts a process in this program: every start is told to those who listen. Owns the patches and the cookie.
+"""Starts of processes in this program: every start is reported to listeners. Owns the patches and the cookie.
 
-Patched while somebody listens: `subprocess.Popen` (asyncio and all libraries go through it), `os.fork`, `os.forkpty`,
-`os.posix_spawn`, `os.posix_spawnp` (`os.spawn*` go through them), `os.system`, multiprocessing's processes, and the
-start of threads. A patch that is found covered by somebody else's at the end stays where it is, and does nothing.
+Patched while a listener exists: `subprocess.Popen` (asyncio and all libraries use it), `os.fork`, `os.forkpty`,
+`os.posix_spawn`, `os.posix_spawnp` (`os.spawn*` use them), `os.system`, multiprocessing's processes, and the start of
+threads. If another library has patched over one of these, the patch stays in place at the end, and does nothing.
 
-The cookie is an environment variable: a word for each listener, with the number of the start. Who inherits it is known
-by it wherever it went; a program within the program, such as an inner pytest, adds its own words.
+The cookie is an environment variable: a word for each listener, with the number of the start. It identifies every
+process that inherits it. A program within the program, such as an inner pytest, adds its own words.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Start:
         is_own: whether it counts for the listener.
         pid: the process; 0: not known, or not there.
         at: when that was known, in nanoseconds of the clock BOOTTIME.
-        handle: gives the object that will want to know how it ended.
+        handle: gives the object that will ask how it ended.
     """
 
     number: int
@@ -57,20 +57,20 @@ class Start:
 
 
 class Listener(Protocol):
-    """Whoever wants to know of starts."""
+    """An object that is informed of starts."""
 
     @property
     def word(self) -> str:
         """Its word of the cookie; empty: none for now."""
 
     def announced(self, command: str, frame: FrameType) -> Start:
-        """Hear that a process is about to be started."""
+        """Take note that a process is about to be started."""
 
     def started(self, start: Start) -> None:
-        """Hear which it became."""
+        """Take note of the process that the start became."""
 
     def thread_started(self, thread: threading.Thread) -> None:
-        """Hear of a thread that the current one starts."""
+        """Take note of a thread that the current one starts."""
 
 
 _lock = threading.Lock()
@@ -79,12 +79,12 @@ _inherited = ""
 _season: _Season | None = None
 _Starts = list[tuple[Listener, Start]]
 _current = threading.local()
-"""`starts` is what this thread is about to start: what one start goes through, such as a fork, is no other start."""
+"""`starts` is what this thread is about to start: a step of one start, such as a fork, is no other start."""
 
 
 @contextmanager
 def listening(listener: Listener) -> Iterator[None]:
-    """Tell a listener of every start while the block runs."""
+    """Report every start to a listener while the block runs."""
     global _inherited, _season  # noqa: PLW0603  # there is one environment
     with _lock:
         if not _listeners:
@@ -104,7 +104,7 @@ def listening(listener: Listener) -> Iterator[None]:
 
 
 def publish() -> None:
-    """Write the words of those who listen into the environment that children inherit."""
+    """Write the words of the listeners into the environment that children inherit."""
     _write(" ".join(filter(None, [_inherited, *(listener.word for listener in tuple(_listeners))])))
 
 
@@ -123,7 +123,9 @@ def _started(starts: _Starts, pid: int, handle: Callable[[], Any] = lambda: None
 
 @contextmanager
 def _going_on(starts: _Starts) -> Iterator[None]:
-    """Take every start of this thread for a part of these while the block runs."""
+    """Treat every start of this thread as a part of these starts while the block runs."""
+    # Since CPython 3.13 `subprocess` uses `os.posix_spawn`. Without this each start counted twice, and a daemon with a
+    # cleared environment no longer led to the one line that can have started it.
     outer = getattr(_current, "starts", None)
     _current.starts = starts
     try:
@@ -136,6 +138,7 @@ def _forked(starts: _Starts, pid: int) -> None:
     if pid:
         _started(starts, pid)
     else:
+        # A fork is no listener, and must not report the starts of its own program to the parent's.
         _listeners.clear()
         if COOKIE in os.environ:
             _write(_cookie(starts))
@@ -163,7 +166,7 @@ def _line(asked: Any) -> str:
 
 
 def _places() -> tuple[tuple[Any, str], ...]:
-    """Give what is patched, as it is now: somebody may have put another class in the place of one."""
+    """Give the patched names as they are now: another library may have replaced a class."""
     from multiprocessing.process import BaseProcess  # its forkserver starts what no other patch sees
 
     return (
@@ -175,9 +178,9 @@ def _places() -> tuple[tuple[Any, str], ...]:
 
 
 class _Season:
-    """The patches, from the first listener to the last. Each calls what it found in its place.
+    """The patches, from the first listener to the last. Each calls the function that it replaced.
 
-    They begin again where they find the same again: to make them takes longer than most of what else a season does.
+    They are used again if the same functions are found again: to make them takes longer than most of a listener's life.
     """
 
     def __init__(self) -> None:
@@ -200,7 +203,8 @@ class _Season:
             setattr(owner, name, patched)
 
     def begin(self) -> bool:
-        """Put the patches in their places once more, if what they call is there; return whether it is."""
+        """Install the patches once more if the functions that they call are in place; return whether they are."""
+        # A class that was put in the place of `subprocess.Popen` between two listeners was once not watched.
         if (*self._put,) != _places() or any(getattr(*place) is not plain for place, (plain, _) in self._put.items()):
             return False
         self._is_over = False
@@ -209,9 +213,11 @@ class _Season:
         return True
 
     def end(self) -> bool:
-        """Take the patches away; return whether all could be, so that there may be another season of them."""
+        """Remove the patches; return whether all could be removed, so that they may be used again."""
         self._is_over = True
         covered = False
+        # A patch that another library has wrapped cannot be removed without undoing that library. `_is_over` makes it
+        # do nothing.
         for (owner, name), (plain, patched) in self._put.items():
             if getattr(owner, name) is patched:
                 setattr(owner, name, plain)

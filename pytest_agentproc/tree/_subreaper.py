@@ -1,4 +1,4 @@
-"""Adoption: while somebody wants it, orphans below this process become its children. Owns the block; reaps nobody."""
+"""Adoption: orphans below this process become its children while a caller wants it. Owns the block; reaps nothing."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ __all__ = ["adopting"]
 def adopting() -> Iterator[bool]:
     """Adopt the orphans of this process's descendants while the block runs; yield whether the kernel can.
 
-    Blocks may be nested and overlap in any order, in several threads; with the end of the last the setting is again
-    what it was before the first. An adopted process stays this process's child, also after the end of the block.
+    Blocks may be nested and overlap in any order, in several threads. The end of the last block restores the setting
+    from before the first. An adopted process stays this process's child after the end of the block.
     """
     try:
         adopt_orphans()

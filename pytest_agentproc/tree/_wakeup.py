@@ -1,4 +1,4 @@
-"""One descriptor that a caller can ring and that agents, one after the other, ring too. Owns system calls."""
+"""One descriptor that a caller can set and that agents, one after the other, set too. Owns system calls."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ class Wakeup:
 
     @property
     def descriptor(self) -> int:
-        """What is readable when somebody rang."""
+        """The descriptor that is readable after a call of `ring`."""
         return self._epoll.fileno()
 
     def ring(self) -> None:
-        """Make it readable, from any thread; after `close` nobody hears it."""
+        """Make it readable, from any thread; after `close` this does nothing."""
         if not self._epoll.closed:
             os.eventfd_write(self._event, 1)
 
     def hush(self) -> None:
-        """Take the caller's ring, if there is one."""
+        """Clear the caller's ring, if there is one."""
         with contextlib.suppress(BlockingIOError):
             os.eventfd_read(self._event)
 
     def follow(self, descriptor: int) -> None:
-        """Ring when this descriptor is readable, too."""
+        """Become readable with this descriptor, too."""
         self._epoll.register(descriptor, select.EPOLLIN)
 
     def leave(self, descriptor: int) -> None:
-        """Follow a descriptor no more."""
+        """Stop following a descriptor."""
         self._epoll.unregister(descriptor)
 
     def close(self) -> None:

@@ -1,6 +1,7 @@
-"""Who is where right now, read from /proc: descent, sessions, marks. Owns the reading; judges and sends nothing.
+"""Descent, sessions and marks of processes, read from /proc. Owns the reading; judges and sends nothing.
 
-What is read here is old when it is used: whoever signals holds a pidfd, reads again, and sees the process live on.
+A fact from here is old when it is used. So a caller that signals holds a pidfd, reads again, and checks that the
+process lived on.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ _DEAD = (b"Z", b"X", b"x")
 _CODE, _STACK = 23, 25
 """Where, from the state on, the kernel says at which addresses the program and its stack begin."""
 _BECOMING = b"0"
-"""Where it says that the program begins until the environment is in place."""
+"""The program's address until the environment is in place."""
 _TRIES = 1000
-"""Looks at a process that is becoming another program, a millisecond apart."""
+"""Looks at a process that is just executing another program, a millisecond apart."""
 
 
 def descendants(pid: int) -> list[int]:
@@ -48,12 +49,12 @@ def descendants(pid: int) -> list[int]:
 
 
 def session_members(session: int) -> list[int]:
-    """List the processes of a session, its leader left out: one system call a process of the machine."""
+    """List the processes of a session without its leader: one system call for each process of the machine."""
     found = []
     for name in spared(os.listdir, "/proc"):
         if name.isdecimal():
             pid = int(name)
-            try:  # so many are asked that a call or a context manager for each would cost more than the answers
+            try:  # a call or a context manager for each process would cost more than the answers
                 if os.getsid(pid) == session and pid != session:
                     found.append(pid)
             except (ProcessLookupError, PermissionError):
@@ -62,23 +63,23 @@ def session_members(session: int) -> list[int]:
 
 
 def group_of(pid: int) -> int | None:
-    """Give the process group of a process, a zombie's too; None once it is gone."""
+    """Give the process group of a process, a zombie's too; None once it has disappeared."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         return os.getpgid(pid)
     return None
 
 
 def session_of(pid: int) -> int | None:
-    """Give the session of a process, a zombie's too; None once it is gone."""
+    """Give the session of a process, a zombie's too; None once it has disappeared."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         return os.getsid(pid)
     return None
 
 
 def environment_of(pid: int) -> bytes:
-    """Give the environment with which a process's program began; nothing if it has none, hides it or is gone.
+    """Give the initial environment of a process's program; nothing if it has none, hides it or has disappeared.
 
-    A process that is just becoming another program shows none: it is asked again, for a second of real time at most.
+    A process that is just executing another program shows none: it is asked again, for a second of real time at most.
     """
     before: tuple[bytes, ...] = ()
     for _ in range(_TRIES):
@@ -88,6 +89,8 @@ def environment_of(pid: int) -> bytes:
             if is_exhausted(error):
                 raise
             return b""
+        # The kernel shows no environment between the end of the old program and the start of the new one. An orphan
+        # that was looked at in that instant had no owner, and its leak was missed.
         if found or not (now := _program(pid)) or (now == before and now[0] != _BECOMING):
             return found
         if now[0] == _BECOMING:
@@ -97,18 +100,18 @@ def environment_of(pid: int) -> bytes:
 
 
 def _program(pid: int) -> tuple[bytes, ...]:
-    """Say where a process's program is, and its stack, which tells two of the same apart; nothing: it is dead."""
+    """Say where a process's program and stack are: the stack tells two equal programs apart; nothing: it is dead."""
     fields = stat_of(pid)
     return (fields[_CODE], fields[_STACK]) if fields and fields[0] not in _DEAD else ()
 
 
 def carries(pid: int, word: str) -> bool:
-    """Say whether a word is in the environment that a living process was given, as far as we may read it."""
+    """Say whether a word is in the initial environment of a living process, as far as it is readable."""
     return word.encode() in environment_of(pid)
 
 
 def limit_of(pid: int) -> int | None:
-    """Give a process's soft limit for message queues, in bytes, a zombie's too; None if it has none or is gone."""
+    """Give a process's soft limit for message queues, in bytes, a zombie's too; None if it has none or is not there."""
     try:
         lines = read_file(f"/proc/{pid}/limits").splitlines()
     except OSError as error:
@@ -120,7 +123,7 @@ def limit_of(pid: int) -> int | None:
 
 
 def command_of(pid: int) -> str:
-    """Give a process's command line for a message, or its name, or nothing once it is gone."""
+    """Give a process's command line for a message, or its name, or nothing once it has disappeared."""
     try:
         process = psutil.Process(pid)
         return " ".join(process.cmdline()) or process.name()

@@ -24,6 +24,7 @@ LINES = {
     "run": ["run hello.scenario.yaml --clock model"],
     "schema": ["schema"],
     "search": ["search"],
+    "time": ["time", "time --help", "time -- true"],
 }
 STREAMS = {
     "closed": ">&-",
