@@ -42,7 +42,7 @@ _OF_HOSTS = ("hear", "late", "end", "refuse", "has", "take", "acknowledge")
 
 
 class _Setting:
-    """What a conversation begins with that is only looked at."""
+    """The beginning of a conversation that is only inspected."""
 
     cwd = "/"
     key = ""
@@ -133,7 +133,7 @@ class AddedDialect:
 
 
 def _imports(body: list[ast.stmt]) -> Iterator[tuple[str, int]]:
-    """Give every module that is imported, with its line; what is for type checkers only is none."""
+    """Give every module that is imported, with its line; leave out imports for type checkers only."""
     for node in body:
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
             continue
