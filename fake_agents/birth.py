@@ -82,7 +82,7 @@ def _fork_twice(how: str, *, stops: bool) -> int:
 
 
 def wait_for(pid: int, options: int = 0) -> None:
-    """Wait for a child, whoever reaps it."""
+    """Wait for a child, whichever process reaps it."""
     try:  # noqa: SIM105  # an import that a start would pay for
         posix.waitpid(pid, options)
     except ChildProcessError:

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
             """Take a line of stdin; give the bytes that answer it at once, and "", "cancel", "fault" or "handshake"."""
 
         def late(self) -> bytes:
-            """Give the bytes that answer what was heard since the last call, behind all that is answered at once."""
+            """Give the answers to all requests since the last call, after all immediate answers."""
 
         def end(self) -> None:
             """Take note that stdin has ended."""

@@ -83,7 +83,7 @@ class _Lifetime:
         self._notice = notice
 
     def poll(self, epoll: select.epoll, wait: float, line: int, tell: Any) -> list[tuple[int, int]]:
-        """Wait for events as `epoll` does; at the end of this life tell the diary, and die."""
+        """Wait for events as `epoll` does; at the end of this life write that into the diary, and die."""
         left = (self._end - time.monotonic_ns()) / 1e9
         if left <= 0:
             if _is_there(self._debugged):

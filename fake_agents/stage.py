@@ -55,8 +55,7 @@ class Stage:
         send: sends notes without parking, as `fake_agents.wire.tell` has it.
         tell_death: called with a signal's number before dying of it; None: the parent sees it by itself.
         parent: the pid of the fake that spawned this one; 0 if none did.
-        foreign: (device, inode) of a file with a reader outside the experiment: there a write takes as long as it
-        takes.
+        foreign: (device, inode) of a file with a reader outside the experiment: a write there takes its time.
     """
 
     def __init__(

@@ -3,7 +3,7 @@
 With `--include-partial-messages` among its arguments it streams each message beside the whole lines. `init` comes with
 the first event, so that a silent agent is silent. A text or a thought leaves its message open, and the following blocks
 are part of it: a tool (unless more are to come), a stop reason and the result close it. Without partial messages
-nothing on the wire tells that. An error result makes the exit code 1.
+nothing on the wire shows that. An error result makes the exit code 1.
 """
 
 from __future__ import annotations
@@ -184,7 +184,7 @@ class Encoder:
         return [*events, *self._end_block(None, {**_NO_TEXT, "text": self._said}, now, more)]
 
     def _abandon(self, now: int) -> tuple[list[bytes], list[bytes]]:
-        """End the open message as an interrupt does; give what comes before the line about that, and what behind."""
+        """End the open message as an interrupt does; give the lines before and after the line about that."""
         text = self._end_text(now, {"aborted": True})
         if None not in self._open or not self._streams:
             self._open.pop(None, None)

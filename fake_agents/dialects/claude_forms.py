@@ -149,7 +149,7 @@ def granted(name: str, allowed_by: str | None) -> dict[str, Any]:
 
 
 def ended(fields: dict[str, Any], name: str) -> dict[str, Any]:
-    """Give the block that tells the model how a tool of that name has ended."""
+    """Give the block that reports to the model how a tool of that name has ended."""
     number, error, output = fields["id"], fields["error"], fields["output"]
     if error is not None:
         shown = f"<tool_use_error>{error}</tool_use_error>" if fields.get("refused") else error

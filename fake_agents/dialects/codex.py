@@ -150,7 +150,7 @@ class Encoder:
 
 
 def _resumed(argv: Sequence[str]) -> str:
-    """Give the id of the thread that the arguments resume: the first word behind `resume` that is no option."""
+    """Give the id of the thread that the arguments resume: the first word after `resume` that is no option."""
     words = iter(argv)
     if "resume" not in words or "--last" in argv:
         return ""

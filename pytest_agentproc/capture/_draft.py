@@ -39,7 +39,7 @@ _ANSWERS = (b'"control_response"', b'"extension_ui_response"', b'"result"')
 
 
 class Unfit(Exception):
-    """The dialect's fake answers otherwise than was recorded: only bytes can tell it."""
+    """The dialect's fake answers otherwise than was recorded: only bytes can express it."""
 
 
 class _Maker:

@@ -1,6 +1,6 @@
 """Keeps the record where a kill of the recorder does not reach it. Owns a process of its own; knows no program.
 
-A supervisor ends what does not heed TERM with KILL, and that hits whoever runs in the program's place. The scribe lives
+A supervisor sends KILL to a program that ignores TERM, and the KILL hits the recorder in its place. The scribe lives
 on: it ends the program as the KILL would have, and writes what was recorded up to then.
 
     recorder --events--> scribe      every event as it happens, as a marshalled tuple after its length

@@ -192,7 +192,7 @@ _DULL = re.compile(
 
 
 def is_telling(name: str) -> bool:
-    """Say whether an environment variable's name tells that its value is secret."""
+    """Say whether an environment variable's name shows that its value is secret."""
     words = re.split(r"[_\-.]", name.upper())
     return name not in _INNOCENT and (not _TELLING.isdisjoint(words) or words[-1] in _TELLING_LAST)
 

@@ -77,7 +77,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Play, tell and judge.
+    """Run, report and judge.
 
     Raises:
         UsageError: there is no such scenario or supervisor, or it cannot be played so.

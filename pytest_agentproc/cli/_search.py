@@ -77,7 +77,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Search each scenario, tell what came of it, and write what was found.
+    """Search each scenario, report the result, and write each find.
 
     Raises:
         UsageError: there is no scenario, no supervisor, or no way to search.

@@ -57,7 +57,7 @@ def shared(
         AgentprocError: whatever a task raises of this kind.
         SystemExit: a task has asked for it.
         KeyboardInterrupt: this process was interrupted, or a task was; results that exist by then are yielded before.
-        RuntimeError: a task raised something else, which its text tells with the traceback.
+        RuntimeError: a task raised something else; the text has its traceback.
     """
     if min(jobs, len(tasks)) <= 1:
         with worker as work:

@@ -42,7 +42,7 @@ class ScenarioFailed(Exception):
 
 
 def play(node: pytest.Item, scenario: Scenario, backend: str, subject: Subject) -> Played:
-    """Play a scenario in virtual time, and show the record to whoever wants it.
+    """Play a scenario in virtual time, and show the record to the plugins that want it.
 
     Args:
         node: the test for which it is played.

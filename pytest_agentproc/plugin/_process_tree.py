@@ -131,7 +131,7 @@ class ProcessTree:
         )
 
     def finish(self) -> None:
-        """End whoever is left, and fail the test for it."""
+        """End every process that is left, and fail the test for it."""
         try:
             found = self._custody.settle(_SETTLE)
             refused = self._custody.end(found.mine) if found.mine else []

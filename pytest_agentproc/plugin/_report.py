@@ -38,7 +38,7 @@ _OWN_FOLDER: pytest.StashKey[Path] = pytest.StashKey()
 
 
 def begin_report(config: pytest.Config) -> None:
-    """Make the folder of the report, and have whoever sees all tests write its index.
+    """Make the folder of the report, and have the process that sees all tests write its index.
 
     Raises:
         pytest.UsageError: there can be no such folder, or all runs are wanted and there is none.

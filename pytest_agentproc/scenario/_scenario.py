@@ -296,7 +296,7 @@ class Scenario:
 
 
 def _asked(expected: tuple[Expected, ...]) -> list[ProgramStep]:
-    """Give the step that tells what the agent was given, if a check needs it; variables by name, as few as need be."""
+    """Give the step that reports the agent's input, if a check needs it; variables by name, as few as need be."""
     given = [one for one in expected if one.key in ("received.argv", "received.env", "received.cwd")]
     names = [name for one in given if one.key == "received.env" for name in one.value]
     return [(given[0].line, "tell", (names,))] if given else []

@@ -125,7 +125,7 @@ class _Begin(Choice):
 
 @dataclass(frozen=True)
 class _Plan(ListOf):
-    """A list of entries, in a dialect that tells plans."""
+    """A list of entries, in a dialect that has plans."""
 
     def read(self, node: Node, what: str, check: Check) -> list[Any]:
         """Read every entry."""
@@ -162,7 +162,7 @@ def check_dialects(values: dict[str, Any], node: Node, what: str, check: Check) 
 
 
 def _entry(values: dict[str, Any], node: Node, what: str, check: Check) -> str | dict[str, Any]:
-    """Make an entry of a plan: its text, unless there is more to tell."""
+    """Make an entry of a plan: its text, unless it has more fields."""
     if len(values) == 1:
         return str(values["content"])
     if check.dialect != "acp":

@@ -109,7 +109,7 @@ def _of_given(check: Callable[[Mapping[str, Any], Any], Finding]) -> Callable[[P
 
 
 def _cut(given: Mapping[str, Any], word: str) -> str:
-    """Cut a word where the agent cuts what it tells."""
+    """Cut a word where the agent cuts its own report."""
     return word.encode()[: given["longest"]].decode(errors="replace")
 
 

@@ -47,7 +47,7 @@ class _Node:
 def tree(record: Record, scenario: Scenario) -> list[str]:
     """Draw every process that a run had: its name, pid and end, and the step that started it, or its command.
 
-    A long drawing is cut: who was left, and who is above them, stays.
+    A long drawing is cut: the processes that were left, and their parents, stay.
 
     Args:
         record: what happened.

@@ -79,7 +79,7 @@ def is_before(key: str, others: Iterable[str]) -> bool:
 
 
 def has_ended(record: Record, key: str) -> bool:
-    """Say whether the turn that a check is about came to its end, as the supervisor's side of the record tells it."""
+    """Say whether the turn that a check is about came to its end, as the supervisor's side of the record reports it."""
     head, number, _ = key.split(".", 2)
     told = [event.data for event in record.events if event.code == "m" and "event" in event.data]
     if head == "turns":
