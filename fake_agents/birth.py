@@ -82,7 +82,7 @@ def _fork_twice(how: str, *, stops: bool) -> int:
 
 
 def wait_for(pid: int, options: int = 0) -> None:
-    """Wait for a child, whoever reaps it."""
+    """Wait for a child, whichever process reaps it."""
     try:  # noqa: SIM105  # an import that a start would pay for
         posix.waitpid(pid, options)
     except ChildProcessError:
@@ -90,7 +90,7 @@ def wait_for(pid: int, options: int = 0) -> None:
 
 
 def is_alive(child: int) -> bool:
-    """Say whether this process has such a child that has not ended; nobody is waited for."""
+    """Say whether this process has such a child that has not ended; wait for no child."""
     try:
         return posix.waitid(posix.P_PID, child, posix.WEXITED | posix.WNOHANG | posix.WNOWAIT) is None
     except ChildProcessError:
@@ -107,7 +107,7 @@ def keep(streams: Container[str]) -> None:
 
 
 def close_inherited(but: Container[int]) -> None:
-    """Close every descriptor behind the standard streams, but for these."""
+    """Close every descriptor after the standard streams, but for these."""
     for name in posix.listdir("/proc/self/fd"):
         number = int(name)
         if number >= len(_STREAMS) and number not in but:

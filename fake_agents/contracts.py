@@ -1,4 +1,4 @@
-"""What a player asks of its stage and of its dialect. Owns the forms alone: nothing here runs."""
+"""The interfaces of a player's stage and dialect. Owns the forms alone: nothing here runs."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
             """Take a line of stdin; give the bytes that answer it at once, and "", "cancel", "fault" or "handshake"."""
 
         def late(self) -> bytes:
-            """Give the bytes that answer what was heard since the last call, behind all that is answered at once."""
+            """Give the answers to all requests since the last call, after all immediate answers."""
 
         def end(self) -> None:
             """Take note that stdin has ended."""
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
             """Say whether that prompt of the session, counted from 1, was received."""
 
         def take(self, number: int, now: int) -> bytes:
-            """Have what is told from now on belong to that prompt; give the bytes that begin its turn."""
+            """Count later words as part of that prompt; give the bytes that begin its turn."""
 
         def acknowledge(self, now: int) -> bytes:
             """Give the bytes that end the turn that was cancelled; none if none was."""
@@ -72,7 +72,7 @@ if TYPE_CHECKING:
             """Open a question; give the bytes that ask it."""
 
         def give_up(self, question: Question) -> bytes:
-            """Take a question back that nobody answers, in a dialect that can; give the bytes that say so."""
+            """Take an unanswered question back, in a dialect that can; give the bytes that say so."""
 
     class Stage(Protocol):
         """Every side effect that a program can have."""
@@ -87,7 +87,7 @@ if TYPE_CHECKING:
             """Say whether a chunk can be written."""
 
         def write(self, stream: str, data: bytes) -> bool:
-            """Write one chunk; False: nobody reads."""
+            """Write one chunk; False: there is no reader."""
 
         def read(self, size: int) -> bytes | None:
             """Take what stdin has."""

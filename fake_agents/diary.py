@@ -1,4 +1,4 @@
-"""The diary of a fake in real time: what it would tell a hub, in a file of its own. Owns the form; knows no player.
+"""The diary of a fake in real time: the messages for a hub, in a file of its own. Owns the form; knows no player.
 
 A file is called after the process's pid and holds entries, each four bytes of length and a marshalled tuple: the
 instant (nanoseconds of the machine's monotonic clock), and a message as `fake_agents.wire` has it:

@@ -1,4 +1,4 @@
-"""The end of a fake that nobody watches over: at the latest after its lifetime, and with its harness if it has one.
+"""The end of a fake without a supervisor: at the latest after its lifetime, and with its harness if it has one.
 
 The lifetime is a timer of the kernel's that kills, so that it ends a stopped or busy process, too. The harness is
 another process, whose end every loop of ours waits for beside all else; a stopped fake outlives it until its lifetime.
@@ -51,7 +51,7 @@ def begin(lifetime: float, harness: tuple[int, int] | None) -> None:
 
 
 def state() -> list[tuple[int, int]]:
-    """Give what another image of this process must know to go on."""
+    """Give the facts that another image of this process needs to continue."""
     return _held
 
 
@@ -94,7 +94,7 @@ def _started_at(pid: int) -> int:
 
 
 def _set_timer(until: int) -> None:
-    """Have the kernel kill this process at an instant of the clock that goes on while the machine sleeps."""
+    """Have the kernel kill this process at an instant of the clock that also runs while the machine sleeps."""
     import ctypes  # slow to load, and needed by nobody else
 
     libc: Any = ctypes.CDLL(None, use_errno=True)

@@ -38,14 +38,14 @@ _HIGH = 200
 
 
 def main(path: str) -> None:
-    """Play the baked program at `path`: what it holds is written by the kit's launcher."""
+    """Play the baked program at `path`: the kit's launcher has written its content."""
     with open(path, "rb", 0) as file:
         baked: dict[str, Any] = marshal.loads(file.read())
     play(baked, path)
 
 
 def play(baked: dict[str, Any], path: str) -> None:
-    """Play a baked program; what is counted over several starts is counted beside `path`."""
+    """Play a baked program; counts over several starts are kept beside `path`."""
     settle_signals()
     try:
         state = birth.handed_over()
@@ -183,7 +183,7 @@ def _live(baked: dict[str, Any], parent: int, index: int, fields: dict[str, Any]
 
 
 def _live_by_grants(baked: dict[str, Any], parent: int, index: int, fields: dict[str, Any], program: Program) -> None:
-    """Play in virtual time; return if no virtual run goes on, or it ends before it lets this process in."""
+    """Play in virtual time; return if there is no virtual run, or if it ends before it lets this process in."""
     message = wire.hello(baked["token"], parent, index, fields["id"], fields["line"])
     try:
         link = _connect(baked["hub"])
@@ -225,8 +225,8 @@ def _staged(link: _socket.socket, parent: int, foreign: Sequence[tuple[int, int]
 def _ring_at(link: _socket.socket) -> None:
     """Have each signal that is caught from now on told at once, by the C code that takes it: one byte, `wire`'s wake.
 
-    A handler in Python comes too late: the signal may arrive behind the last look at those that came and before the
-    call that waits, and then is heard with the next grant only.
+    A handler in Python comes too late: the signal may arrive after the last look at earlier signals and before the call
+    that waits. Then it is noticed only at the next grant.
     """
     link.setblocking(False)  # Python asks for this, where a write that cannot be done at once is to be lost
     _signal.set_wakeup_fd(link.fileno(), warn_on_full_buffer=False)
@@ -276,7 +276,7 @@ _lifelines: list[_socket.socket] = []
 
 
 def _hold_lifeline(address: bytes) -> None:
-    """Die by SIGKILL, whatever we do, once the other end is gone: the kernel sends it."""
+    """Die by SIGKILL, whatever we do, once the other end has closed: the kernel sends it."""
     for inherited in _lifelines:
         inherited.close()
     line = _connect(address)

@@ -24,7 +24,7 @@ def line(value: object) -> bytes:
 
 
 def wide(value: object) -> str:
-    """Give JSON on one line, with a blank behind each colon and comma."""
+    """Give JSON on one line, with a blank after each colon and comma."""
     return "".join(_encode_wide(value, 0))
 
 

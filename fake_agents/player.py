@@ -196,7 +196,7 @@ class Player:
             self._react(("eof", None))
 
     def _cut(self) -> list[bytes]:
-        """Give the lines that came; a prompt is cut into them when somebody asks, and few scripts do."""
+        """Give the lines that came; a prompt is cut into them only on request, and few scripts ask."""
         if self.uncut:
             *lines, rest = b"".join(self.uncut).replace(b"\r\n", b"\n").split(b"\n")
             self.uncut = [] if self.at_eof else [rest]
@@ -231,7 +231,7 @@ class Player:
                 raise
         return False
 
-    # Each op of the program: what it does, as a generator if it can wait.
+    # The action of each op of the program, as a generator if it can wait.
 
     def _do_say(self, text: str, stop: str | None) -> Iterator[Wait]:
         return self._write("stdout", self.encoder.say(text, stop, self.now))
@@ -362,7 +362,7 @@ class Player:
         return made if self.session is None or stream != "stdout" else self.session.in_turn(made)
 
     def _emit(self, stream: str, chunks: Iterable[bytes], together: int) -> Iterator[Wait]:
-        """Write chunks: the first at once if there is room, and so many together in each further grant."""
+        """Write chunks: the first at once if there is room, and then this number together in each further grant."""
         for number, chunk in enumerate(chunks):
             if (number and not number % together) or not self.stage.writable(stream):
                 self.waits += 1

@@ -96,7 +96,7 @@ FATAL = (1, 2, 3, 10, 12, 15)
 
 
 def argument(program: Program, *names: str) -> str:
-    """Give what the command line says behind the first of these options, apart or after `=`; "" if none is there."""
+    """Give the value after the first of these options on the command line, apart or after `=`; "" if none is there."""
     words = program.get("argv", ())
     for place, word in enumerate(words):
         name, sign, value = word.partition("=")
@@ -132,10 +132,10 @@ def descendant(program: Program, fields: dict[str, Any], steps: Sequence[Step] |
 
 
 def numbered(name: str, number: int) -> str:
-    """Name the process that is the so many-th of its name."""
+    """Name the process by its name and its number among processes of that name."""
     return name if number == 1 else f"{name} {number}"
 
 
 def together(size: int) -> int:
-    """Say how many chunks of a write of so many bytes go together in a grant, as long as there is room."""
+    """Say how many chunks of a write of this size go together in a grant, as long as there is room."""
     return ROOM // CHUNK if size > ROOM else 1

@@ -40,12 +40,12 @@ class Question:
 
     @property
     def about(self) -> dict[str, Any]:
-        """What the record says of it: whom or what it asks for, what kind it is, which one it is."""
+        """The record's fields about it: its subject, its kind, its number."""
         return {"asked": self.fields["name"], "kind": self.fields["kind"], "number": self.number}
 
     @property
     def news(self) -> dict[str, Any]:
-        """What the record says of its answer."""
+        """The record's fields about its answer."""
         return {"answered": self.fields["name"], "answer": self.answer, "number": self.number}
 
 

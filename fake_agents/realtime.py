@@ -1,4 +1,4 @@
-"""A fake without a hub keeps time itself: the machine's own, as many times faster as it was told.
+"""A fake without a hub keeps time itself: the machine's own, faster by the given factor.
 
 Its zero is the start of the process and not of the interpreter, and a step that comes late is played at the instant at
 which it was due: neither a slow start nor a busy machine moves what follows.
@@ -41,7 +41,7 @@ class _Time:
 
     Args:
         zero: that start, on the machine's clock.
-        scale: so many times faster than the machine's clock.
+        scale: how many times faster than the machine's clock.
     """
 
     def __init__(self, zero: int, scale: float) -> None:
@@ -52,7 +52,7 @@ class _Time:
         """The machine's instant at which the player was last let go on: nothing that it tells came before."""
 
     def move(self, until: int | None) -> int:
-        """Go on to the present instant, or to the one that was waited for if it has passed; return the lateness."""
+        """Move to the present instant, or to the awaited one if it has passed; return the lateness."""
         self.moment = time.monotonic_ns()
         present = self._instant(self.moment)
         self.now = present if until is None else min(present, max(until, self.now))
@@ -72,7 +72,7 @@ class _Lifetime:
 
     Args:
         end: that end, on the machine's clock.
-        debugged: the file that is there if somebody debugs the test: then there is no such end.
+        debugged: the file that exists while a user debugs the test: then there is no such end.
         notice: where it says that it waits, in which words, with `%d` for the step's line, and after how many seconds
             without any event; None: it says nothing.
     """
@@ -83,7 +83,7 @@ class _Lifetime:
         self._notice = notice
 
     def poll(self, epoll: select.epoll, wait: float, line: int, tell: Any) -> list[tuple[int, int]]:
-        """Wait for events as `epoll` does; at the end of this life tell the diary, and die."""
+        """Wait for events as `epoll` does; at the end of this life write that into the diary, and die."""
         left = (self._end - time.monotonic_ns()) / 1e9
         if left <= 0:
             if _is_there(self._debugged):
@@ -167,7 +167,7 @@ def play(baked: dict[str, Any], parent: int, index: int, fields: dict[str, Any],
 
 
 def position() -> tuple[int, int]:
-    """Give the instant on the machine's clock from which this fake counts, and the one that it has come to."""
+    """Give the instant on the machine's clock from which this fake counts, and its present instant."""
     return _times[0].zero, _times[0].now
 
 
@@ -220,7 +220,7 @@ def _play_on(
 
 
 def _diary(folder: str, *, is_root: bool) -> int:
-    """Open this process's diary; whoever is born when the folder is gone already has nobody to live for."""
+    """Open this process's diary; a process that starts after the folder's removal has no test and ends."""
     flags = posix.O_WRONLY | posix.O_CREAT | posix.O_APPEND | posix.O_CLOEXEC
     path = f"{folder}/{posix.getpid()}"
     if is_root:
@@ -247,7 +247,7 @@ def _writer(book: int) -> Any:
 
 
 def _unheard(*words: object) -> None:
-    """Say it to nobody: no folder was given for a diary."""
+    """Write it nowhere: no folder was given for a diary."""
 
 
 def _started_at() -> int:

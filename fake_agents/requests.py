@@ -15,7 +15,7 @@ __all__ = ["read", "text_of"]
 
 
 class _Context:
-    """What the scanner asks of its maker."""
+    """The interface of the scanner's maker."""
 
     strict = False
     object_hook = None

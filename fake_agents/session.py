@@ -27,7 +27,7 @@ _AT_ONCE = ("after", 0)
 
 
 class Session:
-    """What a player of a session has beside its tracks.
+    """The state of a session's player beside its tracks.
 
     Args:
         player: the player; its dialect must be a `Host`.
@@ -86,7 +86,7 @@ class Session:
             self._player.stage.note("q", question.news)
 
     def _note_no_handshake(self) -> None:
-        """Note that a prompt came first, if the script withholds a handshake that nobody asked for."""
+        """Note that a prompt came first, if the script withholds a handshake that was not requested."""
         if self._handshake != _AT_ONCE and not self._is_shaken and self._host.has(1):
             self._is_shaken = True
             self._player.stage.note("q", {"begun_without": "handshake"})
@@ -101,7 +101,7 @@ class Session:
             self._player.begin(self._player.write(reply), self._player.now + value)
 
     def desk(self) -> Iterator[Wait]:
-        """Answer what the dialect answers by itself, and end the lines that nobody else does, for ever."""
+        """Answer the requests that the dialect answers by itself; end the lines that no other track ends, for ever."""
         while True:
             yield self._until(lambda: self._has_heard or self._rest is not None)
             if self._rest is not None:

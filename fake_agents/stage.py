@@ -34,7 +34,7 @@ class Reborn(BaseException):
 
 
 def _is_kept() -> bool:
-    """Say whether nobody can see that stdin is closed: it is a file, or a shell above has it open as well."""
+    """Say whether the close of stdin is invisible: it is a file, or a shell above has it open as well."""
     try:
         if posix.fstat(0).st_mode & _KIND not in _HEARD:
             return True
@@ -49,13 +49,13 @@ _HEARD = (0o010000, 0o140000)
 
 
 class Stage:
-    """What a player may do to the world.
+    """The effects of a player on the world.
 
     Args:
         send: sends notes without parking, as `fake_agents.wire.tell` has it.
         tell_death: called with a signal's number before dying of it; None: the parent sees it by itself.
         parent: the pid of the fake that spawned this one; 0 if none did.
-        foreign: (device, inode) of what somebody outside the experiment reads: there a write takes as long as it takes.
+        foreign: (device, inode) of a file with a reader outside the experiment: a write there takes its time.
     """
 
     def __init__(
@@ -137,7 +137,7 @@ class Stage:
         return stream in self._foreign or bool(self._room[stream].poll(0))
 
     def write(self, stream: str, data: bytes) -> bool:
-        """Write one chunk; return False if nobody reads any more."""
+        """Write one chunk; return False if there is no reader any more."""
         try:
             if stream in self._foreign:
                 self._pour(stream, data)
@@ -224,7 +224,7 @@ class Stage:
         self.note("p", (index, pid, fields["id"], fields["line"]))
 
     def _reap(self, signum: int, frame: object) -> None:
-        """Wait for every dead child, its own and adopted ones, but for those that are to stay zombies."""
+        """Wait for every dead child, its own and adopted ones, except the intended zombies."""
         pid = posix.getpid()
         with open(f"/proc/{pid}/task/{pid}/children", "rb", buffering=0) as file:
             children = {int(child) for child in file.read().split()}
@@ -254,7 +254,7 @@ class Stage:
         return True
 
     def kill(self, name: str, signum: int) -> None:
-        """Signal a child, with the group if it leads one; the pid of one that is gone may be anybody's."""
+        """Signal a child, with the group if it leads one; the pid of an ended child may belong to any process."""
         if self._is_kin(name):
             pid, leads = self._children[name]
             try:
@@ -322,7 +322,7 @@ def settle_signals() -> None:
 
 
 def hear_signals() -> None:
-    """Unblock every signal: what came meanwhile is heard now."""
+    """Unblock every signal: signals that came meanwhile arrive now."""
     pthread_sigmask(SIG_SETMASK, [])
 
 

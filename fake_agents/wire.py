@@ -58,7 +58,7 @@ def death(signum: int, notes: list[Any]) -> bytes:
 
 
 def grant(now: int, *, ready: bool) -> bytes:
-    """Let a fake go on."""
+    """Let a fake continue."""
     return now.to_bytes(8, "little") + (b"\1" if ready else b"\0")
 
 
@@ -68,5 +68,5 @@ def granted(message: bytes) -> tuple[int, bool]:
 
 
 def load(message: bytes | bytearray) -> Any:
-    """Read what a fake said, other than a wake; what stands behind it does not matter."""
+    """Read a fake's message, other than a wake; the bytes after it do not matter."""
     return marshal.loads(message)

@@ -1,8 +1,8 @@
 """The Agent Client Protocol, version 1: JSON-RPC over lines. Knows no other dialect.
 
 The handshake is the dialect's own: `initialize`, sessions that are new, loaded with their history, or resumed, and
-modes. A prompt is a request that is answered by the end of its turn; what is told between is an update of the session.
-A second prompt waits for its turn. The agent's own requests wait for their answers in the track that asks.
+modes. A prompt is a request that the end of its turn answers; all words before that are updates of the session. A
+second prompt waits for its turn. The agent's own requests wait for their answers in the track that asks.
 """
 
 from __future__ import annotations

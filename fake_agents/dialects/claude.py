@@ -1,9 +1,9 @@
 """The wire format of `claude -p --output-format stream-json`, as the real CLI prints it. Knows no other dialect.
 
 With `--include-partial-messages` among its arguments it streams each message beside the whole lines. `init` comes with
-the first event, so that a silent agent is silent. A text or a thought leaves its message open, and what follows is part
-of it: a tool (unless more are to come), a stop reason and the result close it. Without partial messages nothing on the
-wire tells that. An error result makes the exit code 1.
+the first event, so that a silent agent is silent. A text or a thought leaves its message open, and the following blocks
+are part of it: a tool (unless more are to come), a stop reason and the result close it. Without partial messages
+nothing on the wire shows that. An error result makes the exit code 1.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ class Encoder:
         }
 
     def _decision(self, number: str) -> dict[str, Any]:
-        """Say why a tool may run: somebody said so, or nobody was asked."""
+        """Say why a tool may run: the client allowed it, or was not asked."""
         tool = self._tools.get(number, {})
         return self._decisions.get(number) or granted(tool.get("name", ""), tool.get("allowed_by"))
 
@@ -184,7 +184,7 @@ class Encoder:
         return [*events, *self._end_block(None, {**_NO_TEXT, "text": self._said}, now, more)]
 
     def _abandon(self, now: int) -> tuple[list[bytes], list[bytes]]:
-        """End the open message as an interrupt does; give what comes before the line about that, and what behind."""
+        """End the open message as an interrupt does; give the lines before and after the line about that."""
         text = self._end_text(now, {"aborted": True})
         if None not in self._open or not self._streams:
             self._open.pop(None, None)
@@ -198,7 +198,7 @@ class Encoder:
     def _block(
         self, parent: str | None, block: dict[str, Any], empty: dict[str, Any], deltas: list[dict[str, Any]], now: int
     ) -> list[bytes]:
-        """Give one block, behind a text that is not ended yet."""
+        """Give one block, after a text that is not ended yet."""
         events = [] if parent else self._end_text(now)
         events += self._open_block(parent, {**block, **empty}, now)
         return [*events, *self._deltas(parent, deltas), *self._end_block(parent, block, now)]

@@ -1,6 +1,7 @@
-"""The wire format of `claude -p` whose script has background tasks: a conversation of one prompt, that nobody hears.
+"""The wire format of `claude -p` whose script has background tasks: a conversation of one prompt, without a client.
 
-It stays until its tasks have ended and their turns are over; the script says when. What has no tasks has none of this.
+It stays until its tasks have ended and their turns are over; the script says when. A script without tasks has none of
+this.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Encoder(claude_session.Encoder):
-    """Encode the one prompt's turn, and the background turns behind it; init comes with the first event, as ever."""
+    """Encode the one prompt's turn, and the background turns after it; init comes with the first event, as ever."""
 
     error_is_exit = True
 

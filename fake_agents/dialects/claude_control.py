@@ -1,4 +1,4 @@
-"""What claude and its client ask one another beside prompts: control requests and responses. Knows no turn."""
+"""The control requests and responses of claude and its client, beside prompts. Knows no turn."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def failed(heard: dict[str, Any], error: dict[str, Any]) -> bytes:
 def about_which(fields: dict[str, Any], running: dict[str, dict[str, Any]], questions: Questions) -> dict[str, Any]:
     """Find the tool that a question is about, which runs: one not asked about before, else the last, else a new one.
 
-    A permission is asked for a tool of its name; a hook is told of any.
+    A permission is asked for a tool of its name; a hook hears about any tool.
     """
     kind, event = fields["kind"], fields["event"]
     able = [call for call in running.values() if kind == "hook" or call["name"] == fields["name"]]
@@ -91,7 +91,7 @@ def asking(question: Question, call: dict[str, Any], about: dict[str, Any]) -> b
     Args:
         question: the question.
         call: the tool that it is about.
-        about: what a hook is told beside that, the ids of the session and the prompt first.
+        about: the other facts that a hook gets, the ids of the session and the prompt first.
     """
     if question.fields["kind"] == "hook":
         request = {"subtype": "hook_callback", "callback_id": question.fields["name"]}
@@ -123,7 +123,7 @@ def withdrawn(question: Question) -> bytes:
 
 
 def answer_of(question: Question, response: dict[str, Any]) -> str:
-    """Read an answer. What does not allow a tool denies it, an error too; a hook denies what it says no to."""
+    """Read an answer. Every answer except "allow" denies the tool, an error too; a hook's no denies the tool."""
     told = response.get("response")
     told = told if isinstance(told, dict) and response.get("subtype") == "success" else {}
     if question.fields["kind"] == "permission":

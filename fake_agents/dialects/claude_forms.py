@@ -1,4 +1,4 @@
-"""What stands in claude's lines that no script says: lists, counts and words as the real CLI has them. Values only."""
+"""The parts of claude's lines that no script says: lists, counts and words as the real CLI has them. Values only."""
 
 from __future__ import annotations
 
@@ -143,13 +143,13 @@ _REASONS = {"subcommands": "subcommandResults"}
 
 
 def granted(name: str, allowed_by: str | None) -> dict[str, Any]:
-    """Say why a tool of that name may run of which nobody was asked; sub-agents may run without a reason."""
+    """Say why a tool of that name may run without a question; sub-agents may run without a reason."""
     reason = {} if name in _AGENTS else {"reason_type": _REASONS.get(allowed_by or "", "rule")}
     return {"permission_decision": {"decision": "accept", "source": "config", **reason}}
 
 
 def ended(fields: dict[str, Any], name: str) -> dict[str, Any]:
-    """Give the block that tells the model how a tool of that name has ended."""
+    """Give the block that reports to the model how a tool of that name has ended."""
     number, error, output = fields["id"], fields["error"], fields["output"]
     if error is not None:
         shown = f"<tool_use_error>{error}</tool_use_error>" if fields.get("refused") else error

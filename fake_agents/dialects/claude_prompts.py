@@ -33,11 +33,11 @@ class Prompts:
         return len(self._came) - 1
 
     def has(self, number: int) -> bool:
-        """Say whether the prompt, counted from 1, has or had a turn of its own: one that was swallowed never has."""
+        """Say whether the prompt, counted from 1, has or had a turn of its own: a swallowed prompt never has."""
         return len(self._came) >= number and number - 1 not in self._swallowed
 
     def open(self, hand: list[int], *, is_own: bool) -> None:
-        """Begin a turn; one that is not the prompt's own leaves it in hand, and unseen."""
+        """Begin a turn; a turn that is not the prompt's own leaves the prompt in hand, and unseen."""
         self.hand, self._unseen, self._marked = hand, list(hand) if is_own else [], set()
 
     def swallow(self) -> list[int]:
@@ -62,7 +62,7 @@ class Prompts:
         return [uuid for uuid in map(self.uuid, self.waiting) if uuid is not None]
 
     def mark(self, kind: str, epoch: int) -> dict[str, Any]:
-        """Give what a line of that kind tells of the prompts in hand; instants count from a time of day, in ms."""
+        """Give the fields of such a line about the prompts in hand; instants count from a time of day, in ms."""
         uuids = [uuid for uuid in map(self.uuid, self.hand) if uuid is not None]
         if not uuids or kind not in _MARKED or kind in self._marked:
             return {}

@@ -1,4 +1,4 @@
-"""What claude tells of a tool that did not do its work: refused, stopped, never begun. Knows no turn and no line."""
+"""Claude's words about a tool that did not do its work: refused, stopped, never begun. Knows no turn and no line."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def rejection(call: str, questions: Questions) -> str:
 
 
 def outcome(call: str, error: str, questions: Questions, *, is_interrupted: bool) -> dict[str, Any] | None:
-    """Give what the end of a tool that failed has beside its message; None: nothing but what any failure has."""
+    """Give the extra fields at the end of a failed tool; None: only the fields of any failure."""
     if is_interrupted:
         meta = {"id": call, "non_execution_kind": "user-rejected"}
         return {"tool_use_result": "User rejected tool use", "tool_result_meta": [meta]}

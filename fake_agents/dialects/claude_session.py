@@ -32,7 +32,7 @@ _WITHOUT_DATA = ("set_permission_mode", "set_model")
 
 
 class Encoder(Turns):
-    """Encode a conversation: what the client is answered and asked, its interrupts, the tasks behind it."""
+    """Encode a conversation: answers and questions to the client, its interrupts, the tasks after it."""
 
     def __init__(self, program: Program) -> None:
         super().__init__(program)
@@ -66,7 +66,7 @@ class Encoder(Turns):
         return self._joined(self._answered(heard, asked, now)), event
 
     def end(self) -> None:
-        """Take note that stdin has ended: what stays for its tasks is not idle."""
+        """Note that stdin has ended: an agent that stays for its tasks is not idle."""
         self._is_ended = True
 
     def late(self) -> bytes:
@@ -78,7 +78,7 @@ class Encoder(Turns):
         return self._lines.join([failed(read(request) or {}, {"error": error})])
 
     def receipt(self) -> bytes:
-        """Give the control response alone: it is heard, and what it interrupts goes on to its end."""
+        """Give the control response alone: it is received, and the interrupted turn runs to its end."""
         return self._joined(self._heard())
 
     def acknowledge(self, now: int) -> bytes:
@@ -100,7 +100,7 @@ class Encoder(Turns):
         return made + (self.receipt() if is_own else b"")
 
     def interrupted(self, now: int) -> bytes:
-        """Give what a signal leaves of the turn, and its error result; behind that claude exits and says no more."""
+        """Give the rest of the turn after a signal, and its error result; after that claude exits silently."""
         if not self._in_turn:
             return b""
         events = [*self._replay(), *self._aborted(now, by_signal=True)]
@@ -108,7 +108,7 @@ class Encoder(Turns):
         return self._joined(events)
 
     def ask(self, fields: dict[str, Any], now: int) -> tuple[Question, bytes]:
-        """Open a question about the tool that runs, or about one that nobody saw; give the control request."""
+        """Open a question about the running tool, or about an unseen one; give the control request."""
         call = about_which(fields, self._calls, self.questions)
         if fields["event"] == "Stop":
             call = {"id": self._uuid()}
@@ -125,7 +125,7 @@ class Encoder(Turns):
         return question, self._joined([*state, asking(question, call, about)])
 
     def give_up(self, question: Question) -> bytes:
-        """Take a question back that nobody answers; give what says so."""
+        """Take an unanswered question back; give the lines that say so."""
         question.given_up = True
         self.questions.settle(question, CANCELLED)
         return self._joined([withdrawn(question)])
@@ -138,7 +138,7 @@ class Encoder(Turns):
         return super().tool(fields, now)
 
     def tool_done(self, fields: dict[str, Any], now: int) -> bytes:
-        """Give the result of a tool; it carries the prompts that came meanwhile, unless the turn is nobody's.
+        """Give the result of a tool; it carries the prompts that came meanwhile, unless the turn has no owner.
 
         The ends of tasks that were folded into the turn are carried, too.
         """
@@ -159,7 +159,7 @@ class Encoder(Turns):
         return made + self._joined([*events, *self._ask_model()])
 
     def task(self, fields: dict[str, Any], now: int) -> bytes:
-        """Give the task's start; around it that of the tool that starts it, and its end, unless that is told apart."""
+        """Give the task's start; around it the start and the end of its tool, unless the end is a step of its own."""
         if "tool" in fields:
             call = self._calls.get(fields["tool"], {"id": fields["tool"], "input": {}})
             return self._counted(self._tasks.start(fields, call))
@@ -176,14 +176,14 @@ class Encoder(Turns):
         return super().nested(fields, now)
 
     def task_done(self, fields: dict[str, Any], now: int) -> bytes:
-        """Give the end of a background task; one that is folded is told to the model with the next tool's result."""
+        """Give the end of a background task; the model hears about a folded one with the next tool's result."""
         fields = {**fields, "report": self._reports.get(self._tasks.call_of(fields["id"]))}
         if fields["in_same_turn"]:
             self._folded.append({**self._tasks.folded(fields), "at": now})
         return self._counted(self._tasks.end(fields, now))
 
     def background_turn(self, fields: dict[str, Any], now: int) -> bytes:
-        """Begin a turn that no prompt asked for, behind an empty one if there is one."""
+        """Begin a turn that no prompt asked for, after an empty turn if there is one."""
         events, number = self._running_again(), fields["task"]
         if fields["empty_result_first"]:
             self._open_turn(self._prompts.hand, self._tasks.take_other(number))
@@ -192,7 +192,7 @@ class Encoder(Turns):
         return self._joined([*events, *self._begin(), *self._ask_model()])
 
     def _decided(self, response: Any) -> list[bytes]:
-        """Take the answer to a question; what answers none is nothing."""
+        """Take the answer to a question; ignore an answer to none."""
         told = response if isinstance(response, dict) else {}
         question = self.questions.find(told.get("request_id"))
         if question is None:

@@ -1,4 +1,4 @@
-"""What claude tells of its tasks: how one starts, how it ends, whose turn follows. Knows no turn and no line."""
+"""The words of claude about its tasks: how one starts, how it ends, whose turn follows. Knows no turn and no line."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _CODES = {"completed": 0, "failed": 1}
 
 
 class Tasks:
-    """The tasks of a session: what each was started with, and which run in the background."""
+    """The tasks of a session: the start of each task, and which run in the background."""
 
     def __init__(self) -> None:
         self._known: dict[str, dict[str, Any]] = {}
@@ -35,7 +35,7 @@ class Tasks:
         self._over: list[str] = []
 
     def start(self, fields: dict[str, Any], call: dict[str, Any]) -> Told:
-        """Give what is told as a tool's call starts one; one in the foreground is the call itself, that takes long."""
+        """Give the lines for a task that a tool's call starts; in the foreground the long call itself is the task."""
         number, kind, is_behind = fields["id"], fields["kind"], not fields.get("foreground")
         text = call["input"].get("description", number)
         run = f"run-{number}"
@@ -54,7 +54,7 @@ class Tasks:
         return [self._changed(), begun]
 
     def end(self, fields: dict[str, Any], now: int) -> Told:
-        """Give what is told as one ends: the update, the notification, and which tasks are left."""
+        """Give the lines for a task's end: the update, the notification, and which tasks are left."""
         number, status = fields["id"], fields["status"]
         if number in self._running:
             self._running.remove(number)
@@ -74,7 +74,7 @@ class Tasks:
         return [*([notified, updated] if is_signalled else [updated, notified]), self._changed()]
 
     def subagents(self) -> dict[str, Any]:
-        """Give what a result tells of the sub-agents so far, where it is not nothing."""
+        """Give the fields of a result about the sub-agents so far, if there are any."""
         agents = [one for one in self._known.values() if one["kind"] == "local_agent"]
         asked = [one["call"]["input"].get("run_in_background") for one in agents]
         types = [one["call"]["input"].get("subagent_type", "general-purpose") for one in agents]
@@ -121,7 +121,7 @@ class Tasks:
         return next(found, "")
 
     def hooked(self) -> list[dict[str, Any]]:
-        """Give what a hook is told of those that run."""
+        """Give a hook's fields about the running tasks."""
         return [
             {
                 "id": number,
@@ -139,7 +139,7 @@ class Tasks:
         return str(self._of(number)["call"]["id"])
 
     def launched(self, number: str, model: str) -> dict[str, Any] | None:
-        """Give what is told of a sub-agent's start beside the tool's output; None for a command."""
+        """Give the fields about a sub-agent's start beside the tool's output; None for a command."""
         known = self._of(number)
         if known["kind"] != "local_agent":
             return None
@@ -155,7 +155,7 @@ class Tasks:
         return _LAUNCHED.format(number, _OUTPUT)
 
     def folded(self, fields: dict[str, Any]) -> dict[str, Any]:
-        """Give what the model is told of a task's end within a turn, as if it were a prompt."""
+        """Give the words to the model about a task's end within a turn, as if they were a prompt."""
         known = self._of(fields["id"])
         told = {"task-id": fields["id"], "tool-use-id": known["call"]["id"], "output-file": _OUTPUT}
         told |= {"status": fields["status"], "summary": self._summary(fields)}

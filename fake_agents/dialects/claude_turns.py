@@ -2,7 +2,7 @@
 
 A turn begins with `init`, which comes anew for each. If the line of its prompt had a uuid, so do init, the first lines
 of the turn and the result. A background turn has no uuid, and its result says where it comes from. The model is asked
-as the turn begins, and again as soon as its tools have ended. What is told outside a turn begins none.
+as the turn begins, and again as soon as its tools have ended. Words outside a turn begin none.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Turns(claude.Encoder):
         self._running: list[str] = []
 
     def has(self, number: int) -> bool:
-        """Say whether the prompt has, or had, a turn of its own: one that was swallowed never has."""
+        """Say whether the prompt has, or had, a turn of its own: a swallowed prompt never has."""
         return self._prompts.has(number)
 
     def take(self, number: int, now: int) -> bytes:

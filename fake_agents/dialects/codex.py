@@ -2,8 +2,8 @@
 
 The thread and the turn start with the first event, so that a silent agent is silent; a notice before it starts the
 thread alone. A thread that is resumed keeps its id. A tool named `command_execution` runs a command, every other one is
-a tool of an MCP server. A plan is an item that lives as long as the turn. A failure is told twice, and makes the exit
-code 1.
+a tool of an MCP server. A plan is an item that lives as long as the turn. A failure is printed twice, and makes the
+exit code 1.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Encoder:
         return self._lines.join(started) if started else b""
 
     def notice(self, text: str, now: int) -> bytes:
-        """Give an item that tells of a trouble that ends nothing; it starts the thread, and not the turn."""
+        """Give an item about a problem that ends nothing; it starts the thread, and not the turn."""
         told = self._item("completed", {"type": "error", "message": text})
         return self._lines.join([*self._opened(), line(told)])
 
@@ -150,7 +150,7 @@ class Encoder:
 
 
 def _resumed(argv: Sequence[str]) -> str:
-    """Give the id of the thread that the arguments resume: the first word behind `resume` that is no option."""
+    """Give the id of the thread that the arguments resume: the first word after `resume` that is no option."""
     words = iter(argv)
     if "resume" not in words or "--last" in argv:
         return ""

@@ -37,7 +37,7 @@ def Encoder(program: Program) -> AnyEncoder:  # noqa: N802  # what every dialect
 
 
 class _Text:
-    """Encode text as plain lines; an error is told on stderr, and makes the exit code 1."""
+    """Encode text as plain lines; an error is printed on stderr, and makes the exit code 1."""
 
     error_is_exit = True
     error_stream = "stderr"

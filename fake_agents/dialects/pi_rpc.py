@@ -1,8 +1,8 @@
 """The wire format of `pi --mode rpc`, as the real CLI prints it: requests on stdin, the events of `json` on stdout.
 
-Its own words are the answers to requests; a prompt is accepted at once, and refused while the agent is busy with one.
-What steers or follows up is queued and taken where the real CLI takes it, within the same run of the agent. What comes
-behind an abort is answered when that is.
+Its own words are the answers to requests; a prompt is accepted at once, and refused while the agent is busy with one. A
+prompt that steers or follows up is queued. It is taken where the real CLI takes it, within the same run of the agent.
+Requests after an abort are answered only after the abort.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class Encoder(pi.Encoder):
         return b""
 
     def acknowledge(self, now: int) -> bytes:
-        """Give what an abort leaves of the run, its response, and those of the commands behind it."""
+        """Give what an abort leaves of the run, its response, and those of the commands after it."""
         if not self._aborts:
             return b""
         events, self._queued = self._begin(now), {"steering": [], "followUp": []}
@@ -182,7 +182,7 @@ class Encoder(pi.Encoder):
         return [*super()._end(now), *self._freed(now)]
 
     def _freed(self, now: int) -> list[bytes]:
-        """Answer the aborts of a run that is over, whatever ended it, and what came behind them."""
+        """Answer the aborts of a run that is over, whatever ended it, and the requests after them."""
         behind, self._behind = self._behind, []
         events = [_response(abort, "abort") for abort in self._aborts]
         self._aborts = []

@@ -1,8 +1,8 @@
 """Makes scenarios of what really happened: of a program that is run in our place, or of a log that was pasted.
 
 `run_recorded` passes everything through and keeps it in memory; `write_capture` takes every secret out of it and only
-then writes: the record, and beside it the scenario. Only the running needs Linux. What is not needed to start a program
-loads when it has ended.
+then writes: the record, and beside it the scenario. Only the running needs Linux. Modules that are not needed to start
+a program are imported after its end.
 
 `draft_pasted` reads a log from a bug report (`_paste`), asks the dialect's reader what each event means
 (`_meaning` and the like), has the fake's own encoder confirm it (`_replay`), takes from the reporter's words how

@@ -39,7 +39,7 @@ _ANSWERS = (b'"control_response"', b'"extension_ui_response"', b'"result"')
 
 
 class Unfit(Exception):
-    """The dialect's fake answers otherwise than was recorded: only bytes can tell it."""
+    """The dialect's fake answers otherwise than was recorded: only bytes can express it."""
 
 
 class _Maker:
@@ -346,7 +346,7 @@ class Draft:
 def draft(path: Path, events: Sequence[Event], speaker: AgentIdentity, comments: Sequence[str], claim: str) -> Draft:
     """Write the scenario of a recording beside which it will stand, and play it again to see that it is the same.
 
-    The dialect's words are tried first; where they cannot tell it, the whole is told in bytes.
+    The dialect's words are tried first; if they cannot express it, the whole is written in bytes.
 
     Args:
         path: where the scenario goes; it is written there, and its files beside it.
@@ -472,7 +472,7 @@ def _bytes(events: Sequence[Event], code: str) -> bytes:
 
 
 def given_of(events: Sequence[Event]) -> list[Given]:
-    """Give what the agent was given, each behind the lines that it had printed."""
+    """Give the agent's input, each line after the lines that it had printed before."""
     given, lines = [], 0
     for moment in moments(events, by_line=False):
         if moment.kind == "out":

@@ -2,8 +2,8 @@
 
 Ids, times, durations, costs and folders: their place counts, and that they are there, and not what they say.
 
-What the lines mean comes from the supervisor's decoders; what these do not tell, such as a tool's input, is looked up
-by the names that the dialects give it.
+The supervisor's decoders say what the lines mean. Other facts, such as a tool's input, are looked up by the names that
+the dialects give them.
 
 A step is right if the encoder, as it stands after all steps before, prints these very lines, but for what varies.
 """
@@ -210,10 +210,10 @@ class StepGuesser:
         """How many of the lines have their steps."""
 
     def step(self, most: int) -> Step | None:
-        """Give the step that prints the next lines, as many as can be, and go on behind them; None: no step does.
+        """Give the step that prints the most of the next lines, and move past them; None: no step prints them.
 
         Args:
-            most: so many lines may be one step's.
+            most: how many lines one step may print.
         """
         lines = self._lines[self.at : self.at + most]
         best: tuple[int, Candidate, Any] | None = None
@@ -249,7 +249,7 @@ class StepGuesser:
         return Step(f"event: {flow(value)}", 1, value.get("type") in ("result", "agent_end"))
 
     def skip(self) -> None:
-        """Go on behind a line that no step prints."""
+        """Skip a line that no step prints."""
         self.at += 1
 
     def expects(self, data: bytes) -> bool:
@@ -259,7 +259,7 @@ class StepGuesser:
         return count > 0 or not data
 
     def hear(self, line: bytes) -> tuple[bytes, str]:
-        """Take a line of stdin; give what is answered at once, and what it is."""
+        """Take a line of stdin; give the immediate answer, and the kind of line."""
         reply, event = self._encoder.hear(line, 0)
         return reply + self._encoder.late(), event
 

@@ -1,4 +1,4 @@
-"""What the events of a log mean in a draft: steps, actions of the caller, nothing of their own."""
+"""The meaning of a log's events in a draft: steps, actions of the caller, nothing of their own."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """What an event means.
+    """The meaning of an event.
 
     Args:
         kind: `steps`, `prompt` or `cancel` (the caller's), `repeated` (other events say the same), `other` (an event as
@@ -197,7 +197,7 @@ _CLAUDE_OTHER = Meaning("other")
 
 
 def is_session(events: Sequence[Any]) -> bool:
-    """Say whether a log is of a session: somebody asks or answers on its stdin, or it has several results."""
+    """Say whether a log is of a session: its stdin has questions or answers, or it has several results."""
     kinds = [inner(event, "type") for event in events]
     controls = any(str(kind).startswith("control_") for kind in kinds)
     return controls or kinds.count("result") > 1 or any(_prompt(event) is not None for event in events)
@@ -214,7 +214,7 @@ def read_claude(event: Any, later: Later, mode: str) -> Meaning:
 
 
 def _system(event: Any, later: Later) -> Meaning:
-    """The first event is said with the first of these behind it."""
+    """The first event is said with the first of these after it."""
     is_said = event.get("subtype") == "init" and later.have(_begins)
     return _CLAUDE_REPEATED if is_said else _CLAUDE_OTHER
 
@@ -530,7 +530,7 @@ def _pi_tool_end(event: Any, _later: Later) -> Meaning:
 
 
 def _pi_message(message: dict[str, Any], later: Later) -> Meaning:
-    """A message that asks for a tool is told with the tool's start, which says the call, too."""
+    """The step of the tool's start also writes the message that asks for the tool."""
     stop, text = message.get("stopReason"), words_of(message.get("content") or "")
     steps = [
         Told("think", one["thinking"]) for one in block(message, "content") if isinstance(one.get("thinking"), str)

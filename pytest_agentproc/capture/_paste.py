@@ -1,10 +1,10 @@
 """Reads a pasted log: its lines, their times, and the end that its reporter saw.
 
 An instant counts from an unknown beginning: only differences between instants of one log mean something. Absolute and
-relative ones are told apart by `base`, since no difference between them does.
+relative ones are distinguished by `base`, since no difference between them does.
 
-Of what is denied or asked (`does not hang`, `should exit 1`) nothing is taken. What the table does not know leaves the
-neutral end: the log's own.
+Denied or requested ends (`does not hang`, `should exit 1`) are ignored. If the table does not know the words, the end
+is neutral: the log's own.
 
 It knows what people and programs put around a line (quotes, fences, numbers, times, arrows), and no dialect.
 """
@@ -79,8 +79,8 @@ def since(earlier: Instant, later: Instant) -> int | None:
     """Give the time between two instants in nanoseconds.
 
     Returns:
-        None where they do not count from the same beginning, the log goes backwards, or nobody waits that long; a clock
-        passes midnight.
+        None where they do not count from the same beginning, the log goes backwards, or the time between them is too
+        long for a wait; a clock passes midnight.
     """
     if earlier.base != later.base:
         return None
@@ -119,7 +119,7 @@ _LARGEST_CODE = 255
 
 @dataclass(frozen=True, slots=True)
 class Reported:
-    """What the reporter saw at the end.
+    """The end of the run as the reporter saw it.
 
     Args:
         kind: `hangs`, `killed` (by its supervisor), `exits`, `dies` or `missing`.
@@ -284,7 +284,7 @@ def _things(lines: list[str], index: int, *, is_fenced: bool) -> tuple[int, list
 
 
 def _events(text: str) -> tuple[list[Any], str]:
-    """Read all objects that a line has, one behind the other; give the rest of it, too."""
+    """Read all objects of a line, one after the other; give the rest of the line, too."""
     events: list[Any] = []
     rest = text
     while rest.startswith("{"):

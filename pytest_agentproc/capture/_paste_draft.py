@@ -68,7 +68,7 @@ class Line:
 
 @dataclass
 class Content:
-    """What a log tells of a conversation.
+    """The facts of a conversation that a log reports.
 
     Args:
         mode: the dialect's mode.
@@ -207,7 +207,7 @@ class _Author:
             self._shadow.says(steps, event)
 
     def _is_sound(self, steps: tuple[Told, ...]) -> bool:
-        """Say whether the language takes them: a tool's id is given once, its end and its children come behind it."""
+        """Say whether the language takes them: a tool's id is given once, its end and children come after it."""
         for step in steps:
             number, parent = inner(step.value, "id"), inner(step.value, "parent")
             is_known = isinstance(number, str) and number in self._content.tools
@@ -263,7 +263,7 @@ class _Author:
         self._is_open = False
 
     def _pass_time(self, thing: Pasted, *, is_callers: bool = False) -> None:
-        """Tell the time since the event before; what the caller takes between two turns is not the agent's."""
+        """Give the time since the event before; the caller's time between two turns is not the agent's."""
         before, now = self._at, thing.at or _own_instant(thing.event)
         self._at = now or before
         gap = since(before, now) if before is not None and now is not None else None

@@ -1,10 +1,10 @@
 """Keeps the record where a kill of the recorder does not reach it. Owns a process of its own; knows no program.
 
-A supervisor ends what does not heed TERM with KILL, and that hits whoever runs in the program's place. The scribe lives
+A supervisor sends KILL to a program that ignores TERM, and the KILL hits the recorder in its place. The scribe lives
 on: it ends the program as the KILL would have, and writes what was recorded up to then.
 
-    recorder --events--> scribe      every event as it happens, as a marshalled tuple behind its length
-    recorder --nothing--> scribe     told that all is well: it goes without a word; else the recorder was killed
+    recorder --events--> scribe      every event as it happens, as a marshalled tuple after its length
+    recorder --nothing--> scribe     informed that all is well: it exits without a word; else the recorder was killed
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class RecordWriter:
 
 
 def _keep(reading: int, write: Callable[[Record], object]) -> None:
-    """Take events until the recorder is gone, out of reach of what is sent to its group; its streams are let go."""
+    """Take events until the recorder has ended, out of reach of signals to its group; its streams are let go."""
     os.setsid()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
         signal.signal(number, signal.SIG_IGN)

@@ -1,7 +1,7 @@
 """Runs a program in our place and keeps what happened; the record survives a kill of the recorder.
 
-Streams, signals, window size and exit code go through as if nobody stood between. Everything is kept in memory: what
-is written is written later, once it is known to hold no secret.
+Streams, signals, window size and exit code go through as if no recorder stood between. Everything is kept in memory,
+and written later, once it is known to hold no secret.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ _FULL = 1 << 16
 
 
 class Flow:
-    """One direction: what is read from one descriptor is told and written to another.
+    """One direction: each chunk that is read from one descriptor is reported and written to another.
 
     Args:
         source: where it comes from.
         sink: where it goes; a pipe that has room takes what is written at once, so nothing blocks.
-        tell: called with each chunk as it came; empty: the end, None: nobody takes it any more.
+        tell: called with each chunk as it came; empty: the end, None: the sink has no reader any more.
         closes_sink: whether the sink is closed, or `at_end` written, behind the last byte.
         at_end: what is written for the end where the sink cannot be closed.
     """
@@ -122,7 +122,7 @@ class Flow:
             self._end_sink()
 
     def break_off(self) -> None:
-        """Nobody takes it any more: the source hears of that, too."""
+        """The sink has no reader any more: the source notices that, too."""
         self._waiting.clear()
         self._size = 0
         self._tell(None)
@@ -189,7 +189,7 @@ class Terminal:
 
 @contextmanager
 def raw_mode(number: int) -> Iterator[None]:
-    """Have our own terminal pass every key on while the block runs; what is no terminal stays as it is."""
+    """Have our own terminal pass every key on while the block runs; a pipe or file stays as it is."""
     if not os.isatty(number):
         yield
         return

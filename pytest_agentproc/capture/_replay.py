@@ -4,10 +4,10 @@ An encoder keeps what it printed, and a deep copy for each line of a long log ta
 encoder never changes a dict or a tuple that it keeps: it puts another in its place. So these are shared, and only
 objects and the lists, dicts and sets that they own are copied.
 
-What comes on stdin comes when as much was printed as had been printed in the recording, or when nobody could go on.
+Each input on stdin comes when the fake has printed as much as the recording had, or when all sides wait.
 
 A log's event is reproduced if all that it has stands in what the encoder says, but for what differs from run to run:
-ids, times, counts, names of models. A report may leave keys out; what it has must be right.
+ids, times, counts, names of models. A report may leave keys out; the keys that it has must be right.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class _Left(BaseException):
 
 
 class Replayed:
-    """What the fake did, and the stage on which it does it.
+    """The actions of the fake, and the stage for them.
 
     `out` and `err` are the bytes that it wrote, `events` all that happened, `ended` its exit code, or minus the
     number of a signal; None: it lives.
@@ -137,7 +137,7 @@ class Replayed:
         return self.input.popleft() if self.input else None
 
     def close(self, stream: str) -> None:
-        """Nobody is there to see it."""
+        """No other process is there to see it."""
 
     def catch(self, signum: int) -> None:
         """Hear a signal."""
@@ -155,7 +155,7 @@ class Replayed:
         """It is not there."""
 
     def is_gone(self, name: str) -> bool:
-        """Everyone is gone at once."""
+        """All processes have ended at once."""
         return True
 
     def kill(self, name: str, signum: int) -> None:
@@ -282,7 +282,7 @@ class EncoderCheck:
         self._pending: list[Any] = []
 
     def is_said(self, event: Any) -> bool:
-        """Say whether the steps so far say this event; what stands before it counts as said, too."""
+        """Say whether the steps so far say this event; the events before it then count as said, too."""
         for index, said in enumerate(self._pending):
             if _has(said, event):
                 del self._pending[: index + 1]

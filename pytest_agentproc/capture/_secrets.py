@@ -1,7 +1,7 @@
 """Secrets in recordings: what they look like, and placeholders of the same length.
 
 First everything is shown to it (`learn`), then everything is redacted: what one place gives away as a secret, such as
-an option, is replaced wherever it stands. What was redacted is told by kind and placeholder, never by value.
+an option, is replaced wherever it stands. Each redaction is reported by kind and placeholder, never by value.
 """
 
 from __future__ import annotations
@@ -192,7 +192,7 @@ _DULL = re.compile(
 
 
 def is_telling(name: str) -> bool:
-    """Say whether an environment variable's name tells that its value is secret."""
+    """Say whether an environment variable's name shows that its value is secret."""
     words = re.split(r"[_\-.]", name.upper())
     return name not in _INNOCENT and (not _TELLING.isdisjoint(words) or words[-1] in _TELLING_LAST)
 
@@ -263,8 +263,8 @@ def wrapped_in(text: bytes, breaks: Sequence[int]) -> Iterator[tuple[str, int, i
     """Yield secrets with a provider's prefix that the end of a line cuts.
 
     Args:
-        text: what is read when lines are joined.
-        breaks: where lines were joined. What stands after one is part of a secret only if it looks like chance.
+        text: the text of the joined lines.
+        breaks: where lines were joined. The text after a break is part of a secret only if it looks random.
     """
     joined = set(breaks)
     for kind in _PREFIXED if breaks else ():
@@ -317,7 +317,7 @@ _MASKED = re.compile(rb"\x01+")
 
 @dataclass
 class Redacted:
-    """What is told of one secret.
+    """The report about one secret.
 
     Args:
         placeholder: how every placeholder of it begins.
@@ -360,7 +360,7 @@ class Redactor:
 
     @property
     def redacted(self) -> list[Redacted]:
-        """What was replaced so far, in the order in which it was found."""
+        """The replacements so far, in the order in which they were found."""
         return [one for one in self._known.values() if one.places]
 
     def learn(self, data: bytes) -> None:
@@ -396,7 +396,7 @@ class Redactor:
 
         Args:
             data: the whole of it: a secret that is cut in two by its end is not seen.
-            place: what is told of where it stood, such as `stdout`.
+            place: the place that is reported, such as `stdout`.
         """
         if not self._forms:
             return data
@@ -466,7 +466,7 @@ class Redactor:
 
 
 def _layers(data: View, *, whole: bool = False) -> Iterator[View]:
-    """Yield the data and what its pieces say together, and what both say when their escapes are resolved."""
+    """Yield the data and its joined pieces, each also with its escapes resolved."""
     yield from layers(data)
     for pieces in joined_pieces(data, whole=whole):
         yield from layers(pieces)

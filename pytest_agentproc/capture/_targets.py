@@ -41,8 +41,8 @@ def record_of(scenario: Path) -> Path:
 def write_private(path: Path, data: bytes) -> None:
     """Write a file that its owner alone may read, in place of whatever is there.
 
-    The file is a new one, which then gets the name: a pipe or a link that has the name is not written to, and a disk
-    that is full leaves no half of a file.
+    A new file is written, and then gets the name. So a pipe or link of that name is not written to, and a full disk
+    leaves no half of a file.
 
     Raises:
         OSError: it cannot be written.

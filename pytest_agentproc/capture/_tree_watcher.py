@@ -1,6 +1,6 @@
-"""Watches the tree of a recorded program. Owns who was seen and is gone; starts and ends nobody.
+"""Watches the tree of a recorded program. Owns the processes that were seen and have ended; starts and ends none.
 
-A process that lives for less than two looks is not seen: the kernel tells nobody of it.
+A process that lives for less than two looks is not seen: the kernel does not report it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class TreeWatcher:
         self._before = frozenset(descendants(os.getpid())) - {agent}
 
     def look(self, now: int) -> None:
-        """Tell who is new, as of when it was seen first, and who is gone; adopted ones are reaped."""
+        """Report new processes, with the time of their first sight, and ended ones; adopted ones are reaped."""
         seen = {}
         for pid in descendants(os.getpid()):
             sighted = sight(pid) if pid != self._agent and pid not in self._before else None
@@ -96,7 +96,7 @@ class TreeWatcher:
         return False
 
     def left(self, now: int) -> None:
-        """Tell who lives on now that the program is gone."""
+        """Report the processes that live on after the program's end."""
         for known in self._known.values():
             if known.told:
                 self._tell(now, "m", {"process": known.name, "leaked": "alive", "line": 0})

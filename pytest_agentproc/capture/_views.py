@@ -1,7 +1,7 @@
 r"""Reads bytes as others will: unescaped, in one line, without colours, put together from pieces.
 
 A secret is the same secret as `a\\/b`, as `a\u002fb`, as `a%2Fb`, cut by a colour or by the end of a line. Each reading
-is a view; `ranges` gives the original places of what was found in it, so that it can be replaced there.
+is a view; `ranges` gives the original places of a secret in it, so that the secret can be replaced there.
 
     data ──unescape──> layer 1 ──unescape──> layer 2 ...      escapes in escapes: JSON in JSON, a URL in JSON
       └──join lines      └──join lines                        the same without colours and line breaks
@@ -60,7 +60,7 @@ class View:
         return cls(data, [0], [(0, len(data))])
 
     def ranges(self, start: int, end: int) -> list[tuple[int, int]]:
-        """Give the original places of a part of the text, in order; those that touch are one range."""
+        """Give the original places of a part of the text, in order; places that touch are one range."""
         found: list[tuple[int, int]] = []
         index = bisect_right(self._starts, start) - 1
         while index < len(self._starts) and self._starts[index] < end:
@@ -100,7 +100,7 @@ def spliced(view: View, parts: Iterable[tuple[int, int, bytes]]) -> View:
 
 
 def layers(view: View) -> list[View]:
-    """Give a view, and what is read when its escapes are resolved once, twice and so on."""
+    """Give a view, and its text with the escapes resolved once, twice and so on."""
     found = [view]
     while len(found) <= _MOST_LAYERS and (deeper := _rewritten(found[-1], _ESCAPE, _unescape)) is not None:
         found.append(deeper)
@@ -162,8 +162,8 @@ def joined_pieces(view: View, *, whole: bool = False) -> Iterator[View]:
 
     Args:
         view: the lines of a dialect.
-        whole: whether a text that the next one continues is left out where most do so: they are no pieces, and a text
-            that is joined with its own beginning says what nobody said.
+        whole: whether a text that the next one continues is left out where most do so: these are not pieces, and
+        joining a text with its own beginning gives words that were never said.
     """
     data = view.text
     for key, look in _LOOKS.items():

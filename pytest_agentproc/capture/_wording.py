@@ -134,7 +134,7 @@ def shortened(events: Sequence[Event], most: int) -> tuple[list[Event], int]:
 
     Args:
         events: those of a record.
-        most: so many characters of a text are kept.
+        most: how many characters of a text are kept.
     """
     count = 0
     rests: dict[str, bytes] = {"o": b"", "e": b""}

@@ -1,7 +1,7 @@
 """The `agentproc` command: a thin door. Each command is a module of its own, loaded when it is asked for.
 
 A command is a line in `_commands` and a module with `declare(parser)`, which adds its arguments, and `run(options)`,
-which does the work and returns the exit code. What it raises of the kit's own errors is told in one sentence.
+which does the work and returns the exit code. The kit's own errors are reported in one sentence.
 """
 
 from __future__ import annotations

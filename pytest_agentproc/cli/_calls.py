@@ -62,7 +62,7 @@ def parsed(name: str, about: str, module: ModuleType, words: Sequence[str]) -> a
 
 
 def closed_output() -> int:
-    """Give the exit code of a command whose reader has gone, and keep the interpreter from telling so at its end."""
+    """Give the exit code of a command whose reader has left; keep the interpreter silent about that at its end."""
     null = os.open(os.devnull, os.O_WRONLY)
     for stream in (sys.stdout, sys.stderr):
         try:

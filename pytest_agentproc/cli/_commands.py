@@ -1,4 +1,4 @@
-"""Owns which commands there are. Loads none: whoever asks for help waits for no module that he does not use."""
+"""Owns the list of commands. Loads none, so the help does not wait for modules that it does not use."""
 
 from __future__ import annotations
 

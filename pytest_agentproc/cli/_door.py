@@ -1,7 +1,7 @@
 """Owns the way from a command line to a command and from its errors to an exit code. Loads only what was asked for.
 
 Exit codes that all commands share: 2 for a command line that cannot be meant, 3 for a failure of the kit itself, 130
-after an interrupt. What 0 and 1 mean is the command's own, and stands in its help.
+after an interrupt. Each command gives 0 and 1 its own meaning, and its help says which.
 """
 
 from __future__ import annotations

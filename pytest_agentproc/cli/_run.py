@@ -1,4 +1,4 @@
-"""Owns `agentproc run`: one scenario with one supervisor, told as it happens, and its verdict. Judges nothing."""
+"""Owns `agentproc run`: one scenario with one supervisor, reported as it happens, and its verdict. Judges nothing."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Play, tell and judge.
+    """Run, report and judge.
 
     Raises:
         UsageError: there is no such scenario or supervisor, or it cannot be played so.
@@ -135,8 +135,8 @@ def _judgement(way: _Way) -> Judgement:
 class _Live:
     """Tell the lines of a play that is under way.
 
-    Whoever writes them is the loop of the supervisor, which must not break of a reader that has gone, or of a full
-    disk: that is raised when the play is over.
+    The supervisor's loop writes them. A reader that has left, or a full disk, must not break that loop: the error is
+    raised after the run.
 
     Args:
         say: takes a line.

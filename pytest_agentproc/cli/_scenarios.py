@@ -21,7 +21,7 @@ ELSEWHERE = "dialects and steps that a conftest.py or a plugin adds are known to
 
 
 def is_unknown(problem: Problem) -> bool:
-    """Say whether a problem may be a word that somebody else adds, and no slip of the pen."""
+    """Say whether a problem may be a word that another package adds, and not a typing mistake."""
     return problem.message.startswith(("unknown dialect", "unknown step")) and "did you mean" not in problem.message
 
 

@@ -77,10 +77,10 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Search each scenario, tell what came of it, and write what was found.
+    """Search each scenario, report the result, and write each find.
 
     Raises:
-        UsageError: there is nothing to search, or nobody, or nothing to search with.
+        UsageError: there is no scenario, no supervisor, or no way to search.
         ScenarioError: a scenario has mistakes.
     """
     if not options.explore:
@@ -131,7 +131,7 @@ class _Searcher:
         self._stack.close()
 
     def search(self, file: str) -> tuple[int, str]:
-        """Search one; give its exit code, and what there is to tell."""
+        """Search one scenario; give its exit code and its report."""
         lines: list[str] = []
         code = _searched(scenario_of(file), self._subject, self._options, self._lab, lines.append)
         return code, "".join(f"{line}\n" for line in lines)

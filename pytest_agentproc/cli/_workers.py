@@ -1,4 +1,4 @@
-"""Owns the processes that share a command's work: who does what, in which order it is told, and that none is left.
+"""Owns the processes that share a command's work: their tasks, the order of the results, and the end of each process.
 
 Each is a new interpreter: a fork would share its parent's threads and sockets with it, and multiprocessing would run
 the user's main module in each, and leave a helper behind.
@@ -50,14 +50,14 @@ def shared(
         worker: gives what does a task; entered once in each process that does any, and pickled before for others than
             this one.
         tasks: what is done; pickled, as are the results.
-        jobs: so many at a time at most; one: in this process.
+        jobs: how many at a time at most; one: in this process.
 
     Raises:
-        KitError: a process ended before it was told to.
+        KitError: a process ended before it had to.
         AgentprocError: whatever a task raises of this kind.
         SystemExit: a task has asked for it.
-        KeyboardInterrupt: this process was interrupted, or a task was; what is done by then is yielded before.
-        RuntimeError: a task raised something else, which its text tells with the traceback.
+        KeyboardInterrupt: this process was interrupted, or a task was; results that exist by then are yielded before.
+        RuntimeError: a task raised something else; the text has its traceback.
     """
     if min(jobs, len(tasks)) <= 1:
         with worker as work:
@@ -154,12 +154,12 @@ class _Crew:
 
 
 def _flags() -> list[str]:
-    """Give the flags of this interpreter: with -O or -W error somebody may go another way."""
+    """Give the flags of this interpreter: with -O or -W error the code may take another path."""
     return get_command_line()[1:-3]  # the interpreter, its flags, and -c with a program and what that is told
 
 
 def serve() -> None:
-    """Be a worker: do what is asked until nobody asks, or until something is raised, and tell that."""
+    """Be a worker: do the tasks until none is left, or until a task raises, and report the exception."""
     line, over = Connection(int(sys.argv[1])), Event()
     os.set_inheritable(line.fileno(), False)
     Thread(target=_end_with, args=(line.fileno(), over), daemon=True).start()
@@ -191,7 +191,7 @@ def _sendable(error: BaseException) -> BaseException:
 
 
 def _asked(line: Connection) -> Iterator[Any]:
-    """Yield what is asked, until there is nobody who asks."""
+    """Yield the tasks, until the other end has closed."""
     while True:
         try:
             asked = line.recv_bytes()
@@ -207,7 +207,7 @@ def _tell(line: Connection, came: Came) -> None:
 
 
 def _end_with(line: int, over: Event) -> None:
-    """Interrupt this process if it works on when nobody is at the other end any more; end it if it lives on then."""
+    """Interrupt this process if it works on after the other end has closed; end it if it lives on then."""
     broken = select.poll()
     broken.register(line, 0)
     broken.poll()

@@ -1,4 +1,4 @@
-"""What pytest sees of the kit: options, collected scenario files, fixtures. Loads everything else when it is used.
+"""The part of the kit that pytest sees: options, collected scenario files, fixtures. Loads the rest when it is used.
 
 The types of the fixtures are here for annotations: `fake_agent: Fakes`, which makes a `FakeAgent`; `agent_run: Runner`,
 which gives an `AgentRun`; `agent_session: Sessions`, which opens an `AgentSession`; `agent_scenario: AgentRun`;

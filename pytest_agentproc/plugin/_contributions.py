@@ -1,6 +1,6 @@
-"""What other plugins add, and which supervisors are under test. Asks no supervisor anything.
+"""The additions of other plugins, and the supervisors under test. Asks no supervisor anything.
 
-Plugins are asked one by one, so that whatever is wrong with a contribution is told with the name of who made it.
+Plugins are asked one by one, so that each problem of a contribution is reported with the plugin's name.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def language_of(config: pytest.Config) -> Language:
 
 
 def defect_named(config: pytest.Config, name: str) -> Defect:
-    """Give a defect by its name: one of the kit's, or one that a plugin adds.
+    """Give a defect by its name: the kit has it, or a plugin adds it.
 
     Raises:
         ValueError: there is none of that name; the text says which was meant.

@@ -1,6 +1,6 @@
 """Owns scenario files and their items as pytest sees them. Loading, running and judging happen elsewhere.
 
-What runs and judges is loaded with the first item that is played: to collect is to know names.
+The code that runs and judges is loaded with the first item that is run: collecting needs names alone.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class ScenarioFile(pytest.File):
     """
 
     def collect(self) -> Iterator[ScenarioItem]:
-        """Give the scenario once for each subject, clock and backend; nobody looks into it but who asks for a rule."""
+        """Give the scenario once for each subject, clock and backend; read its content only if a rule is asked for."""
         if not self.config.pluginmanager.has_plugin(_NAME):
             self.config.pluginmanager.register(_Problems(), _NAME)
         from pytest_agentproc.scenario import read_agents
@@ -153,17 +153,17 @@ class ScenarioItem(pytest.Item):
         self.played: Played | None = None
 
     def speak_for(self, function: pytest.Function) -> None:
-        """Let what is told of this item be told of a test function, in whose place it is run."""
+        """Report this item as the test function in whose place it is run."""
         self.stash, self.user_properties = function.stash, function.user_properties
         self.fixturenames = function.fixturenames
 
     @property
     def scenario(self) -> Scenario:
-        """Give the scenario; it is loaded when somebody asks for it first."""
+        """Give the scenario; it is loaded when it is first asked for."""
         return self._written.read()
 
     def setup(self) -> None:
-        """Check the scenario and the machine: what is wrong with either is an error of the test, and no verdict.
+        """Check the scenario and the machine: a problem of either is an error of the test, and no verdict.
 
         Raises:
             ScenarioError: every problem of the file at once.

@@ -42,7 +42,7 @@ class ScenarioFailed(Exception):
 
 
 def play(node: pytest.Item, scenario: Scenario, backend: str, subject: Subject) -> Played:
-    """Play a scenario in virtual time, and show the record to whoever wants it.
+    """Play a scenario in virtual time, and show the record to the plugins that want it.
 
     Args:
         node: the test for which it is played.
@@ -183,9 +183,9 @@ _FROZEN = 5_000
 def judge(item: ScenarioItem) -> None:
     """Play the scenario and judge what was seen.
 
-    A red play in real time during which the machine was late by half of what the scenario bears says nothing of
-    the subject: it is played again. A red of somebody else's supervisor in virtual time is played once more, too,
-    and stands if the same happens again.
+    A red play in real time during which the machine was late by half of what the scenario bears says nothing of the
+    subject: it is played again. A red result of a foreign supervisor in virtual time is run once more, too, and stands
+    if it happens again.
     """
     begin_pages(item)
     keep(item, Judgement(Verdict.KIT_ERROR))
@@ -210,7 +210,7 @@ def judge(item: ScenarioItem) -> None:
 
 
 def _searched(item: ScenarioItem) -> None:
-    """Look on in the scenario's open values, or move its times; what is found is a red of its own."""
+    """Look on in the scenario's open values, or move its times; a problem that is found is a red of its own."""
     try:
         look_for_more(item, item.scenario, item.backend, item.subject)
     except ScenarioFailed as broken:
@@ -247,10 +247,10 @@ def _play(item: ScenarioItem) -> Played:
 
 @contextmanager
 def _collected() -> Iterator[None]:
-    """Have what somebody else's supervisor leaves to the collector go here, and not in the midst of a later test.
+    """Collect the garbage of a foreign supervisor here, and not in the middle of a later test.
 
-    What was there before the play is put aside meanwhile, as looking through all that a test run holds takes as long as
-    a play does; unless somebody has put aside what he does not want to have back.
+    Objects from before the run are frozen meanwhile, because a search of them all takes as long as a run. They are not
+    if another caller has frozen objects that must stay frozen.
     """
     is_bare = gc.get_freeze_count() <= _FROZEN
     if is_bare:

@@ -72,7 +72,7 @@ def agent_scenario(request: pytest.FixtureRequest) -> AgentRun:
 
     The file is relative to the test's, or it is the id of a bundled scenario; several names or markers make several
     tests. The scenario is played and judged before the test's body runs, which may be empty, and fails the test as the
-    scenario itself would. What it gives is what `agent_run` gives.
+    scenario itself would. It gives what `agent_run` gives.
     """
     if not isinstance(getattr(request, "param", None), _Case):
         from pytest_agentproc.errors import UsageError

@@ -42,7 +42,7 @@ class _Option(NamedTuple):
         name: `NAME` of `--agentproc-NAME` (with hyphens there) and of `agentproc_NAME`.
         doc: what it is for, as `--help` shows it.
         read: makes the value of a text, or raises ValueError with what is allowed; None: it is a flag.
-        default: the text that is read if nobody says anything.
+        default: the text that is read if the option is not given.
     """
 
     name: str
@@ -272,7 +272,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_enter_pdb() -> None:
-    """Switch the guards of real time off: somebody debugs."""
+    """Switch the guards of real time off: a user debugs."""
     from pytest_agentproc.clock import note_debugger
 
     note_debugger()

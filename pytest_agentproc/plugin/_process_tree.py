@@ -1,4 +1,4 @@
-"""Owns the process tree of one test: what it may be asked, and the failure for what it leaves. Finds nobody itself."""
+"""Owns the process tree of one test: the questions about it, and the failure for the processes that it leaves."""
 
 from __future__ import annotations
 
@@ -91,8 +91,8 @@ class ProcessTree:
     def wait_gone(self, timeout: float) -> bool:
         """Wait until no process of this test lives.
 
-        It blocks this thread, and with it an event loop that runs here. A child that is dead counts as gone, though
-        somebody has to wait for it before the test ends.
+        It blocks this thread, and with it an event loop that runs here. A dead child counts as ended, though its parent
+        has to wait for it before the test ends.
 
         Args:
             timeout: real seconds.
@@ -131,7 +131,7 @@ class ProcessTree:
         )
 
     def finish(self) -> None:
-        """End whoever is left, and fail the test for it."""
+        """End every process that is left, and fail the test for it."""
         try:
             found = self._custody.settle(_SETTLE)
             refused = self._custody.end(found.mine) if found.mine else []
@@ -151,7 +151,7 @@ def _watched(config: pytest.Config) -> list[LeakTracker]:
 
 
 class _Pauses:
-    """Takes what a fixture of a wider scope starts for somebody else's, also when it is asked for during a test."""
+    """Counts the processes of a wider-scoped fixture as foreign, also if the test asks for the fixture."""
 
     def __init__(self, watched: list[LeakTracker]) -> None:
         self._watched = watched

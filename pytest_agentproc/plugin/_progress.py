@@ -1,8 +1,8 @@
-"""What a session prints beside its verdicts: figures of each test, and how far a long session has come.
+"""Prints the figures of each test, and the progress of a long session, beside the verdicts.
 
 They are properties of the report, so they reach a junit file and cross the wire of xdist; `-v` shows the durations.
 
-It stands on a terminal only, where somebody waits: a CI server's log has none, nor has `-q` or a worker of xdist.
+It is shown on a terminal only, where a user waits: a CI server's log has none, nor has `-q` or a worker of xdist.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ _NAME = "agentproc-progress"
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Have the scenarios of the session counted, if somebody looks on."""
+    """Have the scenarios of the session counted, if a user looks on."""
     config = session.config
     reporter = config.pluginmanager.getplugin("terminalreporter")
     if reporter is None or hasattr(config, "workerinput") or config.get_verbosity() < 0:

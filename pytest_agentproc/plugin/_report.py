@@ -1,7 +1,7 @@
 """Owns which runs are kept as pages, where, and the index of them. Draws none itself, and judges nothing.
 
-The pages are written where a scenario is played: below xdist by the workers. What the index says of them travels with
-the report of the test, so that the index is made by whoever sees all reports.
+The pages are written where a scenario is played: below xdist by the workers. Their index entries travel with the report
+of the test, so that the process that sees all reports makes the index.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _OWN_FOLDER: pytest.StashKey[Path] = pytest.StashKey()
 
 
 def begin_report(config: pytest.Config) -> None:
-    """Make the folder of the report, and have whoever sees all tests write its index.
+    """Make the folder of the report, and have the process that sees all tests write its index.
 
     Raises:
         pytest.UsageError: there can be no such folder, or all runs are wanted and there is none.
@@ -134,7 +134,7 @@ def _tell(node: pytest.Item, words: str) -> None:
 
 
 def _folder(config: pytest.Config, name: str) -> Path:
-    """Give the folder of the report, else one that is there after the session: pytest's cache, if there is one."""
+    """Give the folder of the report, else a folder that stays after the session: pytest's cache, if there is one."""
     if name:
         return config.invocation_params.dir / name
     if _OWN_FOLDER not in config.stash:
@@ -146,7 +146,7 @@ def _folder(config: pytest.Config, name: str) -> Path:
 
 
 def _id(node: pytest.Item) -> str:
-    """Give a test's id without the group that `--dist=loadgroup` puts behind it."""
+    """Give a test's id without the group that `--dist=loadgroup` puts after it."""
     return f"{node.nodeid.rpartition('::')[0]}::{node.name}"
 
 

@@ -1,6 +1,6 @@
-"""What a session keeps of its judged scenarios, and what it prints and writes of them. Judges nothing.
+"""Keeps the judged scenarios of a session, prints them and writes them. Judges nothing.
 
-A worker of xdist that dies takes its report along: what is left is the id of the test that it had begun.
+A worker of xdist that dies takes its report along: only the id of the test that it had begun is left.
 
 Each is a property of its report, so that it crosses the wire of xdist; the process that reports gathers them.
 """
@@ -66,7 +66,7 @@ def write_results(config: pytest.Config, text: str) -> str:
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Write a file so that nobody ever sees half of it.
+    """Write a file so that no reader ever sees half of it.
 
     Raises:
         OSError: it cannot be written; what was there before stays.
@@ -161,7 +161,7 @@ _ID = re.compile(r"(?P<file>.*)::[^\[]*\[(?P<axes>.*)\](@.*)?")
 
 
 def lost(config: pytest.Config, report: pytest.TestReport) -> Judged | None:
-    """Make an entry of a scenario that was begun and never judged: an error that belongs to nobody is the kit's.
+    """Make an entry of a scenario that was begun and never judged: an error without an owner is the kit's.
 
     Args:
         config: the session's.
@@ -216,7 +216,7 @@ _NAME = "agentproc-account"
 
 
 def begin_account(config: pytest.Config) -> None:
-    """Read what is known, and have what is judged in a session gathered, if somebody wants to see it at the end.
+    """Read the known failures, and gather the judged scenarios of a session, if the user wants them at the end.
 
     Raises:
         pytest.UsageError: the file of known failures has a mistake.
@@ -252,7 +252,7 @@ def keep(item: ScenarioItem, judgement: Judgement, real: float = 0.0) -> None:
 
 
 class _Account:
-    """What the scenarios of a session came to.
+    """The results of the scenarios of a session.
 
     Args:
         config: the session's.
@@ -268,7 +268,7 @@ class _Account:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Take what a report carries; the last one of an item counts.
 
-        Who fails before he is played, or whose worker dies (xdist calls that `???`), has nothing to carry.
+        A test that fails before its run, or whose worker dies (xdist calls that `???`), has nothing to carry.
         """
         for name, value in report.user_properties if report.when == "call" else ():
             if name == _PROPERTY:
@@ -312,7 +312,7 @@ class _Account:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter, exitstatus: int) -> Generator[None]:
-        """Print after everybody else, also if something else fails there."""
+        """Print after all other plugins, also if something else fails there."""
         try:
             return (yield)
         finally:

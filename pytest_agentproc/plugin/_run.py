@@ -32,7 +32,7 @@ __all__ = ["AgentRun", "AgentTurn", "Runner", "ends_test", "result_of", "seconds
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class AgentTurn:
-    """What came of a prompt in a session, or of a background turn. Its time is in seconds of the virtual clock.
+    """The result of a prompt in a session, or of a background turn. Its time is in seconds of the virtual clock.
 
     Args:
         outcome: how it ended: `completed`, `timed_out`, ...
@@ -51,7 +51,7 @@ class AgentTurn:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class AgentRun:
-    """What came of a run or a session. Times are seconds since the agent was started, on the virtual clock.
+    """The result of a run or a session. Times are seconds since the agent was started, on the virtual clock.
 
     Outcome, exit code, text and elapsed are a run's; a session has them in each of its turns.
 
@@ -97,10 +97,10 @@ class Runner:
         Args:
             scenario: as `fake_agent` takes it.
             backend: asyncio or trio; default: the first of the session's.
-            policy: limits in seconds, and `host_tools`, that the supervisor is told beside those of the scenario.
+            policy: limits in seconds, and `host_tools`, that the supervisor gets beside those of the scenario.
 
         Raises:
-            pytest.fail.Exception: a check failed, a process was left, or the clock could not go on.
+            pytest.fail.Exception: a check failed, a process was left, or the clock was stuck.
             UsageError: there is no such limit, or the scenario has several sessions, each with limits of its own.
         """
         asked = told(scenario_of(scenario, place_of(self._request)), policy)
@@ -133,7 +133,7 @@ def ends_test() -> Iterator[None]:
 
 
 def told(scenario: Scenario, policy: Mapping[str, Any]) -> Scenario:
-    """Give a scenario with limits that its supervisor is told beside its own.
+    """Give a scenario with limits that its supervisor gets beside its own.
 
     Raises:
         UsageError: there is no such limit, or the scenario has several sessions, each with limits of its own.

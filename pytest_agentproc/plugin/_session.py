@@ -32,7 +32,7 @@ class AgentSession:
     """A conversation with an agent, held by the supervisor core in virtual time.
 
     Each call returns when what it names has happened, and time stands still until the next one. A fault of the clock (a
-    deadlock: what is waited for can never come) fails the test there. At the end of a `with` block, or of the test, the
+    deadlock: the awaited event can never come) fails the test there. At the end of a `with` block, or of the test, the
     session is closed; a process that is left then, or an `expect` of the scenario that does not hold, fails the test.
     """
 
@@ -51,7 +51,7 @@ class AgentSession:
     ) -> None:
         self.close()
 
-    # What there is to be seen.
+    # The session's state, for the test to look at.
 
     @property
     def now(self) -> float:
@@ -65,7 +65,7 @@ class AgentSession:
 
     @property
     def events(self) -> tuple[SessionEvent, ...]:
-        """What the session told its viewers, from the beginning; `at` is in nanoseconds."""
+        """The messages to the session's viewers, from the beginning; `at` is in nanoseconds."""
         return tuple(self._held.session.transcript)
 
     @property
@@ -73,7 +73,7 @@ class AgentSession:
         """The turns that the agent began by itself, as far as they are over."""
         return tuple(_turn(result) for result in self._held.session.background)
 
-    # What there is to be done.
+    # The session's actions, for the test to call.
 
     def prompt(self, text: str) -> AgentTurn:
         """Ask the agent, and wait for what comes of it."""
@@ -84,7 +84,7 @@ class AgentSession:
         return BegunTurn(self, self._do(lambda held: held.begin(text)))
 
     def wait(self, seconds: float) -> None:
-        """Let so many seconds of virtual time pass."""
+        """Let this many seconds of virtual time pass."""
         if not seconds >= 0:
             raise UsageError(f"{seconds} seconds cannot pass", "wait(2.5) lets two and a half pass")
         self._do(lambda held: held.wait(seconds))
@@ -101,7 +101,7 @@ class AgentSession:
         self._do(lambda held: held.cancel(None))
 
     def stop(self) -> None:
-        """End the agent with its whole tree, and wait until nobody of it is left; another one is started."""
+        """End the agent with its whole tree, and wait until no process of it is left; another agent is started."""
         self._do(lambda held: held.stop())
 
     def call(self, function: Callable[[Session], Awaitable[Any]]) -> Any:
@@ -113,7 +113,7 @@ class AgentSession:
         return self._do(lambda held: held.call(function))
 
     def close(self) -> AgentRun:
-        """Close the session, wait until nobody is left, and give all that came of it; the second time the same."""
+        """Close the session, wait until no process is left, and give all results; the second time the same."""
         if self._run is None:
             self._do(None)
             assert self._run is not None
@@ -209,11 +209,11 @@ class Sessions:
                 `drive`, if it has one, is left to you.
             backend: asyncio or trio; default: the first of the session's.
             permission: how questions of the agent are answered: True, False, or by a function, async or not, that gets
-                the question; None: nobody answers.
+            the question; None: no answer.
             policy: limits in seconds, and `host_tools`.
 
         Raises:
-            pytest.fail.Exception: a check failed, a process was left, or the clock could not go on.
+            pytest.fail.Exception: a check failed, a process was left, or the clock was stuck.
             UsageError: there is no such limit, or the agent holds no conversation.
         """
         from pytest_agentproc.subjects import Core, Live
@@ -235,7 +235,7 @@ class Sessions:
         return self._last
 
     def finish(self) -> None:
-        """Close the one that is open."""
+        """Close the open session."""
         if self._last is not None:
             self._last.finish()
 

@@ -22,7 +22,7 @@ _KEPT: pytest.StashKey[list[_Kept]] = pytest.StashKey()
 
 
 class _Kept(NamedTuple):
-    """What one run of a test is known by: a record that may still grow, or a fake that the test itself starts."""
+    """The trace of one run of a test: a record that may still grow, or a fake that the test itself starts."""
 
     source: Record | FakeAgent
     scenario: Scenario
@@ -52,11 +52,12 @@ def _keep(node: pytest.Item, kept: _Kept) -> None:
 
 
 class AgentTimeline:
-    """What the runs of this test did, both sides in order. Its words are told in `pytest_agentproc.record.Timeline`.
+    """The actions in the runs of this test, both sides in order. See `pytest_agentproc.record.Timeline`.
 
-    Of a test with one run it is that run's timeline; of several, `agent_timeline[1]` is the second one's. All fakes of
-    `fake_agent` together are one run, as far as they share a clock: virtual time is one, real time another. Times are
-    seconds of that clock. Nobody records the supervisor of such a fake, so no word about it can be asked.
+    In a test with one run it is that run's timeline; in a test with several, `agent_timeline[1]` is the second one's.
+    All fakes of `fake_agent` together are one run, as far as they share a clock: virtual time is one, real time
+    another. Times are seconds of that clock. The supervisor of such a fake is not recorded, so no word about it can be
+    asked.
     """
 
     def __init__(self, request: pytest.FixtureRequest) -> None:

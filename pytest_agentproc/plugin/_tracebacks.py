@@ -23,7 +23,7 @@ __all__ = ["pytest_runtest_makereport"]
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Cut the tracebacks of a failure before anybody reads them."""
+    """Cut the tracebacks of a failure before they are read."""
     if call.excinfo is not None and not item.config.option.fulltrace:
         _cut([*_chain(call.excinfo.value)])
         call.excinfo = pytest.ExceptionInfo.from_exception(call.excinfo.value)

@@ -1,10 +1,10 @@
 """The scenario language: load, check once, bind to a policy.
 
-`load` reads a file into a `Scenario` or raises every problem at once; `Scenario.bind` turns it, under the policy that
-a subject states, into a `Bound`: the program that the fake plays and the expectations that the verdict compares. The
-tables of steps (`_steps`), expect keys (`_expect`) and file keys (`_file`) make checker, compiler and reference. Of a
-file with several sessions each is a `Scenario` of its own, in `parts`, and so is what it is bound to. What other
-packages add to the language is a `Language` that is handed in: nothing here changes.
+`load` reads a file into a `Scenario` or raises every problem at once. `Scenario.bind` turns it, under the policy that a
+subject states, into a `Bound`: the program that the fake plays and the expectations that the verdict compares. The
+tables of steps (`_steps`), expect keys (`_expect`) and file keys (`_file`) make checker, compiler and reference. In a
+file with several sessions, each session is a `Scenario` of its own, in `parts`, with a `Bound` of its own. Other
+packages extend the language through the `Language` that the caller passes in: nothing here changes.
 """
 
 from __future__ import annotations

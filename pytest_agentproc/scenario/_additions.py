@@ -42,7 +42,7 @@ _OF_HOSTS = ("hear", "late", "end", "refuse", "has", "take", "acknowledge")
 
 
 class _Setting:
-    """What a conversation begins with that is only looked at."""
+    """The beginning of a conversation that is only inspected."""
 
     cwd = "/"
     key = ""
@@ -68,7 +68,7 @@ class AddedDialect:
 
     @property
     def events(self) -> Mapping[str, tuple[str, ...]]:
-        """By mode, the steps that its encoder can tell beside text; none if it cannot be used."""
+        """By mode, the steps that its encoder can write beside text; none if it cannot be used."""
         return self._looked_at[1]
 
     @cached_property
@@ -87,7 +87,7 @@ class AddedDialect:
         return "", events
 
     def _events(self, mode: str) -> tuple[str, ...]:
-        """Make the encoder once, to see what it can tell."""
+        """Make the encoder once, to see which steps it can write."""
         place = self.dialect.encoder
         program = {"dialect": self.dialect.name, "mode": mode, "name": "agent", "code": 0, "argv": ()}
         try:
@@ -133,7 +133,7 @@ class AddedDialect:
 
 
 def _imports(body: list[ast.stmt]) -> Iterator[tuple[str, int]]:
-    """Give every module that is imported, with its line; what is for type checkers only is none."""
+    """Give every module that is imported, with its line; leave out imports for type checkers only."""
     for node in body:
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
             continue
@@ -215,7 +215,7 @@ class _Added:
 
 @dataclass(frozen=True)
 class _Told(_Added):
-    """A step that the encoder of a dialect tells."""
+    """A step that the encoder of a dialect writes."""
 
     def read(self, node: Node, what: str, check: Check) -> Any:
         """Read the value, in a dialect whose encoder knows the step."""
@@ -231,7 +231,7 @@ class _Expanded(_Added):
     """A step that stands for others, and gives way to them."""
 
     def read(self, node: Node, what: str, check: Check) -> tuple[Step, ...]:
-        """Read the value, and the steps that it stands for, whose mistakes are those of whoever adds the step."""
+        """Read the value, and the steps that it stands for, whose mistakes belong to the package that adds the step."""
         before = len(check.problems)
         value = self.kind.read(node, what, check)
         if len(check.problems) > before:

@@ -76,12 +76,12 @@ class Kind(Protocol):
         """Name the type in one or two words."""
 
     def read(self, node: Node, what: str, check: Check) -> Any:
-        """Turn a node into a value; mistakes go to `check`, and what comes back then is never used."""
+        """Turn a node into a value; mistakes go to `check`, and the value is not used after a mistake."""
 
 
 @lru_cache(maxsize=256)
 def _limits(dialect: str, *overrides: tuple[str, Any]) -> Mapping[str, int | None]:
-    """Give the limits of a supervisor who was told these; many files tell the same."""
+    """Give the limits of a supervisor that was given these; many files give the same."""
     return MappingProxyType(Policy.for_dialect(dialect, **dict(overrides)).whole())
 
 
@@ -141,7 +141,7 @@ class Check:
         """Keep a problem.
 
         Raises:
-            Enough: a file with so many is not what its author takes it for.
+            Enough: the file has too many problems to be a scenario.
         """
         if len(self.problems) == _MOST:
             message = f"there are more than {_MOST} problems: mend these first"
@@ -176,7 +176,7 @@ class Check:
 
     @contextmanager
     def about(self, session: str) -> Iterator[None]:
-        """Have what is read meanwhile be about one session's agent; what is told of it is there again the next time.
+        """Read the following as one session's agent; the facts about that agent are there again the next time.
 
         Args:
             session: its name; "" changes nothing.
@@ -236,6 +236,6 @@ class Check:
 
 
 def _nobody() -> dict[str, Any]:
-    """Say of an agent what is so as long as nothing was told of it."""
+    """Describe an agent of which the file says nothing yet."""
     blank = Check("", None, Language({}))
     return {name: getattr(blank, name) for name in _OF_AN_AGENT}

@@ -80,7 +80,7 @@ def _prompt_finish(values: dict[str, Any], node: Node, what: str, check: Check) 
 
 @lru_cache(maxsize=16)  # a prompt of many MiB is made and held once, however many files ask with it
 def _repeated(unit: str, size: int) -> str:
-    """Give so many bytes of a text that is repeated, without a piece of a character at the end."""
+    """Give this number of bytes of a text that is repeated, without a piece of a character at the end."""
     encoded = unit.encode()
     return (encoded * (size // len(encoded) + 1))[:size].decode(errors="ignore")
 
@@ -100,7 +100,7 @@ PROMPT = Either(
 
 @dataclass(frozen=True)
 class _Awaited:
-    """What the caller waits for."""
+    """The event that the caller waits for."""
 
     label: str = "turn N / background N / status S"
     shape = Form(
@@ -176,14 +176,14 @@ _LEFT = "[{prompt: TEXT}, {abandon: {}, at: T}]"
 
 
 class _Drive:
-    """What the caller does: gives the items of a session, or a run's prompt and whether it is abandoned."""
+    """The caller's actions: gives the items of a session, or a run's prompt and whether it is abandoned."""
 
     label = "[{prompt: TEXT or {repeat, size}}, ...]"
     form = Fields(_KEYS, one_of=_DEEDS)
     shape = ListOf(form)
 
     def read(self, node: Node, what: str, check: Check) -> tuple[Item, ...]:
-        """Read the items; a run has its prompt, and behind it nothing, or that the caller goes away."""
+        """Read the items; a run has its prompt, and after it nothing, or the caller's leaving."""
         is_session = bool(check.sessions) or check.is_session
         if not isinstance(node, Sequence):
             remedy = f"write [{{prompt: {inline(node)}}}]" if isinstance(node, Scalar) else 'write "- " before prompt'
@@ -252,7 +252,7 @@ def _session_of(node: Node, what: str, check: Check) -> str:
 
 
 def _check_order(items: list[Item], check: Check) -> None:
-    """Report a turn that nobody asked for, and a viewer that is detached before it was attached."""
+    """Report a turn without a prompt, and a viewer that is detached before it was attached."""
     asked: Counter[str] = Counter()
     attached: dict[str, set[str]] = {}
     for item in items:
@@ -325,7 +325,7 @@ HANDLER = Fields(
 
 
 class _Handlers:
-    """How the caller answers, and what it has hooks do: one of these, or a list of them."""
+    """The caller's answers and the results of its hooks: one of these, or a list of them."""
 
     label = "{permission, after} or {hook, event, registers_at, raises, allowed}, or a list of them"
     shape = AnyOf((HANDLER, ListOf(HANDLER)))

@@ -212,7 +212,7 @@ SESSION_EXPECT_KEYS = {key.name: key for name in _OF_EACH for key in _OF_ALL if 
 
 
 class _EachSession:
-    """What is expected of each of several sessions."""
+    """The expectations of each of several sessions."""
 
     label = "{NAME: {turns: ..., status: ..., ...}}"
     form = Fields(
@@ -296,7 +296,7 @@ def _under_sessions(key: str) -> str:
 
 @dataclass(frozen=True)
 class _Expect:
-    """What is expected at one level; gives a list of Expected in the order of the file.
+    """The expectations at one level; gives a list of Expected in the order of the file.
 
     Args:
         level: the level of these checks; empty: the level of the file.

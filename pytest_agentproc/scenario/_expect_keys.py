@@ -347,7 +347,7 @@ _RESULT = "result.json"
 
 @dataclass(frozen=True)
 class _OrNone:
-    """A value of some kind, or the bare word `none` for one that is not there."""
+    """A value of some kind, or the bare word `none` if the value is absent."""
 
     kind: Kind
 

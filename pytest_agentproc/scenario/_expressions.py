@@ -1,6 +1,6 @@
 """Owns times and sizes: numbers with units, expressions over policy names, exact. Knows no place of theirs in a file.
 
-An expression is parsed once and evaluated with any policy; everything is a Fraction of nanoseconds or bytes until the
+An expression is parsed once and evaluated with any policy. Everything is a Fraction of nanoseconds or bytes until the
 end, and the end must be a whole number, but for a time that follows from a limit.
 """
 
@@ -60,7 +60,7 @@ Tree = tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Measure:
-    """What an expression gives: its noun, its units, the limits that it can name, two examples, and the unit of one."""
+    """The kind of an expression's value: noun, units, the limits that it can name, two examples, the unit of one."""
 
     noun: str
     units: Mapping[str, int]

@@ -366,7 +366,7 @@ Finish = Callable[[dict[str, Any], Node, str, Check], Any]
 
 @dataclass(frozen=True)
 class Key:
-    """One entry of a table: a key's name, its value's type, what it is for, and since which version of the language.
+    """One entry of a table: a key's name, its value's type, its purpose, and the language version that added it.
 
     A required one need not be there beside the key that `unless` names.
     """

@@ -261,7 +261,7 @@ _RESERVED = ("agent", "caller", "supervisor", "tree")
 
 
 class _Agent:
-    """Who the agent of a session is: one that lives on from prompt to prompt."""
+    """The agent of a session: it lives on from prompt to prompt."""
 
     label = AGENT.label
     shape = AGENT
@@ -338,7 +338,7 @@ SEVERAL = _Several()
 
 
 def require_script(node: Node, what: str, check: Check) -> None:
-    """Report an agent that nobody said anything of, and one of whom it was said twice."""
+    """Report an agent without a script, and an agent with both a script and scripts."""
     keys = {key.text: key for key, _ in node.pairs} if isinstance(node, Mapping) else {"script": node}
     if check.is_spawned and not keys.keys() & _SCRIPTS and nearest("script", keys) is None:
         check.at(node, f"{what} needs the key script: what the fake does")

@@ -368,7 +368,7 @@ def _read_closed(root: Node, check: Check) -> dict[str, Any]:
 
 
 def _check_unheard(expected: tuple[Expected, ...], check: Check) -> None:
-    """Report what a supervisor would have to tell a caller who has gone away."""
+    """Report a value that a supervisor would have to give to a caller that has left."""
     for one in expected:
         if one.key.partition(".")[0] in _TOLD:
             message = f"nobody hears the {one.key} of a run that is abandoned: leave it out, and say who is left"

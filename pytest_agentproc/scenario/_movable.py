@@ -1,7 +1,7 @@
 """Owns the parts of a file that a search can move: times, pauses, cuts of bytes, the order of two steps.
 
-What is moved is text in the file's place, so that a moved file is an ordinary scenario. Whether it still means the same
-is not known here.
+A move replaces text of the file, so a moved file is an ordinary scenario. Whether it still means the same is not known
+here.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Movable:
             return None
 
     def at(self, worth: int, limits: Words[str, int | None]) -> str:
-        """Write another time for this place: one that names limits is still told from them.
+        """Write another time for this place; a time that names limits still names them.
 
         Args:
             worth: the time, in nanoseconds.

@@ -1,8 +1,8 @@
-"""Owns open values: where a file leaves one open, what it may be, and the text with each of them chosen.
+"""Owns open values: their places in a file, their options, and the text with each option chosen.
 
 Four words stand where a value or a step could stand: `between` for one of a range, `one_of` for one of several,
-`any_order` for steps in any order and `some_of` for any of several steps. What is chosen is text in the file's place:
-a closed file is an ordinary scenario, and nothing behind the loader knows of open ones.
+`any_order` for steps in any order and `some_of` for any of several steps. A choice replaces text of the file: a closed
+file is an ordinary scenario. Only the loader knows of open values.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def _word_of(node: Node) -> str:
 
 
 def _walk(node: Node) -> Iterator[Mapping]:
-    """Yield every open value below a node, what is around before what is inside."""
+    """Yield every open value below a node, the outer value before the inner."""
     if _word_of(node):
         assert isinstance(node, Mapping)
         yield node
@@ -138,7 +138,7 @@ def openings(root: Node, text: str, report: Callable[[int, int, str], None]) -> 
     Args:
         root: the file.
         text: its text, in which the openings have their places.
-        report: is told what is wrong with one, with line and column.
+        report: gets each problem of an open value, with line and column.
     """
     if "\\" not in text and not any(word in text for word in _FORMS):
         return ()

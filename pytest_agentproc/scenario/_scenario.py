@@ -33,7 +33,7 @@ Terms = Policy | Mapping[str, Policy]
 
 
 class _States(Protocol):
-    """Who states limits: a subject, and what stands for one in the model."""
+    """An object that states limits: a subject, or its stand-in in the model."""
 
     def policy(self, request: LimitsRequest) -> Policy: ...
 
@@ -86,7 +86,7 @@ class Bound:
         """Give this, if virtual time can play it.
 
         Raises:
-            NotApplicable: a process re-forks without a pause, so that time would never go on.
+            NotApplicable: a process re-forks without a pause, so that virtual time could never advance.
         """
         for one in (self, *self.parts.values()):
             if one.pauseless:
@@ -175,7 +175,7 @@ class Scenario:
 
     @property
     def contributed(self) -> Dialect | None:
-        """The agent's dialect where another package adds it; None: it is one of the kit's."""
+        """The agent's dialect if another package adds it; None: the kit has the dialect."""
         added = self.language.dialects.get(self.dialect)
         return None if added is None else added.dialect
 
@@ -186,7 +186,7 @@ class Scenario:
 
     @property
     def prompt(self) -> str:
-        """What the agent of a run is asked; a session's is asked in the course of it."""
+        """The prompt of a run; the agent of a session is prompted during the session."""
         return "" if self.is_session else str(self.drive[0].value)
 
     def terms(self, subject: _States) -> Terms:
@@ -202,7 +202,7 @@ class Scenario:
 
     @property
     def asks_for_artifacts(self) -> bool:
-        """Whether the supervisor is told to keep any."""
+        """Whether the supervisor has to keep any."""
         return bool(self.disk) or any(one.key.partition(".")[0] == "artifacts" for one in self.expected)
 
     def bind(self, terms: Terms) -> Bound:
@@ -296,7 +296,7 @@ class Scenario:
 
 
 def _asked(expected: tuple[Expected, ...]) -> list[ProgramStep]:
-    """Give the step that tells what the agent was given, if a check needs it; variables by name, as few as need be."""
+    """Give the step that reports the agent's input, if a check needs it; variables by name, as few as need be."""
     given = [one for one in expected if one.key in ("received.argv", "received.env", "received.cwd")]
     names = [name for one in given if one.key == "received.env" for name in one.value]
     return [(given[0].line, "tell", (names,))] if given else []

@@ -130,7 +130,7 @@ def _or_open(shown: dict[str, Any], words: tuple[str, ...] = _VALUE_WORDS) -> di
 
 
 def _open(word: str, doc: str) -> dict[str, Any]:
-    """Show an open value: what stands in its list is checked by the loader alone."""
+    """Show an open value: the loader alone checks the items of its list."""
     most = 2 if word == "between" else MOST_OPTIONS
     items = {"type": "array", "minItems": 2 if word == "between" else 1, "maxItems": most}
     return {

@@ -65,7 +65,7 @@ class Noting(dict[str, "int | Fraction | None"]):
 
 @dataclass(frozen=True)
 class Scope:
-    """What compiling needs: the limits of the subject, the table of steps, and which limits it does not state."""
+    """The input of the compiler: the limits of the subject, the table of steps, and which limits it does not state."""
 
     limits: Mapping[str, int | Fraction | None]
     table: Table
@@ -130,7 +130,7 @@ class Steps:
     label: str = "steps"
 
     def read(self, node: Node, what: str, check: Check) -> tuple[Step, ...]:
-        """Read every item; what stands behind the end of a script is a mistake."""
+        """Read every item; an item after the end of a script is a mistake."""
         if not isinstance(node, Sequence):
             check.wrong(
                 node, what, "a list of steps", 'write "- " before each step' if isinstance(node, MappingNode) else ""
@@ -365,7 +365,7 @@ def build_kill(step: Step, _scope: Scope) -> list[ProgramStep]:
 
 
 def check_children(check: Check) -> None:
-    """Report every child that a step of a script names and nobody spawns there, or that is none any more by then."""
+    """Report every child that a step names though the script does not spawn it, or has lost it by then."""
     for node, name, process in check.meant:
         own = [one for one, parent in check.parents.items() if parent == process]
         if name in check.orphans and name in own:

@@ -86,13 +86,13 @@ _TOOL_DONE: dict[str, Any] = {"output": "", "error": None}
 
 
 def build_event(step: Step, _scope: Scope) -> list[ProgramStep]:
-    """Compile to `event`: what is told, and its value; a thought of the agent's own is its text alone."""
+    """Compile to `event`: the kind of word, and its value; a thought of the agent's own is its text alone."""
     is_own = step.name == "think" and "parent" not in step.value
     return [(step.line, "event", (step.name, step.value["text"] if is_own else step.value))]
 
 
 def is_told(name: str, node: Node, check: Check) -> bool:
-    """Say whether the dialect has the step; report it if not. Of a dialect that is itself wrong nothing is said."""
+    """Say whether the dialect has the step; report it if not. If the dialect is wrong, report nothing."""
     able = [f"{dialect} {mode}" for (dialect, mode), names in EVENTS.items() if name in names]
     for added in check.language.dialects.values():
         able += [f"{added.dialect.name} {mode}" for mode, names in added.events.items() if name in names]
@@ -125,7 +125,7 @@ class _Begin(Choice):
 
 @dataclass(frozen=True)
 class _Plan(ListOf):
-    """A list of entries, in a dialect that tells plans."""
+    """A list of entries, in a dialect that has plans."""
 
     def read(self, node: Node, what: str, check: Check) -> list[Any]:
         """Read every entry."""
@@ -162,7 +162,7 @@ def check_dialects(values: dict[str, Any], node: Node, what: str, check: Check) 
 
 
 def _entry(values: dict[str, Any], node: Node, what: str, check: Check) -> str | dict[str, Any]:
-    """Make an entry of a plan: its text, unless there is more to tell."""
+    """Make an entry of a plan: its text, unless it has more fields."""
     if len(values) == 1:
         return str(values["content"])
     if check.dialect != "acp":
@@ -303,7 +303,7 @@ def build_ask(step: Step, scope: Scope) -> list[ProgramStep]:
 
 
 def build_request(step: Step, scope: Scope) -> list[ProgramStep]:
-    """Compile to a question, too: what its answer is called alone differs."""
+    """Compile to a question, too: only the name of its answer differs."""
     value = step.value
     fields = {"kind": "request", "name": value["method"], "id": value.get("id"), "params": value.get("params", {})}
     branches = (scope.steps(value.get("answered", ())), scope.steps(value.get("refused", ())))
@@ -360,7 +360,7 @@ def _is_heard(node: Node, what: str, check: Check) -> None:
 
 @dataclass(frozen=True)
 class _Awaited:
-    """What a script can wait for, in a word: the end of stdin, a prompt by its number, a cancel."""
+    """A word for an event that a script can wait for: the end of stdin, a prompt by its number, a cancel."""
 
     label: str = "eof / prompt N / cancel"
     shape = Form("eof|cancel|prompt [1-9][0-9]*", ("prompt 1", "cancel", "eof"))
@@ -379,7 +379,7 @@ class _Awaited:
 
 @dataclass(frozen=True)
 class _Happens(Only):
-    """What a script can react to, in a word."""
+    """A word for an event that a script can react to."""
 
     def read(self, node: Node, what: str, check: Check) -> str:
         """Take the word."""
@@ -391,7 +391,7 @@ class _Happens(Only):
 
 @dataclass(frozen=True)
 class _Acknowledged(Choice):
-    """What a script can acknowledge."""
+    """An event that a script can acknowledge."""
 
     def read(self, node: Node, what: str, check: Check) -> str:
         """Take the word."""
@@ -523,7 +523,7 @@ def _background_turn(values: dict[str, Any], node: Node, _what: str, check: Chec
 
 
 def build_background_turn(step: Step, scope: Scope) -> list[ProgramStep]:
-    """Compile to the turn's beginning and what is told in it."""
+    """Compile to the turn's beginning and the words in it."""
     value = step.value
     begin = {"task": value["task"], "empty_result_first": value["empty_result_first"]}
     told = [(step.line, "answer", (value["answer"],))] if "answer" in value else scope.steps(value["do"])

@@ -86,7 +86,7 @@ _SOURCES = ("text", "hex", "file", "base64")
 
 @dataclass(frozen=True)
 class _Pieces:
-    """What a raw step writes: pieces with a gap between them, on one stream; or one piece, whole, up to a size."""
+    """The bytes of a raw step: pieces with a gap between them, on one stream; or one whole piece, up to a size."""
 
     stream: str
     pieces: tuple[bytes, ...]

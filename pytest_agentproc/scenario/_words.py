@@ -50,7 +50,7 @@ def shorten(text: str) -> str:
 
 
 def one_line(message: str) -> str:
-    """Make a message fit for a terminal: what cannot be printed is escaped, and what is endless is cut."""
+    """Make a message fit for a terminal: escape unprintable characters, and cut an endless text."""
     if not message.isprintable():
         message = "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in message)
     return message if len(message) <= _LONGEST_MESSAGE else f"{message[: _LONGEST_MESSAGE - 3]}..."

@@ -248,7 +248,7 @@ class Scalar(NamedTuple):
 
 
 class Sequence(NamedTuple):
-    """A list; `end` is the place behind its closing bracket, (0, 0) if it has none."""
+    """A list; `end` is the place after its closing bracket, (0, 0) if it has none."""
 
     line: int
     column: int
@@ -257,7 +257,7 @@ class Sequence(NamedTuple):
 
 
 class Mapping(NamedTuple):
-    """Keys with values, in the order of the file; `end` is the place behind its closing brace, (0, 0) if none."""
+    """Keys with values, in the order of the file; `end` is the place after its closing brace, (0, 0) if none."""
 
     line: int
     column: int
@@ -310,8 +310,8 @@ def parse(text: str, report: Report) -> Node | None:
 class _Builder:
     """Turns the flat stream of YAML events into nodes.
 
-    A session reads thousands of files before its first test, so that what is right is read with few calls; what may
-    be wrong is looked at closely only where it can be.
+    A session reads thousands of files before its first test, so right lines are read with few calls. Only a line that
+    may be wrong is inspected closely.
     """
 
     def __init__(self, text: str, report: Report) -> None:
@@ -416,11 +416,11 @@ class _Builder:
         return Scalar(line, column, text, True, "", is_one_line)
 
     def _rest(self, end: Any) -> str:
-        """Give what stands behind a scalar on its line."""
+        """Give the text after a scalar on its line."""
         return self._lines[end.line][end.column :] if end.line < len(self._lines) else ""
 
     def _mark(self, event: Any, text: str) -> None:
-        """Refuse anchors and tags: in a scenario they are text that somebody forgot to quote."""
+        """Refuse anchors and tags: in a scenario they are text without the quotes that it needs."""
         if event.anchor is not None:
             self._say(event, opening("&", f"{event.anchor} {text}".rstrip()))
         elif event.tag is not None:

@@ -1,4 +1,4 @@
-"""Judge a run: what its scenario expects against what was seen. Knows values and records, no process and no pytest."""
+"""Judge a run: compare its scenario with its record. Knows values and records, no process and no pytest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks of the agent's side: what it was given, asked and told, how often it was started."""
+"""Checks of the agent's side: its input, its questions and their answers, how often it was started."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _spawns(played: Played, wanted: Sequence[int]) -> Finding:
 
 
 def _alive_at_once(played: Played, wanted: int) -> Finding:
-    """Count at each start; who ended at that very instant is not counted, so that no order within one decides.
+    """Count at each start; a process that ended at that very instant does not count, so no order within it decides.
 
     In real time an end may be heard of late.
     """
@@ -109,7 +109,7 @@ def _of_given(check: Callable[[Mapping[str, Any], Any], Finding]) -> Callable[[P
 
 
 def _cut(given: Mapping[str, Any], word: str) -> str:
-    """Cut a word where the agent cuts what it tells."""
+    """Cut a word where the agent cuts its own report."""
     return word.encode()[: given["longest"]].decode(errors="replace")
 
 
@@ -178,7 +178,7 @@ def strays(played: Played) -> list[Event]:
 
 
 def check_bystanders(played: Played, _wanted: str) -> Finding:
-    """Say whether every process beside the run was left alone. A signal for a pid that is free harms nobody."""
+    """Say whether every process beside the run was left alone. A signal for a pid that is free harms no process."""
     found = strays(played)
     harms = [event for event in found if event.data["to"] != "freed"]
     if not harms:

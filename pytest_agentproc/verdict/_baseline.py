@@ -1,7 +1,7 @@
 """Owns a subject's known failures: what a list of them makes of rows, and its text after a session. Pure.
 
-A check that is listed and fails is known; one that is listed and passes fails, so that the list cannot rot. In an entry
-without a subject every supervisor but the kit's own core is meant.
+A check that is listed and fails is known; a listed check that passes is a failure, so that the list cannot rot. In an
+entry without a subject every supervisor but the kit's own core is meant.
 """
 
 from __future__ import annotations

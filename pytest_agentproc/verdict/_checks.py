@@ -189,7 +189,7 @@ def _error(played: Played, wanted: Mapping[str, str]) -> Finding:
 
 
 def _is_output(played: Played, name: str) -> bool:
-    """Say whether a text is what an agent printed and nothing else: its last line's end may be told with it."""
+    """Say whether a text is what an agent printed and nothing else: it may include the end of its last line."""
     return name in ("text", "transcript") and played.bound.scenario.mode == "text"
 
 

@@ -38,15 +38,15 @@ def compare(played: Played) -> tuple[Row, ...]:
     """Judge every expectation of a scenario.
 
     Bystanders are looked after whether or not the file says so; without a word in it they have a row if one was harmed.
-    A clock fault (deadlock, hang, stall, spin) fails the check `outcome`, whether or not the file states one, or
-    the checks of the turns that had no end then; what broke in the subject is a row of its own. What the run never
-    came to is not exercised, and neither is anything that would be green though no agent was started. A limit that
-    the subject does not have, or does not state, makes a check not applicable that depends on it. So is what failed
-    under a subject that looks in turns, where instants that decide it are nearer to one another than its looks may
-    be late: but for who was left, or hit. So is, with the same exception, what the kit's own supervisor meets under
-    the limits of the file and misses under the subject's. What failed in real time under a subject that keeps
-    limits and does not divide them is its adapter's error, and says nothing of it. A scenario that withholds a
-    handshake is not applicable to a client that asks for none.
+    A clock fault (deadlock, hang, stall, spin) fails the check `outcome`, whether or not the file states one, or the
+    checks of the turns that had no end then. An exception in the subject is a row of its own. A check that the run
+    never reached is not exercised; neither is a check that would be green though no agent was started. A limit that the
+    subject does not have, or does not state, makes a check not applicable that depends on it. So is what failed under a
+    subject that looks in turns, where instants that decide it are nearer to one another than its looks may be late: but
+    for who was left, or hit. So is, with the same exception, what the kit's own supervisor meets under the limits of
+    the file and misses under the subject's. What failed in real time under a subject that keeps limits and does not
+    divide them is its adapter's error, and says nothing of it. A scenario that withholds a handshake is not applicable
+    to a client that asks for none.
 
     Args:
         played: what was bound, recorded, and answered.
@@ -109,8 +109,8 @@ def _of_other_limits(played: Played, rows: list[Row]) -> list[Row]:
     """Hold nothing against a subject that follows from its limits: what the kit's own supervisor misses under them.
 
     Of another outcome nothing is judged, as it is another story from there on (turns before that one are), nor of a
-    scenario all of whose deciding keys are among it. What that supervisor does not meet under the file's limits,
-    either, is no matter of limits, and who was left or hit is none under any.
+    scenario all of whose deciding keys are among it. A key that this supervisor misses under the file's limits, too, is
+    no matter of limits. A leak or a harmed process never is one.
     """
     if played.reference is None or isinstance(played.fault, SubjectError):
         return rows
@@ -151,7 +151,7 @@ def _missed(reference: Reference) -> dict[str, str]:
 def _of_no_handshake(played: Played, rows: list[Row]) -> list[Row]:
     """Judge no client by a handshake that it never asked for: its first prompt reached the agent without one.
 
-    A process that it leaves is still a leak, unless the run only ended because nobody could go on.
+    A process that it leaves is still a leak, unless the run only ended because all sides waited.
     """
     if all("begun_without" not in event.data for event in played.record.events):
         return rows
@@ -184,9 +184,9 @@ def _of_unscaled(played: Played, rows: list[Row]) -> list[Row]:
 
 
 def _of_undecided(played: Played, rows: list[Row]) -> list[Row]:
-    """Take nobody for guilty whose looks were too far apart: of other instants, or, of another outcome, of anything.
+    """Blame no subject that looked too seldom: not for other instants and, with another outcome, for nothing.
 
-    What fits another outcome is not judged either: a scenario that nothing decides has not been passed.
+    Checks that fit another outcome are not judged either: a scenario that nothing decides has not been passed.
     """
     if not played.undecided or played.fault is not None:
         return rows
@@ -203,7 +203,7 @@ def _of_undecided(played: Played, rows: list[Row]) -> list[Row]:
 
 
 def _of_moot(played: Played, rows: list[Row]) -> list[Row]:
-    """Ask nobody who was left in a run that a fault of the clock ended, if nothing else is asked of it.
+    """Judge no leak of a run that a fault of the clock ended, if nothing else of the run is judged.
 
     Without a limit that it does not have the run could not end otherwise.
     """

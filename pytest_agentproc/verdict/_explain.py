@@ -47,7 +47,7 @@ class _Node:
 def tree(record: Record, scenario: Scenario) -> list[str]:
     """Draw every process that a run had: its name, pid and end, and the step that started it, or its command.
 
-    A long drawing is cut: who was left, and who is above them, stays.
+    A long drawing is cut: the processes that were left, and their parents, stay.
 
     Args:
         record: what happened.
@@ -158,9 +158,9 @@ def explain(played: Played, rows: Sequence[Row]) -> str:
         rows: what `compare` made of it.
 
     Returns:
-        `file:line: claim` of the first check that did not pass; those checks with file and line, expected and seen;
-        the step that the agent was at; the tree at the end, if somebody was left who was not to be; the timeline of
-        both sides; the verdict with the record's digest.
+        `file:line: claim` of the first check that did not pass; those checks with file and line, expected and seen; the
+        step that the agent was at; the tree at the end, if a process was left that was to end; the timeline of both
+        sides; the verdict with the record's digest.
     """
     scenario = played.bound.scenario
     return "\n".join([findings(played, rows), *_story(scenario, played.record, conclude(rows))])
@@ -210,8 +210,8 @@ def differing(first: Played, second: Played) -> str:
 def alike(first: Played, second: Played) -> bool:
     """Say whether two plays of one scenario went the same way, but for what a supervisor draws by chance.
 
-    Nobody's verdict turns on the ids that a client makes: of what is read and written the size counts, and of a fault
-    of the clock's not its pids and counts.
+    No verdict depends on the ids that a client makes. Input and output count by their size, and a fault of the clock
+    without its pids and counts.
     """
     once, then = (_BY_CHANCE.sub("", text(played.record, played.bound.scenario)) for played in (first, second))
     return once.split() == then.split()

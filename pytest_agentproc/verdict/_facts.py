@@ -52,7 +52,7 @@ class Leak:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """How a process ended: a code or a signal (neither: nobody knows), and whether somebody made it end."""
+    """How a process ended: a code or a signal (neither: unknown), and whether another process made it end."""
 
     code: int | None
     signal: str | None
@@ -60,7 +60,7 @@ class Status:
     at: int
 
     def codes(self) -> tuple[int, ...]:
-        """List the exit codes by which this end is told: its own, or a signal as Python and as a shell tell it."""
+        """List the exit codes that report this end: its own, or a signal as Python and as a shell report it."""
         if self.signal is None:
             return () if self.code is None else (self.code,)
         number = int(Signals[f"SIG{self.signal}"])
@@ -157,7 +157,7 @@ def gone_at(record: Record, process: str) -> int | None:
 
 
 def last_byte_at(record: Record, before: int) -> int | None:
-    """Give the instant of the last output of anybody in the tree, at or before an instant."""
+    """Give the instant of the last output of any process in the tree, at or before an instant."""
     written = (e.at for e in record.events if e.code in "oe" and "bytes" in e.data and "by" not in e.data)
     return max((at for at in written if at <= before), default=None)
 

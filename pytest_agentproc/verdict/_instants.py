@@ -81,7 +81,7 @@ def _of_result(played: Played, field: str) -> Times | None:
 
 
 def retimed(wanted: Any, times: Sequence[int | None]) -> Any:
-    """Give the normal form of what a key wants with other times; as it is if it is not about so many items.
+    """Give the normal form of what a key wants with other times; unchanged if it is about another number of items.
 
     Args:
         wanted: as `Expectation.wanted`.

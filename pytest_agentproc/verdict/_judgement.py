@@ -52,8 +52,7 @@ class Judged:
     """One scenario with one subject under one clock on one backend.
 
     Args:
-        scenario: its id.
-        file: the hash of its file's text.
+        scenario: its id. file: the hash of its file's text.
         level: that of the file: `must`, `should` or `info`; each row has its own.
         covers: the rules that it is about.
         subject: the supervisor's name.
@@ -133,7 +132,7 @@ _NANOSECONDS = 1_000_000_000
 
 
 class Judgement(NamedTuple):
-    """What came of a scenario.
+    """The result of a scenario.
 
     Args:
         verdict: over all of it.
@@ -178,7 +177,7 @@ def judged(
 def confirmed(first: Judgement, again: Played) -> Judgement:
     """Give a red judgement, if a second play of the same went the same way; else it says nothing of the subject.
 
-    What decides is what happened, not what is said of it, nor the ids that a client makes by chance.
+    Only the events decide, not the words about them, nor the ids that a client makes by chance.
     """
     if first.played is not None and alike(first.played, again):
         return first

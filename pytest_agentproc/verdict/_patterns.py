@@ -1,4 +1,4 @@
-"""Owns whether a pattern fits a text, within a bound of real time: some patterns take longer than anybody lives.
+"""Owns whether a pattern fits a text, within a bound of real time: some patterns take longer than a human life.
 
 A repetition inside a repetition, such as `(a+)+$`, can try every way of cutting a text. Such a pattern, or a long text,
 is tried in a process of its own, which is ended after a while; all others are tried here.

@@ -31,13 +31,13 @@ __all__ = [
 
 
 class Verdict(StrEnum):
-    """What is said about one check, or about a whole scenario; the first of these that applies wins.
+    """The verdict on one check, or on a whole scenario; the first of these that applies wins.
 
-    `kit error` and `adapter error` say nothing of the supervisor: the kit, or the adapter, is wrong. `crashed` means
-    that an exception came out of the supervisor, `failed` that it did something else than expected, `undecided` that
-    it did not report what the check needs, `not_exercised` that the run never came to what is checked, `known` that a
-    list of known failures names it, `not_applicable` that the subject has no such limit or ability, or does not report
-    what the scenario does not turn on.
+    `kit error` and `adapter error` say nothing about the supervisor: the kit, or the adapter, is wrong. `crashed` means
+    that an exception came out of the supervisor, `failed` that it did something else than expected, `undecided` that it
+    did not report what the check needs, `not_exercised` that the run never came to what is checked, `known` that a list
+    of known failures names it, `not_applicable` that the subject has no such limit or ability, or does not report what
+    the scenario does not turn on.
     """
 
     KIT_ERROR = "kit error"
@@ -82,7 +82,7 @@ def fits_time(played: Played, wanted: int, seen: int) -> bool:
 
 
 def fits_duration(played: Played, wanted: int, seen: int, end: int | None = None) -> bool:
-    """Say whether a time is the one that was wanted that does not begin with the run.
+    """Say whether a time that does not begin with the run is the time that was wanted.
 
     In real time its beginning may come late as its end may, so that it can also be somewhat shorter. `end` is the
     instant at which it was over, if that is known.
@@ -92,7 +92,7 @@ def fits_duration(played: Played, wanted: int, seen: int, end: int | None = None
 
 
 class Finding(NamedTuple):
-    """What one check came to, before it is put into its row."""
+    """The result of one check, before it is put into its row."""
 
     verdict: Verdict
     seen: str
@@ -201,7 +201,7 @@ class Reference(Protocol):
 class Unstated(Protocol):
     """Limits that a subject does not state, and the reference supervisor with the default of each, and other values.
 
-    Of the other values of a limit the shortest comes first.
+    The shortest of the other values of a limit comes first.
     """
 
     @property

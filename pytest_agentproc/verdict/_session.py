@@ -79,7 +79,7 @@ def is_before(key: str, others: Iterable[str]) -> bool:
 
 
 def has_ended(record: Record, key: str) -> bool:
-    """Say whether the turn that a check is about came to its end, as the supervisor's side of the record tells it."""
+    """Say whether the turn that a check is about came to its end, as the supervisor's side of the record reports it."""
     head, number, _ = key.split(".", 2)
     told = [event.data for event in record.events if event.code == "m" and "event" in event.data]
     if head == "turns":
@@ -118,8 +118,9 @@ def _turn_check(head: str, number: int, leaf: str, check: Check) -> Check:
 def _waits_for_agent(played: Played, number: int, wanted: int) -> bool:
     """Say whether a turn took longer than expected because its client waited for the agent to let go of a turn.
 
-    Whoever tells no statuses cannot say that the session is ready at once. It may tell of a turn whose time was over
-    when the agent has let go of it, or is gone; or at once, and hold the next prompt back until then.
+    A client that reports no statuses cannot say that the session is ready at once. It may report a timed-out turn when
+    the agent has ended that turn, or has exited. It may also report it at once, and hold the next prompt back until
+    then.
     """
     answer = played.answer
     if answer is None or answer.turns is None or answer.statuses is not None:
@@ -135,7 +136,7 @@ def _waits_for_agent(played: Played, number: int, wanted: int) -> bool:
 
 
 def _end_of_turn(record: Record, number: int) -> tuple[int | None, list[int]]:
-    """Give when a turn was told to be over, and when until then an agent let go of a turn, or ended."""
+    """Give when a turn was reported as over, and when an agent ended a turn, or exited, before that."""
     let_go: list[int] = []
     for at, code, data in record.events:
         if code == "m" and data.get("event") == "outcome" and data["turn"] == number:

@@ -1,6 +1,6 @@
 """The check of the signals that a process got, and the end of a process without a grace.
 
-With no time between TERM and KILL nobody can tell whether TERM came: it may be left out, or be overtaken by KILL.
+With no time between TERM and KILL, the arrival of TERM cannot be seen: TERM may be left out, or be overtaken by KILL.
 """
 
 from __future__ import annotations

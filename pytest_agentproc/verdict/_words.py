@@ -100,7 +100,7 @@ def show_status(status: Mapping[str, Any] | Status) -> str:
 
 
 def show_asked(questions: Iterable[Mapping[str, Any]]) -> str:
-    """Write questions with their answers and how long these took; what is None is left out."""
+    """Write questions with their answers and how long these took; a value of None is left out."""
     return listed(_question(question) for question in questions)
 
 
