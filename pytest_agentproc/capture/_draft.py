@@ -16,6 +16,7 @@ from pytest_agentproc.errors import ScenarioError
 from pytest_agentproc.harness import model_play
 from pytest_agentproc.scenario import NotApplicable, Scenario, load
 from pytest_agentproc.subjects import core
+from pytest_agentproc.vocabulary import DIALECTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -292,9 +293,11 @@ def _split(found: list[Moment]) -> tuple[list[Moment], list[tuple[str, list[str]
 
 
 def _program(speaker: AgentIdentity) -> dict[str, Any]:
+    record = DIALECTS[speaker.dialect]
     program: dict[str, Any] = {
         "format": 1,
         "dialect": speaker.dialect,
+        "encoder": list(record.encoder_modules(speaker.mode)),
         "mode": speaker.mode,
         "name": "agent",
         "code": 0,
@@ -303,7 +306,7 @@ def _program(speaker: AgentIdentity) -> dict[str, Any]:
         "serves": speaker.is_session,
         "steps": [],
         "argv": list(speaker.argv),
-        "environ": {b"CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS": b"1"} if speaker.states else {},
+        "environ": {name.encode(): value.encode() for name, value in record.states.items() if speaker.states},
         "prompt": speaker.prompt,
     }
     return {**program, "model": speaker.model} if speaker.model else program

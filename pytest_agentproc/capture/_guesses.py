@@ -18,7 +18,7 @@ from fake_agents.dialects import encoder
 from pytest_agentproc.capture._replay import duplicate
 from pytest_agentproc.capture._wording import flow, text
 from pytest_agentproc.supervisor import Framing
-from pytest_agentproc.supervisor.dialects import SESSIONS, Setting, decoder, talk
+from pytest_agentproc.supervisor.dialects import Setting, decoder, talk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -302,7 +302,7 @@ def _object(line: bytes) -> dict[str, Any] | None:
 
 def _meanings(program: dict[str, Any], lines: Sequence[bytes]) -> list[list[Any]]:
     dialect, mode = program["dialect"], program["mode"]
-    is_session = dialect in SESSIONS and program["serves"]
+    is_session = bool(program["serves"])
     decode: Callable[[bytes], Sequence[Any]]
     decode = talk(dialect, mode, Setting()).decode if is_session else decoder(dialect, mode).decode
     found = []

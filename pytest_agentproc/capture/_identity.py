@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.capture._wording import flow, text
 from pytest_agentproc.errors import UsageError
+from pytest_agentproc.vocabulary import DIALECTS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,17 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["AgentIdentity", "prompts_of", "speaker_of"]
 
 
-_MODES: dict[str, dict[str, str]] = {
-    "claude": {"stream-json": "session"},
-    "pi": {"rpc": "rpc"},
-    "gemini": {"stream-json": "stream", "json": "json"},
-}
-"""The word of a command line that tells the mode; claude's stands behind `--input-format`."""
-
-_FIRST = {"raw": "text", "claude": "print", "pi": "json", "codex": "exec", "gemini": "text", "acp": "session"}
-_SESSIONS = {("claude", "session"), ("pi", "rpc"), ("acp", "session")}
 _MODEL = re.compile(rb'"model":"([^"\\]+)"')
-_NAMES_MODEL = ("claude", "pi", "gemini")
 
 
 @dataclass(frozen=True)
@@ -58,17 +49,17 @@ class AgentIdentity:
     @property
     def is_session(self) -> bool:
         """Whether it lives on for further prompts."""
-        return (self.dialect, self.mode) in _SESSIONS
+        return self.mode in DIALECTS[self.dialect].talks
 
     @property
     def written(self) -> str:
         """Give the value of `agent:`."""
         said: dict[str, Any] = {"dialect": self.dialect}
-        if self.mode != _FIRST[self.dialect]:
+        if self.mode != DIALECTS[self.dialect].default_mode:
             said["mode"] = self.mode
         if self.model:
             said["model"] = self.model
-        if self.dialect == "claude" and not self.partials:
+        if not self.partials:
             said["partials"] = False
         if self.states:
             said["states"] = True
@@ -93,37 +84,36 @@ def speaker_of(
         UsageError: there is no such dialect or mode.
     """
     name = PurePath(argv[0]).name if argv else ""
-    dialect = dialect or (name if name in _FIRST else "raw")
-    if dialect not in _FIRST:
-        raise UsageError(f'the dialect "{dialect}" is unknown', f"known are {', '.join(_FIRST)}")
+    dialect = dialect or (name if name in DIALECTS else "raw")
+    if dialect not in DIALECTS:
+        raise UsageError(f'the dialect "{dialect}" is unknown', f"known are {', '.join(DIALECTS)}")
+    record = DIALECTS[dialect]
     words = list(argv[1:])
     if not mode:
-        mode = next((told for word, told in _MODES.get(dialect, {}).items() if _says(dialect, word, words)), "")
-    mode = mode or _FIRST[dialect]
-    known = {_FIRST[dialect], *_MODES.get(dialect, {}).values()}
-    if mode not in known:
-        raise UsageError(f'the dialect {dialect} has no mode "{mode}"', f"it has {', '.join(sorted(known))}")
-    is_session = (dialect, mode) in _SESSIONS
+        mode = next((mode for mode, told in record.told_by.items() if _says(told, words)), record.default_mode)
+    if mode not in record.modes:
+        raise UsageError(f'the dialect {dialect} has no mode "{mode}"', f"it has {', '.join(sorted(record.modes))}")
+    is_session = mode in record.talks
     prompt = words[-1] if words and not words[-1].startswith("-") and not is_session and dialect != "raw" else ""
-    model = _MODEL.search(out) if dialect in _NAMES_MODEL else None
+    model = _MODEL.search(out) if mode not in record.nameless else None
     return AgentIdentity(
         dialect,
         mode,
         tuple(words),
         prompt,
         model[1].decode(errors="replace") if model else "",
-        partials=dialect != "claude" or b'"type":"stream_event"' in out,
-        states=b'"session_state_changed"' in out and dialect == "claude",
+        partials=not record.partials or b'"type":"stream_event"' in out,
+        states=b'"session_state_changed"' in out and bool(record.states),
         by_stdin=bool(stdin) and not is_session and dialect in ("claude", "codex"),
     )
 
 
-def _says(dialect: str, word: str, words: list[str]) -> bool:
-    if dialect == "claude":
-        return any(pair == ("--input-format", word) for pair in itertools.pairwise(words)) or (
-            f"--input-format={word}" in words
-        )
-    return word in words
+def _says(told: str, words: list[str]) -> bool:
+    """Say whether a command line has a word, or an option and its value, in either form."""
+    option, _, value = told.partition(" ")
+    if not value:
+        return option in words
+    return f"{option}={value}" in words or (option, value) in itertools.pairwise(words)
 
 
 def prompts_of(dialect: str, lines: Sequence[bytes]) -> list[str]:

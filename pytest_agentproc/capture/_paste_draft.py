@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from textwrap import shorten
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.capture._meaning import (
     Later,
@@ -40,6 +40,10 @@ from pytest_agentproc.capture._paste import (
 from pytest_agentproc.capture._replay import EncoderCheck
 from pytest_agentproc.capture._wording import comment, is_taken, seconds, step_text, text
 from pytest_agentproc.errors import Problem, ScenarioError
+from pytest_agentproc.vocabulary import DIALECTS as RECORDS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 __all__ = ["DIALECTS", "READERS", "Content", "Line", "content_of", "draft_pasted", "mode_of", "raw_content"]
 
@@ -72,6 +76,7 @@ class Content:
 
     Args:
         mode: the dialect's mode.
+        is_session: whether the log is of a session.
         partials: whether claude streams.
         lines: the script.
         drive: what the caller does, item by item.
@@ -86,6 +91,7 @@ class Content:
 
     mode: str
     partials: bool = True
+    is_session: bool = False
     lines: list[Line] = field(default_factory=list)
     drive: list[str] = field(default_factory=list)
     turns: list[str] = field(default_factory=list)
@@ -100,13 +106,16 @@ class Content:
     unread: int = 0
 
 
+_TELLS_SESSION: dict[str, Callable[[list[Any]], bool]] = {"claude": is_session, "pi": is_rpc}
+"""What tells a session's log from that of a run, where a dialect has both."""
+
+
 def mode_of(dialect: str, events: list[Any]) -> str:
     """Say in which mode an agent printed these events."""
-    if dialect == "claude":
-        return "session" if is_session(events) else "print"
-    if dialect == "pi":
-        return "rpc" if is_rpc(events) else "json"
-    return {"codex": "exec", "gemini": "stream", "acp": "session"}[dialect]
+    record = RECORDS[dialect]
+    if dialect in _TELLS_SESSION and _TELLS_SESSION[dialect](events):
+        return next(iter(record.talks))
+    return next(mode for mode in record.modes if record.steps.get(mode))
 
 
 def content_of(things: list[Pasted], dialect: str) -> Content:
@@ -121,10 +130,10 @@ class _Author:
     def __init__(self, dialect: str, events: list[Any]) -> None:
         self._dialect, self._later, self._read = dialect, Later(events), READERS[dialect]
         streams = any(inner(event, "type") == "stream_event" for event in events)
-        self._content = Content(mode_of(dialect, events), partials=dialect != "claude" or streams)
-        self._is_session = self._content.mode in ("session", "rpc")
+        self._content = Content(mode_of(dialect, events), partials=not RECORDS[dialect].partials or streams)
+        self._is_session = self._content.is_session = self._content.mode in RECORDS[dialect].talks
         self._shadow = EncoderCheck(dialect, self._content.mode, partials=streams)
-        self._can_begin = self._content.mode in ("exec", "stream", "json")
+        self._can_begin = "begin" in RECORDS[dialect].steps[self._content.mode]
         self._at: Instant | None = None
         self._since_prompt = 0
         self._is_open = False
@@ -420,23 +429,19 @@ def _is_over(content: Content) -> bool:
     return bool(content.turns) and bool(content.turns[-1])
 
 
-def _is_session(content: Content) -> bool:
-    return content.mode in ("session", "rpc")
-
-
 def _policy(content: Content, reported: Reported | None) -> list[str]:
     """Give the limits under which the log can be as it is, and those that the reporter names."""
     limits: dict[str, str] = {}
     silence = "inactivity_timeout"
     if reported is not None and reported.kind == "killed" and not _is_over(content) and reported.after:
         if reported.after > content.longest:
-            limits["prompt_timeout" if _is_session(content) else silence] = seconds(reported.after)
-            if content.running and not _is_session(content):
+            limits["prompt_timeout" if content.is_session else silence] = seconds(reported.after)
+            if content.running and not content.is_session:
                 limits["internal_tool_timeout"] = seconds(reported.after)
     elif content.longest >= _LONG_SILENCE:
         limits[silence] = f"{content.longest // 1_000_000_000 + 60}s"
         limits["internal_tool_timeout"] = limits[silence]
-        if _is_session(content):
+        if content.is_session:
             limits = {"prompt_timeout": f"{content.longest // 1_000_000_000 + 3600}s"}
     return [f"policy: {{{', '.join(f'{name}: {limit}' for name, limit in limits.items())}}}"] if limits else []
 
@@ -474,7 +479,7 @@ def _ending(content: Content, reported: Reported | None) -> str:
 
 
 def _expect(content: Content, dialect: str, reported: Reported | None) -> list[str]:
-    expected = _of_session(content, reported) if _is_session(content) else _of_run(content, dialect, reported)
+    expected = _of_session(content, reported) if content.is_session else _of_run(content, dialect, reported)
     return ["expect:", *(f"  {line}" for line in expected or ["leaks: []  # nothing else is known of the end"])]
 
 

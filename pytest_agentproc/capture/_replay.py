@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fake_agents.dialects import encoder
 from fake_agents.player import Player
+from pytest_agentproc.vocabulary import DIALECTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -274,9 +275,10 @@ class EncoderCheck:
     """
 
     def __init__(self, dialect: str, mode: str, *, partials: bool) -> None:
-        argv = ["--include-partial-messages"] if partials else []
+        record = DIALECTS[dialect]
         self._dialect = dialect
-        program: Any = {"dialect": dialect, "mode": mode, "argv": argv, "prompt": "hi"}
+        program: Any = {"dialect": dialect, "mode": mode, "prompt": "hi", "encoder": record.encoder_modules(mode)}
+        program["argv"] = list(record.partials) if partials else []
         self._encoder: Any = encoder(program)
         self._prompts = 0
         self._pending: list[Any] = []

@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING
 
 from pytest_agentproc.corpus import SUFFIX
 from pytest_agentproc.errors import UsageError
-from pytest_agentproc.scenario import MODELINE, MODES, loads
+from pytest_agentproc.scenario import MODELINE, loads
+from pytest_agentproc.vocabulary import DIALECTS
 
 if TYPE_CHECKING:
     import argparse
+
+    from pytest_agentproc.vocabulary import Dialect
 
 __all__ = ["HELP", "declare", "run"]
 
@@ -58,7 +61,6 @@ _CONVERSES = """\
 policy: {prompt_timeout: 60s}         # what the supervisor is told
 expect:                               # what must be true of it
   turns: [{outcome: timed_out}]"""
-_BODIES = {"raw": _HANGS, "gemini": _HANGS, "acp": _CONVERSES}
 _CLAIMS = {
     _LINGERS: "an agent that stays after its answer is ended, and the answer stands",
     _HANGS: "an agent that says nothing more is ended as inactive",
@@ -73,9 +75,16 @@ _SCHEMA = "agentproc.schema.json"
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     parser.add_argument("file", nargs="?", metavar="FILE", help=f"its path; *{SUFFIX} is added; printed without it")
-    parser.add_argument("--agent", choices=tuple(MODES), default="raw", help="its dialect; raw without it")
+    parser.add_argument("--agent", choices=tuple(DIALECTS), default="raw", help="its dialect; raw without it")
     parser.add_argument("--claim", help="what must be true, in one sentence")
     parser.add_argument("--schema", default=_SCHEMA, help=f"where the schema is; {_SCHEMA} without it")
+
+
+def _body_for(dialect: Dialect) -> str:
+    """Choose the steps that an agent in the first mode of a dialect can play."""
+    if dialect.default_mode in dialect.talks:
+        return _CONVERSES
+    return _LINGERS if dialect.steps.get(dialect.default_mode) else _HANGS  # plain text has no last word
 
 
 def run(options: argparse.Namespace) -> int:
@@ -85,7 +94,7 @@ def run(options: argparse.Namespace) -> int:
         UsageError: it is there already, or cannot be written.
         ScenarioError: the claim makes no scenario.
     """
-    body = _BODIES.get(options.agent, _LINGERS)
+    body = _body_for(DIALECTS[options.agent])
     claim = options.claim or _CLAIMS[body]
     claim = claim if _PLAIN.fullmatch(claim) else json.dumps(claim, ensure_ascii=False)
     text = _TEXT.format(modeline=MODELINE.format(options.schema), claim=claim, agent=options.agent, body=body)

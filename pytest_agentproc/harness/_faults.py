@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pytest_agentproc.harness._played import Played
+    from pytest_agentproc.vocabulary import Dialect
 
 __all__ = [
     "START",
@@ -52,21 +53,10 @@ __all__ = [
 START = "--agentproc-start"
 """The argument with which the kit asks whether a fake starts at all."""
 
-_VERSIONS = {
-    "claude": ("2.1.330 (Claude Code)", ("--version", "-v")),
-    "pi": ("0.73.1", ("--version", "-v")),
-    "codex": ("codex-cli 0.163.0", ("--version", "-V")),
-    "gemini": ("0.61.0", ("--version", "-v")),
-}
-_LOGGED_IN = '{\n  "loggedIn": true,\n  "authMethod": "api_key",\n  "apiProvider": "firstParty"\n}'
-_OTHERS = {"claude": {("auth", "status"): _LOGGED_IN}}
 
-
-def probes_of(dialect: str) -> dict[tuple[str, ...], bytes]:
+def probes_of(dialect: Dialect) -> dict[tuple[str, ...], bytes]:
     """Give what a dialect's CLI prints, by all the arguments that ask for it."""
-    version, flags = _VERSIONS.get(dialect, ("", ()))
-    asked = {(flag,): version for flag in flags} | _OTHERS.get(dialect, {})
-    return {(START,): b""} | {arguments: f"{told}\n".encode() for arguments, told in asked.items()}
+    return {(START,): b""} | {tuple(asked.split()): f"{told}\n".encode() for asked, told in dialect.probes.items()}
 
 
 _DESCRIPTORS = 256

@@ -19,14 +19,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import fake_agents
 from fake_agents import diary
-from fake_agents.dialects import module_of
 from pytest_agentproc.harness._bystanders import PLAYER
 from pytest_agentproc.harness._faults import faults_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["BOOT", "LOAD", "REAL_TIME", "FakeBuilder", "bundle", "head", "interpreter", "modules_of"]
+    from fake_agents.program import Program
+
+__all__ = ["BOOT", "LOAD", "REAL_TIME", "FakeBuilder", "bundle", "head", "hears", "interpreter", "modules_of"]
 
 
 LOAD = """
@@ -79,19 +80,10 @@ def bundle(modules: Sequence[tuple[str, Path | None]]) -> bytes:
 _MODULES = ("", "program", "glob", "lines", "player", "wire", "birth", "stage", "dialects")
 REAL_TIME = ("diary", "realtime")
 _SESSION = ("requests", "questions", "session")
-_HOSTS = ("pi_rpc", "claude_session", "claude_behind", "acp")
-"""Dialects' modules for sessions."""
-_TURNS = (
-    *("claude_forms", "claude", "claude_control", "claude_prompts", "claude_refusals", "claude_tasks"),
-    "claude_turns",
-)
-_BUILT_ON = {
-    "pi_rpc": ("pi",),
-    "claude": ("claude_forms",),
-    "claude_session": _TURNS,
-    "claude_behind": (*_TURNS, "claude_session"),
-}
-"""Dialects' modules that build on others, in the order in which these must be loaded."""
+_OURS = "fake_agents."
+_PLAIN = ("fake_agents.dialects.raw",)
+"""The encoder of plain text, which needs no more than lines."""
+
 _LONGEST_SHEBANG = 250
 
 
@@ -99,8 +91,8 @@ class _Kind(NamedTuple):
     """The common part of two launchers if one can stand for the other."""
 
     name: str
-    module: str
-    added: tuple[str, ...]
+    encoder: tuple[str, ...]
+    hears: bool
     spawn_error: str | None
     has_hub: bool
     has_diary: bool
@@ -142,10 +134,8 @@ class FakeBuilder:
                 supervisor finds it by its name on PATH.
         """
         program = baked["program"]
-        added = tuple(program.get("encoder", ()))
-        kind = _Kind(
-            name, "" if added else module_of(program), added, spawn_error, bool(baked["hub"]), "diary" in baked
-        )
+        encoder = tuple(program["encoder"])
+        kind = _Kind(name, encoder, hears(program), spawn_error, bool(baked["hub"]), "diary" in baked)
         free = self._free.setdefault(kind, [])
         path = free.pop() if free else self._write(kind)
         plan = f"{os.path.split(path)[0]}.baked"
@@ -180,11 +170,11 @@ class FakeBuilder:
 
     def _bundle(self, kind: _Kind) -> str:
         """Give the file of a bundle, which is compiled once for all fakes of a kind."""
-        module, more = kind.module, REAL_TIME if kind.has_diary else ()
-        name = (module, *kind.added, *more)
+        more = REAL_TIME if kind.has_diary else ()
+        name = (*kind.encoder, str(kind.hears), *more)
         if name not in self._bundles:
             file = self.folder / f"bundle-{len(self._bundles)}"
-            file.write_bytes(bundle(modules_of(module, more, kind.added)))
+            file.write_bytes(bundle(modules_of(kind.encoder, more, hears=kind.hears)))
             self._bundles[name] = str(file)
         return self._bundles[name]
 
@@ -197,26 +187,32 @@ def _put(path: str, data: bytes) -> None:
         file.truncate()
 
 
-def modules_of(module: str, more: tuple[str, ...], added: tuple[str, ...] = ()) -> list[tuple[str, Path | None]]:
+def hears(program: Program) -> bool:
+    """Say whether a fake loads what answers requests: no run of the kit's does, but one with background tasks."""
+    is_ours = program["encoder"][-1].startswith(_OURS)
+    return bool(program.get("serves") or program.get("tasks") or not is_ours)
+
+
+def modules_of(encoder: Sequence[str], more: Sequence[str], *, hears: bool) -> list[tuple[str, Path | None]]:
     """List what a fake loads, as `bundle` takes it, in the order in which it must be executed.
 
     Args:
-        module: the module of a dialect of the kit; empty: its dialect is another package's.
+        encoder: the modules of its encoder, the kit's or another package's.
         more: modules of `fake_agents` beside those.
-        added: the modules of the other package.
+        hears: whether it answers requests.
     """
-    extra: tuple[str, ...] = () if module == "raw" else ("objects",)
-    if module in _HOSTS or not module:
-        extra = (*extra, *_SESSION)
-    own = (*_BUILT_ON.get(module, ()), module) if module else ()
-    names = (*_MODULES, *extra, *more, *(f"dialects.{name}" for name in own))
-    return [*map(_source, names), *_sources_of(added), _source("main")]
+    shared = () if tuple(encoder) == _PLAIN else ("objects",)
+    names = (*_MODULES, *shared, *(_SESSION if hears else ()), *more)
+    return [*map(_source, names), *_sources_of(encoder), _source("main")]
 
 
-def _sources_of(modules: tuple[str, ...]) -> list[tuple[str, Path | None]]:
-    """List a dialect's own modules; the packages that they are in are empty in a fake."""
+def _sources_of(modules: Sequence[str]) -> list[tuple[str, Path | None]]:
+    """List an encoder's own modules; another package's packages are empty in a fake."""
     found: dict[str, Path | None] = {}
     for module in modules:
+        if module.startswith(_OURS):
+            found[module] = _source(module.removeprefix(_OURS))[1]
+            continue
         words = module.split(".")
         for length in range(1, len(words)):
             found.setdefault(".".join(words[:length]))

@@ -112,40 +112,20 @@ class Played:
 
 def command_line(scenario: Scenario) -> tuple[str, ...]:
     """Give the arguments that a real supervisor would start such an agent with."""
-    added = scenario.contributed
-    options = (
-        _OPTIONS[scenario.dialect, scenario.mode] if added is None else tuple(added.options.get(scenario.mode, ()))
-    )
-    if scenario.dialect == "claude" and scenario.partials:
-        options = (*options, "--include-partial-messages")
+    record = scenario.dialect_record
+    options = (*record.options.get(scenario.mode, ()), *(record.partials if scenario.partials else ()))
     is_told = scenario.prompt_by == "argv" and not scenario.is_session
     return (*options, scenario.prompt) if is_told else options
 
 
 def requested_model(scenario: Scenario) -> str | None:
     """Give the model that the command line asks for; None if it names none."""
-    return _MODEL if scenario.dialect == "gemini" else None
-
-
-_MODEL = "gemini-2.5-flash"
-_GEMINI = ("-y", "-m", _MODEL, "-e", "", "-o")
-_OPTIONS: dict[tuple[str, str], tuple[str, ...]] = {
-    ("raw", "text"): (),
-    ("claude", "print"): ("-p", "--output-format", "stream-json", "--verbose"),
-    ("claude", "session"): ("--output-format", "stream-json", "--verbose", "--input-format", "stream-json"),
-    ("codex", "exec"): ("exec", "--json", "--skip-git-repo-check"),
-    ("pi", "json"): ("--mode", "json", "-p"),
-    ("pi", "rpc"): ("--mode", "rpc"),
-    ("acp", "session"): (),
-    ("gemini", "text"): (*_GEMINI, "text"),
-    ("gemini", "json"): (*_GEMINI, "json"),
-    ("gemini", "stream"): (*_GEMINI, "stream-json"),
-}
+    return scenario.dialect_record.model or None
 
 
 def environment(scenario: Scenario, folder: str) -> Mapping[str, str]:
-    """Give the whole environment for a supervisor's agent: a PATH of fakes only."""
-    states = {"CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS": "1"} if scenario.states else {}
+    """Give the whole environment that a subject is told to give its agent: a PATH of fakes only."""
+    states = scenario.dialect_record.states if scenario.states else {}
     return {"PATH": folder, "LANG": "C.UTF-8", **states}
 
 

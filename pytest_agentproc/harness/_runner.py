@@ -211,7 +211,7 @@ class ScenarioRunner:
             raise UsageError(
                 f"{scenario.path} has a fake for each of its sessions: {names}", "make one of scenario.parts[...]"
             )
-        policy = Policy.for_dialect(scenario.dialect, **scenario.policy)
+        policy = Policy.for_dialect(scenario.dialect_record, **scenario.policy)
         bound = scenario.bind(policy.in_session() if scenario.is_session else policy)
         bound = _telling(bound) if tells else bound
         record = record or Record(header(bound, ""))
@@ -290,11 +290,10 @@ class ScenarioRunner:
             **watch.baked,
             "lifeline": self._lifelines(),
             "program": {**bound.program, "name": name, "prompt": scenario.prompt[:PROMPT_SHOWN]},
-            "probes": probes_of(scenario.dialect),
+            "probes": probes_of(scenario.dialect_record),
             "instead": list(instead),
         }
-        usual = COMMANDS[scenario.dialect] if scenario.contributed is None else scenario.contributed.command
-        path = shop.make(command or usual, baked, spawn_error=scenario.cannot_spawn)
+        path = shop.make(command or scenario.dialect_record.command, baked, spawn_error=scenario.cannot_spawn)
         if isinstance(watch, Lockstep):
             watch.clock.launchers.add(path)
         if diaries is not None:

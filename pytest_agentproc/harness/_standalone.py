@@ -12,22 +12,21 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fake_agents.dialects import module_of
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.harness._faults import probes_of
-from pytest_agentproc.harness._launch import LOAD, REAL_TIME, bundle, head, modules_of
+from pytest_agentproc.harness._launch import LOAD, REAL_TIME, bundle, head, hears, modules_of
 from pytest_agentproc.harness._played import PROMPT_SHOWN
 from pytest_agentproc.procfs import stat_of
 from pytest_agentproc.scenario import NotApplicable
-from pytest_agentproc.vocabulary import Policy
+from pytest_agentproc.vocabulary import DIALECTS, Policy
 
 if TYPE_CHECKING:
     from pytest_agentproc.scenario import Scenario
 
 __all__ = ["COMMANDS", "REFUSED", "is_ours", "write_fake", "write_refusal"]
 
-COMMANDS = {"raw": "agent", "claude": "claude", "pi": "pi", "codex": "codex", "gemini": "gemini", "acp": "agent"}
-"""The name of each dialect's CLI."""
+COMMANDS = {name: dialect.command for name, dialect in DIALECTS.items()}
+"""What the CLI of each dialect is called."""
 
 REFUSED = (
     *("aider", "amp", "claude", "claude-agent-acp", "claude-code-acp", "codex", "codex-acp", "copilot", "crush"),
@@ -74,7 +73,7 @@ def write_fake(scenario: Scenario, path: Path, *, scale: float, lifetime: float,
     if scenario.parts:
         names = ", ".join(scenario.parts)
         raise UsageError(f"{scenario.path} has a fake for each of its sessions: {names}", "name one of them")
-    policy = Policy.for_dialect(scenario.dialect, **scenario.policy)
+    policy = Policy.for_dialect(scenario.dialect_record, **scenario.policy)
     try:
         bound = scenario.bind(policy.in_session() if scenario.is_session else policy)
     except NotApplicable as limit:
@@ -86,12 +85,11 @@ def write_fake(scenario: Scenario, path: Path, *, scale: float, lifetime: float,
         "lifeline": b"",
         "scale": scale,
         "program": program,
-        "probes": probes_of(scenario.dialect),
+        "probes": probes_of(scenario.dialect_record),
         "guard": (lifetime, None if harness is None else (harness, _started_at(harness))),
     }
-    module = module_of(program)
     counter = path.absolute().with_name(f".{path.name}")
-    data = bundle(modules_of(module, ("guard", *REAL_TIME)))
+    data = bundle(modules_of(program["encoder"], ("guard", *REAL_TIME), hears=hears(program)))
     text = _STUB.format(
         head=head("-IS"),
         mark=_MARK,

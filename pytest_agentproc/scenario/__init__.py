@@ -12,7 +12,6 @@ from __future__ import annotations
 from pytest_agentproc.scenario._additions import BUNDLED, with_dialect, with_step
 from pytest_agentproc.scenario._check import Language
 from pytest_agentproc.scenario._expressions import NotApplicable
-from pytest_agentproc.scenario._file import MODES
 from pytest_agentproc.scenario._load import load, load_each, loads, read_agents
 from pytest_agentproc.scenario._movable import Movable, movables, moved, restated
 from pytest_agentproc.scenario._open import Choice, Opening
@@ -23,7 +22,6 @@ from pytest_agentproc.scenario._yaml import Entry, entries
 __all__ = [
     "BUNDLED",
     "MODELINE",
-    "MODES",
     "Bound",
     "Choice",
     "Entry",

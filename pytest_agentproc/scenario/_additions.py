@@ -19,12 +19,12 @@ from pytest_agentproc.errors import UsageError
 from pytest_agentproc.scenario._check import Language
 from pytest_agentproc.scenario._expressions import Expression
 from pytest_agentproc.scenario._fields import Choice, Data, Fields, Flag, Key, Size, Text, Time, Whole
-from pytest_agentproc.scenario._file import MODES
 from pytest_agentproc.scenario._script import Entry, ProgramStep, Scope, Step, Steps
 from pytest_agentproc.scenario._session_steps import is_told
 from pytest_agentproc.scenario._steps import STEPS
 from pytest_agentproc.scenario._yaml import Mapping as MappingNode
 from pytest_agentproc.scenario._yaml import Node, Scalar, Sequence
+from pytest_agentproc.vocabulary import DIALECTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -75,9 +75,9 @@ class AddedDialect:
     def _looked_at(self) -> tuple[str, Mapping[str, tuple[str, ...]]]:
         about = f"the dialect {self.dialect.name}, which {self.origin} adds, cannot be used"
         try:
-            for module in self.dialect.encoder_modules:
+            for module in self._modules:
                 self._require_its_own(module)
-            events = {mode: self._events(mode) for mode in self.dialect.modes}
+            events = {mode: tuple(self.dialect.steps.get(mode, self._events(mode))) for mode in self.dialect.modes}
             for mode in self.dialect.decoders:
                 self.dialect.decoder(mode)
             for mode in self.dialect.talks:
@@ -86,9 +86,16 @@ class AddedDialect:
             return f"{about}: {error.message.removeprefix(f'dialect {self.dialect.name}: ')}: {error.remedy}", {}
         return "", events
 
+    @property
+    def _modules(self) -> tuple[str, ...]:
+        """Every module that one of its encoders is made of."""
+        modes = [(mode, has_tasks) for mode in self.dialect.modes for has_tasks in (False, True)]
+        found = [name for mode, has_tasks in modes for name in self.dialect.encoder_modules(mode, has_tasks=has_tasks)]
+        return tuple(dict.fromkeys(found))
+
     def _events(self, mode: str) -> tuple[str, ...]:
-        """Make the encoder once, to see which steps it can write."""
-        place = self.dialect.encoder
+        """Make the encoder once, to see what it can tell."""
+        place = self.dialect.encoder_modules(mode)[-1]
         program = {"dialect": self.dialect.name, "mode": mode, "name": "agent", "code": 0, "argv": ()}
         try:
             made: Any = importlib.import_module(place).Encoder({**program, "newline": "lf", "bom": False, "prompt": ""})
@@ -122,7 +129,7 @@ class AddedDialect:
             raise UsageError(f"there is no module {module} ({error})", "name it as an import would") from error
         if spec is None or spec.origin is None or not spec.origin.endswith(".py"):
             raise UsageError(f"there is no Python file of a module {module}", "name it as an import would")
-        allowed = (*_OF_THE_KIT, *self.dialect.encoder_modules)
+        allowed = (*_OF_THE_KIT, *self._modules)
         tree = ast.parse(Path(spec.origin).read_text("utf-8"))
         for name, line in _imports(tree.body):
             if name not in allowed and name.partition(".")[0] not in sys.stdlib_module_names:
@@ -170,7 +177,7 @@ def with_dialect(language: Language, dialect: Dialect, origin: str) -> Language:
     Raises:
         UsageError: the name is taken.
     """
-    _require_free("dialect", dialect.name, MODES, {name: one.origin for name, one in language.dialects.items()})
+    _require_free("dialect", dialect.name, DIALECTS, {name: one.origin for name, one in language.dialects.items()})
     return replace(language, dialects={**language.dialects, dialect.name: AddedDialect(dialect, origin)})
 
 

@@ -24,20 +24,17 @@ from pytest_agentproc.scenario._expressions import (
 )
 from pytest_agentproc.scenario._words import one_line
 from pytest_agentproc.scenario._yaml import Enough, Node, Scalar, describe
-from pytest_agentproc.vocabulary import Policy
+from pytest_agentproc.vocabulary import DIALECTS, Policy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from os import PathLike
 
     from pytest_agentproc.scenario._additions import AddedDialect
     from pytest_agentproc.scenario._script import Table
+    from pytest_agentproc.vocabulary import Dialect
 
-__all__ = ["SESSIONS", "Check", "Kind", "Language"]
-
-
-SESSIONS = (("claude", "session"), ("pi", "rpc"), ("acp", "session"))
-"""Every dialect of the kit, and mode, that hears requests while it lives."""
+__all__ = ["Check", "Kind", "Language"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +50,29 @@ class Language:
     dialects: Mapping[str, AddedDialect] = field(default_factory=dict)
 
     @property
-    def sessions(self) -> tuple[tuple[str, str], ...]:
-        """Every dialect and mode that hears requests while it lives."""
-        added = [(name, mode) for name, one in self.dialects.items() for mode in one.dialect.talks]
-        return (*SESSIONS, *added)
+    def records(self) -> Mapping[str, Dialect]:
+        """Every dialect by its name: the kit's, and those of other packages."""
+        return {**DIALECTS, **{name: added.dialect for name, added in self.dialects.items()}}
+
+    def steps_of(self, dialect: str, mode: str) -> Sequence[str]:
+        """List the steps that agents of a dialect tell beside text, in a mode."""
+        added = self.dialects.get(dialect)
+        return (self.records[dialect].steps if added is None else added.events).get(mode, ())
+
+    def known_by(self, has: Callable[[Dialect, str], bool]) -> list[str]:
+        """List the dialects with each mode that has something, as `gemini stream`."""
+        pairs = [(record, mode) for record in self.records.values() for mode in record.modes]
+        return [f"{record.name} {mode}" for record, mode in pairs if has(record, mode)]
+
+    @property
+    def sessions(self) -> list[str]:
+        """Every dialect with each mode that hears requests while it lives."""
+        return self.known_by(lambda record, mode: mode in record.talks)
 
     def holds_session(self, dialect: str, mode: str) -> bool:
         """Say whether agents of a dialect, in a mode, live on from prompt to prompt."""
-        return (dialect, mode) in SESSIONS or (dialect in self.dialects and (dialect, mode) in self.sessions)
+        record = self.records.get(dialect)
+        return record is not None and mode in record.talks
 
 
 _MOST = 100
@@ -80,8 +92,8 @@ class Kind(Protocol):
 
 
 @lru_cache(maxsize=256)
-def _limits(dialect: str, *overrides: tuple[str, Any]) -> Mapping[str, int | None]:
-    """Give the limits of a supervisor that was given these; many files give the same."""
+def _limits(dialect: str | Dialect, *overrides: tuple[str, Any]) -> Mapping[str, int | None]:
+    """Give the limits of a supervisor who was told these; many files tell the same."""
     return MappingProxyType(Policy.for_dialect(dialect, **dict(overrides)).whole())
 
 
@@ -162,12 +174,21 @@ class Check:
     def tell(self, overrides: dict[str, Any]) -> None:
         """Take the limits that the file gives: expressions are tried with them, all others as they are by default."""
         self.overrides = overrides
-        self.limits = _limits(self.dialect, *overrides.items())
+        self.limits = _limits(self.record or "", *overrides.items())
 
     @property
     def steps(self) -> Table:
         """The table of steps."""
         return self.language.steps
+
+    @property
+    def record(self) -> Dialect | None:
+        """The record of the dialect that is spoken; None: no dialect is known yet."""
+        return self.language.records.get(self.dialect)
+
+    def has_key(self, name: str) -> bool:
+        """Say whether the dialect that is spoken has a key that only some have."""
+        return self.record is not None and name in self.record.keys
 
     @property
     def is_session(self) -> bool:

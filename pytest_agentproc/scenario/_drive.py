@@ -304,8 +304,9 @@ def _handler_finish(values: dict[str, Any], node: Node, what: str, check: Check)
         check.at(node, f"{what} never answers: leave after out")
     elif values.get("registers_at") == "never" and ("raises" in values or "allowed" in values):
         check.at(node, f"{what} never calls back: leave raises and allowed out")
-    elif "hook" in values and check.dialect != "claude":
-        check.at(node, f"the dialect {check.dialect} has no hooks: known by claude session")
+    elif "hook" in values and not check.has_key("hook"):
+        able = check.language.known_by(lambda record, mode: "hook" in record.keys and mode in record.talks)
+        check.at(node, f"the dialect {check.dialect} has no hooks: known by {choices(able)}")
     return values
 
 

@@ -33,6 +33,7 @@ from pytest_agentproc.scenario._words import COMMANDS, choices, nearest, shorten
 from pytest_agentproc.scenario._yaml import Mapping, Node, Scalar, Sequence
 from pytest_agentproc.vocabulary import (
     CONTAINMENTS,
+    DIALECTS,
     LEVELS,
     LIST_NAMES,
     NANOSECONDS,
@@ -46,13 +47,13 @@ from pytest_agentproc.vocabulary import (
 
 if TYPE_CHECKING:
     from pytest_agentproc.scenario._check import Check
+    from pytest_agentproc.vocabulary import Dialect
 
 __all__ = [
     "AGENT",
     "BLOCKAGE",
     "FILE",
     "HOST",
-    "MODES",
     "SESSION_KEYS",
     "SEVERAL",
     "Policies",
@@ -60,20 +61,6 @@ __all__ = [
     "Scripts",
     "require_script",
 ]
-
-
-MODES = {
-    "raw": ("text",),
-    "claude": ("print", "session"),
-    "pi": ("json", "rpc"),
-    "codex": ("exec",),
-    "gemini": ("text", "json", "stream"),
-    "acp": ("session",),
-}
-"""Every dialect with its modes, the default first."""
-
-_NAMELESS = (("raw", "text"), ("codex", "exec"), ("gemini", "text"), ("acp", "session"))
-"""Those that never tell which model answers."""
 
 
 class _Dialect(Choice):
@@ -101,22 +88,22 @@ class _Each:
 
 
 def _agent_finish(values: dict[str, Any], node: Node, _what: str, check: Check) -> dict[str, Any]:
-    added = check.language.dialects.get(values["dialect"])
-    modes = MODES[values["dialect"]] if added is None else added.dialect.modes
-    mode = values.get("mode", modes[0])
-    if mode not in modes:
-        known = f"known {'is' if len(modes) == 1 else 'are'} {choices(modes)}"
-        check.at(node, f'the dialect {values["dialect"]} has no mode "{shorten(mode)}": {known}')
+    record = check.language.records[values["dialect"]]
+    mode = values.get("mode", record.default_mode)
+    if mode not in record.modes:
+        known = f"known {'is' if len(record.modes) == 1 else 'are'} {choices(record.modes)}"
+        check.at(node, f'the dialect {record.name} has no mode "{shorten(mode)}": {known}')
     check.mode = mode
     check.prompt_by = values.get("prompt", "argv")
     check.is_spawned = "cannot_spawn" not in values
     check.tell({})
-    if "model" in values and (values["dialect"], mode) in _NAMELESS:
-        check.at(node, f"the dialect {values['dialect']} names no model in mode {mode}: leave model out")
-    if "partials" in values and values["dialect"] != "claude":
-        check.at(node, f"the dialect {values['dialect']} has no partial messages: leave partials out")
-    if "states" in values and (values["dialect"], mode) != ("claude", "session"):
-        check.at(node, f"the dialect {values['dialect']} tells no states in mode {mode}: known by claude session")
+    if "model" in values and mode in record.nameless:
+        check.at(node, f"the dialect {record.name} names no model in mode {mode}: leave model out")
+    if "partials" in values and not record.partials:
+        check.at(node, f"the dialect {record.name} has no partial messages: leave partials out")
+    if "states" in values and not (record.states and mode in record.talks):
+        able = check.language.known_by(lambda one, mode: bool(one.states) and mode in one.talks)
+        check.at(node, f"the dialect {record.name} tells no states in mode {mode}: known by {choices(able)}")
     return {**values, "mode": mode}
 
 
@@ -223,17 +210,21 @@ class Scripts:
         return tuple(found)
 
 
+def _modes_of(dialect: Dialect) -> str:
+    first, *others = dialect.modes
+    return f"{choices([f'{first} (if absent)', *others] if others else [first])} for {dialect.name}"
+
+
 AGENT = Either(
-    _Dialect(tuple(MODES)),
+    _Dialect(tuple(DIALECTS)),
     Fields(
         (
-            Key("dialect", _Dialect(tuple(MODES)), "the wire format it speaks", required=True, unless="each"),
+            Key("dialect", _Dialect(tuple(DIALECTS)), "the wire format it speaks", required=True, unless="each"),
             Key("each", _Each(), "instead of a dialect: the file runs once for each of these"),
             Key(
                 "mode",
                 Text("MODE"),
-                "its variant: text for raw; print (if absent) or session for claude; json (if absent) or rpc for pi; "
-                "exec for codex; text (if absent), json or stream for gemini; session for acp",
+                f"its variant: {'; '.join(map(_modes_of, DIALECTS.values()))}",
             ),
             Key("prompt", Choice(("argv", "stdin")), "how the prompt reaches it; argv if absent"),
             Key("model", Text("NAME", may_be_empty=False), "what it calls its model; the fake's own word if absent"),
@@ -271,7 +262,7 @@ class _Agent:
         values = AGENT.read(node, what, check)
         if values is not None and not check.is_session:
             about = f"the dialect {check.dialect} in mode {check.mode} is one run"
-            living = choices([f"{dialect} {mode}" for dialect, mode in check.language.sessions])
+            living = choices(check.language.sessions)
             check.at(node, f"{what} must be a session's: {about}, sessions are {living}")
             check.mode = ""
         return values

@@ -180,6 +180,11 @@ class Scenario:
         return None if added is None else added.dialect
 
     @property
+    def dialect_record(self) -> Dialect:
+        """The record of the agent's dialect, whoever has it."""
+        return self.language.records[self.dialect]
+
+    @property
     def is_session(self) -> bool:
         """Whether the agent, or each of several, lives on for further prompts."""
         return bool(self.parts) or self.language.holds_session(self.dialect, self.mode)
@@ -277,14 +282,14 @@ class Scenario:
             "serves": self.is_session,
             "steps": first,
         }
-        if self.contributed is not None:
-            program["encoder"] = list(self.contributed.encoder_modules)
         own = {"model": self.model, "chunk": self.chunk}
         program |= {name: value for name, value in own.items() if value}
         if then:
             program["then"] = then
-        if _has_tasks([first, then]):
+        has_tasks = _has_tasks([first, then])
+        if has_tasks:
             program["tasks"] = True
+        program["encoder"] = list(self.dialect_record.encoder_modules(self.mode, has_tasks=has_tasks))
         expect = self._expectations({"": scope})
         pauseless, blocked = _pauseless([first, then]), self._blocked(scope)
         bound = Bound(self, program, policy, expect, pauseless=pauseless, blocked=blocked)

@@ -35,12 +35,12 @@ from pytest_agentproc.scenario._fields import (
     Whole,
     Word,
 )
-from pytest_agentproc.scenario._file import AGENT, BLOCKAGE, FILE, HOST, MODES, SESSION_KEYS
+from pytest_agentproc.scenario._file import AGENT, BLOCKAGE, FILE, HOST, SESSION_KEYS
 from pytest_agentproc.scenario._open import MOST_OPTIONS, OPEN_WORDS
 from pytest_agentproc.scenario._script import FORM as SPAWN_FORM
 from pytest_agentproc.scenario._script import Steps
 from pytest_agentproc.scenario._steps import STEPS
-from pytest_agentproc.vocabulary import TIME_NAMES
+from pytest_agentproc.vocabulary import DIALECTS, TIME_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -151,7 +151,7 @@ def _whole() -> dict[str, Any]:
             "description": "a whole file",
             "body": {
                 "scenario": "${1:what must be true, in a sentence}",
-                "agent": "${2|" + ",".join(MODES) + "|}",
+                "agent": "${2|" + ",".join(DIALECTS) + "|}",
                 "script": [{"answer": "${3:done}"}],
                 "expect": {"outcome": "completed", "text": "${3:done}"},
             },

@@ -6,7 +6,6 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.scenario._check import SESSIONS
 from pytest_agentproc.scenario._fields import (
     Choice,
     Data,
@@ -38,7 +37,6 @@ __all__ = [
     "BEGIN",
     "DELTA",
     "EVENT",
-    "EVENTS",
     "HANDSHAKE",
     "HAPPENS",
     "NOTICE",
@@ -61,25 +59,8 @@ __all__ = [
 ]
 
 
-EVENTS = {
-    ("claude", "print"): (
-        *("nested", "delta", "think", "tool", "tool_done", "event"),
-        *("task", "task_done", "background_turn"),
-    ),
-    ("claude", "session"): (
-        *("nested", "delta", "think", "tool", "tool_done", "event"),
-        *("task", "task_done", "background_turn", "ask"),
-    ),
-    ("pi", "json"): ("begin", "delta", "think", "tool", "tool_done", "event"),
-    ("pi", "rpc"): ("delta", "think", "tool", "tool_done", "event", "ask"),
-    ("acp", "session"): ("delta", "think", "plan", "tool", "tool_done", "event", "ask", "request"),
-    ("codex", "exec"): ("begin", "notice", "think", "plan", "tool", "tool_done", "event"),
-    ("gemini", "stream"): ("begin", "delta", "tool", "tool_done", "event"),
-}
-"""Every dialect and mode that has such steps, with their names; `nested` is what a sub-agent says."""
-
-_DIALECTS = {"parent": "claude", "more": "claude", "allowed_by": "claude", "kind": "acp", "locations": "acp"}
-"""What only one dialect can tell of a tool."""
+_SOME = ("parent", "more", "allowed_by", "kind", "locations")
+"""What only some dialects can tell of a tool."""
 
 _TOOL: dict[str, Any] = {"input": {}}
 _TOOL_DONE: dict[str, Any] = {"output": "", "error": None}
@@ -92,12 +73,11 @@ def build_event(step: Step, _scope: Scope) -> list[ProgramStep]:
 
 
 def is_told(name: str, node: Node, check: Check) -> bool:
-    """Say whether the dialect has the step; report it if not. If the dialect is wrong, report nothing."""
-    able = [f"{dialect} {mode}" for (dialect, mode), names in EVENTS.items() if name in names]
-    for added in check.language.dialects.values():
-        able += [f"{added.dialect.name} {mode}" for mode, names in added.events.items() if name in names]
-    if not check.mode or f"{check.dialect} {check.mode}" in able:
+    """Say whether the dialect has the step; report it if not. Of a dialect that is itself wrong nothing is said."""
+    language = check.language
+    if not check.mode or name in language.steps_of(check.dialect, check.mode):
         return True
+    able = language.known_by(lambda record, mode: name in language.steps_of(record.name, mode))
     known = f"known by {choices(able)}" if able else "no dialect here has it"
     check.at(node, f"the dialect {check.dialect} has no {name} in mode {check.mode}: {known}")
     return False
@@ -153,9 +133,9 @@ def _tool(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[s
 
 def check_dialects(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[str, Any]:
     """Report what only another dialect has, and a parent that is no tool."""
-    for key in [key for key, dialect in _DIALECTS.items() if key in values and check.dialect != dialect]:
+    for key in [key for key in _SOME if key in values and not check.has_key(key)]:
         check.at(node, f"the dialect {check.dialect} cannot tell it: leave {key} out of {what}")
-    if check.dialect == "claude" and "parent" in values and values["parent"] not in check.tools:
+    if check.has_key("parent") and "parent" in values and values["parent"] not in check.tools:
         known = unknown("tool", values["parent"], check.tools) if check.tools else "no tool was started before"
         check.at(node, f"{what}.parent: {known}")
     return values
@@ -165,7 +145,7 @@ def _entry(values: dict[str, Any], node: Node, what: str, check: Check) -> str |
     """Make an entry of a plan: its text, unless it has more fields."""
     if len(values) == 1:
         return str(values["content"])
-    if check.dialect != "acp":
+    if not check.has_key("status"):
         check.at(node, f"the dialect {check.dialect} cannot tell it: write the text of {what} alone")
     return values
 
@@ -179,7 +159,7 @@ def _tool_done(values: dict[str, Any], node: Node, what: str, check: Check) -> d
             check.at(
                 node, f'the tool "{shorten(values["id"])}" has ended in line {line}: write an event for a second end'
             )
-        if "refused" in values and check.dialect != "claude":
+        if "refused" in values and not check.has_key("refused"):
             check.at(node, f"the dialect {check.dialect} cannot tell it: leave refused out of {what}")
         elif values.get("refused") and values.get("error") is None:
             check.at(node, f"{what} is refused without a word: write error, too")
@@ -257,24 +237,22 @@ _KINDS = ("permission", "hook")
 ANSWERS = dict.fromkeys(_KINDS, ("allow", "deny", "cancelled", "none")) | {"request": ("answered", "refused", "none")}
 """What can be asked for, and what can be told; none: nothing."""
 
-_HOOKS = ("claude",)
-
 
 def _ask(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[str, Any]:
     if not is_told("ask", node, check):
         return values
     if check.depth:
         check.at(node, "a spawned process asks nothing: only the agent does")
-    if "hook" in values and check.dialect not in _HOOKS:
+    if "hook" in values and not check.has_key("hook"):
         check.at(node, f"the dialect {check.dialect} has no hooks: ask for a permission")
     for key in ("event", "output"):
         if key in values and "permission" in values:
             check.at(node, f"only a hook has an {key}: leave {key} out of {what}")
     if "output" in values and "hook" in values and values.get("event") != "PostToolUse":
         check.at(node, f"only PostToolUse tells what a tool gave: leave output out of {what}")
-    if "told" in values and ("hook" in values or check.dialect not in _HOOKS):
+    if "told" in values and ("hook" in values or not check.has_key("told")):
         check.at(node, f"only claude's permissions are asked for with more: leave told out of {what}")
-    if "for" in values and check.dialect not in _HOOKS:
+    if "for" in values and not check.has_key("for"):
         check.at(node, f"the dialect {check.dialect} takes no question back: leave for out of {what}")
     if "unanswered" in values and "for" not in values:
         check.at(node, f"{what} waits for ever: write how long it does, for: 60s, or leave unanswered out")
@@ -338,12 +316,6 @@ REQUEST = Fields(
 )
 
 
-_SHAKERS = (("claude", "session"), ("acp", "session"))
-
-_INTERRUPTED = ("claude", "session")
-"""The one that ends its turn in its own words when a signal comes."""
-
-_VERSIONED = _LOADED = ("acp",)
 _PROMPT = re.compile(r"prompt ([1-9][0-9]{0,8})", re.ASCII)
 _FORMS = "eof, prompt N, cancel, {stdin: PATTERN} or {exit: ID}"
 _EVENTS = "eof, epipe, cancel or {signal: TERM}"
@@ -354,7 +326,7 @@ def _is_heard(node: Node, what: str, check: Check) -> None:
     if check.depth:
         check.at(node, f"a spawned process hears no {what}: only the agent does")
     elif check.mode and not check.is_session:
-        known = choices([f"{dialect} {mode}" for dialect, mode in check.language.sessions])
+        known = choices(check.language.sessions)
         check.at(node, f"the dialect {check.dialect} hears no {what} in mode {check.mode}: known by {known}")
 
 
@@ -398,23 +370,25 @@ class _Acknowledged(Choice):
         word = super().read(node, what, check)
         if word == "cancel":
             _is_heard(node, word, check)
-        elif word and check.mode and (check.depth or (check.dialect, check.mode) != _INTERRUPTED):
+        elif word and check.mode and (check.depth or not (check.is_session and check.has_key(word))):
             who = "a spawned process" if check.depth else f"the dialect {check.dialect} in mode {check.mode}"
             told = "nothing of a signal" if word == "signal" else "no receipt of a cancel"
-            check.at(node, f"{who} tells {told}: known by {' '.join(_INTERRUPTED)}")
+            able = check.language.known_by(lambda record, mode: word in record.keys and mode in record.talks)
+            check.at(node, f"{who} tells {told}: known by {choices(able)}")
         return word
 
 
 def _handshake(values: dict[str, Any], node: Node, _what: str, check: Check) -> dict[str, Any]:
     if check.depth:
         check.at(node, "a spawned process has no handshake: only the agent has")
-    elif check.mode and (check.dialect, check.mode) not in (*_SHAKERS, *check.language.sessions[len(SESSIONS) :]):
-        known = choices([f"{dialect} {mode}" for dialect, mode in _SHAKERS])
+    elif check.mode and not (check.record and check.record.has_handshake(check.mode)):
+        known = choices(check.language.known_by(lambda record, mode: record.has_handshake(mode)))
         check.at(node, f"the dialect {check.dialect} has no handshake in mode {check.mode}: known by {known}")
-    elif check.mode and "version" in values and check.dialect not in _VERSIONED:
-        check.at(node, f"the dialect {check.dialect} tells no version of a protocol: only {choices(_VERSIONED)} does")
-    elif check.mode and "history" in values and check.dialect not in _LOADED:
-        check.at(node, f"the dialect {check.dialect} tells no history of a session: only {choices(_LOADED)} does")
+    elif check.mode:
+        for key, what in (("version", "version of a protocol"), ("history", "history of a session")):
+            if key in values and not check.has_key(key):
+                able = choices(name for name, record in check.language.records.items() if key in record.keys)
+                check.at(node, f"the dialect {check.dialect} tells no {what}: only {able} does")
     return values
 
 

@@ -75,7 +75,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.scenario._check import Check
     from pytest_agentproc.scenario._yaml import Node
 
-__all__ = ["RAW", "STEPS", "STOP_REASONS", "build_raw"]
+__all__ = ["RAW", "STEPS", "build_raw"]
 
 
 _LARGEST = 64 * 1024**2
@@ -218,32 +218,13 @@ _FORMS = Fields(
 RAW = Either(Text(), _FORMS, key="text")
 
 
-STOP_REASONS = {
-    "raw": (),
-    "claude": ("end_turn", "max_tokens", "stop_sequence", "tool_use", "pause_turn", "refusal"),
-    "pi": ("stop", "length", "toolUse", "error", "aborted"),
-    "codex": (),
-    "gemini": (),
-    "acp": ("end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled"),
-}
-_SUBTYPES = {
-    "claude": (
-        "success",
-        "error_during_execution",
-        "error_max_turns",
-        "error_max_budget_usd",
-        "error_max_structured_output_retries",
-    )
-}
-
 _STREAMS = ("stdout", "stderr")
 _OUTPUTS = (*_STREAMS, "say")
 _CATCHABLE = tuple(name for name in SIGNALS if name not in ("KILL", "SEGV", "ABRT"))
 
 
 def _say_finish(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[str, Any]:
-    added = check.language.dialects.get(check.dialect)
-    reasons = STOP_REASONS.get(check.dialect) if added is None else tuple(added.dialect.stop_reasons)
+    reasons = None if check.record is None else check.record.stop_reasons
     if "stop" in values and reasons is not None and values["stop"] not in reasons:
         known = unknown("stop reason", values["stop"], reasons) if reasons else ""
         check.at(node, known or f"the dialect {check.dialect} has no stop reasons: leave stop out of {what}")
@@ -251,7 +232,7 @@ def _say_finish(values: dict[str, Any], node: Node, what: str, check: Check) -> 
 
 
 def _result_finish(values: dict[str, Any], node: Node, what: str, check: Check) -> dict[str, Any]:
-    subtype, known = values.get("subtype"), _SUBTYPES.get(check.dialect, ())
+    subtype, known = values.get("subtype"), () if check.record is None else check.record.subtypes
     if subtype is not None and not known:
         check.at(node, f"the dialect {check.dialect} has no subtypes of a result: leave subtype out of {what}")
     elif subtype is not None and subtype not in known:

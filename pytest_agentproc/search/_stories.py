@@ -14,9 +14,6 @@ if TYPE_CHECKING:
 
 __all__ = ["speaks_past_its_end"]
 
-_SAY_SO = ("pi", "codex", "claude", "gemini")
-"""The dialects in which an agent says that it is over."""
-
 _LAST_WORDS = ("answer", "result")
 _WORDS = ("say", *_LAST_WORDS)
 _BACKGROUND = ("event", "task", "task_done")
@@ -30,11 +27,12 @@ def speaks_past_its_end(played: Played) -> bool:
         played: a run, or a session, whose agent speaks on with each prompt.
     """
     bound = played.bound
-    if bound.scenario.is_session or bound.parts or bound.scenario.dialect not in _SAY_SO:
+    if bound.scenario.is_session or bound.parts or not bound.scenario.dialect_record.says_its_end:
         return False
+    has_tasks = "task" in bound.scenario.language.steps_of(bound.scenario.dialect, bound.scenario.mode)
     is_over = False
     for _line, kind, arguments in bound.program["steps"]:
-        if kind == "event" and arguments[0] in _BACKGROUND and bound.scenario.dialect == "claude":
+        if kind == "event" and arguments[0] in _BACKGROUND and has_tasks:
             return False
         speaks = kind in _WORDS or kind == "event" or (kind == "drip" and arguments[1] is None)
         if is_over and speaks:

@@ -115,7 +115,7 @@ async def _supervise(
 def _limits(dialect: str | Dialect, policy: Policy | None, timeout: float | None, deciders: Deciders) -> Policy:
     """Give the limits of a run, or refuse a caller's mistake."""
     if timeout is None:
-        return policy or Policy.for_dialect(dialect.name if isinstance(dialect, Dialect) else dialect)
+        return policy or Policy.for_dialect(dialect)
     if policy is not None:
         raise UsageError(
             f"timeout is {timeout!r}, but there is a policy too",

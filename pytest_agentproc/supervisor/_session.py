@@ -23,7 +23,7 @@ from pytest_agentproc.supervisor._spawn import check_command, spawner
 from pytest_agentproc.supervisor._turns import TurnResult
 from pytest_agentproc.supervisor.dialects import Setting
 from pytest_agentproc.tree import Wakeup
-from pytest_agentproc.vocabulary import Dialect, Outcome, Policy
+from pytest_agentproc.vocabulary import DIALECTS, Dialect, Outcome, Policy
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Coroutine, Generator, Mapping, Sequence
@@ -481,7 +481,8 @@ def _bell(session: Session) -> Wakeup | Mute:
 def _name(dialect: str | Dialect, hooks: Mapping[str, str] | None) -> str:
     """Give the dialect's name, if it has the hooks that are asked for."""
     name = dialect.name if isinstance(dialect, Dialect) else dialect
-    if hooks and dialect != "claude":
+    record = dialect if isinstance(dialect, Dialect) else DIALECTS.get(dialect)
+    if hooks and (record is None or "hook" not in record.keys):
         raise UsageError(f"there are hooks, but dialect {name!r} has none", 'leave them out, or use "claude"')
     return name
 

@@ -6,6 +6,7 @@ from pytest_agentproc.vocabulary._abilities import ABILITIES
 from pytest_agentproc.vocabulary._archetypes import ARCHETYPES
 from pytest_agentproc.vocabulary._artifacts import ARTIFACTS, INCOMPLETE, RESULT_FIELDS
 from pytest_agentproc.vocabulary._dialect import Dialect
+from pytest_agentproc.vocabulary._dialects import DIALECTS
 from pytest_agentproc.vocabulary._drive import (
     CAPABILITIES,
     CallbackError,
@@ -42,6 +43,7 @@ __all__ = [
     "ARTIFACTS",
     "CAPABILITIES",
     "CONTAINMENTS",
+    "DIALECTS",
     "FIRST_SIGNALS",
     "INCOMPLETE",
     "LEVELS",

@@ -1,4 +1,4 @@
-"""What a package says of a dialect that it adds to the kit's. Owns the form and its checks; knows no dialect."""
+"""The record of a dialect, of the kit's own as of other packages'. Owns the form and its checks; knows no dialect."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ _OF_TALKS = (
     *("is_marked", "begins_at_once", "answers_cancel"),
     *("greet", "prompt", "cancel", "answer", "answer_hook", "decode"),
 )
+_BY_MODE = ("options", "encoders", "task_encoders", "told_by", "steps")
 _MODULE = r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*"
 
 
@@ -37,9 +38,23 @@ class Dialect:
         talks: its modes that hold sessions, in the same way; the class takes a `supervisor.dialects.Setting`, see
             `supervisor.dialects.Talk`. The default of a dialect that has no others is the first one.
         encoder_parts: modules that the encoder is built on, in the order in which they must be loaded.
+        encoders: by mode, the modules of an encoder of its own in that order, the one with `Encoder` last.
+        task_encoders: the same for a script with background tasks.
         command: what the fake's executable is called.
         options: by mode, the arguments with which a real supervisor would start such an agent; none if absent.
+        model: the model that these arguments ask for; "" if none.
+        partials: further arguments that ask for partial messages; empty if there are none of these.
+        states: the environment that asks a session's agent to tell its state; empty if it cannot.
+        told_by: by mode, the words of a command line from which a recording is known to be of that mode.
+        probes: what the CLI prints for certain arguments, such as `--version`, without starting the agent.
+        nameless: its modes that never tell which model answers.
+        handshakes: its modes with a handshake; None: each that holds sessions.
+        steps: by mode, the steps that the encoder can tell beside text; if absent, what the encoder has in `events`.
+        keys: the keys of steps, and what can be acknowledged, that only some dialects have, and this one too: `parent`
+            of a tool, for example.
         stop_reasons: what `stop:` of a `say` may be.
+        subtypes: what `subtype:` of a `result` may be.
+        silence: the default of `inactivity_timeout` for its agents; None: that of most dialects (A1).
 
     Raises:
         UsageError: one of these is not what it must be.
@@ -50,16 +65,29 @@ class Dialect:
     decoders: Mapping[str, str] = field(default_factory=dict)
     talks: Mapping[str, str] = field(default_factory=dict)
     encoder_parts: Sequence[str] = ()
+    encoders: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    task_encoders: Mapping[str, Sequence[str]] = field(default_factory=dict)
     command: str = "agent"
     options: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    model: str = ""
+    partials: Sequence[str] = ()
+    states: Mapping[str, str] = field(default_factory=dict)
+    told_by: Mapping[str, str] = field(default_factory=dict)
+    probes: Mapping[str, str] = field(default_factory=dict)
+    nameless: Sequence[str] = ()
+    handshakes: Sequence[str] | None = None
+    steps: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    keys: Sequence[str] = ()
     stop_reasons: Sequence[str] = ()
+    subtypes: Sequence[str] = ()
+    silence: float | None = None
 
     def __post_init__(self) -> None:
         self._require("name", self.name, r"[a-z][a-z0-9_-]*", "a word of small letters, such as toy")
         for part in (self.encoder, *_listed(self, "encoder_parts")):
             self._require("encoder", part, _MODULE, "a module's dotted name, such as toy_agent.encoder")
         self._require("command", self.command, r"[^/\0]+", "the name of a file, such as toy")
-        for name in ("decoders", "talks", "options"):
+        for name in (*_BY_MODE, "decoders", "talks", "states", "probes"):
             if not hasattr(getattr(self, name), "items"):
                 raise UsageError(
                     f"dialect {self.name}: {name} is {getattr(self, name)!r}", "it must be a mapping of modes"
@@ -73,12 +101,14 @@ class Dialect:
                 f"dialect {self.name}: its modes are {', '.join((*self.decoders, *self.talks)) or 'none'}",
                 "it must have one at least, and each either in decoders or in talks",
             )
-        for mode in self.options:
-            if mode not in self.modes:
-                raise UsageError(
-                    f"dialect {self.name}: there are options for mode {mode!r}", f"modes are {', '.join(self.modes)}"
-                )
-        _listed(self, "stop_reasons")
+        for name in _BY_MODE:
+            for mode in getattr(self, name):
+                if mode not in self.modes:
+                    raise UsageError(
+                        f"dialect {self.name}: there are {name} for mode {mode!r}", f"modes are {', '.join(self.modes)}"
+                    )
+        for name in ("stop_reasons", "subtypes", "keys", "nameless", "partials"):
+            _listed(self, name)
 
     def _require(self, what: str, given: Any, form: str, wanted: str) -> None:
         if not isinstance(given, str) or not re.fullmatch(form, given):
@@ -90,9 +120,28 @@ class Dialect:
         return tuple(dict.fromkeys((*self.decoders, *self.talks)))
 
     @property
-    def encoder_modules(self) -> tuple[str, ...]:
-        """The modules of the fake's half, in the order in which they are loaded; the last one has the encoder."""
-        return (*self.encoder_parts, self.encoder)
+    def default_mode(self) -> str:
+        """The mode of an agent of which no mode is told."""
+        return self.modes[0]
+
+    @property
+    def says_its_end(self) -> bool:
+        """Whether its agent, in one of the modes of runs, says that it is done before it exits."""
+        return any(self.decoder(mode).has_completion for mode in self.decoders)
+
+    def has_handshake(self, mode: str) -> bool:
+        """Say whether an agent in a mode answers a handshake."""
+        return mode in (self.talks if self.handshakes is None else self.handshakes)
+
+    def encoder_modules(self, mode: str, *, has_tasks: bool = False) -> tuple[str, ...]:
+        """List the modules of the fake's half of a mode, in the order in which they are loaded; the last has `Encoder`.
+
+        Args:
+            mode: the mode.
+            has_tasks: whether its script has background tasks.
+        """
+        own = self.encoders.get(mode, (*self.encoder_parts, self.encoder))
+        return tuple(self.task_encoders.get(mode, own) if has_tasks else own)
 
     def decoder(self, mode: str = "") -> Any:
         """Make the decoder of a mode; "" is the first.

@@ -8,9 +8,12 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.errors import UsageError
+from pytest_agentproc.vocabulary._dialects import DIALECTS
 
 if TYPE_CHECKING:
     from fractions import Fraction
+
+    from pytest_agentproc.vocabulary._dialect import Dialect
 
 __all__ = [
     "CONTAINMENTS",
@@ -52,9 +55,6 @@ CONTAINMENTS = ("group", "subreaper", "keeper")
 `group`: what descends from the agent, or is in its session. `subreaper`: the supervising process adopts what the tree
 lets go of, too. `keeper`: a process of its own between the two does, and ends all of it if the supervisor dies (T5).
 """
-
-_SILENCE = {"claude": _Unsaid(180.0)}
-"""`inactivity_timeout` where a dialect has a default of its own (A1)."""
 
 
 class _Counted:
@@ -222,15 +222,16 @@ class Policy(_Counted):
             return found
 
     @classmethod
-    def for_dialect(cls, dialect: str, **limits: Any) -> Policy:
+    def for_dialect(cls, dialect: str | Dialect, **limits: Any) -> Policy:
         """Give the default limits for agents of a dialect, but for those that are given.
 
         Args:
-            dialect: the wire format; one without defaults of its own, or none, has those of most.
+            dialect: the wire format, by its name if it is the kit's; one without defaults of its own has those of most.
             limits: as the class takes them.
         """
-        silence = {"inactivity_timeout": _SILENCE[dialect]} if dialect in _SILENCE else {}
-        given = {**silence, **limits}
+        known = DIALECTS.get(dialect) if isinstance(dialect, str) else dialect
+        silence = None if known is None else known.silence
+        given = limits if silence is None else {"inactivity_timeout": _Unsaid(silence), **limits}
         try:
             return _made(**given)
         except TypeError:  # a list is no key

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_agentproc.cli import main
-from pytest_agentproc.scenario import MODES
+from pytest_agentproc.vocabulary import DIALECTS
 from tests.bundled import path_of
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def test_new_writes_what_an_editor_helps_with_and_over_nothing(capsys: pytest.Ca
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("dialect", MODES)
+@pytest.mark.parametrize("dialect", DIALECTS)
 def test_what_new_writes_passes(dialect: str, capsys: pytest.CaptureFixture[str]) -> None:
     """A beginning that fails teaches the wrong thing."""
     assert main(["new", dialect, "--agent", dialect]) in (0, 2)

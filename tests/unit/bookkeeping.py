@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from fake_agents.dialects import encoder
 from fake_agents.player import Player
+from tests.unit.encoders import encoder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fake_agents.dialects import encoder
+from tests.unit.encoders import encoder
 
 if TYPE_CHECKING:
     from fake_agents.questions import Question

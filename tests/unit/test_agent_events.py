@@ -8,17 +8,15 @@ from typing import Any
 
 import pytest
 
-from fake_agents.dialects import encoder
 from fake_agents.player import Player
 from pytest_agentproc.errors import ScenarioError
 from pytest_agentproc.record import Record
 from pytest_agentproc.scenario import loads
-from pytest_agentproc.scenario._file import MODES
-from pytest_agentproc.scenario._session_steps import EVENTS
 from pytest_agentproc.supervisor import Completion
 from pytest_agentproc.supervisor.dialects import decoder
 from pytest_agentproc.verdict import Verdict, compare
-from pytest_agentproc.vocabulary import Policy, RunReport
+from pytest_agentproc.vocabulary import DIALECTS, Policy, RunReport
+from tests.unit.encoders import encoder
 from tests.unit.handmade import Bound, Expected, Played, judge
 
 TRANSCRIPTS = Path(__file__).parents[1] / "data" / "transcripts"
@@ -85,13 +83,13 @@ def player(steps: str) -> tuple[Player, _Stage]:
 
 def test_the_steps_that_a_dialect_has_are_the_events_that_its_encoder_has() -> None:
     """A step that passes the check and has no encoder would end in a stack inside the fake."""
-    made = {}
-    for dialect, mode in [(dialect, mode) for dialect, modes in MODES.items() for mode in modes]:
-        program = {"dialect": dialect, "mode": mode}
-        able = encoder({**program, "tasks": True})
-        asks = ("ask", "request") if dialect == "acp" else ("ask",)
-        made[dialect, mode] = (*able.events, *(asks if hasattr(encoder(program), "ask") else ()))
-    assert {key: events for key, events in made.items() if events} == EVENTS
+    for record in DIALECTS.values():
+        for mode in record.modes:
+            program = {"dialect": record.name, "mode": mode}
+            able = encoder({**program, "tasks": True})
+            asks = ("ask", "request") if record.name == "acp" else ("ask",)
+            made = (*able.events, *(asks if hasattr(encoder(program), "ask") else ()))
+            assert made == tuple(record.steps.get(mode, ())), (record.name, mode)
 
 
 def test_a_step_that_the_dialect_does_not_have_names_those_that_have_it() -> None:
@@ -99,12 +97,12 @@ def test_a_step_that_the_dialect_does_not_have_names_those_that_have_it() -> Non
     steps = "[{think: a}, {tool: {id: a, name: b}}, {tool_done: a}, {event: {}}]"
     with pytest.raises(ScenarioError) as caught:
         loads(f"scenario: a\nagent: gemini\nscript: {steps}\n")
-    able = "known by claude print, claude session, pi json, pi rpc, acp session"
+    able = "known by claude print, claude session, pi json, pi rpc, codex exec"
     assert str(caught.value).splitlines() == [
-        f"<text>:3:18: the dialect gemini has no think in mode text: {able} or codex exec",
-        f"<text>:3:29: the dialect gemini has no tool in mode text: {able}, codex exec or gemini stream",
-        f"<text>:3:60: the dialect gemini has no tool_done in mode text: {able}, codex exec or gemini stream",
-        f"<text>:3:72: the dialect gemini has no event in mode text: {able}, codex exec or gemini stream",
+        f"<text>:3:18: the dialect gemini has no think in mode text: {able} or acp session",
+        f"<text>:3:29: the dialect gemini has no tool in mode text: {able}, gemini stream or acp session",
+        f"<text>:3:60: the dialect gemini has no tool_done in mode text: {able}, gemini stream or acp session",
+        f"<text>:3:72: the dialect gemini has no event in mode text: {able}, gemini stream or acp session",
     ]
 
 
@@ -112,7 +110,7 @@ def test_only_what_streams_has_pieces_of_a_text() -> None:
     """Codex prints a text in one piece: what would be dropped there in silence is told."""
     with pytest.raises(ScenarioError) as caught:
         loads("scenario: a\nagent: codex\nscript: [{delta: a}]\n")
-    able = "known by claude print, claude session, pi json, pi rpc, acp session or gemini stream"
+    able = "known by claude print, claude session, pi json, pi rpc, gemini stream or acp session"
     assert str(caught.value) == f"<text>:3:18: the dialect codex has no delta in mode exec: {able}"
 
 

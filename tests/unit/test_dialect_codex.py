@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from fake_agents.dialects import encoder
 from pytest_agentproc.supervisor import Completion, Framing, Tools
 from pytest_agentproc.supervisor.dialects import Message, Other, ToolEnded, ToolStarted, decoder
 from pytest_agentproc.vocabulary import Policy
+from tests.unit.encoders import encoder
 
 TRANSCRIPTS = Path(__file__).parents[1] / "data" / "transcripts" / "codex"
 NAMES = sorted(file.name for file in TRANSCRIPTS.iterdir())

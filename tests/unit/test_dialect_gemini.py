@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from fake_agents.dialects import encoder
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.supervisor import Completion, Framing
 from pytest_agentproc.supervisor.dialects import decoder
+from tests.unit.encoders import encoder
 
 TRANSCRIPTS = Path(__file__).parents[1] / "data" / "transcripts" / "gemini"
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from fake_agents.dialects import encoder
 from pytest_agentproc.capture._replay import duplicate
+from tests.unit.encoders import encoder
 
 _MODES = [
     *(("raw", "text"), ("codex", "exec"), ("gemini", "text"), ("gemini", "json"), ("gemini", "stream")),

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from fake_agents.dialects import encoder
 from pytest_agentproc.supervisor import Completion
 from pytest_agentproc.supervisor.dialects import Asked, Nested, ToolEnded, ToolStarted, decoder
+from tests.unit.encoders import encoder
 
 TRANSCRIPTS = Path(__file__).parents[1] / "data" / "transcripts" / "claude"
 STREAMS = {"argv": ["--include-partial-messages"]}

@@ -14,12 +14,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fake_agents.dialects import encoder
 from pytest_agentproc.capture import DIALECTS, draft_pasted
 from pytest_agentproc.capture._paste_draft import mode_of
 from pytest_agentproc.errors import ScenarioError
 from pytest_agentproc.scenario import loads
 from tests.architecture.sources import ROOT
+from tests.unit.encoders import encoder
 
 DATA = ROOT / "tests" / "data" / "transcripts"
 PASTED = Path(__file__).parent / "pasted"

@@ -1,0 +1,16 @@
+"""Encoders of the kit's dialects for programs that tests write by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fake_agents.dialects import encoder as made_encoder
+from pytest_agentproc.vocabulary import DIALECTS
+
+
+def encoder(program: Any) -> Any:
+    """Make the encoder of a program that does not name its modules."""
+    record = DIALECTS[program["dialect"]]
+    mode = program.get("mode") or record.default_mode
+    modules = record.encoder_modules(mode, has_tasks=bool(program.get("tasks")))
+    return made_encoder({"encoder": modules, **program})
