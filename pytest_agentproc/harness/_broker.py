@@ -2,7 +2,8 @@
 
 Every fake holds a connection to it under O_ASYNC with SIGKILL as its signal: when this process goes, or lets a line go,
 the kernel kills that fake, be it deaf, spinning or stopped. It goes when the harness goes, and it lets each line go
-after a hard real-time lifetime, which it notes in the file `expired` of the harness's folder. When a line breaks, its
+after a hard real-time lifetime, which it notes in the file `expired` of the harness's folder. While somebody debugs,
+which the file `debugged` there says, it lets none go for that reason. When a line breaks, its
 fake is dead: who and when is noted in the file `deaths`, since of a process that is nobody's child nobody else can
 tell. A harness that was killed leaves its folder: the broker removes it.
 Descriptor 0 is the listening socket, at a path in that folder, which only this user can enter. The arguments are the
@@ -48,7 +49,8 @@ def main() -> None:
                 os.write(deaths, b"%d %d\n" % (peer(lines[number][0])[0], time.monotonic_ns()))
                 release(poll, lines, number)
         now = time.monotonic()
-        for number in [number for number, (_, end) in lines.items() if end < now]:
+        over = [number for number, (_, end) in lines.items() if end < now]
+        for number in over if over and not os.access(f"{sys.argv[3]}/debugged", os.F_OK) else ():
             note_expiry(sys.argv[3], lifetime)
             release(poll, lines, number)
 
