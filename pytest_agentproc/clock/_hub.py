@@ -39,6 +39,7 @@ _PIPES = 1 << 20
 _SLOW_LOOKS = 64
 """So many looks may take as long as they take; of more, and more than there are bytes, a guard period is a spin too."""
 
+_THREAD_REMEDY = "await the agent in async code, or test code that waits for it in a thread without virtual time"
 _LAST_GUARD = 0.5
 """After a fault threads and declared programs get so many real seconds: the verdict is there already."""
 
@@ -301,7 +302,8 @@ class Hub:
             if is_over(start, guard):
                 threads = f"{self.busy} thread(s) of the supervising program did not return"
                 what = threads if self.busy else f"{' and '.join(held)} did not come to rest"
-                raise Stall(f"{what} within {guard:g} s, and time is held until then")
+                remedy = f"\n{_THREAD_REMEDY}" if self.busy else ""
+                raise Stall(f"{what} within {guard:g} s, and time is held until then{remedy}")
         if rings != self.rings:
             self._held_since = start
         self.roll.changed = True

@@ -364,7 +364,7 @@ def _out_of_reach(error: ClockError) -> AdapterError | None:
     """
     if not isinstance(error, Stall | Foreign):
         return None
-    words = str(error).partition("\n")[0] if isinstance(error, Foreign) else str(error)  # its remedy is a test's own
+    words = str(error).partition("\n")[0]  # the remedy after it is for a test
     return AdapterError(f"virtual time cannot go with it: {error.reason}: {words}\n{_REAL}")
 
 
