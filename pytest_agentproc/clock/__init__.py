@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.clock._debugger import note_debugger
+from pytest_agentproc.clock._debugger import is_debugged, note_debugger, on_debugger
 from pytest_agentproc.clock._events import signal_name, told
 from pytest_agentproc.clock._guards import LONGEST, ROUNDING, PollingDetector
 from pytest_agentproc.clock._jump import Host, JumpRule, Move, Path
@@ -46,8 +46,10 @@ __all__ = [
     "Watched",
     "bind_in",
     "current_clock",
+    "is_debugged",
     "is_in_loop",
     "note_debugger",
+    "on_debugger",
     "require_backend",
     "signal_name",
     "silence_loop_warnings",

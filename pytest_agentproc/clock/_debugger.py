@@ -9,24 +9,39 @@ from __future__ import annotations
 import sys
 import threading
 from time import monotonic
+from typing import TYPE_CHECKING, Any
+from weakref import WeakMethod
 
-__all__ = ["is_debugged", "is_over", "note_debugger"]
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["is_debugged", "is_over", "note_debugger", "on_debugger"]
 
 _DEBUGGERS = ("bdb", "pdb", "pydevd", "_pydevd")
 """Beginnings of the names of modules whose trace functions are debuggers, and not measures of coverage."""
 
 _seen = threading.Event()
+_listeners: list[WeakMethod[Callable[[], Any]]] = []
 
 
 def note_debugger() -> None:
     """Take note that a debugger has begun."""
     _seen.set()
+    while _listeners:
+        listener = _listeners.pop()()
+        if listener is not None:
+            listener()
+
+
+def on_debugger(method: Callable[[], Any]) -> None:
+    """Have a method called as soon as a debugger is noticed, if its object still lives then."""
+    _listeners.append(WeakMethod(method))
 
 
 def is_debugged() -> bool:
     """Say whether a debugger runs in this process, or did."""
     if not _seen.is_set() and (_is_traced() or _is_monitored()):
-        _seen.set()
+        note_debugger()
     return _seen.is_set()
 
 

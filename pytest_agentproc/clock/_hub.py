@@ -40,6 +40,7 @@ _PIPES = 1 << 20
 _SLOW_LOOKS = 64
 """The upper bound for the bytes that wait in pipes, even if each pipe has its largest size."""
 
+_THREAD_REMEDY = "await the agent in async code, or test code that waits for it in a thread without virtual time"
 _LAST_GUARD = 0.5
 """After a fault, threads and declared programs get only these real seconds: the verdict is already known."""
 
@@ -341,7 +342,8 @@ class Hub:
             if is_over(start, guard):
                 threads = f"{self.busy} thread(s) of the supervising program did not return"
                 what = threads if self.busy else f"{' and '.join(held)} did not come to rest"
-                raise Stall(f"{what} within {guard:g} s, and time is held until then")
+                remedy = f"\n{_THREAD_REMEDY}" if self.busy else ""
+                raise Stall(f"{what} within {guard:g} s, and time is held until then{remedy}")
         if rings != self.rings:
             self._held_since = start
         self.roll.changed = True

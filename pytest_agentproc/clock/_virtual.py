@@ -161,6 +161,12 @@ class VirtualClock:
             with contextlib.closing(function):
                 return self.run(_awaited, function, backend=backend)
         require_backend(backend)
+        if _library() is not None and _one_at_a_time.locked():
+            raise UsageError(
+                "virtual time runs already in this event loop, and agent_run, agent_session and run() begin their own",
+                "await the code here, or take @pytest.mark.virtual_time away: "
+                "agent_run and agent_session work without it",
+            )
         if _library() is not None:
             raise UsageError(
                 "virtual time cannot begin inside an event loop that runs already",

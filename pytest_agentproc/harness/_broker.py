@@ -2,9 +2,10 @@
 
 Every fake holds a connection to it under O_ASYNC with SIGKILL as its signal. When this process ends, or closes a line,
 the kernel kills that fake, even if it ignores signals, spins or is stopped. The broker ends when the harness ends. It
-closes each line after a hard real-time lifetime, and notes that in the file `expired` of the harness's folder. When a
-line breaks, its fake is dead: the broker notes pid and time in the file `deaths`, since no other process can see the
-end of an orphan. A harness that was killed leaves its folder: the broker removes it.
+closes each line after a hard real-time lifetime, and notes that in the file `expired` of the harness's folder. While
+somebody debugs, which the file `debugged` there says, no lifetime ends. When a line breaks, its fake is dead: the
+broker notes pid and time in the file `deaths`, since no other process can see the end of an orphan. A harness that was
+killed leaves its folder: the broker removes it.
 Descriptor 0 is the listening socket, at a path in that folder, which only this user can enter. The arguments are the
 harness's pid, the lifetime in seconds, and the folder.
 """
@@ -48,7 +49,8 @@ def main() -> None:
                 os.write(deaths, b"%d %d\n" % (peer(lines[number][0])[0], time.monotonic_ns()))
                 release(poll, lines, number)
         now = time.monotonic()
-        for number in [number for number, (_, end) in lines.items() if end < now]:
+        over = [number for number, (_, end) in lines.items() if end < now]
+        for number in over if over and not os.access(f"{sys.argv[3]}/debugged", os.F_OK) else ():
             note_expiry(sys.argv[3], lifetime)
             release(poll, lines, number)
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_agentproc.clock import SystemClock, VirtualClock, bind_in
+from pytest_agentproc.clock import SystemClock, VirtualClock, bind_in, is_debugged, on_debugger
 from pytest_agentproc.errors import KitError, UsageError
 from pytest_agentproc.harness._bystanders import plays
 from pytest_agentproc.harness._claims import Reference, Unstated, bind_to, parts_of
@@ -30,7 +30,7 @@ from pytest_agentproc.tree import disown
 from pytest_agentproc.vocabulary import NANOSECONDS, Policy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from types import TracebackType
 
     from pytest_agentproc.clock import PollingDetector
@@ -73,6 +73,7 @@ class ScenarioRunner:
         self._broker: subprocess.Popen[bytes] | None = None
         self._lifeline = b""
         self._clock: VirtualClock | None = None
+        on_debugger(self.stop_lifetimes)
         self._canaries = Canaries(sorted({*COMMANDS.values(), *commands}))
 
     def __enter__(self) -> ScenarioRunner:  # noqa: PYI034  # it has no subclass
@@ -226,18 +227,19 @@ class ScenarioRunner:
         self._clock.on_close = self._forget_clock
         return self._clock
 
-    def refusals(self) -> str:
-        """Give a folder in which the name of every agent CLI leads to a program that refuses."""
-        folder = self._shop().folder / "refusals"
+    def refusals(self, missing: Collection[str] = ()) -> str:
+        """Give a folder in which the name of every agent CLI leads to a program that refuses, but for those missing."""
+        folder = self._shop().folder / "-".join(["refusals", *sorted(missing)])
         if not folder.exists():
             folder.mkdir()
-            for name in REFUSED:
+            for name in sorted({*REFUSED} - {*missing}):
                 write_refusal(folder / name)
         return str(folder)
 
     def stop_lifetimes(self) -> None:
         """Disable the lifetime of all fakes from now on: a debugger watches the code that started them."""
-        self._shop().debugged.touch()
+        if self._workshop is not None:
+            self._workshop.debugged.touch()
 
     def is_fake(self, command: str) -> bool:
         """Say whether a command line is that of a fake of this runner, or of a descendant of one."""
@@ -273,6 +275,8 @@ class ScenarioRunner:
         instead: Sequence[tuple[tuple[str, ...], str]] = (),
     ) -> FakeAgent:
         scenario, shop = bound.scenario, self._shop()
+        if is_debugged():  # the debugger of an editor is noticed by looking alone
+            self.stop_lifetimes()
         name = name or bound.program["name"]
         watch: Lockstep | FakeLog
         diaries: FakeLog | None = None

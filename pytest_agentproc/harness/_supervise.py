@@ -16,14 +16,14 @@ import os
 import shutil
 import stat
 import tempfile
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from pytest_agentproc.clock import SystemClock, require_backend, silence_loop_warnings
+from pytest_agentproc.clock import SystemClock, is_debugged, require_backend, silence_loop_warnings
 from pytest_agentproc.errors import (
     AdapterError,
     ClockError,
@@ -42,7 +42,7 @@ from pytest_agentproc.scenario import NotApplicable
 from pytest_agentproc.vocabulary import ARTIFACTS, NANOSECONDS, RunReport, RunRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 
     from pytest_agentproc.clock import Clock, VirtualClock
     from pytest_agentproc.harness._fake import FakeAgent
@@ -363,7 +363,7 @@ def _out_of_reach(error: ClockError) -> AdapterError | None:
     """
     if not isinstance(error, Stall | Foreign):
         return None
-    words = str(error).partition("\n")[0] if isinstance(error, Foreign) else str(error)  # its remedy is a test's own
+    words = str(error).partition("\n")[0]  # the remedy after it is for a test
     return AdapterError(f"virtual time cannot go with it: {error.reason}: {words}\n{_REAL}")
 
 
@@ -390,13 +390,14 @@ def supervise_real(
         if backend == "asyncio":
             silence_loop_warnings()
         clock.start()
-        with anyio.move_on_after(pace.limit) as scope, warden(_noting(record, clock)):
-            ended = await _asked(subject, order, bound.abandoned, backend)
-            if not (scope.cancel_called and isinstance(ended, SubjectError | Declined)):
-                said.append(ended)
-                _note_end(record, clock, ended)
-                if rest := aftermath(bound, subject):
-                    await anyio.sleep(rest / pace.scale)
+        async with _given_up_after(pace.limit) as scope:
+            with warden(_noting(record, clock)):
+                ended = await _asked(subject, order, bound.abandoned, backend)
+                if not (scope.cancel_called and isinstance(ended, SubjectError | Declined)):
+                    said.append(ended)
+                    _note_end(record, clock, ended)
+                    if rest := aftermath(bound, subject):
+                        await anyio.sleep(rest / pace.scale)
 
     with SideProcesses(fakes, adopts=True) as others, KeeperScope(fakes, wanted=needs_keeper(subject)) as kept:
         order = replace(order, keeper=kept.keeper)
@@ -412,6 +413,25 @@ def supervise_real(
     if isinstance(answer, SubjectError | Stall):
         return Played(bound, record, None, answer, room.files(), pace, lateness)
     return Played(bound, record, answer, None, room.files(), pace, lateness)
+
+
+@asynccontextmanager
+async def _given_up_after(seconds: float) -> AsyncIterator[anyio.CancelScope]:
+    """Cancel a block after so many real seconds, unless somebody debugs by then."""
+    deadline = anyio.current_time() + seconds
+
+    async def give_up() -> None:
+        await anyio.sleep_until(deadline)
+        if not is_debugged():
+            group.cancel_scope.cancel()
+
+    try:
+        async with anyio.create_task_group() as group:
+            group.start_soon(give_up)
+            yield group.cancel_scope
+            group.cancel_scope.cancel()
+    except BaseExceptionGroup as errors:
+        raise errors.exceptions[0] from None  # the block's own: the task beside it raises none
 
 
 async def _asked(subject: Subject, order: RunRequest, left: CallerAction | None, backend: str) -> Said:

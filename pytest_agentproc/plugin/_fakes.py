@@ -13,6 +13,7 @@ import re
 from collections.abc import Mapping
 from contextlib import nullcontext
 from functools import cache
+from shutil import which
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -26,7 +27,7 @@ from pytest_agentproc.plugin._timelines import keep_fake
 from pytest_agentproc.verdict import explain_leaks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
     from types import TracebackType
 
     from pytest_agentproc.clock import VirtualClock
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from pytest_agentproc.record import Record
     from pytest_agentproc.scenario import Scenario
 
-__all__ = ["LIFETIME", "FakeAgents", "Fakes", "end_fakes", "expired", "hear_debugger", "notice", "notice_on"]
+__all__ = ["LIFETIME", "FakeAgents", "Fakes", "end_fakes", "expired", "notice", "notice_on"]
 
 
 LIFETIME = 60.0
@@ -45,24 +46,6 @@ PATIENCE = 2.0
 
 _REMEDY = "give the code that waits for it a limit (timeout=10), or run that code in virtual time (virtual_clock.run)"
 _OUTPUT: pytest.StashKey[int] = pytest.StashKey()
-_DEBUGGER = "agentproc-debugger"
-
-
-class _Debugger:
-    """Hears that somebody debugs, and then has fakes live on."""
-
-    def __init__(self, config: pytest.Config) -> None:
-        self._config = config
-
-    def pytest_enter_pdb(self) -> None:
-        """Stop the lifetimes."""
-        lab_of(self._config).stop_lifetimes()
-
-
-def hear_debugger(config: pytest.Config) -> None:
-    """Have fakes live on as soon as somebody debugs in this session."""
-    if not config.pluginmanager.has_plugin(_DEBUGGER):
-        config.pluginmanager.register(_Debugger(config), _DEBUGGER)
 
 
 def notice(request: pytest.FixtureRequest, scenario: Scenario) -> tuple[str, str, float] | None:
@@ -117,7 +100,6 @@ class Fakes:
         self.virtual_clock = clock
         self._made: list[tuple[FakeAgent, Scenario]] = []
         self._clocks: dict[float, SystemClock] = {}
-        hear_debugger(request.config)
 
     def __call__(self, script: Any, *, scale: float = 1) -> FakeAgent:
         """Make one fake.
@@ -157,9 +139,9 @@ class Fakes:
         keep_fake(self._request.node, fake, scenario)
         return fake
 
-    def refusals(self) -> str:
+    def refusals(self, missing: Collection[str]) -> str:
         """See `ScenarioRunner.refusals`."""
-        return lab_of(self._request.config).refusals()
+        return lab_of(self._request.config).refusals(missing)
 
     def finish(self) -> None:
         """Show every record to whoever wants it, and fail the test for every fake that is still alive.
@@ -288,9 +270,21 @@ class FakeAgents:
         self._keeps_path = self._keeps_path or keep_path
         folders = [os.path.dirname(agent.path) for agent in self._agents.values()]  # noqa: PTH120  # a str is wanted
         if self._keeps_path:
-            folders += [fakes.refusals(), self._path or os.defpath]
+            folders += [fakes.refusals(self._missing()), self._path or os.defpath]
         os.environ["PATH"] = os.pathsep.join(folders) or os.devnull
         return self
+
+    def _missing(self) -> list[str]:
+        """List the fakes that nobody may find.
+
+        Raises:
+            UsageError: the real PATH has such a program.
+        """
+        missing = [name for name, agent in self._agents.items() if not os.path.lexists(agent.path)]
+        for name in missing:
+            if (real := which(name, path=self._path)) is not None:
+                raise UsageError(f"{name} is to be missing, but the real PATH has {real}", "leave keep_path=True away")
+        return missing
 
     def _open(self) -> Fakes | _OwnFakes:
         if self._fakes is None:
@@ -354,7 +348,13 @@ def _made(fakes: Fakes | _OwnFakes, name: str, script: Any) -> FakeAgent | FakeB
     instead: list[tuple[tuple[str, ...], str]] = []
     for pattern, part in script.items():
         if pattern:
-            other = fakes.make(fakes.read(part, agent), name=f"{name} {pattern}", command=name)
+            scenario = fakes.read(part, agent)
+            if scenario.cannot_spawn is not None:
+                raise UsageError(
+                    f"{name} cannot be {scenario.cannot_spawn} for the arguments {pattern!r} alone",
+                    f"give {name} one script with cannot_spawn, for all of its calls",
+                )
+            other = fakes.make(scenario, name=f"{name} {pattern}", command=name)
             others.append(other)
             instead.append((tuple(pattern.replace("=", " ").split()), other.path))
     rest = fakes.read(script.get("", _UNKNOWN), agent)

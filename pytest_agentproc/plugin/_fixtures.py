@@ -120,7 +120,7 @@ def fake_agents(fake_agent: Fakes) -> Iterator[FakeAgents]:
 
 @pytest.fixture
 def agent_run(request: pytest.FixtureRequest) -> Runner:
-    """Run a scenario under the supervisor core in virtual time, and look at what came of it.
+    """Run a scenario under the reference supervisor in virtual time, and look at what came of it.
 
     `agent_run(scenario, inactivity_timeout=5, backend="asyncio")` takes a scenario as `fake_agent` does; other keywords
     are names of the policy: limits in seconds, None switches one off. It gives `outcome`, `exit_code`, `text`,
@@ -134,7 +134,7 @@ def agent_run(request: pytest.FixtureRequest) -> Runner:
 
 @pytest.fixture
 def agent_session(request: pytest.FixtureRequest) -> Iterator[Sessions]:
-    """Talk to an agent through the supervisor core in virtual time, one word after the other.
+    """Talk to an agent through the reference supervisor in virtual time, one word after the other.
 
     `agent_session(scenario, permission=True, prompt_timeout=60, backend="asyncio")` takes what `agent_run` takes; steps
     alone are those of a pi. Of what it gives, `prompt(text)` waits for the turn and gives its `outcome`, `text` and

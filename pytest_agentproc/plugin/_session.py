@@ -29,7 +29,7 @@ __all__ = ["AgentSession", "BegunTurn", "Sessions"]
 
 
 class AgentSession:
-    """A conversation with an agent, held by the supervisor core in virtual time.
+    """A conversation with an agent, held by the reference supervisor in virtual time.
 
     Each call returns when what it names has happened, and time stands still until the next one. A fault of the clock (a
     deadlock: the awaited event can never come) fails the test there. At the end of a `with` block, or of the test, the

@@ -7,6 +7,7 @@ are the supervisor's and its adapter's.
 from __future__ import annotations
 
 import asyncio
+import errno
 import functools
 import inspect
 import os
@@ -28,7 +29,16 @@ if TYPE_CHECKING:
 
     from pytest_agentproc.vocabulary import LimitsRequest, RunReport, RunRequest, Subject
 
-__all__ = ["CheckedSubject", "adapter_module", "ask", "is_machinery", "is_of_kit", "stated", "unwrap_decline"]
+__all__ = [
+    "CheckedSubject",
+    "adapter_module",
+    "ask",
+    "is_machinery",
+    "is_of_kit",
+    "is_of_spawn",
+    "stated",
+    "unwrap_decline",
+]
 
 
 _KIT = f"{Path(__file__).resolve().parent.parent}{os.sep}"
@@ -155,7 +165,13 @@ def adapter_module(thing: Any) -> str:
 
 def _crash(error: BaseException, adapter: str) -> SupervisorCrash:
     modules = {frame.f_globals.get("__name__") for frame, _ in _frames(_inner(error)[1])}
-    return SupervisorCrash(f"it {_describe(error)}", is_in_adapter=modules <= {adapter})
+    is_in_adapter = modules <= {adapter} and not is_of_spawn(_inner(error)[0])
+    return SupervisorCrash(f"it {_describe(error)}", is_in_adapter=is_in_adapter)
+
+
+def is_of_spawn(error: BaseException) -> bool:
+    """Say whether the kernel refused to start a program: the command line is too long, or the file is no program."""
+    return isinstance(error, OSError) and error.errno in (errno.E2BIG, errno.ENOEXEC)
 
 
 def _describe(error: BaseException) -> str:

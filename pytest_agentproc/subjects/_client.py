@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import errno
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
+
+from pytest_agentproc.subjects._checked import is_of_spawn
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
 __all__ = ["Client"]
 
 _T = TypeVar("_T")
-_OF_SPAWN = (errno.ENOEXEC, errno.E2BIG)
-"""The kernel refuses a file that is no program, and a command line that is too long."""
 
 
 class Client:
@@ -83,7 +82,7 @@ class Client:
 
 
 def _meaning(error: Exception, outcome: str) -> str:
-    if isinstance(error, FileNotFoundError | PermissionError) or getattr(error, "errno", None) in _OF_SPAWN:
+    if isinstance(error, FileNotFoundError | PermissionError) or is_of_spawn(error):
         return "spawn_failed"
     if isinstance(error, OSError | EOFError | anyio.BrokenResourceError | anyio.EndOfStream):
         return outcome

@@ -48,6 +48,12 @@ async def too_early(_order: RunRequest) -> str:
     return models["model"]
 
 
+async def start_with_too_long_a_prompt(order: RunRequest) -> str:
+    """Start the agent with a prompt that is longer than the kernel lets an argument be."""
+    await create_subprocess_exec(*order.argv, "x" * 200_000, env=order.env)
+    return "completed"
+
+
 async def raise_in_a_group(order: RunRequest) -> str:
     """Raise in a task that an anyio task group holds."""
 
@@ -110,8 +116,9 @@ def test_an_exception_of_the_supervisor_is_a_crash(
         (MISSING, too_early, Verdict.ADAPTER_ERROR),
         (BYTES, read_lines, Verdict.CRASHED),
         (MISSING, read_lines, Verdict.CRASHED),
+        (BYTES, start_with_too_long_a_prompt, Verdict.CRASHED),
     ],
-    ids=["too early", "too early, cannot start", "no UTF-8", "cannot start"],
+    ids=["too early", "too early, cannot start", "no UTF-8", "cannot start", "prompt too long"],
 )
 def test_an_exception_of_the_adapters_module_is_its_error_until_an_agent_is_started(
     lab: ScenarioRunner, scenario: Any, supervise: Any, verdict: Verdict

@@ -33,14 +33,18 @@ ROOT = Path(__file__).resolve().parents[2]
 SUITE = """
 import os, signal
 import anyio
-from pytest_agentproc.harness import Lab
+from pytest_agentproc.harness import ScenarioRunner
 from tests.process.stand import Stand, make_spinning
 
-DEAF = "- spawn: {id: child, ignores_signals: true, inherits: [stdout]}\\n- when: {signal: TERM}\\n  do: []\\n- linger:
-for ever"
+DEAF = '''
+- spawn: {id: child, ignores_signals: true, inherits: [stdout]}
+- when: {signal: TERM}
+  do: []
+- linger: for ever
+'''
 
 def test_that_is_killed_in_its_middle():
-    with Lab() as lab:
+    with ScenarioRunner() as lab:
         stand = Stand(lab, guard=60)
         deaf = stand.fake(DEAF)
         stopped = stand.fake("- spawn: child\\n- linger: for ever")

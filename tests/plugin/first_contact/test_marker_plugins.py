@@ -191,6 +191,29 @@ def test_real_time_is_back():
     result.stdout.fnmatch_lines(["E*assert 660.0 == 600.0"])
 
 
+def test_a_fixture_with_a_clock_of_its_own_is_refused_in_a_marked_test(pytester: pytest.Pytester) -> None:
+    """The message names what works, and its twin without the marker does work."""
+    pytester.makepyfile(
+        """
+        import pytest
+
+        @pytest.mark.virtual_time
+        async def test_marked(agent_run):
+            agent_run("- answer: hi")
+
+        @pytest.mark.anyio
+        @pytest.mark.parametrize("anyio_backend", ["asyncio"])
+        async def test_plain(agent_run):
+            assert agent_run("- answer: hi").text == "hi"
+        """
+    )
+    result = pytester.runpytest()
+    result.assert_outcomes(passed=1, failed=1)
+    begun = "virtual time runs already in this event loop, and agent_run, agent_session and run() begin their own"
+    other = "await the code here, or take @pytest.mark.virtual_time away: agent_run and agent_session work without it"
+    result.stdout.fnmatch_lines([f"E *UsageError: {begun}", f"E *{other}"])
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
 def test_a_test_that_can_never_end_says_why(pytester: pytest.Pytester, backend: str) -> None:

@@ -6,6 +6,8 @@ import shutil
 
 import pytest
 
+from tests.plugin.first_contact.errors import errors
+
 NODE = """
 const {spawn} = require("child_process");
 const child = spawn(process.argv[1], process.argv.slice(2), {stdio: ["ignore", "inherit", "inherit"]});
@@ -46,18 +48,39 @@ def test_a_wrong_exit_code_is_seen_through_a_program(pytester: pytest.Pytester) 
     result.stdout.fnmatch_lines([r"E       AssertionError: assert (b'hi\n', 1) == (b'hi\n', 0)"])
 
 
-@pytest.mark.slow
-def test_workers_of_xdist_start_fakes(pytester: pytest.Pytester) -> None:
-    """Each worker has fakes of its own."""
-    pytester.makepyfile(
-        """
-        import subprocess, pytest
+NUMBERS = """
+    import subprocess, pytest
 
-        @pytest.mark.parametrize("number", range(4))
-        def test_hello(fake_agent, number):
-            agent = fake_agent("- say: hi")
-            subprocess.run([*agent.argv, str(number)], check=True)
-            assert [start.argv[-1] for start in agent.starts] == [str(number)]
-        """
-    )
-    pytester.runpytest_subprocess("-n2").assert_outcomes(passed=4)
+    def ask(argv, number):
+        subprocess.run([*argv, str({number})], check=True)
+
+    @pytest.mark.parametrize("number", range(4))
+    def test_hello(fake_agent, number):
+        agent = fake_agent("- say: hi")
+        ask(agent.argv, number)
+        agent.assert_called_once_with(..., str(number))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", ["-n0", "-n2"])
+def test_each_case_of_a_test_has_its_own_fake(pytester: pytest.Pytester, workers: str) -> None:
+    """A parametrized test starts one fake in each case, in one process and in workers of xdist."""
+    pytester.makepyfile(NUMBERS.format(number="number"))
+    pytester.runpytest_subprocess(workers).assert_outcomes(passed=4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", ["-n0", "-n2"])
+def test_the_one_case_with_a_fault_fails(pytester: pytest.Pytester, workers: str) -> None:
+    """The twin: the code under test never gives a number above two."""
+    pytester.makepyfile(NUMBERS.format(number="min(number, 2)"))
+    result = pytester.runpytest_subprocess(workers)
+    result.assert_outcomes(passed=3, failed=1)
+    assert [line.strip() for line in errors(result)[:4]] == [
+        "AssertionError: agent was called once, but with something else",
+        "expected  agent ... 3",
+        "seen      agent hi 2",
+        "(different: argv)",
+    ]
+    assert "test_hello[3]" in result.stdout.str()

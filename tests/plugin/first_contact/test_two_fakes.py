@@ -210,3 +210,45 @@ def test_a_name_that_cannot_be_is_refused(pytester: pytest.Pytester) -> None:
         """
     )
     pytester.runpytest().assert_outcomes(passed=1)
+
+
+MISSING = """
+import shutil, subprocess
+import pytest
+
+GONE = {"agent": {"dialect": "claude", "cannot_spawn": "not_found"}, "script": []}
+
+@pytest.mark.parametrize("keep_path", [False, True])
+def test_missing(fake_agents, keep_path):
+    fake_agents.on_path("codex", claude=GONE, keep_path=keep_path)
+    assert (shutil.which("claude"), shutil.which("codex") is None) == (None, False)
+    with pytest.raises(FileNotFoundError):
+        subprocess.run(["claude", "-p"])
+
+@pytest.fixture
+def real(tmp_path, monkeypatch):
+    (tmp_path / "claude").touch(0o700)
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+def test_real(real, fake_agents):
+    fake_agents.on_path(claude=GONE, keep_path=True)
+
+def test_pattern(fake_agents):
+    fake_agents.on_path(claude={"-p": GONE, "": "- answer: hi"})
+"""
+
+
+def test_an_agent_that_is_not_installed_is_nowhere_on_path(pytester: pytest.Pytester) -> None:
+    """Code that looks for it finds no refusal, either; what cannot be so is refused."""
+    pytester.makepyfile(MISSING)
+    result = pytester.runpytest("--tb=short")
+    result.assert_outcomes(passed=2, failed=2)
+    path = pytester.path.parent / "*" / "claude"
+    result.stdout.fnmatch_lines(
+        [
+            f"E   *UsageError: claude is to be missing, but the real PATH has {path}",
+            "E   leave keep_path=True away",
+            "E   *UsageError: claude cannot be not_found for the arguments '-p' alone",
+            "E   give claude one script with cannot_spawn, for all of its calls",
+        ]
+    )
