@@ -2,40 +2,39 @@
 
 Three things live here: the supervisor core (how to run an agent so that it is never killed while it works, never waited
 for once it is done, and never leaves a process behind), fake agents that misbehave on command, and the pytest plugin
-that judges any supervisor against them in exact virtual time. Read them in this order; each line only knows those below
-the next heading (`tests/architecture/test_imports.py` is the whole table of arrows, and it is enforced).
+that judges any supervisor against them in exact virtual time. Read the parts in this order: each imports only from
+parts below it (`tests/architecture/test_imports.py` enforces that, and holds the whole table of imports).
 
-Doors
+Entry points
+    __main__      `python -m pytest_agentproc`: the command
+    cli/          the `agentproc` command: one module for each command, loaded when a user calls it
     plugin/       what pytest sees: collected scenarios, options, fixtures, reports; loads the rest when it is needed
-    cli/          the `agentproc` command: one module for each command, loaded when it is asked for
-    __main__      `python -m pytest_agentproc`: the same
     hookspecs     the hooks that other plugins may implement
 
-What stands on the lab
-    capture/      what really happened, as a scenario: a program that is recorded, its secrets taken out; a pasted log
+Tools built on the harness
+    capture/      turn what really happened into a scenario: record a program and remove its secrets, read a pasted log
+    search/       find the values of a scenario, or times near its own times, with which a supervisor breaks a promise
 
-What they open
-    harness/      launch fakes behind a lifeline, drive a subject through a scenario, in virtual or in real time,
-                  collect the record; the model: the same player and machine on an in-memory stage, without a process
-    subjects/     the supervisors under test: the core, somebody else's function, object or program
-    verdict/      expected against seen, row by row, and the text of a failure; known failures, summary, results
-    search/       look for the setting of a scenario's open values, or for the times near its own ones, under which a
-                  supervisor breaks a promise
-    defects/      named wrong supervisors: the core with one decider replaced
+Running and judging
+    harness/      launch fakes with a lifeline, drive a supervisor through a scenario, in virtual or in real time,
+                  collect the record; the model: the same player and machine in memory, without a process
+    verdict/      compare expected and seen, row by row; the text of a failure; known failures, summary, results
+    subjects/     the supervisors under test: the reference supervisor, a user's function, object or program
+    defects/      named wrong supervisors: the reference supervisor with one decider replaced
 
-What those are made of
-    scenario/     YAML -> checked once -> bound to a subject's policy -> a program; one table of steps and keys
+Domain
+    scenario/     YAML -> checked once -> bound to a supervisor's policy -> a program; one table of steps and keys
     record/       the one record of a run and its pure renderers: text, and a page of HTML
-    supervisor/   the core: pure machines, `feed(event, now) -> commands`, made of deciders, one for a run and one for a
-                  session, and thin drivers
+    supervisor/   the reference supervisor: pure machines, `feed(event, now) -> commands`, made of deciders, one for
+                  a run and one for a session, and thin drivers
     clock/        real time; virtual time: the hub where processes park, the jump rule, both event loops
     tree/         spawn, walk, signal, kill and reap a tree of processes, held as a group, by adoption or by a keeper;
-                  know who was left by whom
+                  attribute each process to the test that left it
 
-The ground
+Foundations
     vocabulary/   words that scenarios and supervisors share: policy, outcomes, exit codes, rule ids
     corpus        where the bundled scenarios are
-    files         the files that a user names: looked at before they are read, and read with a bound
+    files         the files that a user names: checked before they are read, and read with a bound
     procfs        what /proc says of a process
     errors        a caller's mistakes, scenario problems, clock errors
 

@@ -12,16 +12,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.plugin._collect import pytest_collect_file, pytest_load_initial_conftests
-from pytest_agentproc.plugin._fixtures import (
-    agent_run,
-    agent_session,
-    agent_timeline,
-    fake_agent,
-    fake_agents,
-    process_tree,
-    pytest_collection_modifyitems,
-    virtual_clock,
-)
+from pytest_agentproc.plugin._fixtures import *  # noqa: F403  # every fixture: its list of public names is the one list
 from pytest_agentproc.plugin._marked import agent_scenario, pytest_generate_tests, pytest_pyfunc_call
 from pytest_agentproc.plugin._options import (
     pytest_addhooks,
@@ -55,17 +46,10 @@ __all__ = [
     "Runner",
     "Sessions",
     "VirtualClock",
-    "agent_run",
     "agent_scenario",
-    "agent_session",
-    "agent_timeline",
-    "fake_agent",
-    "fake_agents",
-    "process_tree",
     "pytest_addhooks",
     "pytest_addoption",
     "pytest_collect_file",
-    "pytest_collection_modifyitems",
     "pytest_configure",
     "pytest_enter_pdb",
     "pytest_generate_tests",
@@ -76,7 +60,6 @@ __all__ = [
     "pytest_sessionfinish",
     "pytest_sessionstart",
     "pytest_unconfigure",
-    "virtual_clock",
 ]
 
 _HOMES = {

@@ -41,6 +41,11 @@ MAY_IMPORT: dict[str, set[str]] = {
     "fake_agents": set(),
 }
 
+HEADINGS = [
+    *("Entry points", "Tools built on the harness", "Running and judging", "Domain", "Foundations"),
+    "Beside this package",
+]
+
 HOMES: dict[str, set[str]] = {
     "anyio": {"clock", "harness", "subjects", "supervisor"},  # a session's caller waits for turns on either loop
     "argparse": {"cli"},
@@ -62,10 +67,21 @@ def _target(loaded: Import) -> str | None:
     return parts[1] if loaded.package == "pytest_agentproc" and len(parts) > 1 else parts[0]
 
 
-def test_the_map_names_every_part_once() -> None:
-    """Whoever is new reads the map first, and believes it."""
-    named = re.findall(r"^    (\w+)/?  ", pytest_agentproc.__doc__ or "", re.MULTILINE)
-    assert sorted(named) == sorted((MAY_IMPORT.keys() | {"scenarios", "tests"}) - {"pytest_agentproc"})
+def test_the_map_names_every_part_once_and_above_all_that_it_imports() -> None:
+    """The root docstring is where a reader begins: a part is understood by what stands below it, and nothing else."""
+    doc = pytest_agentproc.__doc__ or ""
+    assert re.findall(r"^([A-Z].*)$", doc[doc.index("\nEntry") :], re.MULTILINE)[:6] == HEADINGS
+    parts = re.findall(r"^    (\w+)/?  ", doc, re.MULTILINE)
+    assert sorted(parts) == sorted((MAY_IMPORT.keys() | {"scenarios", "tests"}) - {"pytest_agentproc"})
+    order = {part: place for place, part in enumerate(parts)}
+    own = MAY_IMPORT.keys() - {"pytest_agentproc"}
+    wrong = [
+        f"{part} imports {row}, which stands above it"
+        for part in parts
+        for row in own & MAY_IMPORT.get(part, set())
+        if order[row] < order[part]
+    ]
+    assert wrong == []
 
 
 def test_every_part_of_the_house_has_its_row() -> None:
@@ -128,13 +144,6 @@ def test_a_package_that_could_be_replaced_has_one_file(package: str) -> None:
     """Whoever replaces it, or reads how we use it, opens one file; anyio and pytest are what code is written in."""
     files = {file for file in product_files() for loaded in imports(file) if loaded.package == package}
     assert len(files) <= 1, sorted(str(file.relative_to(ROOT)) for file in files)
-
-
-def test_the_map_names_every_part_of_the_house() -> None:
-    """The root docstring is where a reader begins; a part that it leaves out is found last."""
-    tree = parse(ROOT / "pytest_agentproc" / "__init__.py")
-    named = set(re.findall(r"^    ([a-z_]+)/?  ", ast.get_docstring(tree) or "", re.MULTILINE))
-    assert set(MAY_IMPORT) - {"pytest_agentproc"} == named - {"scenarios", "tests"}
 
 
 def test_init_files_only_reexport() -> None:
