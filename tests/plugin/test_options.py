@@ -165,14 +165,15 @@ def test_a_suite_that_does_not_use_the_kit_does_not_load_it(pytester: pytest.Pyt
         [
             "OURS",
             "pytest_agentproc.corpus",
+            "pytest_agentproc.errors",
             "pytest_agentproc.hookspecs",
             "pytest_agentproc.plugin",
             "pytest_agentproc.plugin._collect",
-            "pytest_agentproc.plugin._progress",
             "pytest_agentproc.plugin._fixtures",
             "pytest_agentproc.plugin._marked",
             "pytest_agentproc.plugin._options",
             "pytest_agentproc.plugin._progress",
+            "pytest_agentproc.plugin._tracebacks",
             "pytest_agentproc.plugin._virtual_time",
         ],
     ]
@@ -249,4 +250,4 @@ def test_the_fixtures_are_documented(pytester: pytest.Pytester) -> None:
     assert firsts["virtual_clock"].startswith("Run async code in virtual time: ")
     assert firsts["fake_agent"].startswith("Make a fake agent: ")
     assert firsts["fake_agents"].startswith("Put several fake agents by name on PATH")
-    assert firsts["agent_run"].startswith("Run a scenario under the supervisor core in virtual time")
+    assert firsts["agent_run"].startswith("Run a scenario under the reference supervisor in virtual time")

@@ -44,6 +44,7 @@ OWN = "scenario: one byte a minute\nagent: raw\nscript:\n  - drip: {stdout: ., e
 OWN += "expect: {outcome: completed}\n"
 MARKED = """
 import pytest
+from tests.bundled import all_bundled
 
 
 @pytest.mark.agentproc("own.scenario.yaml", "byte-a-minute")
@@ -155,10 +156,10 @@ def test_last_failed_and_deselect_know_the_ids_of_bundled_scenarios(pytester: py
     """Their folder is on no disk, where `--lf` looks for the files of failed tests and skips all others."""
     project.joinpath("checks/test_other.py").write_text("def test_other(): assert False")
     some = ("checks/test_other.py", "--agentproc-corpus", "-k", "byte-a-minute or test_other")
-    pytester.runpytest(*some).assert_outcomes(failed=2, deselected=len(corpus_files()) - 1)
-    pytester.runpytest(*some, "--lf").assert_outcomes(failed=2, deselected=len(corpus_files()) - 1)
+    pytester.runpytest(*some).assert_outcomes(failed=2, deselected=len(all_bundled()) - 1)
+    pytester.runpytest(*some, "--lf").assert_outcomes(failed=2, deselected=len(all_bundled()) - 1)
     node_id = "agentproc-corpus/activity/byte-a-minute.scenario.yaml::byte-a-minute[mine-asyncio]"
-    pytester.runpytest(*some, "--deselect", node_id).assert_outcomes(failed=1, deselected=len(corpus_files()))
+    pytester.runpytest(*some, "--deselect", node_id).assert_outcomes(failed=1, deselected=len(all_bundled()))
 
 
 @pytest.mark.usefixtures("project")

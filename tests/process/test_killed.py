@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 FAKES = """
 import os
 import anyio
-from pytest_agentproc.harness import Lab
+from pytest_agentproc.harness import ScenarioRunner
 from tests.process.stand import Stand
 
 SCRIPT = (
@@ -28,7 +28,7 @@ SCRIPT = (
 )
 
 def test_that_is_killed_in_its_middle():
-    with Lab() as lab:
+    with ScenarioRunner() as lab:
         stand = Stand(lab, guard=60)
         argv = stand.fake(SCRIPT)
 
@@ -44,11 +44,11 @@ def test_that_is_killed_in_its_middle():
 
 AT_ONCE = """
 import os, signal, subprocess
-from pytest_agentproc.harness import Lab
+from pytest_agentproc.harness import ScenarioRunner
 from tests.process.stand import Stand
 
 def test_that_is_killed_in_its_middle():
-    with Lab() as lab:
+    with ScenarioRunner() as lab:
         stand = Stand(lab, guard=60)
         argv = stand.fake("- linger: for ever")
 
@@ -66,7 +66,7 @@ def test_that_is_killed_in_its_middle():
 
 COMMAND = """
 import sys
-from pytest_agentproc.harness import Lab
+from pytest_agentproc.harness import ScenarioRunner
 from pytest_agentproc.subjects import Command
 from tests.process.stand import scenario_of
 
@@ -80,7 +80,7 @@ agent.wait()
 '''
 
 def test_that_is_killed_in_its_middle():
-    with Lab() as lab:
+    with ScenarioRunner() as lab:
         scenario = scenario_of("- spawn: {id: lost, how: daemon, clear_env: true}\\n- silence: 15s")
         lab.play_real(scenario, Command([sys.executable, "-c", PROGRAM, PAGE, "{agent}"]), scale=1)
 """
