@@ -1,4 +1,4 @@
-"""What a package says of a dialect that it adds to the kit's. Owns the form and its checks; knows no dialect."""
+"""A package's description of a dialect that it adds to the kit's. Owns the form and its checks; knows no dialect."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ class Dialect:
         talks: its modes that hold sessions, in the same way; the class takes a `supervisor.dialects.Setting`, see
             `supervisor.dialects.Talk`. The default of a dialect that has no others is the first one.
         encoder_parts: modules that the encoder is built on, in the order in which they must be loaded.
-        command: what the fake's executable is called.
+        command: the name of the fake's executable.
         options: by mode, the arguments with which a real supervisor would start such an agent; none if absent.
-        stop_reasons: what `stop:` of a `say` may be.
+        stop_reasons: the values that `stop:` of a `say` may have.
 
     Raises:
         UsageError: one of these is not what it must be.
