@@ -426,10 +426,9 @@ async def open_session(
 ) -> AsyncIterator[Session]:
     """Open a session; its agent starts at once, and prompts can be asked before it is ready.
 
-    This function never raises for the agent's behaviour: a turn's outcome or the session's status reports it. The end
-    of the block closes the session as `Session.close` does. A cancellation at any point, also during the close, kills
-    the tree and reaps the agent before it continues. A death before the first handshake is final; `Session` says what
-    follows it.
+    The agent's behaviour is never raised: a turn's outcome or the session's status reports it. The end of the block
+    closes the session as `Session.close` does. A cancellation at any point, also during the close, kills the tree and
+    reaps the agent before it continues. A death before the first handshake is final; see `Session`.
 
     Args:
         argv: the agent's command, with what makes it speak the dialect: `pi --mode rpc`; an ACP agent's own flag;

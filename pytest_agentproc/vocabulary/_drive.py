@@ -32,9 +32,9 @@ CAPABILITIES = (
 )
 """The actions that a subject may be able to do to its sessions, and the events that it may be able to report.
 
-Beside the deeds of a drive: `queue` (a prompt while another is in flight, uncancelled), `permission` (a
-handler), `hook`, `background` and `restart` (waits for a background turn, and for a new agent in place of a lost one,
-or for none any more), `several` (sessions at a time). Waits for anything else go without saying.
+These are no actions of a drive: `queue` (a prompt while another is in flight, uncancelled), `permission` (a handler)
+and `hook`. `background` and `restart` are waits: for a background turn, and for a new agent in place of a lost one, or
+for none any more. `several` means several sessions at a time. Every subject can do all other waits.
 """
 
 _WAITS = frozenset({"wait", "turn", "background", "status", "settle"})
