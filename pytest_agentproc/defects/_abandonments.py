@@ -1,4 +1,4 @@
-"""Ways to leave a cancelled run that leave somebody behind. Each is wrong in one way."""
+"""Ways to leave a cancelled run that leave a process alive. Each is wrong in one way."""
 
 from __future__ import annotations
 

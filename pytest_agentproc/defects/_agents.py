@@ -62,7 +62,7 @@ class EndlessRestarts(Restarts):
     """Ten times as many as are right; with no end at all, a session whose agent always crashes would never be over."""
 
     WINDOW = 1 << 62
-    """Of all that there ever were: within ten minutes there are never so many if each comes a minute after the last."""
+    """All crashes ever count: one crash a minute never fills the right window of ten minutes."""
 
 
 class NoRestarts(Restarts):

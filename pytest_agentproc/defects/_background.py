@@ -44,7 +44,7 @@ class OrderRouter(Router):
 
 
 class StaleTurns(Turns):
-    """Hears what comes between two prompts when the second is asked, and takes it for the answer (B1)."""
+    """Hears a turn between two prompts when the second is asked, and takes it as the answer (B1)."""
 
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
@@ -158,7 +158,7 @@ class EmptyResultTurns(AnyResultTurns):
 
 
 class OnceTurns(AnyResultTurns):
-    """Expects one background turn between two prompts, and takes the next for the prompt's (B2)."""
+    """Expects one background turn between two prompts, and takes the next as the prompt's (B2)."""
 
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
@@ -187,7 +187,7 @@ class AnyMessageTurns(Turns):
 
 
 class RestlessTurns(Turns):
-    """Takes what a background turn says for progress of the prompt that waits behind it (B1)."""
+    """Counts a background turn's words as progress of the prompt that waits after it (B1)."""
 
     def _said(self, said: Said, number: int, now: int) -> None:
         super()._said(said, number, now)
@@ -224,7 +224,7 @@ class UnconcernedTasks(Tasks):
     """Says nothing of a task that was stopped (B2)."""
 
     def warn(self) -> list[str]:
-        """Take it for one that has ended."""
+        """Treat it as ended."""
         return [one for one in super().warn() if "were stopped" not in one]
 
 

@@ -1,4 +1,4 @@
-"""What a defect is. Values only."""
+"""The description of a defect. Values only."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Defect:
     Args:
         name: what scenarios call it.
         breaks: the rule that it breaks.
-        story: what it does, in a clause.
+        story: its fault, in a clause.
         deciders: the judgements of a run with the wrong one in place.
         session_deciders: those of a session.
     """

@@ -65,7 +65,7 @@ class StubbornCompletion(Completion):
 
 
 class LastResultCompletion(Completion):
-    """Takes what comes behind a final result for the result (C1)."""
+    """Takes a line after a final result as the result (C1)."""
 
     def finish(self, meaning: Finished, now: int) -> None:
         """Hear it as if none had been final."""
@@ -92,7 +92,7 @@ class StopAloneCompletion(Completion):
 
 
 class CutMessageCompletion(Completion):
-    """Waits on behind a message that was cut for its length or aborted (C1)."""
+    """Waits on after a message that was cut for its length or aborted (C1)."""
 
     def finish(self, meaning: Finished, now: int) -> None:
         """Look at how the last message ended."""
@@ -159,7 +159,7 @@ class FatalNoiseCompletion(Completion):
 
 
 class UncountedNoiseCompletion(Completion):
-    """Drops a line that it cannot read, and tells nobody (F2)."""
+    """Drops a line that it cannot read, and does not report it (F2)."""
 
     def feed(self, meaning: Meaning, now: int) -> None:
         """Hear no noise."""

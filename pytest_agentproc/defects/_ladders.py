@@ -47,7 +47,7 @@ class GroupOfSessionLadder(GroupLadder):
     """Signals the agent's process group, and takes the end of the agent for that of all others (T1)."""
 
     def leftovers(self, now: int) -> list[Command]:
-        """Be done, and look for nobody."""
+        """Be done, and look for no process."""
         return self.finish() if self.has_signalled else super().leftovers(now)
 
 

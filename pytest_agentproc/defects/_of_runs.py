@@ -18,9 +18,9 @@ from pytest_agentproc.supervisor import Deciders, Policy, SessionDeciders
 __all__ = ["OF_RUNS"]
 
 _TIMES = (
-    ("duration-timeout", "A1", "takes the inactivity limit for a limit of the whole duration", times.DurationWatchdog),
+    ("duration-timeout", "A1", "applies the inactivity limit to the whole duration", times.DurationWatchdog),
     ("timer-beats-output", "A4", "ends an agent whose output waits to be read", times.ExpiredWatchdog),
-    ("stderr-blind", "A1", "takes bytes on stderr for no activity", times.StderrBlindWatchdog),
+    ("stderr-blind", "A1", "does not count bytes on stderr as activity", times.StderrBlindWatchdog),
     ("own-writes-are-activity", "A1", "takes what it writes itself for activity", times.OwnWritesWatchdog),
     ("line-only-activity", "A1", "takes bytes for activity only once their line ends", times.LineWatchdog),
     (
@@ -53,7 +53,7 @@ _TOOLS = (
     ("subagent-restores-limit", "A6", "restores the short limit when a sub-agent speaks", tools.NestedRestoresTools),
     ("subagent-tools-count", "A6", "takes a sub-agent's tools for the agent's own", tools.NestedCountTools),
     ("first-end-restores-limit", "A6", "restores the short limit when the first tool ends", tools.FirstEndTools),
-    ("background-agent-forgotten", "A6", "takes a launched agent for a tool that is done", tools.ForgetfulTools),
+    ("background-agent-forgotten", "A6", "thinks that a launched agent is a tool that has ended", tools.ForgetfulTools),
     ("compaction-is-silence", "A6", "keeps the short limit while the agent compacts", tools.SilentCompactionTools),
     ("compaction-never-ends", "A6", "keeps the long limit after a compaction", tools.EndlessCompactionTools),
     ("long-limit-stays", "A6", "keeps the long limit when the tool has ended", tools.EndlessTools),
@@ -63,20 +63,20 @@ _TOOLS = (
     ("host-tool-cuts-message", "A7", "ends inside the message that asks for the tool", tools.HastyTools),
 )
 _COMPLETIONS = (
-    ("any-stop-reason", "C2", "takes a stop for a tool for the last word", ends.AnyStopCompletion),
-    ("never-withdraws", "C1", "holds on to a result that the agent goes on from", ends.StubbornCompletion),
-    ("last-word-is-withdrawn", "C1", "goes on waiting when a turn begins behind the end", ends.FickleCompletion),
+    ("any-stop-reason", "C2", "treats a stop for a tool as the last word", ends.AnyStopCompletion),
+    ("never-withdraws", "C1", "keeps a result although the agent continues after it", ends.StubbornCompletion),
+    ("last-word-is-withdrawn", "C1", "waits on when a turn begins after the end", ends.FickleCompletion),
     ("stop-alone-is-the-end", "C1", "hears no end but that of a message that stops", ends.StopAloneCompletion),
-    ("cut-message-is-no-end", "C1", "waits on behind a message that was cut or aborted", ends.CutMessageCompletion),
+    ("cut-message-is-no-end", "C1", "waits on after a message that was cut or aborted", ends.CutMessageCompletion),
     ("last-result-wins", "C1", "lets a second result in the grace undo the first", ends.LastResultCompletion),
     ("last-word-moves-the-end", "C1", "takes the last word of an end for its instant", ends.LateWordCompletion),
     ("any-result-ends-the-run", "B1", "takes a background turn's result for the run's", ends.AnyResultEndsCompletion),
-    ("any-result-is-good", "C1", "takes an error result for a good one", ends.AnyResultCompletion),
+    ("any-result-is-good", "C1", "treats an error result as a good one", ends.AnyResultCompletion),
     ("subagent-speaks-for-all", "A6", "takes a sub-agent's words for the agent's", ends.NestedWordsCompletion),
     ("error-is-the-end", "C1", "gives up at an error that the agent gets over", ends.FatalErrorCompletion),
     ("noise-is-fatal", "F2", "gives up at a line that is no event", ends.FatalNoiseCompletion),
     ("keeps-everything", "F6", "keeps all that the agent ever said", ends.HoardingCompletion),
-    ("noise-uncounted", "F2", "drops a line that is no event, and tells nobody", ends.UncountedNoiseCompletion),
+    ("noise-uncounted", "F2", "drops a line that is no event, and does not report it", ends.UncountedNoiseCompletion),
 )
 _ENDINGS = (
     (
@@ -90,18 +90,18 @@ _ENDINGS = (
     ("told-error-ignored", "C1", "drops the error that an agent told before it exited", ends.DeafEnding),
     ("raw-exit-code", "C1", "answers with the agent's own code, forced or not", ends.RawCodeEnding),
     ("every-code-contradicts", "C1", "takes each code that does not fit for a contradiction", ends.MismatchEnding),
-    ("exit-0-is-success", "C2", "takes exit 0 for a good result", ends.ZeroIsGoodEnding),
+    ("exit-0-is-success", "C2", "treats exit 0 as a good result", ends.ZeroIsGoodEnding),
     ("signal-is-exit-0", "C4", "takes a death by signal for exit 0", ends.NullCodeEnding),
-    ("exit-code-unread", "C4", "takes every exit for a good one", ends.BlindCodeEnding),
+    ("exit-code-unread", "C4", "treats every exit as a good one", ends.BlindCodeEnding),
     ("exit-says-nothing", "C4", "reports a death without a result, and not how the agent died", ends.SilentEnding),
     ("waits-for-eof", "C4", "believes an exit only once stdout has ended", ends.PipeEndEnding),
     ("epipe-is-fatal", "F5", "fails the run when stdin breaks", ends.FatalPipeEnding),
     ("unstarted-has-failed", "P6", "takes an agent that never ran for one that failed", ends.UnstartedEnding),
-    ("always-not-found", "P6", "takes every failure to start for a missing file", ends.MissingEnding),
+    ("always-not-found", "P6", "treats every failure to start as a missing file", ends.MissingEnding),
 )
 _LADDERS = (
     ("direct-child-only", "T1", "signals the agent itself and never its descendants", ladders.DirectChildLadder),
-    ("group-only", "T1", "signals the agent's process group, and nobody who left it", ladders.GroupLadder),
+    ("group-only", "T1", "signals the agent's process group, but no process that left it", ladders.GroupLadder),
     ("holds-the-group-only", "T6", "holds the tree by its group whatever was asked for", ladders.LooseLadder),
     ("waits-for-exit", "C1", "waits for the exit however long an agent lingers", ladders.PatientLadder),
     ("output-prolongs-the-grace", "C1", "waits on for an agent that prints after its result", ladders.ProlongedLadder),
@@ -112,7 +112,7 @@ _LADDERS = (
     ("kill-without-term", "T1", "kills where it should terminate", ladders.KillOnlyLadder),
     ("no-kill-after-term", "T1", "waits for ever for an agent that ignores TERM", ladders.NoKillLadder),
     ("killed-flag", "T1", "takes 'a signal was sent' for 'it is dead'", ladders.DeadFlagLadder),
-    ("exit-ends-the-ladder", "T1", "kills nobody once the agent it has terminated is gone", ladders.ContentLadder),
+    ("exit-ends-the-ladder", "T1", "kills no descendant once the terminated agent has ended", ladders.ContentLadder),
     ("leaves-zombie", "T3", "never reaps the agent", ladders.ZombieLadder),
     ("leftovers-stay", "T6", "lets what an exited agent has started live on", ladders.LeavingLadder),
 )
@@ -129,7 +129,7 @@ _FRAMINGS = (
     ("bom-is-data", "F1", "takes a byte order mark for text", streams.BomFraming),
 )
 _FEEDERS = (
-    ("closed-output-spins", "A5", "goes on reading a stream that has ended", streams.EndlessFeeder),
+    ("closed-output-spins", "A5", "reads on from a stream that has ended", streams.EndlessFeeder),
     ("stderr-unread", "F4", "never reads stderr", streams.StdoutFeeder),
     ("writes-before-reading", "F5", "reads only once the prompt is through", streams.WriteFirstFeeder),
     ("stdin-left-open", "C1", "never closes stdin", streams.OpenFeeder),
@@ -146,7 +146,7 @@ _ABANDONMENTS = (
     (
         "cancelled-run-only-asks",
         "T4",
-        "sends TERM when it is cancelled, and waits for nobody",
+        "sends TERM when it is cancelled, and does not wait",
         abandons.AskingAbandonment,
     ),
 )
@@ -162,7 +162,7 @@ _IN_SESSIONS: dict[str, dict[str, Any]] = {
     "signal-is-exit-0": {"turns": results.NullCodeTurns},
     "exit-says-nothing": {"turns": results.SilentTurns},
 }
-"""What sessions judge as wrongly as runs, by the name of the defect."""
+"""Judgements that are wrong in sessions as in runs, by the name of the defect."""
 
 _ALIKE = ("ladder", "framing")
 """Judgements that runs and sessions have in common."""
@@ -186,7 +186,7 @@ OF_RUNS = (
     Defect(
         "timeout-is-duration",
         "A9",
-        "takes the one number for the longest runtime",
+        "applies the one number to the whole runtime",
         Deciders(one_number=lambda seconds: Policy(inactivity_timeout=None, max_runtime=seconds)),
     ),
 )

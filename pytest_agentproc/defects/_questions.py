@@ -68,7 +68,7 @@ class BlockingHooks(Hooks):
     """Has the agent wait for the callback of a hook that asks nothing (B4)."""
 
     def fire(self, hook: Hook, now: int) -> bytes:
-        """Answer only once somebody is registered."""
+        """Answer only once a callback is registered."""
         data = super().fire(hook, now)
         if hook.is_question or hook.callback in self._registered:
             return data
@@ -87,7 +87,7 @@ class AllowingHooks(Hooks):
     """Lets a tool run whose hook has no callback yet (B4)."""
 
     def fire(self, hook: Hook, now: int) -> bytes:
-        """Answer at once where nobody is registered."""
+        """Answer at once where no callback is registered."""
         data = super().fire(hook, now)
         if hook.is_question and hook.callback not in self._registered:
             return data + self.decide(hook.id, allowed=True)
@@ -188,7 +188,7 @@ class WaitingTurns(Turns):
 
 
 class LenientTurns(Turns):
-    """Allows what nobody answered in time (P7)."""
+    """Allows a tool whose question got no answer in time (P7)."""
 
     def deny_due(self, now: int) -> bytes:
         """Say yes to what is late."""
@@ -210,7 +210,7 @@ class _LateQuestions(Questions):
     """Denies what is late, and holds it still."""
 
     def withdraw_late(self, now: int) -> list[Question]:
-        """Leave its caller at it, on nobody's time."""
+        """Let its caller decide later; the question rests no turn's deadline."""
         late = [one for one in self._open.values() if one.deadline <= now]
         self._open.update({one.question.id: replace(one, owners=(), deadline=_NEVER) for one in late})
         return [one.question for one in late]

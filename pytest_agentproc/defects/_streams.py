@@ -45,7 +45,7 @@ class FatalArtifacts(Artifacts):
 
 
 class SilentArtifacts(Artifacts):
-    """Tells nobody that an artifact could not be written (C3)."""
+    """Does not report that an artifact could not be written (C3)."""
 
     def amend(self, result: Result) -> Result:
         """Warn of nothing."""
@@ -99,7 +99,7 @@ class FirstObjectFraming(Framing):
     """Takes one object from a line, and drops the rest of it (F1)."""
 
     def feed(self, data: bytes) -> list[bytes]:
-        """Cut behind the first object."""
+        """Cut after the first object."""
         return [self._cut(line) for line in super().feed(data)]
 
     @staticmethod

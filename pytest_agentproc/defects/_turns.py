@@ -65,7 +65,7 @@ class ZombieTurns(Turns):
         return super().expire(now)
 
     def deliver(self, now: int) -> bytes:
-        """Have nobody to deliver to."""
+        """Deliver nothing once the connection is lost."""
         return b"" if self.is_dead else super().deliver(now)
 
 
@@ -167,7 +167,7 @@ class HearingTurns(Turns):
 
 
 class LeakingCancelTurns(Turns):
-    """Lets cancel_grace run on behind the acknowledgement (P3)."""
+    """Lets cancel_grace run on after the acknowledgement (P3)."""
 
     def _acknowledge(self, turn: TurnRecord) -> None:
         """Stop no timer."""

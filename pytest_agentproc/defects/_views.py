@@ -1,4 +1,4 @@
-"""Judgements of where a session stands and what its viewers see that are wrong, each in one way. Pure."""
+"""Wrong judgements of a session's status and of its viewers' events, each wrong in one way. Pure."""
 
 from __future__ import annotations
 

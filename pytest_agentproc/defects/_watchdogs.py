@@ -61,7 +61,7 @@ class DurationWatchdog(Watchdog):
 
 
 class ExpiredWatchdog(Watchdog):
-    """Lets no output move a limit that has run out, though nobody has looked at it yet (A4)."""
+    """Ignores output after a limit has run out, even before the supervisor has looked at the limit (A4)."""
 
     def _wind(self, now: int, *names: str) -> None:
         """Look at the timer first."""
@@ -233,7 +233,7 @@ class DurationTurnWatchdog(TurnWatchdog):
 
 
 class ExpiredTurnWatchdog(TurnWatchdog):
-    """Lets nothing move a deadline that has passed, though nobody has looked at it yet (A4)."""
+    """Ignores progress after a deadline has passed, even before the supervisor has looked at it (A4)."""
 
     def _wind(self, now: int, *names: str) -> None:
         """Look at the timer first."""
@@ -263,7 +263,7 @@ class ClosedIsExitTurnWatchdog(TurnWatchdog):
     """Takes an agent for gone that has closed its stdout (A5)."""
 
     def ended(self, now: int, stream: str) -> None:
-        """Let no turn go on."""
+        """Let no turn continue."""
         super().ended(now, stream)
         if stream == "stdout" and self.deadlines:
             self.deadlines["prompt_timeout"] = now
@@ -273,7 +273,7 @@ class ClosedIsExitTurnWatchdog(TurnWatchdog):
         return ("stdout", Outcome.AGENT_LOST) if "stdout" in self.closed else super().due(now)
 
     def explain(self, name: str, now: int) -> str:
-        """Say that the agent has gone."""
+        """Say that the agent has ended."""
         return "it has gone" if name == "stdout" else super().explain(name, now)
 
 

@@ -39,7 +39,7 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What happened in one instant.
+    """The events of one instant.
 
     Args:
         at: the instant in nanoseconds.
@@ -81,7 +81,7 @@ class Again(NamedTuple):
 def frames(record: Record, source: Source | None = None) -> Iterator[Frame | Silence | Again]:
     """Group what happened by its instants.
 
-    A silence of a second or more is told, and three or more like instants in a row are the first and a count.
+    A silence of a second or more is shown, and three or more like instants in a row are the first and a count.
 
     Args:
         record: what happened.
@@ -96,7 +96,7 @@ def framed(shown: Iterable[Cell], marked: Container[int] = ()) -> Iterator[Frame
 
     Args:
         shown: the cells.
-        marked: the ids of those that are shown whatever they repeat.
+        marked: the ids of the cells that are always shown.
     """
     every = [_frame(at, list(group)) for at, group in groupby(shown, key=lambda cell: cell.at)]
     before = 0
@@ -114,7 +114,7 @@ def framed(shown: Iterable[Cell], marked: Container[int] = ()) -> Iterator[Frame
 
 
 def _kind(frame: Frame, marked: Container[int]) -> tuple[object, ...]:
-    """Give what a frame has in common with those that it may stand for; one with a mark is like no other."""
+    """Give the common content of a frame and the frames that it may stand for; a frame with a mark is like no other."""
     is_marked = any(id(cell) in marked for pair in frame.pairs for cell in pair if cell is not None)
     return (frame.at, *frame.likeness) if is_marked else frame.likeness
 

@@ -1,4 +1,4 @@
-"""Owns a record that is told as it grows: the rows of each instant, once it is over. Judges nothing."""
+"""Owns a record that is printed as it grows: the rows of each instant, once it is over. Judges nothing."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ __all__ = ["LiveRecord"]
 _WIDTHS = (9, 42)
 _SILENCE = 1_000_000_000
 _MOST = 400
-"""So many lines are told as they happen; of a longer run the rest stands in the record alone."""
+"""At most this number of lines are printed as they happen. The rest of a longer run stands in the record alone."""
 
 
 class LiveRecord(Record):
-    """A record whose timeline is told line by line, in columns of one width, each instant once the next one begins.
+    """A record whose timeline is printed line by line, in columns of one width, each instant once the next one begins.
 
     Args:
         header: as of `Record`.

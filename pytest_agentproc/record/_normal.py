@@ -17,7 +17,7 @@ _UNCOUNTED = frozenset({"process", "by", "pid", "message", "given", "argv", "pla
 
 
 class _HasEvents(Protocol):
-    """Whatever holds the events of a run."""
+    """Any holder of a run's events."""
 
     @property
     def events(self) -> Iterable[AnyEvent]: ...
@@ -72,9 +72,9 @@ def joined(events: Iterable[AnyEvent], *, by_line: bool = False) -> list[AnyEven
 def normal_form(record: _HasEvents) -> list[Entry]:
     """Reduce a record to what must be equal in every run of one scenario, model and real processes alike.
 
-    Within one instant bytes are joined per process, stream, side and line, and identical re-arms collapse; pids, the
-    wording of faults, places in code, and what an agent was given (it names folders) are left out; ends of streams,
-    deaths and timers stay where they are. Of bytes that are too many to be kept, length and hash count.
+    Within one instant bytes are joined per process, stream, side and line, and identical re-arms collapse. These are
+    left out: pids, the wording of faults, places in code, and the agent's start values (they name folders). Ends of
+    streams, deaths and timers stay where they are. Of bytes that are too many to be kept, length and hash count.
     """
     return [
         (

@@ -30,7 +30,7 @@ _ROOM_BYTES = 160_000
 
 
 def shown_lines(text: str, marked: Sequence[int]) -> list[int]:
-    """List the lines that are on the page: from the first that says something on, and those that are marked."""
+    """List the lines that are on the page: all from the first line with content, and the marked ones."""
     lines = text.splitlines()
     said = [number for number, line in enumerate(lines, 1) if line.strip()]
     if not said:
@@ -111,14 +111,14 @@ class _Check(Protocol):
 
 
 class Judged(NamedTuple):
-    """What is said of a run.
+    """The page's words about a run.
 
     Args:
         verdict: over the whole of it, in words.
         failed: the checks that did not pass, the gravest first.
         others: all other checks.
         steps: the line of the last step of each agent.
-        real: how many nanoseconds it took in real time; None: nobody looked.
+        real: its duration in real time, in nanoseconds; None: not measured.
     """
 
     verdict: str

@@ -93,7 +93,7 @@ class Lanes:
 
 
 def timer_of(data: Mapping[str, object]) -> tuple[str, str]:
-    """Name a timer: its session, and what it is called."""
+    """Name a timer: its session, and its own name."""
     return str(data.get("session", "")), str(data["timer"])
 
 

@@ -26,10 +26,10 @@ _KEPT = "\n\t"
 
 
 class Room:
-    """What a page may still spend on text that is not needed to follow it.
+    """The size that a page may still spend on text that is not needed to follow it.
 
     Args:
-        size: so many bytes of HTML.
+        size: a number of bytes of HTML.
     """
 
     __slots__ = ("left",)
@@ -115,7 +115,7 @@ class Drawing:
         return "".join(drawn)
 
     def _note(self, code: str, data: Mapping[str, Any]) -> tuple[str, str]:
-        """Name who begins and who ends here, if anybody does."""
+        """Name the processes that begin and end here, if any."""
         name = str(data["process"])
         if name not in self._lanes.homes or "by" in data:
             return "", ""
@@ -191,7 +191,7 @@ class Drawing:
     def _target(self, data: Mapping[str, Any]) -> Lane:
         """Say how far the arrow of a signal goes: to its process, across a tree, or to the first of a group.
 
-        Who else is in a group is not in the record.
+        The record does not list the other members of a group.
         """
         homes, session = self._lanes.homes, str(data.get("session", ""))
         if (name := self._now(data)) in homes:
@@ -249,11 +249,11 @@ class Row(NamedTuple):
     """One row.
 
     Args:
-        number: what it is called on the page.
+        number: its number on the page.
         strip: the drawing between its lanes, as HTML.
         at: its instant, if it is the first of one.
-        pair: what happened.
-        band: what is said across the row, where nothing happened that is shown.
+        pair: the events.
+        band: the words across the row, where it shows no event.
     """
 
     number: int

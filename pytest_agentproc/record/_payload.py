@@ -22,7 +22,7 @@ EDGE_BYTES = 4 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Payload:
-    """What is kept of bytes that are too many to be kept whole. Two are equal if length and hash are.
+    """The kept part of bytes that are too many to be kept whole. Two are equal if length and hash are.
 
     Args:
         size: how many there were.
@@ -47,7 +47,7 @@ class Gathered:
     """Bytes that are still coming.
 
     Args:
-        limit: so many are kept whole.
+        limit: the number of bytes that are kept whole.
 
     `place` is that of the event that they belong to, -1 if they are of several; `whole` then gathers those of all.
     """
@@ -79,7 +79,7 @@ class Gathered:
             self._parts = []
 
     def fork(self) -> Gathered:
-        """Give another one that holds the same and goes on by itself."""
+        """Give a copy that holds the same and continues by itself."""
         other = Gathered(self.limit)
         other.size, other._parts, other._head, other._tail = self.size, self._parts[:], self._head, self._tail
         other._hash = self._hash.copy() if self._hash is not None else None

@@ -32,7 +32,7 @@ class Event(NamedTuple):
 
 
 new_event = partial(tuple.__new__, Event)
-"""What `Event` itself calls, without its frame: there are several events in every step."""
+"""The call that `Event` itself makes, without its frame: there are several events in every step."""
 
 
 _STREAMS = frozenset("oei")
@@ -124,9 +124,9 @@ _NANOSECONDS = 1_000_000_000
 class Record:
     """Keep what happened in one run, both sides, in order.
 
-    What it holds grows with the steps of a run and not with what is printed: where an instant has more than 64 KiB, the
-    bytes of one stream become one event, and over a limit a `Payload`: 64 KiB of what a process writes, 16 MiB of what
-    it reads, as a check may want all of its stdin.
+    Its size grows with the steps of a run and not with the printed bytes. Where an instant has more than 64 KiB, the
+    bytes of one stream become one event. Over a limit they become a `Payload`: 64 KiB of a process's output, 16 MiB of
+    its input, as a check may want all of its stdin.
 
     Args:
         header: the kit's version, the corpus hash, clock, policy and subject: whatever tells what was run.
@@ -179,7 +179,7 @@ class Record:
         del self._events[count:]
 
     def merge(self, events: Iterable[Event]) -> None:
-        """Put events that were kept elsewhere among those that are here, before those of the same instant."""
+        """Put events that were kept elsewhere among the events here, before the events of the same instant."""
         self._settle()
         self._now = None
         self._events[:] = sorted([*events, *self._events], key=lambda event: event.at)

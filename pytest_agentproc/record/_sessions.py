@@ -1,4 +1,4 @@
-"""Owns how the events of several sessions are told apart in one record. Knows no scenario and no verdict."""
+"""Owns the way in which one record separates the events of several sessions. Knows no scenario and no verdict."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def of_session(trace: Trace, name: str) -> Trace:
 
 
 def one_session(record: Record, name: str) -> Record:
-    """Give what belongs to one session, as it would be told if there were no other: its agents are `agent`.
+    """Give the events of one session, as if there were no other: its agents are `agent`.
 
     That is what its supervisor noted, and what its agents and their descendants did.
     """
@@ -55,7 +55,7 @@ def one_session(record: Record, name: str) -> Record:
 def beside(records: Sequence[Record]) -> Record:
     """Give what happened in several records of one clock as one; the agent of the second is `agent B`, and so on.
 
-    What belongs to one instant comes in the order of the records.
+    Events of one instant come in the order of the records.
     """
     if len(records) == 1:
         return records[0]

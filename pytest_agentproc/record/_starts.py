@@ -1,4 +1,4 @@
-"""Owns what a record tells of each start of an agent: what it was given, read and caught, and how it ended."""
+"""Owns a record's facts about each start of an agent: its arguments, its input, its signals and its end."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class Start:
         argv: its arguments, without the command: the first 100, of each the first 1024 bytes.
         env: its environment, of each variable the first 1024 bytes, and 128 KiB of all in the order of their names.
         cwd: where it was started.
-        stdin: what it has read so far; of more than 16 MiB in one instant the beginning.
+        stdin: the bytes that it has read so far; of more than 16 MiB in one instant the beginning.
         signals: what it caught, and the signal that it died of: [("TERM", 120.0), ...].
         ended_at: when it ended; None: it lives.
-        status: its exit code, or minus the number of the signal that ended it; None: it lives, or nobody knows.
+        status: its exit code, or minus the number of the signal that ended it; None: it lives, or it is unknown.
     """
 
     name: str

@@ -33,8 +33,8 @@ HEADINGS = Row("time", "supervisor", "agent and descendants")
 def text(record: Record, scenario: Source | None = None) -> str:
     """Draw the timeline of both sides: one column for the time, one for the supervisor, one for agent and descendants.
 
-    A silence of a second or more is shown as a jump, three or more like instants in a row as one with its count, and
-    the middle of a very long run is left out. Equal records give equal text.
+    A silence of a second or more is shown as a jump. Three or more like instants in a row are shown as one with its
+    count. The middle of a very long run is left out. Equal records give equal text.
 
     Args:
         record: what happened.

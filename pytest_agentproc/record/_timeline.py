@@ -59,13 +59,13 @@ class _Row(NamedTuple):
 
 
 class Timeline:
-    """What happened in one run, both sides in order; times are seconds of its clock.
+    """The events of one run, both sides in order; times are seconds of its clock.
 
     Args:
         record: what happened.
         source: the scenario, which shows each step as it is written.
-        is_supervised: whether the record has the side of the supervisor, too. If not, words about it are refused: what
-            nobody recorded is not known not to have happened.
+        is_supervised: whether the record has the side of the supervisor, too. If not, words about it are refused: an
+            event without a record may still have happened.
     """
 
     def __init__(self, record: Record, source: Source | None = None, *, is_supervised: bool = True) -> None:
@@ -111,7 +111,7 @@ class Timeline:
             begin = found[0], found[1] + 1
 
     def not_before(self, word: str, bound: float | str) -> None:
-        """Require that a word came, first at or behind an instant, or at or behind the first time of another word.
+        """Require that a word came, first at or after an instant, or at or after the first time of another word.
 
         Raises:
             AssertionError: it came earlier, or one of them never came.
@@ -194,7 +194,7 @@ def _misplaced(word: str, before: str, earlier: _Row | None) -> str:
 
 
 def _words(cell: Cell) -> Iterator[str]:
-    """Name what a cell shows; what the supervisor saw of the agent has no word, the thing itself has."""
+    """Name the content of a cell. An event of the agent has its word; the supervisor's sight of it has none."""
     data, code = cell.data, cell.subject[1]
     if cell.line:
         yield f"line {cell.line}"

@@ -1,4 +1,4 @@
-"""Owns the confirmation of a find: real processes, three times. Whatever does not repeat is the kit's own fault."""
+"""Owns the confirmation of a find: real processes, three times. A find that does not repeat is the kit's own fault."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TIMES = 3
 
 @dataclass(frozen=True, slots=True)
 class Confirmed:
-    """What real processes say of a find.
+    """The verdict of real processes on a find.
 
     Args:
         repeats: whether each play went as the find did, and is red as it is.

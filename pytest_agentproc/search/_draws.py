@@ -183,13 +183,13 @@ def smallest(
     """Draw settings until one fails, and shrink that; None: none failed.
 
     Args:
-        openings: what is open.
+        openings: the open values.
         limits: the supervisor's limits, as whole numbers.
         names: the limits about which times are drawn.
         tracks: for each opening the part of the file in which it is: what the caller does and what the agent does begin
-            at one instant, and go on side by side.
+            at one instant, and continue side by side.
         fails: whether a setting fails; it raises `Enough` when there is no time left.
-        runs: so many settings are drawn at most; shrinking has as many of its own.
+        runs: the most settings that are drawn; shrinking has as many of its own.
         seed: the same seed draws the same settings.
     """
     from hypothesis import HealthCheck, Phase, find, settings

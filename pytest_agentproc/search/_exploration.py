@@ -33,12 +33,12 @@ if TYPE_CHECKING:
 __all__ = ["SLIGHT", "Exploration", "Setting"]
 
 SLIGHT = 1024
-"""A move is slight if the nearest competing instants are so many times as far apart as all of it is long."""
+"""A move is slight if the distance between the nearest competing instants is at least this many times its length."""
 _TRACKS = ("meanwhile:", "do:")
 """Words of a script by which one process does two things at a time, whose instants are not competing ones."""
 
 _WAITS = "waits for "
-"""What the record says of a caller who does."""
+"""The record's words for a caller that waits."""
 
 _MICROSECOND = 1000
 Setting = tuple[str, ...]
@@ -49,7 +49,8 @@ Setting = tuple[str, ...]
 class _Reached:
     """A setting and what the reference makes of it: its play, with the instants of the expectations its own.
 
-    `times` has those that are not the file's, by key; `trouble` says what it breaks or does not meet, "" if nothing.
+    `times` has the times that differ from the file's, by key; `trouble` names the broken or unmet expectation, "" if
+    there is none.
     """
 
     played: Played
@@ -143,7 +144,8 @@ class Exploration:
     def _of(scenario: Scenario, text: str) -> Scenario:
         """Load another text in a scenario's place.
 
-        Without `catches`: there all that the file expects decides, and what the reference does not report is not met.
+        Without `catches`: there every expectation of the file decides, and a value that the reference does not report
+        is not met.
         """
         path = scenario.path
         return loads(text, path, None if path.startswith("<") else Path(path).parent, scenario.language)
@@ -198,8 +200,8 @@ def _reached(played: Played) -> _Reached:
 def _waits_in_vain(played: Played) -> bool:
     """Say whether the caller waits in the end for what no supervisor can tell it.
 
-    That is a status that was told before: no supervisor repeats one for that. Or a background turn, where an agent that
-    was started anew waits for a prompt: the one that would have come to that turn is gone.
+    That status was reported before: no supervisor repeats a status for that. Or a background turn, where a restarted
+    agent waits for a prompt: the prompt that would have come to that turn was lost.
     """
     told: set[str] = set()
     awaited, is_late, agents, step = "", False, 0, ""

@@ -25,17 +25,17 @@ if TYPE_CHECKING:
 __all__ = ["explore"]
 
 Pools = Callable[[int], list[str]]
-"""What each piece may be, by its number: see `_pool`."""
+"""The possible values of each piece, by its number: see `_pool`."""
 
 _MILLISECOND = 1_000_000
 _SECOND = 1_000_000_000
 _OFTEN = 4
-"""What happens again and again may happen so many times as often, or for so many times as long."""
+"""A repeated event may happen this many times as often, or for this many times as long."""
 _TOGETHER = (1, 2, 2, 3)
 """So many pieces are moved at a time."""
 _HALF, _FAR, _TRIES = 0.5, 4, 3
 _PAIRED = 4
-"""Of so many limits, those on silence, progress and runtime, the differences are tried, too."""
+"""Of the limits on silence, progress and runtime, at most this number; their differences are tried, too."""
 
 
 def explore(
@@ -54,10 +54,10 @@ def explore(
     Args:
         scenario: without open values.
         subject: the supervisor.
-        runs: so many settings are played at most.
+        runs: the most settings that are played.
         seed: the same seed draws the same settings.
-        seconds: after so long, in real time, nothing more is looked for.
-        shrinking: so long, in real time, a find is brought nearer to the file.
+        seconds: after this real time the search ends.
+        shrinking: the real time for bringing a find nearer to the file.
         lab: where a supervisor is played that is not the core.
         backend: the event loop on which it is, "asyncio" or "trio".
 
@@ -71,12 +71,12 @@ def explore(
 
 
 class _Hunt:
-    """What is tried of one scenario, and what was found by now.
+    """The settings tried of one scenario, and the finds by now.
 
     Args:
         made: plays settings.
-        seconds: after so long nothing more is tried.
-        shrinking: after so long from the first find on nothing more is, either.
+        seconds: after this time nothing more is tried.
+        shrinking: after this time from the first find, too.
     """
 
     def __init__(self, made: Exploration, seconds: float, shrinking: float) -> None:

@@ -1,4 +1,4 @@
-"""What a search found, and what makes it one: the first check that a supervisor does not meet. Plays nothing."""
+"""A find of a search: the first check that a supervisor does not meet. Plays nothing."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Find:
 def not_met(played: Played) -> tuple[str, str] | None:
     """Give the key of the first check that a supervisor does not meet, and what it says; None: there is none.
 
-    One that raises meets none: that it does so in one setting alone is what nobody would look for by hand.
+    A supervisor that raises meets none. If it raises in one setting alone, no tester would find that by hand.
     """
     row = next((row for row in judged(played).rows if row.verdict in _BROKEN), None)
     if row is None:

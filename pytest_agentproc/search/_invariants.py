@@ -109,7 +109,7 @@ def _written(record: Record) -> list[int]:
 
 
 def _waited(played: Played) -> str:
-    """The caller of a run has its answer once the graces behind the outcome are over."""
+    """The caller of a run has its answer once the graces after the outcome are over."""
     assert played.answer is not None
     at, over = returned_at(played.record), played.answer.elapsed
     if not _is_run(played.answer) or at is None or over is None:

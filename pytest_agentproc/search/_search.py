@@ -33,15 +33,15 @@ __all__ = ["Search", "Searched", "search"]
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """What came of a search.
+    """The result of a search.
 
     Args:
-        find: what was found; None: nothing.
-        runs: how many settings were looked at, those of the shrinking among them.
+        find: the find; None: nothing was found.
+        runs: how many settings were looked at, including the shrinking.
         first: the number of the setting that failed first; 0: none did.
         seconds: how long it took, in real time.
-        counted: in how many of them the supervisor was asked something: in a search, those that are valid files with
-            such agents as there are; in an exploration, those in which the file's expectations hold.
+        counted: in how many of them the supervisor was asked something: in a search, the valid files with agents that
+            exist; in an exploration, the settings in which the file's expectations hold.
     """
 
     find: Find | None
@@ -161,15 +161,15 @@ def search(
     """Look for a setting of a scenario's open values under which a supervisor breaks a promise, and make it small.
 
     Args:
-        scenario: with open values; one without them has one setting.
+        scenario: with open values; without them there is one setting.
         subject: the supervisor.
-        runs: so many settings are drawn at most.
+        runs: the most settings that are drawn.
         seed: the same seed draws the same settings.
-        seconds: after so long, in real time, nothing more is looked for.
-        shrinking: so long, in real time, a find is made smaller.
+        seconds: after this real time the search ends.
+        shrinking: the real time for making a find smaller.
         lab: where a supervisor is played that is not the core.
         backend: the event loop on which it is, "asyncio" or "trio".
-        clock: what tells the seconds; `time.process_time` does not count those of other programs.
+        clock: what tells the seconds; `time.process_time` does not count the seconds of other programs.
 
     Raises:
         NotApplicable: the supervisor lacks a limit without which the scenario has no meaning; or in no setting it can

@@ -1,7 +1,7 @@
 """Owns which settings tell a story that no agent tells: of these nothing is asked of other people's supervisors.
 
 A real agent that gets one prompt is over with its last word: pi's `agent_end`, codex's `turn.completed`, the result of
-claude and gemini. Who supervises it may listen on or not, and both are right. Only what claude has begun in the
+claude and gemini. Its supervisor may listen on or not, and both are right. Only what claude has begun in the
 background brings it to speak again. An agent of plain text has no last word: its exit is its result.
 """
 
@@ -21,7 +21,7 @@ _BACKGROUND = ("event", "task", "task_done")
 
 
 def speaks_past_its_end(played: Played) -> bool:
-    """Say whether the agent of a run speaks on behind its last word, though it has nothing in the background.
+    """Say whether the agent of a run speaks on after its last word, without background work.
 
     Args:
         played: a run, or a session, whose agent speaks on with each prompt.

@@ -1,4 +1,4 @@
-"""Owns what a play came to, as the expectations of a scenario: what the reference did is what must be true."""
+"""Owns the results of a play, as the expectations of a scenario: the reference's results must be true."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["lines_of", "told"]
 
 _OF_A_TURN = ("outcome", "exit_code", "text", "transcript", "elapsed")
 _OF_OTHERS = ("outcome", "exit_code", "elapsed")
-"""What a verdict on an ordinary scenario asks of every supervisor; the text only where it is an answer."""
+"""The values that a verdict on an ordinary scenario asks of every supervisor; the text only where it is an answer."""
 _ANSWERED = (Outcome.COMPLETED, Outcome.TOOL_USE)
 _UNITS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1000, "ns": 1}
 
@@ -26,8 +26,8 @@ def told(played: Played, *, of_others: bool = False) -> dict[str, Any] | None:
     """Give what came of a play as expect keys, with their values in the language's words.
 
     Args:
-        played: a run, or a session; of several sessions nothing is told.
-        of_others: whether it is only what must be true of every supervisor: how each turn ended, with which code,
+        played: a run, or a session; it says nothing of several sessions.
+        of_others: whether it is only facts that must be true of every supervisor: how each turn ended, with which code,
             when, and with which answer. How the reference signals, warns and shows it is its own style.
 
     Returns:

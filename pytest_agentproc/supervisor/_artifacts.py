@@ -7,10 +7,10 @@ can carry and UTF-8 cannot) is written as JSON writes it. A run that its caller 
 outcome that was there already, or else `stopped`.
 
 While it grows, `stdout.log` is `stdout.log.TOKEN.part`, with a token of its own for each store, so that two runs in one
-directory never write into one file. A supervisor that is killed leaves its `.part` files: they hold all that it had
-read, nothing renames them, and whoever owns the directory may remove them. Nothing is forced to the disk (fsync could
-hold the loop for seconds): the promise is to readers, not against a power cut. Writes are made where the loop runs, one
-read's bytes at a time; a disk that does not answer at all, such as a dead network mount, holds it.
+directory never write into one file. A supervisor that is killed leaves its `.part` files. They hold all bytes that it
+had read, and it renames none of them. The owner of the directory may remove them. Nothing is forced to the disk (fsync
+could hold the loop for seconds): the promise is to readers, not against a power cut. Writes are made where the loop
+runs, one read's bytes at a time; a disk that does not answer at all, such as a dead network mount, holds it.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ _NAMES = {kind: tuple(one.name for one in fields(kind)) for kind in get_args(Mea
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunHeader:
-    """What is known of a run before it begins.
+    """The facts of a run that are known before it begins.
 
     Args:
         run_id: what the run is called.
         argv: the agent's command.
         cwd: the folder in which it runs.
-        requested_model: the model that was asked for; None if nobody says.
-        started_at: the wall clock at the instant `started`; it is read this once, and what comes later is counted by
+        requested_model: the model that was asked for; None if unknown.
+        started_at: the wall clock at the instant `started`; it is read this once, and later instants are counted by
             the run's clock.
         started: the instant of the spawn, in nanoseconds of the run's clock.
     """
@@ -68,10 +68,10 @@ class RunHeader:
 
 
 class Artifacts:
-    """Keep the artifacts of one run: its logs while it goes on, its result at the end.
+    """Keep the artifacts of one run: its logs during the run, its result at the end.
 
-    Memory is bounded: every byte goes to the store at once. What the store cannot do is noted in `unwritten`, the file
-    in question is given up, and everything else goes on.
+    Memory is bounded: every byte goes to the store at once. If the store cannot write a file, `unwritten` notes it, the
+    store gives that file up, and the run continues.
 
     Args:
         store: where the files go.
@@ -146,7 +146,7 @@ class Artifacts:
 
 
 def _stamp(start: datetime, after: int) -> str | None:
-    """Write the date that is so many nanoseconds after a start; virtual time goes on where dates end."""
+    """Write the date that is this number of nanoseconds after a start. Virtual time may pass the last possible date."""
     try:
         moment = start + timedelta(microseconds=after // 1000)
     except OverflowError:
@@ -168,7 +168,7 @@ def _each(meanings: list[Meaning]) -> Iterator[Meaning]:
 
 
 def _words(meaning: Meaning) -> dict[str, Any]:
-    """Name an event and what it says; what it does not say is left out."""
+    """Name an event and its fields. Leave out the fields that the event does not set."""
     kind = type(meaning)
     words: dict[str, Any] = {"event": kind.__name__.lower()}
     for name in _NAMES[kind]:
@@ -213,10 +213,10 @@ class Store(Protocol):
     """Files by name. A method that cannot do its work raises OSError, and then the file is dropped."""
 
     def begin(self, name: str) -> None:
-        """Make an empty file, which nobody sees yet."""
+        """Make an empty file under a name that no reader looks at yet."""
 
     def write(self, name: str, data: bytes) -> None:
-        """Write all of these bytes behind the others; they are kept nowhere else."""
+        """Append all of these bytes; they are kept nowhere else."""
 
     def finish(self, name: str) -> None:
         """Show the file, whole, in place of an older one."""

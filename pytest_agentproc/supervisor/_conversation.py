@@ -1,6 +1,7 @@
 """A session as one pure machine: events and the caller's intents in, commands out. Knows no process and no loop.
 
-What its status is and what follows what is drawn in `_status`. The status is computed from what is true, after each
+`_status` draws its statuses and the order in which they follow each other. The status is computed from what is true,
+after each
 event: READY means a live agent that has done its handshake and can be written to. An unacknowledged cancel is a count
 beside it (`Turns`). One agent lives at a time, with its descendants. A start that never worked is not tried again.
 """

@@ -1,7 +1,7 @@
 """Carries the machine's commands out, one look a wake. Owns the order of a look; judges nothing.
 
 A look takes, in this order: stdin, stdout, stderr (each until it would block), the exit, the descendants, the deadline.
-The answer to a command is fed before the next command. What commands bring about is seen in the next look.
+The answer to a command is fed before the next command. The effects of the commands are seen in the next look.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ class Driver:
     `order` is the order in which a look takes the streams.
 
     Args:
-        machine: who decides.
+        machine: the machine that decides.
         spawn: starts the agent, its tree held by a containment; raises OSError if it cannot.
         now: the clock, in nanoseconds.
-        trace: called with (instant, code, data) for the record's supervisor side; None: nobody looks.
+        trace: called with (instant, code, data) for the record's supervisor side; None: no trace.
         keep: called with each event, what it meant, and its instant; None: nothing is kept.
     """
 
@@ -104,7 +104,7 @@ class Driver:
         """Carry nothing out any more: its methods, which it holds, hold it."""
         self._execute.clear()
 
-    # What a clock sees.
+    # The events that a clock sees.
 
     @property
     def descriptor(self) -> int | None:
@@ -142,7 +142,7 @@ class Driver:
 
         One that stood at this very instant already is not told beside news: there may be more to come of what the
         agent does now, and that goes first (A4). The clock has the run look once more when there is none. A timer of
-        no time at all, which the news set, has nobody to wait for.
+        zero length, which the news set, waits for no process.
         """
         stood = self.deadline
         timers = self._wind()
@@ -161,7 +161,7 @@ class Driver:
         return timers
 
     def _see_exit(self, ports: Ports, now: int) -> None:
-        """Read what came before the exit, then tell of it: the poll may have been between the two (C4)."""
+        """Read the bytes that came before the exit, then report it: the poll may have been between the two (C4)."""
         for stream in tuple(self.machine.feeder.streams):
             self._feed(_READY[stream], now)
         status = ports.status()

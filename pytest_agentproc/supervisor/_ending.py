@@ -101,10 +101,10 @@ def _name(number: int) -> str:
 
 
 class Abandonment:
-    """End whoever lives before the cancellation goes on: nobody waits for a grace any more."""
+    """End every living process before the cancellation continues. No process gets a grace any more."""
 
     def end(self, ports: Ports) -> int:
-        """Leave nobody, and tell how the agent ended: a code, or minus a signal's number."""
+        """Leave no process, and report how the agent ended: a code, or minus a signal's number."""
         return ports.abandon()
 
 
@@ -129,7 +129,7 @@ class Completion:
         self._is_torn = False
 
     def limit_to(self, size: int | None) -> None:
-        """Keep so many bytes of the transcript from now on, the last ones; None: all of them (F6)."""
+        """Keep this number of bytes of the transcript from now on, the last ones; None: all of them (F6)."""
         self.messages = Transcript(size)
 
     def feed(self, meaning: Meaning, now: int) -> None:
@@ -168,7 +168,7 @@ class Completion:
         return ["transcript_truncated"] if self.messages.is_cut or self._is_torn else []
 
     def finish(self, meaning: Finished, now: int) -> None:
-        """Complete; a second completion changes the result, not the instant, and none does behind one that is final."""
+        """Complete. A second completion changes the result, not the instant. A final completion never changes."""
         if self.final:
             return
         if self.at is None:
@@ -209,15 +209,15 @@ class Ending:
         return errno in _NOT_FOUND
 
     def is_gone(self, status: int | None, streams: Collection[str]) -> bool:
-        """Say whether the agent is gone: its exit alone says so, whatever streams are open yet (C4)."""
+        """Say whether the agent has ended: its exit alone decides, even while streams are open (C4)."""
         return status is not None
 
     def is_input_lost(self, feeder: Feeder, *, silent: bool) -> bool:
-        """Say whether a run fails for a prompt that nobody read: only once the agent lives on in silence (F5)."""
+        """Say whether a run fails for a prompt that was not read: only once the agent lives on in silence (F5)."""
         return silent and feeder.is_broken and not feeder.is_delivered
 
     def stands(self, outcome: Outcome | None, completion: Completion) -> bool:
-        """Say whether a run has its outcome when its agent is gone: what came after that changes nothing (A1)."""
+        """Say whether a run has its outcome when its agent ends. Later events change nothing (A1)."""
         return outcome is not None
 
     def on_exit(
@@ -338,7 +338,7 @@ class Escalation:
 
     @property
     def has_signalled(self) -> bool:
-        """Whether TERM has gone out."""
+        """Whether TERM was sent."""
         return self.rung in _SIGNALLED
 
     def _wait(self, rung: EscalationStep, grace: str, now: int) -> None:

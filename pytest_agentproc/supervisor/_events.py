@@ -104,12 +104,12 @@ class Wrote:
 
 @dataclass(slots=True)
 class Broken:
-    """Nobody reads stdin any more."""
+    """The agent no longer reads its stdin."""
 
 
 @dataclass(slots=True)
 class Exited:
-    """The agent is gone: a code, or minus a signal's number."""
+    """The agent has ended: a code, or minus a signal's number."""
 
     status: int
 
@@ -289,7 +289,8 @@ class SessionEvent(NamedTuple):
     def show(self) -> dict[str, Any]:
         """Give what it says in plain values, for a record; of a long text the beginning.
 
-        What an error says is a message: it names commands and files, so it may differ where all that counts is equal.
+        The text of an error is a message. It names commands and files, so it may differ between runs that are otherwise
+        equal.
         """
         text = self.text if len(self.text) <= _SHOWN else f"{self.text[:_SHOWN]}... ({len(self.text)} characters)"
         return {"event": self.kind, "turn": self.turn, "message" if self.kind == "error" else "text": text}

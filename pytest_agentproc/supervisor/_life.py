@@ -1,6 +1,6 @@
 """One agent process as a machine sees it: its streams, its signals, its end. Judges neither a run nor a turn.
 
-What the machine of a run and the machine of a session have in common. Each says for itself what bytes are worth, what
+The common part of the machine of a run and the machine of a session. Each says for itself what bytes are worth, what
 lines mean, and what follows an exit.
 """
 
@@ -32,7 +32,7 @@ _MOST_READS = 16
 class Life(ABC):
     """Follow one process at a time.
 
-    `status` is its exit code, or minus a signal's number, once it is gone; `forced` says that a signal of ours went out
+    `status` is its exit code, or minus a signal's number, once it has ended. `forced` says that our signal was sent
     before. `spawned_at` is when it was started, `output_at` when its last byte came, None while there was none.
     `outcome` is a run's; a session has none.
     """
@@ -117,12 +117,12 @@ class Life(ABC):
         return []
 
     def _signal(self, command: Command) -> list[Command]:
-        """Signal; once the agent is gone, a sweep tells whether anyone is left to wait for."""
+        """Signal. Once the agent has ended, a sweep says whether any process is left to wait for."""
         if self.status is None:
             self.forced = True
         return [command]
 
-    # What each machine says itself.
+    # The decisions that each machine makes itself.
 
     @abstractmethod
     def feed(self, event: Event, now: int) -> list[Command]:

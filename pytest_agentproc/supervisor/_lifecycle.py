@@ -127,7 +127,7 @@ class StatusRules:
 
 @dataclass(frozen=True, slots=True)
 class SessionTask:
-    """What a session is to do: whom it starts (for messages), the dialect it speaks, what it begins with, its limits.
+    """The settings of a session: the agent's command (for messages), its dialect, its beginning, its limits.
 
     `has_handler` says that the caller answers the agent's questions.
     """
@@ -167,7 +167,7 @@ _KILLED = -9
 class AgentLifecycle(Life):
     """Follow the agents of one session.
 
-    `has_agent` says that one lives, or that somebody of its descendants does. `failure` is why none comes any more.
+    `has_agent` says that an agent lives, or a descendant of it. `failure` is why none comes any more.
     `agent_status` and `was_forced` tell how the last one ended that did.
 
     Args:
@@ -255,7 +255,7 @@ class AgentLifecycle(Life):
 
     @property
     def _is_steady(self) -> bool:
-        """Whether an agent lives that nobody is ending."""
+        """Whether an agent lives that is not being ended."""
         return self.has_agent and self.status is None and not self.ladder.has_signalled
 
     def _part(self, why: str, now: int) -> list[Command]:
@@ -329,7 +329,7 @@ class AgentLifecycle(Life):
         return [on.Reap(), *self._next(now)]
 
     def _next(self, now: int) -> list[Command]:
-        """Say what follows, now that nobody lives."""
+        """Say what follows, now that no process lives."""
         if self._is_closing:
             return [on.Finish()]
         if self._start_at is not None and self._start_at <= now:

@@ -62,7 +62,7 @@ _TOOL_USE = Outcome.TOOL_USE
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What one run is to do: the dialect it reads and its mode, the bytes it writes to stdin, the limits it keeps.
+    """The settings of a run: its dialect and mode, the bytes for the agent's stdin, its limits.
 
     `argv` is the agent's command, for messages.
     """
@@ -242,7 +242,7 @@ class Machine(Life):
         return []
 
     def _hand_over(self, now: int) -> list[Command]:
-        """End at a message that asks for a tool of the host's (A7); what comes behind it is the next run's."""
+        """End at a message that asks for a tool of the host's (A7). Later lines belong to the next run."""
         self._conclude(Outcome.TOOL_USE, now)
         if self.status is not None:
             return []
@@ -264,7 +264,7 @@ class Machine(Life):
         return lost or self._give_up(outcome, self.watchdog.explain(name, now), now)
 
     def _lose_input(self, now: int, *, silent: bool) -> list[Command]:
-        """Give up on a prompt that nobody reads, if it has come to that (F5)."""
+        """Give up on a prompt that the agent does not read, if it is time to (F5)."""
         if self.outcome is not None or not self.ending.is_input_lost(self.feeder, silent=silent):
             return []
         return self._give_up(Outcome.INPUT_FAILED, f"stdin was closed with {len(self.feeder.rest)} bytes to write", now)
@@ -279,7 +279,7 @@ class Machine(Life):
         return self._see_gone(now)
 
     def _see_gone(self, now: int) -> list[Command]:
-        """Conclude and sweep, once, when the agent is gone."""
+        """Conclude and sweep, once, when the agent has ended."""
         is_over = self.state in (State.SWEEPING, State.DONE)
         if is_over or not self.ending.is_gone(self.status, self.feeder.streams):
             return []
@@ -316,7 +316,7 @@ class Machine(Life):
         return self.ladder.finish()
 
     def stop(self, now: int, status: int | None, error: str) -> None:
-        """Conclude a run that its caller gave up, and whose agent is gone: a result that is there stands.
+        """Conclude a run that its caller gave up, after the agent has ended. A result that is there stands.
 
         Args:
             now: the instant.

@@ -1,6 +1,6 @@
 """Questions and hooks of an agent that its caller owes an answer (P7, B4). Pure; answers none itself.
 
-What may forbid a tool waits: for its callback to be registered, for the callback's word, and no longer than
+A hook that may forbid a tool waits until its callback is registered and has answered. It waits for at most
 `hook_timeout` in all; then the tool is denied. Everything else is answered at once, and kept until a callback for it is
 registered, or until it is too old.
 """
@@ -30,15 +30,15 @@ class _Open:
 
 
 class Questions:
-    """Hold what is open. Whoever wants an answer no more, or gets one from elsewhere, is told of as `withdrawn`.
+    """Hold what is open. If the agent withdraws a question, or gets its answer from elsewhere, viewers see `withdrawn`.
 
     Args:
         policy: its `permission_timeout`.
-        tell: how viewers are told.
+        tell: reports events to the viewers.
     """
 
     MOST = 1000
-    """So many may be open; what is asked beyond them is denied at once (F6)."""
+    """This number of questions may be open. A further question is denied at once (F6)."""
 
     def __init__(self, policy: Policy, tell: Callable[..., None]) -> None:
         limit = policy.nanoseconds()["permission_timeout"]
@@ -77,15 +77,15 @@ class Questions:
             self._tell("withdrawn", next(iter(one.owners), None), one.question.title, question=one.question)
 
     def withdraw_of(self, number: int) -> list[Question]:
-        """Forget the questions of a turn; those of a background turn, which goes on, stay."""
+        """Forget the questions of a turn. The questions of a background turn stay, as it continues."""
         return self._drop([one for one in self._open.values() if number in one.owners])
 
     def withdraw_late(self, now: int) -> list[Question]:
-        """Forget what nobody answered in time."""
+        """Forget the questions that were not answered in time."""
         return self._drop([one for one in self._open.values() if one.deadline <= now])
 
     def withdraw_all(self) -> None:
-        """Forget everything: the agent that asked is gone."""
+        """Forget everything, because the agent that asked has ended."""
         self._drop(list(self._open.values()))
 
     def _drop(self, gone: list[_Open]) -> list[Question]:
@@ -102,19 +102,19 @@ _SECOND = 1_000_000_000
 
 
 class Hooks:
-    """Hold what fired and has not been called. What a method returns is to be written to the agent.
+    """Hold what fired and has not been called. The caller of a method writes the returned bytes to the agent.
 
     Args:
         policy: its `hook_timeout`.
-        tell: how viewers, and who calls the callbacks, are told.
+        tell: reports events to the viewers, and to the code that calls the callbacks.
     """
 
     LIFE = 300 * _SECOND
-    """What is kept for longer is called no more."""
+    """A hook that was kept longer than this is never called."""
 
     SWEEP = 60 * _SECOND
     MOST = 1000
-    """So many may wait, and so many are kept (F6)."""
+    """At most this number may wait, and at most this number are kept (F6)."""
 
     MOST_SIZE = 16 * 1024**2
     """So many characters of what is kept, where the newest stays always."""
@@ -136,7 +136,7 @@ class Hooks:
         self._talk = talk
 
     def lose(self) -> None:
-        """Take note that the agent is gone: nobody waits for an answer."""
+        """Note that the agent has ended: no question waits for an answer any more."""
         for name in tuple(self._waiting):
             self.withdraw(name)
 
@@ -148,7 +148,7 @@ class Hooks:
         waiting = {"hook_timeout": min(at for _, at in self._waiting.values())} if self._waiting else {}
         return waiting if self._sweep_at is None else {**waiting, "hook_sweep": self._sweep_at}
 
-    # What the agent says.
+    # Lines of the agent.
 
     def fire(self, hook: Hook, now: int) -> bytes:
         """Take a hook."""
@@ -170,7 +170,7 @@ class Hooks:
         if hook is not None:
             self._tell("withdrawn", None, _title(hook), hook=hook)
 
-    # What the caller says.
+    # Calls of the caller.
 
     def register(self, name: str, now: int) -> None:
         """Have a callback called from now on, with what fired before too: once, and if it is not too old."""

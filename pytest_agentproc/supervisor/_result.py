@@ -1,4 +1,4 @@
-"""What a run or a session gives back to its caller. Values only."""
+"""The results that a run or a session gives to its caller. Values only."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Result:
         stderr_tail: the last 64 KiB of stderr.
         elapsed: nanoseconds from the spawn to the outcome.
         returned: nanoseconds from the spawn to the answer.
-        leaks: pids of descendants that nobody here may signal, and that live on.
+        leaks: pids of descendants that live on because we may not signal them.
         containment: which one held the tree: "group", "subreaper" or "keeper", perhaps a weaker one than was asked for;
             None if the agent never ran.
         unwritten: artifacts that could not be written, each with the reason; then `artifacts_incomplete` is a warning.
@@ -118,7 +118,7 @@ class Result:
 
 
 _TOLD = [one.name for one in fields(RunReport) if one.name in {own.name for own in fields(Result)}]
-"""What an answer says of a run."""
+"""The parts of an answer about a run."""
 
 
 _SHOWN = frozenset({"message", "error"})
@@ -131,9 +131,9 @@ def report(
     """Sum a session up.
 
     Args:
-        session: one that is over.
+        session: a closed or failed session.
         turns: how many prompts were given.
-        views: what its viewers saw, by name.
+        views: the events that its viewers saw, by name.
         called: the hooks whose callbacks were called, with the instants.
     """
     events = session.transcript
@@ -169,4 +169,4 @@ def _answer(result: TurnResult | None) -> RunReport:
 
 
 _REPORTED = [one.name for one in fields(RunReport) if one.name in {own.name for own in fields(TurnResult)}]
-"""What an answer says of a turn."""
+"""The parts of an answer about a turn."""

@@ -2,8 +2,9 @@
 
     nothing runs --a turn begins--> turns run, or a background turn --it ends--> nothing runs
 
-A line that names its turns is believed (P5). One that names none belongs to what runs. What begins without a name is a
-background turn (B1), unless the agent has never named any: then it is the oldest delivered prompt that has not begun.
+A line that names its turns is believed (P5). One that names none belongs to what runs. A turn that begins without a
+name is a background turn (B1). If the agent has never named any, the turn is the oldest delivered prompt that has not
+begun.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class Router:
         self.running = tuple(one for one in self.running if one != number)
 
     def route(self, meaning: Begun | Said | Ended | Question | Named) -> tuple[int, ...]:
-        """Say which turns an event belongs to; none: nobody's."""
+        """Say which turns an event belongs to; it may be none."""
         marks = meaning.marks
         self.retracted = ()
         self.is_marked = self.is_marked or (bool(marks) and marks != _BACKGROUND)
@@ -123,7 +124,7 @@ _EVENT = 200
 class Transcript:
     """Keep the events of one session, and let viewers read them, each from its own place.
 
-    `events` are those that are kept, `total` is how many there were.
+    `events` are the kept events, `total` is how many there were.
     """
 
     def __init__(self) -> None:
@@ -144,7 +145,7 @@ class Transcript:
         return 0
 
     def read(self, place: int) -> tuple[SessionEvent, int] | None:
-        """Give the event at a place, or the oldest that is kept behind it, and the next place; None: not yet there."""
+        """Give the event at a place, or the oldest kept event after it, and the next place; None: not yet there."""
         if place >= self.total:
             return None
         gone = self.total - len(self.events)

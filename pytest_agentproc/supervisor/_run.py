@@ -47,8 +47,8 @@ async def run_once(
 ) -> Result:
     """Run an agent to its end, with its whole process tree.
 
-    What the agent does is never raised: it is the result's `outcome`. Cancelling this kills the tree and reaps the
-    agent before the cancellation goes on.
+    This function never raises for the agent's behaviour: the result's `outcome` reports it. A cancellation kills the
+    tree and reaps the agent before it continues.
 
     Args:
         argv: the agent's command, with the prompt if it goes by argv.
@@ -62,7 +62,7 @@ async def run_once(
         env: its whole environment; None: ours.
         artifacts: the directory for result.json and the logs, made if need be, or a store of your own; None: no files.
         run_id: what result.json calls the run; None: a random one.
-        model: the model that `argv` asks for, as result.json tells it; the agent is told nothing.
+        model: the model that `argv` asks for, for result.json only; the agent does not get it.
         clock: whose time counts; None: the virtual clock that runs this code, or else real time.
         deciders: replaced judgements, for tests of tests.
         trace: called with (instant, code, data) for each thing that the supervisor does.

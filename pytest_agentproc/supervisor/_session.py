@@ -51,12 +51,12 @@ class Turn:
         self._done: anyio.Event | None = None
 
     async def outcome(self) -> TurnResult:
-        """Wait for the turn's result; what the agent does is never raised.
+        """Wait for the turn's result; it never raises for the agent's behaviour.
 
         The outcomes of a turn, who caused them, and what can be done:
 
-        - `completed`, `failed`: the agent; go on.
-        - `cancelled`: the caller's `cancel`; go on. A good result that came all the same is `completed`.
+        - `completed`, `failed`: the agent; prompt again.
+        - `cancelled`: the caller's `cancel`; prompt again. A good result that came all the same is `completed`.
         - `timed_out`, `inactive`, `stalled`, `overran`: a limit of the policy; the turn was cancelled, the agent lives
           and the next prompt can be asked at once.
         - `stopped`: the caller's `stop` or `close`.
@@ -76,7 +76,7 @@ class Turn:
         return self.outcome().__await__()
 
     def cancel(self) -> None:
-        """Cancel this turn, also while it is queued; one that is over stays as it is."""
+        """Cancel this turn, also while it is queued. A turn that is over stays as it is."""
         self._session.tell(to.CancelTurn(self.number))
 
     def finish(self, result: TurnResult) -> None:
@@ -122,7 +122,7 @@ class Viewer:
         return event
 
     def detach(self) -> None:
-        """See no more; whoever waits for the next event is let go at the session's next event."""
+        """See no more events. A caller that waits for the next event returns at the session's next event."""
         self._is_attached = False
 
 
@@ -150,8 +150,9 @@ class Session:
     why. Once a handshake is done, a death is a crash: the prompt in flight is `agent_lost`, queued prompts wait, and a
     new agent starts after `restart_backoff`. A later agent that dies before its own handshake has crashed, too.
 
-    `transcript` are the events from the beginning, `background` the results of the background turns in their order;
-    of each the last 16 Mi characters are kept, where an event counts 200 beside its words, and the last one always.
+    `transcript` holds the events from the beginning, `background` the results of the background turns in their order.
+    Each keeps its last 16 Mi characters, and always its last entry. An event counts as 200 characters more than its
+    words.
     """
 
     def __init__(
@@ -175,7 +176,7 @@ class Session:
         self._changed: anyio.Event | None = None
         self._mute: Mute | None = None
 
-    # What the caller can ask for and know.
+    # The caller's requests and questions.
 
     @property
     def transcript(self) -> deque[SessionEvent]:
@@ -214,7 +215,7 @@ class Session:
 
     @property
     def stderr_tail(self) -> bytes:
-        """The last 64 KiB that the agent told on stderr, also after it is gone, until another one is started (F4)."""
+        """The last 64 KiB that the agent wrote to stderr, also after its end, until another one is started (F4)."""
         return self._machine.stderr_tail
 
     @property
@@ -234,7 +235,7 @@ class Session:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What was odd and changed no outcome, in order: the last 1000, of each the first 1000 characters."""
+        """Oddities that changed no outcome, in order: the last 1000, of each the first 1000 characters."""
         return tuple(self._warnings)
 
     def prompt(self, text: str) -> Turn:
@@ -259,8 +260,8 @@ class Session:
     def stop(self) -> Coroutine[Any, Any, None]:
         """Terminate the agent with its whole tree, and kill it if it does not go within `kill_grace`.
 
-        The word is given at once, and awaiting waits until nobody of the agent is left. A new agent is started, to
-        which the queued prompts go.
+        The call takes effect at once; awaiting it waits until no process of the agent is left. A new agent is started,
+        to which the queued prompts go.
         """
         stop = _Stop()
         if not self.is_over:
@@ -271,7 +272,7 @@ class Session:
     def close(self) -> Coroutine[Any, Any, None]:
         """End the session: the end of stdin, `close_grace`, TERM, `kill_grace`, KILL.
 
-        The word is given at once, and awaiting waits until nobody is left.
+        The call takes effect at once; awaiting it waits until no process is left.
         """
         self.tell(to.CloseSession())
         return self._until(lambda: self.is_over)
@@ -287,10 +288,10 @@ class Session:
     def on_hook(self, name: str, callback: HookCallback) -> None:
         """Have a hook that `open_session` announced call back, from now on (B4).
 
-        What fired before is not lost. One that may forbid a tool (`PreToolUse`) has been waiting since it fired, and
-        the tool with it: the callback forbids it by returning False, or by raising. All others were answered at once
-        with nothing, and the callback is called with each that is no older than 5 minutes. In either case that happens
-        once; what a callback raises is a warning.
+        A hook that fired before is not lost. One that may forbid a tool (`PreToolUse`) has been waiting since it fired,
+        and the tool with it: the callback forbids it by returning False, or by raising. All others were answered at
+        once with nothing, and the callback is called with each that is no older than 5 minutes. In either case the
+        callback is called once. If it raises, that is a warning.
 
         Args:
             name: the hook's, as announced.
@@ -304,7 +305,7 @@ class Session:
         """Attach a viewer, which sees everything from the beginning."""
         return Viewer(self)
 
-    # What the door and the driver call.
+    # The methods that the door and the driver call.
 
     def drive_by(self, driver: SessionDriver) -> None:
         """Get the driver, which in its turn tells this session."""
@@ -425,9 +426,9 @@ async def open_session(
 ) -> AsyncIterator[Session]:
     """Open a session; its agent starts at once, and prompts can be asked before it is ready.
 
-    What the agent does is never raised: it is a turn's outcome, or the session's status. The end of the block closes
-    the session as `Session.close` does. Cancelled anywhere, also while it closes, it kills the tree and reaps the agent
-    before the cancellation goes on. A death before the first handshake is final; `Session` says what follows it.
+    The agent's behaviour is never raised: a turn's outcome or the session's status reports it. The end of the block
+    closes the session as `Session.close` does. A cancellation at any point, also during the close, kills the tree and
+    reaps the agent before it continues. A death before the first handshake is final; see `Session`.
 
     Args:
         argv: the agent's command, with what makes it speak the dialect: `pi --mode rpc`; an ACP agent's own flag;

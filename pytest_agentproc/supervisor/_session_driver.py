@@ -1,7 +1,7 @@
 """Carries a session's commands out, and runs the caller's own functions in tasks. Judges nothing.
 
-A look takes, in this order: stdin, stdout, stderr, the exit, the descendants, the caller, the deadline. So what the
-agent did is known before what the caller wants, and what the caller wants before the time is up.
+A look takes, in this order: stdin, stdout, stderr, the exit, the descendants, the caller, the deadline. So the session
+handles the agent's events before the caller's calls, and the caller's calls before its timers.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class Rings(Protocol):
 
 
 class Mute:
-    """What a session rings that got no descriptor: it can start no agent, and fails.
+    """The wakeup of a session that got no descriptor: it can start no agent, and fails.
 
     Args:
         error: why there is none.
@@ -107,7 +107,7 @@ class Mute:
     def __init__(self, error: OSError) -> None:
         self.errno, self.reason = error.errno or 0, f"agent: {error.strerror}"
         self.wake: Callable[[], None] = lambda: None
-        """What wakes the session instead."""
+        """The event that wakes the session instead."""
 
     def ring(self) -> None:
         """See `Rings`."""
@@ -130,12 +130,12 @@ class SessionDriver(Driver):
     """Drive one session.
 
     Args:
-        machine: who decides.
+        machine: the machine that decides.
         spawn: starts an agent, its tree held by a containment; raises OSError if it cannot.
         bell: the session's descriptor.
         now: the clock, in nanoseconds.
         listen: called with everything that viewers see, in order.
-        trace: called with (instant, code, data) for the record's supervisor side; None: nobody looks.
+        trace: called with (instant, code, data) for the record's supervisor side; None: no trace.
     """
 
     machine: Conversation

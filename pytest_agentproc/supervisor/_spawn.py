@@ -58,7 +58,7 @@ def spawner(
         argv: the agent's command.
         cwd: where it runs; None: here.
         env: its whole environment; None: ours.
-        clock: is told of an agent that is no child of this process.
+        clock: gets to know an agent that is no child of this process.
 
     Raises:
         UsageError: /proc does not show the pid namespace of this process.

@@ -56,7 +56,7 @@ class Framing:
         return [clean(line) for line in lines]
 
     def is_too_long(self, size: int) -> bool:
-        """Say whether a line of so many bytes, its end not counted, is longer than a line may be (F3)."""
+        """Say whether a line of this size, without its end, is longer than a line may be (F3)."""
         return size > self.limit
 
     def _fits(self, line: bytes | bytearray) -> bool:
@@ -193,12 +193,12 @@ class Feeder:
 
     @property
     def rest(self) -> memoryview:
-        """What is still to be written."""
+        """The bytes that are still to be written."""
         return self._rest
 
     @property
     def streams(self) -> list[str]:
-        """What is to be read now: every stream that has not ended."""
+        """The streams to read now: every stream that has not ended."""
         return self._open
 
     @property
@@ -216,7 +216,7 @@ class Feeder:
             self._open.remove(stream)
 
     def end(self) -> list[Command]:
-        """End the agent's input: the prompt is through, or nobody reads it (C1)."""
+        """End the agent's input: the prompt is written, or the agent does not read it (C1)."""
         self.is_closed = True
         return [Close()]
 

@@ -27,7 +27,7 @@ _AGENT = "local_agent"
 
 
 class Tools:
-    """Follow the tools of one agent process, each by its id. What a sub-agent says changes nothing here (A6).
+    """Follow the tools of one agent process, each by its id. A sub-agent's words change nothing here (A6).
 
     A compaction that the agent announces is work like a tool of its own, until it says the end or the turn is over.
 
@@ -66,7 +66,7 @@ class Tools:
 
     @property
     def doing(self) -> str:
-        """What the agent is busy with, in a clause."""
+        """The work that the agent is busy with, in a clause."""
         return "it compacted its context" if self.is_compacting and not self.running else "a tool ran"
 
     def is_hosts(self, name: str) -> bool:
@@ -85,8 +85,8 @@ _LONGEST_TITLE = 60
 class Tasks:
     """Follow the background tasks of one agent process, each by its id.
 
-    `running` are the commands that have not come to a terminal status, with what they do. Agents and all else that goes
-    on in the background are followed for the warning alone: agents are tools (A6).
+    `running` are the commands that have not come to a terminal status, with what they do. Agents and other background
+    work are followed for the warning alone: agents are tools (A6).
     """
 
     KIND = "local_bash"
@@ -114,7 +114,7 @@ class Tasks:
             self._stopped[name] = title
 
     def warn(self) -> list[str]:
-        """Name, now that the agent is gone, the tasks whose work is lost: no end was reported, or they were stopped."""
+        """Name, after the agent's end, the tasks whose work is lost: no end was reported, or they were stopped."""
         lost = {"never ended": {**self.running, **self._others}, "were stopped": self._stopped}
         return [f"background tasks {how}: {_named(tasks)}" for how, tasks in lost.items() if tasks]
 

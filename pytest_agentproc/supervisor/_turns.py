@@ -173,7 +173,7 @@ class Answered:
 class TurnRecord:
     """One prompt on its way.
 
-    `cause` is what the turn ends as because somebody cancelled it, from the instant at which the cancel went out;
+    `cause` is what the turn ends as because of a cancel, from the instant at which the cancel went out;
     `cancels` went out, and `answers` of their own came to them.
 
     Args:
@@ -221,12 +221,12 @@ class TurnRecord:
 
 
 class Turns:
-    """Hold every prompt that has no outcome yet. What a method returns is to be written to the agent.
+    """Hold every prompt that has no outcome yet. The caller of a method writes the returned bytes to the agent.
 
     Args:
         policy: its `cancel_grace`, and the limits of what it holds.
         watchdog: the watchdog of the turn in flight.
-        tell: how viewers are told: called with the kind, turn and text of a `SessionEvent`, and what else it holds.
+        tell: reports to the viewers: called with the kind, turn and text of a `SessionEvent`, and what else it holds.
         has_handler: whether the caller answers questions; else they are denied at once (P7).
     """
 
@@ -274,7 +274,7 @@ class Turns:
         return data
 
     def cancel(self, number: int | None, now: int) -> bytes:
-        """Cancel a turn, or the one in flight; one that is queued ends at once, one that is cancelled stays so."""
+        """Cancel a turn, or the one in flight. A queued turn ends at once; a cancelled turn stays cancelled."""
         for turn in tuple(self.queue):
             if turn.number == number:
                 self.queue.remove(turn)
@@ -320,7 +320,7 @@ class Turns:
             self.watchdog.rest()
 
     def lose(self, outcome: Outcome, now: int, error: str) -> None:
-        """The agent is gone, or on its way: nothing is in flight any more."""
+        """The agent has ended, or is being ended: nothing is in flight any more."""
         if self.flight is not None:
             self._conclude(self.flight, self.flight.cause or outcome, now, error)
         self.unacknowledged = self.cancel_deadline = None
@@ -359,7 +359,7 @@ class Turns:
         if answered.is_cut:
             self._tell("warning", number, "transcript_truncated")
 
-    # What the agent says.
+    # Lines of the agent.
 
     def hear(self, heard: Turned, now: int) -> bytes:
         """Take what the agent said."""
@@ -379,7 +379,7 @@ class Turns:
         return b""
 
     def _note_begin(self, owners: tuple[int, ...], now: int) -> None:
-        """Note when turns begin; forget a background turn that said nothing when a prompt's turn goes on."""
+        """Note when turns begin. Forget a background turn that said nothing when a prompt's turn continues."""
         if BACKGROUND in owners:
             self._background.begin(now)
         elif owners and not self._background.has_words:
@@ -428,8 +428,8 @@ class Turns:
     def work(self, worked: Worked, now: int) -> bytes:
         """Follow the tools; a message of the turn in flight that asks for one of the host's is its end (A7).
 
-        The turn is over for the caller, and for the agent it is not: it is cancelled as a timeout would do it, what it
-        does till it acknowledges that is late, and then the next prompt goes out.
+        For the caller the turn is over, for the agent it is not. So the session cancels it as after a timeout. Events
+        before the acknowledgement are late; then the next prompt is delivered.
         """
         self._tools.feed(worked)
         self.watchdog.work(busy=self._tools.is_busy, doing=self._tools.doing)
@@ -521,7 +521,7 @@ class Turns:
         return self._talk.answer(question, allowed=allowed)
 
     def deny_due(self, now: int) -> bytes:
-        """Deny what nobody answered in time."""
+        """Deny the questions that were not answered in time."""
         late = self.questions.withdraw_late(now)
         self._go_on(now)
         return b"".join(self._talk.answer(question, allowed=False) for question in late)

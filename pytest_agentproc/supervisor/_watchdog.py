@@ -95,7 +95,7 @@ class Watchdog:
             self.deadlines = {name: new[name] for name in self.LIMITS if name in new}
 
     def is_progress(self, meaning: Meaning) -> bool:
-        """Say whether a line shows that the work goes on: an event of it does, and text; noise does not (A8)."""
+        """Say whether a line shows that the work continues: an event of it does, and text; noise does not (A8)."""
         return meaning.is_progress if isinstance(meaning, Other) else not isinstance(meaning, Noise)
 
     def progress(self, now: int) -> None:
@@ -149,7 +149,7 @@ class Watchdog:
 
 
 class TurnWatchdog(Watchdog):
-    """Hold the deadlines of the turn in flight, while nobody has cancelled it.
+    """Hold the deadlines of the turn in flight, while it is not cancelled.
 
     Progress moves the prompt's deadline, activity does not (P2). While the caller owes the agent an answer, the limits
     that wait for progress rest.

@@ -1,4 +1,4 @@
-"""What a supervisor under test may be unable to do: words that its adapter states. Knows no subject."""
+"""The abilities that a supervisor under test may lack: words that its adapter states. Knows no subject."""
 
 from __future__ import annotations
 
@@ -11,4 +11,4 @@ ABILITIES = {
     "pause": "wait between two prompts of a session: it is given all prompts at once, as a batch client is",
     "deny": "deny the agent anything, or let it wait for an answer: the caller allows everything at once",
 }
-"""What a scenario may need beside `CAPABILITIES`, each with what it means to lack it."""
+"""The needs that a scenario may have beside `CAPABILITIES`, each with the meaning of its lack."""

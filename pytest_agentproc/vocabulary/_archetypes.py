@@ -18,9 +18,9 @@ ARCHETYPES: dict[str, tuple[str, tuple[str, ...]]] = {
     "K11": ("dead before or during the handshake", ("P6",)),
     "K12": ("exit code or result lost or contradicting", ("C2", "C3")),
     "K13": ("a background turn in the next one", ("B1", "B2", "B3")),
-    "K14": ("waits for an answer that nobody gives", ("A7", "B4", "P4", "P7")),
+    "K14": ("waits for an answer that never comes", ("A7", "B4", "P4", "P7")),
     "K15": ("does not end with its stdin or its host", ("P8",)),
     "K16": ("zombies", ("T3",)),
     "K18": ("a signal for the wrong process", ("T2",)),
 }
-"""What each is, and the rules that it breaks: a scenario that covers one of those is of that archetype."""
+"""Each archetype with the rules that it breaks: a scenario that covers one of these rules is of that archetype."""

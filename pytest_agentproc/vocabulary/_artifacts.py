@@ -1,4 +1,4 @@
-"""The files that a supervisor keeps of a run, and the fields of its `result.json`. Knows nobody who writes them."""
+"""The files that a supervisor keeps of a run, and the fields of its `result.json`. Knows no writer of them."""
 
 from __future__ import annotations
 
@@ -38,4 +38,4 @@ RESULT_FIELDS = {
     "containment": "which containment held the tree: group, subreaper or keeper",
     "unwritten": "artifacts that could not be written, with the reasons",
 }
-"""Every field of result.json, in the order of the file. What is not known is null."""
+"""Every field of result.json, in the order of the file. An unknown value is null."""

@@ -1,7 +1,8 @@
-"""What the caller of sessions does: values, and who plays them. Pure; knows no session, no clock and no loop.
+"""The actions of the caller of sessions: values, and the `Caller` that plays them. Pure; knows no session or clock.
 
-One `Caller` plays the drive of a scenario against any supervisor: whoever owns the sessions does what `act` gives,
-tells what they told, and comes back at the deadline. So all subjects, and the model, are driven by the same rule.
+One `Caller` plays the drive of a scenario against any supervisor. The owner of the sessions does the actions of `act`,
+reports the sessions' events, and comes back at the deadline. So all subjects, and the model, are driven by the same
+rule.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ CAPABILITIES = (
     "restart",
     "several",
 )
-"""What a subject may be able to have done to its sessions, or to tell of them.
+"""The actions that a subject may be able to do to its sessions, and the events that it may be able to report.
 
-Beside the deeds of a drive: `queue` (a prompt while another is in flight that nobody has cancelled), `permission` (a
-handler), `hook`, `background` and `restart` (waits for a background turn, and for a new agent in place of one that is
-lost, or for none any more), `several` (sessions at a time). Waits for anything else go without saying.
+These are no actions of a drive: `queue` (a prompt while another is in flight, uncancelled), `permission` (a handler)
+and `hook`. `background` and `restart` are waits: for a background turn, and for a new agent in place of a lost one, or
+for none any more. `several` means several sessions at a time. Every subject can do all other waits.
 """
 
 _WAITS = frozenset({"wait", "turn", "background", "status", "settle"})
@@ -98,7 +99,7 @@ class Handler:
 
 @dataclass(frozen=True, slots=True)
 class HookUse:
-    """What the caller has a hook do.
+    """The reaction of a hook's callback.
 
     Args:
         name: the hook's.
@@ -138,12 +139,12 @@ def required(drive: Sequence[CallerAction]) -> dict[str, int]:
 
 
 class CallbackError(Exception):
-    """What a callback raises that is to break."""
+    """The error of a callback that has to break."""
 
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """What the caller is to one session beside the drive.
+    """The caller's part for one session beside the drive.
 
     Args:
         handler: how it answers the agent's questions; None: it has no handler.
@@ -156,7 +157,7 @@ class Role:
 
 @dataclass(slots=True)
 class _Heard:
-    """What one session told, and what it was asked; `since` is the status at its item before."""
+    """The events of one session, and its questions; `since` is the status at its item before."""
 
     statuses: list[str] = field(default_factory=lambda: ["starting"])
     since: int = 0
@@ -175,9 +176,9 @@ class Caller:
     """Play the caller's part in all sessions; a drive that is through waits for every outcome, and closes each once.
 
     Args:
-        drive: what to do, in order.
+        drive: its items, in order.
         note: called with each deed when it is done, and with a wait when it begins.
-        roles: the sessions by name, in the order in which they are closed; the one that has no name is "".
+        roles: the sessions by name, in the order in which they are closed; the name of a single session is "".
     """
 
     def __init__(
@@ -215,7 +216,7 @@ class Caller:
             dues.append(self._registers[0][0])
         return min(dues) if dues else None
 
-    # What the sessions told.
+    # The sessions' events.
 
     def hear(self, kind: str, turn: int | None, text: str, session: str = "") -> None:
         """Take note of a `status` (the text says which), of the `outcome` of a turn, of a `background` turn's end.
@@ -238,12 +239,12 @@ class Caller:
             heard.dues.append((now + handler.after, heard.questions))
         return heard.questions
 
-    # What is to be done.
+    # The caller's next actions.
 
     def act(self, now: int) -> list[CallerAction]:
         """Give what is to be done now, in order: callbacks, the drive, answers session by session.
 
-        A handler that answers now is a task of its own, which goes on when this one waits again.
+        A handler that answers now is a task of its own, which continues when this one waits again.
         """
         deeds: list[CallerAction] = []
         while self._registers and self._registers[0][0] <= now:

@@ -1,4 +1,4 @@
-"""The limits that a supervisor keeps: names, units, defaults. Knows nobody who keeps them."""
+"""The limits that a supervisor keeps: names, units, defaults. Knows no supervisor."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ _ENDLESS = float("inf")
 def to_nanoseconds(seconds: float) -> int:
     """Turn seconds into whole nanoseconds, the unit in which all clocks of the kit count.
 
-    What lies between two of them by more than a rounding error is over at the later one, as a timer of that length is.
+    A time between two nanoseconds, by more than a rounding error, becomes the later one, as for a timer of that length.
     """
     before = math.floor(seconds * NANOSECONDS)
     return before if seconds - before / NANOSECONDS <= _ROUNDING else before + 1
 
 
 class _Unsaid(float):
-    """A default that nobody chose."""
+    """A default that was never chosen."""
 
 
 UNSAID_SILENCE = _Unsaid(120.0)
@@ -69,7 +69,7 @@ class _Counted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy(_Counted):
-    """What a supervisor promises. Durations are seconds, sizes bytes; None switches a limit off.
+    """The promises of a supervisor. Durations are seconds, sizes bytes; None switches a limit off.
 
     The defaults are those of most dialects; `for_dialect` knows the others.
 
@@ -168,7 +168,7 @@ class Policy(_Counted):
 
     @property
     def unstated(self) -> frozenset[str]:
-        """Name the limits whose value nobody knows: none, but for a supervisor under test that leaves some out."""
+        """Name the limits of unknown value: none, except for a supervisor under test that leaves some out."""
         return frozenset()
 
     def holds(self, containment: str) -> bool:
@@ -212,7 +212,7 @@ class Policy(_Counted):
 
     @property
     def has_parts(self) -> bool:
-        """Whether one of its durations is no whole number of nanoseconds: who adds such up may round more than once."""
+        """Whether one of its durations is no whole number of nanoseconds: sums of such durations may be rounded twice."""
         try:
             return self._parts
         except AttributeError:  # as above
@@ -223,7 +223,7 @@ class Policy(_Counted):
 
     @classmethod
     def for_dialect(cls, dialect: str | Dialect, **limits: Any) -> Policy:
-        """Give the default limits for agents of a dialect, but for those that are given.
+        """Give the default limits for agents of a dialect, except for the limits that are given.
 
         Args:
             dialect: the wire format, by its name if it is the kit's; one without defaults of its own has those of most.
@@ -280,6 +280,6 @@ TIME_NAMES = tuple(name for name in POLICY_NAMES if name not in (*SIZE_NAMES, *L
 
 
 def time_names(*, is_session: bool) -> list[str]:
-    """Give the names of the times that count for an agent of a session, or of a run: the others are nobody's there."""
+    """Give the names of the times that count for an agent of a session, or of a run. The others mean nothing there."""
     idle = _OF_RUNS if is_session else _OF_SESSIONS
     return [name for name in TIME_NAMES if name not in idle]

@@ -15,7 +15,7 @@ RULES = {
     "A8": "bytes without progress for progress_timeout end a run as stalled",
     "A9": "the one-number form of a limit means silence, never duration",
     "B1": "a background turn never appears in a prompt's turn or completes it, however late it comes",
-    "B2": "background commands are tracked to their end; one that is stopped or never ends is named and blocks nothing",
+    "B2": "background commands are tracked to their end; a stopped or endless one is named and blocks nothing",
     "B3": "background turns stay out of prompts' turns after an error result, too",
     "B4": "a hook is called back once, also if it fired first; a tool waits for its hook, at most hook_timeout",
     "C1": "a lingering agent gets linger_grace, terminate, linger_kill_grace, kill; the outcome stands",
@@ -40,6 +40,6 @@ RULES = {
     "T1": "terminate and kill mean the whole tree",
     "T2": "no signal to a pid that may have been reused",
     "T3": "no zombie among the supervisor's own children",
-    "T4": "a supervisor that is cancelled leaves nobody, wherever it was",
+    "T4": "a supervisor that is cancelled leaves no process, wherever it was",
     "T6": "descendants left by an agent that exits by itself are ended before the run returns",
 }

@@ -1,4 +1,4 @@
-"""What a package says of a step that it adds to scripts. Owns the form and its checks; knows no step."""
+"""A package's description of a step that it adds to scripts. Owns the form and its checks; knows no step."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class ScriptStep:
     dialect's encoder has its name among its `events`, and that encoder gives the bytes: a step of a dialect's own.
 
     Args:
-        name: what scripts call it.
+        name: its name in scripts.
         value: the type of its value, one of `VALUE_TYPES`; or a list of the words that it can be; or a mapping with the
             type of each key, all of which must be there.
-        doc: what it does, in a clause.
+        doc: its effect, in a clause.
         expand: takes the value, gives the steps as YAML would read them: `[{"say": "a"}, {"silence": "1s"}]`. A time or
             a size reaches it as text that can be a step's value. An encoder is given nanoseconds and bytes.
 

@@ -1,4 +1,4 @@
-"""The signals that scenarios and records name, with Linux's numbers. Knows nobody who sends them."""
+"""The signals that scenarios and records name, with Linux's numbers. Knows no sender of them."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ class PartlyStated(Policy):
 
     @property
     def unstated(self) -> frozenset[str]:
-        """Name the limits whose value nobody knows."""
+        """Name the limits of unknown value."""
         return self.left_out
 
 
@@ -37,8 +37,8 @@ def with_unstated(policy: Policy, names: Iterable[str]) -> Policy:
     """Give the same limits, with the names of those that a supervisor leaves out.
 
     Args:
-        policy: its limits, and the defaults of those that it does not state.
-        names: what it states.
+        policy: its limits, and the defaults of the limits that it does not state.
+        names: the limits that it states.
     """
     left_out = frozenset(_ALWAYS_KEPT) - _HAS_DEFAULT - frozenset(names)
     if not left_out:

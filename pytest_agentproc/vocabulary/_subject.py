@@ -1,4 +1,4 @@
-"""What a supervisor under test is told and what it tells. Values and a protocol; knows no subject."""
+"""The order that a supervisor under test gets, and its report. Values and a protocol; knows no subject."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ class RunRequest:
         disk: how that directory is: "" as any other; "read_only": nobody can make a file in it; "full": nothing can be
             written to a file of an artifact's name; a subject that writes under other names must bring that about.
         model: the model that the command line asks for; None: it names none.
-        drive: what the caller of a session does; empty: it is a run of one prompt. Whoever plays it by a `Caller` and
-            notes that in the trace plays it as everybody else does.
+        drive: what the caller of a session does; empty: it is a run of one prompt. A subject that plays it by a
+            `Caller`, and notes that in the trace, plays it correctly.
         handler: how the caller of a session answers the agent's questions; None: not at all.
-        hooks: what the caller of a session has hooks do.
+        hooks: the reactions of the session's hooks.
         name: what the session is called, where there are several: its trace goes through `record.of_session`.
         keeper: starts programs that no clock knows, and finds whatever they leave; a subject that is a program of
             its own says `needs_keeper`, and has one in real time.
@@ -73,7 +73,7 @@ class RunRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunReport:
-    """What a subject reports of a run, a turn, a session or several of them; None: it does not say.
+    """A subject's report on a run, a turn, a session or several of them; None: it does not say.
 
     Args:
         outcome: one of the glossary's, such as completed, failed or inactive.
@@ -124,7 +124,7 @@ class RunReport:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What a viewer of a session saw before it was detached, or the session ended.
+    """The events that a viewer of a session saw before it was detached, or the session ended.
 
     Args:
         status: the last status.
@@ -160,14 +160,14 @@ class Subject(Protocol):
 
     `policy` and `run` may raise `subjects.Declined` for what it cannot take: the scenario is then not applicable.
 
-    It may have nine more: `takes_runs`, false for one that takes nothing but drives; `dialects`, those whose
+    It may have nine more: `takes_runs`, false for a subject that takes only drives; `dialects`, those whose
     agents it can run, or modes of them, as `gemini stream` (None: all); `deeds`, the `CAPABILITIES` that it can have
     done
     to its sessions (None: all); `cannot`, the `ABILITIES` that it lacks; `outcomes`, those that it can tell apart
-    (empty: all); `first_signal`, with which it begins to end an agent (TERM); `needs_keeper`, true for one that
-    starts programs of its own, which a keeper holds in real time; `real_time_only`, why it cannot be played in
-    virtual time ("": it can); and `cancellable`, whether it may be cancelled without leaving anybody
-    (None: it does not say; "task": by `Task.cancel`, and by no scope).
+    (empty: all); `first_signal`, with which it begins to end an agent (TERM); `needs_keeper`, true for a subject that
+    starts programs of its own, which a keeper holds in real time; `real_time_only`, why it cannot be played in virtual
+    time ("": it can); and `cancellable`, whether it may be cancelled without leaving a process (None: it does not say;
+    "task": by `Task.cancel`, and by no scope).
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""A stage that only keeps book: what a program does in which grant, without a process. Judges nothing."""
+"""A stage that only records what a program does in each grant, without a process. Judges nothing."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class Book:
 
     Args:
         room: how many chunks each stream has room for.
-        broken: the streams that nobody reads.
-        stdin: what stdin will give, read by read.
+        broken: the streams without a reader.
+        stdin: the bytes of stdin, read by read.
         gone: the processes that have ended.
     """
 
@@ -48,11 +48,11 @@ class Book:
         return {"env": dict.fromkeys(names or ())}
 
     def writable(self, stream: str) -> bool:
-        """Say whether there is room, or nobody to make any."""
+        """Say whether there is room, or no reader to make any."""
         return stream in self.broken or self.room[stream] > 0
 
     def write(self, stream: str, data: bytes) -> bool:
-        """Take a chunk, unless nobody reads."""
+        """Take a chunk, unless the stream has no reader."""
         if stream in self.broken:
             return False
         self.room[stream] -= 1
@@ -111,7 +111,7 @@ class Play:
         self.player = Player(program, self.book, encoder(program))
 
     def grant(self, now: int, *signals: int, stdin: bytes | None = None) -> list[tuple[Any, ...]]:
-        """Let it go on, with bytes on stdin or without; give what it did."""
+        """Let it continue, with bytes on stdin or without; give what it did."""
         self.book.done = []
         if stdin is not None:
             self.book.stdin.append(stdin)

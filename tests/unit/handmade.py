@@ -77,7 +77,7 @@ class Played:
 
 @dataclass(frozen=True)
 class Reference:
-    """What the kit's own supervisor makes of it, written by hand."""
+    """The results of the reference supervisor, written by hand."""
 
     there: Played
     here: Played
@@ -85,7 +85,7 @@ class Reference:
 
 @dataclass(frozen=True)
 class Unstated:
-    """What depends on limits that are not stated, written by hand."""
+    """The results that depend on limits that are not stated, written by hand."""
 
     names: tuple[str, ...]
     default: Played

@@ -81,7 +81,7 @@ ODD = [
         "\u201chi\u201d",
     ],
 ]
-"""Scalars and signs that somebody may write, or a broken tool."""
+"""Scalars and signs that a person or a broken tool may write."""
 
 
 def delete_a_line(lines: list[str], random: Random) -> None:
@@ -108,7 +108,7 @@ def indent_otherwise(lines: list[str], random: Random) -> None:
 
 
 def replace_a_value(lines: list[str], random: Random) -> None:
-    """Write something else behind a colon."""
+    """Write something else after a colon."""
     place = random.randrange(len(lines))
     lines[place] = re.sub(r": .*", lambda _: ": " + random.choice(ODD), lines[place], count=1)
 

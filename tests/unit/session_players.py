@@ -59,7 +59,7 @@ class Player:
         """Give words that say whose they are."""
         return f"w{self.running}." if self.running else "bg."
 
-    # What a test has it do; each is asked for only where `may` allows.
+    # The actions that a test may ask for, each only where `may` allows it.
 
     def may(self, action: str) -> bool:
         """Say whether an honest agent could do this now."""

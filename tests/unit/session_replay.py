@@ -36,7 +36,7 @@ TIMED = ROOT / "tests" / "data" / "transcripts" / "timed"
 
 @dataclass
 class Replayed:
-    """What came of it: per prompt whether its result was good and its text; each background turn; the odd lines."""
+    """The results: per prompt whether its result was good and its text; each background turn; the odd lines."""
 
     turns: dict[int, tuple[bool, str | None]] = field(default_factory=dict)
     background: list[str | None] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""What is wrong with what another package adds to the language is told where a scenario uses it, and by whose name."""
+"""A mistake in a package's addition to the language is reported where a scenario uses it, with the package's name."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ BEAT = ScriptStep(name="beat", value=["lub", "dub"], doc="a sign of life")
 
 
 def twice(value: dict[str, Any]) -> list[dict[str, Any]]:
-    """Say it, with a silence behind it, two times."""
+    """Say it, with a silence after it, two times."""
     return [{"say": value["say"]}, {"silence": value["after"]}] * 2
 
 
@@ -116,7 +116,7 @@ def test_a_step_of_a_dialect_gets_times_and_sizes_as_numbers(package: Callable[.
     ],
 )
 def test_a_wrong_expansion_is_the_plugins_at_the_place_of_the_step(expand: Any, message: str) -> None:
-    """The author of the scenario has made no mistake, and is told who has."""
+    """The author of the scenario has made no mistake, and the message names the package that has."""
     odd = ScriptStep(name="odd", value="text", doc="something", expand=expand)
     [problem] = problems("say: a", "odd: x", agent="raw", language=spoken(odd))
     about = "5:10: the step odd, which the plugin toy adds, "
@@ -126,7 +126,7 @@ def test_a_wrong_expansion_is_the_plugins_at_the_place_of_the_step(expand: Any, 
 
 
 def test_a_wrong_value_of_a_contributed_step_is_the_scenarios() -> None:
-    """It is told as of any other step."""
+    """It is reported like any other step."""
     assert problems("twice: {say: b, aftr: 1s}", "beta: lub", agent="raw", language=spoken(TWICE, BEAT)) == [
         '4:21: unknown key in twice "aftr": did you mean "after"?',
         '5:5: unknown step "beta": did you mean "beat"?',
@@ -199,7 +199,7 @@ def test_a_talk_that_cannot_be_made_is_named_too(package: Callable[..., Dialect]
 
 
 def test_a_host_is_asked_for_more_than_an_encoder(package: Callable[..., Dialect]) -> None:
-    """What a run never calls, a session does; what it then has is heard, asked and waited for."""
+    """A session calls methods that a run never calls; its words are heard, asked and waited for."""
     toy = package(ENCODER.replace("def has", "def had"), talk=TALK)
     [problem] = problems("say: a", language=spoken(toy))
     assert problem.endswith(".encoder lacks has in mode chat: fake_agents.contracts.Host says what it must have")
@@ -246,7 +246,7 @@ def test_the_model_holds_sessions_of_a_contributed_dialect(package: Callable[...
 
 
 def test_a_subject_claims_a_contributed_dialect_by_itself(package: Callable[..., Dialect]) -> None:
-    """Its name alone is no word that a function of somebody's could be held to."""
+    """Its name alone is no word that another author's function could be held to."""
     toy = package()
     assert Function(print, dialects=["raw", toy]).dialects == ("raw", "toy")
     with pytest.raises(UsageError, match="there is no dialect 'toy'"):

@@ -1,4 +1,4 @@
-"""Thoughts, tools and what the agent was given: the steps, the bytes, and the player that plays them."""
+"""Thoughts, tools and the agent's input: the steps, the bytes, and the player that plays them."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_the_steps_that_a_dialect_has_are_the_events_that_its_encoder_has() -> N
 
 
 def test_a_step_that_the_dialect_does_not_have_names_those_that_have_it() -> None:
-    """Who writes a scenario for plain text must learn that it has no tools, and where there are some."""
+    """The author of a scenario for plain text must learn that it has no tools, and where there are some."""
     steps = "[{think: a}, {tool: {id: a, name: b}}, {tool_done: a}, {event: {}}]"
     with pytest.raises(ScenarioError) as caught:
         loads(f"scenario: a\nagent: gemini\nscript: {steps}\n")
@@ -107,7 +107,7 @@ def test_a_step_that_the_dialect_does_not_have_names_those_that_have_it() -> Non
 
 
 def test_only_what_streams_has_pieces_of_a_text() -> None:
-    """Codex prints a text in one piece: what would be dropped there in silence is told."""
+    """Codex prints a text in one piece: the pieces that it would drop in silence are reported."""
     with pytest.raises(ScenarioError) as caught:
         loads("scenario: a\nagent: codex\nscript: [{delta: a}]\n")
     able = "known by claude print, claude session, pi json, pi rpc, gemini stream or acp session"
@@ -115,7 +115,7 @@ def test_only_what_streams_has_pieces_of_a_text() -> None:
 
 
 def test_what_a_sub_agent_says_and_thinks_compiles_to_events() -> None:
-    """The player knows no sub-agents: what it says is not the agent's text."""
+    """The player knows no sub-agents: a sub-agent's words are not the agent's text."""
     steps = "[{tool: {id: t, name: Task}}, {think: {text: hm, parent: t}}, {say: {text: a, parent: t}}]"
     program = loads(f"scenario: a\nagent: claude\nscript: {steps}\n").bind(Policy()).program
     assert [step[2] for step in program["steps"][1:]] == [
@@ -232,7 +232,7 @@ OWN_ENV = "a supervisor with an environment and folder of its own states cannot=
     ],
 )
 def test_what_the_agent_saw_comes_from_the_agent(key: str, wanted: Any, row: tuple[str, ...]) -> None:
-    """What a supervisor says that it gave is no proof; a word is cut where the agent cut it."""
+    """A supervisor's own word about its input is no proof; a word is cut where the agent cut it."""
     read: list[tuple[str, dict[str, Any]]] = [
         ("i", {"bytes": b"ye"}),
         ("i", {"size": 3, "by": "supervisor"}),

@@ -1,4 +1,4 @@
-"""What a scenario may expect of the files of a run, and what is said of those that are there."""
+"""The expectations of a scenario for the files of a run, and the verdict on the files that are there."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def judge(
 
 
 def test_every_file_and_every_field_can_be_expected() -> None:
-    """What the vocabulary names, a scenario can check."""
+    """A scenario can check everything that the vocabulary names."""
     assert [*ARTIFACT_KEYS] == [*ARTIFACTS]
     assert [*RESULT_KEYS] == [*RESULT_FIELDS]
 
@@ -110,7 +110,7 @@ def test_each_leaf_is_an_expectation_in_its_normal_form() -> None:
     ],
 )
 def test_a_file_is_compared_as_it_was_found(key: str, value: Any, row: tuple[str, str, str]) -> None:
-    """What the subject says of its files counts for nothing."""
+    """The subject's own words about its files count for nothing."""
     verdict, shown, seen = judge(key, value, FILES)
     assert (verdict, shown, seen[: len(row[2])]) == row
 
@@ -137,6 +137,6 @@ def test_no_file_is_expected_of_an_agent_that_never_ran() -> None:
     ("elapsed", "verdict"), [(1.0, "passed"), (0.52, "passed"), (0.45, "passed"), (0.3, "failed"), (2.6, "failed")]
 )
 def test_in_real_time_a_file_may_say_what_its_writers_own_clock_said(elapsed: float, verdict: str) -> None:
-    """Who divides its limits by the scale measures a second of the run as half of one, and from when it had started."""
+    """A subject that divides its limits by the scale counts half of each second of the run, from its start."""
     files = {"result.json": json.dumps({"elapsed": elapsed}).encode()}
     assert judge(f"{RESULT}.elapsed", SECOND, files, SECOND, clock="real", scale=2)[0] == verdict

@@ -1,4 +1,4 @@
-"""What is kept of a run, over a store of values: what is written, in which words, and what a failing disk changes."""
+"""The artifacts of a run, over a store of values: their content, their words, and the effect of a failing disk."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def events_of(*meanings: Meaning) -> list[dict[str, Any]]:
 
 
 def test_a_run_leaves_five_files() -> None:
-    """What came is there byte for byte, what it meant line by line, how it ended in one object."""
+    """The bytes are there unchanged, their meanings line by line, the ending in one object."""
     store = MemoryStore()
     result = ended(store, output(b"one\ntw\xff"), output(b"x\r", "stderr"), output(b"o\n"))
     assert sorted(store.files) == sorted(ARTIFACTS)
@@ -115,7 +115,7 @@ def test_a_run_may_end_after_the_last_date() -> None:
 
 
 def test_every_meaning_has_its_line() -> None:
-    """What an event does not say is left out; a line that is no text is shown as well as it can be."""
+    """A field that an event does not set is left out; a line that is no text is shown as well as it can be."""
     assert events_of(
         Message("ä", "stop", "m1", {"input": 3}),
         Message(""),
@@ -157,7 +157,7 @@ def test_what_json_can_carry_and_utf_8_or_json_cannot_write_is_written_all_the_s
 @pytest.mark.parametrize("name", ARTIFACTS)
 @pytest.mark.parametrize("step", ["begin", "write", "finish"])
 def test_one_file_that_fails_is_given_up_and_the_others_are_whole(name: str, step: str) -> None:
-    """Best effort means every file that can be there is; result.json tells of the others."""
+    """Best effort means every file that can be there is; result.json names the others."""
 
     class Failing(MemoryStore):
         """A disk on which one file fails at one step."""
@@ -260,7 +260,7 @@ def test_two_stores_in_one_directory_keep_apart(tmp_path: Path) -> None:
 
 
 def test_a_run_that_its_caller_gave_up_is_stopped_or_what_it_was() -> None:
-    """A result that was there before stands; a kill is forced, an exit that nobody had seen is the agent's own."""
+    """A result that was there before stands; a kill is forced, an exit that was never seen is the agent's own."""
     stopped = Machine(Task("raw", b"", Policy()))
     stopped.feed(on.Start(), 0)
     stopped.feed(on.Spawned(7), 0)

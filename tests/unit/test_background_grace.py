@@ -89,7 +89,7 @@ def test_a_task_that_begins_after_the_result_is_followed_too() -> None:
 
 
 def test_a_task_that_dies_with_the_agent_is_named() -> None:
-    """What an agent reports as it is ended counts: it is the last word about the task."""
+    """A report that an agent makes while it is being ended counts: it is the last word about the task."""
     machine = finished(STARTED, grace=0.0)
     assert machine.feed(on.Due(), 5 * SECOND // 4) == [Signal("TERM")]
     stopped = {**ENDED, "status": "stopped"}

@@ -51,7 +51,7 @@ def test_a_listed_check_that_is_red_is_known(verdict: Verdict) -> None:
 
 
 def test_what_was_not_exercised_because_of_it_is_excused_with_it() -> None:
-    """A deadlock leaves nothing to see behind it; another failure beside it fails all the same."""
+    """A deadlock leaves nothing to see after it; another failure beside it fails all the same."""
     known = rows(outcome=Verdict.KNOWN, text=Verdict.NOT_EXERCISED, leaks=Verdict.PASSED)
     assert conclude(known) is Verdict.KNOWN
     assert conclude([*known, *rows(noise=Verdict.FAILED)]) is Verdict.FAILED
@@ -127,7 +127,7 @@ def updated(*given: Judged, text: str = LISTED, there: tuple[str, ...] = ("one",
 
 
 def test_what_stays_keeps_its_lines_and_comments() -> None:
-    """The reasons are the worth of the list; what was not judged stays as it is."""
+    """The reasons are the worth of the list; an entry without a verdict stays as it is."""
     assert updated() == LISTED
     assert updated(judged("one", outcome="known")) == LISTED
 
@@ -146,7 +146,7 @@ def test_what_passes_goes_with_its_comments_and_what_is_new_comes_last() -> None
 
 
 def test_an_entry_of_a_scenario_that_is_gone_goes() -> None:
-    """Nobody will ever judge it again."""
+    """It will never be judged again."""
     assert [one.scenario for one in Baseline(updated(there=("two",)), "known.yaml").known] == ["two"]
 
 
@@ -166,7 +166,7 @@ def test_a_list_in_brackets_is_written_line_by_line() -> None:
 
 
 def test_all_failures_are_accepted_when_the_list_is_written() -> None:
-    """What was not exercised is listed only where nothing else explains it."""
+    """A check that was not exercised is listed only where nothing else explains it."""
     some = accepted(rows(a=Verdict.FAILED, b=Verdict.UNDECIDED, c=Verdict.NOT_EXERCISED, d=Verdict.PASSED))
     known, passed = Verdict.KNOWN, Verdict.PASSED
     assert [row.verdict for row in some] == [known, known, Verdict.NOT_EXERCISED, passed]

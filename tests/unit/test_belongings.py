@@ -1,4 +1,4 @@
-"""Whose a process is, judged from values: every kind of evidence, and every reason to leave somebody alone."""
+"""The owner of a process, judged from values: every kind of evidence, and every reason to leave a process alone."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def mine(found: Ownership) -> dict[int, tuple[str, int]]:
 
 
 def test_a_child_belongs_by_its_start() -> None:
-    """What was started here, alive or dead, is to be ended and waited for here."""
+    """A process that was started here, alive or dead, has to be ended and waited for here."""
     found = judged(seen(1), seen(2, state="zombie"), starts={1: start(1), 2: start(2)})
     assert mine(found) == {1: ("child", 1), 2: ("child", 2)}
     assert found.spent == ()
@@ -67,7 +67,7 @@ def test_an_orphan_belongs_by_a_session_that_a_belonging_is_in_or_was() -> None:
 
 
 def test_this_process_own_session_tells_nothing() -> None:
-    """Everybody may be in it."""
+    """Any process may be in it."""
     found = judged(seen(1), seen(2), starts={1: start(1)})
     assert (mine(found), [one.pid for one in found.unknown]) == ({1: ("child", 1)}, [2])
 
@@ -86,7 +86,7 @@ def test_an_orphan_that_was_seen_below_a_start_stays_known() -> None:
 
 
 def test_what_nothing_is_known_of_is_nobodys() -> None:
-    """It is told of, with whatever is below it, and nothing else."""
+    """It is reported, with all processes below it, and nothing else."""
     found = judged(seen(2, session=2), seen(3, 2, session=2))
     assert (found.mine, [one.pid for one in found.unknown], found.spent) == ((), [2, 3], ())
 
@@ -100,7 +100,7 @@ def test_who_was_there_before_is_left_alone_with_all_its_tree() -> None:
 
 
 def test_who_was_below_somebody_before_and_is_a_dead_child_now_is_reaped() -> None:
-    """Only adoption brought it here, and nobody else can wait for it."""
+    """Only adoption brought it here, and no other process can wait for it."""
     assert judged(seen(2, state="zombie"), before={(2, 5 * SECOND): 1}).spent == (2,)
 
 
@@ -111,7 +111,7 @@ def test_a_pid_of_before_that_is_another_process_now_is_judged_anew() -> None:
 
 
 def test_a_start_whose_pid_is_anothers_by_now_proves_nothing() -> None:
-    """Whoever is born after its start was known is not what was started."""
+    """A process that is born after that start was known is not the started process."""
     found = judged(seen(1, born=9 * SECOND), starts={1: start(1)})
     assert (mine(found), [one.pid for one in found.unknown]) == ({}, [1])
 
@@ -125,7 +125,7 @@ def test_what_others_start_here_is_theirs() -> None:
 
 
 def test_a_process_that_multiprocessings_forkserver_starts_for_the_test_is_the_tests() -> None:
-    """Its parent is nobody's, its start is known."""
+    """Its parent is none of the test's, its start is known."""
     assert mine(judged(seen(4), seen(5, 4), helpers={4}, starts={5: start(5)})) == {5: ("child", 5)}
 
 
@@ -143,7 +143,7 @@ def test_what_is_excused_is_left_alone_with_all_its_tree() -> None:
 
 
 def test_an_adopted_one_that_is_dead_is_reaped_and_not_counted() -> None:
-    """Without adoption the system's init would have reaped it: it is nobody's neglect."""
+    """Without adoption the system's init would have reaped it: no program has neglected it."""
     starts = {1: start(1)}
     found = judged(seen(2, session=1, state="zombie"), starts=starts)
     assert (found.mine, found.spent) == ((), (2,))

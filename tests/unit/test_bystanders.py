@@ -47,12 +47,12 @@ def test_who_was_there_before_and_his_children_are_bystanders(pid: int) -> None:
 
 @pytest.mark.parametrize("pid", [ME, 61, 70, 71, 72, 73, 74, 99])
 def test_who_may_belong_to_the_run_is_none(pid: int) -> None:
-    """Whoever is below this process, or has lost its parent: an accusation must be right."""
+    """A process is one of ours if it is below this process, or has lost its parent: an accusation must be right."""
     assert not is_bystander(pid, BEGUN, ME, seen)
 
 
 def test_a_process_that_vanishes_while_it_is_looked_at_is_none() -> None:
-    """Nobody knows any more who its parent's parent was."""
+    """The parent of its parent is no longer known."""
     table = {pid: seen(pid) for pid in TABLE if pid != 80}
     assert not is_bystander(81, BEGUN, ME, table.get)
 

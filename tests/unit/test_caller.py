@@ -1,4 +1,4 @@
-"""The caller of a session: what a drive does when it is through."""
+"""The caller of a session: how a drive ends."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_a_session_is_closed_once(drive: tuple[CallerAction, ...]) -> None:
 
 
 def test_a_drive_that_closes_waits_for_every_outcome_all_the_same() -> None:
-    """What is asked of a closed session has its outcome soon, and the caller is not done before."""
+    """A question to a closed session has its outcome soon, and the caller is not done before."""
     caller = Caller([CallerAction(1, "prompt", "hi"), CallerAction(1, "close")], lambda _: None)
     assert [deed.kind for deed in caller.act(0)] == ["prompt", "close"]
     assert not caller.is_done

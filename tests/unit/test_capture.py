@@ -1,4 +1,4 @@
-"""What of recording needs no process: where it is possible, what is cut, how pauses and texts are written."""
+"""The parts of recording that need no process: where it is possible, the cuts, the pauses and the texts."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def steps(folder: Path, events: list[Event], speaker: AgentIdentity = RAW) -> li
 
 
 def test_elsewhere_than_on_linux_one_sentence_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody should have to read a traceback to learn it."""
+    """No user should have to read a traceback to learn it."""
     monkeypatch.setattr(sys, "platform", "win32")
     with pytest.raises(UsageError) as error:
         require_linux()
@@ -43,7 +43,7 @@ def test_elsewhere_than_on_linux_one_sentence_says_so(monkeypatch: pytest.Monkey
 
 @pytest.mark.slow
 def test_what_no_program_needs_is_not_loaded_before_it() -> None:
-    """The program waits for the recorder to start; the scenario language, the lab and the page come behind it."""
+    """The program waits for the recorder to start; the scenario language, the lab and the page are loaded after it."""
     code = "import sys, pytest_agentproc.capture as c; c.run_recorded; print(*sorted(sys.modules))"
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=30).stdout
     assert not {"yaml", "trio", "pytest", "pytest_agentproc.harness"} & {*shown.split()}
@@ -108,6 +108,6 @@ def test_bytes_that_are_no_text_are_kept(tmp_path: Path) -> None:
     ],
 )
 def test_the_command_line_tells_who_speaks(command: str, dialect: str, mode: str) -> None:
-    """Whoever records claude should not have to say that it is claude."""
+    """A user who records claude should not have to say that it is claude."""
     speaker = speaker_of(command.split(), b"")
     assert (speaker.dialect, speaker.mode) == (dialect, mode)

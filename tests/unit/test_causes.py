@@ -55,7 +55,7 @@ def test_scenarios_that_miss_one_rule_are_one_line_with_a_count() -> None:
 
 
 def test_a_scenario_counts_for_the_cause_that_explains_most() -> None:
-    """What fails beside it follows from it; so does the time of an end, unless it is all that failed."""
+    """A failure beside it follows from it; so does the time of an end, unless nothing else failed."""
     signals, outcome = ("signals", "TERM at 60 s", "none"), ("outcome", "inactive", "completed")
     late = ("elapsed", "60 s", "75 s")
     lines = printed(red("a", outcome, signals), red("b", signals, late), red("c", signals), red("d", late))

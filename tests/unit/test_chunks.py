@@ -70,7 +70,7 @@ script:
 
 
 def test_a_track_that_is_cut_within_its_line_leaves_no_half_line() -> None:
-    """What comes next would stand in the middle of it, and its reader would lose both."""
+    """The next bytes would stand in the middle of it, and its reader would lose both."""
     record = model_play(loads(_CUT), core()).record
     written = b"".join(data["bytes"] for _, code, data in record.events if code == "o" and "bytes" in data)
     assert b"\nabcdef\n" in written

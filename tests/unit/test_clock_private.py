@@ -32,7 +32,7 @@ def test_an_asyncio_loop_has_what_virtual_time_reads_or_sets(name: str) -> None:
 
 @pytest.mark.parametrize("name", MAKERS)
 def test_an_asyncio_loop_makes_its_transports_where_virtual_time_looks(name: str) -> None:
-    """What is overridden must be what is called."""
+    """The overridden method must be the method that is called."""
     assert inspect.isfunction(getattr(asyncio.unix_events._UnixSelectorEventLoop, name))
 
 

@@ -85,7 +85,7 @@ def test_a_deadline_in_the_past_is_looked_at_at_once(drive: Callable[[Watched], 
 
 
 def test_a_readable_descriptor_ends_the_wait_for_a_deadline(drive: Callable[[Watched], None]) -> None:
-    """What happened comes before what may."""
+    """Past events come before possible ones."""
     begin, end = os.pipe()
     looks: list[int] = []
 

@@ -146,7 +146,7 @@ def test_a_grace_counts_from_the_signal_that_was_sent() -> None:
 
 
 def test_a_linger_that_is_withdrawn_waits_for_nothing() -> None:
-    """The agent goes on, and nobody may terminate it at the old instant."""
+    """The agent continues, and must not be terminated at the old instant."""
     ladder = Escalation(POLICY)
     ladder.linger(0)
     ladder.withdraw()
@@ -154,7 +154,7 @@ def test_a_linger_that_is_withdrawn_waits_for_nothing() -> None:
 
 
 def test_nothing_is_withdrawn_after_the_signal() -> None:
-    """TERM cannot be taken back, so neither can the grace behind it."""
+    """TERM cannot be taken back, so neither can the grace after it."""
     ladder = Escalation(POLICY)
     ladder.linger(0)
     ladder.due(SECOND)
@@ -194,31 +194,31 @@ def test_a_second_completion_changes_the_result_and_not_the_instant() -> None:
 
 
 def test_an_end_that_says_nothing_keeps_what_was_said() -> None:
-    """The end of the agent behind a failed message is no success."""
+    """The end of the agent after a failed message is no success."""
     assert completion(Finished(False, final=False, error="no"), Finished(None, final=True)).ok is False
     assert completion(Finished(None, final=True)).ok is True
 
 
 def test_a_completion_that_is_not_final_is_taken_back() -> None:
-    """The agent goes on: there is no result yet, and no error of the old one."""
+    """The agent continues: there is no result yet, and no error of the old one."""
     back = completion(Finished(False, final=False, error="overloaded"), Resumed())
     assert (back.at, back.ok, back.error) == (None, None, "")
 
 
 def test_a_completion_after_a_withdrawal_has_its_own_instant() -> None:
-    """What was taken back does not count."""
+    """A completion that was taken back does not count."""
     done = completion(Finished(False, final=False, error="overloaded"), Resumed(), Finished(True, final=False))
     assert (done.at, done.ok, done.error) == (3 * SECOND, True, "")
 
 
 def test_a_final_completion_stands() -> None:
-    """Whatever an agent prints after its end, it was the end."""
+    """An end stays an end, even if the agent prints more after it."""
     done = completion(Finished(True, final=True), Resumed())
     assert (done.at, done.ok) == (SECOND, True)
 
 
 def test_the_text_is_the_last_message_and_the_transcript_all() -> None:
-    """What came before a tool is not the answer."""
+    """The words before a tool are not the answer."""
     done = completion(Message("let me see", "toolUse", "m1"), Message("two files", "stop", usage={"n": 1}))
     assert (done.text, done.transcript) == ("two files", "let me see\ntwo files")
     assert (done.stop_reason, done.model, done.usage) == ("stop", "m1", {"n": 1})
@@ -311,7 +311,7 @@ def test_a_prompt_is_lost_when_the_agent_lives_on_in_silence(
 def test_a_good_result_with_a_bad_exit_is_a_warning(
     outcome: Outcome, status: int, forced: bool, expected: list[str]
 ) -> None:
-    """The result stands; that the agent contradicts itself is told, unless we made it."""
+    """The result stands; a contradiction of the agent is reported, unless we caused it."""
     assert Ending().warnings(outcome, status, forced=forced) == expected
 
 
@@ -328,7 +328,7 @@ def test_a_feeder_hands_out_what_is_left() -> None:
 
 
 def test_a_stream_is_read_until_its_end() -> None:
-    """Its end may be told twice."""
+    """Its end may be reported twice."""
     feeder = Feeder(b"")
     for _ in range(2):
         feeder.ended("stdout")

@@ -1,4 +1,4 @@
-"""What a bad ending says: how the agent exited, how long after its last output, and its last words (C4, P6)."""
+"""The text of a bad ending: how the agent exited, how long after its last output, and its last words (C4, P6)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_a_run_without_a_result_says_the_code_the_time_and_the_end_of_stderr() -
 
 
 def test_a_run_that_a_signal_ended_names_it() -> None:
-    """Nobody should have to look up a number."""
+    """No user should have to look up a number."""
     assert error_of("claude", printed("{}\n"), on.Exited(-15)) == "SIGTERM ended the agent, 1 s after its last output"
 
 

@@ -29,7 +29,7 @@ NAMES = sorted(file.name for file in TRANSCRIPTS.iterdir())
 
 @dataclass(frozen=True)
 class Read:
-    """What was understood of one run's stdout."""
+    """The meanings of one run's stdout."""
 
     ok: bool | None
     text: str | None
@@ -151,13 +151,13 @@ WHOLE = {
 
 
 def test_every_transcript_has_an_expectation() -> None:
-    """A file that nobody reads proves nothing."""
+    """A file that no test reads proves nothing."""
     assert sorted(WHOLE) == NAMES
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_transcript_of_the_real_cli_is_understood(name: str) -> None:
-    """What the fake and the decoder could both have wrong, the real CLI has right."""
+    """The fake and the decoder could share a mistake, the real CLI does not have it."""
     assert read((TRANSCRIPTS / name).read_bytes()) == WHOLE[name]
 
 
@@ -190,7 +190,7 @@ def test_a_tool_is_in_flight_from_its_block_to_its_result() -> None:
 
 
 def test_the_whole_time_of_a_background_agent_counts() -> None:
-    """Its tool has its result at once; what the agent waits for is the task."""
+    """Its tool has its result at once; the agent waits for the task."""
     lines = frame((TRANSCRIPTS / "subagent.jsonl").read_bytes())
     asks, starts, told, ends = (
         next(at for at, line in enumerate(lines) if sign in line)
@@ -214,7 +214,7 @@ def test_a_background_turn_is_never_the_prompts() -> None:
 
 
 def test_a_sub_agents_lines_are_its_own() -> None:
-    """Its messages and tools are told apart by the tool that it runs in, however its lines are mixed with others'."""
+    """Its messages and tools are known by the tool that it runs in, however its lines are mixed with others'."""
     inner = spoken("c", used("r", "Read"), parent="t")
     result = {
         "type": "user",
@@ -244,7 +244,7 @@ def test_a_sub_agents_lines_are_its_own() -> None:
 
 
 def test_a_command_in_the_foreground_is_no_task_and_a_sign_of_life_no_progress() -> None:
-    """Whoever counts either waits for what nobody will tell of."""
+    """A tracker that counts either of them waits for an end that claude never reports."""
     task = {"type": "system", "subtype": "task_started", "task_type": "local_bash", "task_id": "b", "description": "d"}
     lines = frame(
         transcript(
@@ -315,6 +315,6 @@ def test_what_is_shaped_otherwise_or_unknown_changes_nothing(event: dict[str, An
 
 @pytest.mark.parametrize("line", [b"plain", b"[1]", b"7", b'{"a": 1}', b'{"type": 7}', b"\xff\xfe", b'{"type": "x"'])
 def test_a_line_that_is_no_event_is_noise(line: bytes) -> None:
-    """It is counted, and what comes behind it counts as well (F2)."""
+    """It is counted, and the lines after it count as well (F2)."""
     seen = read(line + b"\n\n" + transcript(done("ok")))
     assert (seen.ok, seen.text, seen.noise) == (True, "ok", 1)

@@ -20,7 +20,7 @@ NAMES = sorted(file.name for file in TRANSCRIPTS.iterdir())
 
 @dataclass(frozen=True)
 class Read:
-    """What was understood of one run's stdout."""
+    """The meanings of one run's stdout."""
 
     ok: bool | None
     text: str | None
@@ -59,7 +59,7 @@ def transcript(*events: Any) -> bytes:
 
 
 def fake(*calls: tuple[Any, ...], argv: tuple[str, ...] = ()) -> bytes:
-    """Have the fake encode what is told, one call after another."""
+    """Have the fake encode these calls, one after another."""
     made = encoder({"dialect": "codex", "mode": "exec", "argv": argv})
     told: dict[str, Any] = {"say": made.say, "answer": made.answer, "result": made.result, **made.events}
     return b"".join(told[name](*args, 0) for name, *args in calls)
@@ -78,13 +78,13 @@ WHOLE = {
 
 
 def test_every_transcript_has_an_expectation() -> None:
-    """A file that nobody reads proves nothing."""
+    """A file that no test reads proves nothing."""
     assert sorted(WHOLE) == NAMES
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_transcript_of_the_real_cli_is_understood(name: str) -> None:
-    """What the fake and the decoder could both have wrong, the real CLI has right."""
+    """The fake and the decoder could share a mistake, the real CLI does not have it."""
     assert read((TRANSCRIPTS / name).read_bytes()) == WHOLE[name]
 
 
@@ -217,7 +217,7 @@ def test_a_turn_begins_once() -> None:
     ],
 )
 def test_a_thread_that_is_resumed_keeps_its_id(argv: tuple[str, ...], is_resumed: bool) -> None:
-    """A client goes on with the id that it was told last."""
+    """A client continues with the id that it got last."""
     started = json.loads(fake(("begin", "turn"), argv=argv).splitlines()[0])
     assert (started["thread_id"] == "t-1") is is_resumed
 

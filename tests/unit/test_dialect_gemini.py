@@ -19,7 +19,7 @@ TRANSCRIPTS = Path(__file__).parents[1] / "data" / "transcripts" / "gemini"
 
 @dataclass(frozen=True)
 class Read:
-    """What was understood of one run's stdout."""
+    """The meanings of one run's stdout."""
 
     text: str | None
     ok: bool | None
@@ -56,7 +56,7 @@ WHOLE = {
 
 @pytest.mark.parametrize("name", WHOLE)
 def test_a_transcript_of_the_real_cli_is_understood(name: str) -> None:
-    """What the fake and the decoder could both have wrong, the real CLI has right."""
+    """The fake and the decoder could share a mistake, the real CLI does not have it."""
     mode, expected = WHOLE[name]
     assert read(mode, (TRANSCRIPTS / name).read_bytes()) == expected
 
@@ -107,7 +107,7 @@ def test_deltas_are_one_message_until_a_tool_ends_it() -> None:
     ],
 )
 def test_what_is_no_answer_in_json_is_noise(data: bytes, expected: Read) -> None:
-    """A line that begins with a brace and never ends must not swallow the answer behind it."""
+    """A line that begins with a brace and never ends must not swallow the answer after it."""
     assert read("json", data) == expected
 
 

@@ -18,7 +18,7 @@ TRANSCRIPTS = Path(__file__).parents[1] / "data" / "transcripts" / "pi"
 
 @dataclass(frozen=True)
 class Read:
-    """What was understood of one run's stdout."""
+    """The meanings of one run's stdout."""
 
     ok: bool | None
     final: bool
@@ -88,13 +88,13 @@ NAMES = sorted(file.name for file in TRANSCRIPTS.iterdir())
 
 
 def test_every_transcript_has_an_expectation() -> None:
-    """A file that nobody reads proves nothing."""
+    """A file that no test reads proves nothing."""
     assert sorted(WHOLE) == NAMES
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_transcript_of_the_real_cli_is_understood(name: str) -> None:
-    """What the fake and the decoder could both have wrong, the real CLI has right."""
+    """The fake and the decoder could share a mistake, the real CLI does not have it."""
     assert read((TRANSCRIPTS / name).read_bytes()) == WHOLE[name]
 
 
@@ -147,7 +147,7 @@ def test_a_retry_that_succeeds_is_a_success() -> None:
 
 @pytest.mark.parametrize("line", [b"warning: slow", b"[1]", b"{}", b'{"type": 7}', b"\xff\xfe", b'{"type": "x"'])
 def test_a_line_that_is_no_event_is_noise(line: bytes) -> None:
-    """It is counted, and what comes behind it counts as well (F2)."""
+    """It is counted, and the lines after it count as well (F2)."""
     assert read(line + b"\n" + transcript(ended("stop", "ok"))) == Read(True, False, "ok", None, "stop", noise=1)
 
 
@@ -176,7 +176,7 @@ def test_what_the_fake_answers_is_understood() -> None:
     ],
 )
 def test_what_the_fake_says_is_understood(stop: str | None, expected: Read) -> None:
-    """Text alone goes on; only a stop reason of its own completes."""
+    """Text alone ends nothing; only a stop reason of its own completes."""
     assert read(say({}, ("say", "part", stop))) == expected
 
 
@@ -189,7 +189,7 @@ def test_what_the_fake_says_is_understood(stop: str | None, expected: Read) -> N
     ],
 )
 def test_what_the_fake_gives_as_a_result_is_understood(text: str | None, is_error: bool, expected: Read) -> None:
-    """A failure is told on stdout with exit code 0, as the real CLI does."""
+    """A failure is reported on stdout with exit code 0, as the real CLI does."""
     fields = {"text": text, "is_error": is_error, "usage": {"totalTokens": 9}}
     assert read(say({}, ("result", fields))) == expected
 

@@ -1,4 +1,4 @@
-"""What the diaries of one fake say, beside what its supervisor saw: whose end an exit is, and which process is left."""
+"""The diaries of one fake, beside its supervisor's view: which process an exit belongs to, and which one is left."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _ends(folder: Path, deaths: list[tuple[int, int]], seen: list[int]) -> list[
 def test_an_end_that_was_seen_is_that_of_one_agent_which_had_begun(
     tmp_path: Path, deaths: list[tuple[int, int]]
 ) -> None:
-    """A broker that got no core tells of both at once, and in any order."""
+    """A broker that got no core reports both at once, and in any order."""
     assert _ends(tmp_path, deaths, [50, 250]) == [50, 250]
 
 

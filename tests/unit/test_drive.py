@@ -1,4 +1,4 @@
-"""The caller of a session as values: what it does when, and what its deeds look like in a record."""
+"""The caller of a session as values: its actions with their times, and their look in a record."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_status_that_was_left_again_has_been_waited_for() -> None:
 
 
 def test_a_status_before_the_item_before_counts_no_more() -> None:
-    """Who waits for `ready` after a stop wants the next one."""
+    """A wait for `ready` after a stop means the next one."""
     statuses = [
         CallerAction(line, "status", status) for line, status in ((1, "ready"), (3, "restarting"), (4, "ready"))
     ]
@@ -80,7 +80,7 @@ def test_a_background_turn_without_a_word_counts_for_none() -> None:
 
 
 def test_nobody_waits_for_what_a_failed_session_cannot_bring() -> None:
-    """Its turns have their outcomes; a wait for ever would hide them behind a deadlock."""
+    """Its turns have their outcomes; a wait for ever would hide them in a deadlock."""
     play = Play(CallerAction(1, "background", 1), CallerAction(2, "status", "ready"))
     play.caller.hear("status", None, "failed")
     assert play.act() == ["close"]
@@ -253,7 +253,7 @@ PROMPT = ("prompt", "a")
     ],
 )
 def test_a_drive_needs_what_not_every_session_can_do(drive: list[tuple[str, object]], needed: dict[str, int]) -> None:
-    """A prompt queues unless the one before has its outcome, or nobody wants it any more."""
+    """A prompt queues unless the one before has its outcome, or was given up."""
     assert required([CallerAction(line, *deed) for line, deed in enumerate(drive, 1)]) == needed
 
 

@@ -103,7 +103,7 @@ class _Foreign:
 
 
 def test_an_encoder_of_a_plugin_is_copied_as_deep_as_it_goes() -> None:
-    """What it may change is unknown."""
+    """Its possible effects are unknown."""
     agent = _Foreign()
     duplicate(agent).kept[0]["count"] = 1
     assert agent.kept == [{"count": 0}]

@@ -84,7 +84,7 @@ def _explored(text: str, subject: Any, lab: Any = None, runs: int = 30) -> Searc
 
 
 def test_times_and_places_for_pauses_move_in_the_script_and_nowhere_else() -> None:
-    """What is expected is the judge, and what the supervisor is told is not ours: neither may move."""
+    """The expectations are the judge, and the supervisor's limits are not ours: neither may move."""
     scenario = loads(_SILENT)
     limits = scenario.own_terms(core()).whole()
     found = movables(scenario)
@@ -202,7 +202,7 @@ expect: {turns: [{outcome: completed}, {outcome: completed}]}
 
 
 def test_a_caller_who_comes_too_late_for_a_status_is_no_fault_of_the_core() -> None:
-    """Moved behind it, the wait never ends, whoever supervises."""
+    """Moved after it, the wait never ends, under any supervisor."""
     assert isinstance(model_play(loads(_IDLE.replace("wait: 1s", "wait: 8s")), core()).fault, Deadlock)
     made = Exploration(loads(_IDLE), core())
     late = tuple("8s" if text == "1s" else text for text in made.original)
@@ -222,7 +222,7 @@ def test_a_caller_whose_agent_was_replaced_before_its_background_turn_waits_in_v
 
 
 class _Foreign:
-    """Somebody else's supervisor, as one is played with a lab: it is the core, or a defect of it."""
+    """Another author's supervisor, played with a lab: it is the reference supervisor, or a defect of it."""
 
     name = "foreign"
 
@@ -239,7 +239,7 @@ class _Foreign:
 
 @pytest.mark.slow
 def test_a_tie_that_the_file_does_not_have_says_nothing_of_somebody_else() -> None:
-    """Who is first at one instant is promised by the files about that; the kit's defects are held to it anywhere."""
+    """The files about one instant promise the order in it; the kit's defects are held to it anywhere."""
     subject = _wrong("timer-beats-exit")
     came = _explored(_EXIT, subject)
     assert came.find is not None
@@ -250,7 +250,7 @@ def test_a_tie_that_the_file_does_not_have_says_nothing_of_somebody_else() -> No
 
 @pytest.mark.slow
 def test_a_supervisor_that_does_right_is_never_red(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever moves, the reference moves with it; if its instants did not count, each right one would be wrong."""
+    """The reference moves with every move; if its instants did not count, each right one would be wrong."""
     foreign = _Foreign(core())
     for text in (_DOTS, _SILENT, _EXIT):
         came = _explored(text, foreign, lab=foreign)
@@ -281,7 +281,7 @@ def test_what_the_reference_does_not_report_is_not_met() -> None:
 
 @pytest.mark.slow
 def test_a_slight_move_that_turns_the_core_is_a_find(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The core is its own reference: what it must not do is to turn where nothing competes."""
+    """The reference supervisor is its own reference: it must not turn where nothing competes."""
     assert _explored(_EXIT, core()).find is None
 
     def jumpy(scenario: Scenario, subject: Any) -> Played:

@@ -75,7 +75,7 @@ def test_the_handshake_is_the_dialects_own() -> None:
 
 
 def test_the_version_of_the_protocol_is_the_scripts() -> None:
-    """A client must refuse one that it does not know."""
+    """A client must refuse an unknown one."""
     program = {"dialect": "acp", "code": 0, "serves": True, "steps": script(("handshake", "version", 2))}
     play = Play(program=program)
     play.grant(0)
@@ -110,7 +110,7 @@ def test_a_loaded_session_tells_its_history_before_the_response() -> None:
 
 
 def test_an_event_that_is_an_update_gets_its_session() -> None:
-    """What the session tells beside the turn; every other event stands as it is."""
+    """The session's events beside the turn; every other event stands as it is."""
     talk = talk_to_a_new_session()
     talk.printed()
     talk.tell("event", {"sessionUpdate": "current_mode_update", "currentModeId": "code"})
@@ -147,7 +147,7 @@ def test_a_text_in_pieces_is_a_chunk_for_each() -> None:
 
 
 def test_a_tool_has_its_kind_from_its_start_to_its_end() -> None:
-    """Its files are told as it starts, and a permission that is asked for it is of the same kind."""
+    """Its files are named as it starts, and a permission that is asked for it is of the same kind."""
     talk = talk_to_a_new_session()
     talk.printed()
     talk.tell(
@@ -175,7 +175,7 @@ def test_a_plan_is_an_update_with_all_its_entries() -> None:
 
 
 def test_a_cancelled_prompt_is_answered_as_cancelled() -> None:
-    """Its tools fail; a cancel of nothing is none, and the prompt behind it waits for its own answer."""
+    """Its tools fail; a cancel of nothing has no effect, and the prompt after it waits for its own answer."""
     talk = talk_to_a_new_session()
     talk.hear(request(None, "session/cancel", sessionId="sess_1"))
     assert talk.events == []

@@ -1,4 +1,4 @@
-"""What the fakes ask their clients: the lines of the real CLIs, every kind of answer, and what the script does then."""
+"""The fakes' questions: the lines of the real CLIs, every kind of answer, and the script's reaction."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def in_a_turn(**program: Any) -> Conversation:
 
 
 def test_a_permission_is_asked_as_claude_asks_it() -> None:
-    """The state before, the tool's own id and input, the state behind the answer; the tool's end tells who allowed."""
+    """The state before, the tool's own id and input, the state after the answer; the tool's end says who allowed."""
     talk, real = Conversation("claude", "session", **READS), seen("perm")
     talk.hear(*told("perm")[:2])
     talk.tell("take", 1)
@@ -71,7 +71,7 @@ def test_a_permission_is_asked_as_claude_asks_it() -> None:
     ],
 )
 def test_what_does_not_allow_a_tool_of_claudes_denies_it(response: Any, subtype: str, answer: str) -> None:
-    """Nothing runs that nobody allowed."""
+    """No tool runs without a permission."""
     talk = in_a_turn()
     question = talk.ask("permission", "Bash")
     talk.hear(control(question.key, response, subtype))
@@ -80,7 +80,7 @@ def test_what_does_not_allow_a_tool_of_claudes_denies_it(response: Any, subtype:
 
 @pytest.mark.parametrize("name", ["hooks-late3", "hooks-deny-late3"])
 def test_hooks_are_called_as_claude_calls_them(name: str) -> None:
-    """Before the tool and after it, with its input and its output; what a hook denies is told at the tool's end."""
+    """Before the tool and after it, with its input and its output; a hook's denial is reported at the tool's end."""
     talk, real, sent = in_a_turn(**READS), seen(name), told(name)
     calls = [one for one in real if one.get("request", {}).get("subtype") == "hook_callback"]
     real_end = next(one for one in real if "tool_result_meta" in one)["tool_result_meta"][0]
@@ -271,7 +271,7 @@ ASKED = ("q", {"asked": "bash", "kind": "permission", "number": 1})
 
 
 def asking(*behind: tuple[Any, ...]) -> Play:
-    """Play an agent of pi's that asks, says what was answered, and goes on."""
+    """Play an agent of pi's that asks, says what was answered, and continues."""
     branches = (script(("bytes", "stderr", b"yes")), script(("bytes", "stderr", b"no"), ("await_prompt", 1)))
     steps = script(("ask", ASK, *branches, []), ("bytes", "stderr", b"on"), *behind)
     return Play(program={"dialect": "pi", "mode": "rpc", "code": 0, "serves": True, "steps": steps})
@@ -330,7 +330,7 @@ def test_the_end_of_stdin_ends_a_track_that_waits_for_an_answer() -> None:
 
 
 def test_a_wait_in_a_branch_that_can_never_end_ends_its_track() -> None:
-    """As it would outside of one: what stands behind the question is not played."""
+    """As it would outside of one: the steps after the question are not played."""
     play = asking()
     play.grant(0)
     assert play.grant(1, stdin=reply(confirmed=False))[1:] == [heard("deny"), ("stderr", b"no")]

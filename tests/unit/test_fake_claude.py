@@ -27,7 +27,7 @@ LONG = ("plugins", "capabilities", "partial_json")
 
 
 def fake(program: dict[str, Any], *calls: tuple[Any, ...]) -> bytes:
-    """Have the fake encode what is told, one call after another."""
+    """Have the fake encode these calls, one after another."""
     made = encoder({"dialect": "claude", "mode": "print", **program})
     told: dict[str, Any] = {"say": made.say, "answer": made.answer, "result": made.result, **made.events}
     return b"".join(told[name](*args, 0) for name, *args in calls)
@@ -93,7 +93,7 @@ PIECES = (("delta", "Hel"), ("delta", "lo "))
     ],
 )
 def test_a_text_is_told_in_pieces_and_once_as_a_whole(calls: Any, deltas: list[str]) -> None:
-    """The whole line comes behind the last piece, however the text ends; where nobody asked for parts, alone."""
+    """The whole line comes after the last piece, however the text ends; without a request for parts, it comes alone."""
     streamed = [json.loads(line) for line in fake(STREAMS, *calls).splitlines()]
     alone = [json.loads(line) for line in fake({}, *calls).splitlines()]
     kinds = [event.get("event", event)["type"] for event in streamed]
@@ -110,7 +110,7 @@ def test_a_text_is_told_in_pieces_and_once_as_a_whole(calls: Any, deltas: list[s
 
 @pytest.mark.parametrize("program", [{}, STREAMS])
 def test_a_sub_agent_speaks_for_itself(program: dict[str, Any]) -> None:
-    """What it says and thinks is marked as its own, with the task that it was given, and is not the agent's text."""
+    """Its words and thoughts are marked as its own, with the task that it was given, and are not the agent's text."""
     task = {"id": "t", "name": "Task", "input": {"description": "look", "subagent_type": "Explore"}}
     calls = (
         ("tool", task),

@@ -49,7 +49,7 @@ def assert_alike(made: list[dict[str, Any]], real: list[dict[str, Any]]) -> None
 EXTRA = {
     f"response.response.{key}" for key in ("commands", "agents", "models", "account", "available_output_styles")
 } | {f"response.response.models.[].{key}" for key in ("value", "displayName", "description")}
-"""What the real CLI tells in its handshake, too, and the recorder left out."""
+"""The part of the handshake that the real CLI prints, too, and that the recorder left out."""
 
 
 def test_a_background_turn_behind_the_next_prompt_is_told_by_its_marks() -> None:
@@ -93,7 +93,7 @@ def test_two_tasks_that_end_together_give_an_empty_result_first() -> None:
 
 
 def test_a_task_that_ends_while_a_tool_runs_is_told_with_that_tools_result() -> None:
-    """Its lines come at once, its notification is replayed behind the result, and no turn follows."""
+    """Its lines come at once, its notification is replayed after the result, and no turn follows."""
     name = "bg-overlap-tool-partial-replay"
     talk, (initialize, first, second) = Conversation("claude", "session", **REPLAYS), told(name)
     talk.hear(initialize, first)
@@ -155,7 +155,7 @@ def test_a_receipt_is_the_control_response_alone_and_is_given_once() -> None:
 
 
 def test_an_interrupt_while_text_streams_closes_its_message() -> None:
-    """As the real one: the text so far is told as a whole, marked as aborted."""
+    """As in the real one: the text so far is printed as a whole, marked as aborted."""
     talk, (initialize, first, *rest) = Conversation("claude", "session", **PARTIAL), told("interrupt-overlap")
     talk.hear(initialize, first)
     talk.tell("take", 1)
@@ -221,7 +221,7 @@ def test_an_interrupt_that_the_result_crosses_is_answered_after_the_result() -> 
 
 
 def test_an_interrupt_of_a_turn_that_ended_by_itself_spares_the_next_one() -> None:
-    """Whoever acknowledges late answers the interrupt, and aborts nothing that it was not about."""
+    """An agent that acknowledges late answers the interrupt, and aborts no later turn."""
     talk, (initialize, first, interrupt, second) = Conversation("claude", "session", **WHOLE), told("interrupt-idle")
     talk.hear(initialize, first)
     talk.tell("take", 1)
@@ -261,7 +261,7 @@ def _answers(event: dict[str, Any]) -> str | None:
 
 
 def test_control_requests_are_answered_by_the_dialect() -> None:
-    """What there is nothing to tell about succeeds, what nobody knows fails; answers and signs of life are none."""
+    """A request without anything to report succeeds, an unknown request fails; answers and signs of life are none."""
     talk = Conversation("claude", "session")
     talk.hear(control("a", "set_model", model="m"), control("b", "bogus"), b'{"type":"keep_alive"}')
     good, bad = (event["response"] for event in talk.printed())

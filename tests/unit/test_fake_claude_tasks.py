@@ -1,4 +1,4 @@
-"""The tasks of a claude that is talked to: which lines tell of them, with which words, and when the session is idle."""
+"""The tasks of a claude that is talked to: the lines about them, their words, and when the session is idle."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def prompt(uuid: str = "") -> bytes:
 
 
 def with_tasks(*numbers: str) -> Conversation:
-    """Talk to a claude that has tasks, in a turn that goes on."""
+    """Talk to a claude that has tasks, in a turn that continues."""
     talk = Conversation("claude", "session", **READS)
     talk.hear(prompt())
     talk.tell("take", 1)
@@ -49,7 +49,7 @@ def kinds(events: list[dict[str, Any]]) -> list[str]:
     ],
 )
 def test_the_end_of_a_task_is_told_in_the_real_words(name: str, more: dict[str, Any], words: str) -> None:
-    """What the command gave back; of one that was stopped its description alone."""
+    """The output of the command; for a stopped one its description alone."""
     talk, real = with_tasks("b"), next(one for one in seen(name) if one.get("subtype") == "task_notification")
     talk.tell("task_done", done("b", **more))
     told = next(one for one in talk.printed() if one["subtype"] == "task_notification")
@@ -59,7 +59,7 @@ def test_the_end_of_a_task_is_told_in_the_real_words(name: str, more: dict[str, 
 
 
 def test_what_a_signal_to_the_agent_ends_is_told_the_other_way_round() -> None:
-    """And nobody is told where its output is."""
+    """And no line says where its output is."""
     talk = with_tasks("b")
     talk.tell("task_done", done("b", status="stopped", signalled=True))
     told = talk.printed()
@@ -94,7 +94,7 @@ def test_the_empty_result_is_about_the_task_that_ended_with_it() -> None:
 
 
 def test_the_session_is_not_idle_while_a_background_turn_is_owed() -> None:
-    """A task that ended in the turn has its own right behind it; one in the same turn has none."""
+    """A task that ended in the turn has its own right after it; one in the same turn has none."""
     talk = with_tasks("b", "c", "d")
     talk.tell("task_done", done("b"))
     talk.tell("answer", "one")
@@ -133,7 +133,7 @@ def test_only_the_first_prompt_comes_behind_the_state_that_it_brings_about() -> 
 
 
 def test_what_was_denied_stands_in_the_result_of_its_turn() -> None:
-    """And in no other's; what a hook says behind the tool denies nothing."""
+    """And in no other's; a hook's word after the tool denies nothing."""
     talk = with_tasks()
     talk.tell("tool", TOOL)
     question = talk.ask("permission", "Bash")

@@ -1,4 +1,4 @@
-"""A question that claude takes back when nobody answers in time: what is played, what is printed, what is noted."""
+"""A question that claude takes back when it gets no answer in time: the steps, the lines, and the notes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TOOL = {"id": "t", "name": "Bash", "input": {"command": "ls", "description": "d"
 
 
 def asking() -> Play:
-    """Play a claude that asks a hook for five nanoseconds, says which branch it took, and goes on."""
+    """Play a claude that asks a hook for five nanoseconds, says which branch it took, and continues."""
     branches = [script(("bytes", "stderr", word)) for word in (b"yes", b"no", b"late")]
     steps = script(("ask", HOOK, *branches), ("bytes", "stderr", b"on"), ("sleep", None))
     play = Play(program={"dialect": "claude", "mode": "session", "code": 0, "serves": True, "steps": steps})
@@ -32,7 +32,7 @@ def heard(answer: str) -> tuple[str, Any]:
 
 
 def test_a_question_is_taken_back_at_its_instant_and_an_answer_behind_it_is_nothing() -> None:
-    """Its own branch is played, then the script goes on."""
+    """Its own branch is played, then the script continues."""
     play = asking()
     assert (play.player.until, play.grant(4)) == (5, [])
     note, (stream, line), *words = play.grant(5)
@@ -43,7 +43,7 @@ def test_a_question_is_taken_back_at_its_instant_and_an_answer_behind_it_is_noth
 
 @pytest.mark.parametrize("now", [3, 5])
 def test_an_answer_in_time_ends_the_wait(now: int) -> None:
-    """At the very instant, too: what is heard comes first; nobody waits for that instant any more."""
+    """At the very instant, too: input that is heard comes first; no process waits for that instant any more."""
     play = asking()
     assert play.grant(now, stdin=ANSWER + b"\n")[1:] == [heard("allow"), ("stderr", b"yes"), ("stderr", b"on")]
     assert (play.player.until, play.grant(9)) == (None, [])
@@ -102,7 +102,7 @@ def test_an_interrupted_tool_says_whether_it_had_begun(*, is_asked: bool, begins
 
 
 def test_a_hook_is_told_of_the_end_of_the_turn_and_of_what_runs_behind_it() -> None:
-    """As the real one: the last words, and the tasks; behind the tool what it gave, and the task that it left."""
+    """As in the real one: the last words, and the tasks; after the tool its output, and the task that it left."""
     talk, real = in_a_turn(), [one for one in seen("stdin-eof-bg-hooks") if one["type"] == "control_request"]
     talk.tell("task", {"id": "b", "kind": "local_bash", "tool": "t"})
     talk.printed()

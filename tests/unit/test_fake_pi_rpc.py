@@ -52,7 +52,7 @@ def test_a_client_may_ask_for_all_that_was_said() -> None:
 
 
 def test_two_prompts_in_a_row_and_one_that_is_refused() -> None:
-    """A prompt while another is answered is refused; one that follows up is answered by the same run of the agent."""
+    """A prompt while another is answered is refused; the same run of the agent answers a prompt that follows up."""
     talk, lines = Conversation("pi", "rpc"), told("pi-rpc-two-prompts")
     talk.hear(lines[0])
     talk.hear(*lines[1:])

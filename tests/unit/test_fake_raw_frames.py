@@ -62,7 +62,7 @@ def test_a_frame_goes_out_as_it_stands_and_the_next_turn_is_as_without_it(dialec
 
 
 def test_what_the_dialect_answers_never_comes_into_the_middle_of_a_frame() -> None:
-    """A line that waits for room is one line: the answer to a request comes behind it."""
+    """A line that waits for room is one line: the answer to a request comes after it."""
     agent, prompt, request = CLAUDE
     one = play(agent, FRAMES["a huge line"])
     one.book.room["stdout"] = 5

@@ -1,4 +1,4 @@
-"""Files that a user names: what is no regular file, or is too large, is refused in one sentence and read by nobody."""
+"""Files that a user names: one sentence refuses a file that is not regular, or too large, and it is never read."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def test_a_link_that_is_put_there_after_the_look_is_not_followed(tmp_path: Path)
 
 
 def test_nothing_outside_is_read_while_links_are_swapped(tmp_path: Path) -> None:
-    """The check and the reading are two calls, and somebody may act between them."""
+    """The check and the reading are two calls, and another process may act between them."""
     (tmp_path / "secret").write_text("SECRET", "utf-8")
     folder = tmp_path / "folder"
     (folder / "sub").mkdir(parents=True)

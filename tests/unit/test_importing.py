@@ -76,7 +76,7 @@ def test_a_draft_is_printed_or_written_and_loads(capsys: pytest.CaptureFixture[s
 def test_what_cannot_be_imported_is_told_in_a_sentence(
     words: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A file that is there is somebody's work, and a traceback is no message."""
+    """An existing file is a user's work, and a traceback is no message."""
     Path("bytes.txt").write_bytes(b"a\nb \xff\n")
     assert main(["import", *words]) == 2
     told = capsys.readouterr()

@@ -24,7 +24,7 @@ def parked(*processes: tuple[Path, int | None], now: int = 0) -> JumpRule:
 
 
 def grants(rule: JumpRule, host: Host | None = None) -> list[tuple[Path, int]]:
-    """Grant until nobody is to be granted; list who went on, and when."""
+    """Grant until no process is left to grant; list which continued, and when."""
     made: list[tuple[Path, int]] = []
     while True:
         move, target = rule.next(host or Host())
@@ -35,7 +35,7 @@ def grants(rule: JumpRule, host: Host | None = None) -> list[tuple[Path, int]]:
 
 
 def test_a_host_with_news_goes_before_everybody() -> None:
-    """What one grant brought about is seen before anybody else adds to it."""
+    """The effects of one grant are seen before any other process adds to them."""
     rule = parked(((0,), 0), ((1,), None))
     rule.ask((1,))
     assert rule.next(Host(ready=1, pending=0, deadline=(0, 0))) == (Move.LOOK, 1)
@@ -56,7 +56,7 @@ def test_who_asks_goes_before_who_is_due() -> None:
 
 
 def test_askers_go_in_spawn_order_and_not_in_that_of_asking() -> None:
-    """The kernel tells of them in any order; a path is the same in every run, a pid is not."""
+    """The kernel reports them in any order; a path is the same in every run, a pid is not."""
     rule = parked(((1,), None), ((0, 1), None), ((0,), None), ((0, 0), None))
     for path in ((1,), (0, 1), (0, 0), (0,)):
         rule.ask(path)
@@ -76,14 +76,14 @@ def test_who_goes_on_next_is_foreseen_and_no_time_goes_by(
 
 
 def test_who_asks_is_foreseen_for_now() -> None:
-    """Whatever instant it waited for."""
+    """The instant that it waited for does not matter."""
     rule = parked(((0,), 5), ((1,), 9), now=5)
     rule.ask((1,))
     assert rule.first_process((5, 0)) == (5, (1,))
 
 
 def test_asking_sticks_until_the_grant() -> None:
-    """The readiness may be gone by the time the host has looked; the wish to go on is not."""
+    """The readiness may be over by the time the host has looked; the wish to continue is not."""
     rule = parked(((0,), None))
     rule.ask((0,))
     assert rule.next(Host(ready=0)) == (Move.LOOK, 0)
@@ -92,7 +92,7 @@ def test_asking_sticks_until_the_grant() -> None:
 
 
 def test_a_granted_process_that_parks_again_asks_no_more() -> None:
-    """A wish is good for one grant, or a process would go on for ever."""
+    """A wish is good for one grant, or a process would continue for ever."""
     rule = parked(((0,), None))
     rule.ask((0,))
     rule.drop((0,))
@@ -125,7 +125,7 @@ def test_who_is_due_at_one_instant_goes_in_spawn_order() -> None:
     [(9, (Move.FIRE, 0), 9), (10, (Move.GRANT, (3,)), 10), (11, (Move.GRANT, (3,)), 10)],
 )
 def test_an_agent_goes_before_a_deadline_of_its_instant(deadline: int, move: tuple[Move, int | Path], now: int) -> None:
-    """What an agent does at the very last moment is in time, and a nanosecond later it is not."""
+    """An act at the very last moment is in time, and a nanosecond later it is not."""
     rule = parked(((3,), 10))
     assert rule.next(Host(deadline=(deadline, 0))) == move
     assert rule.now == now
@@ -172,7 +172,7 @@ def test_who_is_dropped_is_neither_due_nor_asks() -> None:
 
 @pytest.mark.parametrize(("again", "expected"), [(20, [((0,), 20)]), (2, [((0,), 2)]), (None, [])])
 def test_only_the_last_parking_counts(again: int | None, expected: list[tuple[Path, int]]) -> None:
-    """A signal may cut a sleep short, and what was meant before it is void."""
+    """A signal may cut a sleep short, and the old plan is void."""
     rule = parked(((0,), 5), ((0,), again))
     assert grants(rule) == expected
 

@@ -14,7 +14,7 @@ EXITS = "  - silence: 1s\n"
 
 
 def left(spawn: str, end: str, containment: str) -> list[str]:
-    """Name who outlives the run of an agent that spawns somebody and ends so."""
+    """Name the processes that outlive the run of an agent that spawns a process and ends so."""
     head = f"scenario: a tree\nagent: raw\npolicy: {{inactivity_timeout: 3s, containment: {containment}}}\nscript:\n"
     played = model_play(loads(f"{head}  - spawn: {spawn}\n{end}"), core())
     return [event.data["process"] for event in played.record.events if "leaked" in event.data]
@@ -24,7 +24,7 @@ def left(spawn: str, end: str, containment: str) -> list[str]:
 @pytest.mark.parametrize("end", [SILENT, EXITS], ids=["terminated", "exits"])
 @pytest.mark.parametrize("how", ["same_group", "own_group", "double_fork"])
 def test_what_stays_in_the_session_is_found_by_everyone(how: str, end: str, containment: str) -> None:
-    """Also once its parent is gone."""
+    """Also after its parent has ended."""
     assert left(f"{{id: x, how: {how}}}", end, containment) == []
 
 
@@ -55,7 +55,7 @@ def test_an_orphan_outside_the_session_is_found_by_who_adopts_it(spawn: str, end
 
 @pytest.mark.parametrize("spawn", ["{id: x, how: daemon, clear_env: true}", "{id: x, how: launcher, clear_env: true}"])
 def test_an_orphan_without_an_environment_is_found_by_a_keeper_alone(spawn: str) -> None:
-    """A supervisor that only adopts cannot tell it from somebody else's."""
+    """A supervisor that only adopts cannot distinguish it from another program's."""
     assert [left(spawn, SILENT, containment) for containment in ("group", "subreaper", "keeper")] == [["x"], ["x"], []]
 
 

@@ -42,7 +42,7 @@ def row(level: str, verdict: Verdict) -> Row:
 
 
 def test_each_check_has_the_level_of_its_block() -> None:
-    """The check that nobody is left counts as much as the file."""
+    """The check for left processes counts as much as the file."""
     scenario = loads(FILE)
     assert scenario.harm == "the answer is lost"
     bound = scenario.bind(Policy())
@@ -111,7 +111,7 @@ def test_an_open_should_leaves_a_decided_must_alone(verdict: Verdict) -> None:
 
 
 def test_a_must_that_is_not_reported_stays_undecided_whatever_a_should_says() -> None:
-    """What is only good practice cannot show that no user is harmed."""
+    """A scenario of good practice alone cannot show that no user is harmed."""
     expected = Expected("outcome", "completed"), Expected("elapsed", 0, level="should")
     script = Script(catches={"some-defect": "elapsed"})
     rows = compare(Played(Bound(expected, scenario=script), _started(), RunReport(elapsed=0)))

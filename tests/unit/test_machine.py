@@ -35,7 +35,7 @@ def running(dialect: str = "raw", prompt: bytes = b"") -> Machine:
 
 
 def said(data: bytes, stream: str = "stdout") -> on.Output:
-    """Make the event of bytes behind which nothing waits."""
+    """Make the event of bytes with no more bytes waiting."""
     return on.Output(stream, data, drained=True)
 
 
@@ -45,7 +45,7 @@ def event(value: dict[str, Any]) -> on.Output:
 
 
 def test_a_run_that_ends_by_itself_is_swept_and_reaped() -> None:
-    """The shortest life: output, exit, nobody left."""
+    """The shortest life: output, exit, no process left."""
     machine = running()
     assert machine.feed(said(b"hello\n"), SECOND) == []
     assert machine.feed(on.Exited(0), 2 * SECOND) == [on.Sweep()]
@@ -91,7 +91,7 @@ def test_a_completion_that_is_taken_back_brings_the_limits_back() -> None:
 
 
 def test_a_completion_stands_once_the_agent_is_signalled() -> None:
-    """What a dying agent still prints cannot take anything back."""
+    """The last output of a dying agent cannot take anything back."""
     machine = running("pi")
     machine.feed(event(STOP), SECOND)
     machine.feed(on.Due(), 2 * SECOND)
@@ -133,7 +133,7 @@ def test_an_exit_at_the_instant_of_the_limit_beats_the_timer() -> None:
 
 
 def test_the_end_of_a_stream_is_not_the_exit() -> None:
-    """Both pipes may close long before; the limits stand, and nobody sweeps (A5, C4)."""
+    """Both pipes may close long before; the limits stand, and no sweep begins (A5, C4)."""
     machine = running()
     assert machine.feed(on.Eof("stdout"), SECOND) == [on.Watch("stdout", False)]
     assert machine.feed(on.Eof("stderr"), SECOND) == [on.Watch("stderr", False)]
@@ -169,7 +169,7 @@ def test_a_stream_is_read_until_it_would_block() -> None:
 
 
 def test_a_prompt_goes_in_piece_by_piece() -> None:
-    """As much as the pipe takes; stdin is closed behind the last byte and not before (F5)."""
+    """As much as the pipe takes; stdin is closed after the last byte and not before (F5)."""
     machine = running(prompt=b"prompt")
     assert machine.feed(on.Ready("stdin"), 0) == [on.Write(memoryview(b"prompt"))]
     assert machine.feed(on.Wrote(4), 0) == []
@@ -269,7 +269,7 @@ class World:
         self._pages.append("kill")
 
     def is_alone(self) -> bool:
-        """Write it down; nobody is left."""
+        """Write it down; no process is left."""
         self._pages.append("sweep")
         return True
 
@@ -325,5 +325,5 @@ def test_a_look_takes_the_streams_before_the_exit() -> None:
 
 
 def test_dead_descendants_are_a_reason_to_sweep() -> None:
-    """Their descriptors tell; whether anybody is left is looked up."""
+    """Their descriptors say it; a look finds the processes that are left."""
     assert looked({}, "members") == ["sweep", on.Swept(alone=True)]

@@ -48,14 +48,14 @@ def test_a_death_by_signal_competes_with_the_kill_that_would_follow() -> None:
 
 
 def test_two_processes_compete_with_one_another() -> None:
-    """Who of them goes first may matter."""
+    """The order of the two may matter."""
     script = "  - spawn: {id: helper, script: [{silence: 3s}]}\n  - silence: 2s"
     assert margin(script, leftover_kill_grace=10) == SECOND
 
 
 @pytest.mark.parametrize("every", ["1ms", "0s"])
 def test_what_reforks_competes_as_one_process(every: str) -> None:
-    """Its forks change nothing for anybody else, with a pause between them or with none."""
+    """Its forks change nothing for any other process, with a pause between them or with none."""
     script = f"  - spawn: {{id: helper, how: refork, every: {every}, for: 3s}}\n  - silence: 2s"
     assert margin(script, leftover_kill_grace=10) == SECOND
 
@@ -117,7 +117,7 @@ def test_what_real_time_cannot_judge_is_said(foreseen: Foreseen, scale: float | 
 
 
 def test_what_a_program_is_told_can_be_played_in_real_time() -> None:
-    """With graces of a quarter of a second nothing that is silent for minutes could be, and nobody was held to that."""
+    """With graces of a quarter of a second no agent could be silent for minutes, and no supervisor was held to that."""
     words = ("inactivity_timeout", "internal_tool_timeout", "max_runtime", "linger_grace", "kill_grace", "agent")
     told = Command(["watch", *(f"{{{word}}}" for word in words)])
     for name in ("claude-never-says-a-word", "claude-tool-too-silent", "agent-runs-over[claude]"):

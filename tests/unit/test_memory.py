@@ -55,7 +55,7 @@ def ended(machine: Machine, status: int = 0) -> Result:
 
 
 def flood(machine: Machine, stream: str, chunk: bytes, size: int) -> int:
-    """Feed a chunk until so many bytes went in, and give the size of everything that the machine holds."""
+    """Feed a chunk until this number of bytes went in, and give the size of everything that the machine holds."""
     event = on.Output(stream, chunk, drained=True)
     for _ in range(size // len(chunk)):
         machine.feed(event, 0)
@@ -167,7 +167,7 @@ def test_twice_the_tail_is_all_that_is_held_of_stderr(size: int) -> None:
 @pytest.mark.once
 @pytest.mark.slow
 def test_a_gibibyte_goes_through_the_default_limits() -> None:
-    """A build log without end is cut, and what is held of it is what is kept, twice at most."""
+    """A build log without end is cut, and the machine holds at most twice the kept part."""
     machine = running(policy=Policy())
     line = b"x" * 65535 + b"\n"
     assert flood(machine, "stderr", line, 768 * MIB) + flood(machine, "stdout", line, 256 * MIB) < 40 * MIB
@@ -268,7 +268,7 @@ def test_half_a_surrogate_pair_is_no_reason_to_lose_a_message() -> None:
 @settings(deadline=None)  # the machine may be busy
 @given(st.binary(max_size=60), st.lists(st.integers(0, 60)), st.integers(1, 9))
 def test_a_tail_is_the_end_whatever_the_pieces_were(data: bytes, cuts: list[int], limit: int) -> None:
-    """What is held beyond it never shows."""
+    """The bytes held beyond it never show."""
     places = [0, *sorted(min(cut, len(data)) for cut in cuts), len(data)]
     tail = Tail(limit)
     for begin, end in pairwise(places):
@@ -296,7 +296,7 @@ def test_a_transcript_is_an_end_of_all_messages(said: list[str], limit: int) -> 
     st.lists(st.lists(st.text(alphabet="a\u20ac", max_size=6), min_size=1, max_size=4), max_size=4), st.integers(1, 20)
 )
 def test_lines_that_come_together_are_kept_as_each_by_itself(chunks: list[list[str]], limit: int) -> None:
-    """How many a read brought is nobody's business."""
+    """The number of lines in a read does not matter."""
     together, alone = Transcript(limit), Transcript(limit)
     for chunk in chunks:
         together.add_lines("\n".join(chunk))

@@ -42,7 +42,7 @@ def test_a_scenario_that_is_played_again_tells_the_same() -> None:
 
 
 def test_a_scenario_is_bound_anew_under_other_limits() -> None:
-    """What it keeps belongs to the limits that it was bound to last; what says them stays that which was given."""
+    """Its content belongs to the limits that it was bound to last; the given object stays as it was."""
     scenario = loads("scenario: a pause\nagent: raw\nscript:\n  - silence: inactivity_timeout / 2")
     short, long = Policy(inactivity_timeout=2), Policy(inactivity_timeout=4)
     pauses = [scenario.bind(policy).program["steps"][0][2][0] for policy in (short, long, short)]
@@ -54,7 +54,7 @@ def test_a_scenario_is_bound_anew_under_other_limits() -> None:
 @pytest.mark.usefixtures("collecting")
 @pytest.mark.parametrize("is_on", [True, False])
 def test_a_play_leaves_the_collector_as_it_was(is_on: bool) -> None:  # a parameter of a test
-    """Garbage is collected behind a play, and by nobody whose caller does not want that; a refusal changes nothing."""
+    """Garbage is collected after a play, unless the caller does not want that; a refusal changes nothing."""
     (gc.enable if is_on else gc.disable)()
     model_play(loads(TALK), core())
     assert gc.isenabled() is is_on
@@ -64,7 +64,7 @@ def test_a_play_leaves_the_collector_as_it_was(is_on: bool) -> None:  # a parame
 
 
 def test_a_limit_between_two_nanoseconds_may_be_rounded_more_than_once() -> None:
-    """Who adds such up is later by one at each; who has whole ones is exact."""
+    """A supervisor that adds such limits up is later by one at each; with whole ones it is exact."""
     played = model_play(loads(TALK), core())
     assert played.tolerance == 0
     parts = replace(played.bound, policy=Policy(restart_backoff=1 / 3))

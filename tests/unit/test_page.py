@@ -1,4 +1,4 @@
-"""The page of a run: what failed comes first, every row leads to its line, and nobody's bytes become markup."""
+"""The page of a run: failures come first, every row leads to its line, and no bytes become markup."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_equal_arguments_give_equal_bytes() -> None:
 
 
 def test_what_failed_comes_before_everything_that_happened() -> None:
-    """Who opens a page of a red run wants to know what is wrong with it, and where that is written."""
+    """The reader of a red run's page wants to know what is wrong with it, and where that is written."""
     reading = read(page(a_leak(), SCRIPT, JUDGED))
     [banner] = reading.all("article", "banner")
     assert banner.text == (
@@ -114,7 +114,7 @@ def test_the_source_says_where_a_check_failed_and_an_agent_stopped() -> None:
 
 
 def test_a_leak_stays_to_the_bottom() -> None:
-    """The life-line of an agent ends where it ended; who was left has one below the return."""
+    """The life-line of an agent ends where it ended; a process that was left has one below the return."""
     html = page(a_leak(), SCRIPT, JUDGED)
     assert {"l", "e"} in row_of(html, "dies of TERM")
     assert [one for one in row_of(html, "RETURNS") if "l" in one] == [{"l"}, {"l", "alive"}]
@@ -123,7 +123,7 @@ def test_a_leak_stays_to_the_bottom() -> None:
 
 
 def test_bytes_signals_and_births_are_arrows() -> None:
-    """Each has a look of its own; what is read where it was written is one arrow."""
+    """Each has a look of its own; a read in the instant of its write is one arrow."""
     html = page(a_leak(), SCRIPT, JUDGED)
     assert {"a", "w", "out"} in row_of(html, "stdout, 6 B")
     assert {"a", "w", "err"} in row_of(html, "stderr, 1 B")
@@ -208,7 +208,7 @@ def test_an_agent_that_was_replaced_is_written_to_no_more() -> None:
 
 
 def test_hostile_bytes_never_become_markup() -> None:
-    """Whatever an agent prints, a scenario says or a check has seen is shown as it is."""
+    """The texts of agents, scenarios and checks are shown as they are."""
     record = recorded(
         (0, "p", {"process": HOSTILE, "seen": True, "parent": "supervisor"}),
         (0, "o", {"bytes": HOSTILE.encode() * 9}),
@@ -236,7 +236,7 @@ def test_what_cannot_be_printed_is_named() -> None:
 
 
 def test_nothing_is_loaded_or_run() -> None:
-    """A page is attached to a bug report, and opened by somebody with or without a network."""
+    """A page is attached to a bug report, and its reader opens it with or without a network."""
     html = page(a_leak(), SCRIPT, JUDGED)
     reading = read(html)
     assert not {"script", "link", "iframe", "object", "img"} & {one.tag for one in reading.elements}
@@ -271,7 +271,7 @@ def test_a_page_is_smaller_than_a_megabyte(one: str) -> None:
 
 
 def test_processes_that_are_too_many_share_a_lane() -> None:
-    """Who was left keeps a lane of its own."""
+    """A process that was left keeps a lane of its own."""
     names = [f"child{number}" for number in range(40)]
     events: list[tuple[int, str, dict[str, Any]]] = [
         (0, "p", {"process": name, "seen": True, "parent": "supervisor"}) for name in names

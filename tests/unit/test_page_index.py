@@ -19,7 +19,7 @@ def test_an_index_does_not_depend_on_the_order_of_plays() -> None:
 
 
 def test_a_scenario_stands_below_each_rule_that_it_covers() -> None:
-    """Who looks for a rule finds all that is known of it; what was not played, or has no page, is no link."""
+    """The reader of a rule finds all that is known of it; a scenario without a play or a page is no link."""
     reading = read(index(ENTRIES))
     assert [one.text for one in reading.all("tr")][1:] == [
         "A1any byte is activity; a run that is silent for inactivity_timeout ends as inactive",

@@ -39,7 +39,7 @@ def drafted(log: str, dialect: str = "claude") -> str:
 
 @pytest.mark.parametrize("log", LOGS, ids=lambda log: log.stem)
 def test_a_pasted_log_becomes_its_draft(log: Path) -> None:
-    """What a user reads first is the draft as it is printed."""
+    """The user reads the printed draft first."""
     dialect = log.stem.rpartition(".")[2]
     assert draft_pasted(log.read_text("utf-8"), dialect, log.name) == log.with_suffix(".yaml").read_text("utf-8")
 
@@ -69,7 +69,7 @@ def test_times_are_read_in_many_shapes(first: str, second: str) -> None:
 
 
 def test_times_that_go_backwards_or_change_their_kind_are_no_silence() -> None:
-    """Between two clocks there is no time that anybody knows."""
+    """The time between two clocks is unknown."""
     assert "silence" not in drafted(f"12:00:05 {SAYS}\n12:00:01 {SAYS}\n+3.0s {DONE}\n")
 
 
@@ -91,7 +91,7 @@ def test_times_that_go_backwards_or_change_their_kind_are_no_silence() -> None:
     ],
 )
 def test_what_the_reporter_saw_is_the_end(words: str, ending: str, expected: str) -> None:
-    """A draft that ends otherwise than the report is about something else; what is denied is not taken."""
+    """A draft that ends otherwise than the report is about something else; a denied draft is not taken."""
     text = drafted(f"{words}\n{SAYS}\n")
     steps = [line.strip(" -") for line in text.splitlines() if line.startswith("  - ")]
     assert steps[1:] == ([ending] if ending else [])
@@ -99,7 +99,7 @@ def test_what_the_reporter_saw_is_the_end(words: str, ending: str, expected: str
 
 
 def test_a_limit_that_the_reporter_names_is_the_supervisors() -> None:
-    """The reporter's supervisor had another limit than the one that the draft is played with."""
+    """The reporter's supervisor had another limit than the draft's."""
     assert "policy: {inactivity_timeout: 120s}\n" in drafted(f"killed after 2 minutes\n{SAYS}\n")
     assert "policy: {inactivity_timeout: 1400000s}\n" in drafted(f"killed after 400h\n{SAYS}\n")
 
@@ -166,7 +166,7 @@ def test_what_a_real_agent_printed_ends_in_the_languages_words(recording: str, l
     ],
 )
 def test_a_log_that_cannot_be_read_is_told_where_and_why(log: str, dialect: str, message: str) -> None:
-    """A reporter's log is nobody's fault: whoever imports it needs the line and a way on."""
+    """A reporter's log is no fault of the user: the message needs the line and a way on."""
     with pytest.raises(ScenarioError) as caught:
         draft_pasted(log, dialect, "log.txt")
     assert str(caught.value) == message
@@ -203,7 +203,7 @@ def _bent(draw: st.DrawFn) -> str:
 @settings(max_examples=150, deadline=None)
 @given(st.lists(_LINES | _MANGLED | _bent() | st.text(max_size=20), max_size=8), st.sampled_from(DIALECTS))
 def test_whatever_is_pasted_is_a_draft_that_loads_or_a_located_message(lines: list[str], dialect: str) -> None:
-    """A log comes from anywhere, and the one who imports it has not written it."""
+    """A log comes from anywhere, and its user has not written it."""
     try:
         text = draft_pasted("\n".join(lines), dialect, "log.txt")
     except ScenarioError as error:

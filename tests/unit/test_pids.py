@@ -1,4 +1,4 @@
-"""Pids: what is opened by one may be nobody, or a thread, by now; and a child's may be smaller than its parent's."""
+"""Pids: an opened pid may be free, or a thread, by now; and a child's may be smaller than its parent's."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_the_number_of_a_thread_is_nobodys() -> None:
 
 
 def test_too_many_descriptors_are_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What says nothing of the process is raised."""
+    """An error that says nothing of the process is raised."""
 
     def refuse(_pid: int) -> int:
         raise OSError(24, os.strerror(24))

@@ -107,7 +107,7 @@ def test_the_model_of_a_pipe_counts_as_the_kernel_does(calls: list[Call]) -> Non
 @settings(deadline=None)  # the machine may be busy
 @given(CALLS, CALLS)
 def test_a_pipe_that_nobody_writes_ends_behind_its_last_byte(calls: list[Call], reads: list[Call]) -> None:
-    """What was written before the end is read before the end, in both."""
+    """The bytes written before the end are read before the end, in both."""
     with pipes() as (real, model):
         for call in calls:
             assert outcome(model, call) == outcome(real, call)

@@ -1,4 +1,4 @@
-"""The player on a stage that only keeps book: what a program does in which grant, without a process."""
+"""The player on a stage that only records what a program does in each grant, without a process."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.unit.bookkeeping import FOR_EVER, INT, PIPE, TERM, Play, out, reacts,
 
 
 def test_the_table_of_ops_is_what_is_played() -> None:
-    """Whoever writes a compiler or reads a program looks there."""
+    """The author of a compiler or the reader of a program looks there."""
     played = [name.removeprefix("_do_") for name in dir(Player) if name.startswith("_do_")]
     heard = [name.removeprefix("do_") for name in dir(Session) if name.startswith("do_")]
     assert sorted([*played, *heard]) == sorted(OPS)
@@ -118,7 +118,7 @@ def test_a_closed_stdin_is_read_no_more() -> None:
 
 
 def test_waiting_for_the_end_of_stdin_takes_all_bytes_before_it() -> None:
-    """The end comes behind the last byte; afterwards stdin wakes nobody."""
+    """The end comes after the last byte; afterwards stdin wakes no process."""
     play = Play(("await_eof",), say("over"), FOR_EVER)
     play.grant(0)
     assert play.grant(0, stdin=b"prompt") == [("i", b"prompt")]
@@ -153,7 +153,7 @@ def test_a_line_is_waited_for_once() -> None:
 
 @pytest.mark.parametrize("signum", POLITE)
 def test_lingering_until_a_signal_ends_with_any_polite_one(signum: int) -> None:
-    """The script goes on, and from then on the signals kill again but for those with a reaction."""
+    """The script continues, and from then on the signals kill again except for those with a reaction."""
     play = Play(reacts(to=INT), ("await_signal",), say("bye"), FOR_EVER)
     assert play.grant(0)[1:] == [("catch", each) for each in POLITE]
     assert play.grant(5) == []
@@ -182,7 +182,7 @@ def test_a_reaction_to_a_broken_pipe_replaces_the_death() -> None:
 
 
 def test_a_broken_pipe_that_is_ignored_lets_the_track_go_on() -> None:
-    """Its words are lost; what comes after them is not."""
+    """Its words are lost; later words are not."""
     assert Play(("when", "epipe", None, []), say("a"), ("exit", 4), broken={"stdout"}).grant(0) == [("exit", 4)]
 
 
@@ -200,7 +200,7 @@ def test_an_end_in_any_track_ends_the_program(step: tuple[str, int], end: tuple[
 
 
 def test_an_error_result_makes_the_exit_code_where_the_exit_is_the_result() -> None:
-    """In a dialect of plain lines nothing else could tell of it."""
+    """In a dialect of plain lines nothing else could report it."""
     fields = {"text": "broken", "is_error": True, "usage": None}
     assert Play(("result", fields)).grant(0) == [*out("broken"), ("exit", 1)]
 
@@ -240,7 +240,7 @@ def test_what_reforks_is_spawned_head_by_head_and_follows_itself_until_its_time_
 
 
 def test_what_reforks_for_ever_never_stops() -> None:
-    """Nobody but a signal ends it."""
+    """Only a signal ends it."""
     hop = Play(("hop", {**HOPPING, "line": 2, "until": None}))
     hop.grant(10**12)
     assert [act[0] for act in hop.grant(10**12 + 2)] == ["spawn", "exit"]
@@ -257,7 +257,7 @@ def test_a_deaf_descendant_is_deaf_from_its_birth() -> None:
 
 
 def test_a_cleared_environment_is_empty_for_the_program_too() -> None:
-    """What a dialect reads from it is not there, for whoever it spawns neither."""
+    """The bytes that a dialect reads from it are not there, for its children neither."""
     fields = {"id": "d", "line": 1, "inherits": [], "ignores_signals": False, "for": None, "clear_env": True}
     assert descendant({"dialect": "raw", "environ": {b"A": b"1"}}, fields, None)["environ"] == {}
 
@@ -271,7 +271,7 @@ def test_a_busy_track_waits_like_a_silent_one_and_says_that_it_burns() -> None:
 
 
 def test_an_end_is_waited_for() -> None:
-    """A track that waits for a process is woken by whatever comes, and goes on once that process has ended."""
+    """Every event wakes a track that waits for a process; it continues once that process has ended."""
     play = Play(("await_exit", "x"), say("gone"), FOR_EVER)
     assert play.grant(0) == [("watch", "x")]
     assert play.grant(1) == []
@@ -304,7 +304,7 @@ def test_a_pattern_fits_a_whole_line_whichever_way_it_is_looked_for(
 
 
 def test_lines_that_came_before_anybody_asked_for_one_are_whole() -> None:
-    """A line's end may come in two pieces, and what is waited for may have been there long before."""
+    """A line's end may come in two pieces, and the awaited line may have been there long before."""
     play = Play(("await_eof",), ("await_stdin", "one"), say("1"), ("await_stdin", "last"), say("2"))
     play.grant(0, stdin=b"zero\r\none\r")
     play.grant(0, stdin=b"\nlast")

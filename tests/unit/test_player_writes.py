@@ -1,4 +1,4 @@
-"""What a fake writes in which grant: chunks, pieces of a size of their own, and what no pipe holds."""
+"""The writes of a fake in each grant: chunks, pieces of a size of their own, and more than a pipe holds."""
 
 from __future__ import annotations
 
@@ -51,6 +51,6 @@ def test_a_write_parks_while_there_is_no_room() -> None:
 
 
 def test_a_parked_write_holds_up_its_own_track_only() -> None:
-    """An agent may go on to stderr while nobody reads stdout."""
+    """An agent may write to stderr while its stdout has no reader."""
     play = Play(("meanwhile", script(("bytes", "stderr", b"e"))), say("a"), room={"stdout": 0, "stderr": 1})
     assert play.grant(0) == [("stderr", b"e")]

@@ -1,4 +1,4 @@
-"""Whom a poll that waits keeps waiting: nobody."""
+"""A poll that waits keeps no other process waiting."""
 
 from __future__ import annotations
 

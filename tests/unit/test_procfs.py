@@ -1,4 +1,4 @@
-"""What /proc says of a process, as the kernel writes it."""
+"""The facts of /proc about a process, as the kernel writes them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pytest_agentproc.procfs import every_pid, read_proc, stat_of, threads_of, w
 
 
 def test_it_reads_this_process() -> None:
-    """Its words as they were given, and who it is to others."""
+    """Its words as they were given, and its names for others."""
     mine = stat_of(os.getpid())
     assert mine is not None
     assert (mine.parent, mine.group, mine.session) == (os.getppid(), os.getpgrp(), os.getsid(0))
@@ -28,7 +28,7 @@ def test_who_is_gone_says_nothing() -> None:
 
 
 def test_who_goes_as_its_threads_are_listed_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The folder is open by then, and the kernel finds nobody behind it."""
+    """The folder is open by then, and the kernel finds no process for it."""
 
     def listed(folder: str) -> list[str]:
         raise ProcessLookupError(3, "No such process", folder)

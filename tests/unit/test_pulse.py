@@ -47,7 +47,7 @@ def test_what_a_loop_rounds_is_equal() -> None:
 
 
 def test_a_wake_at_an_own_limit_is_no_look() -> None:
-    """Everybody is woken a quarter of a second after the answer who gives so much grace; a core always is woken."""
+    """A supervisor with a grace of a quarter second is woken at its end; the reference supervisor always is."""
     bound = loads("scenario: x\nagent: raw\nscript: [{say: a}]\n").bind(Policy())
     for gap, may in ((250, False), (240, True), (260, False)):
         pulse = PollingDetector()
@@ -150,7 +150,7 @@ def verdicts(undecided: str, **answer: object) -> dict[str, str]:
 
 
 def test_of_what_nothing_decides_instants_alone_are_not_judged() -> None:
-    """Who says the right outcome, and the wrong text, is wrong; and what is left is left."""
+    """The right outcome with the wrong text is wrong; and a process that is left is left."""
     failed, none = Verdict.FAILED.value, Verdict.NOT_APPLICABLE.value
     said = {"outcome": "inactive", "text": "b", "exit_code": 3}
     right = {"outcome": "passed", "exit_code": "passed"}
@@ -159,7 +159,7 @@ def test_of_what_nothing_decides_instants_alone_are_not_judged() -> None:
 
 
 def test_of_another_outcome_nothing_is_judged_but_what_was_left() -> None:
-    """The rest follows from it, and what fits by chance is no pass."""
+    """The rest follows from it, and a fit by chance is no pass."""
     failed, none = Verdict.FAILED.value, Verdict.NOT_APPLICABLE.value
     said = {"outcome": "completed", "text": "b", "exit_code": 3}
     others = dict.fromkeys(("outcome", "text", "returned", "exit_code"), none)

@@ -50,7 +50,7 @@ def test_bytes_of_two_instants_stay_apart() -> None:
 
 
 def test_bytes_of_two_processes_and_streams_stay_apart() -> None:
-    """Who wrote what, and where, is a fact."""
+    """The writer of the bytes, and their stream, are facts."""
     record = Record()
     for process, code in (("agent", "o"), ("child1", "o"), ("agent", "e"), ("agent", "o")):
         record.add(1, code, {"process": process, "bytes": b"a", "line": 3})

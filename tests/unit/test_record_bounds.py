@@ -42,7 +42,7 @@ def small_limits() -> Iterator[None]:
 
 
 def plainly_joined(events: Iterable[AnyEvent], *, by_line: bool = False) -> list[AnyEvent]:
-    """Join the chunks of each instant, every byte of them kept: what joining is, without a limit."""
+    """Join the chunks of each instant, every byte of them kept: joining without a limit."""
     result: list[list[Any]] = []
     places: dict[tuple[Any, ...], list[Any]] = {}
     armed: dict[tuple[Any, ...], Any] = {}
@@ -181,7 +181,7 @@ def test_the_lines_are_those_of_every_chunk(events: list[Raw]) -> None:
 @settings(deadline=None, max_examples=150)
 @given(RUNS)
 def test_the_timeline_is_that_of_every_chunk(events: list[Raw]) -> None:
-    """Who wrote what is told from the steps between the chunks, which joining must not hide."""
+    """The writer of the bytes is known from the steps between the chunks, which joining must not hide."""
     with small_limits():
         joined = _normal.joined(attributed(recorded(events).events), by_line=True)
         seen = _cells.cells(joined, ())

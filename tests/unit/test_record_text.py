@@ -116,7 +116,7 @@ def test_a_whole_run_reads_from_top_to_bottom() -> None:
 
 
 def test_every_kind_of_event_has_words() -> None:
-    """An event that nobody put into words would be a hole in the story."""
+    """An event without words would be a hole in the story."""
     record = recorded(
         (0, "o", {"closed": True}),
         (0, "m", {"kept": "stdin"}),
@@ -175,7 +175,7 @@ def test_a_step_without_its_file_is_shown_by_its_name() -> None:
 
 
 def test_a_flood_is_one_short_line() -> None:
-    """Nobody reads 256 KiB under a failure."""
+    """No reader wants 256 KiB under a failure."""
     record = recorded(*[(0, "o", {"bytes": b"x" * 4096, "line": 3}) for _ in range(64)])
     (line,) = text(record).splitlines()[1:]
     assert line.strip() == '0 s              stdout, 256 KiB "' + "x" * 29 + '..."  [line 3]'
@@ -194,7 +194,7 @@ def test_a_short_pause_is_no_jump() -> None:
 
 
 def test_a_very_long_run_keeps_its_beginning_and_its_end() -> None:
-    """What failed is at the end, why it began is at the beginning."""
+    """The failure is at the end, its cause is at the beginning."""
     record = recorded(*[(at, "o", {"bytes": b"%d" % at, "line": 5}) for at in range(1000)])
     lines = text(record).splitlines()
     assert len(lines) == 161
@@ -231,13 +231,13 @@ def test_output_of_two_tracks_names_a_step_only_where_it_is_sure() -> None:
 
 
 def test_the_echo_of_a_death_is_not_shown() -> None:
-    """`is gone` says nothing after `exits`; alone it is the only word on an end that nobody saw."""
+    """`is gone` says nothing after `exits`; alone it is the only word on an end that was not seen."""
     record = recorded((0, "x", {"code": 0}), (0, "p", {"gone": True}), (1, "p", {"process": "child1", "gone": True}))
     assert [line.split("  ")[-1] for line in text(record).splitlines()[1:]] == ["exits with code 0", "child1: is gone"]
 
 
 def test_a_descendant_without_a_script_is_its_spawn_step() -> None:
-    """What makes it deaf and lets it live are no steps that anybody wrote."""
+    """The steps that make it deaf and let it live are in no scenario."""
     record = recorded(
         (0, "m", {"line": 4, "step": "spawn"}),
         (0, "m", {"line": 5, "step": "sleep"}),
@@ -252,7 +252,7 @@ def test_a_descendant_without_a_script_is_its_spawn_step() -> None:
 
 
 def test_an_agent_closes_its_input() -> None:
-    """It reads no more then, and its bytes are nobody's to show."""
+    """It reads no more then, and its bytes have no reader to show."""
     assert shown(recorded((0, "i", {"closed": True, "line": 5}))) == (
         """
 time  supervisor  agent and descendants

@@ -73,7 +73,7 @@ def meanings(name: str, chunks: list[bytes]) -> list[Any]:
 
 @pytest.mark.parametrize("name", FILES)
 def test_every_line_of_a_recording_is_a_known_event(name: str) -> None:
-    """What the real CLI prints is never odd: a line that is would be a hole in the decoder."""
+    """The real CLI never prints an odd line: an odd line would be a hole in the decoder."""
     told = meanings(name, [b"\n".join(printed(DATA / name)) + b"\n"])
     odd = [meaning for meaning in told if isinstance(meaning, Malformed | Noise)]
     assert len(odd) == NOISE.get(name, 0), odd
@@ -149,5 +149,5 @@ def test_a_recorded_run_of_codex_comes_to_what_it_was(name: str) -> None:
 
 
 def test_every_recorded_run_of_codex_has_its_row() -> None:
-    """A recording that nobody judges is no evidence."""
+    """A recording without a verdict is no evidence."""
     assert {file.stem for file in (DATA / "runs").glob("codex-*")} == {f"codex-{name}" for name in CODEX}

@@ -56,7 +56,7 @@ KINDS = {
     "age": f"AGE-SECRET-KEY-1{_LONG.upper()}",
     "jwt": f"eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.{_A}",
 }
-"""What gives itself away wherever it stands."""
+"""A secret that shows itself wherever it stands."""
 
 PLACED = {
     "json key": ('{{"api_key": "{}"}}\n', "correct-horse-staple"),
@@ -73,7 +73,7 @@ PLACED = {
     "option": ("run --auth-token {} now\n", "option-value-here"),
     "azure": ("AccountName=x;AccountKey={};Suffix=y\n", base64.b64encode(_A.encode()).decode()),
 }
-"""What its place gives away."""
+"""A secret that its place shows."""
 
 PEM = "-----BEGIN RSA PRIVATE KEY-----\n" + "\n".join([_LONG, _LONG[::-1]]) + "\n-----END RSA PRIVATE KEY-----\n"
 
@@ -166,7 +166,7 @@ def test_a_variable_is_found_in_all_its_forms() -> None:
 
 
 def test_a_secret_that_a_model_says_in_pieces_is_found() -> None:
-    """Each delta is a line of its own: whoever joins the texts has the secret."""
+    """Each delta is a line of its own: a reader who joins the texts has the secret."""
     pieces = [KINDS["github"][start : start + 7] for start in range(0, len(KINDS["github"]), 7)]
     lines = "".join(f'{{"type":"delta","text":"{piece}"}}\n' for piece in pieces)
     redactor = Redactor()
@@ -200,12 +200,12 @@ def test_common_words_and_counts_are_no_secrets() -> None:
 
 
 def test_a_value_too_short_to_be_looked_for_is_named() -> None:
-    """Every "1" of the output would be redacted; who records is told that it is not."""
+    """Every "1" of the output would be redacted; the user is warned that it is not."""
     assert Redactor({"DEBUG_TOKEN": "1"}).too_short == ["DEBUG_TOKEN"]
 
 
 def test_the_environment_is_an_allow_list(tmp_path: Path) -> None:
-    """What is not known to be harmless is not written, whatever its name."""
+    """A value that is not known to be harmless is not written, whatever its name."""
     env = {"TERM": "xterm", "INNOCENT": "who-knows", "ANTHROPIC_API_KEY": "abcdefghijkl"}
     shown = written(tmp_path, recorded({"o": [b"abcdefghijkl\n"]}), ["agent"], env)
     assert '"env": {"TERM": "xterm"}' in shown

@@ -44,7 +44,7 @@ PLACES = {
     "JSON in JSON": '{{"out": "{{\\"token\\": {{\\"value\\": \\"{}\\"}}}}"}}\n',
     "JSON in JSON in JSON": '{{"a": "{{\\"b\\": \\"{{\\\\\\"token\\\\\\": \\\\\\"{}\\\\\\"}}\\"}}"}}\n',
 }
-"""What gives a value away that is a word like any other."""
+"""The places that show a secret that is a word like any other."""
 
 ORDINARY = """\
 def login(username: str, password: str) -> bool:

@@ -70,7 +70,7 @@ SAID = {
     "single quotes": ("password='{}'\n", "hX7p\\'Q2m Z9tR4xyz"),
     "an arrow": ("password => '{}'\n", "hX7pQ2mZ9tR4"),
 }
-"""What stands where only its place gives it away."""
+"""The values that only their place shows."""
 
 
 def pieces(text: str, secret: str) -> list[str]:
@@ -193,7 +193,7 @@ def test_the_time_of_a_search_grows_with_the_text_alone(kind: str) -> None:
 
 
 def test_what_was_recorded_is_for_its_owner_alone(tmp_path: Path) -> None:
-    """No rule knows every secret: nobody else on the machine reads the files, an older one included."""
+    """No rule knows every secret: no other user of the machine reads the files, an older one included."""
     out = tmp_path / "x.scenario.yaml"
     out.write_text("older", "utf-8")
     write_capture(recorded({"o": [bytes(range(128, 256)) * 40 + b"\n"]}), ["agent"], out, env={})

@@ -1,4 +1,4 @@
-"""The kit's own supervisor under somebody else's limits, and when it is asked at all."""
+"""The reference supervisor under another supervisor's limits, and when it is asked at all."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_a_session_is_played_under_both_limits() -> None:
 
 
 def test_a_file_that_needs_a_limit_of_the_subjects_own_has_none() -> None:
-    """The kit's own supervisor has none there unless it is told, so that it says nothing of it."""
+    """The reference supervisor has none there unless it is given one, so that it says nothing of it."""
     scenario = loads("scenario: a\nagent: raw\nscript: [{silence: max_runtime}]\nexpect: {outcome: overran}\n")
     assert Reference.of(scenario, Function(_nobody, limits={"max_runtime": 50})) is None
 

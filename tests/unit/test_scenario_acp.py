@@ -52,5 +52,5 @@ CASES: list[tuple[str, list[tuple[str, tuple[Any, ...]]]]] = [
 
 @pytest.mark.parametrize(("step", "wanted"), CASES, ids=[step for step, _ in CASES])
 def test_a_step_of_acp_compiles_to_its_program(step: str, wanted: list[tuple[str, tuple[Any, ...]]]) -> None:
-    """What the file leaves out, the encoder puts in."""
+    """The encoder fills in the keys that the file leaves out."""
     assert program(step, "acp")["steps"] == [(4, op, args) for op, args in wanted]

@@ -1,4 +1,4 @@
-"""What a scenario is under the limits of a supervisor: as long, as much, or not for it."""
+"""A scenario under the limits of a supervisor: as long, as much, or not for it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pytest_agentproc.vocabulary import Policy
 
 
 def test_a_size_follows_the_policy_of_the_subject() -> None:
-    """A supervisor that keeps less is told less; one that knows no such limit cannot be asked at all."""
+    """A supervisor that keeps less gets less; one without such a limit cannot be asked at all."""
     scenario = loads("scenario: a\nagent: raw\nscript:\n  - flood: {stdout: max_transcript_bytes + 1 B}\n")
     assert scenario.bind(Policy(max_transcript_bytes=9)).program["steps"] == [(4, "flood", ("stdout", 10))]
     with pytest.raises(NotApplicable) as caught:
@@ -33,7 +33,7 @@ def test_bytes_that_a_subjects_limits_make_too_many_are_not_applicable() -> None
     [("inactive", "inactivity_timeout"), ("stalled", "progress_timeout"), ("overran", "max_runtime")],
 )
 def test_an_outcome_needs_the_limit_that_brings_it_about(outcome: str, limit: str) -> None:
-    """Of a supervisor that waits for ever, and says so, nobody expects that it ends a silent agent."""
+    """A supervisor may wait for ever, and say so. Then it is not expected to end a silent agent."""
     scenario = loads(f"scenario: a\nagent: raw\nscript: [{{linger: for ever}}]\nexpect: {{outcome: {outcome}}}\n")
     every = Policy(progress_timeout=9, max_runtime=9)
     assert scenario.bind(every).expect[0].wanted == outcome

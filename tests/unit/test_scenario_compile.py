@@ -222,7 +222,7 @@ def program(steps: str, agent: str = "pi") -> dict[str, Any]:
 
 @pytest.mark.parametrize(("step", "wanted"), CASES, ids=[step for step, _ in CASES])
 def test_a_step_compiles_to_its_program(step: str, wanted: list[tuple[str, tuple[Any, ...]]]) -> None:
-    """The player knows nothing but this form: what is wrong here is wrong in every run."""
+    """The player knows nothing but this form: a mistake here is a mistake in every run."""
     agent = (
         "{dialect: claude, mode: session}"
         if "task" in step or "delta" in step or {"signal", "receipt"} & {*step.split()}
@@ -307,7 +307,7 @@ def test_every_script_tells_what_the_agent_was_given() -> None:
 
 
 def test_an_agent_tells_what_it_was_given_only_if_a_check_asks() -> None:
-    """Variables can hold secrets: those that a check names are told, and no others."""
+    """Variables can hold secrets: the variables that a check names are shown, and no others."""
     text = "scenario: a\nagent: raw\nscript:\n  - say: hi\nexpect:\n  received: {stdin: ''}\n"
     assert loads(text).bind(Policy()).program["steps"] == [(4, "say", ("hi", None))]
     text += "  outcome: completed\n"

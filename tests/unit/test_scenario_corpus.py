@@ -94,7 +94,7 @@ def test_a_page_without_a_place_for_the_tables_stays_as_it_is(
 
 
 def test_the_examples_of_the_page_are_scenarios() -> None:
-    """What a reader copies first must work."""
+    """A reader's first copy must work."""
     page = (SCENARIOS / "README.md").read_text("utf-8")
     examples = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
     assert [loads(example).dialect or [*loads(example).parts] for example in examples] == [

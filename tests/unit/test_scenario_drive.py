@@ -28,7 +28,7 @@ def refused(drive: str, *more: str, agent: str = "{dialect: pi, mode: rpc}") -> 
 
 
 def test_every_item_becomes_a_deed() -> None:
-    """One table of items makes checker, reference and what the caller does."""
+    """One table of items makes checker, reference and the caller's actions."""
     drive = """
   - prompt: one
   - {prompt: {repeat: ab, size: 5 B}, after: 1s}
@@ -90,7 +90,7 @@ def test_a_wait_for_a_limit_that_is_off_is_not_applicable() -> None:
 
 
 def test_an_outcome_of_a_turn_needs_its_limit_as_a_runs_does() -> None:
-    """Who has no prompt_timeout cannot end a turn by it."""
+    """A supervisor without prompt_timeout cannot end a turn by it."""
     with pytest.raises(NotApplicable, match="prompt_timeout"):
         bound("[{prompt: a}]", "expect: {turns: [{outcome: timed_out}]}", policy=Policy(prompt_timeout=None))
 
@@ -148,7 +148,7 @@ def test_a_mistake_in_a_drive_is_told_with_its_place(drive: str, wanted: str) ->
 
 
 def test_a_run_takes_one_prompt_and_nothing_else() -> None:
-    """Nobody talks to it again."""
+    """No prompt follows it."""
     (told,) = refused("[{stop: {}}]", agent="pi")
     assert told == "3:8: drive must be [{prompt: TEXT or {repeat, size}}]: the dialect pi in mode json is one run"
 
@@ -195,7 +195,7 @@ def test_keys_of_a_run_and_of_a_session_do_not_mix() -> None:
     ],
 )
 def test_a_mistake_in_a_handler_is_told_with_its_place(handler: str, agent: str, wanted: str) -> None:
-    """What is said beside the wrong thing would never happen."""
+    """Words beside the wrong thing would never be said."""
     (told,) = refused("[{prompt: a}]", f"handler: {handler}", agent=agent)
     assert told.startswith(wanted)
 

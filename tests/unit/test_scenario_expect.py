@@ -1,4 +1,4 @@
-"""What a scenario expects, in the normal form that the verdict compares."""
+"""The expectations of a scenario, in the normal form that the verdict compares."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_a_later_process_of_a_name_is_named_with_its_number() -> None:
 
 
 def test_nobody_may_leak_unless_the_file_says_so() -> None:
-    """The check that matters most is the one that nobody has to write."""
+    """The most important check needs no line in a scenario."""
     assert expectations("noise: 0")[-1] == Expectation("leaks", 0, 0, [])
     assert [check.key for check in expectations("leaks: [tool]")] == ["leaks"]
 

@@ -69,7 +69,7 @@ def test_a_check_on_a_missing_limit_is_not_applicable() -> None:
 
 
 def test_a_script_on_a_missing_limit_is_not_applicable_as_a_whole() -> None:
-    """A fake cannot wait for a limit that nobody has; the line says who asked."""
+    """A fake cannot wait for a limit that the supervisor lacks; the line says who asked."""
     scenario = loads("scenario: a\nagent: raw\nscript:\n  - say: hi\n  - silence: inactivity_timeout\n")
     with pytest.raises(NotApplicable) as caught:
         scenario.bind(Policy(inactivity_timeout=None))
@@ -97,7 +97,7 @@ def test_a_time_that_another_policy_makes_none_is_not_applicable_there() -> None
 
 
 def test_a_file_is_checked_with_the_limits_that_it_gives() -> None:
-    """What is negative by default may be right under the file's own policy."""
+    """A value that is negative by default may be right under the file's own policy."""
     head = "policy: {kill_grace: 20s}\n"
     assert elapsed("kill_grace - 10s", Policy(kill_grace=20.0), head).wanted == 10 * SECOND
 

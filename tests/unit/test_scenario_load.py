@@ -1,4 +1,4 @@
-"""What a loaded scenario knows about itself, and which files it may read."""
+"""A loaded scenario's knowledge of itself, and the files that it may read."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_a_small_scenario_has_the_defaults_of_the_language() -> None:
 
 
 def test_a_full_scenario_keeps_everything() -> None:
-    """What the file says is what harness and verdict get."""
+    """Harness and verdict get the values of the file."""
     scenario = loads(
         "scenario: a claim\nsource: seeds/003\ncovers: [A1, A4]\nlevel: should\n"
         "agent: {dialect: pi, mode: json, prompt: stdin}\n"
@@ -54,7 +54,7 @@ def test_a_prompt_of_many_mebibytes_has_its_size() -> None:
 
 @pytest.mark.parametrize("reason", ["not_found", "not_executable"])
 def test_an_agent_that_cannot_be_spawned_needs_no_script(reason: str) -> None:
-    """There is nobody to play it."""
+    """There is no agent to play it."""
     scenario = loads(f"scenario: a\nagent: {{dialect: pi, cannot_spawn: {reason}}}\n")
     assert scenario.cannot_spawn == reason
     assert scenario.bind(Policy()).program["steps"] == []

@@ -1,4 +1,4 @@
-"""What a QA person reads about a broken scenario: every problem of the file at once, located, word for word.
+"""The messages for a tester about a broken scenario: every problem of the file at once, located, word for word.
 
 Of the three messages that the language's reference asks for, `x5` and `f01` have the first and the third. The second is
 about a drive that does not wait for a background turn: this version of the language has neither.
@@ -89,7 +89,7 @@ def test_a_control_character_is_located() -> None:
 
 
 def test_a_file_that_is_all_wrong_is_told_a_hundred_problems() -> None:
-    """Nobody reads more of them, and a file of another kind has thousands."""
+    """No user reads more of them, and a file of another kind has thousands."""
     with pytest.raises(ScenarioError) as caught:
         loads("scenario: a\nagent: raw\nscript:\n" + "- sya: x\n" * 5000)
     assert len(caught.value.problems) == 101

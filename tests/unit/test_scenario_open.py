@@ -1,4 +1,4 @@
-"""Open values: what a file may leave open, what a plain run plays, what is told of a wrong one, and the closed text."""
+"""Open values: their places, their values in a plain run, the messages about wrong ones, and the closed text."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ALL = (
 
 
 def test_a_plain_run_plays_the_lower_bound_the_first_option_and_all_steps_in_order() -> None:
-    """The author reads the file from top to bottom; what is played without a search is what stands there first."""
+    """The author reads the file from top to bottom; a play without a search takes the first value."""
     steps = [(step.name, getattr(step.value, "text", step.value)) for step in loads(_ALL).scripts[0]]
     assert steps == [
         ("silence", "0s"),
@@ -34,7 +34,7 @@ def test_a_plain_run_plays_the_lower_bound_the_first_option_and_all_steps_in_ord
 
 
 def test_a_closed_text_is_an_ordinary_scenario() -> None:
-    """A find is kept as a file that anybody can read and play, without a word of the search in it."""
+    """A find is kept as a file that any user can read and play, without a word of the search in it."""
     text = loads(_ALL).closed_text(["inactivity_timeout - 1ms", (2, 1, 0), "1500ms", (), 1, 1])
     assert text == (
         _HEAD

@@ -40,7 +40,7 @@ TERMS = {"left": Policy(prompt_timeout=3), "right": Policy(prompt_timeout=7)}
 
 
 class States:
-    """Who states limits, and remembers for whom it was asked."""
+    """A subject that states limits, and remembers which sessions it was asked for."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[dict[str, Any], str]] = []
@@ -57,7 +57,7 @@ def scenario() -> Scenario:
 
 
 def test_each_session_is_a_scenario_of_its_own() -> None:
-    """Whatever plays one agent can play the agent of a session, and the whole says nothing of any."""
+    """A subject that plays one agent can play the agent of a session, and the whole order names no agent."""
     whole = scenario()
     left, right = whole.parts.values()
     assert [*whole.parts] == ["left", "right"]

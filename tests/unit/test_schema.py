@@ -1,7 +1,7 @@
 """The JSON Schema against the loader: an independent validator says of every file what the loader says.
 
-The validator reads YAML as editors do, in YAML 1.2's core schema. What it cannot see stands in `UNSEEN`, each with the
-reason; a file there that it does see is a mistake, too.
+The validator reads YAML as editors do, in YAML 1.2's core schema. `UNSEEN` lists the files that it cannot see, each
+with the reason; a file there that it does see is a mistake, too.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def test_the_schema_accepts_every_bundled_scenario(validator: jsonschema.Draft7V
 
 
 def test_the_schema_refuses_what_the_loader_refuses(validator: jsonschema.Draft7Validator) -> None:
-    """What an editor lets pass without a reason is found a step later than it could be."""
+    """A mistake that an editor passes without a reason is found a step later than it could be."""
     files = sorted(MALFORMED.glob("*.yaml"))
     passed = {file.stem for file in files if not refusals(file.read_text("utf-8"), validator)}
     assert passed == set(UNSEEN)
@@ -143,7 +143,7 @@ def test_the_schema_accepts_a_right_step(validator: jsonschema.Draft7Validator, 
 
 
 def test_every_step_has_its_words_and_its_snippet() -> None:
-    """What an editor offers is what the reference says, and each snippet is a step that the schema takes."""
+    """An editor offers the words of the reference, and each snippet is a step that the schema takes."""
     step = schema()["definitions"]["step"]
     names = [name for name in step["properties"] if name != "do"]
     assert [snippet["label"] for snippet in step["defaultSnippets"]] == names

@@ -42,7 +42,7 @@ def _searched(subject: Core, runs: int = 200) -> Searched:
 
 
 def test_a_tie_of_exit_and_deadline_is_found_and_written_as_a_scenario() -> None:
-    """Only at the very nanosecond does this supervisor err: times are drawn at the limits, or nobody finds it."""
+    """Only at the very nanosecond does this supervisor err: a search finds it only if times are drawn at the limits."""
     came = _searched(_wrong("timer-beats-exit"))
     assert came.find is not None
     text = written(
@@ -106,7 +106,7 @@ expect: {sessions: {red: {viewers: {late: {transcript: "one\\ntwo"}}}}}
 
 
 def test_of_several_sessions_what_the_file_expects_is_asked() -> None:
-    """There is no one story of theirs that is told beside it."""
+    """They have no common story beside it."""
     scenario = loads(_SEVERAL, "several.scenario.yaml")
     assert search(scenario, core(), runs=5, seed=1).find is None
     came = search(scenario, _wrong("viewer-misses-the-past"), runs=5, seed=1)
@@ -122,14 +122,14 @@ def test_what_the_reference_does_not_meet_is_asked_of_nobody() -> None:
 
 
 def test_the_kit_s_own_defects_are_asked_about_every_agent() -> None:
-    """Of one that speaks behind its last word nothing is asked of others only."""
+    """For an agent that speaks after its last word, nothing is asked of other supervisors only."""
     text = "scenario: x\nagent: pi\nscript: [{answer: a}, {silence: {between: [1s, 2s]}}, {say: b}]\n"
     came = search(loads(text, "x.scenario.yaml"), _wrong("timer-beats-exit"), runs=5, seed=1)
     assert came.counted == came.runs > 1
 
 
 def test_settings_none_of_which_can_be_played_are_not_called_sound() -> None:
-    """Of what was never played nothing was found, and that says nothing: the reason is told instead."""
+    """Without a play nothing was found, and that says nothing: the reason is shown instead."""
     lacking = Function(_nothing, dialects=["raw"])
     with pytest.raises(NotApplicable, match="line 1 needs agents of pi, which the subject does not have"):
         search(loads(_TEXT), lacking, runs=5, seed=1, lab=cast("ScenarioRunner", _Refusing()))
@@ -147,7 +147,7 @@ class _Refusing:
 
 
 def test_the_same_seed_finds_the_same() -> None:
-    """A find that nobody can find again is an anecdote."""
+    """A find that cannot be found again is an anecdote."""
     first, second = (_searched(_wrong("duration-timeout")) for _ in range(2))
     assert first.find is not None
     assert second.find is not None
@@ -205,7 +205,7 @@ def test_what_the_reference_did_is_what_must_be_true() -> None:
     ],
 )
 def test_a_standing_invariant_needs_no_expectation(changed: dict[str, Any], reason: str) -> None:
-    """Whatever a file expects, these hold of every run."""
+    """These hold of every run, whatever its file expects."""
     played = model_play(_closed(), core())
     assert broken(played) == ""
     assert played.answer is not None

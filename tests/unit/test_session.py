@@ -1,4 +1,4 @@
-"""A player of a session, on a stage that only keeps book: who is answered when, and what a script can wait for."""
+"""A player of a session, on a stage that only records: its answers with their times, and its waits."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def prompt(number: int, text: str = "hi") -> bytes:
 
 
 def said(done: list[tuple[Any, ...]]) -> list[str]:
-    """Name the events that were written, and what else was done."""
+    """Name the events that were written, and the other actions."""
     data = b"".join(one[1] for one in done if one[0] == "stdout")
     names = [json.loads(line) for line in data.splitlines()]
     events = [f"response {one['id']}" if one["type"] == "response" else one["type"] for one in names]
@@ -53,7 +53,7 @@ ANSWERED = [
 
 
 def test_a_request_is_answered_in_the_grant_in_which_it_is_read() -> None:
-    """Whatever the script does: it may be silent for an hour."""
+    """The script may do anything: it may be silent for an hour."""
     playing = play("{silence: 1h}, {wait_for: prompt 1}, {answer: done}")
     assert said(playing.grant(0)) == []
     assert said(playing.grant(5, stdin=prompt(1) + prompt(2))) == ["response 1", *ACCEPTED, "response 2"]
@@ -98,7 +98,7 @@ def test_a_script_whose_prompt_can_never_come_is_over() -> None:
 
 
 def test_a_script_goes_on_after_the_end_of_stdin() -> None:
-    """What is being done is done, and then the session ends."""
+    """The current step is finished, and then the session ends."""
     playing = play("{wait_for: prompt 1}, {silence: 5s}, {answer: done}")
     playing.grant(0)
     playing.grant(1, stdin=prompt(1))
@@ -115,7 +115,7 @@ def test_a_reaction_to_the_end_of_stdin_stands_for_the_exit() -> None:
 
 
 def test_a_cancel_is_the_scripts_to_acknowledge() -> None:
-    """Until then it is not answered, and what is behind it neither."""
+    """Until then it is not answered, and neither are the requests after it."""
     playing = play("{wait_for: prompt 1}, {wait_for: cancel}, {silence: 5s}, {acknowledge: cancel}")
     playing.grant(0)
     playing.grant(1, stdin=prompt(1))
@@ -135,7 +135,7 @@ def test_a_reaction_to_a_cancel_runs_beside_the_script() -> None:
 
 
 def test_an_acknowledgement_without_a_cancel_says_nothing() -> None:
-    """There is nobody whom it would tell something."""
+    """There is no client that it could report to."""
     playing = play("{acknowledge: cancel}, {silence: for ever}")
     assert said(playing.grant(0)) == []
 

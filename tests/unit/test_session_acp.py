@@ -79,7 +79,7 @@ def test_viewers_read_every_message_whole_when_it_ends() -> None:
 
 
 def test_viewers_read_the_words_of_a_turn_before_the_error_that_ended_it() -> None:
-    """What a timeout or the agent's death cut off was said before (P4)."""
+    """The words that a timeout or the agent's death cut off were said before (P4)."""
     stage = asked()
     stage.says(chunk("half"))
     stage.until(60)
@@ -112,7 +112,7 @@ def test_what_is_told_of_another_session_is_none_of_the_turns() -> None:
     ],
 )
 def test_every_end_of_a_turn_has_its_outcome(response: dict[str, Any], outcome: str, error: str) -> None:
-    """Who cancelled what nobody asked to cancel is the agent: that turn has failed."""
+    """The agent cancelled a turn that its client never cancelled: that turn has failed."""
     stage = asked()
     stage.says(response)
     [event] = [event for event in stage.events if event.kind == "outcome"]
@@ -137,7 +137,7 @@ def test_what_comes_before_the_acknowledgement_belongs_to_the_cancelled_turn(sto
 
 @pytest.mark.parametrize("number", [2, 99, "3", None, True])
 def test_a_response_that_answers_nothing_ends_nothing(number: Any) -> None:
-    """A duplicate, a wrong id, a wrong type: the turn in flight goes on."""
+    """A duplicate, a wrong id, a wrong type: the turn in flight continues."""
     stage = asked()
     stage.says(reply(2, {"stopReason": "end_turn"}))
     stage.prompt("two")

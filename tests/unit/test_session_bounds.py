@@ -1,4 +1,4 @@
-"""What a session keeps has a bound, whatever its agent prints and however long it lasts (F6)."""
+"""The memory of a session has a bound, whatever its agent prints and however long it lasts (F6)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LONG = "x" * 1024**2
 
 
 def door() -> Session:
-    """Make a session as its caller has it, which nobody drives."""
+    """Make a session as its caller has it, without a driver."""
     return Session(Conversation(SessionTask(["agent"], "pi")), SystemClock(), None)
 
 
@@ -49,7 +49,7 @@ def test_the_results_in_a_transcript_count() -> None:
 
 
 def test_one_event_that_is_longer_than_the_transcript_may_be_is_seen() -> None:
-    """Such as the prompt itself: a viewer gets it, and goes on."""
+    """Such as the prompt itself: a viewer gets it, and continues."""
     session = door()
     session.hear(SessionEvent(0, "prompt", 1, LONG * 20))
     session.hear(SessionEvent(1, "prompt", 2, LONG * 20))
@@ -110,7 +110,7 @@ def test_an_agent_that_asks_and_reads_no_answers_breaks_the_protocol() -> None:
 
 
 def test_open_questions_have_a_bound() -> None:
-    """What is asked beyond it is denied at once, and no handler hears of it."""
+    """A question beyond it is denied at once, and no handler hears of it."""
     stage = Stage("claude", handler=True)
     stage.says({"type": "control_response", "response": {"request_id": "greet-0", "subtype": "success"}})
     stage.prompt()
@@ -135,7 +135,7 @@ def test_one_look_takes_no_more_than_a_pipe_can_hold() -> None:
 
 
 def test_a_line_that_is_too_long_is_told_with_its_limit() -> None:
-    """Whoever reads it knows which limit to raise."""
+    """The reader knows which limit to raise."""
     stage = Stage(policy=Policy(max_line_bytes=1024))
     stage.greet()
     stage.prompt()

@@ -109,7 +109,7 @@ def _asks(stage: Claude) -> None:
 @pytest.mark.parametrize("place", ["before", "after"])
 @pytest.mark.parametrize("echoes", [True, False])
 def test_an_init_near_the_first_prompt_is_that_prompts(place: str, *, echoes: bool, again: bool) -> None:
-    """The real CLI prints none before a prompt; of one that does, the owner must not depend on who was faster (P7)."""
+    """The real CLI prints none before a prompt. If a CLI does, the owner must not depend on a race (P7)."""
     stage = Claude(echoes=echoes, handler=True)
     if place == "before":
         stage.begins()
@@ -132,7 +132,7 @@ def test_an_init_near_the_first_prompt_is_that_prompts(place: str, *, echoes: bo
 
 @pytest.mark.parametrize("kind", ["message", "piece", "question", "result"])
 def test_an_init_before_the_first_prompt_is_a_background_turns_if_words_follow(kind: str) -> None:
-    """A program that is resumed may go on by itself: what it says then is no prompt's (B1)."""
+    """A resumed program may continue by itself: its words then are no prompt's (B1)."""
     stage = Claude(echoes=False, handler=True)
     stage.begins()
     said = {
@@ -174,7 +174,7 @@ def test_a_cli_that_follows_a_prompt_through_its_queue_is_known_to_mark_its_turn
 
 
 def test_a_background_turn_moves_no_prompts_deadline() -> None:
-    """Its words are no progress of the prompt that waits behind it (P2)."""
+    """Its words are no progress of the prompt that waits after it (P2)."""
     stage = Claude()
     stage.ask("one")
     stage.turn(1, "ONE")
@@ -316,7 +316,7 @@ def test_sub_agents_speak_for_nobody_but_are_progress() -> None:
 
 
 def test_questions_and_hooks_are_answered_at_once() -> None:
-    """Without a handler a tool is denied; a hook gets nothing to say; what is unknown is refused (P7)."""
+    """Without a handler a tool is denied; a hook gets nothing to say; an unknown request is refused (P7)."""
     stage = Claude()
     stage.ask("one")
     requests = [{"subtype": "can_use_tool", "tool_name": "Bash", "input": {}}, {"subtype": "hook_callback"}, {}]

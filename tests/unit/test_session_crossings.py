@@ -1,4 +1,4 @@
-"""What crosses on its way: a result and an exit, a cancel and a result, an exit and whoever waits for it (P1, P6)."""
+"""Events that cross: a result and an exit, a cancel and a result, an exit and a caller that waits for it (P1, P6)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def asked(*more: str) -> Stage:
 
 
 def prints(stage: Stage, *values: dict[str, Any]) -> None:
-    """Have the agent print, and nobody look yet."""
+    """Have the agent print, before the session looks."""
     stage.agent.output["stdout"] += b"".join(json.dumps(value).encode() + b"\n" for value in values)
 
 
@@ -67,7 +67,7 @@ def test_the_exit_code_of_a_turn_is_of_its_own_agent() -> None:
 
 
 class _Told:
-    """A driver that remembers what it was told."""
+    """A driver that remembers the events it was given."""
 
     def __init__(self) -> None:
         self.intents: list[to.Intent] = []
@@ -84,7 +84,7 @@ def door(machine: Conversation) -> tuple[Session, _Told]:
 
 
 def test_a_cancel_is_of_the_turn_that_was_in_flight_when_it_was_said() -> None:
-    """Its result comes first, and the next prompt is in flight when the cancel is heard: that one goes on."""
+    """Its result comes first, and the next prompt is in flight when the cancel is heard: that one continues."""
     stage = asked("two")
     session, driver = door(stage.machine)
     session.cancel()
@@ -97,7 +97,7 @@ def test_a_cancel_is_of_the_turn_that_was_in_flight_when_it_was_said() -> None:
 
 
 def test_a_session_that_is_over_is_closed() -> None:
-    """Also where its end was a cancellation, which the machine never heard of: nobody lives (P1)."""
+    """Also where its end was a cancellation, which the machine never heard of: no process lives (P1)."""
     stage = asked()
     session, _ = door(stage.machine)
     assert session.status == "prompting"
@@ -106,7 +106,7 @@ def test_a_session_that_is_over_is_closed() -> None:
 
 
 def test_stop_does_not_wait_for_the_next_agent() -> None:
-    """The agent is gone and the next one there before whoever stopped it is woken."""
+    """The agent has ended and the next one is there before the caller that stopped it is woken."""
     machine = Conversation(SessionTask(["agent"], "pi"))
     machine.has_agent = True
     session, _ = door(machine)

@@ -169,7 +169,7 @@ def test_a_tool_waits_for_its_callback_to_be_registered(allowed: bool, answer: A
 
 @pytest.mark.parametrize("registered", [True, False])
 def test_a_tool_is_denied_when_nobody_answers_in_time(*, registered: bool) -> None:
-    """hook_timeout, whether no callback came or it does not end; what it says later is not heard."""
+    """hook_timeout, whether no callback came or it does not end; its later word is not heard."""
     stage = Claude()
     if registered:
         stage.tells(to.RegisterHook("mine"))
@@ -225,7 +225,7 @@ def test_the_handshake_announces_the_hooks() -> None:
 
 
 def test_a_hook_that_does_not_say_what_happened_is_what_was_announced() -> None:
-    """One that may forbid is never taken for one that may not."""
+    """A hook that may forbid is never mistaken for a hook that may not."""
     speech = talk("claude", "", Setting(hooks=(("mine", "PreToolUse"),)))
     request = b'{"subtype": "hook_callback", "callback_id": "mine"}'
     told = speech.decode(b'{"type": "control_request", "request_id": "r", "request": ' + request + b"}")
@@ -259,7 +259,7 @@ def test_the_judgement_about_hooks_is_replaceable() -> None:
 
 
 class Told:
-    """A driver that keeps what it is told."""
+    """A driver that keeps the events it was given."""
 
     def __init__(self) -> None:
         self.intents: list[to.Intent] = []

@@ -86,7 +86,7 @@ def spoilt(value: Any) -> list[Any]:
 
 @pytest.mark.parametrize("dialect", LINES)
 def test_no_value_of_a_wrong_type_breaks_a_session(dialect: str) -> None:
-    """Whatever stands anywhere in a line, it is read, or counted, or a protocol error: never an exception."""
+    """Every value anywhere in a line is read, or counted, or a protocol error: never an exception."""
     for line in LINES[dialect]:
         for bad in spoilt(line):
             if isinstance(bad, dict):
@@ -110,7 +110,7 @@ def test_a_method_that_is_called_like_one_of_our_words_is_a_method(name: str) ->
 
 @pytest.mark.parametrize("dialect", LINES)
 def test_no_nesting_is_too_deep(dialect: str) -> None:
-    """What can be read but not be written again is noise (F2)."""
+    """A value that can be read but not be written again is noise (F2)."""
     spoken = talk(dialect, "", Setting())
     for line in LINES[dialect]:
         for name in line:

@@ -25,12 +25,12 @@ def ready(policy: Policy = POLICY) -> Stage:
 
 
 def errors(stage: Stage) -> list[str]:
-    """Give what viewers were told of errors."""
+    """Give the error events that viewers saw."""
     return [event.text for event in stage.events if event.kind == "error"]
 
 
 def test_the_drawing_has_the_statuses_and_the_edges_of_the_code() -> None:
-    """Whoever reads the drawing has read the machine."""
+    """A reader of the drawing has read the machine."""
     drawn: dict[Status, set[Status]] = {status: set() for status in Status}
     for line in (_status.__doc__ or "").splitlines():
         steps = re.split(r" --.*?--> ", line.strip())
@@ -78,7 +78,7 @@ def test_an_exit_before_the_handshake_fails_with_the_code() -> None:
 
 @pytest.mark.parametrize("way", ["exits", "cannot start"])
 def test_before_the_first_handshake_no_end_is_tried_again(way: str) -> None:
-    """All prompts end at once, those of later too, and nobody waits for a restart (P6)."""
+    """All prompts end at once, also later ones, and no caller waits for a restart (P6)."""
     stage = Stage(policy=POLICY, failures=[OSError(2, "no", "agent")] if way == "cannot start" else [])
     if way == "exits":
         stage.prompt("one")
@@ -117,7 +117,7 @@ def test_a_later_agent_that_dies_before_its_handshake_is_one_more_crash() -> Non
 
 @pytest.mark.parametrize(("number", "code"), [(2, 127), (13, 126)])
 def test_a_command_that_cannot_be_started_fails(number: int, code: int) -> None:
-    """The error number is told, and a program that asked can exit with the shell's code."""
+    """The error number is given, and a program that asked can exit with the shell's code."""
     stage = Stage(policy=POLICY, failures=[OSError(number, "no", "agent")])
     stage.prompt()
     [outcome] = [event for event in stage.events if event.kind == "outcome"]
@@ -157,7 +157,7 @@ def test_a_prompt_that_comes_with_the_crash_is_not_lost_with_it() -> None:
 
 
 def test_the_backoff_doubles_and_the_sixth_crash_in_ten_minutes_is_the_end() -> None:
-    """Five restarts; then the queue ends, for nobody will come (P6)."""
+    """Five restarts; then the queue ends, for no agent will come (P6)."""
     stage = ready()
     now = 0.0
     for delay in (1, 2, 4, 8, 16):
@@ -180,7 +180,7 @@ def test_the_backoff_doubles_and_the_sixth_crash_in_ten_minutes_is_the_end() -> 
 
 @pytest.mark.parametrize("is_stopped", [False, True], ids=["it crashes", "the caller stops it"])
 def test_without_restarts_the_end_of_the_agent_is_the_end_of_the_session(is_stopped: bool) -> None:
-    """Nobody comes for the queue, nor for a prompt of later."""
+    """No agent comes for the queue, nor for a later prompt."""
     stage = ready(replace(POLICY, restart_backoff=None))
     stage.prompt("one")
     stage.takes(1)
@@ -275,7 +275,7 @@ def test_stop_while_it_closes_shortens_the_wait() -> None:
 
 @pytest.mark.parametrize("way", ["restarting", "failed"])
 def test_a_session_without_an_agent_closes_at_once(way: str) -> None:
-    """There is nobody to wait for, and the restart that was due is not made."""
+    """There is no process to wait for, and the restart that was due is not made."""
     stage = ready() if way == "restarting" else Stage(policy=POLICY, failures=[OSError(2, "no", "agent")])
     if way == "restarting":
         stage.exits(1)
@@ -297,7 +297,7 @@ def test_an_agent_that_reads_no_more_is_given_its_grace_and_replaced() -> None:
 
 
 def test_a_session_that_cannot_cancel_is_not_ready() -> None:
-    """The timed-out turn has its outcome, but nobody reads the cancel: `ready` would be a lie (P1)."""
+    """The timed-out turn has its outcome, but the agent does not read the cancel: `ready` would be a lie (P1)."""
     stage = ready()
     stage.prompt("one")
     stage.takes(1)

@@ -1,4 +1,4 @@
-"""Open questions: whose they are, and what becomes of the caller's handler when nobody wants its answer (P7)."""
+"""Open questions: their turns, and the end of the caller's handler when its answer is no longer wanted (P7)."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ class Claude(Stage):
         self.says({"type": "control_request", "request_id": name, "request": request})
 
     def withdrawn(self) -> list[tuple[int | None, str]]:
-        """Give the questions that nobody is to answer any more, each with its turn."""
+        """Give the questions that need no answer any more, each with its turn."""
         return [(event.turn, event.text) for event in self.events if event.kind == "withdrawn"]
 
 
 def test_a_cancel_leaves_a_background_turns_questions_open() -> None:
-    """Only its own turn's are denied: the background turn goes on, and its question with it (B1)."""
+    """Only its own turn's are denied: the background turn continues, and its question with it (B1)."""
     stage = Claude()
     stage.prompt()
     stage.begins()
@@ -106,7 +106,7 @@ def test_a_background_question_does_not_hold_the_prompts_deadline() -> None:
 
 @pytest.mark.parametrize("how", ["late", "withdrawn", "gone"])
 def test_a_question_that_needs_no_answer_is_withdrawn(how: str) -> None:
-    """Nobody answered in time, the agent wants no answer, or there is no agent."""
+    """No answer came in time, the agent wants no answer, or there is no agent."""
     stage = Claude(permission_timeout=5)
     stage.prompt()
     stage.begins()
@@ -157,7 +157,7 @@ def test_the_handler_of_a_withdrawn_question_is_cancelled(*, begun: bool) -> Non
     assert (seen, told) == (["asked", "cancelled"] if begun else [], [])
 
 
-# What an agent says of a handshake that is done, and what no process can be given.
+# An agent's words about a handshake that is done, and arguments that no process can be given.
 
 
 def test_an_error_about_a_handshake_that_is_done_stops_nobody() -> None:

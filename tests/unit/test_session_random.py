@@ -1,4 +1,4 @@
-"""Whatever caller and agent do, in any order: the status tells the truth, no turn gets another's words (P1-P6, B1).
+"""Caller and agent may act in any order: the status is true, no turn gets another's words (P1-P6, B1).
 
 `SESSION_EXAMPLES=2000 pytest tests/unit/test_session_random.py` takes some minutes.
 """
@@ -176,7 +176,7 @@ class Sessions(RuleBasedStateMachine):
         self.stage.agent.is_reading = self.stage.agent.is_reading and kind != "mute"
         self.player.sync()
 
-    # What must be true.
+    # The claims that must be true.
 
     @invariant()
     def the_status_tells_the_truth(self) -> None:
@@ -223,12 +223,12 @@ class Sessions(RuleBasedStateMachine):
 
     @invariant()
     def no_turn_has_two_outcomes(self) -> None:
-        """Nor is any taken back."""
+        """And none is taken back."""
         ended = [event.turn for event in self.stage.events if event.kind == "outcome"]
         assert len(ended) == len(set(ended))
 
     def teardown(self) -> None:
-        """Close: everybody is gone, every turn has its outcome, and every viewer has seen it all."""
+        """Close: no process is left, every turn has its outcome, and every viewer has seen it all."""
         stage = self.stage
         stage.tells(to.CloseSession())
         stage.until(stage.now / SECOND + 100)
@@ -244,7 +244,7 @@ class Sessions(RuleBasedStateMachine):
 @pytest.mark.slow
 @pytest.mark.parametrize("dialect", PLAYERS)
 def test_nothing_that_caller_and_agent_do_breaks_a_session(dialect: str) -> None:
-    """Cases that nobody thought of; the smallest one that fails is printed."""
+    """Unforeseen cases; the smallest one that fails is printed."""
     machine = type(dialect, (Sessions,), {"dialect": dialect})
     checks = [HealthCheck.too_slow, HealthCheck.filter_too_much]
     run_state_machine_as_test(

@@ -1,4 +1,4 @@
-"""What a session gives back beside the outcome: transcripts, warnings, noise, stderr, the agent's own end."""
+"""The values of a session beside the outcome: transcripts, warnings, noise, stderr, the agent's own end."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_a_turns_transcript_is_all_its_messages() -> None:
 
 
 def test_a_turn_that_was_cut_short_has_the_transcript_till_then() -> None:
-    """What was said before a timeout is not lost with it."""
+    """The words before a timeout are not lost with it."""
     stage = pi(prompt_timeout=10)
     stage.prompt()
     stage.takes(1)
@@ -70,7 +70,7 @@ def test_a_transcript_has_the_bound_of_a_runs_and_says_so() -> None:
 
 
 def test_a_background_turn_has_a_transcript_of_its_own() -> None:
-    """What it says stands in no prompt's (B1)."""
+    """Its words stand in no prompt's (B1)."""
     stage = pi()
     stage.says({"type": "agent_start"})
     stage.message("looked", "toolUse")
@@ -128,7 +128,7 @@ def test_the_status_of_an_agent_that_was_forced_says_so() -> None:
 
 
 def test_the_status_of_an_abandoned_agent_is_known() -> None:
-    """Who cancels the session can see what became of the agent (T4)."""
+    """A caller that cancels the session can see what became of the agent (T4)."""
     stage = pi()
     stage.driver.abandon()
     assert (stage.session.agent_status, stage.session.forced) == (-9, True)

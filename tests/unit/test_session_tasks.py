@@ -50,7 +50,7 @@ def test_an_update_tells_a_terminal_status_too(status: str, left: tuple[str, ...
 
 
 def test_a_task_that_never_ends_is_named_at_close_and_blocks_nothing() -> None:
-    """The close goes its way, and the warning tells whose end nobody saw."""
+    """The close proceeds, and the warning names the task whose end was not seen."""
     stage = Claude()
     stage.begins("b", title="sleep 1000")
     stage.begins("c")

@@ -118,7 +118,7 @@ def test_silence_may_last_longer_while_a_tool_of_the_agents_runs(dialect: str) -
 
 @DIALECTS
 def test_a_tool_without_end_ends_the_turn_at_the_longer_limit(dialect: str) -> None:
-    """And the viewers are told that a tool ran."""
+    """And the viewers see that a tool ran."""
     stage = Answering(dialect)
     stage.prompt()
     stage.begins()
@@ -146,7 +146,7 @@ def test_a_tool_of_a_turn_that_is_over_runs_no_more(dialect: str) -> None:
 
 @DIALECTS
 def test_a_turn_ends_at_a_tool_of_the_hosts(dialect: str) -> None:
-    """As `tool_use`: the agent lives, is told to cancel, and the next prompt goes out when it has (A7)."""
+    """As `tool_use`: the agent lives, gets a cancel, and the next prompt goes out when it has (A7)."""
     stage = Answering(dialect)
     stage.prompt()
     stage.begins()
@@ -214,7 +214,7 @@ def test_a_sub_agents_tools_end_nothing_and_lengthen_nothing() -> None:
 
 
 def test_a_background_turns_tools_end_no_prompts_turn() -> None:
-    """They are not the prompt's, which waits behind it (B1)."""
+    """They are not the prompt's, which waits after it (B1)."""
     stage = Answering("claude")
     stage.prompt()
     stage.begins()
@@ -226,7 +226,7 @@ def test_a_background_turns_tools_end_no_prompts_turn() -> None:
 
 
 def test_an_agent_in_the_background_keeps_the_longer_limit() -> None:
-    """Until it is told to have ended, also across turns (A6)."""
+    """Until its end is reported, also across turns (A6)."""
     stage = Answering("claude")
     stage.prompt()
     stage.begins()
@@ -241,7 +241,7 @@ def test_an_agent_in_the_background_keeps_the_longer_limit() -> None:
 
 
 def test_a_new_agent_runs_no_tool_of_the_old_one() -> None:
-    """What was in flight died with it."""
+    """The prompt in flight died with it."""
     stage = Answering("pi")
     stage.prompt()
     stage.begins()
@@ -255,7 +255,7 @@ def test_a_new_agent_runs_no_tool_of_the_old_one() -> None:
 
 
 def test_the_judgement_about_tools_is_replaceable() -> None:
-    """A defect may take every tool for the host's."""
+    """A defect may mistake every tool for the host's."""
 
     class AnyTools(Tools):
         def is_handed_over(self, meaning: object) -> bool:
@@ -291,7 +291,7 @@ def test_tools_make_the_limit_longer_and_never_shorter(inactivity: float | None,
 
 
 def test_an_acp_tool_that_is_told_only_when_it_is_done_is_not_in_flight() -> None:
-    """Some agents tell of a tool once, afterwards."""
+    """Some agents report a tool once, afterwards."""
     speech = talk("acp", "", Setting("/work", "key"))
     update = b'{"sessionUpdate": "tool_call", "toolCallId": "t", "title": "Read", "status": "completed"}'
     meanings = speech.decode(b'{"jsonrpc": "2.0", "method": "session/update", "params": {"update": ' + update + b"}}")

@@ -103,7 +103,7 @@ def test_each_prompt_of_pi_has_its_own_turn(name: str) -> None:
 @given(cuts=st.lists(st.integers(1, 5000), min_size=1), noise=st.lists(st.integers(0, 40), max_size=5))
 @settings(max_examples=30, deadline=None)
 def test_chunks_and_noise_change_no_meaning(name: str, dialect: str, cuts: list[int], noise: list[int]) -> None:
-    """One line is one event however it arrives; what is no event is counted and changes nothing (F1, F2)."""
+    """One line is one event however it arrives; a line that is no event is counted and changes nothing (F1, F2)."""
     entries = map(json.loads, (TIMED / f"{name}.jsonl").read_text("utf-8").splitlines())
     lines = [json.dumps(entry["line"], ensure_ascii=False).encode() for entry in entries if entry["dir"] == "<<"]
     plain, chunked = talk(dialect), talk(dialect)
@@ -121,5 +121,5 @@ def test_chunks_and_noise_change_no_meaning(name: str, dialect: str, cuts: list[
 
 
 def test_every_recording_has_its_row() -> None:
-    """A recording that nobody judges is no evidence."""
+    """A recording without a verdict is no evidence."""
     assert {file.stem for file in TIMED.iterdir()} == {*CLAUDE, *(f"pi-rpc-{name}" for name in PI)}

@@ -56,7 +56,7 @@ def test_a_timeout_cancels_the_turn_and_not_the_agent() -> None:
 
 
 def test_a_timeout_tells_which_streams_the_agent_had_closed() -> None:
-    """Who reads it need not look for a word that could not come; a new agent has closed nothing (A5)."""
+    """Its reader need not look for a word that could not come; a new agent has closed nothing (A5)."""
     stage = asked()
     stage.until(20)
     for stream in ("stdout", "stderr"):
@@ -119,7 +119,7 @@ def test_progress_moves_the_prompts_deadline(kind: str) -> None:
 
 @pytest.mark.parametrize("line", [b'{"type": "queue_update"}\n', b"warning: noise\n", b'{"type": "turn_sta'])
 def test_activity_is_no_progress(line: bytes) -> None:
-    """Status lines, noise and half lines say that something lives, not that the turn goes on (P2)."""
+    """Status lines, noise and half lines say that a process lives, not that the turn continues (P2)."""
     stage = asked()
     stage.until(50)
     stage.agent.output["stdout"] += line
@@ -197,7 +197,7 @@ def test_a_queued_prompt_is_cancelled_without_a_word_to_the_agent() -> None:
 
 
 def test_a_cancel_that_came_before_the_turn_began_goes_out_again() -> None:
-    """An abort of nothing is answered and stops nothing; the run that begins after it must not go on for ever."""
+    """An abort of nothing is answered and stops nothing; the run that begins after it must not continue for ever."""
     stage = ready()
     stage.prompt("one")
     stage.tells(to.CancelTurn())
@@ -284,7 +284,7 @@ def test_at_one_instant_progress_comes_before_the_prompts_deadline() -> None:
 
 
 def test_output_beats_the_deadline_of_its_instant() -> None:
-    """What was said in time counts, whoever looked first (A4)."""
+    """Words said in time count, whoever looked first (A4)."""
     stage = asked()
     stage.now = 60 * SECOND
     stage.answers("just in time")
@@ -293,7 +293,7 @@ def test_output_beats_the_deadline_of_its_instant() -> None:
 
 @pytest.mark.parametrize(("late", "ended"), [(0, None), (1, ("timed_out", 60.000000001, None))])
 def test_who_prints_and_prints_holds_no_deadline_up(late: int, ended: object) -> None:
-    """What else comes at that very instant is waited for; in real time there is none to wait in."""
+    """Further events of that very instant are waited for; in real time there is none to wait in."""
     stage = asked()
     stage.now = 60 * SECOND + late
     stage.agent.output["stdout"] += b"no event\n"

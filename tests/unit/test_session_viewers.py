@@ -1,4 +1,4 @@
-"""What a session keeps for its viewers: everything, as long as it is no endless flood (P4, F6)."""
+"""A session keeps everything for its viewers, as long as it is no endless flood (P4, F6)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_a_viewer_that_attaches_late_sees_everything_from_the_beginning() -> Non
 
 @pytest.mark.slow
 def test_a_flood_of_events_is_bounded_and_the_newest_are_kept() -> None:
-    """Also of events without a text: each costs something. A viewer that fell behind goes on with the oldest kept."""
+    """Also of events without a text: each costs something. A viewer that fell behind continues with the oldest kept."""
     session = Stage().session
     viewer = session.attach()
     for number in range(100_000):

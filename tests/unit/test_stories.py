@@ -28,7 +28,7 @@ from pytest_agentproc.subjects import core
     ],
 )
 def test_words_behind_the_last_word_are_no_story(agent: str, script: str, is_told: bool) -> None:
-    """What is no word of the agent's may come, and claude speaks again of what it has begun beside its turn."""
+    """Lines without a word of the agent may come, and claude speaks again of tasks begun beside its turn."""
     scenario = loads(f"scenario: x\nagent: {agent}\nscript: {script}\n", "x.scenario.yaml")
     assert speaks_past_its_end(model_play(scenario, core())) is is_told
 

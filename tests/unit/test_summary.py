@@ -55,7 +55,7 @@ def test_it_crosses_a_wire() -> None:
     ],
 )
 def test_who_is_conformant(verdicts: list[str], conformant: bool) -> None:
-    """Who has passed something and failed nothing; who had nothing that applied has shown nothing."""
+    """A pass needs something passed and nothing failed; without an applicable check nothing was shown."""
     assert is_conformant([of(verdict) for verdict in verdicts]) is conformant
 
 
@@ -82,14 +82,14 @@ def test_the_sentence_gives_three_numbers() -> None:
 
 
 def test_a_crash_counts_as_failed_at_its_level() -> None:
-    """The supervisor is wrong either way; a crash at level `should` keeps nobody from being conformant."""
+    """The supervisor is wrong either way; after a crash at level `should` it can still be conformant."""
     crash = of("crashed", scenario="two", level="should")
     assert "is conformant: must: 0 failed, should: 1 failed, undecided: 0; 1 passed" in summary([ONE, crash], "1")[-1]
     assert "is not conformant: must: 1 failed, " in summary([ONE, of("crashed", scenario="two")], "1")[-1]
 
 
 def test_an_undecided_must_is_said_beside_the_verdict() -> None:
-    """Nobody can tell what the supervisor did there, so the verdict speaks of the rest."""
+    """The supervisor's behaviour there is unknown, so the verdict speaks of the rest."""
     sentence = summary([ONE, of("undecided", scenario="two"), of("not exercised", scenario="three")], "1.2.3")[-1]
     assert "agentproc: mine is conformant as far as reported (2 undecided): must: 0 failed" in sentence
 
@@ -107,7 +107,7 @@ def test_the_digest_tells_other_verdicts_apart() -> None:
 
 
 def test_the_table_has_failed_rules_first_and_then_the_undecided() -> None:
-    """The eye begins at the top; what nothing is known of has no line of its own."""
+    """The eye begins at the top; a rule without knowledge has no line of its own."""
     judged = [
         ONE,
         of("failed", scenario="two", covers=("T1", "C1")),
@@ -145,7 +145,7 @@ def test_the_table_has_failed_rules_first_and_then_the_undecided() -> None:
 
 
 def test_what_real_time_could_not_show_is_told_apart_from_what_does_not_apply() -> None:
-    """Who is conformant in real time has not been held to it."""
+    """A supervisor that is conformant in real time has not been held to it."""
     judged = [
         ONE,
         of("not applicable", scenario="two", covers=("B1",), reason="not applicable: no sessions"),
@@ -173,7 +173,7 @@ def test_hashes_depend_on_files_and_records_and_on_no_order() -> None:
 
 
 def test_both_clocks_are_named() -> None:
-    """What was shown in virtual time only was not shown in real time."""
+    """A result of virtual time only was not shown in real time."""
     lines = summary([of("passed", clock="real"), ONE], "1.2.3")
     assert re.search(
         r" is conformant: must: 0 failed, should: 0 failed, undecided: 0; 2 passed, .* virtual and real clock, ",
@@ -182,7 +182,7 @@ def test_both_clocks_are_named() -> None:
 
 
 def test_limits_that_are_not_stated_are_named_with_what_they_cost() -> None:
-    """The one that is asked for most comes first; what is for information is not counted."""
+    """The most requested one comes first; informational scenarios are not counted."""
     kill, both = ("kill_grace",), ("close_grace", "kill_grace")
     rows = (*ONE.rows, *(JudgedRow("signals", "not applicable", "", "", "must", names) for names in (kill, both)))
     lines = summary([of("passed", rows=rows), of("passed", level="info", rows=rows)], "1.2.3")

@@ -1,4 +1,4 @@
-"""What the core does at the very instant of a deadline: all that the agent does then goes first (A4). No process."""
+"""The reference supervisor at the very instant of a deadline: all acts of the agent then go first (A4)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pytest_agentproc.subjects import core
 from pytest_agentproc.verdict import Verdict, compare
 
 TOGETHER = '{spawn: {id: tool, for: 5s}}, {silence: 5s}, {raw: "no event\\n"}, {wait_for: {exit: tool}}'
-"""The agent prints, and goes on when it has seen that its tool has ended: two steps of one instant."""
+"""The agent prints, and continues when it has seen that its tool has ended: two steps of one instant."""
 
 SCRIPTS = {
     "noise, then the result": f"""
@@ -37,6 +37,6 @@ expect: {{turns: [{{outcome: completed, text: done}}], spawns: [0s]}}
 
 @pytest.mark.parametrize("script", SCRIPTS.values(), ids=SCRIPTS)
 def test_a_deadline_waits_for_all_that_comes_at_its_instant(script: str) -> None:
-    """What the agent does first at that instant is seen by itself, and the rest has not come yet."""
+    """The agent's first act at that instant is seen by itself, and the rest has not come yet."""
     rows = compare(model_play(loads(f"scenario: a tie\n{script}"), core()))
     assert [(row.key, row.seen) for row in rows if row.verdict is not Verdict.PASSED] == []

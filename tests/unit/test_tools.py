@@ -65,7 +65,7 @@ DONE = {"type": "result", "subtype": "success", "result": "on"}
 
 
 def test_tools_are_counted_by_their_ids() -> None:
-    """The stream tells a start twice, and a result may come for a tool that nobody knows."""
+    """The stream reports a start twice, and a result may come for an unknown tool."""
     both = (ToolStarted("a", "Agent"), ToolStarted("a", "Agent"), ToolStarted("b", "Skill"))
     assert tools(*both).is_busy
     assert tools(*both, ToolEnded("a")).is_busy
@@ -73,7 +73,7 @@ def test_tools_are_counted_by_their_ids() -> None:
 
 
 def test_the_hosts_tools_are_not_the_agents_work() -> None:
-    """Nobody executes them as long as the host does not know of them."""
+    """The host does not execute them as long as it does not know of them."""
     assert not tools(ToolStarted("a", "Read"), ToolStarted("b", "mcp__custom-tools__x")).is_busy
     assert tools(ToolStarted("a", "read"), ToolStarted("b", "mcp__other__x")).running == {"a", "b"}
 
@@ -90,7 +90,7 @@ def test_the_hosts_tools_are_not_the_agents_work() -> None:
     ],
 )
 def test_a_complete_message_of_the_agents_own_hands_over(meaning: Meaning, expected: bool) -> None:
-    """Neither a sub-agent's nor one that is under way."""
+    """Neither a sub-agent's message nor an unfinished one."""
     assert tools().is_handed_over(meaning) is expected
 
 
@@ -105,7 +105,7 @@ def test_a_complete_message_of_the_agents_own_hands_over(meaning: Meaning, expec
     ],
 )
 def test_a_tool_makes_the_limit_longer_and_never_shorter(short: Any, long: Any, deadlines: dict[str, int]) -> None:
-    """Who gave one number for silence keeps it in a tool (A9); who switched it off is not given another."""
+    """One number for silence also holds in a tool (A9); a caller that switched it off gets no other."""
     dog = watchdog(short, long)
     before = dict(dog.deadlines)
     dog.work(busy=True)
@@ -124,7 +124,7 @@ def test_the_ordinary_limit_counts_from_the_last_byte_again() -> None:
 
 
 def test_a_watchdog_at_rest_is_not_armed_by_a_tool() -> None:
-    """What an agent tells in its grace must not start a limit."""
+    """The agent's words in its grace must not start a limit."""
     dog = watchdog(10, 60)
     dog.rest()
     dog.work(busy=True)
@@ -151,7 +151,7 @@ def test_the_machine_follows_a_tool_from_its_line_to_its_result() -> None:
 
 
 def test_a_run_that_is_handed_over_is_terminated_and_hears_no_more() -> None:
-    """What the agent makes of the tool that it was not to execute is in the same chunk already."""
+    """The agent's own result for a tool of the host's is in the same chunk already."""
     machine = running(host_tools=("Read",), kill_grace=5.0)
     told = said(asks("a", "Read"), NEXT, DONE, {"no": "event"})
     assert machine.feed(told, SECOND) == [Signal("TERM")]
@@ -164,7 +164,7 @@ def test_a_run_that_is_handed_over_is_terminated_and_hears_no_more() -> None:
 
 
 def test_a_last_message_that_asks_the_host_is_heard_when_the_agent_is_gone() -> None:
-    """Without partial messages nothing but the end of the run tells that it is complete; nobody is signalled then."""
+    """Without partial messages only the end of the run shows that it is complete; no process is signalled then."""
     machine = running(host_tools=("Read",))
     machine.feed(said(asks("a", "Read"), end=b""), SECOND)
     assert machine.feed(on.Exited(0), 2 * SECOND) == [on.Sweep()]

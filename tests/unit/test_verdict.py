@@ -1,4 +1,4 @@
-"""What a check says: reports come from the subject, and nothing unseen is ever green."""
+"""The words of a check: reports come from the subject, and nothing unseen is ever green."""
 
 from __future__ import annotations
 
@@ -201,7 +201,7 @@ def test_an_inactive_verdict_on_an_agent_that_spoke_tells_when_it_spoke() -> Non
 
 
 def test_an_inactive_verdict_on_an_agent_that_had_ended_tells_that() -> None:
-    """Exit beats the timer: whoever ends at the deadline has ended."""
+    """Exit beats the timer: an agent that ends at the deadline has ended."""
     events: Events = [
         (120 * SECOND, "x", {"code": 0}),
         (120 * SECOND, "m", {"process": "supervisor", "outcome": "inactive"}),
@@ -211,7 +211,7 @@ def test_an_inactive_verdict_on_an_agent_that_had_ended_tells_that() -> None:
 
 
 def test_a_fault_of_the_clock_fails_the_outcome_and_exercises_nothing_else() -> None:
-    """Nobody can say what the run would have come to."""
+    """The later course of the run is unknown."""
     fault = Deadlock("nobody can move\nagent waits for stdin")
     rows = judged(Expected("outcome", "completed"), Expected("elapsed", 5), Expected("leaks", [], line=0), fault=fault)
     assert [(row.key, row.verdict, row.seen) for row in rows] == [
@@ -267,7 +267,7 @@ def test_no_error_is_told_by_none_as_by_an_empty_text(error: str | None) -> None
 
 
 def test_nothing_is_green_if_no_agent_was_started() -> None:
-    """Whoever starts nothing leaks nothing, sends no signal, and must not look like a good supervisor."""
+    """A supervisor that starts nothing leaks nothing, sends no signal, and must not look like a good supervisor."""
     checks = {"outcome": "completed", "text": {"exact": "x"}, "signals": [], "leaks": [], "error": {"contains": "x"}}
     expected = tuple(Expected(key, wanted) for key, wanted in checks.items())
     status = Expected("agent_status", {"code": 0, "signal": None, "forced": None})
@@ -352,6 +352,6 @@ def test_who_acts_at_the_wanted_instant_need_not_say_when_it_knew(events: Events
 
 @pytest.mark.parametrize(("acted", "verdict"), [(98, "passed"), (108, "passed"), (97, "failed"), (109, "undecided")])
 def test_in_real_time_it_acts_not_long_after(acted: int, verdict: str) -> None:
-    """As near as a time that it tells; whoever is later may have taken long to act."""
+    """As near as a time that it reports; a later supervisor may have taken long to act."""
     events = [(acted, "m", {"process": "supervisor", "returned": True})]
     assert judge("elapsed", 100, events=events, tolerance=8)[0] == verdict

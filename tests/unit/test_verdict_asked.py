@@ -1,4 +1,4 @@
-"""What a check says of questions: the agents' own record alone tells what was asked and answered, and when."""
+"""The words of a check on questions: only the agents' own record shows the questions, their answers and their times."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def stray(to: str, **more: Any) -> Events:
     ids=["everything", "own group", "itself", "process", "reused", "group", "canary"],
 )
 def test_a_harmed_bystander_fails_without_a_word_in_the_file(events: Events, seen: str, hint: str) -> None:
-    """Like a leak, nobody has to ask for it; it says who it was, where the signal came from, and what to do."""
+    """Like a leak, it needs no request; it says who it was, where the signal came from, and what to do."""
     (row,) = judged(events=events)
     assert (row.key, row.line, row.wanted, row.verdict) == ("bystanders", 0, "unharmed", Verdict.FAILED)
     assert (row.seen, row.hint) == (seen, hint)
@@ -76,7 +76,7 @@ def test_a_file_may_state_it() -> None:
 
 
 def test_a_signal_for_a_pid_that_is_free_harms_nobody() -> None:
-    """It might have hit whoever gets the pid next: it is told, and decides nothing."""
+    """It might have hit the next process of that pid: it is reported, and decides nothing."""
     events = stray("freed", who="agent")
     assert judged(events=events) == ()
     assert judge("bystanders", "unharmed", events=events)[2] == (
@@ -92,7 +92,7 @@ def test_many_are_counted() -> None:
 
 
 def test_it_is_seen_through_a_fault() -> None:
-    """A run that ended in a deadlock may have killed somebody before; the deadlock fails it for itself."""
+    """A run that ended in a deadlock may have killed a process before; the deadlock fails it for itself."""
     rows = judged(events=stray("itself"), fault=Deadlock("nobody can move"))
     assert [(row.key, row.verdict) for row in rows] == [("outcome", Verdict.FAILED), ("bystanders", Verdict.FAILED)]
     stated = judged(Expected("bystanders", "unharmed"), events=stray("itself"), fault=Deadlock("nobody can move"))

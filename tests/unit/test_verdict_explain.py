@@ -123,7 +123,7 @@ def test_processes_that_were_left_are_named_with_their_steps() -> None:
 
 
 def test_a_fault_names_what_the_caller_of_a_session_waits_for() -> None:
-    """An adapter that reports no statuses learns here why the drive does not go on."""
+    """An adapter that reports no statuses learns here why the drive does not continue."""
     record = Record()
     record.add(0, "m", {"process": "caller", "does": "prompt"})
     record.add(0, "m", {"process": "caller", "does": "waits for status prompting", "line": 4})

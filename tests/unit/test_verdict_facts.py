@@ -1,4 +1,4 @@
-"""What the record proves by itself: signals, deaths, descendants and leaks, whatever the subject says."""
+"""The facts that the record proves by itself, whatever the subject says: signals, deaths, descendants and leaks."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def test_returned_is_the_instant_of_the_marker_not_of_the_answer() -> None:
 
 
 def test_signals_are_what_the_agent_got() -> None:
-    """Caught ones and the deadly one count; what the supervisor says it sent does not."""
+    """Caught ones and the deadly one count; the supervisor's own word about its signals does not."""
     assert judge("signals", [("TERM", 5), ("KILL", 7)], events=KILLED)[0] == "passed"
     assert judge("signals", [])[0] == "passed"
 
 
 def test_a_signal_that_comes_twice_at_an_instant_is_one() -> None:
-    """Who signals a group, and then each in it, sends two, which the kernel may take for one; later it is another."""
+    """To signal a group, and then each in it, sends two, and the kernel may merge them; later it is another."""
     twice: Events = [(5, "s", {"process": "agent", "signal": "TERM"}), *KILLED]
     assert judge("signals", [("TERM", 5), ("KILL", 7)], events=twice)[0] == "passed"
     again: Events = [(4, "s", {"process": "agent", "signal": "TERM"}), *KILLED]
@@ -92,7 +92,7 @@ def test_the_signals_of_a_session_are_those_of_all_its_agents_and_the_status_is_
 def test_in_real_time_two_signals_are_one_only_if_nothing_decides_between_them(
     clock: str, again: int, verdict: str
 ) -> None:
-    """What may be late by a second is not what comes twice within one; looks in turns are as far apart as they are."""
+    """An instant may be late by a second, but two in one second are two; looks in turns keep their distance."""
     record = Record({"clock": clock})
     for at in (5, again):
         record.add(at, "s", {"process": "agent", "signal": "TERM"})
@@ -143,13 +143,13 @@ def test_a_signal_that_differs_is_named(wanted: list[tuple[str, int]], hint: str
     ],
 )
 def test_a_hint_about_signals_is_true(wanted: str, seen: str, hint: str) -> None:
-    """One that came again is named with its instant; one that came is never said not to have."""
+    """A signal that came again is named with its instant; a signal that came is never called missing."""
     events: Events = [(at, "s", {"signal": name}) for name, at in sent(seen)]
     assert judge("signals", sent(wanted), events=events)[::3] == ("failed", hint)
 
 
 def test_a_signal_that_comes_on_and_on_is_told_as_too_much() -> None:
-    """However often it came: that is a finding, and no fault of the kit's."""
+    """The number of times does not matter: that is a finding, and no fault of the kit."""
     events: Events = [(at, "s", {"signal": "TERM"}) for at in range(5, 3005)]
     assert judge("signals", [("TERM", 5)], events=events)[3] == "TERM at 0.000000006 s was not expected"
 
@@ -238,7 +238,7 @@ def test_a_descendant_is_judged_like_its_agent(key: str, wanted: Any, verdict: s
 
 
 def test_a_descendant_may_start_late_in_real_time_alone() -> None:
-    """As any other instant there; an end comes late as well, so one that came before is too early in both times."""
+    """As any other instant there; an end comes late as well, so an earlier end is too early in both times."""
     started_late: Events = [(4, "p", {"process": "child1", "seen": True, "line": 4}), *CHILD[1:]]
     assert judge("processes.child1.alive_at", 2, events=started_late)[0] == "failed"
     assert judge("processes.child1.alive_at", 2, events=started_late, tolerance=2)[0] == "passed"
@@ -259,11 +259,11 @@ TWICE: Events = [
     (7, "p", {"process": "agent 3", "seen": True, "parent": "supervisor", "line": 0}),
     (7, "x", {"process": "agent 3", "code": 0}),
 ]
-"""The second starts as the first ends; the third beside the second, and is gone at once."""
+"""The second starts as the first ends; the third beside the second, and ends at once."""
 
 
 def test_the_starts_of_an_agent_are_those_of_its_invocations() -> None:
-    """A descendant is none, and what the subject says of its starts is not asked."""
+    """A descendant is none, and the subject's word about its starts is not asked."""
     assert judge("spawns", [0, 5, 7], events=TWICE)[0] == "passed"
     assert judge("spawns", [0], events=TWICE) == (
         "failed",
@@ -282,7 +282,7 @@ def test_agents_that_live_at_once_are_counted_at_each_start() -> None:
 
 
 def test_an_end_that_is_seen_late_in_real_time_is_not_beside_the_next_start() -> None:
-    """Who ends as the next one starts is heard of after that start; who lives on for longer was beside it."""
+    """The end of an agent as the next one starts is heard after that start; a longer life was beside it."""
     late: Events = [TWICE[1], (8, "x", {"code": 1})]
     assert judge("alive_at_once", 1, events=late)[0] == "failed"
     assert judge("alive_at_once", 1, events=late, tolerance=3)[0] == "passed"

@@ -1,4 +1,4 @@
-"""A supervisor that states a grace of 0 may leave TERM out, or send KILL right behind it; one with a grace may not."""
+"""A supervisor that states a grace of 0 may leave TERM out, or send KILL right after it; one with a grace may not."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def verdict(
 def test_without_a_grace_every_ladder_of_one_instant_is_the_same(
     wanted: list[tuple[str, int]], seen: list[tuple[str, int]]
 ) -> None:
-    """Nobody can tell whether a TERM came that KILL overtook, and an agent cannot use a time that is none."""
+    """A TERM that KILL overtook leaves no trace, and an agent cannot use a time of zero."""
     assert verdict("signals", wanted, caught(*seen)) == "passed"
 
 
@@ -63,7 +63,7 @@ def test_real_time_may_lie_between_the_two_signals() -> None:
     ],
 )
 def test_a_stated_grace_is_owed(policy: Policy, outcome: str) -> None:
-    """The one that counts is that of the run's end; the other one excuses nothing."""
+    """The grace of the run's end counts; the other grace excuses nothing."""
     assert verdict("signals", [TERM], caught(KILL), policy, outcome) == "failed"
     assert verdict("agent_status", STATUS, caught(KILL), policy, outcome) == "failed"
 
@@ -75,7 +75,7 @@ def test_a_stated_grace_is_owed(policy: Policy, outcome: str) -> None:
 def test_where_more_than_one_outcome_is_right_the_reported_one_counts(
     linger: float, outcome: str | None, seen: str
 ) -> None:
-    """If no outcome is reported, nobody knows which grace is the one at the end, and both count."""
+    """If no outcome is reported, it is unknown which grace is the one at the end, and both count."""
     record = Record()
     record.add(0, "p", {"process": "agent", "seen": True, "parent": "supervisor", "line": 0})
     record.add(SECOND, "x", {"process": "agent", "signal": "KILL"})
@@ -85,13 +85,13 @@ def test_where_more_than_one_outcome_is_right_the_reported_one_counts(
 
 
 def test_a_kill_that_is_expected_alone_is_no_term() -> None:
-    """It came from outside, and a supervisor that sends TERM there has sent a signal that nobody expects."""
+    """It came from outside, and a supervisor that sends TERM there has sent an unexpected signal."""
     assert verdict("signals", [KILL], caught(TERM)) == "failed"
 
 
 @pytest.mark.parametrize("wanted", [STATUS, {"code": 143, "signal": None, "forced": True}])
 def test_without_a_grace_an_agent_may_die_of_kill(wanted: dict[str, Any]) -> None:
-    """What it would have done with TERM needs time that it is not given."""
+    """Its reaction to TERM needs time that it does not get."""
     assert verdict("agent_status", wanted, caught(KILL)) == "passed"
     assert verdict("agent_status", {**wanted, "forced": None}, caught(KILL)) == "failed"
 
@@ -139,7 +139,7 @@ def test_a_helper_of_an_agent_that_is_ended_has_the_grace_of_the_agent(
 
 
 def test_in_a_session_the_grace_of_the_kill_alone_counts() -> None:
-    """Nobody states a grace after a completion for an agent that lives on for further prompts."""
+    """A supervisor states no grace after a completion for an agent that lives on for further prompts."""
     record = Record()
     record.add(0, "p", {"process": "agent", "seen": True, "parent": "supervisor", "line": 0})
     record.add(SECOND, "x", {"process": "agent", "signal": "KILL"})

@@ -1,4 +1,4 @@
-"""Limits in another order than a file has in mind: what follows from them alone is nobody's fault."""
+"""Limits in another order than a file has in mind: results that follow from them alone are no fault."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_another_story_is_not_judged() -> None:
 
 
 def test_a_scenario_of_which_nothing_is_left_is_not_passed() -> None:
-    """Whoever leaves nobody has not shown what the file is about; without a word of leaks in it nothing is judged."""
+    """A supervisor that leaves nothing has not shown the file's subject; without `leaks` in it nothing is judged."""
     played = play(OTHER, against(OTHER))
     rows = [row for row in compare(played) if row.key != "leaks"]
     assert conclude(rows) is Verdict.NOT_APPLICABLE
@@ -69,7 +69,7 @@ def test_an_instant_that_limits_move_is_not_judged_and_all_else_is() -> None:
 
 
 def test_a_scenario_whose_deciding_keys_limits_move_is_not_judged() -> None:
-    """What is left of it was there for company; where something else decides, too, the rest is judged."""
+    """The rest of it has no weight alone; where something else decides, too, the rest is judged."""
     script = Script(catches={"a": "elapsed"})
     assert verdicts(play(LATER, against(LATER), script=script)) == [NOT_JUDGED, NOT_JUDGED, "passed"]
     script = Script(catches={"a": "elapsed", "b": "outcome"})
@@ -77,7 +77,7 @@ def test_a_scenario_whose_deciding_keys_limits_move_is_not_judged() -> None:
 
 
 def test_a_text_that_limits_cut_off_is_not_judged() -> None:
-    """The kit's own supervisor has none to tell of; another tells of an empty one."""
+    """The reference supervisor has none to report; another reports an empty one."""
     file = (Expected("elapsed", 60), Expected("text", {"exact": "done"}), Expected("leaks", []))
     script = Script(catches={"a": "elapsed", "b": "text"})
 
@@ -102,7 +102,7 @@ def test_who_was_left_was_left_under_any_limits() -> None:
 
 
 def test_a_run_without_an_end_is_excused_by_a_reference_without_one() -> None:
-    """A limit that is off ends nothing, so nothing is asked of it; who was left was left under any limits.
+    """A limit that is off ends nothing, so nothing is asked of it; a left process was left under any limits.
 
     One whose limits do end the run, and that never comes to it, has failed.
     """
@@ -113,5 +113,5 @@ def test_a_run_without_an_end_is_excused_by_a_reference_without_one() -> None:
 
 
 def test_what_broke_in_the_adapter_is_told_whatever_the_limits() -> None:
-    """It says nothing of the supervisor, and somebody has to mend it."""
+    """It says nothing of the supervisor, and a person has to mend it."""
     assert verdicts(play(AdapterError("it raised"), against(OTHER)))[0] == "adapter error"

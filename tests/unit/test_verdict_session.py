@@ -1,4 +1,4 @@
-"""What a check of a session says: each turn by its number, background turns apart, and no end is never green."""
+"""The words of a check on a session: each turn by its number, background turns apart, and no end is never green."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TURNS = (RunReport(outcome="completed", text="one", elapsed=SECOND), RunReport(o
 
 
 def told(kind: str, turn: int | None, text: str) -> tuple[int, str, dict[str, Any]]:
-    """Give what a supervisor's side of a record tells of a session."""
+    """Give the report about a session in a supervisor's side of a record."""
     return 0, "m", {"process": "supervisor", "event": kind, "turn": turn, "text": text}
 
 
@@ -27,7 +27,7 @@ def test_a_turn_is_judged_by_its_own_answer() -> None:
 
 
 def test_a_turn_that_is_not_reported_is_undecided_and_one_too_few_has_failed() -> None:
-    """Who reports turns reports all of them."""
+    """A supervisor that reports turns reports all of them."""
     assert judge("turns.1.text", {"exact": "one"})[::2] == ("undecided", "not reported by the subject")
     assert judge("turns.2.elapsed", 1, turns=TURNS)[0] == "undecided"
     assert judge("turns.3.text", {"exact": "a"}, turns=TURNS)[::2] == ("failed", "there were 2 turns")
@@ -73,7 +73,7 @@ def test_the_history_of_statuses_is_compared_whole() -> None:
 def test_a_session_may_pass_through_ready_on_its_way_to_a_prompt_that_waits(
     seen: tuple[str, ...], verdict: str
 ) -> None:
-    """Between handshake and prompt nobody could have acted on it; between two prompts somebody could."""
+    """Between handshake and prompt no supervisor could have acted on it; between two prompts it could."""
     wanted = ["starting", "ready", "prompting", "ready", "prompting", "closed"]
     assert judge("status", wanted, statuses=seen)[0] == verdict
 
@@ -92,7 +92,7 @@ def test_a_viewer_is_judged_by_what_it_saw() -> None:
 
 
 def test_a_turn_without_an_end_fails_its_checks_when_nobody_can_move() -> None:
-    """What ended before is not exercised: its answer is lost with the run."""
+    """A session that ended before is not exercised: its answer is lost with the run."""
     rows = judged(
         Expected("turns.1.text", {"exact": "one"}),
         Expected("turns.2.text", {"exact": "two"}),

@@ -68,7 +68,7 @@ def judged(
     ],
 )
 def test_a_check_sees_its_own_session_alone(key: str, wanted: tuple[Any, Any], other: str) -> None:
-    """What one of them did is neither the merit nor the fault of the other."""
+    """The acts of one of them are neither the merit nor the fault of the other."""
     left, right = wanted
     assert judged(f"sessions.left.{key}", left)[0] is Verdict.PASSED
     verdict, seen = judged(f"sessions.right.{key}", right)
@@ -84,7 +84,7 @@ def test_what_is_given_is_given_to_each() -> None:
 
 
 def test_what_the_subject_does_not_report_is_undecided_and_what_the_record_proves_is_not() -> None:
-    """A subject need not tell of its sessions one by one."""
+    """A subject need not report its sessions one by one."""
     assert judged("sessions.left.turns.1.text", {"exact": "a"}, RunReport()) == (
         Verdict.UNDECIDED,
         "not reported by the subject",

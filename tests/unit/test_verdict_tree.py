@@ -54,7 +54,7 @@ def test_every_process_is_there_with_its_end_and_its_step_or_command() -> None:
 
 
 def test_a_stopped_process_and_a_zombie_say_so() -> None:
-    """A stopped one looks idle and a zombie dead: neither is gone, and a zombie has an end to tell of."""
+    """A stopped one looks idle and a zombie dead: both are still there, and a zombie has an end to report."""
     record = record_of(
         born("agent", 7),
         born("agent 2", 8),
@@ -70,7 +70,7 @@ def test_a_stopped_process_and_a_zombie_say_so() -> None:
 
 
 def test_several_sessions_stand_beside_one_another() -> None:
-    """Each has its own agent, and a fault leaves ends that nobody saw."""
+    """Each has its own agent, and a fault leaves ends that were not seen."""
     record = record_of(born("left", 7), born("right", 8), left=["agent"], right=["pi", "--mode", "rpc"])
     assert tree(record, SCENARIO) == [
         "left (pid 7): not seen to end   agent",
@@ -79,7 +79,7 @@ def test_several_sessions_stand_beside_one_another() -> None:
 
 
 def test_a_long_drawing_keeps_who_was_left_and_who_is_above() -> None:
-    """Forty lines are read; the one that matters may be the last of hundreds."""
+    """Forty lines are read; the important line may be the last of hundreds."""
     helpers = [born(f"helper {number}", number, "agent", 4) for number in range(2, 100)]
     ends = [(SECOND, "x", {"process": f"helper {number}", "code": 0}) for number in range(2, 99)]
     record = record_of(born("agent", 1), *helpers, *ends, left("helper 99", "alive"))

@@ -47,7 +47,7 @@ def verdicts(played: Played) -> dict[str, str]:
 
 
 def under(*variants: dict[str, Any] | Exception, default: dict[str, Any] = RIGHT) -> Unstated:
-    """Write by hand what the reference supervisor does under other values of kill_grace."""
+    """Write by hand the reference supervisor's results under other values of kill_grace."""
     return Unstated(("kill_grace",), play(default), {"kill_grace": tuple(play(one) for one in variants)})
 
 
@@ -113,7 +113,7 @@ GRACELESS = with_unstated(Policy(), {"linger_kill_grace"})
     ],
 )
 def test_a_grace_that_is_not_stated_may_be_none(policy: Policy, seen: str) -> None:
-    """Nobody demands TERM of a supervisor that may give no time between TERM and KILL."""
+    """TERM is not demanded of a supervisor that may give no time between TERM and KILL."""
     names = tuple(name for name in POLICY_NAMES if name in policy.unstated)
     quiet = play({"outcome": "inactive"}, file=SIGNALS, events=ENDED)
     unstated = Unstated(names, quiet, {}) if names else None
@@ -122,7 +122,7 @@ def test_a_grace_that_is_not_stated_may_be_none(policy: Policy, seen: str) -> No
 
 
 def test_a_check_that_names_an_unstated_limit_says_what_to_state() -> None:
-    """Its value would be the default of the reference supervisor, which is nobody else's."""
+    """Its value would be the default of the reference supervisor, and of no other."""
     text = (
         "scenario: x\nagent: raw\nscript: [{silence: for ever}]\n"
         "expect: {outcome: inactive, returned: inactivity_timeout + kill_grace, elapsed: inactivity_timeout}\n"
@@ -138,7 +138,7 @@ def test_a_check_that_names_an_unstated_limit_says_what_to_state() -> None:
 
 
 def test_a_scenario_that_nothing_decides_any_more_has_not_passed() -> None:
-    """What its defects turn red is not judged, and the rest is green for a faulty supervisor, too."""
+    """A check that its defects turn red is not judged, and the rest is green for a faulty supervisor, too."""
     file = (*FILE, Expected("returned", 5, unstated=("kill_grace",)))
     rows = compare(play(RIGHT, file=file, catches="returned"))
     assert (rows[-1].seen, rows[-1].wanted) == (REMEDY, "it depends on kill_grace")

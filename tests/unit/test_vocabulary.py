@@ -54,7 +54,7 @@ def test_an_outcome_has_the_exit_code_of_the_table(
 
 
 def test_the_table_has_a_row_for_every_outcome() -> None:
-    """An outcome without a row would have an exit code that nobody chose."""
+    """An outcome without a row would have an exit code that was never chosen."""
     assert {row[0] for row in EXIT_CODES} == set(Outcome)
 
 
@@ -74,7 +74,7 @@ def test_every_outcome_says_who_caused_it_and_what_can_be_done() -> None:
 
 
 def test_policy_defaults_are_the_documented_ones() -> None:
-    """The numbers are promises: a changed default changes when somebody's agent is killed."""
+    """The numbers are promises: a changed default changes when a user's agent is killed."""
     assert dict(Policy().items()) == {
         "inactivity_timeout": 120.0,
         "internal_tool_timeout": 600.0,
@@ -188,7 +188,7 @@ def test_wrong_names_of_tools_are_told_with_their_value_and_what_to_write(value:
 
 
 def test_one_number_limits_silence_and_nothing_else() -> None:
-    """Who gave a timeout before keeps an agent alive that works (A9)."""
+    """A caller that gave a timeout before keeps an agent alive that works (A9)."""
     assert Policy.of_silence(30) == Policy(inactivity_timeout=30, max_runtime=None)
 
 
@@ -205,13 +205,13 @@ def test_seconds_become_the_nearest_whole_nanosecond() -> None:
 
 
 def test_rule_ids_are_a_letter_and_a_number_and_rules_are_clauses() -> None:
-    """Ids stand in scenario files for ever, and a rule is printed behind its id."""
+    """Ids stand in scenario files for ever, and a rule is printed after its id."""
     assert [rule for rule in RULES if not re.fullmatch(r"[A-Z][1-9][0-9]*", rule)] == []
     assert [rule for rule, text in RULES.items() if text.endswith(".")] == []
 
 
 def test_containment_is_one_of_three_words_in_order() -> None:
-    """Who holds a tree more strongly keeps whatever a weaker one promises."""
+    """A stronger hold on a tree keeps all promises of a weaker one."""
     assert [Policy(containment=word).holds("subreaper") for word in CONTAINMENTS] == [False, True, True]
     with pytest.raises(UsageError) as caught:
         Policy(containment="jail")
@@ -220,7 +220,7 @@ def test_containment_is_one_of_three_words_in_order() -> None:
 
 
 def test_a_scenario_that_asks_for_more_containment_than_there_is_does_not_apply() -> None:
-    """What a supervisor never promised to find is no fault of it."""
+    """A supervisor that never promised to find a process is not at fault."""
     text = "scenario: a tree\nagent: raw\npolicy: {containment: keeper}\nscript: []\n"
     scenario = loads(text)
     assert scenario.bind(Policy(containment="keeper")).policy.containment == "keeper"

@@ -1,4 +1,4 @@
-"""A loop that only its own timers wake: how long that may go on, and what is said of it then."""
+"""A loop that only its own timers wake: the time that it may take, and the message after that."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_a_hang_says_how_often_the_loop_polled_and_for_how_long(gaps: tuple[int,
 
 
 def test_a_loop_that_meets_something_begins_anew() -> None:
-    """What came may change what it does."""
+    """The new input may change what it does."""
     wakes = Wakes(100 * SECOND)
     for now in range(5000):
         if now % 1000 == 0:
@@ -55,7 +55,7 @@ def test_a_loop_that_meets_something_begins_anew() -> None:
 
 
 def test_a_loop_that_polls_too_often_to_get_anywhere_hangs_in_real_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A virtual hour in steps of a microsecond takes longer than anybody waits."""
+    """A virtual hour in steps of a microsecond takes longer than any tester waits."""
     seconds = iter([0.0, 121.0])
     monkeypatch.setattr(_guards, "monotonic", lambda: next(seconds))
     assert hang(Wakes(3600 * SECOND), 1000) == (

@@ -20,7 +20,7 @@ def _baked(said: str) -> dict[str, Any]:
 
 @pytest.mark.slow
 def test_a_launcher_that_is_used_again_holds_nothing_of_the_last_program() -> None:
-    """A program is written over the last one, which may have been longer: what stood behind it must not stay."""
+    """A program is written over the last one, which may have been longer: the old end must not stay."""
     shop = FakeBuilder()
     try:
         first = shop.make("pi", _baked("x" * 5000))

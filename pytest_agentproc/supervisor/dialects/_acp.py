@@ -1,9 +1,9 @@
 """ACP version 1: JSON-RPC 2.0, one object a line. Knows no other dialect and no fake's code.
 
 The handshake is `initialize` and `session/new`. The response to `session/prompt` ends the turn and, after a
-`session/cancel`, acknowledges it. Updates name no turn: what comes before the response belongs to it. Whatever else the
-agent asks of its client (files, terminals) is answered at once with 'method not found', so that it never waits. A tool
-has no name here but its title, by which `Policy.host_tools` knows it.
+`session/cancel`, acknowledges it. Updates name no turn: what comes before the response belongs to it. The client
+answers every other request of the agent (files, terminals) at once with 'method not found', so that the agent never
+waits. A tool has no name here but its title, by which `Policy.host_tools` knows it.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class AcpTalk(JsonTalk):
         return to_line({"jsonrpc": "2.0", "id": json.loads(question.id), "result": {"outcome": outcome}})
 
     def kind(self, value: dict[str, Any]) -> object:
-        """Say what kind of message this is: one that has a reader, another request or notification, or none."""
+        """Say what kind of message this is: an event with a reader, another request or notification, or none."""
         method = value.get("method")
         if isinstance(method, str):
             if "id" not in value:

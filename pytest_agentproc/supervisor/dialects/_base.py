@@ -1,4 +1,4 @@
-"""What every decoder gives: the events that a dialect's lines mean. Values and a protocol; knows no dialect.
+"""The events that a dialect's lines mean. Every decoder gives them. Values and a protocol; knows no dialect.
 
 Nobody changes one. Those that come with every line are not frozen all the same: making a frozen one costs three times
 as much.
@@ -95,7 +95,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Resumed:
-    """The agent goes on: a completion that was not final is taken back."""
+    """The agent continues: a completion that was not final is taken back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class TaskBegun:
-    """The agent has begun something that goes on beside its turns.
+    """The agent has begun work that continues beside its turns.
 
     Args:
         id: its name.
@@ -144,7 +144,7 @@ class TaskBegun:
 
 @dataclass(frozen=True, slots=True)
 class TaskOver:
-    """What went on beside the turns is over, well or not.
+    """Work beside the turns is over, well or not.
 
     `was_stopped` says that it was stopped, and that the agent itself had not asked for that.
     """
@@ -155,14 +155,14 @@ class TaskOver:
 
 @dataclass(frozen=True, slots=True)
 class Nested:
-    """A sub-agent's meaning: it shows that work goes on, and is nothing else to the turn (A6)."""
+    """A sub-agent's meaning: it shows that work continues, and has no other effect on the turn (A6)."""
 
     meaning: Meaning
 
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """A line that means nothing in the dialect, or so many of them."""
+    """A line that means nothing in the dialect, or this number of such lines."""
 
     line: bytes
     lines: int = 1
@@ -194,7 +194,7 @@ Meaning = (
 )
 
 OF_WORK = frozenset({Asked, Compaction, Nested, TaskBegun, TaskOver, ToolEnded, ToolStarted})
-"""What an agent says of its tools, its tasks and its context; nothing else changes who works."""
+"""The agent's words about its tools, its tasks and its context; nothing else changes who works."""
 
 
 class Decoder(Protocol):
@@ -214,4 +214,4 @@ class Decoder(Protocol):
         """
 
     def end(self, stderr: bytes) -> list[Meaning]:
-        """Say what was begun and not ended, now that the agent is gone; `stderr` is the tail of what it told there."""
+        """Name the unfinished work, after the agent's end; `stderr` is the tail of its stderr."""

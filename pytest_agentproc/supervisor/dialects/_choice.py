@@ -27,7 +27,7 @@ def decoder(dialect: str | Dialect, mode: str = "") -> Decoder:
     """Make the decoder of a dialect.
 
     Args:
-        dialect: the wire format: the name of one of the kit's, or one that another package adds.
+        dialect: the wire format: a name of the kit's, or of another package's.
         mode: its variant; "" is the dialect's first.
 
     Raises:
@@ -41,7 +41,7 @@ def talk(dialect: str | Dialect, mode: str = "", setting: Setting | None = None)
     """Make the conversation of a dialect with one agent process.
 
     Args:
-        dialect: the wire format: the name of one of the kit's, or one that another package adds.
+        dialect: the wire format: a name of the kit's, or of another package's.
         mode: its variant; "" is the dialect's only one that holds sessions.
         setting: what it begins with.
 

@@ -2,13 +2,13 @@
 
 A message ends at `message_stop`; without partial messages nothing marks its end but a line with another message id, or
 the result. A tool is in flight from its block until its result, a background agent (`local_agent`) from task_started to
-task_notification. What has a parent_tool_use_id is a sub-agent's and is given as `Nested`: it ends no message, no tool
-and no run of the agent's own (A6, A7).
+task_notification. A line with a parent_tool_use_id is a sub-agent's and is given as `Nested`: it ends no message, no
+tool and no run of the agent's own (A6, A7).
 
 The result completes. One whose origin is a `task-notification` belongs to a background turn, and so does all that comes
 after the prompt's own result: neither is ever the prompt's (B1). Nothing marks a background turn before its result, so
-the messages of one that comes first, as after `--resume`, stand in the transcript; the text is the result's own. What
-counts after the result are background tasks: how each of them ends, or that it never does (B2).
+the messages of one that comes first, as after `--resume`, stand in the transcript; the text is the result's own. After
+the result, background tasks count: how each of them ends, or that it never does (B2).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Who speaks in claude's lines, the agent or sub-agents, and what their messages are. Knows no turn and no result.
+"""The speakers of claude's lines (the agent and its sub-agents) and their messages. Knows no turn and no result.
 
 A message ends at `message_stop`; without partial messages nothing marks its end but a line with another message id. A
-tool is in flight from its block until its result. What has a parent_tool_use_id is a sub-agent's, given as `Nested`.
+tool is in flight from its block until its result. A line with a parent_tool_use_id is a sub-agent's, given as `Nested`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _MOST_SPEAKERS = 1000
 _MOST_NESTED = 16 * 1024
 """So many bytes of what a sub-agent says at a time are kept, the last ones: there may be many of them."""
 _NO_MODEL = "<synthetic>"
-"""What claude calls the model of a message that it wrote by itself, such as an API error."""
+"""The model that claude names in a message that it wrote by itself, such as an API error."""
 
 
 class Speakers:
@@ -44,7 +44,7 @@ class Speakers:
         self._speakers: dict[str | None, _Speaker] = {}
 
     def hear(self, kind: str, event: dict[str, Any]) -> list[Meaning]:
-        """Take a line; of the agent's own, nothing if it means no more than that it goes on."""
+        """Take a line. A line of the agent's own gives nothing if it means only that the agent continues."""
         parent = event.get("parent_tool_use_id")
         if parent is None:
             return self._speaker(None).hear(kind, event)
@@ -62,7 +62,7 @@ class Speakers:
         self._speakers = {}
 
     def _speaker(self, parent: str | None) -> _Speaker:
-        """Give the agent itself, or the sub-agent of a tool; of too many, those that spoke first are forgotten."""
+        """Give the agent itself, or the sub-agent of a tool. If there are too many, forget the oldest ones."""
         parent = None if parent is None else parent[:LONGEST_ID]
         if parent not in self._speakers:
             if len(self._speakers) >= _MOST_SPEAKERS:
@@ -73,7 +73,7 @@ class Speakers:
 
 
 class _Speaker:
-    """Who speaks, the agent itself or a sub-agent, and the message that is under way.
+    """A speaker, the agent itself or a sub-agent, and its unfinished message.
 
     Args:
         limit: how many bytes of its text are kept, the last ones; None: all.

@@ -1,13 +1,13 @@
 """claude in sessions: stream-json both ways. Knows no other dialect and no fake's code.
 
 Every prompt carries a uuid of ours. The init, the first assistant line and the result of its turn carry it back; those
-of a background turn carry none, and its result has the origin `task-notification`. A CLI that echoes no uuid is read by
-the origin, else by the order of inits: words that come before the result may then be shown as a prompt's, and are given
-to the background turn when its result says so. The CLI prints no init before the first prompt (all recordings agree).
-One that does may print it just before or just after that prompt is written: either way it stands for that prompt's
-turn, unless words follow before the prompt does. An interrupt is acknowledged by the turn's result, not by its
-control_response, which only says that it was heard. A hook is announced for every tool and without a timeout: with one
-the CLI gives up itself, and runs what a late PostToolUse was to see, while without it waits for our own limit.
+of a background turn carry none, and its result has the origin `task-notification`. If a CLI echoes no uuid, its lines
+are read by the origin, else by the order of inits. Words before the result may then be shown as a prompt's; the result
+gives them to the background turn. The CLI prints no init before the first prompt (all recordings agree). One that does
+may print it just before or just after that prompt is written: either way it stands for that prompt's turn, unless words
+follow before the prompt does. An interrupt is acknowledged by the turn's result, not by its control_response, which
+only says that it was heard. A hook is announced for every tool and without a timeout: with one the CLI gives up itself,
+and runs what a late PostToolUse was to see, while without it waits for our own limit.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""What claude's lines of type `system` say of its work: background tasks and compactions. Knows no turn, no result.
+"""Claude's lines of type `system` about its work: background tasks and compactions. Knows no turn, no result.
 
 A background agent (`local_agent`) is in flight as a tool is, from task_started to task_notification. A command in the
-background (`local_bash`) has a terminal status; of the two lines that tell it either may come first, or alone. One in
-the foreground that takes long is told as a task too, and is no more than its tool. If a task is stopped, and no tool of
-the agent's was to stop it, claude itself or somebody else ended it: its work is lost.
+background (`local_bash`) has a terminal status; of the two lines that tell it either may come first, or alone. A long
+tool in the foreground is reported as a task too, and is no more than its tool. If a task is stopped without a tool of
+the agent's to stop it, claude or another process ended it: its work is lost.
 
 A compaction is announced by the status `compacting`, which may come again and again with a count. Another status or the
 `compact_boundary` ends it, whichever comes first.

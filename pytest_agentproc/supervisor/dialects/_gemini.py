@@ -1,4 +1,4 @@
-"""What `gemini -o json` and `-o stream-json` print. Knows no other dialect, and shares no code with the fake's side.
+"""The output of `gemini -o json` and `-o stream-json`. Knows no other dialect, and shares no code with the fake's side.
 
 The stream completes by its `result`; assistant messages come in deltas, which a tool, the result or the exit ends. Json
 is one object over many lines, the real CLI's error object comes on stderr, and the exit alone completes. `-o text` is
@@ -33,7 +33,7 @@ _LARGEST = 64 * 1024**2
 
 _WRITTEN = re.compile(rb"\S[^\n]*")
 _STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"?')
-"""Possessive: what could be tried again is remembered, a hundred bytes for one."""
+"""Possessive quantifiers: the others remember every place to try again, a hundred bytes for each."""
 
 
 class GeminiStreamDecoder(ObjectDecoder):

@@ -37,7 +37,7 @@ COMPACTIONS = {
     "compaction_end": Compaction(is_over=True),
     "auto_compaction_end": Compaction(is_over=True),
 }
-"""What it says of a compaction; older versions said `auto_` before it."""
+"""The events of a compaction; older versions wrote `auto_` before them."""
 
 _GOES_ON = frozenset({"turn_start", "message_start", "auto_retry_start"})
 

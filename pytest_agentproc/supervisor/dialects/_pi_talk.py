@@ -31,7 +31,7 @@ __all__ = ["PiTalk"]
 
 _NUMBER = re.compile("[1-9][0-9]{0,17}")
 _WAITS = frozenset({"select", "confirm", "input", "editor"})
-"""What an extension asks and waits for an answer to."""
+"""The requests of an extension that wait for an answer."""
 
 
 class PiTalk(JsonTalk):

@@ -1,4 +1,4 @@
-"""What a session needs of a dialect: lines to meanings, intents to bytes. Values, a protocol, a base; knows no dialect.
+"""The part of a dialect that a session needs: lines to meanings, intents to bytes. Knows no dialect.
 
 A turn has a number, from 1; `BACKGROUND` stands for a turn that the agent began by itself. `marks` are the turns that a
 line names itself, as far as the dialect marks anything; whose turn it is where nothing is said, the router decides.
@@ -54,7 +54,7 @@ BACKGROUND = 0
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What a conversation begins with.
+    """The bytes that begin a conversation.
 
     Args:
         cwd: where the agent works, absolute.
@@ -120,7 +120,7 @@ class Said:
         stop_reason: why the message ended.
         model: who says it.
         usage: what was used.
-        id: the message's name, where it comes block by block: what comes under one name is one message.
+        id: the message's name, where it comes block by block: all blocks of one name are one message.
         is_end: whether it ends a message that comes in pieces only.
     """
 
@@ -214,13 +214,13 @@ class Withdrawn:
 
 
 Turned = Named | Begun | Said | Ended | Declined | Settled | Question | Withdrawn
-"""What a turn hears."""
+"""The meanings that belong to a turn."""
 
 Worked = Asked | Compaction | Nested | ToolEnded | ToolStarted
 """The agent's work with tools and with its context, in the words of a run: it belongs to the turn that runs."""
 
 Tasked = TaskBegun | TaskOver
-"""What goes on beside the turns."""
+"""The meanings that belong to work beside the turns."""
 
 Spoken = Turned | Worked | Tasked | Hook | Welcome | Refusal | Reply | Malformed | Noise | Other
 
@@ -228,9 +228,9 @@ Spoken = Turned | Worked | Tasked | Hook | Welcome | Refusal | Reply | Malformed
 class Talk(Protocol):
     """One agent process's side of a conversation, from its start to its exit.
 
-    `is_marked` says that whatever begins a turn names it, `begins_at_once` that a turn begins with the delivery of its
-    prompt, without a word, and `answers_cancel` that a cancel is acknowledged by an answer of its own and the turn's
-    end, not by the end alone.
+    `is_marked`: every beginning of a turn names it. `begins_at_once`: a turn begins when its prompt is delivered,
+    without a word. `answers_cancel`: the agent acknowledges a cancel by an answer and the turn's end, not by the end
+    alone.
     """
 
     is_marked: bool
