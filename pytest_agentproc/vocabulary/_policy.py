@@ -212,7 +212,7 @@ class Policy(_Counted):
 
     @property
     def has_parts(self) -> bool:
-        """Whether one of its durations is no whole number of nanoseconds: sums of such durations may be rounded twice."""
+        """Whether one of its durations is no whole number of nanoseconds: such sums may be rounded twice."""
         try:
             return self._parts
         except AttributeError:  # as above

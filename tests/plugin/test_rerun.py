@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_agentproc.corpus import corpus_files
+from tests.bundled import all_bundled
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,7 +45,6 @@ OWN = "scenario: one byte a minute\nagent: raw\nscript:\n  - drip: {stdout: ., e
 OWN += "expect: {outcome: completed}\n"
 MARKED = """
 import pytest
-from tests.bundled import all_bundled
 
 
 @pytest.mark.agentproc("own.scenario.yaml", "byte-a-minute")
