@@ -221,7 +221,10 @@ def _replace(others: dict[int, Any]) -> None:
     for name, module in list[tuple[str, Any]](sys.modules.items()):
         if not isinstance(module, types.ModuleType):
             continue
-        space = object.__getattribute__(module, "__dict__")  # a lazy module would load at any other access
+        try:
+            space = object.__getattribute__(module, "__dict__")  # a lazy module would load at any other access
+        except AttributeError:  # an object of a C extension that only calls itself a module, such as cffi's libraries
+            continue
         # Only changed modules are searched again: freezegun's search of all modules took 5 ms at each start.
         known = _modules.get(name)
         if known is None or known.size != len(space) or known.module() is not module:

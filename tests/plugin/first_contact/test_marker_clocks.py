@@ -232,3 +232,25 @@ def test_a_supervisor_with_limits_on_any_clock_is_judged_right(
     subjects = "--agentproc-subject=mine:right,mine:late"
     result = pytester.runpytest(f"--agentproc-backend={backend}", subjects)
     result.assert_outcomes(passed=1, failed=1)
+
+
+def test_an_object_that_only_calls_itself_a_module_is_passed_over(pytester: pytest.Pytester) -> None:
+    """Libraries of cffi stand among the modules, and have no names of their own."""
+    pytester.makepyfile(
+        """
+        import asyncio, sys, types
+
+        class Library:
+            __slots__ = ()
+
+            @property
+            def __class__(self):
+                return types.ModuleType
+
+        def test_virtual(virtual_clock, monkeypatch):
+            monkeypatch.setitem(sys.modules, "library", Library())
+            virtual_clock.run(asyncio.sleep, 3600)
+            assert virtual_clock.now == 3600
+        """
+    )
+    pytester.runpytest().assert_outcomes(passed=1)
