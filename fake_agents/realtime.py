@@ -198,8 +198,10 @@ def _play(player: Player, stage: Stage, times: _Time, tell: Any, harness: list[i
 def _play_on(
     player: Player, stage: Stage, times: _Time, tell: Any, bell: int, harness: list[int], life: _Lifetime | None
 ) -> None:
-    stage.arm(player.wants)
-    events = stage.epoll.poll(0)  # what is there before the first step is read with it
+    events: list[tuple[int, int]] = []
+    if player.session is None:  # in a session the first steps say how requests are answered, so they come first
+        stage.arm(player.wants)
+        events = stage.epoll.poll(0)  # input that is there before the first step is read with it
     latest = 0
     while True:
         if any(number == bell for number, _ in events):
