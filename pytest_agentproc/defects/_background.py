@@ -44,7 +44,7 @@ class OrderRouter(Router):
 
 
 class StaleTurns(Turns):
-    """Hears a turn between two prompts when the second is asked, and takes it as the answer (B1)."""
+    """Hears the events between two prompts when the second is asked, and takes them as the answer (B1)."""
 
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)

@@ -53,7 +53,7 @@ _TURNS = (
     ("answers-twice", "P7", "writes the caller's answer twice", questions.TwiceTurns),
     ("questions-wait-for-ever", "P7", "waits without limit for the caller's answer", questions.WaitingTurns),
     ("denial-allows", "P7", "allows what the caller denies", questions.OverrulingTurns),
-    ("silence-allows", "P7", "allows a tool whose question got no answer in time", questions.LenientTurns),
+    ("silence-allows", "P7", "allows a question that got no answer in time", questions.LenientTurns),
     ("cancel-leaves-the-question", "P7", "answers no question of a cancelled turn", questions.AbandoningTurns),
     ("result-drops-the-question", "P7", "answers no question whose turn is over", questions.ForgettingTurns),
     ("late-word-answers-again", "P7", "answers again when a late caller has decided", questions.RepeatingTurns),

@@ -188,7 +188,7 @@ class WaitingTurns(Turns):
 
 
 class LenientTurns(Turns):
-    """Allows a tool whose question got no answer in time (P7)."""
+    """Allows a question that got no answer in time (P7)."""
 
     def deny_due(self, now: int) -> bytes:
         """Say yes to what is late."""

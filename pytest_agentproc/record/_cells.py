@@ -65,12 +65,12 @@ class Cell(NamedTuple):
     Args:
         at: its instant in nanoseconds.
         side: `supervisor`, `agent` (descendants too) or `both` for what concerns everyone.
-        words: what is shown.
+        words: the shown text.
         likeness: equal for two cells that differ in their instant only.
-        subject: (process, code); a supervisor's cell may stand beside the agent's cell with the same one.
-        data: that of the event.
+        subject: (process, code). A supervisor's cell may stand beside the agent's cell with the same subject.
+        data: the event's.
         whose: the session or process that the words are about, where they do not say it themselves.
-        line: that of the step that did it; 0 if none is known.
+        line: the line of the step that did it. 0 if none is known.
     """
 
     at: int

@@ -60,7 +60,7 @@ class LiveRecord(Record):
         part.merge(new)  # they are joined already
         self._tell_rows([*rows_of(one for one in frames(part, self._scenario) if not isinstance(one, Silence))])
         if self._written > _MOST:
-            self._tell("... and so on: the rest is not told as it happens ...")
+            self._tell("... and so on: the rest is not printed as it happens ...")
 
     def _tell_rows(self, rows: list[Row]) -> None:
         for line in lines_of(rows, *_WIDTHS):

@@ -19,18 +19,18 @@ __all__ = ["Start", "starts"]
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """One start of a fake agent, as its own side tells it. Times are seconds of its clock.
+    """One start of a fake agent, as its own side reports it. Times are seconds of its clock.
 
     Args:
         name: `agent`, `agent 2`, ...
-        at: when it started.
+        at: the time of its start.
         argv: its arguments, without the command: the first 100, of each the first 1024 bytes.
         env: its environment, of each variable the first 1024 bytes, and 128 KiB of all in the order of their names.
-        cwd: where it was started.
-        stdin: the bytes that it has read so far; of more than 16 MiB in one instant the beginning.
-        signals: what it caught, and the signal that it died of: [("TERM", 120.0), ...].
-        ended_at: when it ended; None: it lives.
-        status: its exit code, or minus the number of the signal that ended it; None: it lives, or it is unknown.
+        cwd: the folder of its start.
+        stdin: the bytes that it has read so far. Of more than 16 MiB in one instant, it has the beginning.
+        signals: the signals that it caught or died of: [("TERM", 120.0), ...].
+        ended_at: the time of its end. None: it lives.
+        status: its exit code, or minus the number of the signal that ended it. None: it lives, or it is unknown.
     """
 
     name: str

@@ -186,10 +186,10 @@ def smallest(
         openings: the open values.
         limits: the supervisor's limits, as whole numbers.
         names: the limits about which times are drawn.
-        tracks: for each opening the part of the file in which it is: what the caller does and what the agent does begin
-            at one instant, and continue side by side.
-        fails: whether a setting fails; it raises `Enough` when there is no time left.
-        runs: the most settings that are drawn; shrinking has as many of its own.
+        tracks: for each opening its part of the file. The caller's part and the agent's part begin at one instant, and
+            continue side by side.
+        fails: whether a setting fails. It raises `Enough` when there is no time left.
+        runs: the most settings that are drawn. Shrinking has as many of its own.
         seed: the same seed draws the same settings.
     """
     from hypothesis import HealthCheck, Phase, find, settings

@@ -63,9 +63,9 @@ class Exploration:
 
     Args:
         scenario: without open values.
-        subject: the supervisor; the core and its defects are played in the model, all others with real processes.
-        lab: where others are played; None: there is only the model.
-        backend: the event loop on which they are.
+        subject: the supervisor. The reference and its defects run in the model, all others with real processes.
+        lab: the runner of all others. None: there is only the model.
+        backend: their event loop.
 
     Raises:
         NotApplicable: the supervisor lacks a limit without which the scenario has no meaning.

@@ -58,8 +58,8 @@ def explore(
         seed: the same seed draws the same settings.
         seconds: after this real time the search ends.
         shrinking: the real time for bringing a find nearer to the file.
-        lab: where a supervisor is played that is not the core.
-        backend: the event loop on which it is, "asyncio" or "trio".
+        lab: the runner of every supervisor but the reference supervisor.
+        backend: its event loop, "asyncio" or "trio".
 
     Raises:
         NotApplicable: the supervisor lacks a limit without which the scenario has no meaning.

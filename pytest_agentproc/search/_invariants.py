@@ -27,7 +27,7 @@ def broken(played: Played) -> str:
     if isinstance(played.fault, SubjectError):
         return str(played.fault).partition("\n")[0]
     if played.fault is not None:
-        return f"time cannot go on: {played.fault}"
+        return f"time cannot advance: {played.fault}"
     checks = (_monotone, _accounted, _codes, _silence, _waited, _left)
     return next((reason for check in checks if (reason := check(played))), "")
 

@@ -39,9 +39,9 @@ class Searched:
         find: the find; None: nothing was found.
         runs: how many settings were looked at, including the shrinking.
         first: the number of the setting that failed first; 0: none did.
-        seconds: how long it took, in real time.
-        counted: in how many of them the supervisor was asked something: in a search, the valid files with agents that
-            exist; in an exploration, the settings in which the file's expectations hold.
+        seconds: its duration in real time.
+        counted: the number of settings in which the supervisor was asked something. In a search, these are the valid
+            files with agents that exist. In an exploration, the file's expectations hold in them.
     """
 
     find: Find | None
@@ -56,9 +56,9 @@ class Search:
 
     Args:
         scenario: with open values.
-        subject: the supervisor; the core and its defects are played in the model, all others with real processes.
-        lab: where others are played; None: there is only the model.
-        backend: the event loop on which they are.
+        subject: the supervisor. The reference and its defects run in the model, all others with real processes.
+        lab: the runner of all others. None: there is only the model.
+        backend: their event loop.
     """
 
     def __init__(
@@ -167,9 +167,9 @@ def search(
         seed: the same seed draws the same settings.
         seconds: after this real time the search ends.
         shrinking: the real time for making a find smaller.
-        lab: where a supervisor is played that is not the core.
-        backend: the event loop on which it is, "asyncio" or "trio".
-        clock: what tells the seconds; `time.process_time` does not count the seconds of other programs.
+        lab: the runner of every supervisor but the reference supervisor.
+        backend: its event loop, "asyncio" or "trio".
+        clock: gives the seconds. `time.process_time` does not count the seconds of other programs.
 
     Raises:
         NotApplicable: the supervisor lacks a limit without which the scenario has no meaning; or in no setting it can

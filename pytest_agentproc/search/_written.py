@@ -39,12 +39,12 @@ def written(
     """Give the text of an ordinary scenario file that plays a find.
 
     Args:
-        find: what was found.
+        find: the find.
         subject: the supervisor's name.
-        seed: that of the search.
+        seed: the seed of the search.
         run: the number of the setting that failed first.
         replay: the command that plays the file against that supervisor.
-        is_defect: whether that is a defect of the kit's own, which the file then catches.
+        is_defect: whether that is a defect of the kit's own. The file then catches it.
         explored: whether the file has no open values, and pieces of it were moved.
     """
     command = "agentproc search --explore" if explored else "agentproc search"

@@ -103,8 +103,8 @@ class HookUse:
 
     Args:
         name: the hook's.
-        event: what it hears of: `PreToolUse`, `PostToolUse`.
-        registers_at: the instant, in nanoseconds, at which its callback is registered; None: never.
+        event: its event: `PreToolUse`, `PostToolUse`.
+        registers_at: the instant, in nanoseconds, at which its callback is registered. None: never.
         raises: whether the callback breaks.
         allowed: what the callback says, if it does not.
     """
@@ -177,8 +177,8 @@ class Caller:
 
     Args:
         drive: its items, in order.
-        note: called with each deed when it is done, and with a wait when it begins.
-        roles: the sessions by name, in the order in which they are closed; the name of a single session is "".
+        note: called with each action when it is done, and with a wait when it begins.
+        roles: the sessions by name, in the order of their closing. A single session without a name has the name "".
     """
 
     def __init__(

@@ -29,22 +29,22 @@ class RunRequest:
         prompt_by: "argv" or "stdin".
         policy: the limits that count.
         clock: whose time counts.
-        trace: called with (instant, code, data) for each thing that the supervisor does; who cannot, does not.
-        scale: so many times faster than the machine's own clock that `clock` is: a subject that keeps real time by
+        trace: called with (instant, code, data) for each thing that the supervisor does, if the subject can call it.
+        scale: how many times faster `clock` is than the machine's own clock. A subject that keeps real time by
             itself divides its limits by it. 1 in virtual time.
         artifacts: the directory for the run's artifacts; None: none are asked for.
-        disk: how that directory is: "" as any other; "read_only": nobody can make a file in it; "full": nothing can be
-            written to a file of an artifact's name; a subject that writes under other names must bring that about.
+        disk: the state of that directory. "": as any other. "read_only": no file can be made in it. "full": nothing can
+            be written to a file of an artifact's name. A subject that writes under other names must bring that about.
         model: the model that the command line asks for; None: it names none.
         drive: what the caller of a session does; empty: it is a run of one prompt. A subject that plays it by a
-            `Caller`, and notes that in the trace, plays it correctly.
+            `Caller`, and notes that in the trace, plays it as all others do.
         handler: how the caller of a session answers the agent's questions; None: not at all.
         hooks: the reactions of the session's hooks.
         name: what the session is called, where there are several: its trace goes through `record.of_session`.
-        keeper: starts programs that no clock knows, and finds whatever they leave; a subject that is a program of
-            its own says `needs_keeper`, and has one in real time.
-        sessions: several sessions, opened in this order, each with its own deeds as its drive; what this order itself
-            says of an agent is empty then, and its drive is that of all of them.
+        keeper: starts programs that no clock knows, and finds all processes that they leave. A subject that is a
+            program of its own says `needs_keeper`, and has one in real time.
+        sessions: several sessions, opened in this order, each with its own actions as its drive. This order then says
+            nothing of an agent itself, and its drive is the drive of all sessions.
         contributed: the dialect itself, where another package adds it; None: it is one of the kit's.
     """
 
@@ -77,7 +77,7 @@ class RunReport:
 
     Args:
         outcome: one of the glossary's, such as completed, failed or inactive.
-        exit_code: the supervisor's own, as it would end with: 0 for completed, 124 for a limit that was over, the
+        exit_code: the supervisor's own: 0 for completed, 124 for a limit that was over, the
             agent's for failed, 128 + n where a signal n was not its own. How the agent ended is `agent_status`.
         text: the final message; of an agent that prints plain text, what it printed.
         transcript: all messages, each on a line of its own.
@@ -160,14 +160,17 @@ class Subject(Protocol):
 
     `policy` and `run` may raise `subjects.Declined` for what it cannot take: the scenario is then not applicable.
 
-    It may have nine more: `takes_runs`, false for a subject that takes only drives; `dialects`, those whose
-    agents it can run, or modes of them, as `gemini stream` (None: all); `deeds`, the `CAPABILITIES` that it can have
-    done
-    to its sessions (None: all); `cannot`, the `ABILITIES` that it lacks; `outcomes`, those that it can tell apart
-    (empty: all); `first_signal`, with which it begins to end an agent (TERM); `needs_keeper`, true for a subject that
-    starts programs of its own, which a keeper holds in real time; `real_time_only`, why it cannot be played in virtual
-    time ("": it can); and `cancellable`, whether it may be cancelled without leaving a process (None: it does not say;
-    "task": by `Task.cancel`, and by no scope).
+    It may have nine more attributes:
+
+    - `takes_runs`: False if it takes only drives.
+    - `dialects`: the dialects of the agents that it can run, or modes such as `gemini stream`. None: all.
+    - `deeds`: the `CAPABILITIES` that it can have done to its sessions. None: all.
+    - `cannot`: the `ABILITIES` that it lacks.
+    - `outcomes`: the outcomes that it can distinguish. Empty: all.
+    - `first_signal`: the signal with which it begins to end an agent. Default: TERM.
+    - `needs_keeper`: True if it starts programs of its own. In real time a keeper holds them.
+    - `real_time_only`: why it cannot be played in virtual time. "": it can.
+    - `cancellable`: whether it may be cancelled without a left process. None: unknown. "task": by `Task.cancel` only.
     """
 
     name: str
