@@ -6,6 +6,7 @@ import os
 import shlex
 import stat
 import time
+from abc import ABC, abstractmethod
 from contextlib import ExitStack, suppress
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -31,7 +32,7 @@ _LONGEST = 200
 """So many characters of each value a failure shows."""
 
 
-class Calls:
+class Calls(ABC):
     """The expected starts of one fake, in the words of `unittest.mock`.
 
     Each argument is compared by `==`, so `unittest.mock.ANY` fits any, and `...` stands for any number of arguments.
@@ -42,9 +43,9 @@ class Calls:
     """The name of the program."""
 
     @property
+    @abstractmethod
     def starts(self) -> tuple[Start, ...]:
         """Each start so far."""
-        raise NotImplementedError
 
     def assert_called_once_with(
         self,
