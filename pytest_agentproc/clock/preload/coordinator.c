@@ -369,6 +369,13 @@ static void find_library(void) {
   strcpy(end, "/shim.so");
 }
 
+static void become(char **words) {
+  execvp(words[0], words);
+  int error = errno;
+  say("%s: %s", words[0], strerror(error));
+  _exit(error == ENOENT ? NOT_FOUND : NOT_EXECUTABLE);
+}
+
 static void execute(char **words) {
   char value[sizeof library + 4096], path[64], program[4096] = "";
   const char *others = getenv("LD_PRELOAD");
@@ -379,10 +386,7 @@ static void execute(char **words) {
   setpgid(0, group);
   setrlimit(RLIMIT_NOFILE, &user_files);
   sigprocmask(SIG_SETMASK, &user_mask, NULL);
-  execvp(words[0], words);
-  int error = errno;
-  say("%s: %s", words[0], strerror(error));
-  _exit(error == ENOENT ? NOT_FOUND : NOT_EXECUTABLE);
+  become(words);
 }
 
 /* Whoever reads the command's output waits for its end, not for ours. */
@@ -449,10 +453,7 @@ static void demand_kernel(void) {
 
 int main(int count, char **words) {
   if (count < 2) give_up("no command");
-  if (getenv(PAGE_VARIABLE)) { /* it is in virtual time already */
-    execvp(words[1], words + 1);
-    give_up("%s: %s", words[1], strerror(errno));
-  }
+  if (getenv(PAGE_VARIABLE)) become(words + 1); /* it is in virtual time already */
   demand_kernel();
   find_library();
   create_page();
