@@ -78,7 +78,7 @@ class Canaries:
             self._processes[canary] = self._start(is_apart=canary == _APART)
         for canary in missing:
             if _ask(self._processes[canary]) is None:
-                raise KitError("a canary did not come up, so nobody can tell whether bystanders are harmed")
+                raise KitError("a decoy process does not answer, so nothing shows whether unrelated processes are harmed")
 
     def hits(self) -> list[Hit]:
         """Ask each for its signals since the last question; a dead or stopped decoy is replaced at the next `ready`."""
