@@ -10,6 +10,8 @@ import fcntl
 import posix
 import time
 
+from fake_agents.realtime import lifetime_of
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -43,7 +45,7 @@ def begin(lifetime: float, harness: tuple[int, int] | None) -> None:
         )
         posix._exit(_GONE)
     pid, started = harness or (int(named or 0), 0)
-    until = time.clock_gettime_ns(time.CLOCK_BOOTTIME) + int(lifetime * 1e9)
+    until = time.clock_gettime_ns(time.CLOCK_BOOTTIME) + lifetime_of(int(lifetime * 1e9))
     if pid and not started:
         started = _started_at(pid) or -1
     _held[:] = [(until, 0), (pid, started)]

@@ -35,6 +35,13 @@ _KIND, _FILE = 0o170000, 0o100000
 _VIRTUAL = b"AGENTPROC_CLOCK" in posix.environ
 """Below the coordinator of `agentproc time` the machine's clock is a virtual one: nothing is made faster there."""
 
+_DAY = 86_400_000_000_000
+
+
+def lifetime_of(limit: int) -> int:
+    """Give the nanoseconds that a fake may live: below that coordinator a day at least, since silences cost nothing."""
+    return max(limit, _DAY) if _VIRTUAL else limit
+
 
 class _Time:
     """Instants in nanoseconds since the root agent's start; descendants inherit it by their fork.
@@ -148,7 +155,7 @@ def play(baked: dict[str, Any], parent: int, index: int, fields: dict[str, Any],
     life = None
     if "lifetime" in baked:
         lifetime, debugged = baked["lifetime"]
-        life = _Lifetime(times.zero + lifetime, debugged, baked["notice"] if index < 0 else None)
+        life = _Lifetime(times.zero + lifetime_of(lifetime), debugged, baked["notice"] if index < 0 else None)
     harness: list[int] = []
     if "guard" in baked:
         from fake_agents import guard

@@ -27,6 +27,7 @@ from pytest_agentproc.capture._tree_watcher import TreeWatcher
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.record import Record
 from pytest_agentproc.tree import adopting, check_proc
+from pytest_agentproc.vocabulary import signal_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -341,7 +342,7 @@ class _Run:
         status = self.process.wait()
         for flow in self.flows[1:]:
             flow.drain()
-        ended = {"signal": signal.Signals(-status).name.removeprefix("SIG")} if status < 0 else {"code": status}
+        ended = {"signal": signal_name(-status)} if status < 0 else {"code": status}
         self._tell("x", {"process": "agent", **ended})
         self._tell("p", {"process": "agent", "gone": True})
         for _ in range(2):
@@ -357,8 +358,7 @@ class _Run:
                     rows, columns = self.terminal.resize()
                     self._tell("m", {"process": "agent", "rows": rows, "columns": columns})
                 continue
-            name = signal.Signals(number).name.removeprefix("SIG")
-            self._tell("s", {"process": "agent", "signal": name, "met": _met(self.process.pid, number)})
+            self._tell("s", {"process": "agent", "signal": signal_name(number), "met": _met(self.process.pid, number)})
             with contextlib.suppress(ProcessLookupError):
                 if os.getpgid(0) == os.getpid():
                     os.killpg(self.process.pid, number)  # who leads a group is signalled with it

@@ -22,7 +22,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.clock._debugger import is_debugged, note_debugger, on_debugger
-from pytest_agentproc.clock._events import signal_name, told
+from pytest_agentproc.clock._events import told
 from pytest_agentproc.clock._guards import LONGEST, ROUNDING, PollingDetector
 from pytest_agentproc.clock._jump import Host, JumpRule, Move, Path
 from pytest_agentproc.clock._protocol import Clock, SystemClock, Watched, current_clock
@@ -51,7 +51,6 @@ __all__ = [
     "note_debugger",
     "on_debugger",
     "require_backend",
-    "signal_name",
     "silence_loop_warnings",
     "told",
 ]

@@ -200,8 +200,8 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     ) -> asyncio.Future[Any]:
         """Hold time while the thread runs."""
         # A thread in flight holds time: a jump before its return would give the program its timeout before its result.
-        self._hub.busy += 1
         future = super().run_in_executor(executor, func, *args)
+        self._hub.busy += 1  # only now: a pool that is shut down has refused it
 
         def done(_: object) -> None:
             self._hub.busy -= 1

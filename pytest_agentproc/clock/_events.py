@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import signal
 from typing import Any
 
-__all__ = ["signal_name", "told"]
+from pytest_agentproc.vocabulary import signal_name
+
+__all__ = ["told"]
 
 
 def told(about: dict[str, Any], code: str, data: Any) -> tuple[str, dict[str, Any]]:
@@ -25,11 +26,3 @@ def told(about: dict[str, Any], code: str, data: Any) -> tuple[str, dict[str, An
 
 
 _STREAM_CODES = {"stdin": "i", "stdout": "o", "stderr": "e"}
-
-
-def signal_name(number: int) -> str:
-    """Give a signal's name as scenarios write it: TERM, not SIGTERM; a realtime one has a number only."""
-    try:
-        return signal.Signals(number).name.removeprefix("SIG")
-    except ValueError:
-        return f"signal {number}"

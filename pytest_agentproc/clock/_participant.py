@@ -9,7 +9,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from fake_agents import wire
-from pytest_agentproc.clock._events import signal_name
+from pytest_agentproc.vocabulary import signal_name
 
 if TYPE_CHECKING:
     import socket

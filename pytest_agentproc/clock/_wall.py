@@ -113,12 +113,12 @@ def follow(clock: VirtualClock) -> Iterator[None]:
         return
     _refuse_if(not _followers and bool(freezegun.api.freeze_factories))
     follower = _Follower(clock)
-    with _changing:
-        _followers.append(follower)
-        if len(_followers) == 1:
-            _freeze()
-        freezegun.api.freeze_factories[-1] = follower  # type: ignore[call-overload]
     try:
+        with _changing:
+            _followers.append(follower)
+            if len(_followers) == 1:
+                _freeze()
+            freezegun.api.freeze_factories[-1] = follower  # type: ignore[call-overload]
         yield
     finally:
         with _changing:
@@ -238,12 +238,14 @@ def _replace(others: dict[int, Any]) -> None:
 
 
 def _look(module: types.ModuleType, space: dict[str, Any]) -> _Module:
-    if _keeps_real(space) or module.__name__ in ("datetime", "time", "freezegun.api", __name__):
+    home = str(space.get("__name__", ""))
+    if _keeps_real(space) or home in ("datetime", "time", "freezegun.api", __name__):
         return _Module(weakref.ref(module), len(space), (), ())
-    names = tuple(name for name, value in space.items() if id(value) in _WANTED)
+    held = list(space.items())  # another thread may import meanwhile
+    names = tuple(name for name, value in held if id(value) in _WANTED)
     # Default arguments, closures and class attributes hold clocks too. A clock that was missed there gave real time to
     # virtual code, and a false verdict.
-    owners = [] if module.__name__ in sys.stdlib_module_names else [*_owners(module.__name__, space.values())]
+    owners = [] if home in sys.stdlib_module_names else [*_owners(home, space.values())]
     return _Module(weakref.ref(module), len(space), names, tuple(map(weakref.ref, owners)))
 
 
@@ -275,7 +277,8 @@ def _replace_in(holder: Any, others: dict[int, Any]) -> None:
     if isinstance(holder, type):
         for name, value in list(vars(holder).items()):
             if (other := others.get(id(getattr(value, "__func__", value)))) is not None:
-                setattr(holder, name, other if isinstance(other, type) else staticmethod(other))
+                # Not setattr: a metaclass may refuse it, for other code.
+                type.__setattr__(holder, name, other if isinstance(other, type) else staticmethod(other))
         return
     holder.__defaults__ = holder.__defaults__ and tuple(others.get(id(one), one) for one in holder.__defaults__)
     holder.__kwdefaults__ = holder.__kwdefaults__ and {

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 from fake_agents.dialects import encoder
 from fake_agents.player import Player
 from fake_agents.program import PARENT
-from pytest_agentproc.clock import signal_name, told
-from pytest_agentproc.vocabulary import SIGNALS
+from pytest_agentproc.clock import told
+from pytest_agentproc.vocabulary import SIGNALS, signal_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

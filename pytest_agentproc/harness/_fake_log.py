@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 from fake_agents import diary
 from fake_agents.program import numbered
-from pytest_agentproc.clock import SystemClock, signal_name, told
+from pytest_agentproc.clock import SystemClock, told
 from pytest_agentproc.errors import KitError, UsageError
 from pytest_agentproc.harness._bystanders import command_line_of, how_it_lives, plays, ticks
 from pytest_agentproc.procfs import every_pid, has_memory, stat_of, words_of
 from pytest_agentproc.record import Event, Record
 from pytest_agentproc.tree import pidfd_of
+from pytest_agentproc.vocabulary import signal_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
@@ -108,7 +109,7 @@ class FakeLog:
         self._is_elsewhere = is_elsewhere
         self._begun = ticks()
         self._ends: dict[tuple[int, int], int] = {}
-        """The instants at which ends were seen here before the broker reported them, by pid and birth."""
+        """The ends that were given, by pid and birth: later reports of the broker do not move them."""
         self.baked: dict[str, Any] = {"hub": b"", "diary": str(folder), "scale": clock.scale}
         self.clock = clock
         self._name = name
@@ -248,9 +249,9 @@ class FakeLog:
         return starting, restless
 
     def _note_end(self, one: _Kept) -> None:
-        """Give a dead process an end, also if it was seen here before the broker reported it."""
-        if one.died is None and not self._is_ours(one.pid):
-            one.died = self._ends.setdefault((one.pid, one.born), time.monotonic_ns())
+        """Give a dead process one end: the broker's, or the instant at which it was first seen here without that."""
+        if one.died is not None or not self._is_ours(one.pid):
+            one.died = self._ends.setdefault((one.pid, one.born), one.died or time.monotonic_ns())
 
     def _written(self) -> set[int]:
         """Give the pids that have a log."""
@@ -317,7 +318,7 @@ class FakeLog:
 
     def _bury(self, kept: Sequence[_Kept]) -> None:
         """Note the deaths that the broker reported: those of one pid came in the order of the births."""
-        for line in self._deaths.read_text("ascii").splitlines():
+        for line in self._deaths.read_text("ascii").rpartition("\n")[0].splitlines():  # the last may be half a line
             pid, at = (int(word) for word in line.split())
             dead = next((one for one in kept if one.pid == pid and one.died is None and at >= one.born), None)
             if dead is not None:

@@ -188,7 +188,7 @@ _STEPS = {
 }
 """The names of a program's operations in a file, where they differ."""
 
-_REMEDY = "give it an end, such as `for: 10m`, or have a limit or a deed of the caller end the agent"
+_REMEDY = "give it an end, such as `for: 10m`, or have a limit or an action of the caller end the agent"
 _NO_VERDICT = "this says nothing of the supervisor"
 
 

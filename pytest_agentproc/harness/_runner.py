@@ -167,7 +167,7 @@ class ScenarioRunner:
         try:
             played = _settled(supervise_real(subject, bound, fakes, pace, backend, room), fakes)
             for hit in self._canaries.hits():
-                told = {"stray": hit.signal, "to": "canary", "who": hit.canary, "origin": hit.origin}
+                told = {"stray": hit.signal, "to": "decoy", "who": hit.canary, "origin": hit.origin}
                 record.add(clock.instant(), "m", {"process": "supervisor", **told})
             self._require_broker()
             unstated = Unstated.of(bound)
@@ -330,8 +330,8 @@ class ScenarioRunner:
 def _settled(played: Played, fakes: Sequence[FakeAgent]) -> Played:
     """Give a play as it is, unless a fake itself failed in it."""
     for fake in fakes:
-        if fake.broken is not None:
-            return settle_fault(played, fake.broken, lambda: play_bound(played.bound, REFERENCE))
+        if (fault := fake.broken) is not None:
+            return settle_fault(played, fault, lambda: play_bound(played.bound, REFERENCE))
     return played
 
 

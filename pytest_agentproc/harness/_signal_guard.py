@@ -23,12 +23,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pytest_agentproc.clock import signal_name
 from pytest_agentproc.errors import KitError
 from pytest_agentproc.harness._bystanders import how_it_lives, is_bystander, members_of, ticks
 from pytest_agentproc.harness._launch import interpreter
 from pytest_agentproc.procfs import stat_of
 from pytest_agentproc.tree import disown
+from pytest_agentproc.vocabulary import signal_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -78,7 +78,9 @@ class Canaries:
             self._processes[canary] = self._start(is_apart=canary == _APART)
         for canary in missing:
             if _ask(self._processes[canary]) is None:
-                raise KitError("a canary did not come up, so nobody can tell whether bystanders are harmed")
+                raise KitError(
+                    "a decoy process does not answer, so nothing shows whether unrelated processes are harmed"
+                )
 
     def hits(self) -> list[Hit]:
         """Ask each for its signals since the last question; a dead or stopped decoy is replaced at the next `ready`."""

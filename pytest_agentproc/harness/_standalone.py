@@ -89,7 +89,7 @@ def write_fake(scenario: Scenario, path: Path, *, scale: float, lifetime: float,
         "guard": (lifetime, None if harness is None else (harness, _started_at(harness))),
     }
     counter = path.absolute().with_name(f".{path.name}")
-    data = bundle(modules_of(program["encoder"], ("guard", *REAL_TIME), hears=hears(program)))
+    data = bundle(modules_of(program["encoder"], (*REAL_TIME, "guard"), hears=hears(program)))
     text = _STUB.format(
         head=head("-IS"),
         mark=_MARK,

@@ -176,8 +176,8 @@ def end_fakes(made: Sequence[tuple[FakeAgent, Scenario]], see: Callable[[Record]
             see(record)
             texts.append(explain_leaks(scenario, record))
     for fake, scenario in made:
-        if fake.broken is not None:
-            raise fake.broken.error(str(scenario.path))
+        if (fault := fake.broken) is not None:
+            raise fault.error(str(scenario.path))
     return "\n\n".join(filter(None, texts))
 
 

@@ -43,7 +43,7 @@ _TARGETS = {
     "reused": "process {pid} ({who})",
     "group": "process group {pid} ({who})",
     "freed": "{pid}, the pid that {who} had",
-    "canary": "a canary {who}",
+    "decoy": "a decoy process {who}",
 }
 
 
@@ -215,7 +215,7 @@ def _leaked(data: Mapping[str, Any]) -> str:
 
 
 def _stray(data: Mapping[str, Any]) -> str:
-    held = "" if data["to"] in ("freed", "canary") else ", held back"
+    held = "" if data["to"] in ("freed", "decoy") else ", held back"
     place = f" ({data['place']})" if "place" in data else ""
     return f"{data['stray']} ==> {stray_target(data)}{held}{place}"
 

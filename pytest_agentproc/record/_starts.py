@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from signal import Signals
 from typing import TYPE_CHECKING, Any
 
 from pytest_agentproc.record._payload import Payload
-from pytest_agentproc.vocabulary import NANOSECONDS
+from pytest_agentproc.vocabulary import NANOSECONDS, signal_number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -67,7 +66,7 @@ def _start(record: Record, name: str, at: int) -> Start:
             signals.append((data["signal"], when / NANOSECONDS))
         if code == "x":
             ended_at = when / NANOSECONDS
-            status = -int(Signals[f"SIG{data['signal']}"]) if "signal" in data else data.get("code")
+            status = -signal_number(data["signal"]) if "signal" in data else data.get("code")
     env = {key: value for key, value in given.get("env", {}).items() if value is not None}
     return Start(
         name=name,

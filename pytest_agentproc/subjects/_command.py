@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from pytest_agentproc.clock import signal_name
 from pytest_agentproc.errors import AdapterError, Declined, UsageError
 from pytest_agentproc.files import read_file
 from pytest_agentproc.subjects._answers import answer_of
@@ -35,6 +34,7 @@ from pytest_agentproc.vocabulary import (
     Policy,
     RunReport,
     RunRequest,
+    signal_name,
     with_unstated,
 )
 

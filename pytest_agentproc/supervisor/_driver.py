@@ -6,10 +6,10 @@ The answer to a command is fed before the next command. The effects of the comma
 
 from __future__ import annotations
 
-import signal
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pytest_agentproc.supervisor import _events as on
+from pytest_agentproc.vocabulary import signal_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -279,4 +279,4 @@ def _first(deadlines: dict[str, int], now: int) -> str:
 
 
 def _exit_words(status: int) -> dict[str, Any]:
-    return {"code": status} if status >= 0 else {"signal": signal.Signals(-status).name.removeprefix("SIG")}
+    return {"code": status} if status >= 0 else {"signal": signal_name(-status)}

@@ -168,7 +168,7 @@ _WHY = {
     "process": "it is no part of this run, and did not get it: signal what was started, not what is named alike",
     "reused": "it is no part of this run, and did not get it: a pid is anybody's once its process is reaped",
     "group": "nobody in it is a part of this run, and nobody got it: a group's number is free once all in it are gone",
-    "canary": "a process beside the run, which nobody has a reason to signal",
+    "decoy": "a process beside the run, which nobody has a reason to signal",
 }
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from signal import Signals
 from typing import TYPE_CHECKING
 
 from pytest_agentproc.record import one_session
-from pytest_agentproc.vocabulary import RunReport
+from pytest_agentproc.vocabulary import RunReport, signal_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
@@ -63,7 +62,7 @@ class Status:
         """List the exit codes that report this end: its own, or a signal as Python and as a shell report it."""
         if self.signal is None:
             return () if self.code is None else (self.code,)
-        number = int(Signals[f"SIG{self.signal}"])
+        number = signal_number(self.signal)
         return -number, 128 + number
 
 

@@ -1,4 +1,4 @@
-"""The words that scenarios and supervisors share: policy, outcomes, rules, a caller's deeds. A pure leaf."""
+"""The words that scenarios and supervisors share: policy, outcomes, rules, a caller's actions. A pure leaf."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from pytest_agentproc.vocabulary._policy import (
 )
 from pytest_agentproc.vocabulary._rules import RULES
 from pytest_agentproc.vocabulary._script_step import VALUE_TYPES, ScriptStep
-from pytest_agentproc.vocabulary._signals import FIRST_SIGNALS, SIGNALS
+from pytest_agentproc.vocabulary._signals import FIRST_SIGNALS, SIGNALS, signal_name, signal_number
 from pytest_agentproc.vocabulary._stated import PartlyStated, with_unstated
 from pytest_agentproc.vocabulary._subject import LimitsRequest, RunReport, RunRequest, Subject, View
 
@@ -78,6 +78,8 @@ __all__ = [
     "exit_code",
     "outcomes_for",
     "required",
+    "signal_name",
+    "signal_number",
     "time_names",
     "to_nanoseconds",
     "with_unstated",

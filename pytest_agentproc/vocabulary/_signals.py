@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-__all__ = ["FIRST_SIGNALS", "SIGNALS"]
+import signal
+
+__all__ = ["FIRST_SIGNALS", "SIGNALS", "signal_name", "signal_number"]
 
 SIGNALS = {
     "HUP": 1,
@@ -20,3 +22,19 @@ SIGNALS = {
 
 FIRST_SIGNALS = ("TERM", "INT", "HUP")
 """The signals with which a supervisor may begin to end an agent: a program can catch them, and most die of them."""
+
+_NAMELESS = "signal "
+
+
+def signal_name(number: int) -> str:
+    """Give a signal's name as scenarios write it: TERM, not SIGTERM; a realtime one has a number only."""
+    try:
+        return signal.Signals(number).name.removeprefix("SIG")
+    except ValueError:
+        return f"{_NAMELESS}{number}"
+
+
+def signal_number(name: str) -> int:
+    """Give the number of a signal that `signal_name` named."""
+    number = name.removeprefix(_NAMELESS)
+    return int(signal.Signals[f"SIG{name}"] if number == name else number)

@@ -17,7 +17,6 @@ agent: raw
 script: [{silence: 1h}, {say: hello}]
 """
 CEILING = 60.0
-_LONG = ("--lifetime", "7200")
 
 
 def _time(*words: str, **env: str) -> subprocess.CompletedProcess[str]:
@@ -41,10 +40,22 @@ def test_a_fake_follows_the_virtual_time_at_any_scale(
     """Nobody has to make it again: an hour is an hour there, and costs nothing."""
     monkeypatch.chdir(tmp_path)
     Path("drip.scenario.yaml").write_text(DRIP, "utf-8")
-    assert main(["fake", "drip.scenario.yaml", "--dir", "fakes", "--name", "agent", "--scale", scale, *_LONG]) == 0
+    assert main(["fake", "drip.scenario.yaml", "--dir", "fakes", "--name", "agent", "--scale", scale]) == 0
     done = _time("sh", "-c", "agent", PATH=f"{tmp_path}/fakes:{os.environ['PATH']}")
     assert done.stdout.startswith("hello"), done.stderr
     assert done.stderr.startswith("agentproc time: 3600 s of virtual time in "), done.stderr
+
+
+@pytest.mark.slow
+def test_a_fake_of_a_test_may_be_silent_for_hours(tmp_path: Path) -> None:
+    """In real time it would be ended after a minute; here an hour costs nothing."""
+    Path(tmp_path, "test_it.py").write_text(
+        "import subprocess\n\ndef test_it(fake_agent):\n    fake = fake_agent('- silence: 1h\\n- say: hello')\n"
+        "    assert subprocess.run(fake.argv, capture_output=True).stdout == b'hello\\n'\n",
+        "utf-8",
+    )
+    done = _time(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", os.devnull, str(tmp_path))
+    assert done.returncode == 0, done.stdout
 
 
 def test_one_sentence_says_what_to_install(tmp_path: Path) -> None:

@@ -93,7 +93,7 @@ def test_an_agent_without_an_end_is_a_mistake_of_its_scenario_in_real_time_too(
         lab.play_real(loads(text, "x.scenario.yaml"), subjects.core())
     assert str(error.value) == (
         f"x.scenario.yaml:4:1: {said}, and nothing ended it; "
-        "give it an end, such as `for: 10m`, or have a limit or a deed of the caller end the agent"
+        "give it an end, such as `for: 10m`, or have a limit or an action of the caller end the agent"
     )
 
 

@@ -96,7 +96,7 @@ def test_a_subject_whose_shell_signals_a_bystander_fails() -> None:
         (row,) = [row for row in rows if row.key == "bystanders"]
         assert (row.verdict, row.seen) == (
             Verdict.FAILED,
-            "KILL to a canary in the process group of pytest; TERM to a canary in a session of its own",
+            "KILL to a decoy process in the process group of pytest; TERM to a decoy process in a session of its own",
         )
         assert row.hint.startswith("a process beside the run, which nobody has a reason to signal")
         clean = compare(lab.play_real(scenario, Killing()))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from pytest_agentproc.clock import SystemClock, VirtualClock
 from pytest_agentproc.harness import FakeAgent, Outside
+from pytest_agentproc.verdict._facts import Status, status
 from tests.process.stand import CEILING, scenario_of
 
 if TYPE_CHECKING:
@@ -92,3 +93,19 @@ def test_a_start_is_known_as_soon_as_it_was_made(lab: ScenarioRunner, clock: Vir
         assert fake.starts == first, "an end is at one instant, however often somebody asks"
     assert [start.status for start in fake.starts] == [-9, -9, -9]
     fake.finish()
+
+
+def test_a_fake_that_dies_of_a_realtime_signal_has_its_number_as_status(
+    lab: ScenarioRunner, clock: VirtualClock
+) -> None:
+    """Such a signal has no name."""
+    fake = _fake(lab, clock, "- silence: for ever")
+
+    async def host() -> None:
+        with subprocess.Popen(fake.argv) as process:
+            process.send_signal(40)
+
+    clock.run(host)
+    assert [start.status for start in fake.starts] == [-40]
+    assert status(fake.record) == Status(None, "signal 40", forced=True, at=0)
+    assert Status(None, "signal 40", forced=True, at=0).codes() == (-40, 168)

@@ -116,6 +116,7 @@ def test_the_agent_is_reaped(backend: str) -> None:
         ("kill -TERM $$", Outcome.INCOMPLETE, 143, -15),
         ("kill -SEGV $$", Outcome.INCOMPLETE, 139, -11),
         ("kill -KILL $$", Outcome.INCOMPLETE, 137, -9),
+        ("kill -40 $$", Outcome.INCOMPLETE, 168, -40),
     ],
 )
 def test_exit_codes_and_signals_become_outcomes(

@@ -139,3 +139,18 @@ def test_a_thread_that_never_returns_is_a_stall(
     with pytest.raises(Stall, match=r"1 thread\(s\) of the supervising program did not return within 0\.2 s"):
         stand.run(host, backend=backend)
     release.set()
+
+
+def test_a_thread_that_is_refused_holds_no_time(make_stand: Callable[..., Stand]) -> None:
+    """A pool that is shut down refuses work; a supervisor may catch that, and goes on."""
+    stand = make_stand(guard=0.5)
+
+    async def host() -> None:
+        pool = ThreadPoolExecutor()
+        pool.shutdown()
+        with pytest.raises(RuntimeError, match="cannot schedule new futures after shutdown"):
+            await asyncio.get_running_loop().run_in_executor(pool, busy)
+        await anyio.sleep(3600)
+
+    stand.run(host)
+    assert stand.seconds == 3600.0

@@ -64,7 +64,7 @@ def test_a_step_without_an_end_is_a_mistake_of_the_scenario(text: str, said: str
         model_play(loads(text, "x.scenario.yaml"), subjects.core())
     assert str(error.value) == (
         f"x.scenario.yaml:4:1: {said}; "
-        "give it an end, such as `for: 10m`, or have a limit or a deed of the caller end the agent"
+        "give it an end, such as `for: 10m`, or have a limit or an action of the caller end the agent"
     )
 
 

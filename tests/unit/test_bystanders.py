@@ -8,7 +8,6 @@ import sys
 
 import pytest
 
-from pytest_agentproc.clock import signal_name
 from pytest_agentproc.harness._bystanders import how_it_lives, is_bystander, members_of, ticks
 from pytest_agentproc.procfs import Stat, stat_of
 
@@ -65,7 +64,6 @@ def test_the_kernel_is_read_as_it_writes() -> None:
     assert mine.started <= ticks()
     assert how_it_lives(os.getpid()) == "alive"
     assert stat_of(2**22 + 1) is None
-    assert (signal_name(15), signal_name(40)) == ("TERM", "signal 40")
 
 
 def test_who_is_dead_is_no_member_of_a_group() -> None:

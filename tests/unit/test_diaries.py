@@ -54,6 +54,30 @@ def test_an_end_that_nobody_saw_is_when_the_broker_noted_it(tmp_path: Path) -> N
     assert _ends(tmp_path, [(FIRST, 60), (SECOND, 310)], [50]) == [50, 310]
 
 
+def test_an_end_that_was_given_once_does_not_move_when_the_broker_reports_it(tmp_path: Path) -> None:
+    """A test may ask between a death and the broker's report of it, and compare what it was given."""
+    (tmp_path / "book").mkdir()
+    (tmp_path / "book" / str(FIRST)).write_bytes(diary.entry(0, ("H", 0, -1, "agent", 0)))
+    (tmp_path / "deaths").touch()
+    log, record = FakeLog(tmp_path / "book", tmp_path / "deaths", SystemClock(1, 0)), Record({})
+    log.command = str(tmp_path / "agent")
+    first = log.so_far(record).events
+    (tmp_path / "deaths").write_text(f"{FIRST} {first[-1].at + 1}\n")
+    assert log.so_far(record).events == first
+    log.collect(record)
+    assert record.events == first
+
+
+def test_a_line_that_the_broker_is_still_writing_is_no_death(tmp_path: Path) -> None:
+    """The log is read while a test runs: half a number is another number."""
+    (tmp_path / "book").mkdir()
+    (tmp_path / "book" / str(FIRST)).write_bytes(diary.entry(0, ("H", 0, -1, "agent", 0)))
+    (tmp_path / "deaths").write_text(f"{FIRST} 30")
+    log = FakeLog(tmp_path / "book", tmp_path / "deaths", SystemClock(1, 0))
+    log.command = str(tmp_path / "agent")
+    assert log.so_far(Record({})).events[-1].at > 30
+
+
 def test_the_end_of_a_fake_kills_its_processes_however_slow_a_search_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

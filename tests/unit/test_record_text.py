@@ -134,7 +134,7 @@ def test_every_kind_of_event_has_words() -> None:
         (0, "m", {"process": "supervisor", "stray": "TERM", "to": "process", "who": "sleep", "pid": 7, "place": "s:3"}),
         (0, "m", {"process": "supervisor", "stray": "TERM", "to": "freed", "who": "agent", "pid": 8, "place": "s:4"}),
         (0, "m", {"process": "supervisor", "stray": "KILL", "to": "own group", "who": "", "pid": 0, "place": "s:5"}),
-        (0, "m", {"process": "supervisor", "stray": "HUP", "to": "canary", "who": "in a session of its own"}),
+        (0, "m", {"process": "supervisor", "stray": "HUP", "to": "decoy", "who": "in a session of its own"}),
         (0, "m", {"process": "supervisor", "fault": "deadlock", "message": "nobody can move\nagent waits for stdin"}),
     )
     assert shown(record) == (
@@ -156,7 +156,7 @@ time  supervisor                                             agent and descendan
       TERM ==> process 7 (sleep), held back (s:3)
       TERM ==> 8, the pid that agent had (s:4)
       KILL ==> the process group of pytest, held back (s:5)
-      HUP ==> a canary in a session of its own
+      HUP ==> a decoy process in a session of its own
       DEADLOCK: nobody can move
       agent waits for stdin
 """

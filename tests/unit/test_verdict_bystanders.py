@@ -55,12 +55,12 @@ def stray(to: str, **more: Any) -> Events:
             "nobody in it is a part of this run, and nobody got it: a group's number is free once all in it are gone",
         ),
         (
-            [(9, "m", {"process": "supervisor", "stray": "KILL", "to": "canary", "who": "in a session of its own"})],
-            "KILL to a canary in a session of its own",
+            [(9, "m", {"process": "supervisor", "stray": "KILL", "to": "decoy", "who": "in a session of its own"})],
+            "KILL to a decoy process in a session of its own",
             "a process beside the run, which nobody has a reason to signal",
         ),
     ],
-    ids=["everything", "own group", "itself", "process", "reused", "group", "canary"],
+    ids=["everything", "own group", "itself", "process", "reused", "group", "decoy"],
 )
 def test_a_harmed_bystander_fails_without_a_word_in_the_file(events: Events, seen: str, hint: str) -> None:
     """Like a leak, it needs no request; it says who it was, where the signal came from, and what to do."""

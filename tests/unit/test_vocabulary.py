@@ -11,7 +11,17 @@ import pytest
 
 from pytest_agentproc.errors import UsageError
 from pytest_agentproc.scenario import NotApplicable, loads
-from pytest_agentproc.vocabulary import CONTAINMENTS, POLICY_NAMES, RULES, Outcome, Policy, exit_code, to_nanoseconds
+from pytest_agentproc.vocabulary import (
+    CONTAINMENTS,
+    POLICY_NAMES,
+    RULES,
+    Outcome,
+    Policy,
+    exit_code,
+    signal_name,
+    signal_number,
+    to_nanoseconds,
+)
 
 EXIT_CODES = [
     # outcome, the agent's own status, forced, executable, the supervisor's exit code
@@ -237,3 +247,9 @@ def test_a_limit_between_two_nanoseconds_is_told_as_it_is() -> None:
     assert parts.has_parts
     assert parts.whole()["kill_grace"] == 333_333_334
     assert abs(3 * float(parts.exact()["kill_grace"] or 0) - 1_000_000_000) < 1e-6
+
+
+def test_every_signal_has_a_name_and_keeps_its_number() -> None:
+    """Realtime signals have numbers only, and an agent can die of one."""
+    assert (signal_name(15), signal_name(40)) == ("TERM", "signal 40")
+    assert [signal_number(signal_name(number)) for number in range(1, 65)] == [*range(1, 65)]

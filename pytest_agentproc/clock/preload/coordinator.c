@@ -29,7 +29,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define KIT_FAILED 3      /* as every command of agentproc says it */
+#define NOT_HERE 2        /* as every command of agentproc says it */
+#define KIT_FAILED 3      /* the same */
 #define NOT_FOUND 127     /* as a shell says it */
 #define NOT_EXECUTABLE 126
 #define PATIENCE 3        /* so often a waiter is woken again before the next one has its turn */
@@ -369,6 +370,13 @@ static void find_library(void) {
   strcpy(end, "/shim.so");
 }
 
+static void become(char **words) {
+  execvp(words[0], words);
+  int error = errno;
+  say("%s: %s", words[0], strerror(error));
+  _exit(error == ENOENT ? NOT_FOUND : NOT_EXECUTABLE);
+}
+
 static void execute(char **words) {
   char value[sizeof library + 4096], path[64], program[4096] = "";
   const char *others = getenv("LD_PRELOAD");
@@ -379,10 +387,7 @@ static void execute(char **words) {
   setpgid(0, group);
   setrlimit(RLIMIT_NOFILE, &user_files);
   sigprocmask(SIG_SETMASK, &user_mask, NULL);
-  execvp(words[0], words);
-  int error = errno;
-  say("%s: %s", words[0], strerror(error));
-  _exit(error == ENOENT ? NOT_FOUND : NOT_EXECUTABLE);
+  become(words);
 }
 
 /* Whoever reads the command's output waits for its end, not for ours. */
@@ -441,19 +446,17 @@ static int watch(int coordinator, const sigset_t *signals) {
   return KIT_FAILED;
 }
 
-static void demand_kernel(void) {
-  if (access("/proc/self/schedstat", R_OK)) give_up("this kernel has no /proc/PID/schedstat, and virtual time needs it");
-  if (access("/proc/thread-self/children", R_OK))
-    give_up("this kernel has no /proc/PID/task/TID/children, and virtual time needs it");
+static void demand(const char *file, const char *name) {
+  if (!access(file, R_OK)) return;
+  say("this kernel has no %s, and virtual time needs it", name);
+  _exit(NOT_HERE);
 }
 
 int main(int count, char **words) {
   if (count < 2) give_up("no command");
-  if (getenv(PAGE_VARIABLE)) { /* it is in virtual time already */
-    execvp(words[1], words + 1);
-    give_up("%s: %s", words[1], strerror(errno));
-  }
-  demand_kernel();
+  if (getenv(PAGE_VARIABLE)) become(words + 1); /* it is in virtual time already */
+  demand("/proc/self/schedstat", "/proc/PID/schedstat");
+  demand("/proc/thread-self/children", "/proc/PID/task/TID/children");
   find_library();
   create_page();
   sigset_t passed;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import threading
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,7 @@ import pytest
 
 from pytest_agentproc.clock.preload import coordinator
 from pytest_agentproc.errors import UsageError
-from tests.process.preload.stand import require
+from tests.process.preload.stand import LIMIT, require
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -50,6 +51,20 @@ def test_a_folder_to_which_others_can_write_is_refused(cache: Path) -> None:
         f"virtual time for programs is compiled into {cache}, to which others can write\n"
         f"run `chmod go-w {cache}` if it is yours, or set XDG_CACHE_HOME to a folder of yours"
     )
+
+
+def test_a_kernel_without_what_virtual_time_needs_is_named() -> None:
+    """It is the machine that lacks something, and no failure of the coordinator: hence the code 2."""
+    inside = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c"]
+    require("unshare")
+    if subprocess.run(
+        [*inside, "mount -t tmpfs none /proc"], capture_output=True, timeout=LIMIT, check=False
+    ).returncode:
+        pytest.skip("this user can mount nothing")
+    script = f"mount -t tmpfs none /proc; exec {coordinator()} true"
+    done = subprocess.run([*inside, script], capture_output=True, text=True, timeout=LIMIT, check=False)
+    said = "agentproc time: this kernel has no /proc/PID/schedstat, and virtual time needs it\n"
+    assert (done.returncode, done.stderr) == (2, said)
 
 
 def test_a_compiler_that_fails_is_reported(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,87 @@
+"""Which modules and classes get virtual clocks, and what a failure on the way leaves behind."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import sys
+import time
+import types
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_agentproc.clock import VirtualClock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+async def _hour(holder: Any) -> Any:
+    """Ask a clock for the time after an hour."""
+    await asyncio.sleep(3600)
+    return holder.clock()
+
+
+def test_a_lazy_module_is_not_loaded_by_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A module is made lazy because its import is slow, or does something."""
+    spec = importlib.util.find_spec("this")
+    assert spec is not None
+    assert spec.loader is not None
+    spec.loader = importlib.util.LazyLoader(spec.loader)
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "this", module)
+    spec.loader.exec_module(module)
+    with VirtualClock() as clock:
+        clock.run(asyncio.sleep, 1)
+    assert "s" not in object.__getattribute__(module, "__dict__")
+
+
+def test_a_module_without_a_name_gets_the_clocks_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program can put anything among the modules; virtual time must begin all the same."""
+    module = types.ModuleType("searched")
+    vars(module).update(clock=time.monotonic)
+    del vars(module)["__name__"]
+    monkeypatch.setitem(sys.modules, "searched", module)
+    with VirtualClock() as clock:
+        assert clock.run(_hour, module) == 3600
+    assert vars(module)["clock"] is time.monotonic
+
+
+class _Sealed(type):
+    def __setattr__(cls, name: str, value: object) -> None:
+        raise TypeError(f"{name} is final")
+
+
+def test_a_class_that_lets_nobody_set_attributes_gets_the_clocks_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its metaclass refuses other code; a clock that stays real gives a false verdict."""
+    module = types.ModuleType("searched")
+    sealed: Any = _Sealed("Sealed", (), {"__module__": "searched", "clock": time.monotonic})
+    vars(module).update(Sealed=sealed)
+    monkeypatch.setitem(sys.modules, "searched", module)
+    with VirtualClock() as clock:
+        assert clock.run(_hour, sealed) == 3600
+    assert sealed.clock is time.monotonic
+
+
+def test_clocks_that_could_not_be_replaced_are_real_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else every later test of the session would have the time of a run that never began."""
+    from pytest_agentproc.clock import _wall
+
+    def fail(others: dict[int, Any], plain: Callable[..., None] = _wall._replace) -> None:
+        plain(others)
+        if others is _wall._VIRTUAL:  # noqa: SLF001
+            raise RuntimeError("a module that cannot be searched")
+
+    real = time.monotonic
+    with monkeypatch.context() as patched, VirtualClock() as clock:
+        patched.setattr(_wall, "_replace", fail)
+        with pytest.raises(RuntimeError, match="a module that cannot be searched"):
+            clock.run(asyncio.sleep, 1)
+    assert time.monotonic is real
+    with VirtualClock() as clock:
+        assert clock.run(_hour, types.SimpleNamespace(clock=_named)) == 3600
+
+
+def _named() -> float:
+    return time.monotonic()
