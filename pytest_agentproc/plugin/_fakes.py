@@ -125,9 +125,6 @@ class Fakes:
 
     def make(self, scenario: Scenario, *, scale: float = 1, **options: Any) -> FakeAgent:
         """Make the fake of a scenario; see `ScenarioRunner.fake` for the other options."""
-        from pytest_agentproc.clock import SystemClock
-        from pytest_agentproc.harness import Outside
-
         is_new = scale not in self._clocks
         real = self._clocks.setdefault(scale, SystemClock(scale))
         outside = Outside(real, LIFETIME, notice(self._request, scenario))
