@@ -206,14 +206,17 @@ class FakeAgents:
     """
 
     def __init__(self, fakes: Fakes | None = None) -> None:
-        self._fakes: Fakes | _OwnFakes | None = fakes
+        self._given = fakes
+        self._fakes: Fakes | _OwnFakes | None = None
         self._agents: dict[str, FakeAgent | FakeByArguments] = {}
         self._path: str | None = None
         self._keeps_path = False
 
     def __enter__(self) -> FakeAgents:  # noqa: PYI034  # nobody derives from it
-        self._path = os.environ.get("PATH")
-        self._fakes = self._fakes or _OwnFakes()
+        if self._fakes is not None:
+            raise UsageError("these fakes live in a block already", "write FakeAgents() again for a block inside it")
+        self._path, self._agents, self._keeps_path = os.environ.get("PATH"), {}, False
+        self._fakes = self._given or _OwnFakes()
         return self
 
     def __exit__(
@@ -224,8 +227,9 @@ class FakeAgents:
             os.environ.pop("PATH", None)
         else:
             os.environ["PATH"] = self._path
-        if isinstance(self._fakes, _OwnFakes):
-            self._fakes.finish(error)
+        fakes, self._fakes = self._fakes, None
+        if isinstance(fakes, _OwnFakes):
+            fakes.finish(error)
 
     def __getitem__(self, name: str) -> FakeAgent | FakeByArguments:
         """Give a fake by its name: its `starts`, and `assert_called_once_with(...)` and the like."""
